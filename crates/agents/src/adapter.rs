@@ -23,18 +23,20 @@ mod said;
 mod stream;
 
 pub use listener::Listener;
-pub use order::{Home, Input, Kind, Launch, Order, Permissions, Server, Unlaunchable};
+pub use order::{
+    AdapterKind, McpServerLaunch, Permissions, ProgramHome, ProgramInput, ProgramLaunch, TurnOrder, Unlaunchable,
+};
 pub use replay::replay;
-pub use said::{End, Exit, Heard, Said, Spent};
+pub use said::{AgentEnd, Exit, HeardEvent, SpentAmount, TurnSaid};
 
 /// Returns the launch for this turn. It writes nothing and starts nothing.
-pub fn launch(order: &Order) -> Result<Launch, Unlaunchable> {
+pub fn launch(order: &TurnOrder) -> Result<ProgramLaunch, Unlaunchable> {
     match order.kind {
-        Kind::Claude => claude::launch(order),
-        Kind::Opencode => opencode::launch(order),
-        Kind::Codex => codex::launch(order),
-        Kind::Gemini => gemini::launch(order),
-        Kind::Acp => acp::launch(order),
-        Kind::Exec => exec::launch(order),
+        AdapterKind::Claude => claude::launch(order),
+        AdapterKind::Opencode => opencode::launch(order),
+        AdapterKind::Codex => codex::launch(order),
+        AdapterKind::Gemini => gemini::launch(order),
+        AdapterKind::Acp => acp::launch(order),
+        AdapterKind::Exec => exec::launch(order),
     }
 }

@@ -34,7 +34,7 @@ use std::process::ExitCode;
 
 use serde::{Deserialize, Serialize};
 
-pub use handle::{Host, own_binary};
+pub use handle::{TurnHost, own_binary};
 pub use record::ended;
 pub use sweep::{settle, sweep};
 
@@ -51,7 +51,7 @@ pub const EVENTS: &str = "events";
 /// A program to start, and its limits: `launch.json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Launch {
+pub struct HostLaunch {
     /// The id of the turn. Every process of the turn sees it as `HANDOVER_TURN`.
     pub turn: String,
     /// A path, or a name that is looked up in the program's own `PATH`.
@@ -61,7 +61,7 @@ pub struct Launch {
     pub inherit: Inherit,
     /// Variables that are added to the inherited ones and override them.
     pub environment: BTreeMap<String, String>,
-    pub input: Input,
+    pub input: HostInput,
     /// The limit for standard output and standard error together, in bytes. More output ends the turn.
     pub output_bytes_max: u64,
     pub seconds_max: u32,
@@ -80,7 +80,7 @@ pub enum Inherit {
 /// The program's standard input.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Input {
+pub enum HostInput {
     Nothing,
     File(PathBuf),
     /// The bytes that the runner writes. The host's standard output then carries the program's output.
@@ -90,7 +90,7 @@ pub enum Input {
 /// One line of the host's standard output, or of the file `events`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Event {
+pub enum HostEvent {
     /// A process was started. The end tells whether it became the program.
     Started {
         pid: u32,
@@ -100,13 +100,13 @@ pub enum Event {
         stdout: u64,
         stderr: u64,
     },
-    Ended(Ended),
+    Ended(HostEnded),
 }
 
 /// The end of a turn's processes: `end.json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ended {
-    pub how: End,
+pub struct HostEnded {
+    pub how: ProgramEnd,
     /// The program ended on its own and left processes or open pipes behind.
     pub leaked: bool,
     /// The number of processes that had to be killed.
@@ -122,7 +122,7 @@ pub struct Ended {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum End {
+pub enum ProgramEnd {
     Exited {
         code: i32,
     },
@@ -149,8 +149,8 @@ pub struct Survivor {
     pub name: String,
 }
 
-impl Ended {
-    fn without_output(how: End) -> Self {
+impl HostEnded {
+    fn without_output(how: ProgramEnd) -> Self {
         let (leaked, killed, survivors) = (false, 0, Vec::new());
         Self { how, leaked, killed, survivors, stdout_bytes: 0, stderr_bytes: 0, started_at: 0, ended_at: 0 }
     }

@@ -8,9 +8,9 @@ use std::sync::PoisonError;
 
 use engine::turn::TurnEnd;
 
-use super::adapter::acp::{self, Asked, Permit, Way};
-use super::adapter::{self, Exit, Heard, Input, Kind, Launch, Listener, Order, Said};
-use super::host::{self, End, Ended, Event, Host, Inherit};
+use super::adapter::acp::{self, PermissionQuestion, Permit, Way};
+use super::adapter::{self, AdapterKind, Exit, HeardEvent, Listener, ProgramInput, ProgramLaunch, TurnOrder, TurnSaid};
+use super::host::{self, HostEnded, HostEvent, Inherit, ProgramEnd, TurnHost};
 
 /// The environment variables that a program inherits from us: where it finds programs, files and its own keys, its
 /// language, and its network settings.
@@ -75,11 +75,11 @@ pub const NO_CONVERSATION: &str = "the conversation it was to resume is gone";
 
 /// One start of a program.
 #[derive(Debug)]
-pub struct Start {
+pub struct ProgramStart {
     /// Our own binary, which becomes the host.
     pub binary: PathBuf,
     pub turn: String,
-    pub order: Order,
+    pub order: TurnOrder,
     /// Variables of the settings, which override those of the adapter.
     pub environment: Vec<(String, String)>,
     pub output_bytes_max: u64,
@@ -88,7 +88,7 @@ pub struct Start {
 
 /// The reasons why we end a program that still runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Cut {
+pub enum CutReason {
     ClaimLost,
     OverBudget(String),
     /// A person wants the runner to stop.
@@ -98,28 +98,32 @@ pub enum Cut {
 /// The result of one run of a program.
 #[derive(Debug)]
 pub struct Ran {
-    pub said: Said,
-    pub ended: Ended,
+    pub said: TurnSaid,
+    pub ended: HostEnded,
     pub end: TurnEnd,
     pub reason: Option<String>,
 }
 
 /// An observer of a program while it runs.
 pub trait Follow: Send {
-    fn heard(&mut self, heard: Heard);
+    fn heard(&mut self, heard: HeardEvent);
 
     /// Receives the costs that the program has stated so far.
-    fn spent(&mut self, usd: Option<adapter::Spent<f64>>, tokens: Option<adapter::Spent<u64>>);
+    fn spent(&mut self, usd: Option<adapter::SpentAmount<f64>>, tokens: Option<adapter::SpentAmount<u64>>);
 
-    fn permit(&mut self, asked: Asked) -> impl Future<Output = Permit> + Send;
+    fn permit(&mut self, asked: PermissionQuestion) -> impl Future<Output = Permit> + Send;
 }
 
 /// Runs the program to its end, or until `cut` is ready. Dropping the future cuts the program off.
-pub async fn run(start: &Start, follow: &mut impl Follow, cut: impl Future<Output = Cut> + Send) -> io::Result<Ran> {
+pub async fn run(
+    start: &ProgramStart,
+    follow: &mut impl Follow,
+    cut: impl Future<Output = CutReason> + Send,
+) -> io::Result<Ran> {
     let order = &start.order;
     let launch = adapter::launch(order).map_err(io::Error::other)?;
     write_files(&launch, &order.folder)?;
-    let mut host = Host::start(&start.binary, &order.folder, &host_launch(start, &launch))?;
+    let mut host = TurnHost::start(&start.binary, &order.folder, &host_launch(start, &launch))?;
     let mut cut = std::pin::pin!(cut);
     if let Some((writer, reader)) = host.relay() {
         let mut talk = Talk { follow };
@@ -132,15 +136,15 @@ pub async fn run(start: &Start, follow: &mut impl Follow, cut: impl Future<Outpu
         let ended = host.wait().await?;
         let said = talked.end(exit(&ended.how), &stderr_tail(&order.folder));
         let why = why.into_inner().unwrap_or_else(PoisonError::into_inner);
-        return Ok(judged(said, ended, why.map_or(Closed::ByUs, Closed::Cut)));
+        return Ok(judged(said, ended, why.map_or(ClosedBy::ByUs, ClosedBy::Cut)));
     }
-    let mut ears = Ears::new(order.kind, &order.folder);
+    let mut ears = OutputReader::new(order.kind, &order.folder);
     let why = loop {
         tokio::select! {
             event = host.event() => match event {
-                Some(Event::Grew { .. }) => ears.hear(follow)?,
-                Some(Event::Started { .. }) => {}
-                Some(Event::Ended(_)) | None => break None,
+                Some(HostEvent::Grew { .. }) => ears.hear(follow)?,
+                Some(HostEvent::Started { .. }) => {}
+                Some(HostEvent::Ended(_)) | None => break None,
             },
             why = &mut cut => {
                 host.cut_off();
@@ -151,50 +155,57 @@ pub async fn run(start: &Start, follow: &mut impl Follow, cut: impl Future<Outpu
     let ended = host.wait().await?;
     ears.hear(follow)?;
     let said = ears.listener.end(exit(&ended.how), &stderr_tail(&order.folder));
-    Ok(judged(said, ended, why.map_or(Closed::Not, Closed::Cut)))
+    Ok(judged(said, ended, why.map_or(ClosedBy::Not, ClosedBy::Cut)))
 }
 
 /// Returns the result of a program whose runner is gone, from the files that it left. Blocks while its host still
 /// works.
-pub fn recover(folder: &Path, kind: Kind) -> io::Result<Ran> {
+pub fn recover(folder: &Path, kind: AdapterKind) -> io::Result<Ran> {
     let ended = host::settle(folder)?;
-    let mut ears = Ears::new(kind, folder);
+    let mut ears = OutputReader::new(kind, folder);
     ears.hear(&mut Deaf)?;
     let said = ears.listener.end(exit(&ended.how), &stderr_tail(folder));
-    Ok(judged(said, ended, Closed::Not))
+    Ok(judged(said, ended, ClosedBy::Not))
 }
 
-fn exit(end: &End) -> Exit {
+fn exit(end: &ProgramEnd) -> Exit {
     match end {
-        End::Exited { code } => Exit::Code(*code),
-        End::Signalled { signal } => Exit::Signal(*signal),
-        End::TimedOut | End::TooMuch | End::CutOff | End::Lost { .. } => Exit::Signal(9),
-        End::SpawnFailed { .. } => Exit::Code(127),
+        ProgramEnd::Exited { code } => Exit::Code(*code),
+        ProgramEnd::Signalled { signal } => Exit::Signal(*signal),
+        ProgramEnd::TimedOut | ProgramEnd::TooMuch | ProgramEnd::CutOff | ProgramEnd::Lost { .. } => Exit::Signal(9),
+        ProgramEnd::SpawnFailed { .. } => Exit::Code(127),
     }
 }
 
 /// The way in which our side ended the program.
-enum Closed {
+enum ClosedBy {
     Not,
     /// The conversation has its answer, so we ended its program.
     ByUs,
-    Cut(Cut),
+    Cut(CutReason),
 }
 
 /// Combines the two reports. The host knows why it ended a program; otherwise the program's own report counts.
-fn judged(mut said: Said, ended: Ended, closed: Closed) -> Ran {
-    let has_answer = said.end == adapter::End::Finished;
+fn judged(mut said: TurnSaid, ended: HostEnded, closed: ClosedBy) -> Ran {
+    let has_answer = said.end == adapter::AgentEnd::Finished;
     let (end, reason) = match (&ended.how, closed) {
-        (_, Closed::Cut(Cut::ClaimLost)) => (TurnEnd::ClaimLost, Some("the task is no longer held".to_owned())),
-        (_, Closed::Cut(Cut::OverBudget(why))) => (TurnEnd::OverBudget, Some(why)),
-        (_, Closed::Cut(Cut::Cancelled)) => (TurnEnd::Cancelled, Some("the runner was told to stop".to_owned())),
-        (End::TimedOut, _) => (TurnEnd::TimedOut, Some("it took longer than a turn may".to_owned())),
-        (End::TooMuch, _) => (TurnEnd::OverBudget, Some("it wrote more than a turn may".to_owned())),
+        (_, ClosedBy::Cut(CutReason::ClaimLost)) => (TurnEnd::ClaimLost, Some("the task is no longer held".to_owned())),
+        (_, ClosedBy::Cut(CutReason::OverBudget(why))) => (TurnEnd::OverBudget, Some(why)),
+        (_, ClosedBy::Cut(CutReason::Cancelled)) => {
+            (TurnEnd::Cancelled, Some("the runner was told to stop".to_owned()))
+        }
+        (ProgramEnd::TimedOut, _) => (TurnEnd::TimedOut, Some("it took longer than a turn may".to_owned())),
+        (ProgramEnd::TooMuch, _) => (TurnEnd::OverBudget, Some("it wrote more than a turn may".to_owned())),
         // The program may have given its whole answer before the runner was gone.
-        (End::CutOff, Closed::Not) if !has_answer => (TurnEnd::Interrupted, Some("the runner was gone".to_owned())),
-        (End::Lost { why }, _) if !has_answer => (TurnEnd::Interrupted, Some(why.clone())),
-        (End::SpawnFailed { why }, _) => (TurnEnd::SpawnFailed, Some(why.clone())),
-        (End::Exited { .. } | End::Signalled { .. } | End::CutOff | End::Lost { .. }, _) => told(&said),
+        (ProgramEnd::CutOff, ClosedBy::Not) if !has_answer => {
+            (TurnEnd::Interrupted, Some("the runner was gone".to_owned()))
+        }
+        (ProgramEnd::Lost { why }, _) if !has_answer => (TurnEnd::Interrupted, Some(why.clone())),
+        (ProgramEnd::SpawnFailed { why }, _) => (TurnEnd::SpawnFailed, Some(why.clone())),
+        (
+            ProgramEnd::Exited { .. } | ProgramEnd::Signalled { .. } | ProgramEnd::CutOff | ProgramEnd::Lost { .. },
+            _,
+        ) => told(&said),
     };
     if ended.leaked {
         said.warnings.push(format!("LEAKED: it left {} processes or open pipes behind", ended.killed));
@@ -202,22 +213,22 @@ fn judged(mut said: Said, ended: Ended, closed: Closed) -> Ran {
     Ran { said, ended, end, reason }
 }
 
-fn told(said: &Said) -> (TurnEnd, Option<String>) {
+fn told(said: &TurnSaid) -> (TurnEnd, Option<String>) {
     match &said.end {
-        adapter::End::Finished => (TurnEnd::Finished, None),
-        adapter::End::Failed { reason, .. } => (TurnEnd::Failed, Some(reason.clone())),
-        adapter::End::ApiError { reason } => (TurnEnd::ApiError, Some(reason.clone())),
-        adapter::End::Signalled { signal } => (TurnEnd::Signalled, Some(format!("signal {signal}"))),
-        adapter::End::OverBudget => (TurnEnd::OverBudget, Some("it spent the dollars it was given".to_owned())),
-        adapter::End::Cancelled => (TurnEnd::Cancelled, None),
-        adapter::End::NoConversation => (TurnEnd::Failed, Some(NO_CONVERSATION.to_owned())),
+        adapter::AgentEnd::Finished => (TurnEnd::Finished, None),
+        adapter::AgentEnd::Failed { reason, .. } => (TurnEnd::Failed, Some(reason.clone())),
+        adapter::AgentEnd::ApiError { reason } => (TurnEnd::ApiError, Some(reason.clone())),
+        adapter::AgentEnd::Signalled { signal } => (TurnEnd::Signalled, Some(format!("signal {signal}"))),
+        adapter::AgentEnd::OverBudget => (TurnEnd::OverBudget, Some("it spent the dollars it was given".to_owned())),
+        adapter::AgentEnd::Cancelled => (TurnEnd::Cancelled, None),
+        adapter::AgentEnd::NoConversation => (TurnEnd::Failed, Some(NO_CONVERSATION.to_owned())),
     }
 }
 
-fn host_launch(start: &Start, launch: &Launch) -> host::Launch {
+fn host_launch(start: &ProgramStart, launch: &ProgramLaunch) -> host::HostLaunch {
     let order = &start.order;
     let environment = launch.environment.iter().chain(&start.environment).cloned().collect();
-    host::Launch {
+    host::HostLaunch {
         turn: start.turn.clone(),
         program: PathBuf::from(&launch.program),
         arguments: launch.arguments.clone(),
@@ -225,9 +236,9 @@ fn host_launch(start: &Start, launch: &Launch) -> host::Launch {
         inherit: Inherit::Only(INHERITED.iter().map(|&name| name.to_owned()).collect()),
         environment,
         input: match &launch.input {
-            Input::Nothing => host::Input::Nothing,
-            Input::File(path) => host::Input::File(path.clone()),
-            Input::Relay => host::Input::Relay,
+            ProgramInput::Nothing => host::HostInput::Nothing,
+            ProgramInput::File(path) => host::HostInput::File(path.clone()),
+            ProgramInput::Relay => host::HostInput::Relay,
         },
         output_bytes_max: start.output_bytes_max,
         seconds_max: start.seconds_max,
@@ -236,7 +247,7 @@ fn host_launch(start: &Start, launch: &Launch) -> host::Launch {
 }
 
 /// Writes the prompts and settings, readable by the owner only.
-fn write_files(launch: &Launch, folder: &Path) -> io::Result<()> {
+fn write_files(launch: &ProgramLaunch, folder: &Path) -> io::Result<()> {
     let make = |folder: &Path| fs::DirBuilder::new().mode(0o700).recursive(true).create(folder);
     make(folder)?;
     launch.folders.iter().try_for_each(|folder| make(folder))?;
@@ -264,14 +275,14 @@ fn stderr_tail(folder: &Path) -> String {
 }
 
 /// A reader for the output that a program wrote since the last read.
-struct Ears {
+struct OutputReader {
     path: PathBuf,
     file: Option<File>,
     listener: Listener,
 }
 
-impl Ears {
-    fn new(kind: Kind, folder: &Path) -> Self {
+impl OutputReader {
+    fn new(kind: AdapterKind, folder: &Path) -> Self {
         Self { path: folder.join(host::STDOUT), file: None, listener: Listener::new(kind) }
     }
 
@@ -310,14 +321,14 @@ struct Talk<'f, F> {
     follow: &'f mut F,
 }
 
-impl<F: Follow> acp::Host for Talk<'_, F> {
+impl<F: Follow> acp::AcpHost for Talk<'_, F> {
     fn line(&mut self, _: Way, _: &[u8]) {}
 
-    fn heard(&mut self, heard: Heard) {
+    fn heard(&mut self, heard: HeardEvent) {
         self.follow.heard(heard);
     }
 
-    async fn permit(&mut self, asked: Asked) -> Permit {
+    async fn permit(&mut self, asked: PermissionQuestion) -> Permit {
         self.follow.permit(asked).await
     }
 }
@@ -326,11 +337,11 @@ impl<F: Follow> acp::Host for Talk<'_, F> {
 struct Deaf;
 
 impl Follow for Deaf {
-    fn heard(&mut self, _: Heard) {}
+    fn heard(&mut self, _: HeardEvent) {}
 
-    fn spent(&mut self, _: Option<adapter::Spent<f64>>, _: Option<adapter::Spent<u64>>) {}
+    fn spent(&mut self, _: Option<adapter::SpentAmount<f64>>, _: Option<adapter::SpentAmount<u64>>) {}
 
-    async fn permit(&mut self, _: Asked) -> Permit {
+    async fn permit(&mut self, _: PermissionQuestion) -> Permit {
         Permit::RejectOnce
     }
 }

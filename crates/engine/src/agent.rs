@@ -65,7 +65,7 @@ pub struct Renewed {
 /// An agent's presence, as other agents and people see it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Presence {
+pub enum AgentPresence {
     Online,
     Busy,
     Offline,
@@ -85,11 +85,11 @@ impl Agent {
         }
     }
 
-    pub fn presence(&self, holds_tasks: bool, alive: &[SessionId], now: Timestamp) -> Presence {
+    pub fn presence(&self, holds_tasks: bool, alive: &[SessionId], now: Timestamp) -> AgentPresence {
         match (self.is_silent(alive, now), holds_tasks) {
-            (true, _) => Presence::Offline,
-            (false, true) => Presence::Busy,
-            (false, false) => Presence::Online,
+            (true, _) => AgentPresence::Offline,
+            (false, true) => AgentPresence::Busy,
+            (false, false) => AgentPresence::Online,
         }
     }
 

@@ -22,8 +22,8 @@ pub struct Approval {
     /// The agent that asked, or the engine before a gated task begins.
     pub asker: Actor,
     /// The claim that waits for the decision, if the request came from a task.
-    pub waiting: Option<Waiting>,
-    pub request: Request,
+    pub waiting: Option<WaitingTask>,
+    pub request: ApprovalRequest,
     /// The SHA-256 hash of the canonical form of the whole request, in hexadecimal. The approved act must have the same
     /// fingerprint when it is done.
     pub fingerprint: String,
@@ -37,7 +37,7 @@ pub struct Approval {
 /// The task that was paused for a decision, and the claim in which it was paused. For a gated task that has not begun,
 /// it is the next claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Waiting {
+pub struct WaitingTask {
     pub workflow: WorkflowId,
     pub task: TaskId,
     pub attempt: u32,
@@ -45,7 +45,7 @@ pub struct Waiting {
 
 /// The act that the asker wants to do, word for word. Fields that do not apply are empty.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Request {
+pub struct ApprovalRequest {
     pub operation: String,
     pub content: String,
     pub scope: String,
@@ -113,7 +113,7 @@ names! {
 /// The decision of a person.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "decision", rename_all = "snake_case")]
-pub enum Decision {
+pub enum ApprovalDecision {
     Approve,
     Reject { reason: String },
     Revoke { reason: Option<String> },

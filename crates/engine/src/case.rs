@@ -14,7 +14,7 @@ use crate::reply::Reply;
 use crate::task::{Lease, Task};
 use crate::time::{Stamp, Timestamp};
 use crate::workflow::{Workflow, WorkflowStatus};
-use crate::world::{Need, Stop, World};
+use crate::world::{DecisionStop, Need, World};
 
 /// A decision that is being made: the state and the caller that it looks at, and the events that it has found so far.
 pub(crate) struct Case<'a> {
@@ -41,7 +41,7 @@ impl<'a> Case<'a> {
     }
 
     /// Returns the stored answer to the key of this call, or `None` when the call is the first one.
-    pub(crate) fn answered(&self, call: &CallKey) -> Result<Option<Result<Reply, Refusal>>, Stop> {
+    pub(crate) fn answered(&self, call: &CallKey) -> Result<Option<Result<Reply, Refusal>>, DecisionStop> {
         let Some(key) = &self.caller.key else {
             return Ok(None);
         };
@@ -83,7 +83,7 @@ impl<'a> Case<'a> {
 
     /// Returns the agent that acts: the named agent, else the connection's agent that holds the task, else the agent
     /// that registered last on the connection.
-    pub(crate) fn agent(&self, task: Option<&Task>) -> Result<AgentId, Stop> {
+    pub(crate) fn agent(&self, task: Option<&Task>) -> Result<AgentId, DecisionStop> {
         let agent = identity::acting_agent(self.world, self.caller, task, self.now)?;
         self.acted.set(Some(Actor::Agent(agent)));
         Ok(agent)
@@ -96,12 +96,12 @@ impl<'a> Case<'a> {
 
     /// Returns the author of a text that the caller sends: the caller itself, or `None` when an agent has not
     /// registered.
-    pub(crate) fn author(&self) -> Result<Option<Actor>, Stop> {
+    pub(crate) fn author(&self) -> Result<Option<Actor>, DecisionStop> {
         match self.rights {
             Rights::Agent => match self.present(None) {
                 Ok(agent) => Ok(Some(Actor::Agent(agent))),
-                Err(missing @ Stop::Missing(_)) => Err(missing),
-                Err(Stop::Refused(Refusal::AgentNotFound { agent: None })) => Ok(None),
+                Err(missing @ DecisionStop::Missing(_)) => Err(missing),
+                Err(DecisionStop::Refused(Refusal::AgentNotFound { agent: None })) => Ok(None),
                 Err(refused) => Err(refused),
             },
             Rights::Runner | Rights::Coordinator | Rights::Script | Rights::Person | Rights::Engine => {
@@ -113,7 +113,7 @@ impl<'a> Case<'a> {
     /// Refuses a command when its rule let it pass without checking who acts. No command is done in the name of an
     /// agent that has its home on another connection or has unregistered, or while it is unclear which of several
     /// agents acts.
-    pub(crate) fn check_identity(&self, command: &Command) -> Result<(), Stop> {
+    pub(crate) fn check_identity(&self, command: &Command) -> Result<(), DecisionStop> {
         if matches!(command, Command::Register(_) | Command::CloseSession { .. }) {
             return Ok(());
         }
@@ -134,7 +134,7 @@ impl<'a> Case<'a> {
             None => match self.agent(None) {
                 Ok(agent) => agent,
                 // A caller that has not registered may use the commands that need no agent.
-                Err(Stop::Refused(Refusal::AgentNotFound { agent: None })) => return Ok(()),
+                Err(DecisionStop::Refused(Refusal::AgentNotFound { agent: None })) => return Ok(()),
                 Err(stop) => return Err(stop),
             },
         };
@@ -153,18 +153,18 @@ impl<'a> Case<'a> {
     /// Refuses a call whose agent does not exist, has its home on another connection, or cannot be told apart from
     /// other agents. This refusal replaces a later one of the rule, such as one about the task's status, so that a
     /// caller who may not act as the agent learns that first.
-    pub(crate) fn check_voice_first(&self, command: &Command) -> Result<(), Stop> {
+    pub(crate) fn check_voice_first(&self, command: &Command) -> Result<(), DecisionStop> {
         if matches!(command, Command::Register(_) | Command::CloseSession { .. }) {
             return Ok(());
         }
         let task = match command.task().map(|task| self.world.task(task)).transpose() {
             Ok(task) => task,
-            Err(missing @ Stop::Missing(_)) => return Err(missing),
-            Err(Stop::Refused(_) | Stop::Recorded(_)) => None,
+            Err(missing @ DecisionStop::Missing(_)) => return Err(missing),
+            Err(DecisionStop::Refused(_) | DecisionStop::Recorded(_)) => None,
         };
         match self.names_an_agent(task) {
             // A caller that has not registered gets the refusal of the rule, which says what the call needs.
-            Err(Stop::Refused(Refusal::AgentNotFound { agent: None })) => Ok(()),
+            Err(DecisionStop::Refused(Refusal::AgentNotFound { agent: None })) => Ok(()),
             found => found,
         }
     }
@@ -176,7 +176,7 @@ impl<'a> Case<'a> {
 
     /// Refuses an agent that does not exist, and an agent for which the caller may not speak. A caller that may
     /// override acts under its own name, even if it names an agent.
-    pub(crate) fn names_an_agent(&self, task: Option<&Task>) -> Result<(), Stop> {
+    pub(crate) fn names_an_agent(&self, task: Option<&Task>) -> Result<(), DecisionStop> {
         if let Some(agent) = self.caller.agent {
             self.world.agent(agent)?;
         }
@@ -187,7 +187,7 @@ impl<'a> Case<'a> {
     }
 
     /// Returns the acting agent. Refuses an agent that has left.
-    pub(crate) fn present(&self, task: Option<&Task>) -> Result<AgentId, Stop> {
+    pub(crate) fn present(&self, task: Option<&Task>) -> Result<AgentId, DecisionStop> {
         let agent = self.agent(task)?;
         if self.world.agent(agent)?.left.is_some() {
             return Err(Refusal::state(format!("{agent} has unregistered; register again")).into());
@@ -197,7 +197,7 @@ impl<'a> Case<'a> {
 
     /// Tells whether the caller speaks for the agent: the call names this agent and may act as it, or the call names no
     /// agent and this agent is at home on the connection.
-    pub(crate) fn speaks_for(&self, agent: AgentId) -> Result<bool, Stop> {
+    pub(crate) fn speaks_for(&self, agent: AgentId) -> Result<bool, DecisionStop> {
         match (self.caller.agent, self.caller.session) {
             (Some(named), _) => Ok(named == agent && identity::may_act_as(self.caller, self.world.agent(agent)?)),
             (None, Some(session)) => Ok(self.world.agent_ids(&Need::SessionAgents(session))?.contains(&agent)),
@@ -206,7 +206,7 @@ impl<'a> Case<'a> {
     }
 
     /// Returns the actor for a command that need not come from an agent.
-    pub(crate) fn actor(&self) -> Result<Actor, Stop> {
+    pub(crate) fn actor(&self) -> Result<Actor, DecisionStop> {
         let actor = match self.rights {
             Rights::Agent => self.present(None).map(Actor::Agent)?,
             // A runner that names an agent acts as that agent: it may read that agent's mailbox, until the agent
@@ -223,7 +223,7 @@ impl<'a> Case<'a> {
 
     /// Returns a task that can be seen, and its workflow. A task of a plan that is not set yet counts as not found,
     /// even for a caller that guessed its id: the commit of the plan counts every such task as open and untouched.
-    pub(crate) fn task(&self, id: TaskId) -> Result<(&'a Task, &'a Workflow), Stop> {
+    pub(crate) fn task(&self, id: TaskId) -> Result<(&'a Task, &'a Workflow), DecisionStop> {
         let task = self.world.task(id)?;
         let workflow = self.world.workflow(task.workflow)?;
         if workflow.status == WorkflowStatus::Planning || workflow.draft.is_some() {
@@ -234,7 +234,7 @@ impl<'a> Case<'a> {
 
     /// Returns whether the lease of the task is in force: it has time left, it is paused and does not run, or its
     /// connection is known to be alive.
-    pub(crate) fn is_live(&self, task: &Task) -> Result<bool, Stop> {
+    pub(crate) fn is_live(&self, task: &Task) -> Result<bool, DecisionStop> {
         let Some(lease) = task.state.lease() else {
             return Ok(false);
         };
@@ -247,20 +247,20 @@ impl<'a> Case<'a> {
         Ok(self.world.agent(lease.agent)?.is_kept_alive(&self.caller.alive))
     }
 
-    pub(crate) fn live_holder(&self, task: &Task) -> Result<Option<AgentId>, Stop> {
+    pub(crate) fn live_holder(&self, task: &Task) -> Result<Option<AgentId>, DecisionStop> {
         Ok(if self.is_live(task)? { task.holder() } else { None })
     }
 
     /// Returns the actor that writes as the owner of the task: the agent that holds the live claim, or a caller that
     /// may act for the holder.
-    pub(crate) fn owner(&self, task: &Task, attempt: Option<u32>) -> Result<Actor, Stop> {
+    pub(crate) fn owner(&self, task: &Task, attempt: Option<u32>) -> Result<Actor, DecisionStop> {
         self.names_an_agent(Some(task))?;
         // A person who names no agent acts under their own name, also on a connection where their agents are at home.
         if self.rights.is_persons() && self.caller.agent.is_none() {
             return self.actor();
         }
         let agent = match self.present(Some(task)) {
-            Err(Stop::Refused(_)) if self.may_override() => return self.actor(),
+            Err(DecisionStop::Refused(_)) if self.may_override() => return self.actor(),
             found => found?,
         };
         let holder = self.live_holder(task)?;
@@ -276,7 +276,7 @@ impl<'a> Case<'a> {
     }
 
     /// Refuses a caller that does not own the workflow's lock, while the lock is in force.
-    pub(crate) fn unlocked(&self, workflow: &Workflow) -> Result<(), Stop> {
+    pub(crate) fn unlocked(&self, workflow: &Workflow) -> Result<(), DecisionStop> {
         let Some(lock) = workflow.lock.as_ref().filter(|lock| lock.until > self.now) else {
             return Ok(());
         };
@@ -288,7 +288,7 @@ impl<'a> Case<'a> {
 
     /// Returns whether the caller owns a lock. Only the agent itself owns a lock whose owner is an agent id. Any other
     /// owner is a text that only its owner knows.
-    pub(crate) fn owns_lock(&self, owner: &str, named: Option<&str>) -> Result<bool, Stop> {
+    pub(crate) fn owns_lock(&self, owner: &str, named: Option<&str>) -> Result<bool, DecisionStop> {
         let Ok(agent) = owner.parse::<AgentId>() else { return Ok(named == Some(owner)) };
         match self.world.agent(agent) {
             Ok(found) if identity::may_act_as(self.caller, found) => Ok(true),
@@ -296,13 +296,13 @@ impl<'a> Case<'a> {
             Ok(_) if self.may_override() && named == Some(owner) => Ok(true),
             Ok(_) => self.speaks_for(agent),
             // The text has the form of an agent id, but there is no such agent: the owner chose it as a plain text.
-            Err(Stop::Refused(_) | Stop::Recorded(_)) => Ok(named == Some(owner)),
-            Err(missing @ Stop::Missing(_)) => Err(missing),
+            Err(DecisionStop::Refused(_) | DecisionStop::Recorded(_)) => Ok(named == Some(owner)),
+            Err(missing @ DecisionStop::Missing(_)) => Err(missing),
         }
     }
 
     /// Records a sign of life of the agent. It is stored at most once per [`limits::SEEN_MS`].
-    pub(crate) fn touch(&mut self, agent: AgentId) -> Result<(), Stop> {
+    pub(crate) fn touch(&mut self, agent: AgentId) -> Result<(), DecisionStop> {
         let found = self.world.agent(agent)?;
         if found.left.is_none() && found.seen + limits::SEEN_MS <= self.now {
             self.events.push(Event::Seen { agent, at: self.now.max(found.seen) });
@@ -325,7 +325,7 @@ impl<'a> Case<'a> {
     }
 
     /// Records a sign of life and renews the lease, if the actor is an agent that acts as the holder.
-    pub(crate) fn sign_of_life(&mut self, actor: Actor, task: &Task, workflow: &Workflow) -> Result<(), Stop> {
+    pub(crate) fn sign_of_life(&mut self, actor: Actor, task: &Task, workflow: &Workflow) -> Result<(), DecisionStop> {
         if let Actor::Agent(agent) = actor {
             self.touch(agent)?;
             self.renew(task, workflow);
@@ -382,7 +382,11 @@ impl Cause {
 }
 
 /// Returns the task that a caller gave by id or by name.
-pub(crate) fn find_task(world: &World, workflow: crate::id::WorkflowId, text: &str) -> Result<Option<TaskId>, Stop> {
+pub(crate) fn find_task(
+    world: &World,
+    workflow: crate::id::WorkflowId,
+    text: &str,
+) -> Result<Option<TaskId>, DecisionStop> {
     if let Ok(id) = text.parse::<TaskId>() {
         world.want([Need::Task(id)])?;
         let found = world.tasks.get(&id).and_then(Option::as_ref);

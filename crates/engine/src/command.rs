@@ -9,27 +9,27 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::Origin;
-use crate::approval::{self, Decision, Source, Via};
+use crate::approval::{self, ApprovalDecision, Source, Via};
 pub use crate::caller::{Actor, Caller, Key, KeyOwner, Rights, Standing};
 pub use crate::checkpoint::Note;
 use crate::id::{
     AgentId, ApprovalId, MessageId, ReviewId, SessionId, TaskId, TemplateId, TurnId, WorkflowId, WorkspaceId,
 };
-use crate::inbox::{Draft as MessageDraft, Recipients};
+use crate::inbox::{MessageDraft, Recipients};
 use crate::json::Json;
 use crate::notice::Channel;
-use crate::plan::{Piece, PlanTask};
-use crate::review::Decision as FindingDecision;
+use crate::plan::{PlanPiece, PlanTask};
+use crate::review::FindingDecision;
 use crate::task::{BlockKind, Status};
 use crate::template::TemplateBody;
-use crate::turn::{Ended, Purpose};
+use crate::turn::{Purpose, TurnResult};
 use crate::verification::Verdict;
 use crate::workflow::WorkflowStatus;
 use crate::workspace::{Cleaned, WorkspaceStatus};
 
 pub use newcomer::{CreateWorkflow, Register};
-pub use review::{EndRound, Found, OpenReview, RoundAnswer, RoundEnd, StartRound};
-pub use session::{PassGate, Report, SendBack};
+pub use review::{EndRound, FoundProblem, OpenReview, RoundAnswer, RoundEnd, StartRound};
+pub use session::{PassGate, PromptReport, SendBack};
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "act", rename_all = "snake_case")]
@@ -63,7 +63,7 @@ pub enum Command {
     SendBack(Box<SendBack>),
     /// The handoff of a conversation says that the work continues.
     GoOn {
-        report: Report,
+        report: PromptReport,
         note: Note,
     },
 
@@ -73,7 +73,7 @@ pub enum Command {
     SetPlan {
         workflow: WorkflowId,
         summary: String,
-        piece: Arc<Piece>,
+        piece: Arc<PlanPiece>,
         groups: Vec<String>,
     },
     /// The first step of a larger plan. The steps are: begin, clear the rest of an earlier draft, stage the pieces,
@@ -89,7 +89,7 @@ pub enum Command {
     StagePlan {
         workflow: WorkflowId,
         token: String,
-        piece: Arc<Piece>,
+        piece: Arc<PlanPiece>,
     },
     CommitPlan {
         workflow: WorkflowId,
@@ -237,7 +237,7 @@ pub enum Command {
     StartTurn(StartTurn),
     EndTurn {
         turn: TurnId,
-        ended: Box<Ended>,
+        ended: Box<TurnResult>,
     },
     RecordVerification(Box<RecordVerification>),
     /// Records a sign of life of a runner.
@@ -264,7 +264,7 @@ pub enum Command {
     AskApproval(Box<AskApproval>),
     DecideApproval {
         approval: ApprovalId,
-        decision: Decision,
+        decision: ApprovalDecision,
     },
     ConsumeApproval {
         approval: ApprovalId,
@@ -355,7 +355,7 @@ pub struct AskApproval {
     pub source: Source,
     /// The task that waits for the decision, and its attempt.
     pub waits: Option<(TaskId, u32)>,
-    pub request: approval::Request,
+    pub request: approval::ApprovalRequest,
     pub fingerprint: String,
 }
 

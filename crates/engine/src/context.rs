@@ -3,16 +3,16 @@
 
 use crate::checkpoint::Checkpoint;
 use crate::json::Json;
-use crate::task::{Detail, Task};
+use crate::task::{Task, TaskDetail};
 use crate::workflow::{Workflow, WorkflowDetail};
 
 /// The facts that an agent may need to know, in bounded lists. The `_more` fields count the rest.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Facts {
+pub struct ContextFacts {
     pub workflow: Workflow,
     pub workflow_detail: WorkflowDetail,
     pub task: Task,
-    pub detail: Detail,
+    pub detail: TaskDetail,
     /// The newest checkpoints, oldest first, without gaps up to the last. `task.checkpoints` is their total number.
     pub checkpoints: Vec<Checkpoint>,
     /// The names of the tasks that the task waits for.

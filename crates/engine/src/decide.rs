@@ -13,7 +13,7 @@ use crate::rules::{
     review, section, status, token, turn, workflow,
 };
 use crate::time::{Stamp, Timestamp};
-use crate::world::{Need, Stop, World};
+use crate::world::{DecisionStop, Need, World};
 
 /// The result of a command: its events and its reply.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,9 +27,9 @@ pub struct Change {
 pub fn decide(world: &World, caller: &Caller, command: &Command, stamp: Stamp) -> Result<Change, Vec<Need>> {
     let rights = match identity::effective_rights(world, caller) {
         Ok(rights) => rights,
-        Err(Stop::Missing(needs)) => return Err(needs),
+        Err(DecisionStop::Missing(needs)) => return Err(needs),
         // `effective_rights` never refuses.
-        Err(Stop::Refused(_) | Stop::Recorded(_)) => caller.rights,
+        Err(DecisionStop::Refused(_) | DecisionStop::Recorded(_)) => caller.rights,
     };
     let key = key_of(world, caller, command, stamp.now)?;
     let mut case = Case::new(world, caller, rights, stamp);
@@ -45,26 +45,26 @@ pub fn decide(world: &World, caller: &Caller, command: &Command, stamp: Stamp) -
             case.check_identity(command)?;
             lapse::withdraw(&mut case).map(|()| reply)
         }),
-        Err(Stop::Missing(needs)) => return Err(needs),
+        Err(DecisionStop::Missing(needs)) => return Err(needs),
         // A refused key is not stored, because a database need not accept it.
-        Err(Stop::Refused(refusal) | Stop::Recorded(refusal)) => {
+        Err(DecisionStop::Refused(refusal) | DecisionStop::Recorded(refusal)) => {
             return Ok(Change { events: Vec::new(), sender: case.sender(), reply: Err(refusal) });
         }
     };
     let result = match result {
-        Err(Stop::Refused(refusal)) if !refusal.comes_before_identity() => {
-            Err(case.check_voice_first(command).err().unwrap_or(Stop::Refused(refusal)))
+        Err(DecisionStop::Refused(refusal)) if !refusal.comes_before_identity() => {
+            Err(case.check_voice_first(command).err().unwrap_or(DecisionStop::Refused(refusal)))
         }
         found => found,
     };
     let reply = match result {
         Ok(reply) => Ok(reply),
-        Err(Stop::Missing(needs)) => return Err(needs),
-        Err(Stop::Refused(refusal)) => {
+        Err(DecisionStop::Missing(needs)) => return Err(needs),
+        Err(DecisionStop::Refused(refusal)) => {
             case.events.clear();
             Err(refusal)
         }
-        Err(Stop::Recorded(refusal)) => Err(refusal),
+        Err(DecisionStop::Recorded(refusal)) => Err(refusal),
     };
     if let (Some(CallKey { id, .. }), Some(key), true) = (key, &caller.key, command.is_final()) {
         let fingerprint = key.fingerprint.clone();
@@ -89,9 +89,9 @@ fn key_of(world: &World, caller: &Caller, command: &Command, now: Timestamp) -> 
         }
         _ => match identity::key_owners(world, caller, key, command.task(), now) {
             Ok(owners) => owners,
-            Err(Stop::Missing(needs)) => return Err(needs),
+            Err(DecisionStop::Missing(needs)) => return Err(needs),
             // `key_owners` never refuses.
-            Err(Stop::Refused(_) | Stop::Recorded(_)) => return Ok(None),
+            Err(DecisionStop::Refused(_) | DecisionStop::Recorded(_)) => return Ok(None),
         },
     };
     let id = |owner: String| KeyId { owner, act: command.name().to_owned(), key: key.key.clone() };
@@ -99,7 +99,7 @@ fn key_of(world: &World, caller: &Caller, command: &Command, now: Timestamp) -> 
 }
 
 #[expect(clippy::too_many_lines, reason = "one match that names every command")]
-fn run(case: &mut Case<'_>, command: &Command) -> Result<Reply, Stop> {
+fn run(case: &mut Case<'_>, command: &Command) -> Result<Reply, DecisionStop> {
     match command {
         Command::Register(register) => agent::register(case, register),
         Command::Heartbeat { current_task } => agent::heartbeat(case, *current_task),
@@ -120,7 +120,7 @@ fn run(case: &mut Case<'_>, command: &Command) -> Result<Reply, Stop> {
         Command::ClearDraft { workflow, token } => plan::clear(case, *workflow, token),
         Command::StagePlan { workflow, token, piece } => plan::stage(case, *workflow, token, piece),
         Command::CommitPlan { workflow, token, summary, tasks, groups, task_ids } => {
-            plan::commit(case, *workflow, token, &plan::Committed { summary, tasks: *tasks, groups, task_ids })
+            plan::commit(case, *workflow, token, &plan::PlanCommit { summary, tasks: *tasks, groups, task_ids })
         }
         Command::AddTask { workflow, task, after } => replan::add(case, *workflow, task, after.as_deref()),
         Command::RemoveTask { workflow, task } => replan::remove(case, *workflow, *task),

@@ -5,26 +5,26 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::{Agent, Origin, Renewed};
-use crate::approval::{Approval, Via, Waiting};
+use crate::approval::{Approval, Via, WaitingTask};
 use crate::checkpoint::Checkpoint;
 use crate::command::{Actor, SessionEnd};
 use crate::id::{AgentId, ApprovalId, RepositoryId, SessionId, TaskId, TemplateId, WorkflowId, WorkspaceId};
-use crate::inbox::{Message, MessageState, Owner};
+use crate::inbox::{MailboxOwner, Message, MessageState};
 use crate::json::Json;
 use crate::key::StoredKey;
 use crate::notice::Notice;
-use crate::plan::Piece;
+use crate::plan::PlanPiece;
 use crate::reminder::Reminder;
-use crate::review::{Finding, Review, Round};
+use crate::review::{Finding, Review, ReviewRound};
 use crate::runner::Runner;
 use crate::section::SectionChange;
-use crate::task::{Detail, State, Status, Task};
+use crate::task::{Status, Task, TaskDetail, TaskState};
 use crate::template::Template;
 use crate::time::Timestamp;
 use crate::token::Token;
 use crate::turn::Turn;
 use crate::verification::Verification;
-use crate::workflow::{Draft, Lock, Workflow, WorkflowDetail, WorkflowStatus};
+use crate::workflow::{Lock, PlanDraft, Workflow, WorkflowDetail, WorkflowStatus};
 use crate::workspace::{Attachment, Repository, Workspace};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -91,12 +91,12 @@ pub enum Event {
     /// A plan is being written in pieces, or was given up. Not logged.
     Drafting {
         workflow: WorkflowId,
-        draft: Option<Draft>,
+        draft: Option<PlanDraft>,
     },
     /// A piece of a plan was stored, which stays hidden until the plan is set. Not logged.
     Staged {
         workflow: WorkflowId,
-        piece: Arc<Piece>,
+        piece: Arc<PlanPiece>,
         author: Option<Actor>,
     },
     /// A bounded part of a draft was removed. Not logged.
@@ -111,7 +111,7 @@ pub enum Event {
     },
     TaskAdded {
         task: Box<Task>,
-        detail: Box<Detail>,
+        detail: Box<TaskDetail>,
         depends_on: Vec<TaskId>,
         shift_from: Option<u32>,
     },
@@ -285,13 +285,13 @@ pub enum Event {
     /// A round of a review began. `decided` are the findings whose decisions it sends.
     RoundStarted {
         review: Box<Review>,
-        round: Box<Round>,
+        round: Box<ReviewRound>,
         decided: Vec<Finding>,
     },
     /// A round of a review ended. `findings` are the findings that it gave.
     RoundEnded {
         review: Box<Review>,
-        round: Box<Round>,
+        round: Box<ReviewRound>,
         findings: Vec<Finding>,
     },
     FindingDecided {
@@ -302,7 +302,7 @@ pub enum Event {
     /// A person saw an approval, or was notified of it.
     ApprovalShown {
         approval: ApprovalId,
-        waiting: Option<Waiting>,
+        waiting: Option<WaitingTask>,
         via: Via,
     },
     /// A notice was taken or settled. Not logged.
@@ -321,7 +321,7 @@ pub enum Event {
     },
     Marked {
         message: crate::id::MessageId,
-        to: Owner,
+        to: MailboxOwner,
         slug: String,
         was_unread: bool,
         state: MessageState,
@@ -364,7 +364,7 @@ pub struct Moved {
     pub workflow: WorkflowId,
     pub attempt: u32,
     pub from: Status,
-    pub state: State,
+    pub state: TaskState,
     pub outcome_detail: Option<Json>,
     /// A plan that replaces the task's earlier plan.
     pub plan: Option<Json>,

@@ -13,15 +13,15 @@ use crate::checkpoint::Checkpoint;
 use crate::command::Actor;
 use crate::event::Event;
 use crate::id::{AgentId, RepositoryId, TaskId, TemplateId, WorkflowId};
-use crate::inbox::{Mailbox, Message, MessageState, Owner};
+use crate::inbox::{Mailbox, MailboxOwner, Message, MessageState};
 use crate::key::StoredKey;
 use crate::notice::Notice;
-use crate::plan::Piece;
+use crate::plan::PlanPiece;
 use crate::reminder::Reminder;
-use crate::review::{Finding, Review, Round};
+use crate::review::{Finding, Review, ReviewRound};
 use crate::runner::Runner;
 use crate::section::{Section, SectionChange};
-use crate::task::{Detail, Task};
+use crate::task::{Task, TaskDetail};
 use crate::template::Template;
 use crate::time::Timestamp;
 use crate::token::Token;
@@ -35,7 +35,7 @@ use crate::world::World;
 #[derive(Debug, Clone, PartialEq)]
 pub enum Write {
     /// New tasks with their details and dependencies, and their author.
-    Insert(Arc<Piece>, Option<Actor>),
+    Insert(Arc<PlanPiece>, Option<Actor>),
     /// All columns of a task except `unmet`, which the store keeps up to date.
     Task(Box<Task>),
     /// A task that changed only in its number of checkpoints and its time of change, so its position in every list
@@ -46,7 +46,7 @@ pub enum Write {
         checkpoints: u32,
         at: Timestamp,
     },
-    Detail(TaskId, Box<Detail>),
+    Detail(TaskId, Box<TaskDetail>),
     /// The dependents of a task wait for one task less.
     Met(TaskId),
     Waits(TaskId, u32),
@@ -81,7 +81,7 @@ pub enum Write {
     SectionChange(Box<SectionChange>),
     Approval(Box<Approval>),
     Review(Box<Review>),
-    Round(Box<Round>),
+    Round(Box<ReviewRound>),
     Finding(Box<Finding>),
     Notice(Box<Notice>),
     Key(Box<StoredKey>),
@@ -122,7 +122,7 @@ struct Fold<'a> {
     workflows: BTreeSet<WorkflowId>,
     workflow_details: BTreeSet<WorkflowId>,
     agents: BTreeSet<AgentId>,
-    mailboxes: BTreeSet<Owner>,
+    mailboxes: BTreeSet<MailboxOwner>,
 }
 
 impl Fold<'_> {
@@ -159,7 +159,7 @@ impl Fold<'_> {
         }
     }
 
-    fn detail(&mut self, id: TaskId, change: impl FnOnce(&mut Detail)) {
+    fn detail(&mut self, id: TaskId, change: impl FnOnce(&mut TaskDetail)) {
         if let Some(detail) = self.world.details.get_mut(&id) {
             change(detail);
             self.details.insert(id);
@@ -189,7 +189,7 @@ impl Fold<'_> {
         }
     }
 
-    fn mailbox(&mut self, owner: Owner, change: impl FnOnce(&mut Mailbox)) {
+    fn mailbox(&mut self, owner: MailboxOwner, change: impl FnOnce(&mut Mailbox)) {
         if let Some(mailbox) = self.world.mailboxes.get_mut(&owner) {
             change(mailbox);
             self.mailboxes.insert(owner);

@@ -1,11 +1,11 @@
 //! The gate before a claim: whether a person has let the next claim of a gated task begin.
 
-use crate::approval::{Approval, ApprovalState, Waiting};
+use crate::approval::{Approval, ApprovalState, WaitingTask};
 use crate::limits;
 use crate::list::List;
 use crate::task::Task;
 use crate::time::Timestamp;
-use crate::world::{Fact, Stop, World};
+use crate::world::{DecisionStop, Fact, World};
 
 /// The state of the gate before the next claim of a task.
 pub(crate) enum GateState<'a> {
@@ -18,7 +18,7 @@ pub(crate) enum GateState<'a> {
 }
 
 /// Returns the state of the gate, from the approvals of the workflow.
-pub(crate) fn gate_state<'a>(world: &'a World, task: &Task, now: Timestamp) -> Result<GateState<'a>, Stop> {
+pub(crate) fn gate_state<'a>(world: &'a World, task: &Task, now: Timestamp) -> Result<GateState<'a>, DecisionStop> {
     if !task.gate {
         return Ok(GateState::Missing);
     }
@@ -37,15 +37,15 @@ pub(crate) fn gate_state<'a>(world: &'a World, task: &Task, now: Timestamp) -> R
 pub(crate) fn requests<'a>(
     world: &'a World,
     task: &Task,
-) -> Result<impl Iterator<Item = &'a Approval> + use<'a>, Stop> {
+) -> Result<impl Iterator<Item = &'a Approval> + use<'a>, DecisionStop> {
     let list = List::Gates { workflow: task.workflow, limit: limits::GATES_MAX };
-    let next = Waiting { workflow: task.workflow, task: task.id, attempt: task.attempt + 1 };
+    let next = WaitingTask { workflow: task.workflow, task: task.id, attempt: task.attempt + 1 };
     let rows: &[Approval] = if let Fact::ApprovalRows(rows) = world.list(list)? { rows } else { &[] };
     Ok(rows.iter().filter(move |row| row.waiting == Some(next)))
 }
 
 /// Tells whether a claim would pass the gate now.
-pub(crate) fn is_passable(world: &World, task: &Task, now: Timestamp) -> Result<bool, Stop> {
+pub(crate) fn is_passable(world: &World, task: &Task, now: Timestamp) -> Result<bool, DecisionStop> {
     Ok(match gate_state(world, task, now)? {
         GateState::Missing | GateState::Open(_) => true,
         GateState::Waiting(_) | GateState::Closed => false,

@@ -10,7 +10,7 @@ use crate::limits;
 use crate::refusal::{ElsewhereHome, Refusal};
 use crate::task::Task;
 use crate::time::Timestamp;
-use crate::world::{Need, Stop, World};
+use crate::world::{DecisionStop, Need, World};
 
 /// Returns whether the agent registered on the caller's connection.
 pub fn is_home(caller: &Caller, agent: &Agent) -> bool {
@@ -26,7 +26,7 @@ pub fn may_act_as(caller: &Caller, agent: &Agent) -> bool {
 /// Returns whether the agent's home is alive, as far as this machine can tell. A connection that no process here
 /// watches is judged by signs of life: by the lease while the agent holds a claim, otherwise the home is dead after a
 /// quarter of an hour of silence.
-pub fn home_lives(world: &World, caller: &Caller, agent: &Agent, now: Timestamp) -> Result<bool, Stop> {
+pub fn home_lives(world: &World, caller: &Caller, agent: &Agent, now: Timestamp) -> Result<bool, DecisionStop> {
     let Some(home) = agent.session else { return Ok(false) };
     if caller.session == Some(home) || caller.alive.contains(&home) || caller.present.contains(&home) {
         return Ok(true);
@@ -34,7 +34,7 @@ pub fn home_lives(world: &World, caller: &Caller, agent: &Agent, now: Timestamp)
     is_heard_of(world, agent, now)
 }
 
-fn is_heard_of(world: &World, agent: &Agent, now: Timestamp) -> Result<bool, Stop> {
+fn is_heard_of(world: &World, agent: &Agent, now: Timestamp) -> Result<bool, DecisionStop> {
     if agent.left.is_some() {
         return Ok(false);
     }
@@ -67,7 +67,7 @@ pub const USER_PREFIX: &str = "user:";
 
 /// Refuses a call that names an agent with its home on another connection. The refusal says what the caller can do
 /// instead.
-pub fn check_voice(world: &World, caller: &Caller, agent: &Agent, now: Timestamp) -> Result<(), Stop> {
+pub fn check_voice(world: &World, caller: &Caller, agent: &Agent, now: Timestamp) -> Result<(), DecisionStop> {
     // An agent that unregistered has no home. The rule that looks at the agent refuses it.
     if may_act_as(caller, agent) || agent.left.is_some() {
         return Ok(());
@@ -83,14 +83,19 @@ pub fn check_voice(world: &World, caller: &Caller, agent: &Agent, now: Timestamp
 
 /// Returns the agent that acts: the named agent, else the connection's agent that holds the task, else the agent that
 /// the connection's [`Standing`] selects.
-pub fn acting_agent(world: &World, caller: &Caller, task: Option<&Task>, now: Timestamp) -> Result<AgentId, Stop> {
+pub fn acting_agent(
+    world: &World,
+    caller: &Caller,
+    task: Option<&Task>,
+    now: Timestamp,
+) -> Result<AgentId, DecisionStop> {
     let Some(named) = caller.agent else { return unnamed_agent(world, caller, task, now) };
     let agent = world.agent(named)?;
     check_voice(world, caller, agent, now)?;
     Ok(agent.id)
 }
 
-fn unnamed_agent(world: &World, caller: &Caller, task: Option<&Task>, now: Timestamp) -> Result<AgentId, Stop> {
+fn unnamed_agent(world: &World, caller: &Caller, task: Option<&Task>, now: Timestamp) -> Result<AgentId, DecisionStop> {
     let nobody = Refusal::AgentNotFound { agent: None };
     let Some(session) = caller.session else { return Err(nobody.into()) };
     let agents = world.agent_ids(&Need::SessionAgents(session))?;
@@ -106,7 +111,7 @@ fn unnamed_agent(world: &World, caller: &Caller, task: Option<&Task>, now: Times
 
 /// Returns the only agent on a shared connection, or the only one that is alive. Several live agents must be told apart
 /// by name.
-fn the_only_one(world: &World, agents: &[AgentId], now: Timestamp) -> Result<Option<AgentId>, Stop> {
+fn the_only_one(world: &World, agents: &[AgentId], now: Timestamp) -> Result<Option<AgentId>, DecisionStop> {
     if let [] | [_] = agents {
         return Ok(agents.first().copied());
     }
@@ -144,7 +149,7 @@ pub fn key_owners(
     key: &Key,
     task: Option<TaskId>,
     now: Timestamp,
-) -> Result<KeyOwners, Stop> {
+) -> Result<KeyOwners, DecisionStop> {
     let (connection, tool) = match &key.owner {
         KeyOwner::Fixed(owner) => return Ok(KeyOwners { own: owner.clone(), others: Vec::new() }),
         KeyOwner::Acting { connection, tool } => (format!("{connection} {tool}"), tool),
@@ -163,7 +168,12 @@ pub fn key_owners(
 
 /// Returns the agent whose idempotency key a call uses: the agent that the call acts as. A person who names no agent
 /// acts as no agent.
-fn key_agent(world: &World, caller: &Caller, task: Option<TaskId>, now: Timestamp) -> Result<Option<AgentId>, Stop> {
+fn key_agent(
+    world: &World,
+    caller: &Caller,
+    task: Option<TaskId>,
+    now: Timestamp,
+) -> Result<Option<AgentId>, DecisionStop> {
     match caller.agent {
         Some(named) => Ok(may_act_as(caller, world.agent(named)?).then_some(named)),
         None if caller.rights.is_persons() => Ok(None),
@@ -175,23 +185,23 @@ fn key_agent(world: &World, caller: &Caller, task: Option<TaskId>, now: Timestam
 }
 
 /// Returns `None` in place of a refusal. The rule of the command refuses the call later, in its own order of checks.
-fn unrefused<T>(found: Result<T, Stop>) -> Result<Option<T>, Stop> {
+fn unrefused<T>(found: Result<T, DecisionStop>) -> Result<Option<T>, DecisionStop> {
     match found {
         Ok(found) => Ok(Some(found)),
-        Err(Stop::Refused(_) | Stop::Recorded(_)) => Ok(None),
-        Err(missing @ Stop::Missing(_)) => Err(missing),
+        Err(DecisionStop::Refused(_) | DecisionStop::Recorded(_)) => Ok(None),
+        Err(missing @ DecisionStop::Missing(_)) => Err(missing),
     }
 }
 
 /// Returns the caller's rights in this call. A person, or a person's script, that names an agent of its own connection
 /// acts as that agent: a person's rights apply only to acts under the person's own name.
-pub(crate) fn effective_rights(world: &World, caller: &Caller) -> Result<Rights, Stop> {
+pub(crate) fn effective_rights(world: &World, caller: &Caller) -> Result<Rights, DecisionStop> {
     match (caller.rights, caller.standing, caller.agent) {
         (rights, Standing::Client | Standing::Shared, Some(named)) if rights.is_persons() => match world.agent(named) {
             Ok(agent) if is_home(caller, agent) => Ok(Rights::Agent),
             // The rule of the command refuses an unknown agent in its own order of checks.
-            Ok(_) | Err(Stop::Refused(_) | Stop::Recorded(_)) => Ok(rights),
-            Err(missing @ Stop::Missing(_)) => Err(missing),
+            Ok(_) | Err(DecisionStop::Refused(_) | DecisionStop::Recorded(_)) => Ok(rights),
+            Err(missing @ DecisionStop::Missing(_)) => Err(missing),
         },
         (rights, ..) => Ok(rights),
     }

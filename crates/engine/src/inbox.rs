@@ -11,12 +11,12 @@ use crate::time::Timestamp;
 
 /// The owner of a mailbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Owner {
+pub enum MailboxOwner {
     Agent(AgentId),
     Human,
 }
 
-impl std::fmt::Display for Owner {
+impl std::fmt::Display for MailboxOwner {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Agent(id) => id.fmt(f),
@@ -25,20 +25,20 @@ impl std::fmt::Display for Owner {
     }
 }
 
-impl std::str::FromStr for Owner {
+impl std::str::FromStr for MailboxOwner {
     type Err = crate::id::NotAnId;
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         if text == "human" { Ok(Self::Human) } else { text.parse().map(Self::Agent) }
     }
 }
 
-impl Serialize for Owner {
+impl Serialize for MailboxOwner {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
 }
 
-impl<'de> Deserialize<'de> for Owner {
+impl<'de> Deserialize<'de> for MailboxOwner {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
     }
@@ -47,7 +47,7 @@ impl<'de> Deserialize<'de> for Owner {
 /// A mailbox: its owner, its last message number, and its count of unread messages.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mailbox {
-    pub owner: Owner,
+    pub owner: MailboxOwner,
     pub sequence: u32,
     pub unread: u32,
 }
@@ -55,13 +55,13 @@ pub struct Mailbox {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Message {
     pub id: MessageId,
-    pub to: Owner,
+    pub to: MailboxOwner,
     /// The number of the message. It grows by one in each mailbox.
     pub sequence: u32,
     pub from: Actor,
     pub thread: ThreadId,
     pub state: MessageState,
-    pub draft: Draft,
+    pub draft: MessageDraft,
     pub at: Timestamp,
     /// The answer of a person, if this was a message to people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -70,7 +70,7 @@ pub struct Message {
 
 /// The content of a message, as the sender wrote it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Draft {
+pub struct MessageDraft {
     pub kind: MessageKind,
     pub priority: Priority,
     pub subject: Option<String>,
@@ -108,15 +108,15 @@ pub enum MessageState {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Recipients {
-    One(Owner),
+    One(MailboxOwner),
     Slug(String),
     /// Every registered agent that matches the filter, except the sender.
-    All(Filter),
+    All(RecipientMatch),
 }
 
 /// A filter of agents. Empty fields match every agent.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
-pub struct Filter {
+pub struct RecipientMatch {
     pub role: Option<String>,
     pub runtime: Option<String>,
     pub workflow: Option<WorkflowId>,
@@ -125,8 +125,8 @@ pub struct Filter {
 }
 
 /// Writes the engine's message about a blocked task.
-pub(crate) fn blocked_notice(task: &crate::task::Task, kind: &str, reason: &str) -> Draft {
-    Draft {
+pub(crate) fn blocked_notice(task: &crate::task::Task, kind: &str, reason: &str) -> MessageDraft {
+    MessageDraft {
         kind: MessageKind::Blocked,
         priority: Priority::FIRST,
         subject: Some(format!("blocked ({kind}): {}", task.name)),
@@ -142,11 +142,11 @@ pub(crate) fn blocked_notice(task: &crate::task::Task, kind: &str, reason: &str)
 impl Message {
     /// Returns whether the message is an agent's question to a person that has no answer yet.
     pub fn is_open_question(&self) -> bool {
-        self.to == Owner::Human && self.draft.kind == MessageKind::Question && self.answer.is_none()
+        self.to == MailboxOwner::Human && self.draft.kind == MessageKind::Question && self.answer.is_none()
     }
 }
 
-impl Draft {
+impl MessageDraft {
     /// Creates a plain text message with default values for the other fields.
     pub fn text(kind: MessageKind, priority: Priority, body: impl Into<String>) -> Self {
         Self {

@@ -62,4 +62,4 @@ pub use refusal::Refusal;
 pub use reply::Reply;
 pub use time::{Millis, Stamp, Timestamp};
 pub use topic::Topic;
-pub use world::{Fact, Need, Stop, World};
+pub use world::{DecisionStop, Fact, Need, World};

@@ -2,7 +2,7 @@
 
 use crate::approval::ApprovalStatus;
 use crate::id::{AgentId, ApprovalId, RepositoryId, ReviewId, TaskId, TokenId, TurnId, WorkflowId, WorkspaceId};
-use crate::inbox::Owner;
+use crate::inbox::MailboxOwner;
 use crate::notice::Channel;
 use crate::task::Status;
 use crate::time::Timestamp;
@@ -94,7 +94,7 @@ pub enum List {
     },
     /// Messages of a mailbox with a lower number than `before`, newest first.
     Mail {
-        owner: Owner,
+        owner: MailboxOwner,
         before: u32,
         limit: u32,
     },
@@ -104,7 +104,7 @@ pub enum List {
         limit: u32,
     },
     /// The number of unread messages of each priority in a mailbox.
-    Unread(Owner),
+    Unread(MailboxOwner),
     /// Turns of a task or of a workflow before a position, newest first.
     Turns {
         of: Whose,

@@ -6,33 +6,33 @@ use crate::limits;
 use crate::task::{Status, Task};
 use crate::time::Timestamp;
 use crate::touches;
-use crate::world::{Candidates, Need, Stop, World};
+use crate::world::{Candidates, DecisionStop, Need, World};
 
 /// The priority, sequence and id of a page's last task.
-pub type Position = (u8, u32, TaskId);
+pub type OfferPosition = (u8, u32, TaskId);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Ask {
+pub struct OfferQuery {
     pub workflow: WorkflowId,
     /// The agent that asks. Without it, role and capabilities are not checked.
     pub agent: Option<AgentId>,
     pub include_failed: bool,
-    pub after: Option<Position>,
+    pub after: Option<OfferPosition>,
     pub limit: usize,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub struct Page {
+pub struct OfferPage {
     pub tasks: Vec<Task>,
     /// The position to continue from, if there may be more tasks.
-    pub next: Option<Position>,
+    pub next: Option<OfferPosition>,
     pub limit_reached: bool,
 }
 
 /// Returns one page of tasks. It looks at a bounded number of tasks, so its cost does not grow with the workflow.
-pub fn next(world: &World, ask: &Ask, now: Timestamp) -> Result<Page, Stop> {
+pub fn next(world: &World, ask: &OfferQuery, now: Timestamp) -> Result<OfferPage, DecisionStop> {
     let workflow = world.workflow(ask.workflow)?;
-    let nothing = |limit_reached| Page { tasks: Vec::new(), next: None, limit_reached };
+    let nothing = |limit_reached| OfferPage { tasks: Vec::new(), next: None, limit_reached };
     if !workflow.status.is_running() {
         return Ok(nothing(false));
     }
@@ -83,7 +83,7 @@ pub fn next(world: &World, ask: &Ask, now: Timestamp) -> Result<Page, Stop> {
 }
 
 /// Returns pending tasks and, if asked for, failed tasks, merged in their order.
-fn candidates<'w>(world: &'w World, ask: &Ask, limit: u32) -> Result<Vec<&'w Task>, Stop> {
+fn candidates<'w>(world: &'w World, ask: &OfferQuery, limit: u32) -> Result<Vec<&'w Task>, DecisionStop> {
     let need = |failed| Need::Candidates(Candidates { workflow: ask.workflow, failed, after: ask.after, limit });
     let mut found: Vec<&Task> = world.full_tasks(&need(false))?.iter().collect();
     if ask.include_failed {
@@ -94,7 +94,7 @@ fn candidates<'w>(world: &'w World, ask: &Ask, limit: u32) -> Result<Vec<&'w Tas
     Ok(found)
 }
 
-pub(crate) fn position(task: &Task) -> Position {
+pub(crate) fn position(task: &Task) -> OfferPosition {
     (task.priority.get(), task.sequence, task.id)
 }
 

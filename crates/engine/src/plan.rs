@@ -12,13 +12,13 @@ use self::task::check_task;
 use crate::id::{Ids, TaskId, WorkflowId};
 use crate::limits;
 use crate::refusal::Refusal;
-use crate::task::{Detail, State, Task};
+use crate::task::{Task, TaskDetail, TaskState};
 use crate::time::Timestamp;
 
 /// Tasks and dependencies as rows, in a bounded number.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Piece {
-    pub tasks: Vec<(Task, Detail)>,
+pub struct PlanPiece {
+    pub tasks: Vec<(Task, TaskDetail)>,
     /// The dependencies: each task, and a task that it waits for.
     pub edges: Vec<(TaskId, TaskId)>,
 }
@@ -35,7 +35,7 @@ pub struct Plan {
 
 /// The place in a workflow where a plan is inserted.
 #[derive(Debug)]
-pub struct Place<'a> {
+pub struct PlanPlace<'a> {
     pub workflow: WorkflowId,
     /// The last position that is in use.
     pub sequence: u32,
@@ -134,7 +134,7 @@ impl Plan {
     }
 
     /// Turns the plan into rows. Every name in `outside` must be in `place.existing`.
-    pub fn lay_out(self, place: &Place<'_>, ids: &mut Ids) -> Result<Piece, Refusal> {
+    pub fn lay_out(self, place: &PlanPlace<'_>, ids: &mut Ids) -> Result<PlanPiece, Refusal> {
         let own: Vec<TaskId> = self.tasks.iter().map(|_| TaskId::next(ids)).collect();
         let mut unmet = vec![0_u32; self.tasks.len()];
         let mut edges = Vec::with_capacity(self.inside.len() + self.outside.len());
@@ -159,14 +159,14 @@ impl Plan {
         let mut tasks = Vec::with_capacity(self.tasks.len());
         for (offset, planned) in (1_u32..).zip(self.tasks) {
             let position = tasks.len();
-            let spot = Spot { id: own[position], sequence: place.sequence + offset, unmet: unmet[position] };
+            let spot = PlanSpot { id: own[position], sequence: place.sequence + offset, unmet: unmet[position] };
             tasks.push(row(planned, spot, place, &by_name)?);
         }
-        Ok(Piece { tasks, edges })
+        Ok(PlanPiece { tasks, edges })
     }
 }
 
-impl Piece {
+impl PlanPiece {
     pub fn rows(&self) -> usize {
         self.tasks.len() + self.edges.len()
     }
@@ -194,7 +194,7 @@ impl Piece {
 
 /// The id, the position and the unmet dependencies of one task of a plan.
 #[derive(Clone, Copy)]
-struct Spot {
+struct PlanSpot {
     id: TaskId,
     sequence: u32,
     unmet: u32,
@@ -202,11 +202,11 @@ struct Spot {
 
 fn row(
     planned: PlanTask,
-    spot: Spot,
-    place: &Place<'_>,
+    spot: PlanSpot,
+    place: &PlanPlace<'_>,
     own: &HashMap<String, TaskId>,
-) -> Result<(Task, Detail), Refusal> {
-    let Spot { id, sequence, unmet } = spot;
+) -> Result<(Task, TaskDetail), Refusal> {
+    let PlanSpot { id, sequence, unmet } = spot;
     let mut context_from = Vec::with_capacity(planned.context_from.len());
     for name in &planned.context_from {
         let found = own.get(name).copied().or_else(|| place.existing.get(name).map(|(id, _)| *id));
@@ -236,11 +236,11 @@ fn row(
         checkpoints: 0,
         repository: planned.repository,
         workspace: None,
-        state: State::Pending { lease: None },
+        state: TaskState::Pending { lease: None },
         created: place.now,
         updated: place.now,
     };
-    let detail = Detail {
+    let detail = TaskDetail {
         description: planned.description,
         brief: planned.brief,
         plan: None,

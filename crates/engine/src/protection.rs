@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::caller::Actor;
 use crate::id::AgentId;
-use crate::task::{State, Task};
+use crate::task::{Task, TaskState};
 
 /// One setting that protects a task or a workflow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -53,7 +53,7 @@ impl Task {
     /// until an agent holds the task for the first time.
     pub fn protections_from(&self, agent: AgentId) -> Vec<Protection> {
         let own = self.author == Some(Actor::Agent(agent));
-        let untouched = self.attempt == 0 && matches!(self.state, State::Pending { .. });
+        let untouched = self.attempt == 0 && matches!(self.state, TaskState::Pending { .. });
         let mut found = self.protections();
         if own && untouched {
             found.retain(|protection| *protection != Protection::Contract);

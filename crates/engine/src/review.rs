@@ -11,7 +11,7 @@ use crate::caller::Actor;
 use crate::id::{ReviewId, TaskId, TurnId, WorkflowId};
 use crate::task::names;
 use crate::time::Timestamp;
-use crate::turn::{Object, Spent};
+use crate::turn::{Spent, StoredObject};
 
 /// One review of a requester's work by one provider.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,7 +22,7 @@ pub struct Review {
     /// The actor that asked for the review.
     pub by: Actor,
     /// The claim that cannot be completed before the review.
-    pub gate: Option<Gate>,
+    pub gate: Option<ReviewGate>,
     /// The rounds that a gated claim may have without a person.
     pub rounds_max: u32,
     /// The number of rounds that ended, with an answer or a failure. The next round has the next number.
@@ -39,7 +39,7 @@ pub struct Review {
 
 /// The claim of a task that waits for a review.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Gate {
+pub struct ReviewGate {
     pub workflow: WorkflowId,
     pub task: TaskId,
     pub attempt: u32,
@@ -52,7 +52,7 @@ names! {
 
 /// One request to the provider and its result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Round {
+pub struct ReviewRound {
     pub review: ReviewId,
     /// The iteration of the protocol, from 1.
     pub number: u32,
@@ -60,19 +60,19 @@ pub struct Round {
     pub tries: u32,
     /// The turn whose output was reviewed.
     pub turn: Option<TurnId>,
-    pub artifact: Artifact,
+    pub artifact: ReviewedVersion,
     pub started: Timestamp,
     pub state: RoundState,
 }
 
 /// The version of the work that was reviewed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Artifact {
+pub struct ReviewedVersion {
     pub media_type: String,
     /// The requester's name for the version.
     pub reference: Option<String>,
     /// The request as it was sent to the provider.
-    pub request: Object,
+    pub request: StoredObject,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -101,7 +101,7 @@ pub struct Answered {
     /// The number of findings that the round gave.
     pub found: u32,
     /// The response as the provider gave it.
-    pub response: Option<Object>,
+    pub response: Option<StoredObject>,
     pub spent: Spent,
 }
 
@@ -131,7 +131,7 @@ pub enum FindingState {
 /// The decision about a finding, with its actor and time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decided {
-    pub decision: Decision,
+    pub decision: FindingDecision,
     pub by: Actor,
     pub at: Timestamp,
     /// The round that sent the decision to the provider.
@@ -140,7 +140,7 @@ pub struct Decided {
 
 /// The requester's decision about a finding.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Decision {
+pub struct FindingDecision {
     pub verdict: Verdict,
     pub code: Option<String>,
     pub explanation: Option<String>,

@@ -1,12 +1,12 @@
 //! The needs of a command that are known before its decision, so that they are loaded in one query.
 
 use crate::check;
-use crate::command::{Caller, Command, KeyOwner, Report};
+use crate::command::{Caller, Command, KeyOwner, PromptReport};
 use crate::id::TaskId;
 use crate::key::KeyId;
 use crate::world::Need;
 
-impl Report {
+impl PromptReport {
     fn needs(&self) -> [Need; 2] {
         [Need::Task(self.task), Need::Reminder(self.conversation.clone(), self.part.clone())]
     }

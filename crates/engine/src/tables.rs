@@ -18,14 +18,14 @@ use crate::id::{
     AgentId, ApprovalId, MessageId, RepositoryId, ReviewId, TaskId, TemplateId, TokenId, TurnId, WorkflowId,
     WorkspaceId,
 };
-use crate::inbox::{Mailbox, Message, Owner};
+use crate::inbox::{Mailbox, MailboxOwner, Message};
 use crate::key::{KeyId, StoredKey};
 use crate::notice::{Channel, Notice};
 use crate::reminder::Reminder;
-use crate::review::{Finding, Review, Round};
+use crate::review::{Finding, Review, ReviewRound};
 use crate::runner::Runner;
 use crate::section::{Section, SectionChange};
-use crate::task::{Detail, Task};
+use crate::task::{Task, TaskDetail};
 use crate::template::Template;
 use crate::time::Timestamp;
 use crate::token::Token;
@@ -37,7 +37,7 @@ use crate::workspace::{Repository, Workspace};
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Tables {
     pub tasks: BTreeMap<TaskId, Task>,
-    pub details: BTreeMap<TaskId, Detail>,
+    pub details: BTreeMap<TaskId, TaskDetail>,
     /// The dependencies: each task, and a task that it waits for. `dependents` has the pairs the other way round.
     pub dependencies: BTreeSet<(TaskId, TaskId)>,
     pub dependents: BTreeSet<(TaskId, TaskId)>,
@@ -46,7 +46,7 @@ pub struct Tables {
     pub agents: BTreeMap<AgentId, Agent>,
     pub checkpoints: BTreeMap<(TaskId, u32), Checkpoint>,
     pub messages: BTreeMap<MessageId, Message>,
-    pub mailboxes: BTreeMap<Owner, Mailbox>,
+    pub mailboxes: BTreeMap<MailboxOwner, Mailbox>,
     pub workspaces: BTreeMap<WorkspaceId, Workspace>,
     pub repositories: BTreeMap<RepositoryId, Repository>,
     pub attachments: BTreeMap<(WorkflowId, RepositoryId), Timestamp>,
@@ -62,7 +62,7 @@ pub struct Tables {
     pub section_changes: BTreeMap<(String, u32), SectionChange>,
     pub approvals: BTreeMap<ApprovalId, Approval>,
     pub reviews: BTreeMap<ReviewId, Review>,
-    pub rounds: BTreeMap<(ReviewId, u32), Round>,
+    pub rounds: BTreeMap<(ReviewId, u32), ReviewRound>,
     pub findings: BTreeMap<(ReviewId, String), Finding>,
     pub notices: BTreeMap<(ApprovalId, Channel), Notice>,
 }
@@ -81,7 +81,7 @@ impl Tables {
             Write::Insert(piece, author) => {
                 for (task, detail) in &piece.tasks {
                     self.tasks.insert(task.id, Task { author, ..task.clone() });
-                    if *detail != Detail::default() {
+                    if *detail != TaskDetail::default() {
                         self.details.insert(task.id, detail.clone());
                     }
                 }

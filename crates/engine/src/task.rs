@@ -18,7 +18,7 @@ use crate::id::{AgentId, RepositoryId, TaskId, WorkflowId, WorkspaceId};
 use crate::json::Json;
 use crate::time::Timestamp;
 
-/// The fields of a task that every decision reads. The long texts are in [`Detail`].
+/// The fields of a task that every decision reads. The long texts are in [`TaskDetail`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Task {
     pub id: TaskId,
@@ -58,14 +58,14 @@ pub struct Task {
     pub checkpoints: u32,
     pub repository: Option<RepositoryId>,
     pub workspace: Option<WorkspaceId>,
-    pub state: State,
+    pub state: TaskState,
     pub created: Timestamp,
     pub updated: Timestamp,
 }
 
 /// The long texts of a task, loaded only where they are read or changed.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Detail {
+pub struct TaskDetail {
     pub description: Option<String>,
     /// The payload of a Wire brief.
     pub brief: Option<Json>,
@@ -116,7 +116,7 @@ pub struct Lease {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "status", rename_all = "snake_case")]
-pub enum State {
+pub enum TaskState {
     Pending {
         lease: Option<Lease>,
     },
@@ -131,7 +131,7 @@ pub enum State {
         lease: Lease,
         reason: Option<String>,
     },
-    Blocked(Block),
+    Blocked(TaskBlock),
     Failed {
         by: Actor,
         error: String,
@@ -148,7 +148,7 @@ pub enum State {
 
 /// The reason why a task is blocked, and the role that was asked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Block {
+pub struct TaskBlock {
     pub by: Actor,
     pub kind: BlockKind,
     pub reason: String,
@@ -212,7 +212,7 @@ impl BlockKind {
     }
 }
 
-impl State {
+impl TaskState {
     pub fn status(&self) -> Status {
         match self {
             Self::Pending { .. } => Status::Pending,
@@ -307,14 +307,14 @@ impl Task {
     /// Returns whether a new plan may drop the task: it is pending and unclaimed, or blocked.
     pub fn is_removable(&self) -> bool {
         match &self.state {
-            State::Pending { lease } => lease.is_none(),
-            State::Blocked(_) => true,
-            State::Planning { .. }
-            | State::InProgress { .. }
-            | State::Paused { .. }
-            | State::Failed { .. }
-            | State::Completed { .. }
-            | State::Skipped { .. } => false,
+            TaskState::Pending { lease } => lease.is_none(),
+            TaskState::Blocked(_) => true,
+            TaskState::Planning { .. }
+            | TaskState::InProgress { .. }
+            | TaskState::Paused { .. }
+            | TaskState::Failed { .. }
+            | TaskState::Completed { .. }
+            | TaskState::Skipped { .. } => false,
         }
     }
 

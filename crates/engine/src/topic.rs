@@ -2,14 +2,14 @@
 
 use crate::event::Event;
 use crate::id::{AgentId, WorkflowId};
-use crate::inbox::Owner;
+use crate::inbox::MailboxOwner;
 
 /// The log that an event belongs to.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Topic {
     Workflow(WorkflowId),
     Agent {
-        id: Owner,
+        id: MailboxOwner,
         slug: String,
     },
     Registry,
@@ -39,7 +39,7 @@ impl Event {
             | Self::Resumed { agent, slug, .. }
             | Self::SessionClosed { agent, slug, .. } => Some(agent_topic(*agent, slug)),
             Self::Sent { message, slug } => Some(Topic::Agent { id: message.to, slug: slug.clone() }),
-            Self::Answered { .. } => Some(Topic::Agent { id: Owner::Human, slug: "human".to_owned() }),
+            Self::Answered { .. } => Some(Topic::Agent { id: MailboxOwner::Human, slug: "human".to_owned() }),
             Self::Marked { to, slug, .. } => Some(Topic::Agent { id: *to, slug: slug.clone() }),
             Self::WorkflowCreated { workflow, .. } => Some(Topic::Workflow(workflow.id)),
             Self::TaskAdded { task, .. } => Some(Topic::Workflow(task.workflow)),
@@ -237,5 +237,5 @@ impl Event {
 }
 
 fn agent_topic(agent: AgentId, slug: &str) -> Topic {
-    Topic::Agent { id: Owner::Agent(agent), slug: slug.to_owned() }
+    Topic::Agent { id: MailboxOwner::Agent(agent), slug: slug.to_owned() }
 }

@@ -142,7 +142,7 @@ fn expand(glob: &str) -> Result<Vec<String>, String> {
     while let Some(text) = open.pop() {
         match first_choice(&text)? {
             None => done.push(text),
-            Some(Choice { before, choices, after }) => {
+            Some(BraceChoice { before, choices, after }) => {
                 open.extend(choices.iter().map(|choice| format!("{before}{choice}{after}")));
             }
         }
@@ -154,13 +154,13 @@ fn expand(glob: &str) -> Result<Vec<String>, String> {
 }
 
 /// The first brace of a glob: the text before it, the choices in it, and the text after it.
-struct Choice<'t> {
+struct BraceChoice<'t> {
     before: &'t str,
     choices: Vec<&'t str>,
     after: &'t str,
 }
 
-fn first_choice(text: &str) -> Result<Option<Choice<'_>>, String> {
+fn first_choice(text: &str) -> Result<Option<BraceChoice<'_>>, String> {
     let mut depth = 0_u32;
     let mut start = 0;
     let mut from = 0;
@@ -185,7 +185,7 @@ fn first_choice(text: &str) -> Result<Option<Choice<'_>>, String> {
             }
             '}' if depth == 1 => {
                 choices.push(&text[from..at]);
-                return Ok(Some(Choice { before: &text[..start], choices, after: &text[at + 1..] }));
+                return Ok(Some(BraceChoice { before: &text[..start], choices, after: &text[at + 1..] }));
             }
             '}' if depth > 1 => depth -= 1,
             _ => {}

@@ -32,12 +32,12 @@ pub struct Turn {
 #[serde(tag = "turn", rename_all = "snake_case")]
 pub enum TurnState {
     Running,
-    Ended(Box<Ended>),
+    Ended(Box<TurnResult>),
 }
 
 /// The result of a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ended {
+pub struct TurnResult {
     pub at: Timestamp,
     pub end: TurnEnd,
     /// The reason for the end, unless the turn simply finished.
@@ -47,7 +47,7 @@ pub struct Ended {
     pub spent: Spent,
     pub tool_calls: u32,
     /// All output that the program wrote.
-    pub stream: Option<Object>,
+    pub stream: Option<StoredObject>,
     /// The verdict on the turn's output: kind, verdict, codes, summary.
     pub verdict: Option<Json>,
 }
@@ -64,7 +64,7 @@ pub struct Spent {
 
 /// Bytes that are stored in the object store.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Object {
+pub struct StoredObject {
     /// The SHA-256 hash, in hexadecimal. It is also the object's name in the store.
     pub hash: String,
     pub bytes: u64,
@@ -106,7 +106,7 @@ impl Purpose {
 }
 
 impl Turn {
-    pub fn ended(&self) -> Option<&Ended> {
+    pub fn ended(&self) -> Option<&TurnResult> {
         match &self.state {
             TurnState::Running => None,
             TurnState::Ended(ended) => Some(ended),

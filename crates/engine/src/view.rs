@@ -8,32 +8,32 @@ mod progress;
 mod review;
 mod worker;
 
-use crate::agent::{Agent, Presence};
+use crate::agent::{Agent, AgentPresence};
 use crate::approval::{Approval, ApprovalStatus};
 use crate::id::{AgentId, SessionId, TaskId, WorkflowId};
 use crate::inbox::Message;
 use crate::list::{AgentFilter, List, Whose, WorkflowFilter};
 use crate::refusal::Refusal;
 use crate::review::Review;
-use crate::task::{Detail, Status, Task};
+use crate::task::{Status, Task, TaskDetail};
 use crate::template::Template;
 use crate::time::Timestamp;
 use crate::token::Token;
 use crate::turn::Spent;
 use crate::workflow::{Workflow, WorkflowDetail, WorkflowStatus};
 use crate::workspace::{Repository, Workspace, WorkspaceStatus};
-use crate::world::{Fact, Need, Stop, World};
+use crate::world::{DecisionStop, Fact, Need, World};
 
-pub use attempt::{Attempt, attempt};
+pub use attempt::{AttemptView, attempt};
 pub use execution::{Execution, Worked, execution, runners, running};
-pub use mail::{MailFilter, Mailed, State as MailState, Unread, mail, message, unread};
-pub use progress::{Progress, Waiting, progress};
+pub use mail::{MailFilter, Mailed, StoredMailState as MailState, UnreadMail, mail, message, unread};
+pub use progress::{BlockedByTasks, ProgressView, progress};
 pub use review::{Reviewed, gating, review, reviews};
 pub use worker::context;
 
 /// Rows of a list, and the position to continue from when there are more.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Rows<T, P> {
+pub struct ListRows<T, P> {
     pub rows: Vec<T>,
     pub next: Option<P>,
     /// The total number of rows, where it is counted.
@@ -41,11 +41,11 @@ pub struct Rows<T, P> {
 }
 
 /// Cuts a list that was loaded with one row more than asked for. The extra row shows that there are more.
-fn paged<T: Clone, P>(found: &[T], limit: u32, place: impl Fn(&T) -> P) -> Rows<T, P> {
+fn paged<T: Clone, P>(found: &[T], limit: u32, place: impl Fn(&T) -> P) -> ListRows<T, P> {
     let size = usize::try_from(limit).unwrap_or(usize::MAX);
     let rows = found.get(..size.min(found.len())).unwrap_or_default().to_vec();
     let next = (found.len() > size).then(|| rows.last().map(place)).flatten();
-    Rows { rows, next, total: None }
+    ListRows { rows, next, total: None }
 }
 
 /// Reads one kind of rows out of a fact. A fact of another kind counts as empty: the store's conformance tests exclude
@@ -60,7 +60,7 @@ macro_rules! rows_of {
 }
 use rows_of;
 
-fn number(world: &World, list: List) -> Result<u32, Stop> {
+fn number(world: &World, list: List) -> Result<u32, DecisionStop> {
     Ok(if let Fact::Number(number) = world.list(list)? { *number } else { 0 })
 }
 
@@ -73,7 +73,7 @@ pub fn is_planned(workflow: &Workflow) -> bool {
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskView {
     pub task: Task,
-    pub detail: Detail,
+    pub detail: TaskDetail,
     pub blocked_by: Vec<(TaskId, String)>,
 }
 
@@ -85,7 +85,7 @@ impl TaskView {
 }
 
 /// Returns a task, unless it belongs to a plan that is not set.
-pub fn task(world: &World, id: TaskId) -> Result<TaskView, Stop> {
+pub fn task(world: &World, id: TaskId) -> Result<TaskView, DecisionStop> {
     let task = world.task(id)?;
     world.want([Need::Workflow(task.workflow), Need::Detail(id)])?;
     if !is_planned(world.workflow(task.workflow)?) {
@@ -96,7 +96,7 @@ pub fn task(world: &World, id: TaskId) -> Result<TaskView, Stop> {
 }
 
 /// Returns tasks with their texts, loaded in one step.
-pub fn with_texts(world: &World, tasks: &[Task]) -> Result<Vec<TaskView>, Stop> {
+pub fn with_texts(world: &World, tasks: &[Task]) -> Result<Vec<TaskView>, DecisionStop> {
     let waiting = |task: &Task| task.unmet > 0 && !task.status().is_met();
     let unmet = tasks.iter().filter(|task| waiting(task)).map(|task| Need::Unmet(task.id));
     world.want(tasks.iter().map(|task| Need::Detail(task.id)).chain(unmet))?;
@@ -107,9 +107,9 @@ pub fn with_texts(world: &World, tasks: &[Task]) -> Result<Vec<TaskView>, Stop> 
     tasks.iter().map(view).collect()
 }
 
-pub type Position = (u32, TaskId);
+pub type ListPosition = (u32, TaskId);
 /// A repository, and the time since which it is known or attached.
-pub type Known = (Repository, Timestamp);
+pub type KnownRepository = (Repository, Timestamp);
 /// A position in a list that is ordered by time.
 pub type Moment<I> = (Timestamp, I);
 
@@ -118,18 +118,18 @@ pub fn tasks(
     world: &World,
     workflow: WorkflowId,
     statuses: &[Status],
-    after: Option<Position>,
+    after: Option<ListPosition>,
     limit: u32,
-) -> Result<Rows<TaskView, Position>, Stop> {
+) -> Result<ListRows<TaskView, ListPosition>, DecisionStop> {
     if !is_planned(world.workflow(workflow)?) {
-        return Ok(Rows { rows: Vec::new(), next: None, total: None });
+        return Ok(ListRows { rows: Vec::new(), next: None, total: None });
     }
     let list = List::Tasks { workflow, statuses: statuses.to_vec(), after, limit: limit + 1 };
     let page = paged(rows_of!(world, Full, list), limit, |task: &Task| (task.sequence, task.id));
-    Ok(Rows { rows: with_texts(world, &page.rows)?, next: page.next, total: None })
+    Ok(ListRows { rows: with_texts(world, &page.rows)?, next: page.next, total: None })
 }
 
-pub fn workflow(world: &World, id: WorkflowId) -> Result<(Workflow, WorkflowDetail), Stop> {
+pub fn workflow(world: &World, id: WorkflowId) -> Result<(Workflow, WorkflowDetail), DecisionStop> {
     world.want([Need::Workflow(id), Need::WorkflowDetail(id)])?;
     Ok((world.workflow(id)?.clone(), world.workflow_detail(id)?.clone()))
 }
@@ -141,19 +141,19 @@ pub fn workflows(
     after: Option<(Timestamp, WorkflowId)>,
     offset: u32,
     limit: u32,
-) -> Result<Rows<(Workflow, WorkflowDetail), Moment<WorkflowId>>, Stop> {
+) -> Result<ListRows<(Workflow, WorkflowDetail), Moment<WorkflowId>>, DecisionStop> {
     let list = List::Workflows { filter: filter.clone(), after, offset, limit: limit + 1 };
     let total = List::WorkflowTotal(filter.clone());
     world.want([Need::List(list.clone()), Need::List(total.clone())])?;
     let page = paged(rows_of!(world, WorkflowRows, list), limit, |row: &Workflow| (row.created, row.id));
     world.want(page.rows.iter().map(|row| Need::WorkflowDetail(row.id)))?;
     let detailed = |row: Workflow| Ok((row.clone(), world.workflow_detail(row.id)?.clone()));
-    let rows = page.rows.into_iter().map(detailed).collect::<Result<_, Stop>>()?;
-    Ok(Rows { rows, next: page.next, total: Some(number(world, total)?) })
+    let rows = page.rows.into_iter().map(detailed).collect::<Result<_, DecisionStop>>()?;
+    Ok(ListRows { rows, next: page.next, total: Some(number(world, total)?) })
 }
 
 /// Returns the repositories of a workflow.
-pub fn attached(world: &World, workflow: WorkflowId) -> Result<Vec<(Repository, Timestamp)>, Stop> {
+pub fn attached(world: &World, workflow: WorkflowId) -> Result<Vec<(Repository, Timestamp)>, DecisionStop> {
     world.workflow(workflow)?;
     let limit = u32::try_from(crate::limits::REPOSITORIES_MAX).unwrap_or(u32::MAX);
     Ok(rows_of!(world, RepositoryRows, List::Attached { workflow, limit }).to_vec())
@@ -164,10 +164,10 @@ pub fn repositories(
     after: Option<(Timestamp, crate::id::RepositoryId)>,
     offset: u32,
     limit: u32,
-) -> Result<Rows<Known, Moment<crate::id::RepositoryId>>, Stop> {
+) -> Result<ListRows<KnownRepository, Moment<crate::id::RepositoryId>>, DecisionStop> {
     let list = List::Repositories { after, offset, limit: limit + 1 };
     let page = paged(rows_of!(world, RepositoryRows, list), limit, |(row, at)| (*at, row.id));
-    Ok(Rows { total: Some(number(world, List::RepositoryTotal)?), ..page })
+    Ok(ListRows { total: Some(number(world, List::RepositoryTotal)?), ..page })
 }
 
 pub fn workspaces(
@@ -176,13 +176,13 @@ pub fn workspaces(
     statuses: &[WorkspaceStatus],
     after: Option<(Timestamp, crate::id::WorkspaceId)>,
     limit: u32,
-) -> Result<Rows<Workspace, (Timestamp, crate::id::WorkspaceId)>, Stop> {
+) -> Result<ListRows<Workspace, (Timestamp, crate::id::WorkspaceId)>, DecisionStop> {
     world.workflow(workflow)?;
     let list = List::Workspaces { workflow, statuses: statuses.to_vec(), after, limit: limit + 1 };
     Ok(paged(rows_of!(world, WorkspaceRows, list), limit, |row: &Workspace| (row.created, row.id)))
 }
 
-pub fn templates(world: &World, after: &str, limit: u32) -> Result<Rows<Template, String>, Stop> {
+pub fn templates(world: &World, after: &str, limit: u32) -> Result<ListRows<Template, String>, DecisionStop> {
     let list = List::Templates { after: after.to_owned(), limit: limit + 1 };
     Ok(paged(rows_of!(world, TemplateRows, list), limit, |row: &Template| row.name.clone()))
 }
@@ -191,7 +191,7 @@ pub fn tokens(
     world: &World,
     after: Option<(Timestamp, crate::id::TokenId)>,
     limit: u32,
-) -> Result<Rows<Token, (Timestamp, crate::id::TokenId)>, Stop> {
+) -> Result<ListRows<Token, (Timestamp, crate::id::TokenId)>, DecisionStop> {
     let list = List::Tokens { revoked: true, after, limit: limit + 1 };
     Ok(paged(rows_of!(world, TokenRows, list), limit, |row: &Token| (row.created, row.id)))
 }
@@ -200,11 +200,11 @@ pub fn tokens(
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentView {
     pub agent: Agent,
-    pub presence: Presence,
+    pub presence: AgentPresence,
     pub task: Option<TaskId>,
 }
 
-pub fn agent(world: &World, id: AgentId, alive: &[SessionId], now: Timestamp) -> Result<AgentView, Stop> {
+pub fn agent(world: &World, id: AgentId, alive: &[SessionId], now: Timestamp) -> Result<AgentView, DecisionStop> {
     world.want([Need::Agent(id), Need::Held(id)])?;
     let agent = world.agent(id)?.clone();
     let held = world.task_ids(&Need::Held(id))?;
@@ -220,7 +220,7 @@ pub fn agents(
     after: Option<(Timestamp, AgentId)>,
     limit: u32,
     (alive, now): (&[SessionId], Timestamp),
-) -> Result<Rows<AgentView, (Timestamp, AgentId)>, Stop> {
+) -> Result<ListRows<AgentView, (Timestamp, AgentId)>, DecisionStop> {
     let list = List::Agents { filter: filter.clone(), after, limit: limit + 1 };
     let place = |(agent, _): &(Agent, Option<TaskId>)| (agent.created, agent.id);
     let page = paged(rows_of!(world, AgentRows, list), limit, place);
@@ -229,11 +229,11 @@ pub fn agents(
         agent,
         task,
     };
-    Ok(Rows { rows: page.rows.into_iter().map(view).collect(), next: page.next, total: None })
+    Ok(ListRows { rows: page.rows.into_iter().map(view).collect(), next: page.next, total: None })
 }
 
 /// Returns the dependencies of a task, in the order of the plan.
-pub fn dependencies(world: &World, id: TaskId) -> Result<Vec<Task>, Stop> {
+pub fn dependencies(world: &World, id: TaskId) -> Result<Vec<Task>, DecisionStop> {
     task(world, id)?;
     let ids = world.task_ids(&Need::Dependencies(id))?;
     world.want(ids.iter().map(|id| Need::Task(*id)))?;
@@ -273,7 +273,7 @@ fn spent(world: &World, workflow: WorkflowId) -> Option<Spent> {
     if let Fact::Spent(spent) = found { Some(*spent).filter(|spent| spent.turns > 0) } else { None }
 }
 
-pub fn overview(world: &World, alive: &[SessionId], now: Timestamp) -> Result<Overview, Stop> {
+pub fn overview(world: &World, alive: &[SessionId], now: Timestamp) -> Result<Overview, DecisionStop> {
     let open = [
         WorkflowStatus::Planning,
         WorkflowStatus::Ready,
@@ -284,7 +284,7 @@ pub fn overview(world: &World, alive: &[SessionId], now: Timestamp) -> Result<Ov
     ];
     let filter = WorkflowFilter { statuses: open.to_vec(), repository: None };
     let (held, stuck) = (List::Held { limit: OVERVIEW_ROWS }, List::Stuck { limit: OVERVIEW_ROWS });
-    let human = crate::inbox::Owner::Human;
+    let human = crate::inbox::MailboxOwner::Human;
     let pending = List::Approvals { statuses: vec![ApprovalStatus::Pending], before: None, limit: OVERVIEW_ROWS };
     let asked = List::Questions { after: 0, limit: OVERVIEW_ROWS };
     let reviewed = List::Reviews { before: None, limit: OVERVIEW_ROWS };
@@ -300,7 +300,7 @@ pub fn overview(world: &World, alive: &[SessionId], now: Timestamp) -> Result<Ov
         let counts = if is_planned(row) { rows_of!(world, Counts, List::Statuses(row.id)) } else { &[] };
         Ok((row.clone(), counts.iter().map(|(word, count, _)| (word.clone(), *count)).collect()))
     };
-    let workflows = page.rows.iter().map(counted).collect::<Result<_, Stop>>()?;
+    let workflows = page.rows.iter().map(counted).collect::<Result<_, DecisionStop>>()?;
     let rows = rows_of!(world, Full, held);
     world.want(rows.iter().filter_map(Task::holder).map(Need::Agent))?;
     let held = rows.iter().filter_map(|task| Some((task.clone(), world.agent(task.holder()?).ok()?.clone()))).collect();
@@ -308,7 +308,7 @@ pub fn overview(world: &World, alive: &[SessionId], now: Timestamp) -> Result<Ov
     let mut after = None;
     loop {
         let page = agents(world, &AgentFilter::default(), after, 500, (alive, now))?;
-        here.extend(page.rows.into_iter().filter(|row| row.presence != Presence::Offline));
+        here.extend(page.rows.into_iter().filter(|row| row.presence != AgentPresence::Offline));
         after = page.next;
         if after.is_none() || here.len() >= 500 {
             break;

@@ -26,7 +26,7 @@ pub struct Workflow {
     pub lease_ms: Millis,
     pub lock: Option<Lock>,
     /// A plan that is being written in pieces.
-    pub draft: Option<Draft>,
+    pub draft: Option<PlanDraft>,
     pub tasks: u32,
     /// The number of tasks that are neither completed nor skipped.
     pub open: u32,
@@ -57,7 +57,7 @@ pub struct Lock {
 
 /// The plan that is being written now. Pieces of another plan are refused.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Draft {
+pub struct PlanDraft {
     pub token: String,
     pub until: Timestamp,
 }

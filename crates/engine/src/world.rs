@@ -15,16 +15,16 @@ use crate::id::{
     AgentId, ApprovalId, MessageId, RepositoryId, ReviewId, SessionId, TaskId, TemplateId, TokenId, TurnId, WorkflowId,
     WorkspaceId,
 };
-use crate::inbox::{Filter, Mailbox, Message, Owner};
+use crate::inbox::{Mailbox, MailboxOwner, Message, RecipientMatch};
 use crate::key::{KeyId, StoredKey};
 use crate::list::List;
 use crate::notice::{Channel, Notice};
 use crate::refusal::Refusal;
 use crate::reminder::Reminder;
-use crate::review::{Finding, Review, Round};
+use crate::review::{Finding, Review, ReviewRound};
 use crate::runner::Runner;
 use crate::section::Section;
-use crate::task::{Detail, Task};
+use crate::task::{Task, TaskDetail};
 use crate::template::Template;
 use crate::time::Timestamp;
 use crate::token::Token;
@@ -42,7 +42,7 @@ pub enum Need {
     Workflow(WorkflowId),
     WorkflowDetail(WorkflowId),
     Agent(AgentId),
-    Mailbox(Owner),
+    Mailbox(MailboxOwner),
     Message(MessageId),
     Workspace(WorkspaceId),
     Repository(RepositoryId),
@@ -94,7 +94,7 @@ pub enum Need {
     },
     /// Registered agents with a role.
     RoleHolders(String),
-    Agents(Filter),
+    Agents(RecipientMatch),
     /// Tasks that an agent holds, including paused ones.
     Held(AgentId),
     /// Whether an agent holds as many tasks as one agent may hold.
@@ -141,7 +141,7 @@ pub enum Need {
     /// Messages of a mailbox: with `unread` the unread ones by priority and number, otherwise all messages after a
     /// number.
     Inbox {
-        owner: Owner,
+        owner: MailboxOwner,
         unread: bool,
         after: u32,
         limit: u32,
@@ -162,11 +162,11 @@ pub struct Candidates {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct World {
     pub tasks: BTreeMap<TaskId, Option<Task>>,
-    pub details: BTreeMap<TaskId, Detail>,
+    pub details: BTreeMap<TaskId, TaskDetail>,
     pub workflows: BTreeMap<WorkflowId, Option<Workflow>>,
     pub workflow_details: BTreeMap<WorkflowId, WorkflowDetail>,
     pub agents: BTreeMap<AgentId, Option<Agent>>,
-    pub mailboxes: BTreeMap<Owner, Mailbox>,
+    pub mailboxes: BTreeMap<MailboxOwner, Mailbox>,
     pub messages: BTreeMap<MessageId, Option<Message>>,
     pub workspaces: BTreeMap<WorkspaceId, Option<Workspace>>,
     pub repositories: BTreeMap<RepositoryId, Option<Repository>>,
@@ -184,7 +184,7 @@ pub struct World {
 
 /// The reason why a decision stopped.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Stop {
+pub enum DecisionStop {
     Missing(Vec<Need>),
     /// The command is refused, and nothing is recorded.
     Refused(Refusal),
@@ -192,14 +192,14 @@ pub enum Stop {
     Recorded(Refusal),
 }
 
-impl From<Refusal> for Stop {
+impl From<Refusal> for DecisionStop {
     fn from(refusal: Refusal) -> Self {
         Self::Refused(refusal)
     }
 }
 
-fn missing<T>(need: Need) -> Result<T, Stop> {
-    Err(Stop::Missing(vec![need]))
+fn missing<T>(need: Need) -> Result<T, DecisionStop> {
+    Err(DecisionStop::Missing(vec![need]))
 }
 
 impl World {
@@ -271,12 +271,12 @@ impl World {
     }
 
     /// Stops with all needs of the list that are missing, so that they are loaded in one step.
-    pub fn want(&self, needs: impl IntoIterator<Item = Need>) -> Result<(), Stop> {
+    pub fn want(&self, needs: impl IntoIterator<Item = Need>) -> Result<(), DecisionStop> {
         let lacking: Vec<Need> = needs.into_iter().filter(|need| !self.knows(need)).collect();
-        if lacking.is_empty() { Ok(()) } else { Err(Stop::Missing(lacking)) }
+        if lacking.is_empty() { Ok(()) } else { Err(DecisionStop::Missing(lacking)) }
     }
 
-    pub fn task(&self, id: TaskId) -> Result<&Task, Stop> {
+    pub fn task(&self, id: TaskId) -> Result<&Task, DecisionStop> {
         match self.tasks.get(&id) {
             Some(Some(task)) => Ok(task),
             Some(None) => Err(Refusal::TaskNotFound { task: id.to_string() }.into()),
@@ -284,11 +284,11 @@ impl World {
         }
     }
 
-    pub fn detail(&self, id: TaskId) -> Result<&Detail, Stop> {
+    pub fn detail(&self, id: TaskId) -> Result<&TaskDetail, DecisionStop> {
         self.details.get(&id).map_or_else(|| missing(Need::Detail(id)), Ok)
     }
 
-    pub fn workflow(&self, id: WorkflowId) -> Result<&Workflow, Stop> {
+    pub fn workflow(&self, id: WorkflowId) -> Result<&Workflow, DecisionStop> {
         match self.workflows.get(&id) {
             Some(Some(workflow)) => Ok(workflow),
             Some(None) => Err(Refusal::WorkflowNotFound { workflow: id }.into()),
@@ -296,12 +296,12 @@ impl World {
         }
     }
 
-    pub fn workflow_detail(&self, id: WorkflowId) -> Result<&WorkflowDetail, Stop> {
+    pub fn workflow_detail(&self, id: WorkflowId) -> Result<&WorkflowDetail, DecisionStop> {
         self.workflow_details.get(&id).map_or_else(|| missing(Need::WorkflowDetail(id)), Ok)
     }
 
     /// Returns an agent, also one that has left.
-    pub fn agent(&self, id: AgentId) -> Result<&Agent, Stop> {
+    pub fn agent(&self, id: AgentId) -> Result<&Agent, DecisionStop> {
         match self.agents.get(&id) {
             Some(Some(agent)) => Ok(agent),
             Some(None) => Err(Refusal::AgentNotFound { agent: Some(id) }.into()),
@@ -309,15 +309,15 @@ impl World {
         }
     }
 
-    pub fn mailbox(&self, owner: Owner) -> Result<&Mailbox, Stop> {
+    pub fn mailbox(&self, owner: MailboxOwner) -> Result<&Mailbox, DecisionStop> {
         self.mailboxes.get(&owner).map_or_else(|| missing(Need::Mailbox(owner)), Ok)
     }
 
-    pub fn message(&self, id: MessageId) -> Result<Option<&Message>, Stop> {
+    pub fn message(&self, id: MessageId) -> Result<Option<&Message>, DecisionStop> {
         self.messages.get(&id).map_or_else(|| missing(Need::Message(id)), |found| Ok(found.as_ref()))
     }
 
-    pub fn workspace(&self, id: WorkspaceId) -> Result<&Workspace, Stop> {
+    pub fn workspace(&self, id: WorkspaceId) -> Result<&Workspace, DecisionStop> {
         match self.workspaces.get(&id) {
             Some(Some(workspace)) => Ok(workspace),
             Some(None) => Err(Refusal::WorkspaceNotFound { workspace: id }.into()),
@@ -325,7 +325,7 @@ impl World {
         }
     }
 
-    pub fn repository(&self, id: RepositoryId) -> Result<&Repository, Stop> {
+    pub fn repository(&self, id: RepositoryId) -> Result<&Repository, DecisionStop> {
         match self.repositories.get(&id) {
             Some(Some(repository)) => Ok(repository),
             Some(None) => Err(Refusal::RepositoryNotFound { repository: id.to_string() }.into()),
@@ -333,11 +333,11 @@ impl World {
         }
     }
 
-    pub fn repository_at(&self, path: &str) -> Result<Option<RepositoryId>, Stop> {
+    pub fn repository_at(&self, path: &str) -> Result<Option<RepositoryId>, DecisionStop> {
         self.paths.get(path).map_or_else(|| missing(Need::RepositoryAt(path.to_owned())), |found| Ok(*found))
     }
 
-    pub fn template(&self, id: TemplateId) -> Result<&Template, Stop> {
+    pub fn template(&self, id: TemplateId) -> Result<&Template, DecisionStop> {
         match self.templates.get(&id) {
             Some(Some(template)) => Ok(template),
             Some(None) => Err(Refusal::TemplateNotFound { template: id.to_string() }.into()),
@@ -345,11 +345,11 @@ impl World {
         }
     }
 
-    pub fn key(&self, id: &KeyId) -> Result<Option<&StoredKey>, Stop> {
+    pub fn key(&self, id: &KeyId) -> Result<Option<&StoredKey>, DecisionStop> {
         self.keys.get(id).map_or_else(|| missing(Need::Key(id.clone())), |found| Ok(found.as_ref()))
     }
 
-    pub fn token(&self, id: TokenId) -> Result<&Token, Stop> {
+    pub fn token(&self, id: TokenId) -> Result<&Token, DecisionStop> {
         match self.tokens.get(&id) {
             Some(Some(token)) => Ok(token),
             Some(None) => Err(Refusal::TokenNotFound { token: id }.into()),
@@ -357,7 +357,7 @@ impl World {
         }
     }
 
-    pub fn token_hashed(&self, hash: &str) -> Result<Option<&Token>, Stop> {
+    pub fn token_hashed(&self, hash: &str) -> Result<Option<&Token>, DecisionStop> {
         let need = Need::TokenHashed(hash.to_owned());
         match self.facts.get(&need) {
             Some(Fact::TokenRows(rows)) => Ok(rows.first()),
@@ -365,7 +365,7 @@ impl World {
         }
     }
 
-    pub fn turn(&self, id: TurnId) -> Result<&Turn, Stop> {
+    pub fn turn(&self, id: TurnId) -> Result<&Turn, DecisionStop> {
         match self.turns.get(&id) {
             Some(Some(turn)) => Ok(turn),
             Some(None) => Err(Refusal::TurnNotFound { turn: id }.into()),
@@ -373,11 +373,11 @@ impl World {
         }
     }
 
-    pub fn section(&self, name: &str) -> Result<Option<&Section>, Stop> {
+    pub fn section(&self, name: &str) -> Result<Option<&Section>, DecisionStop> {
         self.sections.get(name).map_or_else(|| missing(Need::Section(name.to_owned())), |found| Ok(found.as_ref()))
     }
 
-    pub fn approval(&self, id: ApprovalId) -> Result<&Approval, Stop> {
+    pub fn approval(&self, id: ApprovalId) -> Result<&Approval, DecisionStop> {
         match self.approvals.get(&id) {
             Some(Some(approval)) => Ok(approval),
             Some(None) => Err(Refusal::ApprovalNotFound { approval: id }.into()),
@@ -385,7 +385,7 @@ impl World {
         }
     }
 
-    pub fn review(&self, id: ReviewId) -> Result<&Review, Stop> {
+    pub fn review(&self, id: ReviewId) -> Result<&Review, DecisionStop> {
         match self.reviews.get(&id) {
             Some(Some(review)) => Ok(review),
             Some(None) => Err(Refusal::ReviewNotFound { review: id }.into()),
@@ -393,88 +393,92 @@ impl World {
         }
     }
 
-    pub fn rounds(&self, need: &Need) -> Result<&[Round], Stop> {
+    pub fn rounds(&self, need: &Need) -> Result<&[ReviewRound], DecisionStop> {
         self.fact(need, |fact| if let Fact::RoundRows(rows) = fact { Some(rows.as_slice()) } else { None })
     }
 
-    pub fn findings(&self, need: &Need) -> Result<&[Finding], Stop> {
+    pub fn findings(&self, need: &Need) -> Result<&[Finding], DecisionStop> {
         self.fact(need, |fact| if let Fact::FindingRows(rows) = fact { Some(rows.as_slice()) } else { None })
     }
 
-    pub fn notice(&self, id: ApprovalId, channel: Channel) -> Result<Option<&Notice>, Stop> {
+    pub fn notice(&self, id: ApprovalId, channel: Channel) -> Result<Option<&Notice>, DecisionStop> {
         let found = self.notices.get(&(id, channel));
         found.map_or_else(|| missing(Need::Notice(id, channel)), |found| Ok(found.as_ref()))
     }
 
-    pub fn turns(&self, need: &Need) -> Result<&[Turn], Stop> {
+    pub fn turns(&self, need: &Need) -> Result<&[Turn], DecisionStop> {
         self.fact(need, |fact| if let Fact::TurnRows(rows) = fact { Some(rows.as_slice()) } else { None })
     }
 
-    pub fn approvals(&self, need: &Need) -> Result<&[Approval], Stop> {
+    pub fn approvals(&self, need: &Need) -> Result<&[Approval], DecisionStop> {
         self.fact(need, |fact| if let Fact::ApprovalRows(rows) = fact { Some(rows.as_slice()) } else { None })
     }
 
-    pub fn reminders(&self, need: &Need) -> Result<&[Reminder], Stop> {
+    pub fn reminders(&self, need: &Need) -> Result<&[Reminder], DecisionStop> {
         self.fact(need, |fact| if let Fact::ReminderRows(rows) = fact { Some(rows.as_slice()) } else { None })
     }
 
-    pub fn runners(&self, need: &Need) -> Result<&[Runner], Stop> {
+    pub fn runners(&self, need: &Need) -> Result<&[Runner], DecisionStop> {
         self.fact(need, |fact| if let Fact::RunnerRows(rows) = fact { Some(rows.as_slice()) } else { None })
     }
 
     /// Returns the answer to a list. The caller knows the kind of rows in it.
-    pub fn list(&self, list: List) -> Result<&Fact, Stop> {
+    pub fn list(&self, list: List) -> Result<&Fact, DecisionStop> {
         let need = Need::List(list);
         self.facts.get(&need).map_or_else(|| missing(need), Ok)
     }
 
-    pub fn task_ids(&self, need: &Need) -> Result<&[TaskId], Stop> {
+    pub fn task_ids(&self, need: &Need) -> Result<&[TaskId], DecisionStop> {
         self.fact(need, |fact| if let Fact::Tasks(ids) = fact { Some(ids.as_slice()) } else { None })
     }
 
-    pub fn agent_ids(&self, need: &Need) -> Result<&[AgentId], Stop> {
+    pub fn agent_ids(&self, need: &Need) -> Result<&[AgentId], DecisionStop> {
         self.fact(need, |fact| if let Fact::Agents(ids) = fact { Some(ids.as_slice()) } else { None })
     }
 
-    pub fn workflow_ids(&self, need: &Need) -> Result<&[WorkflowId], Stop> {
+    pub fn workflow_ids(&self, need: &Need) -> Result<&[WorkflowId], DecisionStop> {
         self.fact(need, |fact| if let Fact::Workflows(ids) = fact { Some(ids.as_slice()) } else { None })
     }
 
-    pub fn named(&self, need: &Need) -> Result<&[(TaskId, String)], Stop> {
+    pub fn named(&self, need: &Need) -> Result<&[(TaskId, String)], DecisionStop> {
         self.fact(need, |fact| if let Fact::Named(named) = fact { Some(named.as_slice()) } else { None })
     }
 
-    pub fn full_tasks(&self, need: &Need) -> Result<&[Task], Stop> {
+    pub fn full_tasks(&self, need: &Need) -> Result<&[Task], DecisionStop> {
         self.fact(need, |fact| if let Fact::Full(tasks) = fact { Some(tasks.as_slice()) } else { None })
     }
 
-    pub fn edges(&self, need: &Need) -> Result<&[(TaskId, TaskId)], Stop> {
+    pub fn edges(&self, need: &Need) -> Result<&[(TaskId, TaskId)], DecisionStop> {
         self.fact(need, |fact| if let Fact::Edges(edges) = fact { Some(edges.as_slice()) } else { None })
     }
 
-    pub fn number(&self, need: &Need) -> Result<u32, Stop> {
+    pub fn number(&self, need: &Need) -> Result<u32, DecisionStop> {
         self.fact(need, |fact| if let Fact::Number(number) = fact { Some(number) } else { None }).copied()
     }
 
-    pub fn time(&self, need: &Need) -> Result<Option<Timestamp>, Stop> {
+    pub fn time(&self, need: &Need) -> Result<Option<Timestamp>, DecisionStop> {
         self.fact(need, |fact| if let Fact::Time(time) = fact { Some(time) } else { None }).copied()
     }
 
-    pub fn yes(&self, need: &Need) -> Result<bool, Stop> {
+    pub fn yes(&self, need: &Need) -> Result<bool, DecisionStop> {
         self.fact(need, |fact| if let Fact::Yes(yes) = fact { Some(yes) } else { None }).copied()
     }
 
-    pub fn checkpoints(&self, need: &Need) -> Result<&[Checkpoint], Stop> {
+    pub fn checkpoints(&self, need: &Need) -> Result<&[Checkpoint], DecisionStop> {
         self.fact(need, |fact| if let Fact::Checkpoints(list) = fact { Some(list.as_slice()) } else { None })
     }
 
-    pub fn messages(&self, need: &Need) -> Result<&[Message], Stop> {
+    pub fn messages(&self, need: &Need) -> Result<&[Message], DecisionStop> {
         self.fact(need, |fact| if let Fact::Messages(list) = fact { Some(list.as_slice()) } else { None })
     }
 
     /// Returns the answer to a need. An answer of the wrong kind counts as missing: the store that gave it is broken,
     /// and reports that when it is asked the same again.
-    fn fact<'a, T: ?Sized>(&'a self, need: &Need, pick: impl Fn(&'a Fact) -> Option<&'a T>) -> Result<&'a T, Stop> {
+    fn fact<'a, T: ?Sized>(
+        &'a self,
+        need: &Need,
+        pick: impl Fn(&'a Fact) -> Option<&'a T>,
+    ) -> Result<&'a T, DecisionStop> {
         self.facts.get(need).and_then(pick).map_or_else(|| missing(need.clone()), Ok)
     }
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::git::WorkTreeMove;
 use super::place;
-use super::word::{Piece, Word};
+use super::word::{ShellWord, WordPiece};
 
 /// A word of a command, as far as it is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,11 +16,11 @@ pub(super) struct Arg {
     /// All literal letters, with `$_` for each unknown part. None when the word is one literal.
     pub(super) shape: Option<String>,
     /// The place that the word names, when it is a path.
-    pub(super) spot: Option<Spot>,
+    pub(super) spot: Option<PathSpot>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) enum Spot {
+pub(super) enum PathSpot {
     At(String),
     /// Some files in this folder or below.
     Inside(String),
@@ -36,7 +36,7 @@ pub(super) enum Spot {
     },
 }
 
-impl Spot {
+impl PathSpot {
     /// Returns the path, or the folder that holds the paths.
     pub(super) fn path(&self) -> &str {
         match self {
@@ -50,7 +50,12 @@ impl Spot {
 
 impl Arg {
     pub(super) fn known(text: &str) -> Self {
-        Self { text: Some(text.to_owned()), lead: text.to_owned(), shape: None, spot: Some(Spot::At(text.to_owned())) }
+        Self {
+            text: Some(text.to_owned()),
+            lead: text.to_owned(),
+            shape: None,
+            spot: Some(PathSpot::At(text.to_owned())),
+        }
     }
 
     pub(super) fn unknown() -> Self {
@@ -59,16 +64,16 @@ impl Arg {
 
     /// Returns an argument that stands for some files below a folder.
     pub(super) fn inside(folder: &str) -> Self {
-        Self { spot: Some(Spot::Inside(folder.to_owned())), ..Self::unknown() }
+        Self { spot: Some(PathSpot::Inside(folder.to_owned())), ..Self::unknown() }
     }
 
-    pub(super) fn of(word: &Word) -> Self {
+    pub(super) fn of(word: &ShellWord) -> Self {
         if let Some(text) = word.literal() {
             return Self::known(&text);
         }
         let spot = match word.pieces.as_slice() {
-            [Piece::Tilde(name), rest @ ..] if name.is_empty() => {
-                home().zip(text_of(rest)).map(|(home, rest)| Spot::At(format!("{home}{rest}")))
+            [WordPiece::Tilde(name), rest @ ..] if name.is_empty() => {
+                home().zip(text_of(rest)).map(|(home, rest)| PathSpot::At(format!("{home}{rest}")))
             }
             _ => word.files(),
         };
@@ -76,7 +81,7 @@ impl Arg {
     }
 
     /// Returns every word that braces make of one word: `a.txt` and `a.md` of `a.{txt,md}`.
-    pub(super) fn several(word: &Word) -> Vec<Self> {
+    pub(super) fn several(word: &ShellWord) -> Vec<Self> {
         match word.choices() {
             Some(choices) => choices.iter().map(|choice| Self::known(choice)).collect(),
             None => vec![Self::of(word)],
@@ -113,8 +118,8 @@ impl Arg {
     }
 }
 
-fn text_of(pieces: &[Piece]) -> Option<String> {
-    let word = Word { pieces: pieces.to_vec(), inner: Vec::new() };
+fn text_of(pieces: &[WordPiece]) -> Option<String> {
+    let word = ShellWord { pieces: pieces.to_vec(), inner: Vec::new() };
     word.literal()
 }
 
@@ -125,7 +130,7 @@ pub(super) fn home() -> Option<String> {
 
 /// The folders in which a command may run. There may be several, because bash continues when `cd` fails.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) enum Folders {
+pub(super) enum CommandFolders {
     Known(Vec<PathBuf>),
     Unknown,
 }
@@ -133,7 +138,7 @@ pub(super) enum Folders {
 /// The largest number of possible folders. With more of them the folder counts as unknown.
 const FOLDERS_MAX: usize = 16;
 
-impl Folders {
+impl CommandFolders {
     pub(super) fn and(self, other: Self) -> Self {
         match (self, other) {
             (Self::Known(mut here), Self::Known(there)) => {
@@ -149,8 +154,8 @@ impl Folders {
     /// Returns the folders after a `cd` that succeeded.
     pub(super) fn moved(&self, to: &Arg) -> Self {
         let Some(text) = to.spot.as_ref().and_then(|spot| match spot {
-            Spot::At(text) if text != "-" && !text.is_empty() => Some(text),
-            Spot::At(_) | Spot::Inside(_) | Spot::Matching { .. } | Spot::Named { .. } => None,
+            PathSpot::At(text) if text != "-" && !text.is_empty() => Some(text),
+            PathSpot::At(_) | PathSpot::Inside(_) | PathSpot::Matching { .. } | PathSpot::Named { .. } => None,
         }) else {
             return Self::Unknown;
         };
@@ -168,12 +173,12 @@ impl Folders {
 
 /// A command with the commands that wrap it, outermost first.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Seen {
-    pub(super) levels: Vec<Level>,
+pub(super) struct SeenCommand {
+    pub(super) levels: Vec<CommandLevel>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Level {
+pub(super) struct CommandLevel {
     pub(super) words: Vec<Arg>,
     /// The word at which the inner command begins, when the inner command is the rest of this one.
     pub(super) inner: Option<usize>,
@@ -193,22 +198,22 @@ pub(super) struct Level {
     /// The command does more than run its inner command, so no rule about the inner command can allow it.
     pub(super) matters: bool,
     /// The folders where it may run.
-    pub(super) folders: Folders,
+    pub(super) folders: CommandFolders,
 }
 
 /// A path that is written.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) struct Write {
-    pub(super) spot: Option<Spot>,
-    pub(super) folders: Folders,
+pub(super) struct PathWrite {
+    pub(super) spot: Option<PathSpot>,
+    pub(super) folders: CommandFolders,
     /// Everything below the path is written as well.
     pub(super) tree: bool,
-    pub(super) by: By,
+    pub(super) by: WriteCause,
 }
 
 /// The kind of write, which decides which rules count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum By {
+pub(super) enum WriteCause {
     /// A tool or a redirection writes. The default decides about a path that no rule names.
     Itself,
     /// A program writes, and its command is judged as well. Only a rule that names the path counts.
@@ -219,9 +224,9 @@ pub(super) enum By {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Found {
-    pub(super) commands: Vec<Seen>,
-    pub(super) writes: Vec<Write>,
+pub(super) struct FoundActs {
+    pub(super) commands: Vec<SeenCommand>,
+    pub(super) writes: Vec<PathWrite>,
     /// Reasons why the call needs approval, even if the rules allow it.
     pub(super) asks: Vec<String>,
     /// Changes to the settings that decide here, other than by writing a file. They need approval even if the rules
@@ -238,5 +243,5 @@ pub(super) struct Found {
     /// Literal words and here-documents: the possible content of a file that the text writes.
     pub(super) texts: Vec<String>,
     /// The findings when arguments of unknown programs are read as commands.
-    pub(super) suspects: Vec<Found>,
+    pub(super) suspects: Vec<FoundActs>,
 }

@@ -8,7 +8,7 @@ mod fetch;
 mod sed;
 mod toolchain;
 
-use super::command::{Arg, Spot};
+use super::command::{Arg, PathSpot};
 use super::git;
 use super::options::{ParsedOptions, base, parse};
 use super::table::{self, OptionEffect, ProgramTable};
@@ -27,7 +27,7 @@ pub(super) enum ProgramEffect {
     /// The effects after this one happen in this folder.
     Folder(Arg),
     /// A path is written. `Tree` tells whether everything below it is written too.
-    Writes(Arg, Tree),
+    Writes(Arg, TreeEffect),
     /// A path is copied as it is, also when it is a link.
     Copies(Arg),
     /// The command cannot be analyzed. It needs approval even if the rules allow it.
@@ -60,7 +60,7 @@ pub(super) enum Fragility {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Tree {
+pub(super) enum TreeEffect {
     Yes,
     No,
 }
@@ -178,10 +178,10 @@ pub(super) fn of_options(name: &str, table: &ProgramTable, parsed: &ParsedOption
             OptionEffect::Run if table.does == "rsync" => {}
             OptionEffect::Write => {
                 if given.value.as_ref().is_some_and(|value| value.text.as_deref() != Some("-")) {
-                    found.push(ProgramEffect::Writes(value(), Tree::No));
+                    found.push(ProgramEffect::Writes(value(), TreeEffect::No));
                 }
             }
-            OptionEffect::Tree => found.push(ProgramEffect::Writes(value(), Tree::Yes)),
+            OptionEffect::Tree => found.push(ProgramEffect::Writes(value(), TreeEffect::Yes)),
             OptionEffect::Run => found.push(match &value().text {
                 Some(text) => ProgramEffect::Script(text.clone()),
                 None => ProgramEffect::Ask(format!("{} and the command is not literal", shown())),
@@ -202,13 +202,13 @@ pub(super) fn of_options(name: &str, table: &ProgramTable, parsed: &ParsedOption
 }
 
 fn write(path: &Arg) -> ProgramEffect {
-    ProgramEffect::Writes(path.clone(), Tree::No)
+    ProgramEffect::Writes(path.clone(), TreeEffect::No)
 }
 
 fn of_operands(name: &str, table: &ProgramTable, parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     let operands = parsed.operands.as_slice();
     let recursive = parsed.has(&["-r", "-R", "-a", "--recursive", "--archive"]);
-    let tree = if recursive && name != "touch" && name != "tee" { Tree::Yes } else { Tree::No };
+    let tree = if recursive && name != "touch" && name != "tee" { TreeEffect::Yes } else { TreeEffect::No };
     let all = |operands: &[Arg]| operands.iter().map(|word| ProgramEffect::Writes(word.clone(), tree)).collect();
     let (kind, rest) = table.does.split_once(' ').unwrap_or((&table.does, ""));
     match kind {
@@ -223,8 +223,8 @@ fn of_operands(name: &str, table: &ProgramTable, parsed: &ParsedOptions) -> Vec<
         }
         "template" => operands.iter().map(write).collect(),
         "split" if parsed.has(&["--filter"]) => Vec::new(),
-        "split" => vec![ProgramEffect::Writes(starting(operands.get(1), "x"), Tree::No)],
-        "split-words" => vec![ProgramEffect::Writes(starting(None, "xx"), Tree::No)],
+        "split" => vec![ProgramEffect::Writes(starting(operands.get(1), "x"), TreeEffect::No)],
+        "split-words" => vec![ProgramEffect::Writes(starting(None, "xx"), TreeEffect::No)],
         "dd" => dd(operands),
         "script" => script(parsed),
         "logsave" => {
@@ -287,7 +287,7 @@ fn starting(prefix: Option<&Arg>, default: &str) -> Arg {
         pattern.push(letter);
     }
     pattern.push('*');
-    Arg { spot: Some(Spot::Matching { folder, pattern }), ..Arg::unknown() }
+    Arg { spot: Some(PathSpot::Matching { folder, pattern }), ..Arg::unknown() }
 }
 
 fn dd(operands: &[Arg]) -> Vec<ProgramEffect> {
@@ -317,7 +317,7 @@ fn patch(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     match parsed.operands.first() {
         Some(file) => vec![write(file)],
         // patch refuses paths that lead out of its folder.
-        None => vec![ProgramEffect::Writes(Arg::inside("."), Tree::Yes)],
+        None => vec![ProgramEffect::Writes(Arg::inside("."), TreeEffect::Yes)],
     }
 }
 

@@ -6,7 +6,7 @@ mod paths;
 mod work;
 
 use super::command::Arg;
-use super::effect::{ProgramEffect, Tree, of_options};
+use super::effect::{ProgramEffect, TreeEffect, of_options};
 use super::options::{base, parse};
 use super::table;
 
@@ -181,7 +181,7 @@ pub(super) fn effects(words: &[Arg]) -> Vec<ProgramEffect> {
         return found;
     };
     if CHANGES.contains(&name) {
-        found.extend(preamble.repository.map(|repository| ProgramEffect::Writes(repository, Tree::No)));
+        found.extend(preamble.repository.map(|repository| ProgramEffect::Writes(repository, TreeEffect::No)));
     }
     let parsed = parse(table, rest);
     found.extend(of_options(&format!("git {name}"), table, &parsed).into_iter().filter(|effect| {

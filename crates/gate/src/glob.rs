@@ -13,14 +13,14 @@ const ALTERNATIVES_MAX: usize = 64;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Glob {
     pub(super) text: String,
-    root: Root,
+    root: GlobRoot,
     /// The alternatives, each a list of parts.
-    alternatives: Vec<Vec<Part>>,
+    alternatives: Vec<Vec<GlobPart>>,
 }
 
 /// The place where a glob starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Root {
+pub(super) enum GlobRoot {
     Repository,
     /// Globs like `/etc/**`.
     Filesystem,
@@ -29,7 +29,7 @@ pub(super) enum Root {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Part {
+enum GlobPart {
     /// Any number of parts: `**`.
     Any,
     One(Vec<Symbol>),
@@ -51,7 +51,7 @@ enum Symbol {
 
 /// The relation of a path to a glob.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fit {
+pub(super) enum PathFit {
     No,
     /// Something below the path would match. `certain` tells that the glob names a place below the path.
     Below {
@@ -72,29 +72,29 @@ impl Glob {
             return Err("it contains a zero byte".to_owned());
         }
         let (root, rest) = match text {
-            "~" => (Root::Home, ""),
-            _ if text.starts_with("~/") => (Root::Home, &text[2..]),
-            _ if text.starts_with('/') => (Root::Filesystem, text),
-            _ => (Root::Repository, text),
+            "~" => (GlobRoot::Home, ""),
+            _ if text.starts_with("~/") => (GlobRoot::Home, &text[2..]),
+            _ if text.starts_with('/') => (GlobRoot::Filesystem, text),
+            _ => (GlobRoot::Repository, text),
         };
         let alternatives = expand(rest)?.iter().map(|path| parts(path)).collect::<Result<Vec<_>, _>>()?;
         Ok(Self { text: text.to_owned(), root, alternatives })
     }
 
-    pub(super) fn root(&self) -> Root {
+    pub(super) fn root(&self) -> GlobRoot {
         self.root
     }
 
     /// Returns how a path fits the glob. The path starts where the glob starts.
-    pub(super) fn fit(&self, path: &[&str]) -> Fit {
-        let mut best = Fit::No;
+    pub(super) fn fit(&self, path: &[&str]) -> PathFit {
+        let mut best = PathFit::No;
         for parts in &self.alternatives {
             match fit(parts, path) {
-                Fit::Yes => return Fit::Yes,
-                Fit::Below { certain } => {
-                    best = Fit::Below { certain: certain || best == Fit::Below { certain: true } };
+                PathFit::Yes => return PathFit::Yes,
+                PathFit::Below { certain } => {
+                    best = PathFit::Below { certain: certain || best == PathFit::Below { certain: true } };
                 }
-                Fit::No => {}
+                PathFit::No => {}
             }
         }
         best
@@ -107,7 +107,7 @@ impl Glob {
         let [parts] = self.alternatives.as_slice() else { return None };
         let mut path = PathBuf::new();
         for part in parts {
-            let Part::One(symbols) = part else { break };
+            let GlobPart::One(symbols) = part else { break };
             let name: Option<String> = symbols
                 .iter()
                 .map(|symbol| match symbol {
@@ -123,24 +123,24 @@ impl Glob {
 
     /// Returns how the entries of a folder fit the glob, of which only names that match a shell pattern count. With
     /// `tree`, everything below them counts too.
-    pub(super) fn fit_entries(&self, folder: &[&str], pattern: &str, tree: bool) -> Fit {
-        let Ok(pattern) = symbols(pattern) else { return Fit::Below { certain: false } };
-        let mut best = Fit::No;
+    pub(super) fn fit_entries(&self, folder: &[&str], pattern: &str, tree: bool) -> PathFit {
+        let Ok(pattern) = symbols(pattern) else { return PathFit::Below { certain: false } };
+        let mut best = PathFit::No;
         for parts in &self.alternatives {
             let here = walk(parts, folder);
             if here.contains(&parts.len()) {
-                return Fit::Yes;
+                return PathFit::Yes;
             }
             let reached = here.iter().any(|at| match parts.get(*at) {
-                Some(Part::One(symbols)) => {
-                    let last = parts[at + 1..].iter().all(|part| *part == Part::Any);
+                Some(GlobPart::One(symbols)) => {
+                    let last = parts[at + 1..].iter().all(|part| *part == GlobPart::Any);
                     (last || tree) && meet(symbols, &pattern)
                 }
-                Some(Part::Any) => tree,
+                Some(GlobPart::Any) => tree,
                 None => false,
             });
             if reached {
-                best = Fit::Below { certain: false };
+                best = PathFit::Below { certain: false };
             }
         }
         best
@@ -182,37 +182,37 @@ fn meet(one: &[Symbol], shell: &[Symbol]) -> bool {
 }
 
 /// Returns the positions in the glob after this path. All of them are followed at once, so `**` needs no recursion.
-fn walk(parts: &[Part], path: &[&str]) -> Vec<usize> {
+fn walk(parts: &[GlobPart], path: &[&str]) -> Vec<usize> {
     let mut here = reach(parts, [0].into_iter());
     for name in path {
         let next = here.iter().filter_map(|at| match parts.get(*at) {
-            Some(Part::Any) => Some(*at),
-            Some(Part::One(symbols)) if matches(symbols, name) => Some(at + 1),
-            Some(Part::One(_)) | None => None,
+            Some(GlobPart::Any) => Some(*at),
+            Some(GlobPart::One(symbols)) if matches(symbols, name) => Some(at + 1),
+            Some(GlobPart::One(_)) | None => None,
         });
         here = reach(parts, next);
     }
     here
 }
 
-fn fit(parts: &[Part], path: &[&str]) -> Fit {
+fn fit(parts: &[GlobPart], path: &[&str]) -> PathFit {
     let here = walk(parts, path);
     if here.contains(&parts.len()) {
-        return Fit::Yes;
+        return PathFit::Yes;
     }
     if here.is_empty() {
-        return Fit::No;
+        return PathFit::No;
     }
     // Without a wildcard up to here, the place that the glob names is inside the path.
     let literal = parts.iter().take_while(|part| match part {
-        Part::Any => false,
-        Part::One(symbols) => symbols.iter().all(|symbol| matches!(symbol, Symbol::Exactly(_))),
+        GlobPart::Any => false,
+        GlobPart::One(symbols) => symbols.iter().all(|symbol| matches!(symbol, Symbol::Exactly(_))),
     });
-    Fit::Below { certain: literal.count() >= path.len() }
+    PathFit::Below { certain: literal.count() >= path.len() }
 }
 
 /// Returns the positions, and those after every `**` that may be empty.
-fn reach(parts: &[Part], from: impl Iterator<Item = usize>) -> Vec<usize> {
+fn reach(parts: &[GlobPart], from: impl Iterator<Item = usize>) -> Vec<usize> {
     let mut all: Vec<usize> = Vec::new();
     for mut at in from {
         loop {
@@ -220,7 +220,7 @@ fn reach(parts: &[Part], from: impl Iterator<Item = usize>) -> Vec<usize> {
                 break;
             }
             all.push(at);
-            if parts.get(at) != Some(&Part::Any) {
+            if parts.get(at) != Some(&GlobPart::Any) {
                 break;
             }
             at += 1;
@@ -282,17 +282,17 @@ impl Symbol {
     }
 }
 
-fn parts(path: &str) -> Result<Vec<Part>, String> {
+fn parts(path: &str) -> Result<Vec<GlobPart>, String> {
     let mut parts = Vec::new();
     for part in path.split('/').filter(|part| !part.is_empty() && *part != ".") {
         match part {
             ".." => return Err("it leads out with `..`; begin it with `/` or `~/`".to_owned()),
-            "**" => parts.push(Part::Any),
-            _ => parts.push(Part::One(symbols(part)?)),
+            "**" => parts.push(GlobPart::Any),
+            _ => parts.push(GlobPart::One(symbols(part)?)),
         }
     }
-    if parts.last() != Some(&Part::Any) {
-        parts.push(Part::Any);
+    if parts.last() != Some(&GlobPart::Any) {
+        parts.push(GlobPart::Any);
     }
     Ok(parts)
 }
@@ -369,34 +369,34 @@ mod tests {
 
     #[test]
     fn paths_fit_or_not() {
-        let below = Fit::Below { certain: true };
-        let perhaps = Fit::Below { certain: false };
+        let below = PathFit::Below { certain: true };
+        let perhaps = PathFit::Below { certain: false };
         for (glob, path, wanted) in [
-            ("infra/**", "infra/a/b.tf", Fit::Yes),
-            ("infra/**", "infra", Fit::Yes),
-            ("infra", "infra/a", Fit::Yes),
-            ("infra/**", "infrared/a", Fit::No),
-            ("infra/**", "Infra/a", Fit::No),
-            ("infra/**", "a/infra/b", Fit::No),
-            ("**/infra/**", "a/infra/b", Fit::Yes),
-            ("**/*.env", "a.env", Fit::Yes),
-            ("**/*.env", "a/b/.env", Fit::Yes),
+            ("infra/**", "infra/a/b.tf", PathFit::Yes),
+            ("infra/**", "infra", PathFit::Yes),
+            ("infra", "infra/a", PathFit::Yes),
+            ("infra/**", "infrared/a", PathFit::No),
+            ("infra/**", "Infra/a", PathFit::No),
+            ("infra/**", "a/infra/b", PathFit::No),
+            ("**/infra/**", "a/infra/b", PathFit::Yes),
+            ("**/*.env", "a.env", PathFit::Yes),
+            ("**/*.env", "a/b/.env", PathFit::Yes),
             ("**/*.env", "src/main.rs", perhaps),
-            ("*.md", "a/b.md", Fit::No),
-            ("*.md", "b.md", Fit::Yes),
+            ("*.md", "a/b.md", PathFit::No),
+            ("*.md", "b.md", PathFit::Yes),
             ("infra/a", "", below),
             ("infra/*/x", "infra", below),
             ("infra/*/x", "infra/y", perhaps),
-            ("{docs,infra}/**", "docs/x", Fit::Yes),
-            ("a/{b,c/{d,e}}", "a/c/e", Fit::Yes),
-            ("a?c", "abc", Fit::Yes),
-            ("a?c", "ac", Fit::No),
-            ("[a-c]x", "bx", Fit::Yes),
-            ("[!a-c]x", "bx", Fit::No),
-            ("[]]x", "]x", Fit::Yes),
-            ("a*b*c", "axxbyyc", Fit::Yes),
-            ("a*b*c", "axxbyy", Fit::No),
-            ("ä*", "äß", Fit::Yes),
+            ("{docs,infra}/**", "docs/x", PathFit::Yes),
+            ("a/{b,c/{d,e}}", "a/c/e", PathFit::Yes),
+            ("a?c", "abc", PathFit::Yes),
+            ("a?c", "ac", PathFit::No),
+            ("[a-c]x", "bx", PathFit::Yes),
+            ("[!a-c]x", "bx", PathFit::No),
+            ("[]]x", "]x", PathFit::Yes),
+            ("a*b*c", "axxbyyc", PathFit::Yes),
+            ("a*b*c", "axxbyy", PathFit::No),
+            ("ä*", "äß", PathFit::Yes),
         ] {
             let path: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
             assert_eq!(Glob::new(glob).map(|glob| glob.fit(&path)), Ok(wanted), "{glob} {path:?}");
@@ -405,18 +405,18 @@ mod tests {
 
     #[test]
     fn entries_that_a_pattern_names_fit_or_not() {
-        let perhaps = Fit::Below { certain: false };
+        let perhaps = PathFit::Below { certain: false };
         for (glob, folder, pattern, tree, wanted) in [
-            ("infra/**", "infra", "*.tf", false, Fit::Yes),
-            ("infra/**", "", "*.log", false, Fit::No),
+            ("infra/**", "infra", "*.tf", false, PathFit::Yes),
+            ("infra/**", "", "*.log", false, PathFit::No),
             ("infra/**", "", "*", false, perhaps),
             ("infra/**", "", "inf*", true, perhaps),
-            ("infra/**", "docs", "*", true, Fit::No),
-            ("infra/prod/x", "", "*", false, Fit::No),
+            ("infra/**", "docs", "*", true, PathFit::No),
+            ("infra/prod/x", "", "*", false, PathFit::No),
             ("infra/prod/x", "", "*", true, perhaps),
-            ("**/*.env", "", "*.txt", false, Fit::No),
+            ("**/*.env", "", "*.txt", false, PathFit::No),
             ("**/*.env", "", "a*", false, perhaps),
-            (".mcp.json", "", "*.json", false, Fit::No),
+            (".mcp.json", "", "*.json", false, PathFit::No),
             (".mcp.json", "", ".*", false, perhaps),
         ] {
             let folder: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use super::glob::{Fit, Glob};
+use super::glob::{Glob, PathFit};
 use super::place::{self, Entries};
 
 const PATHS: &str = include_str!("tables/guarded.txt");
@@ -65,10 +65,10 @@ impl GuardedPath {
     /// Tells whether writing a path, or with `tree` anything below it, writes a guarded path.
     pub(super) fn is_written(&self, path: &Path, roots: &[PathBuf], tree: bool, entries: Option<Entries<'_>>) -> bool {
         match place::fit(&self.glob, path, roots, entries) {
-            Fit::Yes if self.only => self.is_itself(path, roots),
-            Fit::Yes => true,
-            Fit::Below { certain } => (tree && certain || entries.is_some()) && !self.only,
-            Fit::No => false,
+            PathFit::Yes if self.only => self.is_itself(path, roots),
+            PathFit::Yes => true,
+            PathFit::Below { certain } => (tree && certain || entries.is_some()) && !self.only,
+            PathFit::No => false,
         }
     }
 
@@ -79,7 +79,7 @@ impl GuardedPath {
 
     /// Tells whether this is the guarded path itself: the glob fits it, but does not fit the folder above it.
     fn is_itself(&self, path: &Path, roots: &[PathBuf]) -> bool {
-        path.parent().is_none_or(|above| place::fit(&self.glob, above, roots, None) != Fit::Yes)
+        path.parent().is_none_or(|above| place::fit(&self.glob, above, roots, None) != PathFit::Yes)
     }
 }
 

@@ -11,9 +11,9 @@ use std::cell::OnceCell;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use super::command::{Found, Level, Seen};
-use super::rule::{self, Matter, Rule};
-use super::{Decision, Verdict, options, program};
+use super::command::{CommandLevel, FoundActs, SeenCommand};
+use super::rule::{self, GateRule, Matter};
+use super::{GateDecision, GateVerdict, options, program};
 pub(super) use code::unescaped;
 
 /// The largest number of reasons that are reported. The first ones are enough to act on.
@@ -26,13 +26,13 @@ const WORDS_SHOWN: usize = 6;
 const LETTERS_SHOWN: usize = 60;
 
 pub(super) struct Judge<'g> {
-    rules: &'g [Rule],
+    rules: &'g [GateRule],
     /// The decision if no rule applies.
-    otherwise: Decision,
+    otherwise: GateDecision,
     /// The decision for programs that cannot be analyzed.
-    opaque: Decision,
+    opaque: GateDecision,
     directory: &'g Path,
-    decision: Decision,
+    decision: GateDecision,
     reasons: Vec<String>,
     /// The roots that globs start from. They are read when the first path is checked.
     here: OnceCell<Vec<PathBuf>>,
@@ -43,13 +43,17 @@ pub(super) struct Judge<'g> {
 }
 
 impl<'g> Judge<'g> {
-    pub(super) fn new(rules: &'g [Rule], (otherwise, opaque): (Decision, Decision), directory: &'g Path) -> Self {
+    pub(super) fn new(
+        rules: &'g [GateRule],
+        (otherwise, opaque): (GateDecision, GateDecision),
+        directory: &'g Path,
+    ) -> Self {
         Self {
             rules,
             otherwise,
             opaque,
             directory,
-            decision: Decision::Allow,
+            decision: GateDecision::Allow,
             reasons: Vec::new(),
             here: OnceCell::new(),
             hooks: OnceCell::new(),
@@ -57,7 +61,7 @@ impl<'g> Judge<'g> {
         }
     }
 
-    pub(super) fn verdict(self) -> Verdict {
+    pub(super) fn verdict(self) -> GateVerdict {
         let Self { decision, mut reasons, .. } = self;
         reasons.dedup();
         let more = reasons.len().saturating_sub(REASONS_MAX);
@@ -67,29 +71,29 @@ impl<'g> Judge<'g> {
             reason.push_str(&format!("; and {more} more"));
         }
         let next = match decision {
-            Decision::Allow => "",
-            Decision::Ask => ". Rules are in .handover/config.toml",
-            Decision::Deny => {
+            GateDecision::Allow => "",
+            GateDecision::Ask => ". Rules are in .handover/config.toml",
+            GateDecision::Deny => {
                 ". Do it in another way, or tell the person: only they change the rules in .handover/config.toml"
             }
         };
         reason.push_str(next);
-        Verdict { decision, reason }
+        GateVerdict { decision, reason }
     }
 
-    pub(super) fn decide(&mut self, decision: Decision, reason: impl Into<String>) {
+    pub(super) fn decide(&mut self, decision: GateDecision, reason: impl Into<String>) {
         if decision > self.decision {
             self.decision = decision;
             self.reasons.clear();
         }
-        if decision == self.decision && decision != Decision::Allow {
+        if decision == self.decision && decision != GateDecision::Allow {
             self.reasons.push(reason.into());
         }
     }
 
-    pub(super) fn found(&mut self, found: &Found) {
+    pub(super) fn found(&mut self, found: &FoundActs) {
         for reason in found.asks.iter().chain(&found.guarded) {
-            self.decide(Decision::Ask, format!("ask: {reason}"));
+            self.decide(GateDecision::Ask, format!("ask: {reason}"));
         }
         for reason in &found.opaques {
             self.decide(self.opaque, format!("ask: {reason}"));
@@ -103,14 +107,14 @@ impl<'g> Judge<'g> {
             self.write(write);
         }
         if found.writes.len() > WRITES_MAX {
-            self.decide(Decision::Ask, "ask: more paths are written than are looked at");
+            self.decide(GateDecision::Ask, "ask: more paths are written than are looked at");
         }
         for moved in &found.moves {
             self.moved(moved, &found.commands);
         }
-        if self.narrows_writes() || self.commands().any(|(_, _, rule)| rule.decision != Decision::Allow) {
+        if self.narrows_writes() || self.commands().any(|(_, _, rule)| rule.decision != GateDecision::Allow) {
             for doubt in &found.doubts {
-                self.decide(Decision::Ask, format!("ask: {doubt}; write the words out"));
+                self.decide(GateDecision::Ask, format!("ask: {doubt}; write the words out"));
             }
         }
         for suspect in &found.suspects {
@@ -122,17 +126,17 @@ impl<'g> Judge<'g> {
 
     /// Tells whether some rule denies writes or makes them need approval.
     fn narrows_writes(&self) -> bool {
-        self.rules.iter().any(|rule| matches!(rule.matter, Matter::Write(_)) && rule.decision != Decision::Allow)
+        self.rules.iter().any(|rule| matches!(rule.matter, Matter::Write(_)) && rule.decision != GateDecision::Allow)
     }
 
-    fn commands(&self) -> impl Iterator<Item = (usize, &'g [String], &'g Rule)> + use<'g> {
+    fn commands(&self) -> impl Iterator<Item = (usize, &'g [String], &'g GateRule)> + use<'g> {
         self.rules.iter().enumerate().filter_map(|(number, rule)| match &rule.matter {
             Matter::Command(words) => Some((number + 1, words.as_slice(), rule)),
             Matter::Write(_) => None,
         })
     }
 
-    fn command(&mut self, seen: &Seen) {
+    fn command(&mut self, seen: &SeenCommand) {
         let mut allowed_to = 0;
         for (number, level) in seen.levels.iter().enumerate() {
             let last = number + 1 == seen.levels.len();
@@ -143,7 +147,7 @@ impl<'g> Judge<'g> {
                 allowed_to = allowed_to.max(number + 1 + usize::from(within));
             }
             if let Some(reason) = level.ask.as_ref().filter(|_| !named.any) {
-                self.decide(Decision::Ask, format!("ask: {reason}"));
+                self.decide(GateDecision::Ask, format!("ask: {reason}"));
             }
             if let Some(reason) = level.opaque.as_ref().filter(|_| !named.any) {
                 self.decide(self.opaque, format!("ask: {reason}"));
@@ -161,24 +165,24 @@ impl<'g> Judge<'g> {
     }
 
     /// Asks a person about options that a program's table lacks, if a rule names the program or is about writes.
-    fn doubts(&mut self, level: &Level, named: bool) {
+    fn doubts(&mut self, level: &CommandLevel, named: bool) {
         let Some(doubt) = level.doubts.first() else { return };
         let program = level.words.first().map(|word| options::base(word.as_text())).unwrap_or_default();
-        let names = |(_, words, rule): (usize, &[String], &Rule)| {
-            rule.decision != Decision::Allow && words.first().is_some_and(|word| options::base(word) == program)
+        let names = |(_, words, rule): (usize, &[String], &GateRule)| {
+            rule.decision != GateDecision::Allow && words.first().is_some_and(|word| options::base(word) == program)
         };
         let shown = shown(level);
         if self.narrows_writes() || self.commands().any(names) {
-            self.decide(Decision::Ask, format!("ask: `{shown}` has {doubt}, which may write or run something"));
+            self.decide(GateDecision::Ask, format!("ask: `{shown}` has {doubt}, which may write or run something"));
         } else if !named {
             self.decide(self.opaque, format!("ask: `{shown}` has {doubt}, which is not looked into"));
         }
     }
 
-    fn level(&mut self, level: &Level) -> Named {
-        let mut named = Named { any: false, allowed: None };
+    fn level(&mut self, level: &CommandLevel) -> NamedByRules {
+        let mut named = NamedByRules { any: false, allowed: None };
         for (number, words, rule) in self.commands() {
-            if rule.decision == Decision::Allow {
+            if rule.decision == GateDecision::Allow {
                 if rule::allows(words, &level.words) {
                     named.any = true;
                     named.allowed = Some(named.allowed.unwrap_or(0).max(words.len()));
@@ -187,15 +191,15 @@ impl<'g> Judge<'g> {
             }
             let shown = || shown(level);
             match rule::concerns(words, &level.words).max(self.linked(words, level)) {
-                rule::Fit::No => {}
-                rule::Fit::Yes => {
+                rule::RuleFit::No => {}
+                rule::RuleFit::Yes => {
                     named.any = true;
                     self.decide(rule.decision, format!("gate {number} ({}) is for `{}`", rule.shown(), shown()));
                 }
-                rule::Fit::Perhaps => {
+                rule::RuleFit::Perhaps => {
                     let text =
                         format!("`{}` may be what gate {number} ({}) is for; spell it out", shown(), rule.shown());
-                    self.decide(Decision::Ask, text);
+                    self.decide(GateDecision::Ask, text);
                 }
             }
         }
@@ -203,14 +207,14 @@ impl<'g> Judge<'g> {
     }
 }
 
-/// The result of the rules for one [`Level`].
-struct Named {
+/// The result of the rules for one [`CommandLevel`].
+struct NamedByRules {
     any: bool,
     /// The number of words in the longest rule that allows it.
     allowed: Option<usize>,
 }
 
-fn shown(level: &Level) -> String {
+fn shown(level: &CommandLevel) -> String {
     let short = |word: &str| match word.char_indices().nth(LETTERS_SHOWN) {
         Some((end, _)) => format!("{}…", &word[..end]),
         None => word.to_owned(),

@@ -38,11 +38,11 @@ use std::time::Duration;
 use serde::Deserialize;
 use wire::json::Value;
 
-use command::{By, Found, Write};
+use command::{FoundActs, PathWrite, WriteCause};
 use judge::Judge;
-pub use rule::Rule;
-use tool::Act;
+pub use rule::GateRule;
 pub use tool::COMMAND_FIELDS;
+use tool::GatedAct;
 
 /// The stack of the thread that reads a command, in bytes. Only the used part costs memory.
 const STACK_BYTES: usize = 64 << 20;
@@ -53,7 +53,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// A decision about a call, from the mildest to the strictest. `Ask` means that a person must approve the call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Decision {
+pub enum GateDecision {
     Allow,
     Ask,
     Deny,
@@ -61,7 +61,7 @@ pub enum Decision {
 
 /// A tool call that a client is about to make, as its hook reports it.
 #[derive(Debug, Clone, Copy)]
-pub struct Call<'a> {
+pub struct GateCall<'a> {
     /// The client's own name of the tool.
     pub tool: &'a str,
     pub input: &'a Value,
@@ -70,15 +70,15 @@ pub struct Call<'a> {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Verdict {
-    pub decision: Decision,
+pub struct GateVerdict {
+    pub decision: GateDecision,
     /// The rule or the construct that decided, and the next step. Empty when the call is allowed.
     pub reason: String,
 }
 
-impl Verdict {
+impl GateVerdict {
     pub fn allow() -> Self {
-        Self { decision: Decision::Allow, reason: String::new() }
+        Self { decision: GateDecision::Allow, reason: String::new() }
     }
 }
 
@@ -87,7 +87,7 @@ impl Verdict {
 pub struct Gates {
     default: Option<Otherwise>,
     opaque: Option<Otherwise>,
-    rules: Vec<Rule>,
+    rules: Vec<GateRule>,
 }
 
 /// The table `[gates]` as it is written in a configuration.
@@ -108,7 +108,7 @@ enum Otherwise {
 }
 
 impl Gates {
-    pub fn new(basics: Basics, rules: Vec<Rule>) -> Result<Self, String> {
+    pub fn new(basics: Basics, rules: Vec<GateRule>) -> Result<Self, String> {
         if rules.len() > rule::RULES_MAX {
             return Err(format!("there are more than {} gates", rule::RULES_MAX));
         }
@@ -122,36 +122,40 @@ impl Gates {
     }
 
     /// Decides about a call. It reads links on the disk, writes nothing and never panics.
-    pub fn judge(&self, call: &Call<'_>) -> Verdict {
+    pub fn judge(&self, call: &GateCall<'_>) -> GateVerdict {
         if self.is_empty() {
-            return Verdict::allow();
+            return GateVerdict::allow();
         }
         let decision = |otherwise: Otherwise| match otherwise {
-            Otherwise::Ask => Decision::Ask,
-            Otherwise::Allow => Decision::Allow,
+            Otherwise::Ask => GateDecision::Ask,
+            Otherwise::Allow => GateDecision::Allow,
         };
-        let otherwise = self.default.map_or(Decision::Ask, decision);
+        let otherwise = self.default.map_or(GateDecision::Ask, decision);
         // If unlisted commands need approval, a program that cannot be analyzed needs it too, unless a rule names it.
         let opaque = self.opaque.map_or(otherwise, decision);
         // Tools of other servers are allowed by default, because those servers judge them. Here they are judged only
         // by rules.
         let defaults =
-            if tool::is_foreign(call.tool) { (Decision::Allow, Decision::Allow) } else { (otherwise, opaque) };
+            if tool::is_foreign(call.tool) { (GateDecision::Allow, GateDecision::Allow) } else { (otherwise, opaque) };
         let mut judge = Judge::new(&self.rules, defaults, call.directory);
         for act in tool::acts(call) {
             match act {
-                Act::Text(..) | Act::Words(..) | Act::Writes(..) | Act::Suspect(..) | Act::MayWrite(..)
+                GatedAct::Text(..)
+                | GatedAct::Words(..)
+                | GatedAct::Writes(..)
+                | GatedAct::Suspect(..)
+                | GatedAct::MayWrite(..)
                     if !call.directory.is_absolute() =>
                 {
-                    judge.decide(Decision::Ask, "ask: the folder of the call is not known");
+                    judge.decide(GateDecision::Ask, "ask: the folder of the call is not known");
                 }
-                Act::Unseen(reason) => judge.decide(Decision::Ask, format!("ask: {reason}")),
-                Act::Writes(paths, folder) => judge.found(&written(&paths, &folder, By::Itself)),
-                Act::MayWrite(paths, folder) => judge.found(&written(&paths, &folder, By::Program)),
-                Act::Suspect(text, folder) => judge.suspect(&aside(move || walk::text(&text, &folder))),
-                Act::Name(words) => judge.named_after(&words, tool::is_foreign(call.tool)),
-                Act::Text(text, folder) => judge.found(&aside(move || walk::text(&text, &folder))),
-                Act::Words(words, folder) => judge.found(&aside(move || walk::words(&words, &folder))),
+                GatedAct::Unseen(reason) => judge.decide(GateDecision::Ask, format!("ask: {reason}")),
+                GatedAct::Writes(paths, folder) => judge.found(&written(&paths, &folder, WriteCause::Itself)),
+                GatedAct::MayWrite(paths, folder) => judge.found(&written(&paths, &folder, WriteCause::Program)),
+                GatedAct::Suspect(text, folder) => judge.suspect(&aside(move || walk::text(&text, &folder))),
+                GatedAct::Name(words) => judge.named_after(&words, tool::is_foreign(call.tool)),
+                GatedAct::Text(text, folder) => judge.found(&aside(move || walk::text(&text, &folder))),
+                GatedAct::Words(words, folder) => judge.found(&aside(move || walk::words(&words, &folder))),
             }
         }
         judge.verdict()
@@ -159,15 +163,15 @@ impl Gates {
 }
 
 /// Returns the findings for paths that a tool writes.
-fn written(paths: &[String], folder: &Path, by: By) -> Found {
-    let folders = command::Folders::Known(vec![folder.to_owned()]);
-    let write = |path: &String| Write {
-        spot: Some(command::Spot::At(path.clone())),
+fn written(paths: &[String], folder: &Path, by: WriteCause) -> FoundActs {
+    let folders = command::CommandFolders::Known(vec![folder.to_owned()]);
+    let write = |path: &String| PathWrite {
+        spot: Some(command::PathSpot::At(path.clone())),
         folders: folders.clone(),
         tree: false,
         by,
     };
-    Found { writes: paths.iter().map(write).collect(), ..Found::default() }
+    FoundActs { writes: paths.iter().map(write).collect(), ..FoundActs::default() }
 }
 
 /// Tells whether writing a file needs approval in every configuration with a gate.
@@ -192,8 +196,8 @@ pub fn commands(text: &str, directory: &Path) -> Result<Vec<Vec<Option<String>>>
 
 /// Reads on a separate thread, because the parser recurses. A text that is too deep or takes too long only needs
 /// approval.
-fn aside(read: impl FnOnce() -> Found + Send + 'static) -> Found {
-    let ask = |reason: &str| Found { asks: vec![reason.to_owned()], ..Found::default() };
+fn aside(read: impl FnOnce() -> FoundActs + Send + 'static) -> FoundActs {
+    let ask = |reason: &str| FoundActs { asks: vec![reason.to_owned()], ..FoundActs::default() };
     let (tell, told) = mpsc::sync_channel(1);
     let started = std::thread::Builder::new().stack_size(STACK_BYTES).spawn(move || {
         // The receiver is gone if reading took too long.

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 
 use super::command::home;
-use super::glob::{self, Fit, Glob, Root};
+use super::glob::{self, Glob, GlobRoot, PathFit};
 
 /// The largest number of links in a row that are followed, as in Linux.
 const LINKS_MAX: usize = 40;
@@ -117,9 +117,9 @@ const ENTRIES_MAX: usize = 5_000;
 pub(super) fn may_find(glob: &Glob, folder: &Path, pattern: &str, roots: &[PathBuf]) -> bool {
     let home = home().map(PathBuf::from);
     let from = match glob.root() {
-        Root::Repository => roots.to_vec(),
-        Root::Filesystem => vec![PathBuf::from("/")],
-        Root::Home => home.into_iter().collect(),
+        GlobRoot::Repository => roots.to_vec(),
+        GlobRoot::Filesystem => vec![PathBuf::from("/")],
+        GlobRoot::Home => home.into_iter().collect(),
     };
     let Some(start) = glob.literal_start() else { return true };
     from.iter().any(|root| {
@@ -150,18 +150,18 @@ fn holds(place: &Path, pattern: &str) -> bool {
 }
 
 /// Returns how a path fits a glob that starts in one of these roots. The closest fit counts.
-pub(super) fn fit(glob: &Glob, path: &Path, roots: &[PathBuf], entries: Option<Entries<'_>>) -> Fit {
+pub(super) fn fit(glob: &Glob, path: &Path, roots: &[PathBuf], entries: Option<Entries<'_>>) -> PathFit {
     let from_home;
     let from: &[PathBuf] = match glob.root() {
-        Root::Repository => roots,
-        Root::Filesystem => &[PathBuf::from("/")],
-        Root::Home => {
+        GlobRoot::Repository => roots,
+        GlobRoot::Filesystem => &[PathBuf::from("/")],
+        GlobRoot::Home => {
             let home = home().map(PathBuf::from);
             from_home = home.iter().flat_map(|home| [Some(tidy(home)), resolve(home)]).flatten().collect::<Vec<_>>();
             &from_home
         }
     };
-    let mut best = Fit::No;
+    let mut best = PathFit::No;
     for root in from {
         let found = match path.strip_prefix(root) {
             Ok(below) => {
@@ -175,28 +175,32 @@ pub(super) fn fit(glob: &Glob, path: &Path, roots: &[PathBuf], entries: Option<E
             // The path contains the whole root.
             Err(_) if root.starts_with(path) => match entries {
                 Some(Entries { pattern, tree }) => above(path, root, pattern, tree),
-                None => Fit::Below { certain: true },
+                None => PathFit::Below { certain: true },
             },
-            Err(_) => Fit::No,
+            Err(_) => PathFit::No,
         };
         best = match (best, found) {
-            (Fit::Yes, _) | (_, Fit::Yes) => Fit::Yes,
-            (Fit::Below { certain: one }, Fit::Below { certain: other }) => Fit::Below { certain: one || other },
-            (Fit::Below { certain }, Fit::No) | (Fit::No, Fit::Below { certain }) => Fit::Below { certain },
-            (Fit::No, Fit::No) => Fit::No,
+            (PathFit::Yes, _) | (_, PathFit::Yes) => PathFit::Yes,
+            (PathFit::Below { certain: one }, PathFit::Below { certain: other }) => {
+                PathFit::Below { certain: one || other }
+            }
+            (PathFit::Below { certain }, PathFit::No) | (PathFit::No, PathFit::Below { certain }) => {
+                PathFit::Below { certain }
+            }
+            (PathFit::No, PathFit::No) => PathFit::No,
         };
     }
     best
 }
 
 /// Returns how entries of a folder above a root fit. The root is in one of them if the pattern fits its name.
-fn above(folder: &Path, root: &Path, pattern: &str, tree: bool) -> Fit {
+fn above(folder: &Path, root: &Path, pattern: &str, tree: bool) -> PathFit {
     let name = root.strip_prefix(folder).ok().and_then(|below| below.iter().next()).map(|name| name.to_string_lossy());
     let fits = name.is_some_and(|name| {
         Glob::new(&name.replace(['*', '?', '[', '{', '\\'], "?"))
-            .is_ok_and(|glob| glob.fit_entries(&[], pattern, false) != Fit::No)
+            .is_ok_and(|glob| glob.fit_entries(&[], pattern, false) != PathFit::No)
     });
-    if fits && tree { Fit::Below { certain: false } } else { Fit::No }
+    if fits && tree { PathFit::Below { certain: false } } else { PathFit::No }
 }
 
 /// Tells whether all users put files into this folder. Files with unknown names in it do not count as a part of a

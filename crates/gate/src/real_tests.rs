@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 use wire::json::{Value, object};
 
 use super::table::{self, KnownOption, OptionEffect, ProgramTable, ValueNeed};
-use super::{Basics, Call, Decision, Gates, Rule};
+use super::{Basics, GateCall, GateDecision, GateRule, Gates};
 
 const TEMPLATES: &str = include_str!("../tests/gates/real.list");
 /// Options that would wait for something, or continue after the program has ended.
@@ -32,7 +32,7 @@ const LEFT_OUT: &[&str] = &[
 ];
 
 fn gates() -> Gates {
-    let rule = |text: &str| toml::from_str::<Rule>(text).unwrap();
+    let rule = |text: &str| toml::from_str::<GateRule>(text).unwrap();
     let basics = toml::from_str::<Basics>("default = \"allow\"").unwrap();
     Gates::new(basics, vec![rule("write = \"infra/**\"\ndecision = \"deny\"")]).unwrap()
 }
@@ -220,13 +220,13 @@ fn try_rows(rows: &[&'static str], rounds: usize, gates: &Gates, first: &RealFol
                 .replace("IN", "in.txt")
                 .replace("ROOT", &root.display().to_string());
             let input = object([("command", Value::Text(text.clone()))]);
-            let verdict = gates.judge(&Call { tool: "Bash", input: &input, directory: &root });
+            let verdict = gates.judge(&GateCall { tool: "Bash", input: &input, directory: &root });
             let before = scratch.state();
             run(&root, &text);
             let changed = scratch.state() != before;
             tally.ran += 1;
             tally.wrote += usize::from(changed);
-            if changed && verdict.decision == Decision::Allow {
+            if changed && verdict.decision == GateDecision::Allow {
                 let _: Result<(), _> = writeln!(tally.wrong, "{text}");
             }
         }

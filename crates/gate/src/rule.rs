@@ -5,7 +5,7 @@ use serde::Deserialize;
 use super::command::Arg;
 use super::glob::Glob;
 use super::options::base;
-use super::{Decision, git};
+use super::{GateDecision, git};
 
 /// The largest number of rules in one file. No person would read more.
 pub(crate) const RULES_MAX: usize = 1_000;
@@ -13,10 +13,10 @@ pub(crate) const RULES_MAX: usize = 1_000;
 const WORDS_MAX: usize = 32;
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "Written")]
-pub struct Rule {
+#[serde(try_from = "RuleText")]
+pub struct GateRule {
     pub(super) matter: Matter,
-    pub(super) decision: Decision,
+    pub(super) decision: GateDecision,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,16 +29,16 @@ pub(super) enum Matter {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct RuleText {
     command: Option<Vec<String>>,
     write: Option<String>,
-    decision: Decision,
+    decision: GateDecision,
 }
 
-impl TryFrom<Written> for Rule {
+impl TryFrom<RuleText> for GateRule {
     type Error = String;
 
-    fn try_from(written: Written) -> Result<Self, String> {
+    fn try_from(written: RuleText) -> Result<Self, String> {
         let matter = match (written.command, written.write) {
             (Some(_), Some(_)) => {
                 return Err("a gate has either `command` or `write`; make two of it".to_owned());
@@ -72,7 +72,7 @@ const ABBREVIATES: &[&str] = &["npm", "hg", "ip", "svn"];
 
 /// The relation of a command to the words of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Fit {
+pub(super) enum RuleFit {
     No,
     /// It is uncertain whether the rule means the command.
     Perhaps,
@@ -87,27 +87,27 @@ pub(super) fn allows(rule: &[String], words: &[Arg]) -> bool {
 
 /// Tells whether a rule that asks or denies means this command in any spelling: by its path, or with options in
 /// between.
-pub(super) fn concerns(rule: &[String], words: &[Arg]) -> Fit {
-    let (Some(wanted), Some(program)) = (rule.first(), words.first()) else { return Fit::No };
-    let Some(program) = program.text.as_deref().map(base) else { return Fit::Perhaps };
+pub(super) fn concerns(rule: &[String], words: &[Arg]) -> RuleFit {
+    let (Some(wanted), Some(program)) = (rule.first(), words.first()) else { return RuleFit::No };
+    let Some(program) = program.text.as_deref().map(base) else { return RuleFit::Perhaps };
     // On some systems the name of a program ends with `.exe`.
     let program = program.strip_suffix(".exe").unwrap_or(program);
     if program != base(wanted) {
-        return Fit::No;
+        return RuleFit::No;
     }
     let mut at = 1;
     if program == "git" && rule.len() > 1 && !rule[1].starts_with('-') {
         let preamble = git::preamble(words);
         if preamble.unknown {
-            return Fit::Perhaps;
+            return RuleFit::Perhaps;
         }
         at = preamble.rest;
         // An alias may mean anything.
         if words.get(at).is_some_and(|word| word.text.as_deref().is_none_or(|word| !git::knows(word))) {
-            return Fit::Perhaps;
+            return RuleFit::Perhaps;
         }
         if git::is_equivalent(&rule[1], words.get(at..).unwrap_or_default()) {
-            return Fit::Perhaps;
+            return RuleFit::Perhaps;
         }
     }
     let mut doubt = false;
@@ -122,26 +122,26 @@ pub(super) fn concerns(rule: &[String], words: &[Arg]) -> Fit {
                 doubt = true;
                 continue;
             }
-            return Fit::No;
+            return RuleFit::No;
         }
         match rest.first() {
-            None => return Fit::No,
-            Some(Arg { text: None, .. }) => return Fit::Perhaps,
+            None => return RuleFit::No,
+            Some(Arg { text: None, .. }) => return RuleFit::Perhaps,
             Some(Arg { text: Some(word), .. }) if word == wanted => at += 1,
             Some(Arg { text: Some(word), .. })
                 if ABBREVIATES.contains(&program) && wanted.starts_with(word.as_str()) =>
             {
-                return Fit::Perhaps;
+                return RuleFit::Perhaps;
             }
             // This is an option, and the next word may be its value.
             Some(Arg { text: Some(word), .. }) if word.starts_with('-') => {
                 let later = rest.iter().any(|word| word.text.as_deref().is_none_or(|word| word == wanted));
-                return if later { Fit::Perhaps } else { Fit::No };
+                return if later { RuleFit::Perhaps } else { RuleFit::No };
             }
-            Some(Arg { text: Some(_), .. }) => return Fit::No,
+            Some(Arg { text: Some(_), .. }) => return RuleFit::No,
         }
     }
-    if doubt { Fit::Perhaps } else { Fit::Yes }
+    if doubt { RuleFit::Perhaps } else { RuleFit::Yes }
 }
 
 /// The largest number of words after a rule's first word that are compared. Longer commands are not hidden in
@@ -168,9 +168,9 @@ pub(super) fn is_likely(rule: &[String], words: &[Arg]) -> bool {
     let rest = words.get(1..).unwrap_or_default();
     let follows = |wanted: &String| rest.iter().any(|word| word.text.as_deref().is_none_or(|text| text == wanted));
     match concerns(rule, words) {
-        Fit::No => false,
-        Fit::Yes => true,
-        Fit::Perhaps => {
+        RuleFit::No => false,
+        RuleFit::Yes => true,
+        RuleFit::Perhaps => {
             rule.get(1).is_some_and(|wanted| git::is_equivalent(wanted, rest))
                 || rule[1..].iter().filter(|wanted| !wanted.starts_with('-')).all(follows)
         }
@@ -188,10 +188,10 @@ pub(super) fn stands_in_text(rule: &[String], text: &str) -> bool {
 /// Tells whether a command that begins with this text may be the command that a rule is about.
 pub(super) fn may_begin(rule: &[String], text: &str) -> bool {
     let words: Vec<Arg> = text.split_whitespace().map(Arg::known).chain([Arg::unknown()]).collect();
-    concerns(rule, &words) != Fit::No || stands_in(rule, &words)
+    concerns(rule, &words) != RuleFit::No || stands_in(rule, &words)
 }
 
-impl Rule {
+impl GateRule {
     /// Returns the rule for messages to people: `command git push`.
     pub(super) fn shown(&self) -> String {
         match &self.matter {

@@ -10,16 +10,16 @@ mod words;
 
 use std::collections::HashMap;
 
-use super::word::Word;
+use super::word::ShellWord;
 
 /// The largest depth of substitutions within substitutions. No person reads deeper ones.
 const NESTING_MAX: u32 = 32;
 
 /// The reason why a text was not read to its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Unread(pub(super) String);
+pub(super) struct UnreadText(pub(super) String);
 
-impl From<&str> for Unread {
+impl From<&str> for UnreadText {
     fn from(reason: &str) -> Self {
         Self(reason.to_owned())
     }
@@ -27,13 +27,13 @@ impl From<&str> for Unread {
 
 /// The result of reading one program text.
 #[derive(Debug, Default)]
-pub(super) struct Script {
+pub(super) struct ProgramText {
     /// Keywords, operators and the names of words.
     pub(super) plain: String,
     /// The words that the names in `plain` stand for.
-    pub(super) words: HashMap<String, Word>,
+    pub(super) words: HashMap<String, ShellWord>,
     /// The `((…))` parts in the order of `plain`, with the commands that they run.
-    pub(super) arithmetic: Vec<Word>,
+    pub(super) arithmetic: Vec<ShellWord>,
     /// Variables in computations. bash evaluates their values, and those may run commands.
     pub(super) computed: Vec<String>,
     /// Variables that a computation sets, so they hold numbers.
@@ -46,7 +46,7 @@ pub(super) struct Script {
 
 /// The end of a list of commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stop {
+enum ListEnd {
     End,
     /// The `)` of a substitution.
     Parenthesis,
@@ -60,11 +60,11 @@ struct Pending {
     tabs: bool,
 }
 
-struct Reader<'t> {
+struct ScriptReader<'t> {
     text: &'t [char],
     at: usize,
     nesting: u32,
-    script: Script,
+    script: ProgramText,
     pending: Vec<Pending>,
     /// True between `[[` and `]]`.
     in_test: bool,
@@ -91,26 +91,26 @@ const OPERATORS: &[&str] = &[
     "<", ">", "(", ")",
 ];
 
-pub(super) fn read(text: &str) -> Result<Script, Unread> {
+pub(super) fn read(text: &str) -> Result<ProgramText, UnreadText> {
     let text: Vec<char> = text.chars().collect();
     read_at(&text, 0)
 }
 
-fn read_at(text: &[char], nesting: u32) -> Result<Script, Unread> {
+fn read_at(text: &[char], nesting: u32) -> Result<ProgramText, UnreadText> {
     if let Some(odd) = text.iter().find(|letter| letter.is_control() && !matches!(letter, '\n' | '\t')) {
-        return Err(Unread(format!("it contains the control character {odd:?}")));
+        return Err(UnreadText(format!("it contains the control character {odd:?}")));
     }
-    let mut reader = Reader::new(text, 0, nesting)?;
-    reader.list(Stop::End)?;
+    let mut reader = ScriptReader::new(text, 0, nesting)?;
+    reader.list(ListEnd::End)?;
     Ok(reader.script)
 }
 
-impl<'t> Reader<'t> {
-    fn new(text: &'t [char], at: usize, nesting: u32) -> Result<Self, Unread> {
+impl<'t> ScriptReader<'t> {
+    fn new(text: &'t [char], at: usize, nesting: u32) -> Result<Self, UnreadText> {
         if nesting > NESTING_MAX {
-            return Err(Unread(format!("substitutions are nested more than {NESTING_MAX} deep")));
+            return Err(UnreadText(format!("substitutions are nested more than {NESTING_MAX} deep")));
         }
-        let script = Script::default();
+        let script = ProgramText::default();
         Ok(Self {
             text,
             at,
@@ -143,14 +143,14 @@ impl<'t> Reader<'t> {
     }
 
     /// Reads commands up to the end, or up to the parenthesis that closes them, which is read as well.
-    fn list(&mut self, stop: Stop) -> Result<(), Unread> {
+    fn list(&mut self, stop: ListEnd) -> Result<(), UnreadText> {
         let mut open = 0_u32;
         loop {
             let Some(letter) = self.peek() else {
                 return match stop {
-                    Stop::Parenthesis => Err("a parenthesis is not closed".into()),
-                    Stop::End if self.pending.is_empty() => Ok(()),
-                    Stop::End => Err("a here-document is not closed".into()),
+                    ListEnd::Parenthesis => Err("a parenthesis is not closed".into()),
+                    ListEnd::End if self.pending.is_empty() => Ok(()),
+                    ListEnd::End => Err("a here-document is not closed".into()),
                 };
             };
             if self.document_over && !matches!(letter, ' ' | '\t' | '\n' | ')') {
@@ -170,7 +170,7 @@ impl<'t> Reader<'t> {
                         self.at += 1;
                     }
                 }
-                ')' if stop == Stop::Parenthesis && open == 0 => {
+                ')' if stop == ListEnd::Parenthesis && open == 0 => {
                     if !self.pending.is_empty() {
                         return Err("a here-document reaches beyond its substitution".into());
                     }
@@ -195,7 +195,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn operator(&mut self) -> Result<(), Unread> {
+    fn operator(&mut self) -> Result<(), UnreadText> {
         let found = OPERATORS.iter().find(|operator| self.looking_at(operator));
         let operator = *found.ok_or("an operator")?;
         self.at += operator.len();
@@ -218,7 +218,7 @@ impl<'t> Reader<'t> {
                     self.at += 1;
                     let name = format!("W{}", self.script.words.len());
                     self.emit(&name);
-                    self.script.words.insert(name, Word::quoted("-".to_owned()));
+                    self.script.words.insert(name, ShellWord::quoted("-".to_owned()));
                 }
                 Ok(())
             }
@@ -227,12 +227,12 @@ impl<'t> Reader<'t> {
 
     /// Reads the delimiter after `<<`. The body after the line becomes a word, and the document becomes a here-string
     /// with it.
-    fn document(&mut self, tabs: bool) -> Result<(), Unread> {
+    fn document(&mut self, tabs: bool) -> Result<(), UnreadText> {
         while matches!(self.peek(), Some(' ' | '\t')) {
             self.at += 1;
         }
         let start = self.at;
-        let word = self.pieces(words::Place::Delimiter)?;
+        let word = self.pieces(words::ReadingPlace::Delimiter)?;
         let written: String = self.text[start..self.at].iter().collect();
         let delimiter = word.literal().filter(|text| !text.is_empty()).ok_or("the delimiter of a here-document")?;
         let plain = |letter: char| letter.is_alphanumeric() || "_-.+!@%,:/= ".contains(letter);
@@ -241,7 +241,7 @@ impl<'t> Reader<'t> {
         }
         let quoted = written.contains(['\'', '"', '\\']);
         let name = format!("W{}", self.script.words.len());
-        self.script.words.insert(name.clone(), Word::default());
+        self.script.words.insert(name.clone(), ShellWord::default());
         self.emit(&format!("<<< {name}"));
         self.document_inside |= self.nesting > 0;
         self.pending.push(Pending { name, delimiter, quoted, tabs });
@@ -249,7 +249,7 @@ impl<'t> Reader<'t> {
     }
 
     /// Reads the bodies of the here-documents that the last line announced.
-    fn documents(&mut self) -> Result<(), Unread> {
+    fn documents(&mut self) -> Result<(), UnreadText> {
         self.document_over |= self.nesting > 0 && !self.pending.is_empty();
         for pending in std::mem::take(&mut self.pending) {
             let mut body = String::new();
@@ -272,31 +272,31 @@ impl<'t> Reader<'t> {
                 body.push_str(bare);
                 body.push('\n');
             }
-            let word = if pending.quoted { Word::quoted(body) } else { self.body(&body)? };
+            let word = if pending.quoted { ShellWord::quoted(body) } else { self.body(&body)? };
             self.script.words.insert(pending.name, word);
         }
         Ok(())
     }
 
     /// Reads the body of a here-document in which bash expands variables and commands.
-    fn body(&mut self, body: &str) -> Result<Word, Unread> {
+    fn body(&mut self, body: &str) -> Result<ShellWord, UnreadText> {
         let letters: Vec<char> = body.chars().collect();
-        let mut inner = Reader::new(&letters, 0, self.nesting)?;
-        let word = inner.pieces(words::Place::Document)?;
+        let mut inner = ScriptReader::new(&letters, 0, self.nesting)?;
+        let word = inner.pieces(words::ReadingPlace::Document)?;
         self.script.absorb(&inner.script);
         Ok(word)
     }
 
     /// Reads a nested command or subshell, up to its closing parenthesis.
-    fn nested(&mut self) -> Result<Script, Unread> {
-        let mut inner = Reader::new(self.text, self.at, self.nesting + 1)?;
-        inner.list(Stop::Parenthesis)?;
+    fn nested(&mut self) -> Result<ProgramText, UnreadText> {
+        let mut inner = ScriptReader::new(self.text, self.at, self.nesting + 1)?;
+        inner.list(ListEnd::Parenthesis)?;
         self.at = inner.at;
         Ok(inner.script)
     }
 
     /// Reads `((…))`, which bash takes for arithmetic when it ends with `))`.
-    fn arithmetic_command(&mut self) -> Result<(), Unread> {
+    fn arithmetic_command(&mut self) -> Result<(), UnreadText> {
         self.at += 2;
         let start = self.at;
         let word = self.arithmetic(dollar::Until::Parentheses)?;
@@ -316,7 +316,7 @@ impl<'t> Reader<'t> {
     }
 }
 
-impl Script {
+impl ProgramText {
     /// Adds another script's facts about the whole text, but not its words.
     fn absorb(&mut self, other: &Self) {
         self.computed.extend_from_slice(&other.computed);

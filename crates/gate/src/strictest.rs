@@ -2,30 +2,30 @@
 
 use std::collections::BTreeMap;
 
-use super::{Decision, Gates, Otherwise};
+use super::{GateDecision, Gates, Otherwise};
 
 impl Gates {
     /// Returns the decision for a call that no rule names.
-    pub fn otherwise(&self) -> Decision {
+    pub fn otherwise(&self) -> GateDecision {
         match self.default {
-            _ if self.is_empty() => Decision::Allow,
-            Some(Otherwise::Allow) => Decision::Allow,
-            None | Some(Otherwise::Ask) => Decision::Ask,
+            _ if self.is_empty() => GateDecision::Allow,
+            Some(Otherwise::Allow) => GateDecision::Allow,
+            None | Some(Otherwise::Ask) => GateDecision::Ask,
         }
     }
 
     /// Returns the decision for programs that cannot be analyzed.
-    pub fn opaque(&self) -> Decision {
+    pub fn opaque(&self) -> GateDecision {
         match self.opaque {
-            _ if self.is_empty() => Decision::Allow,
-            Some(Otherwise::Allow) => Decision::Allow,
-            Some(Otherwise::Ask) => Decision::Ask,
+            _ if self.is_empty() => GateDecision::Allow,
+            Some(Otherwise::Allow) => GateDecision::Allow,
+            Some(Otherwise::Ask) => GateDecision::Ask,
             None => self.otherwise(),
         }
     }
 
     /// Returns each command or path that a rule names, with the strictest decision about it.
-    pub fn strictest(&self) -> BTreeMap<String, Decision> {
+    pub fn strictest(&self) -> BTreeMap<String, GateDecision> {
         let mut found = BTreeMap::new();
         for rule in &self.rules {
             let strictest = found.entry(rule.shown()).or_insert(rule.decision);

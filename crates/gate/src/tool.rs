@@ -9,13 +9,13 @@ use wire::json::Value;
 
 use super::command::home;
 use super::options::base;
-use super::{Call, patch, program, table};
+use super::{GateCall, patch, program, table};
 pub use fields::COMMAND_FIELDS;
 use fields::plain;
 
 /// One act of a call that matters to gates.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Act {
+pub(super) enum GatedAct {
     /// A text for a shell, and the folder where it runs.
     Text(String, PathBuf),
     /// Words that are started without a shell.
@@ -81,43 +81,43 @@ const OURS: &str = "mcp__handover__";
 
 /// Returns everything that a call runs and writes, from all fields that look like commands or paths and not only from
 /// the first.
-pub(super) fn acts(call: &Call<'_>) -> Vec<Act> {
+pub(super) fn acts(call: &GateCall<'_>) -> Vec<GatedAct> {
     if call.tool.starts_with(OURS) {
         return Vec::new();
     }
     if UNSEEN.contains(&call.tool) {
-        return vec![Act::Unseen(format!("the tool {} is not looked into", call.tool))];
+        return vec![GatedAct::Unseen(format!("the tool {} is not looked into", call.tool))];
     }
     let mut found = plainly(call);
-    if READERS.contains(&call.tool) || found.iter().any(|act| matches!(act, Act::Unseen(_))) {
+    if READERS.contains(&call.tool) || found.iter().any(|act| matches!(act, GatedAct::Unseen(_))) {
         return found;
     }
     let runs = fields::RUNNING_WORDS.iter().any(|word| plain(call.tool).contains(word));
     if is_foreign(call.tool) && !runs {
         // The server may use a field of this name for something else, such as a query.
         let milder = |act| match act {
-            Act::Text(text, folder) => Act::Suspect(text, folder),
-            other @ (Act::Words(..)
-            | Act::Writes(..)
-            | Act::Suspect(..)
-            | Act::MayWrite(..)
-            | Act::Name(_)
-            | Act::Unseen(_)) => other,
+            GatedAct::Text(text, folder) => GatedAct::Suspect(text, folder),
+            other @ (GatedAct::Words(..)
+            | GatedAct::Writes(..)
+            | GatedAct::Suspect(..)
+            | GatedAct::MayWrite(..)
+            | GatedAct::Name(_)
+            | GatedAct::Unseen(_)) => other,
         };
         found = found.into_iter().map(milder).collect();
     }
     let known = [SHELLS, WRITERS].iter().any(|tools| tools.contains(&call.tool))
         || PATCHES.contains(&plain(call.tool).as_str());
     if !known {
-        found.extend(named::names(call.tool, call.input).into_iter().map(Act::Name));
+        found.extend(named::names(call.tool, call.input).into_iter().map(GatedAct::Name));
     }
     let texts = named::texts(call.input);
     let others = || texts.iter().filter(|(field, _)| !named::is_prose(field));
     let commands = others().filter(|(_, text)| text.trim().contains([' ', '\t', '\n', ';', '|', '&']));
-    found.extend(commands.map(|(_, text)| Act::Suspect((*text).to_owned(), call.directory.to_owned())));
-    if found.iter().any(|act| matches!(act, Act::Writes(..))) {
+    found.extend(commands.map(|(_, text)| GatedAct::Suspect((*text).to_owned(), call.directory.to_owned())));
+    if found.iter().any(|act| matches!(act, GatedAct::Writes(..))) {
         let paths = others().filter(|(_, text)| !text.contains('\n')).map(|(_, text)| (*text).to_owned()).collect();
-        found.push(Act::MayWrite(paths, call.directory.to_owned()));
+        found.push(GatedAct::MayWrite(paths, call.directory.to_owned()));
     }
     found
 }
@@ -128,7 +128,7 @@ pub(super) fn is_foreign(tool: &str) -> bool {
 }
 
 /// Returns the acts in those fields of a call that are made for commands and paths.
-fn plainly(call: &Call<'_>) -> Vec<Act> {
+fn plainly(call: &GateCall<'_>) -> Vec<GatedAct> {
     let name = plain(named::own_name(call.tool));
     let patches = PATCHES.contains(&name.as_str());
     let mut found = Vec::new();
@@ -155,7 +155,7 @@ fn plainly(call: &Call<'_>) -> Vec<Act> {
             return vec![unreadable(call)];
         }
         if !paths.is_empty() {
-            found.push(Act::Writes(paths, call.directory.to_owned()));
+            found.push(GatedAct::Writes(paths, call.directory.to_owned()));
         }
     }
     found
@@ -189,13 +189,13 @@ fn has_text(object: &[(String, Value)]) -> bool {
     members(object, fields::TEXTS).next().is_some()
 }
 
-fn unreadable(call: &Call<'_>) -> Act {
-    Act::Unseen(format!("the input of {} names no command and no path where they are expected", call.tool))
+fn unreadable(call: &GateCall<'_>) -> GatedAct {
+    GatedAct::Unseen(format!("the input of {} names no command and no path where they are expected", call.tool))
 }
 
 /// Returns the folders where a call may run, as its input says. Only some shells surely follow such a field; for other
 /// tools the folder of the call counts too.
-fn folders(call: &Call<'_>, object: &[(String, Value)]) -> Vec<PathBuf> {
+fn folders(call: &GateCall<'_>, object: &[(String, Value)]) -> Vec<PathBuf> {
     let named = members(object, fields::FOLDERS).filter_map(|(_, value)| value.as_text());
     let mut found: Vec<PathBuf> = named.map(|named| call.directory.join(named)).collect();
     let moves = !matches!(call.tool, "Bash" | "bash") && SHELLS.contains(&call.tool);
@@ -206,17 +206,19 @@ fn folders(call: &Call<'_>, object: &[(String, Value)]) -> Vec<PathBuf> {
     found
 }
 
-fn commands(call: &Call<'_>, tool: &str, object: &[(String, Value)], found: &mut Vec<Act>) {
+fn commands(call: &GateCall<'_>, tool: &str, object: &[(String, Value)], found: &mut Vec<GatedAct>) {
     let before = found.len();
     for here in folders(call, object) {
         for (name, field) in members(object, COMMAND_FIELDS).chain(members(object, fields::LINES)) {
             match field {
-                Value::Text(text) => found.push(Act::Text(text.clone(), here.clone())),
+                Value::Text(text) => found.push(GatedAct::Text(text.clone(), here.clone())),
                 Value::List(words) => {
                     found.extend(listed(words, &here));
                     // A list under any other name may be several commands.
                     let texts = words.iter().filter(|_| !matches!(name.as_str(), "command" | "cmd"));
-                    found.extend(texts.filter_map(Value::as_text).map(|text| Act::Text(text.to_owned(), here.clone())));
+                    found.extend(
+                        texts.filter_map(Value::as_text).map(|text| GatedAct::Text(text.to_owned(), here.clone())),
+                    );
                 }
                 Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) if SHELLS.contains(&call.tool) => {
                     found.push(unreadable(call));
@@ -232,9 +234,9 @@ fn commands(call: &Call<'_>, tool: &str, object: &[(String, Value)], found: &mut
             let words = || ["python", "-c", text].map(str::to_owned).to_vec();
             let is_code = matches!(name.as_str(), "code" | "source" | "content");
             found.push(if is_code {
-                Act::Words(words(), here.clone())
+                GatedAct::Words(words(), here.clone())
             } else {
-                Act::Text(text.to_owned(), here.clone())
+                GatedAct::Text(text.to_owned(), here.clone())
             });
         }
     }
@@ -243,11 +245,11 @@ fn commands(call: &Call<'_>, tool: &str, object: &[(String, Value)], found: &mut
     }
     let shell = members(object, &["shell"]).filter_map(|(_, value)| value.as_text());
     for shell in shell.filter(|shell| !is_shell(shell)) {
-        found.push(Act::Unseen(format!("the shell {shell:?}, which is not known")));
+        found.push(GatedAct::Unseen(format!("the shell {shell:?}, which is not known")));
     }
     for (_, field) in members(object, fields::VARIABLES) {
         if let Some(name) = variables(field).into_iter().find(|name| program::changes_programs(name)) {
-            found.push(Act::Unseen(format!("the variable {name}, which changes what programs do")));
+            found.push(GatedAct::Unseen(format!("the variable {name}, which changes what programs do")));
         }
     }
 }
@@ -259,7 +261,7 @@ fn is_shell(path: &str) -> bool {
 
 /// Returns commands whose program is in one field and whose words are in another. Without such a program, the words
 /// are for the program that the tool is named after.
-fn programs(call: &Call<'_>, object: &[(String, Value)], here: &Path) -> Vec<Act> {
+fn programs(call: &GateCall<'_>, object: &[(String, Value)], here: &Path) -> Vec<GatedAct> {
     let mut found = Vec::new();
     for (_, words) in members(object, fields::WORDS) {
         let Some(words) = words.as_list() else { continue };
@@ -271,7 +273,7 @@ fn programs(call: &Call<'_>, object: &[(String, Value)], here: &Path) -> Vec<Act
         }
         for program in programs {
             let program = program.split_whitespace().map(str::to_owned);
-            found.push(Act::Words(program.chain(words()).collect(), here.to_owned()));
+            found.push(GatedAct::Words(program.chain(words()).collect(), here.to_owned()));
         }
     }
     found
@@ -296,22 +298,22 @@ fn variables(field: &Value) -> Vec<String> {
 }
 
 /// Returns the acts of a list, which holds the words of one command or several commands.
-fn listed(words: &[Value], folder: &Path) -> Vec<Act> {
+fn listed(words: &[Value], folder: &Path) -> Vec<GatedAct> {
     let texts: Option<Vec<String>> = words.iter().map(|word| word.as_text().map(str::to_owned)).collect();
     match texts.as_deref() {
         Some([program, text]) if program == "apply_patch" => vec![of_patch(text, folder.to_owned())],
         Some([program, ..]) if program == "apply_patch" => {
-            vec![Act::Unseen("a patch whose paths cannot be read".to_owned())]
+            vec![GatedAct::Unseen("a patch whose paths cannot be read".to_owned())]
         }
         Some(words) if !words.is_empty() => {
-            let mut found = vec![Act::Words(words.to_vec(), folder.to_owned())];
+            let mut found = vec![GatedAct::Words(words.to_vec(), folder.to_owned())];
             // A first word with a blank in it is not a program.
             if words.first().is_some_and(|word| word.contains(' ')) {
-                found.extend(words.iter().map(|text| Act::Text(text.clone(), folder.to_owned())));
+                found.extend(words.iter().map(|text| GatedAct::Text(text.clone(), folder.to_owned())));
             }
             found
         }
-        Some(_) | None => vec![Act::Unseen("a command that is no list of words".to_owned())],
+        Some(_) | None => vec![GatedAct::Unseen("a command that is no list of words".to_owned())],
     }
 }
 
@@ -340,7 +342,7 @@ fn paths(object: &[(String, Value)]) -> Vec<String> {
     paths
 }
 
-fn patched(call: &Call<'_>) -> Vec<Act> {
+fn patched(call: &GateCall<'_>) -> Vec<GatedAct> {
     let Value::Object(object) = call.input else {
         return call
             .input
@@ -361,9 +363,9 @@ fn patched(call: &Call<'_>) -> Vec<Act> {
     texts.iter().map(|text| of_patch(text, here.clone())).collect()
 }
 
-fn of_patch(text: &str, folder: PathBuf) -> Act {
+fn of_patch(text: &str, folder: PathBuf) -> GatedAct {
     match patch::paths(text) {
-        Ok(paths) => Act::Writes(paths, folder),
-        Err(problem) => Act::Unseen(format!("a patch whose paths cannot be read for sure: {problem}")),
+        Ok(paths) => GatedAct::Writes(paths, folder),
+        Err(problem) => GatedAct::Unseen(format!("a patch whose paths cannot be read for sure: {problem}")),
     }
 }

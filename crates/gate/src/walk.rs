@@ -14,12 +14,12 @@ use std::path::Path;
 
 use brush_parser::{Parser, ParserOptions};
 
-use super::command::{Arg, Folders, Found, Level, Seen, Spot, Write};
-use super::effect::{self, Fragility, ProgramEffect, Tree};
+use super::command::{Arg, CommandFolders, CommandLevel, FoundActs, PathSpot, PathWrite, SeenCommand};
+use super::effect::{self, Fragility, ProgramEffect, TreeEffect};
 use super::git::WorkTreeMove;
 use super::program::ProgramKnowledge;
-use super::script::{self, Script};
-use super::word::Word;
+use super::script::{self, ProgramText};
+use super::word::ShellWord;
 use super::{command, git, options, program, wrapper};
 use variable::{VariableValue, VariableValues};
 
@@ -34,8 +34,8 @@ const OPENERS_MAX: usize = 400;
 /// time.
 const CASES_MAX: usize = 8;
 #[derive(Debug)]
-pub(super) struct Walk {
-    pub(super) found: Found,
+pub(super) struct CommandWalk {
+    pub(super) found: FoundActs,
     /// Variables that computations use.
     computed: BTreeSet<String>,
     /// Variables that were set to numbers.
@@ -82,8 +82,8 @@ pub(super) enum StandardInput {
 
 /// The folder, the depth and the other conditions under which a command is read.
 #[derive(Debug, Clone)]
-pub(super) struct Scope {
-    pub(super) folders: Folders,
+pub(super) struct WalkScope {
+    pub(super) folders: CommandFolders,
     pub(super) depth: u32,
     /// True if a shell other than bash may read the text. Words that only bash knows may then mean something else.
     pub(super) foreign: bool,
@@ -93,39 +93,39 @@ pub(super) struct Scope {
 }
 
 /// Reads a text like a shell that is started in this folder.
-pub(super) fn text(text: &str, directory: &Path) -> Found {
-    let mut walk = Walk::new();
-    walk.text(text, &mut Scope::new(directory));
+pub(super) fn text(text: &str, directory: &Path) -> FoundActs {
+    let mut walk = CommandWalk::new();
+    walk.text(text, &mut WalkScope::new(directory));
     let constants = std::mem::take(&mut walk.values);
     if constants.is_empty() {
         return walk.finish();
     }
     // A variable may be set again after its use, so all values are known only after a first reading.
-    let mut walk = Walk { constants, ..Walk::new() };
-    walk.text(text, &mut Scope::new(directory));
+    let mut walk = CommandWalk { constants, ..CommandWalk::new() };
+    walk.text(text, &mut WalkScope::new(directory));
     walk.finish()
 }
 
 /// Reads words that are started without a shell.
-pub(super) fn words(words: &[String], directory: &Path) -> Found {
-    let mut walk = Walk::new();
-    let mut scope = Scope::new(directory);
+pub(super) fn words(words: &[String], directory: &Path) -> FoundActs {
+    let mut walk = CommandWalk::new();
+    let mut scope = WalkScope::new(directory);
     let words: Vec<Arg> = words.iter().map(|word| Arg::known(word)).collect();
     walk.command(&words, &[], &mut scope);
     walk.finish()
 }
 
-impl Scope {
+impl WalkScope {
     fn new(directory: &Path) -> Self {
-        let folders = Folders::Known(vec![directory.to_owned()]);
+        let folders = CommandFolders::Known(vec![directory.to_owned()]);
         Self { folders, depth: 0, foreign: false, input: StandardInput::Inherited, set: BTreeSet::new() }
     }
 }
 
-impl Walk {
+impl CommandWalk {
     fn new() -> Self {
         Self {
-            found: Found::default(),
+            found: FoundActs::default(),
             computed: BTreeSet::new(),
             numbers: BTreeSet::new(),
             others: BTreeSet::new(),
@@ -142,7 +142,7 @@ impl Walk {
         }
     }
 
-    fn finish(mut self) -> Found {
+    fn finish(mut self) -> FoundActs {
         for name in &self.computed {
             if !self.numbers.contains(name) || self.others.contains(name) {
                 self.found
@@ -166,17 +166,17 @@ impl Walk {
         self.found.asks.push(reason.into());
     }
 
-    fn text(&mut self, text: &str, scope: &mut Scope) {
+    fn text(&mut self, text: &str, scope: &mut WalkScope) {
         if text.len() > TEXT_BYTES_MAX {
             return self.ask(format!("a command of more than {} KiB", TEXT_BYTES_MAX >> 10));
         }
         match script::read(text) {
             Ok(script) => self.script(&script, scope),
-            Err(script::Unread(reason)) => self.ask(format!("what cannot be read for sure: {reason}")),
+            Err(script::UnreadText(reason)) => self.ask(format!("what cannot be read for sure: {reason}")),
         }
     }
 
-    fn script(&mut self, script: &Script, scope: &mut Scope) {
+    fn script(&mut self, script: &ProgramText, scope: &mut WalkScope) {
         self.computed.extend(script.computed.iter().cloned());
         self.numbers.extend(script.numbers.iter().cloned());
         script.computed.iter().chain(&script.numbers).for_each(|name| self.values.lose(name));
@@ -211,14 +211,14 @@ impl Walk {
     }
 
     /// Reads the commands that run when a word is expanded.
-    fn inside(&mut self, word: &Word, scope: &Scope) {
+    fn inside(&mut self, word: &ShellWord, scope: &WalkScope) {
         for script in &word.inner {
             self.script(script, &mut scope.clone());
         }
     }
 
     /// Records that a variable is set. `value` is its word, if that is known.
-    fn assigned(&mut self, name: &str, value: Option<&Word>) {
+    fn assigned(&mut self, name: &str, value: Option<&ShellWord>) {
         if program::changes_programs(name) {
             self.ask(format!("an assignment of {name}, which changes what programs do"));
         }
@@ -226,12 +226,12 @@ impl Walk {
             self.found.opaques.push(format!("an assignment of {name}, which changes what a toolchain does"));
         }
         self.values.give(name, value, &self.functions);
-        let text = value.and_then(Word::literal);
+        let text = value.and_then(ShellWord::literal);
         if let Some(text) = text {
             self.plants_options |= text.starts_with('-') || text.contains(" -");
             self.plants_text |= text.contains(['/', ' ', '\n', '\t']);
         }
-        if value.is_some_and(Word::is_number) {
+        if value.is_some_and(ShellWord::is_number) {
             self.numbers.insert(name.to_owned());
         } else {
             self.others.insert(name.to_owned());
@@ -239,21 +239,21 @@ impl Walk {
     }
 
     /// Records that a variable that names a folder is set, because later commands write there.
-    fn placed(&mut self, name: &str, value: &Arg, scope: &Scope) {
-        let known = matches!(&value.spot, Some(Spot::At(path)) if !path.is_empty());
+    fn placed(&mut self, name: &str, value: &Arg, scope: &WalkScope) {
+        let known = matches!(&value.spot, Some(PathSpot::At(path)) if !path.is_empty());
         if program::names_folder(name) && known {
-            self.writes(value, Tree::No, command::By::Program, scope);
+            self.writes(value, TreeEffect::No, command::WriteCause::Program, scope);
         }
     }
 
-    fn writes(&mut self, path: &Arg, tree: Tree, by: command::By, scope: &Scope) {
-        let inside = matches!(path.spot, Some(Spot::Inside(_)));
+    fn writes(&mut self, path: &Arg, tree: TreeEffect, by: command::WriteCause, scope: &WalkScope) {
+        let inside = matches!(path.spot, Some(PathSpot::Inside(_)));
         let (spot, folders) = (path.spot.clone(), scope.folders.clone());
-        self.found.writes.push(Write { spot, folders, tree: tree == Tree::Yes || inside, by });
+        self.found.writes.push(PathWrite { spot, folders, tree: tree == TreeEffect::Yes || inside, by });
     }
 
     /// Reads a command in its wrappers. The folders change only by commands that run in this shell.
-    fn command(&mut self, words: &[Arg], outer: &[Level], scope: &mut Scope) {
+    fn command(&mut self, words: &[Arg], outer: &[CommandLevel], scope: &mut WalkScope) {
         let at_home = suspect::from_home(words);
         let words = at_home.as_deref().unwrap_or(words);
         let Some(program) = words.first() else { return };
@@ -315,9 +315,9 @@ impl Walk {
     }
 
     /// Returns the facts about one program, before its inner commands are read.
-    fn level(&mut self, name: &str, words: &[Arg], does: &[ProgramEffect], scope: &Scope) -> Level {
+    fn level(&mut self, name: &str, words: &[Arg], does: &[ProgramEffect], scope: &WalkScope) -> CommandLevel {
         let wraps = wrapper::is_wrapper(name);
-        let mut level = Level {
+        let mut level = CommandLevel {
             ask: program::asks(words),
             opaque: None,
             doubts: Vec::new(),
@@ -390,10 +390,10 @@ impl Walk {
     }
 
     /// Reads the commands that a program holds, or records the command itself when it holds none.
-    fn held(&mut self, does: &[ProgramEffect], words: &[Arg], levels: Vec<Level>, scope: &mut Scope) {
+    fn held(&mut self, does: &[ProgramEffect], words: &[Arg], levels: Vec<CommandLevel>, scope: &mut WalkScope) {
         let name = words.first().map(|word| options::base(word.as_text()).to_owned()).unwrap_or_default();
         let wraps = wrapper::is_wrapper(&name);
-        let mut within = Scope { depth: scope.depth + 1, ..scope.clone() };
+        let mut within = WalkScope { depth: scope.depth + 1, ..scope.clone() };
         let mut alone = true;
         for effect in does {
             match effect {
@@ -408,14 +408,14 @@ impl Walk {
                 ProgramEffect::Script(text) => {
                     if wraps {
                         alone = false;
-                        self.found.commands.push(Seen { levels: levels.clone() });
+                        self.found.commands.push(SeenCommand { levels: levels.clone() });
                     }
                     self.nested(&name, text, &mut within);
                 }
                 ProgramEffect::Input => {
                     if let StandardInput::Text(text) = scope.input.clone() {
                         alone = false;
-                        self.found.commands.push(Seen { levels: levels.clone() });
+                        self.found.commands.push(SeenCommand { levels: levels.clone() });
                         within.input = StandardInput::Unknown;
                         self.nested(&name, &text, &mut within);
                     }
@@ -425,12 +425,12 @@ impl Walk {
                     self.placed(variable, value, &within);
                 }
                 ProgramEffect::Folder(path) => within.folders = within.folders.moved(path),
-                ProgramEffect::Writes(path, tree) => self.writes(path, *tree, command::By::Program, &within),
+                ProgramEffect::Writes(path, tree) => self.writes(path, *tree, command::WriteCause::Program, &within),
                 ProgramEffect::Moves(moved) => {
                     let folders = Some(within.folders.clone());
                     self.found.moves.push(WorkTreeMove { folders, ..moved.clone() });
                 }
-                ProgramEffect::Copies(path) => self.writes(path, Tree::Yes, command::By::Copy, &within),
+                ProgramEffect::Copies(path) => self.writes(path, TreeEffect::Yes, command::WriteCause::Copy, &within),
                 ProgramEffect::Ask(_)
                 | ProgramEffect::AskUnlessNamed(_)
                 | ProgramEffect::Doubt(_)
@@ -441,16 +441,16 @@ impl Walk {
             }
         }
         if alone {
-            self.found.commands.push(Seen { levels });
+            self.found.commands.push(SeenCommand { levels });
         }
         // These run in the shell itself, and their changes stay.
         if matches!(name.as_str(), "eval" | "command" | "builtin") {
-            scope.folders = std::mem::replace(&mut scope.folders, Folders::Unknown).and(within.folders);
+            scope.folders = std::mem::replace(&mut scope.folders, CommandFolders::Unknown).and(within.folders);
         }
     }
 
     /// Reads a text that a program passes to a shell.
-    fn nested(&mut self, name: &str, text: &str, within: &mut Scope) {
+    fn nested(&mut self, name: &str, text: &str, within: &mut WalkScope) {
         within.foreign |= !matches!(name, "bash" | "eval");
         within.set.clear();
         if within.depth > DEPTH_MAX {

@@ -1,17 +1,17 @@
 //! A word of a command, with the facts that are known before bash expands it.
 
-use super::command::Spot;
-use super::script::Script;
+use super::command::PathSpot;
+use super::script::ProgramText;
 
 #[derive(Debug, Default)]
-pub(super) struct Word {
-    pub(super) pieces: Vec<Piece>,
+pub(super) struct ShellWord {
+    pub(super) pieces: Vec<WordPiece>,
     /// The commands that bash runs to expand the word, in order.
-    pub(super) inner: Vec<Script>,
+    pub(super) inner: Vec<ProgramText>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Piece {
+pub(super) enum WordPiece {
     /// Unquoted text, in which bash expands braces.
     Plain(String),
     /// Text that was quoted or escaped.
@@ -28,16 +28,16 @@ pub(super) enum Piece {
     Unknown,
 }
 
-impl Word {
+impl ShellWord {
     pub(super) fn quoted(text: String) -> Self {
-        Self { pieces: vec![Piece::Quoted(text)], inner: Vec::new() }
+        Self { pieces: vec![WordPiece::Quoted(text)], inner: Vec::new() }
     }
 
     pub(super) fn push(&mut self, letter: char, quoted: bool) {
         match (self.pieces.last_mut(), quoted) {
-            (Some(Piece::Plain(text)), false) | (Some(Piece::Quoted(text)), true) => text.push(letter),
-            (_, true) => self.pieces.push(Piece::Quoted(letter.to_string())),
-            (_, false) => self.pieces.push(Piece::Plain(letter.to_string())),
+            (Some(WordPiece::Plain(text)), false) | (Some(WordPiece::Quoted(text)), true) => text.push(letter),
+            (_, true) => self.pieces.push(WordPiece::Quoted(letter.to_string())),
+            (_, false) => self.pieces.push(WordPiece::Plain(letter.to_string())),
         }
     }
 
@@ -46,8 +46,12 @@ impl Word {
         let mut whole = String::new();
         for piece in &self.pieces {
             match piece {
-                Piece::Plain(text) | Piece::Quoted(text) => whole.push_str(text),
-                Piece::Tilde(_) | Piece::Wild(_) | Piece::Number | Piece::Variable { .. } | Piece::Unknown => {
+                WordPiece::Plain(text) | WordPiece::Quoted(text) => whole.push_str(text),
+                WordPiece::Tilde(_)
+                | WordPiece::Wild(_)
+                | WordPiece::Number
+                | WordPiece::Variable { .. }
+                | WordPiece::Unknown => {
                     return None;
                 }
             }
@@ -59,13 +63,13 @@ impl Word {
     pub(super) fn has_choice(&self) -> bool {
         let plain = || {
             self.pieces.iter().filter_map(|piece| match piece {
-                Piece::Plain(text) => Some(text.as_str()),
-                Piece::Quoted(_)
-                | Piece::Tilde(_)
-                | Piece::Wild(_)
-                | Piece::Number
-                | Piece::Variable { .. }
-                | Piece::Unknown => None,
+                WordPiece::Plain(text) => Some(text.as_str()),
+                WordPiece::Quoted(_)
+                | WordPiece::Tilde(_)
+                | WordPiece::Wild(_)
+                | WordPiece::Number
+                | WordPiece::Variable { .. }
+                | WordPiece::Unknown => None,
             })
         };
         plain().any(|text| text.contains('{')) && plain().any(|text| text.contains(',') || text.contains(".."))
@@ -74,7 +78,7 @@ impl Word {
     /// Returns the text, if nothing in it was quoted.
     pub(super) fn bare(&self) -> Option<&str> {
         match self.pieces.as_slice() {
-            [Piece::Plain(text)] => Some(text),
+            [WordPiece::Plain(text)] => Some(text),
             _ => None,
         }
     }
@@ -83,15 +87,15 @@ impl Word {
     pub(super) fn is_number(&self) -> bool {
         let numeric = |text: &str| !text.is_empty() && text.chars().all(|letter| letter.is_ascii_digit());
         match self.pieces.as_slice() {
-            [Piece::Number] => true,
-            [Piece::Plain(text)] => {
+            [WordPiece::Number] => true,
+            [WordPiece::Plain(text)] => {
                 numeric(text.strip_prefix('-').unwrap_or(text))
                     || text
                         .strip_prefix('{')
                         .and_then(|text| text.strip_suffix('}'))
                         .is_some_and(|text| text.split("..").all(numeric))
             }
-            [Piece::Quoted(text)] => numeric(text),
+            [WordPiece::Quoted(text)] => numeric(text),
             _ => false,
         }
     }
@@ -105,9 +109,13 @@ impl Word {
         let mut lead = String::new();
         for piece in &self.pieces {
             match piece {
-                Piece::Plain(text) if text.contains('{') => break,
-                Piece::Plain(text) | Piece::Quoted(text) => lead.push_str(text),
-                Piece::Tilde(_) | Piece::Wild(_) | Piece::Number | Piece::Variable { .. } | Piece::Unknown => break,
+                WordPiece::Plain(text) if text.contains('{') => break,
+                WordPiece::Plain(text) | WordPiece::Quoted(text) => lead.push_str(text),
+                WordPiece::Tilde(_)
+                | WordPiece::Wild(_)
+                | WordPiece::Number
+                | WordPiece::Variable { .. }
+                | WordPiece::Unknown => break,
             }
         }
         lead
@@ -118,9 +126,11 @@ impl Word {
         let mut shape = String::new();
         for piece in &self.pieces {
             match piece {
-                Piece::Plain(text) | Piece::Quoted(text) => shape.push_str(text),
-                Piece::Wild(letter) => shape.push(*letter),
-                Piece::Tilde(_) | Piece::Number | Piece::Variable { .. } | Piece::Unknown => shape.push_str("$_"),
+                WordPiece::Plain(text) | WordPiece::Quoted(text) => shape.push_str(text),
+                WordPiece::Wild(letter) => shape.push(*letter),
+                WordPiece::Tilde(_) | WordPiece::Number | WordPiece::Variable { .. } | WordPiece::Unknown => {
+                    shape.push_str("$_")
+                }
             }
         }
         shape
@@ -136,12 +146,16 @@ impl Word {
         let (mut text, mut kept) = (String::new(), Vec::new());
         for piece in &self.pieces {
             match piece {
-                Piece::Plain(plain) => text.push_str(plain),
-                Piece::Quoted(quoted) => {
+                WordPiece::Plain(plain) => text.push_str(plain),
+                WordPiece::Quoted(quoted) => {
                     text.push(STAND_IN);
                     kept.push(quoted.as_str());
                 }
-                Piece::Tilde(_) | Piece::Wild(_) | Piece::Number | Piece::Variable { .. } | Piece::Unknown => {
+                WordPiece::Tilde(_)
+                | WordPiece::Wild(_)
+                | WordPiece::Number
+                | WordPiece::Variable { .. }
+                | WordPiece::Unknown => {
                     return None;
                 }
             }
@@ -165,39 +179,41 @@ impl Word {
     }
 
     /// Returns the files that a pattern names.
-    pub(super) fn files(&self) -> Option<Spot> {
+    pub(super) fn files(&self) -> Option<PathSpot> {
         let mut known = String::new();
         let mut pattern = String::new();
         let mut wild = false;
         for piece in &self.pieces {
             match piece {
-                Piece::Plain(text) | Piece::Quoted(text) if wild => {
+                WordPiece::Plain(text) | WordPiece::Quoted(text) if wild => {
                     text.chars().for_each(|letter| escape(letter, &mut pattern));
                 }
-                Piece::Plain(text) | Piece::Quoted(text) => known.push_str(text),
-                Piece::Wild(letter) => {
+                WordPiece::Plain(text) | WordPiece::Quoted(text) => known.push_str(text),
+                WordPiece::Wild(letter) => {
                     wild = true;
                     // The end of a class is not looked for here, so a class counts as any text.
                     pattern.push(if *letter == '[' { '*' } else { *letter });
                 }
-                Piece::Tilde(_) | Piece::Number | Piece::Variable { .. } | Piece::Unknown => return None,
+                WordPiece::Tilde(_) | WordPiece::Number | WordPiece::Variable { .. } | WordPiece::Unknown => {
+                    return None;
+                }
             }
         }
         // `.*` may stand for `..`, and so may a class.
         let (folder, start) = known.rsplit_once('/').unwrap_or((".", &known));
-        let classes = self.pieces.contains(&Piece::Wild('['));
+        let classes = self.pieces.contains(&WordPiece::Wild('['));
         if !wild || self.has_choice() || start.starts_with('.') || pattern.contains("/.") || classes && start.is_empty()
         {
             return None;
         }
         let folder = if folder.is_empty() && known.starts_with('/') { "/" } else { folder }.to_owned();
         if pattern.contains('/') || classes {
-            return Some(Spot::Inside(folder));
+            return Some(PathSpot::Inside(folder));
         }
         let mut whole = String::new();
         start.chars().for_each(|letter| escape(letter, &mut whole));
         whole.push_str(&pattern);
-        Some(Spot::Matching { folder, pattern: whole })
+        Some(PathSpot::Matching { folder, pattern: whole })
     }
 }
 

@@ -1,7 +1,7 @@
 //! Finds the commands in programs that run other programs.
 
-use super::command::{Arg, Spot};
-use super::effect::{ProgramEffect, Tree};
+use super::command::{Arg, PathSpot};
+use super::effect::{ProgramEffect, TreeEffect};
 use super::options::{ParsedOptions, base, parse};
 use super::program;
 use super::table::{self, ProgramTable};
@@ -56,7 +56,7 @@ pub(super) fn unwrap(words: &[Arg]) -> Vec<ProgramEffect> {
         let value = || given.value.clone().unwrap_or_else(Arg::unknown);
         match given.effect {
             table::OptionEffect::Folder => inner.push(ProgramEffect::Folder(value())),
-            table::OptionEffect::Write => inner.push(ProgramEffect::Writes(value(), Tree::No)),
+            table::OptionEffect::Write => inner.push(ProgramEffect::Writes(value(), TreeEffect::No)),
             table::OptionEffect::Asks => {
                 return vec![ProgramEffect::Ask(format!("{name} with {}, which can run other commands", given.name))];
             }
@@ -260,12 +260,14 @@ fn in_find(words: &[Arg]) -> Vec<ProgramEffect> {
                 let here = [Arg::known(".")];
                 let from = if starts.is_empty() { here.as_slice() } else { starts.as_slice() };
                 match named(words, at - 1, &starts) {
-                    Some(path) => inner.push(ProgramEffect::Writes(path, Tree::No)),
-                    None => inner.extend(from.iter().map(|start| ProgramEffect::Writes(start.clone(), Tree::Yes))),
+                    Some(path) => inner.push(ProgramEffect::Writes(path, TreeEffect::No)),
+                    None => {
+                        inner.extend(from.iter().map(|start| ProgramEffect::Writes(start.clone(), TreeEffect::Yes)))
+                    }
                 }
             }
             "-fprint" | "-fprint0" | "-fls" | "-fprintf" => {
-                inner.push(ProgramEffect::Writes(words.get(at).cloned().unwrap_or_else(Arg::unknown), Tree::No));
+                inner.push(ProgramEffect::Writes(words.get(at).cloned().unwrap_or_else(Arg::unknown), TreeEffect::No));
                 at += 1;
             }
             // The word may become several words, and one of them may be a command.
@@ -315,6 +317,6 @@ fn named(words: &[Arg], end: usize, starts: &[Arg]) -> Option<Arg> {
     }
     // An expression that continues with an alternative means something else.
     let alternatives = words[end..].iter().any(|word| matches!(word.as_text(), "-o" | "-or" | ","));
-    let spot = Spot::Named { folder: folder.to_owned(), pattern: pattern? };
+    let spot = PathSpot::Named { folder: folder.to_owned(), pattern: pattern? };
     (!alternatives).then(|| Arg { spot: Some(spot), ..Arg::unknown() })
 }

@@ -26,10 +26,10 @@ mod state;
 
 use std::path::{Path, PathBuf};
 
-use crate::Problem;
-use crate::program::{Call, Git};
+use crate::GitProblem;
+use crate::program::{Git, GitCall};
 use crate::removed::retire_branch;
-use crate::repository::{Repository, reference};
+use crate::repository::{GitRepository, reference};
 
 pub use bring::bring;
 pub use commit::commit;
@@ -44,7 +44,7 @@ const PATHS_MAX: usize = 200;
 
 /// The worktree of a task, and the branch that must be checked out in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Workspace {
+pub struct TaskWorkspace {
     /// Any folder of the repository that the worktree must belong to.
     pub repository: PathBuf,
     pub path: PathBuf,
@@ -72,15 +72,15 @@ pub struct Merge {
 
 /// The result of a commit of the work that an agent left in its worktree.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Committed {
+pub enum CommitResult {
     /// There was no work to commit, except possibly the files in `left`.
     Clean {
         head: String,
-        left: Vec<Left>,
+        left: Vec<UncommittedPath>,
     },
     Commit {
         head: String,
-        left: Vec<Left>,
+        left: Vec<UncommittedPath>,
     },
     /// Files of a merge still have a conflict, so no commit was made. For a conflict without markers, `git add` says
     /// that it is fixed.
@@ -91,13 +91,13 @@ pub enum Committed {
 
 /// A path that we did not commit. The agent may commit it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Left {
+pub struct UncommittedPath {
     pub path: String,
-    pub why: Why,
+    pub why: UncommittedReason,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Why {
+pub enum UncommittedReason {
     /// A repository inside the worktree. Its commit may exist only there.
     Submodule,
     /// The content of the file passes through a program that a configuration names.
@@ -106,7 +106,7 @@ pub enum Why {
 
 /// The result of a merge of a head into a branch.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Merged {
+pub enum MergeResult {
     Already {
         tip: String,
     },
@@ -135,7 +135,7 @@ pub enum Merged {
 
 /// The branch of a workflow and its tip.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Line {
+pub struct BranchTip {
     pub branch: String,
     pub tip: String,
 }
@@ -150,22 +150,22 @@ pub fn task_branch(task: &str, attempt: u32) -> String {
 
 /// Returns the branch of a workflow, and creates it when it does not exist. It starts from the base (a branch, tag or
 /// commit), else from the commit that the main worktree has checked out.
-pub async fn line(git: &Git, repository: &Path, workflow: &str, base: Option<&str>) -> Result<Line, Problem> {
+pub async fn line(git: &Git, repository: &Path, workflow: &str, base: Option<&str>) -> Result<BranchTip, GitProblem> {
     check_id("workflow", workflow)?;
-    let repository = Repository::find(git, repository).await?;
+    let repository = GitRepository::find(git, repository).await?;
     let branch = workflow_branch(workflow);
     let name = reference(&branch);
     if let Some(tip) = repository.commit(git, &name).await? {
-        return Ok(Line { branch, tip });
+        return Ok(BranchTip { branch, tip });
     }
     let base = repository.base(git, base).await?;
     let arguments = ["update-ref", "-m", "handover: workflow", "--create-reflog", "--end-of-options"];
     // The empty old value means that the branch must not exist.
-    let made = Call::write(&repository.home, &arguments).and(&name).and(&base.commit).and("").run(git).await?;
+    let made = GitCall::write(&repository.home, &arguments).and(&name).and(&base.commit).and("").run(git).await?;
     match repository.commit(git, &name).await? {
         // This is also the result when another process created the branch first.
-        Some(tip) => Ok(Line { branch, tip }),
-        None if repository.commit(git, &reference(PREFIX)).await?.is_some() => Err(Problem::input(
+        Some(tip) => Ok(BranchTip { branch, tip }),
+        None if repository.commit(git, &reference(PREFIX)).await?.is_some() => Err(GitProblem::input(
             "branch",
             format!("cannot be {branch} beside the branch {PREFIX}: git keeps one as a folder of the other"),
         )),
@@ -174,16 +174,25 @@ pub async fn line(git: &Git, repository: &Path, workflow: &str, base: Option<&st
 }
 
 /// Returns the worktree that has a branch checked out.
-pub async fn standing(git: &Git, repository: &Path, branch: &str) -> Result<Option<Workspace>, Problem> {
-    let found = Repository::find(git, repository).await?;
+pub async fn standing(git: &Git, repository: &Path, branch: &str) -> Result<Option<TaskWorkspace>, GitProblem> {
+    let found = GitRepository::find(git, repository).await?;
     let name = reference(branch);
     let entry = found.worktrees(git).await?.into_iter().find(|entry| entry.branch.as_deref() == Some(&name));
-    Ok(entry.map(|entry| Workspace { repository: repository.to_owned(), path: entry.path, branch: branch.to_owned() }))
+    Ok(entry.map(|entry| TaskWorkspace {
+        repository: repository.to_owned(),
+        path: entry.path,
+        branch: branch.to_owned(),
+    }))
 }
 
 /// Deletes a branch when its work is in the workflow's branch. No worktree may have it checked out.
-pub async fn forget(git: &Git, repository: &Path, (line, branch): (&Line, &str), now_ms: i64) -> Result<(), Problem> {
-    let repository = Repository::find(git, repository).await?;
+pub async fn forget(
+    git: &Git,
+    repository: &Path,
+    (line, branch): (&BranchTip, &str),
+    now_ms: i64,
+) -> Result<(), GitProblem> {
+    let repository = GitRepository::find(git, repository).await?;
     match repository.commit(git, &reference(branch)).await? {
         Some(tip) if repository.contains(git, &line.tip, &tip).await? => {
             retire_branch(git, &repository, (branch, &tip), now_ms).await.map(drop)
@@ -195,7 +204,7 @@ pub async fn forget(git: &Git, repository: &Path, (line, branch): (&Line, &str),
 impl Author {
     /// Sets author and committer for a call. Removes the characters that git would cut from a name, and those that
     /// would end the variable.
-    fn environment(&self, call: Call) -> Call {
+    fn environment(&self, call: GitCall) -> GitCall {
         let name: String =
             self.name.chars().map(|c| if c.is_control() || "<>".contains(c) { ' ' } else { c }).collect();
         let name = name.trim();
@@ -207,19 +216,19 @@ impl Author {
     }
 }
 
-fn check_id(field: &'static str, id: &str) -> Result<(), Problem> {
+fn check_id(field: &'static str, id: &str) -> Result<(), GitProblem> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     if !id.is_empty() && id.len() <= 100 && id.chars().all(is_plain) && !id.starts_with('-') {
         return Ok(());
     }
-    Err(Problem::input(field, "must be up to 100 of the characters A-Z, a-z, 0-9, _ and -"))
+    Err(GitProblem::input(field, "must be up to 100 of the characters A-Z, a-z, 0-9, _ and -"))
 }
 
 /// Checks the message and the author. We write the message, but it may quote an agent.
-fn check_words(message: &str, author: &Author) -> Result<(), Problem> {
+fn check_words(message: &str, author: &Author) -> Result<(), GitProblem> {
     check_id("author", &author.slug)?;
     if message.trim().is_empty() || message.contains('\0') || message.len() > MESSAGE_BYTES_MAX {
-        return Err(Problem::input("message", format!("must be text of at most {MESSAGE_BYTES_MAX} bytes")));
+        return Err(GitProblem::input("message", format!("must be text of at most {MESSAGE_BYTES_MAX} bytes")));
     }
     Ok(())
 }

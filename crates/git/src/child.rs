@@ -19,12 +19,12 @@ const LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// The way in which a process ended.
 #[derive(Debug)]
-pub(super) enum End {
+pub(super) enum ChildEnd {
     /// The process ended; `code` is `None` when a signal ended it.
     Finished {
         code: Option<i32>,
-        out: Kept,
-        err: Kept,
+        out: KeptOutput,
+        err: KeptOutput,
     },
     TimedOut,
     Lost(io::Error),
@@ -32,14 +32,14 @@ pub(super) enum End {
 
 /// The beginning of a stream. The rest is read, so that the writer is not blocked, and dropped.
 #[derive(Debug)]
-pub(super) struct Kept {
+pub(super) struct KeptOutput {
     pub(super) bytes: Vec<u8>,
     pub(super) cut: bool,
     max: usize,
 }
 
-pub(super) async fn attend(child: &mut Child, limit: Duration) -> End {
-    let (mut out, mut err) = (Kept::new(STDOUT_BYTES_MAX), Kept::new(STDERR_BYTES_MAX));
+pub(super) async fn attend(child: &mut Child, limit: Duration) -> ChildEnd {
+    let (mut out, mut err) = (KeptOutput::new(STDOUT_BYTES_MAX), KeptOutput::new(STDERR_BYTES_MAX));
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     let ended = {
         let reading = async { tokio::join!(out.fill(stdout), err.fill(stderr)) };
@@ -65,17 +65,17 @@ pub(super) async fn attend(child: &mut Child, limit: Duration) -> End {
         ended
     };
     match ended {
-        Ok(Ok(status)) => End::Finished { code: status.code(), out, err },
-        Ok(Err(error)) => End::Lost(error),
+        Ok(Ok(status)) => ChildEnd::Finished { code: status.code(), out, err },
+        Ok(Err(error)) => ChildEnd::Lost(error),
         Err(_) => {
             signal(child, Signal::Kill);
             drop(timeout(FAREWELL, child.wait()).await);
-            End::TimedOut
+            ChildEnd::TimedOut
         }
     }
 }
 
-impl Kept {
+impl KeptOutput {
     fn new(max: usize) -> Self {
         Self { bytes: Vec::new(), cut: false, max }
     }

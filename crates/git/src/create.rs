@@ -10,15 +10,15 @@ use std::path::{Path, PathBuf};
 
 use super::folder;
 use super::name;
-use super::problem::{Occupant, Problem};
-use super::program::{Call, Git};
-use super::repository::{Base, Repository, reference};
-use super::{Made, Request};
+use super::problem::{GitProblem, Occupant};
+use super::program::{Git, GitCall};
+use super::repository::{Base, GitRepository, reference};
+use super::{MadeWorktree, WorktreeRequest};
 
-pub(crate) async fn create(git: &Git, request: &Request) -> Result<Made, Problem> {
+pub(crate) async fn create(git: &Git, request: &WorktreeRequest) -> Result<MadeWorktree, GitProblem> {
     let branch = request.branch.as_str();
     name::check_branch(branch)?;
-    let repository = Repository::find(git, &request.repository).await?;
+    let repository = GitRepository::find(git, &request.repository).await?;
     repository.allows(git, branch).await?;
     let base = repository.base(git, request.base.as_deref()).await?;
     make_branch(git, &repository, branch, &base).await?;
@@ -26,7 +26,7 @@ pub(crate) async fn create(git: &Git, request: &Request) -> Result<Made, Problem
     match fill(git, &repository, request, &mut ours).await {
         Ok(path) => {
             let branch = branch.to_owned();
-            Ok(Made { path, branch, base_branch: base.name, base_commit: base.commit })
+            Ok(MadeWorktree { path, branch, base_branch: base.name, base_commit: base.commit })
         }
         Err(problem) => {
             let mut remains = Vec::new();
@@ -42,9 +42,9 @@ pub(crate) async fn create(git: &Git, request: &Request) -> Result<Made, Problem
 }
 
 /// Creates the branch. An empty old value means that it must not exist; git compares and writes under its own lock.
-async fn make_branch(git: &Git, repository: &Repository, branch: &str, base: &Base) -> Result<(), Problem> {
+async fn make_branch(git: &Git, repository: &GitRepository, branch: &str, base: &Base) -> Result<(), GitProblem> {
     let arguments = ["update-ref", "-m", "handover: created", "--create-reflog", "--end-of-options"];
-    let call = Call::write(&repository.home, &arguments).and(reference(branch)).and(&base.commit).and("");
+    let call = GitCall::write(&repository.home, &arguments).and(reference(branch)).and(&base.commit).and("");
     let output = call.run(git).await?;
     if output.is_success() {
         return Ok(());
@@ -52,10 +52,10 @@ async fn make_branch(git: &Git, repository: &Repository, branch: &str, base: &Ba
     if repository.commit(git, &reference(branch)).await?.is_some() {
         let name = Some(reference(branch));
         let entry = repository.worktrees(git).await?.into_iter().find(|entry| entry.branch == name);
-        return Err(Problem::BranchExists { branch: branch.to_owned(), checked_out: entry.map(|entry| entry.path) });
+        return Err(GitProblem::BranchExists { branch: branch.to_owned(), checked_out: entry.map(|entry| entry.path) });
     }
     match in_the_way(git, repository, branch).await? {
-        Some(other) => Err(Problem::input(
+        Some(other) => Err(GitProblem::input(
             "branch",
             format!("cannot be {branch} beside the branch {other}: git keeps one as a folder of the other"),
         )),
@@ -64,54 +64,54 @@ async fn make_branch(git: &Git, repository: &Repository, branch: &str, base: &Ba
 }
 
 /// Returns a branch that prevents this one: a branch `a` when `a/b` is wanted, or the other way round.
-async fn in_the_way(git: &Git, repository: &Repository, branch: &str) -> Result<Option<String>, Problem> {
+async fn in_the_way(git: &Git, repository: &GitRepository, branch: &str) -> Result<Option<String>, GitProblem> {
     for (end, _) in branch.match_indices('/') {
         if repository.commit(git, &reference(&branch[..end])).await?.is_some() {
             return Ok(Some(branch[..end].to_owned()));
         }
     }
     let arguments = ["for-each-ref", "--count=1", "--format=%(refname:lstrip=2)", "--"];
-    let below = Call::read(&repository.home, &arguments).and(format!("{}/", reference(branch))).run(git).await?;
+    let below = GitCall::read(&repository.home, &arguments).and(format!("{}/", reference(branch))).run(git).await?;
     Ok(Some(below.text()).filter(|name| !name.is_empty()))
 }
 
 /// Creates the folder and checks the branch out in it. `ours` gets the folder that was created, also when this fails.
 async fn fill(
     git: &Git,
-    repository: &Repository,
-    request: &Request,
+    repository: &GitRepository,
+    request: &WorktreeRequest,
     ours: &mut Option<PathBuf>,
-) -> Result<PathBuf, Problem> {
+) -> Result<PathBuf, GitProblem> {
     let root = folder::root(&repository.home, request.root.as_deref())?;
     let path = folder::reserve(&root, &name::folder(&request.branch))?;
     // Git still lists another worktree at this path, so leave its registration alone.
     if is_listed(git, repository, &path).await.inspect_err(|_| drop(std::fs::remove_dir(&path)))? {
         drop(std::fs::remove_dir(&path));
-        return Err(Problem::PathTaken { path, by: Occupant::Registration });
+        return Err(GitProblem::PathTaken { path, by: Occupant::Registration });
     }
     *ours = Some(path.clone());
-    let call = Call::write(&repository.home, &["worktree", "add", "--quiet", "--"]).and(&path).and(&request.branch);
+    let call = GitCall::write(&repository.home, &["worktree", "add", "--quiet", "--"]).and(&path).and(&request.branch);
     call.run(git).await?.whole()?;
     Ok(path)
 }
 
-async fn is_listed(git: &Git, repository: &Repository, path: &Path) -> Result<bool, Problem> {
+async fn is_listed(git: &Git, repository: &GitRepository, path: &Path) -> Result<bool, GitProblem> {
     Ok(repository.worktrees(git).await?.iter().any(|entry| entry.path == path))
 }
 
 /// Removes a worktree that was not finished.
-pub async fn undo(git: &Git, repository: &Repository, path: PathBuf) -> Result<(), Problem> {
+pub async fn undo(git: &Git, repository: &GitRepository, path: PathBuf) -> Result<(), GitProblem> {
     match undo_folder(git, repository, path).await {
         None => Ok(()),
         Some(remains) => {
-            Err(Problem::failed("worktree", &format!("what was left half-made cannot be removed: {remains}")))
+            Err(GitProblem::failed("worktree", &format!("what was left half-made cannot be removed: {remains}")))
         }
     }
 }
 
 /// Removes the folder, which we created. Git then deletes the registration of a worktree without a folder. Returns a
 /// description of anything that could not be removed.
-async fn undo_folder(git: &Git, repository: &Repository, path: PathBuf) -> Option<String> {
+async fn undo_folder(git: &Git, repository: &GitRepository, path: PathBuf) -> Option<String> {
     let folder = path.clone();
     let gone = tokio::task::spawn_blocking(move || match std::fs::remove_dir_all(&folder) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Some(error.to_string()),
@@ -122,10 +122,10 @@ async fn undo_folder(git: &Git, repository: &Repository, path: PathBuf) -> Optio
     }
     let forget = async {
         if is_listed(git, repository, &path).await? {
-            let call = Call::write(&repository.home, &["worktree", "remove", "--force", "--force", "--"]).and(&path);
+            let call = GitCall::write(&repository.home, &["worktree", "remove", "--force", "--force", "--"]).and(&path);
             call.run(git).await?.whole()?;
         }
-        Ok::<(), Problem>(())
+        Ok::<(), GitProblem>(())
     };
     forget.await.err().map(|problem| format!("the registration of {} ({problem})", path.display()))
 }

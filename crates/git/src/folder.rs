@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use super::problem::{Occupant, Problem};
+use super::problem::{GitProblem, Occupant};
 
 /// The default root, below the home of the repository.
 const DEFAULT: [&str; 3] = [".handover", "state", "worktrees"];
@@ -13,7 +13,7 @@ const DEFAULT: [&str; 3] = [".handover", "state", "worktrees"];
 ///
 /// A configured root may be a link. The default root is in a folder that a repository can fill, so every part of it
 /// must be a real folder.
-pub(super) fn root(home: &Path, configured: Option<&Path>) -> Result<PathBuf, Problem> {
+pub(super) fn root(home: &Path, configured: Option<&Path>) -> Result<PathBuf, GitProblem> {
     let state = home.join(DEFAULT[0]).join(DEFAULT[1]);
     let wanted = configured.map(|root| home.join(root)).unwrap_or_else(|| state.join(DEFAULT[2]));
     if wanted.starts_with(&state) {
@@ -30,16 +30,16 @@ pub(super) fn root(home: &Path, configured: Option<&Path>) -> Result<PathBuf, Pr
 }
 
 /// Creates a folder directly below the root. Only one caller succeeds, because creating a folder that exists fails.
-pub(super) fn reserve(root: &Path, name: &str) -> Result<PathBuf, Problem> {
+pub(super) fn reserve(root: &Path, name: &str) -> Result<PathBuf, GitProblem> {
     let path = root.join(name);
     if path.parent() != Some(root) || path.file_name().is_none_or(|last| last != name) {
-        return Err(Problem::input("branch", "does not give a folder name"));
+        return Err(GitProblem::input("branch", "does not give a folder name"));
     }
     match fs::create_dir(&path) {
         Ok(()) => {}
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
             let by = occupant(&path).map_err(|error| unusable(&path, &error))?;
-            return Err(Problem::PathTaken { path, by });
+            return Err(GitProblem::PathTaken { path, by });
         }
         Err(error) => return Err(unusable(&path, &error)),
     }
@@ -48,7 +48,7 @@ pub(super) fn reserve(root: &Path, name: &str) -> Result<PathBuf, Problem> {
         // The root was replaced by a link at this moment, so the new folder is somewhere else.
         Ok(_) | Err(_) => {
             drop(fs::remove_dir(&path));
-            Err(Problem::PathTaken { path, by: Occupant::Link })
+            Err(GitProblem::PathTaken { path, by: Occupant::Link })
         }
     }
 }
@@ -65,7 +65,7 @@ pub(super) fn occupant(path: &Path) -> io::Result<Occupant> {
     })
 }
 
-fn make(folder: &Path) -> Result<(), Problem> {
+fn make(folder: &Path) -> Result<(), GitProblem> {
     match fs::create_dir(folder) {
         Ok(()) => return Ok(()),
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
@@ -74,7 +74,7 @@ fn make(folder: &Path) -> Result<(), Problem> {
     match occupant(folder).map_err(|error| unusable(folder, &error))? {
         Occupant::Folder => Ok(()),
         by @ (Occupant::File | Occupant::Link | Occupant::Registration) => {
-            Err(Problem::PathTaken { path: folder.to_owned(), by })
+            Err(GitProblem::PathTaken { path: folder.to_owned(), by })
         }
     }
 }
@@ -88,6 +88,6 @@ fn ignore(state: &Path) -> io::Result<()> {
     }
 }
 
-fn unusable(path: &Path, error: &io::Error) -> Problem {
-    Problem::PathUnusable { path: path.to_owned(), problem: error.to_string() }
+fn unusable(path: &Path, error: &io::Error) -> GitProblem {
+    GitProblem::PathUnusable { path: path.to_owned(), problem: error.to_string() }
 }

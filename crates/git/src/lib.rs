@@ -22,7 +22,7 @@ mod status;
 use std::path::{Path, PathBuf};
 
 pub use create::undo;
-pub use problem::{Dirt, MissingBase, Occupant, Problem};
+pub use problem::{Dirt, GitProblem, MissingBase, Occupant};
 pub use program::{Git, TIME_LIMIT_DEFAULT};
 
 /// The folder of a project's settings and state, in its root.
@@ -32,7 +32,7 @@ pub const STATE: &str = ".handover/state";
 
 /// A branch and worktree to create.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Request {
+pub struct WorktreeRequest {
     /// Any folder of the repository; a linked worktree stands for its repository.
     pub repository: PathBuf,
     /// The root of the worktrees, relative to the main worktree; the default is `.handover/state/worktrees`.
@@ -44,7 +44,7 @@ pub struct Request {
 
 /// A created worktree, with the values that the caller records.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Made {
+pub struct MadeWorktree {
     /// The path without links, directly below the root.
     pub path: PathBuf,
     pub branch: String,
@@ -84,12 +84,12 @@ pub enum Branch {
         /// The reference that keeps the commits for 30 days.
         kept_as: String,
     },
-    Kept(Kept),
+    Kept(KeptBranch),
 }
 
 /// The reasons why a branch is not deleted, or does not exist.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Kept {
+pub enum KeptBranch {
     Gone,
     NotMerged {
         base: String,
@@ -119,17 +119,17 @@ pub enum Kept {
 
 /// The branch, commit and changes of a worktree.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct State {
+pub struct WorktreeState {
     /// The branch; `None` when a commit is checked out without a branch.
     pub branch: Option<String>,
     /// The commit; `None` before the first commit.
     pub head: Option<String>,
-    pub tree: Tree,
+    pub tree: TreeState,
 }
 
 /// Tells whether a worktree has uncommitted changes. Ignored files do not count.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Tree {
+pub enum TreeState {
     Clean,
     /// Uncommitted changes: up to twenty file names, and `more` when there are others.
     Dirty {
@@ -139,7 +139,7 @@ pub enum Tree {
 }
 
 /// Creates a branch and a worktree for it, or neither.
-pub async fn create(git: &Git, request: &Request) -> Result<Made, Problem> {
+pub async fn create(git: &Git, request: &WorktreeRequest) -> Result<MadeWorktree, GitProblem> {
     let (git, request) = (git.clone(), request.clone());
     finish(async move { create::create(&git, &request).await }).await
 }
@@ -147,22 +147,22 @@ pub async fn create(git: &Git, request: &Request) -> Result<Made, Problem> {
 /// Removes the recorded worktree, if git lists exactly that one. A repeated call gives the same answer.
 ///
 /// Ignored files do not count as work: they do not make a worktree dirty, and they are deleted with it.
-pub async fn remove(git: &Git, removal: &Removal) -> Result<Removed, Problem> {
+pub async fn remove(git: &Git, removal: &Removal) -> Result<Removed, GitProblem> {
     let (git, removal) = (git.clone(), removal.clone());
     finish(async move { remove::remove(&git, &removal).await }).await
 }
 
 /// Returns the state of a worktree, the main one or a linked one, from its root.
-pub async fn state(git: &Git, path: &Path) -> Result<State, Problem> {
+pub async fn state(git: &Git, path: &Path) -> Result<WorktreeState, GitProblem> {
     status::state(git, path).await
 }
 
 /// Runs the work to its end, also when the caller is dropped.
 async fn finish<T: Send + 'static>(
-    work: impl Future<Output = Result<T, Problem>> + Send + 'static,
-) -> Result<T, Problem> {
+    work: impl Future<Output = Result<T, GitProblem>> + Send + 'static,
+) -> Result<T, GitProblem> {
     match tokio::spawn(work).await {
         Ok(result) => result,
-        Err(error) => Err(Problem::failed("worktree", &format!("the work was interrupted: {error}"))),
+        Err(error) => Err(GitProblem::failed("worktree", &format!("the work was interrupted: {error}"))),
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Names are checked here first, so that the error names the mistake. Git makes the final decision.
 
-use super::problem::Problem;
+use super::problem::GitProblem;
 use wire::visible::is_hidden;
 
 /// The maximum length of a name. It leaves room for `.lock` after the name, and for the longer folder name within 255
@@ -17,8 +17,8 @@ const HEX_WHOLE: [usize; 2] = [40, 64];
 pub const NAMES_SHOWN_MAX: usize = 20;
 
 /// Checks a name for a new branch.
-pub fn check_branch(name: &str) -> Result<(), Problem> {
-    let wrong = |problem: &str| Err(Problem::input("branch", problem));
+pub fn check_branch(name: &str) -> Result<(), GitProblem> {
+    let wrong = |problem: &str| Err(GitProblem::input("branch", problem));
     check("branch", name)?;
     if name.eq_ignore_ascii_case("HEAD") {
         return wrong("must not be HEAD, which means the present commit");
@@ -36,16 +36,16 @@ pub fn check_branch(name: &str) -> Result<(), Problem> {
 }
 
 /// Checks the name of a base. Expressions are refused, so that the name has one meaning.
-pub fn check_base(name: &str) -> Result<(), Problem> {
+pub fn check_base(name: &str) -> Result<(), GitProblem> {
     check("base_branch", name)
 }
 
-pub fn check_commit(name: &str) -> Result<(), Problem> {
+pub fn check_commit(name: &str) -> Result<(), GitProblem> {
     let hex = name.bytes().all(|b| b.is_ascii_hexdigit());
     if hex && (HEX_MIN..=HEX_WHOLE[1]).contains(&name.len()) {
         return Ok(());
     }
-    Err(Problem::input("merge_commit", format!("must be a commit: {HEX_MIN} to {} hex digits", HEX_WHOLE[1])))
+    Err(GitProblem::input("merge_commit", format!("must be a commit: {HEX_MIN} to {} hex digits", HEX_WHOLE[1])))
 }
 
 /// Returns the folder name of a branch: `/` becomes `--`, and different branches get different folders.
@@ -69,7 +69,7 @@ pub fn folder(branch: &str) -> String {
 }
 
 /// Checks git's rules for the name of a reference, and refuses invisible characters.
-fn check(field: &'static str, name: &str) -> Result<(), Problem> {
+fn check(field: &'static str, name: &str) -> Result<(), GitProblem> {
     let problem = if name.is_empty() {
         "must not be empty".to_owned()
     } else if name.len() > NAME_BYTES_MAX {
@@ -93,7 +93,7 @@ fn check(field: &'static str, name: &str) -> Result<(), Problem> {
     } else {
         return Ok(());
     };
-    Err(Problem::input(field, problem))
+    Err(GitProblem::input(field, problem))
 }
 
 #[cfg(test)]

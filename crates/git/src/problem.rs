@@ -9,7 +9,7 @@ use super::name::NAMES_SHOWN_MAX;
 const STDERR_CHARS_MAX: usize = 2_000;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Problem {
+pub enum GitProblem {
     /// The branch already exists, perhaps because another process has just created it.
     BranchExists {
         branch: String,
@@ -89,9 +89,9 @@ pub enum Dirt {
 }
 
 /// The code, whether the caller can fix its request and retry, and what to do next.
-struct Row(&'static str, bool, &'static str);
+struct ProblemRow(&'static str, bool, &'static str);
 
-impl Problem {
+impl GitProblem {
     pub fn code(&self) -> &'static str {
         self.row().0
     }
@@ -104,60 +104,70 @@ impl Problem {
         self.row().2
     }
 
-    fn row(&self) -> Row {
+    fn row(&self) -> ProblemRow {
         match self {
-            Self::BranchExists { .. } => Row("BRANCH_EXISTS", true, "choose a branch name that is not in use"),
-            Self::InvalidInput { .. } => Row("INVALID_INPUT", true, "correct the named field and call again"),
-            Self::NotARepository { .. } => {
-                Row("NOT_A_REPOSITORY", true, "give a folder inside of a git repository, or run `git init` there")
-            }
-            Self::BaseNotFound(MissingBase::NoCommits) => Row(
+            Self::BranchExists { .. } => ProblemRow("BRANCH_EXISTS", true, "choose a branch name that is not in use"),
+            Self::InvalidInput { .. } => ProblemRow("INVALID_INPUT", true, "correct the named field and call again"),
+            Self::NotARepository { .. } => ProblemRow(
+                "NOT_A_REPOSITORY",
+                true,
+                "give a folder inside of a git repository, or run `git init` there",
+            ),
+            Self::BaseNotFound(MissingBase::NoCommits) => ProblemRow(
                 "BASE_NOT_FOUND",
                 false,
                 "make the first commit, for example `git commit --allow-empty -m start`, and call again",
             ),
-            Self::BaseNotFound(MissingBase::Unknown { .. }) => {
-                Row("BASE_NOT_FOUND", true, "name a branch, tag or commit that this repository has, or fetch it first")
-            }
+            Self::BaseNotFound(MissingBase::Unknown { .. }) => ProblemRow(
+                "BASE_NOT_FOUND",
+                true,
+                "name a branch, tag or commit that this repository has, or fetch it first",
+            ),
             Self::PathTaken { by, .. } => match by {
-                Occupant::Folder | Occupant::File => {
-                    Row("PATH_TAKEN", true, "choose another branch name, or have a person move away what is there")
-                }
+                Occupant::Folder | Occupant::File => ProblemRow(
+                    "PATH_TAKEN",
+                    true,
+                    "choose another branch name, or have a person move away what is there",
+                ),
                 Occupant::Link => {
-                    Row("PATH_TAKEN", false, "replace the link by a folder, or configure another worktree root")
+                    ProblemRow("PATH_TAKEN", false, "replace the link by a folder, or configure another worktree root")
                 }
-                Occupant::Registration => {
-                    Row("PATH_TAKEN", true, "run `git worktree prune` in the repository, or choose another branch name")
-                }
+                Occupant::Registration => ProblemRow(
+                    "PATH_TAKEN",
+                    true,
+                    "run `git worktree prune` in the repository, or choose another branch name",
+                ),
             },
             Self::PathUnusable { .. } => {
-                Row("PATH_UNUSABLE", false, "make the folder writable, or configure another worktree root")
+                ProblemRow("PATH_UNUSABLE", false, "make the folder writable, or configure another worktree root")
             }
             Self::WorkspaceDirty { dirt, .. } => match dirt {
-                Dirt::Changes { .. } => Row(
+                Dirt::Changes { .. } => ProblemRow(
                     "WORKSPACE_DIRTY",
                     true,
                     "commit or move away what is worth keeping; `force: true` deletes it, ignored files always go",
                 ),
-                Dirt::Locked { .. } => Row(
+                Dirt::Locked { .. } => ProblemRow(
                     "WORKSPACE_DIRTY",
                     true,
                     "ask who locked it; `git worktree unlock` or `force: true` allows the removal",
                 ),
                 Dirt::Submodules => {
-                    Row("WORKSPACE_DIRTY", true, "push what is in the submodules; `force: true` deletes them")
+                    ProblemRow("WORKSPACE_DIRTY", true, "push what is in the submodules; `force: true` deletes them")
                 }
             },
-            Self::WorkspaceNotOurs { .. } => Row(
+            Self::WorkspaceNotOurs { .. } => ProblemRow(
                 "WORKSPACE_NOT_OURS",
                 false,
                 "look at `git worktree list`; put back the recorded path and branch, or remove it by hand",
             ),
             Self::GitFailed { .. } => {
-                Row("GIT_FAILED", false, "read git's message, mend the repository and call again")
+                ProblemRow("GIT_FAILED", false, "read git's message, mend the repository and call again")
             }
-            Self::GitMissing { .. } => Row("GIT_MISSING", false, "install git 2.31 or later and put it on the PATH"),
-            Self::GitTimeout { .. } => Row(
+            Self::GitMissing { .. } => {
+                ProblemRow("GIT_MISSING", false, "install git 2.31 or later and put it on the PATH")
+            }
+            Self::GitTimeout { .. } => ProblemRow(
                 "GIT_TIMEOUT",
                 true,
                 "look for a filter, a network disk or a missing object that makes git wait, then call again",
@@ -183,9 +193,9 @@ impl Problem {
     }
 }
 
-impl std::error::Error for Problem {}
+impl std::error::Error for GitProblem {}
 
-impl fmt::Display for Problem {
+impl fmt::Display for GitProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::BranchExists { branch, checked_out: None } => write!(f, "the branch {branch} exists already"),

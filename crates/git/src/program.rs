@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use tokio::process::Command;
 
-use super::child::{self, End};
-use super::problem::Problem;
+use super::child::{self, ChildEnd};
+use super::problem::GitProblem;
 
 /// The longest time that one git call may take, enough to check out a large repository.
 pub const TIME_LIMIT_DEFAULT: Duration = Duration::from_secs(60);
@@ -75,10 +75,10 @@ impl Default for Git {
 
 /// One call of git: a folder, and the arguments as a list.
 #[derive(Debug)]
-pub struct Call {
+pub struct GitCall {
     folder: PathBuf,
     access: Access,
-    reach: Reach,
+    reach: RepositoryReach,
     arguments: Vec<OsString>,
     /// Settings that override every configuration file.
     settings: Vec<(String, String)>,
@@ -94,7 +94,7 @@ enum Access {
 
 /// The place where git looks for the repository.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Reach {
+enum RepositoryReach {
     Upwards,
     /// Looks only in the given folder: a worktree without `.git` must not be mistaken for the repository around it.
     HereOnly,
@@ -102,7 +102,7 @@ enum Reach {
 
 /// The output of a git call. The caller decides about an exit code other than zero.
 #[derive(Debug)]
-pub struct Output {
+pub struct GitOutput {
     command: String,
     code: Option<i32>,
     pub stdout: Vec<u8>,
@@ -111,7 +111,7 @@ pub struct Output {
     pub cut: bool,
 }
 
-impl Call {
+impl GitCall {
     pub fn read(folder: &Path, arguments: &[&str]) -> Self {
         Self::new(folder, Access::Read, arguments)
     }
@@ -123,11 +123,11 @@ impl Call {
     fn new(folder: &Path, access: Access, arguments: &[&str]) -> Self {
         let arguments = arguments.iter().map(OsString::from).collect();
         let (settings, environment) = (Vec::new(), Vec::new());
-        Self { folder: folder.to_owned(), access, reach: Reach::Upwards, arguments, settings, environment }
+        Self { folder: folder.to_owned(), access, reach: RepositoryReach::Upwards, arguments, settings, environment }
     }
 
     pub fn here_only(mut self) -> Self {
-        self.reach = Reach::HereOnly;
+        self.reach = RepositoryReach::HereOnly;
         self
     }
 
@@ -147,7 +147,7 @@ impl Call {
     }
 
     /// Runs the call, and retries while another git disturbs it.
-    pub async fn run(self, git: &Git) -> Result<Output, Problem> {
+    pub async fn run(self, git: &Git) -> Result<GitOutput, GitProblem> {
         let mut tries = 1;
         loop {
             let output = self.run_once(git).await?;
@@ -159,23 +159,23 @@ impl Call {
         }
     }
 
-    async fn run_once(&self, git: &Git) -> Result<Output, Problem> {
+    async fn run_once(&self, git: &Git) -> Result<GitOutput, GitProblem> {
         // Starting a process gives the same error for a missing folder and for a missing program, so check the folder
         // first.
         if !self.folder.is_dir() {
-            return Err(Problem::NotARepository { path: self.folder.clone() });
+            return Err(GitProblem::NotARepository { path: self.folder.clone() });
         }
         let missing =
-            |error: std::io::Error| Problem::GitMissing { program: git.program.clone(), problem: error.to_string() };
+            |error: std::io::Error| GitProblem::GitMissing { program: git.program.clone(), problem: error.to_string() };
         let mut child = self.command(git).spawn().map_err(missing)?;
         let command = self.name();
         match child::attend(&mut child, git.time_limit).await {
-            End::Finished { code, out, err } => {
+            ChildEnd::Finished { code, out, err } => {
                 let stderr = String::from_utf8_lossy(&err.bytes).into_owned();
-                Ok(Output { command, code, stdout: out.bytes, stderr, cut: out.cut })
+                Ok(GitOutput { command, code, stdout: out.bytes, stderr, cut: out.cut })
             }
-            End::TimedOut => Err(Problem::GitTimeout { command, seconds: git.time_limit.as_secs() }),
-            End::Lost(error) => Err(Problem::failed(&command, &error.to_string())),
+            ChildEnd::TimedOut => Err(GitProblem::GitTimeout { command, seconds: git.time_limit.as_secs() }),
+            ChildEnd::Lost(error) => Err(GitProblem::failed(&command, &error.to_string())),
         }
     }
 
@@ -206,7 +206,7 @@ impl Call {
         if self.access == Access::Read {
             command.env("GIT_OPTIONAL_LOCKS", "0");
         }
-        if let (Reach::HereOnly, Some(parent)) = (self.reach, self.folder.parent()) {
+        if let (RepositoryReach::HereOnly, Some(parent)) = (self.reach, self.folder.parent()) {
             command.env("GIT_CEILING_DIRECTORIES", parent);
         }
         let held = git.held.as_ref().and_then(|file| file.try_clone().ok());
@@ -227,7 +227,7 @@ impl Call {
     }
 }
 
-impl Output {
+impl GitOutput {
     pub fn is_success(&self) -> bool {
         self.code == Some(0)
     }
@@ -252,17 +252,17 @@ impl Output {
         String::from_utf8_lossy(&self.stdout).trim_end_matches(['\r', '\n']).to_owned()
     }
 
-    pub fn failure(&self) -> Problem {
-        Problem::failed(&self.command, &self.stderr)
+    pub fn failure(&self) -> GitProblem {
+        GitProblem::failed(&self.command, &self.stderr)
     }
 
     /// Returns the complete output of a successful call, or else git's error message.
-    pub fn whole(self) -> Result<Self, Problem> {
+    pub fn whole(self) -> Result<Self, GitProblem> {
         if !self.is_success() {
             return Err(self.failure());
         }
         if self.cut {
-            return Err(Problem::failed(&self.command, "its output is longer than we read"));
+            return Err(GitProblem::failed(&self.command, "its output is longer than we read"));
         }
         Ok(self)
     }

@@ -13,9 +13,9 @@ use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
 use super::name;
-use super::problem::Problem;
+use super::problem::GitProblem;
 use super::program::Git;
-use super::repository::{Repository, reference};
+use super::repository::{GitRepository, reference};
 
 /// The reason that git writes into the lock of a worktree while it creates the worktree.
 const UNFINISHED: &str = "initializing";
@@ -29,21 +29,21 @@ const LOOK: Duration = Duration::from_millis(200);
 
 /// Removes the remains that a killed git left of one branch and its worktree. No git of the caller may be working on
 /// that branch.
-pub async fn clean_up(git: &Git, repository: &Path, root: Option<&Path>, branch: &str) -> Result<(), Problem> {
-    let repository = Repository::find(git, repository).await?;
+pub async fn clean_up(git: &Git, repository: &Path, root: Option<&Path>, branch: &str) -> Result<(), GitProblem> {
+    let repository = GitRepository::find(git, repository).await?;
     let folder = super::folder::root(&repository.home, root)?.join(name::folder(branch));
     let branch = branch.to_owned();
     let work = move || clean_branch(&repository.common, &folder, &branch);
     match tokio::task::spawn_blocking(work).await {
-        Ok(done) => done.map_err(|error| Problem::failed("worktree", &error.to_string())),
-        Err(error) => Err(Problem::failed("worktree", &error.to_string())),
+        Ok(done) => done.map_err(|error| GitProblem::failed("worktree", &error.to_string())),
+        Err(error) => Err(GitProblem::failed("worktree", &error.to_string())),
     }
 }
 
 /// Removes locks that no living git holds: those of the branches below this prefix and of the packed references.
 /// Returns the removed locks.
-pub async fn clean_shared(git: &Git, repository: &Path, prefix: &str) -> Result<Vec<PathBuf>, Problem> {
-    let repository = Repository::find(git, repository).await?;
+pub async fn clean_shared(git: &Git, repository: &Path, prefix: &str) -> Result<Vec<PathBuf>, GitProblem> {
+    let repository = GitRepository::find(git, repository).await?;
     let held = shared_locks(&repository.common, prefix);
     if held.is_empty() {
         return Ok(held);

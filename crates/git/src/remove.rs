@@ -4,51 +4,51 @@ use std::path::Path;
 
 use super::folder;
 use super::name;
-use super::problem::{Dirt, Occupant, Problem};
-use super::program::{Call, Git};
+use super::problem::{Dirt, GitProblem, Occupant};
+use super::program::{Git, GitCall};
 use super::removed;
-use super::repository::{Entry, Repository, reference};
+use super::repository::{GitRepository, WorktreeEntry, reference};
 use super::squash::{self, SquashContent};
 use super::status;
-use super::{Branch, Kept, Removal, Removed, State, Tree};
+use super::{Branch, KeptBranch, Removal, Removed, TreeState, WorktreeState};
 
 /// The decision about the branch, made before anything is removed.
-enum Plan {
-    Keep(Kept),
+enum RemovalPlan {
+    Keep(KeptBranch),
     Delete { tip: String },
 }
 
 /// The recorded worktree, as found on disk and in git's list.
-enum Found {
+enum FoundWorktree {
     Listed {
-        entry: Entry,
-        folder: Presence,
+        entry: WorktreeEntry,
+        folder: WorktreePresence,
     },
     /// Neither git nor the disk has the worktree: a person removed it.
     Gone,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Presence {
+enum WorktreePresence {
     Here,
     Missing,
 }
 
-pub(super) async fn remove(git: &Git, removal: &Removal) -> Result<Removed, Problem> {
+pub(super) async fn remove(git: &Git, removal: &Removal) -> Result<Removed, GitProblem> {
     name::check_branch(&removal.branch)?;
     if let Some(commit) = &removal.merge_commit {
         name::check_commit(commit)?;
     }
-    let repository = Repository::find(git, &removal.repository).await?;
+    let repository = GitRepository::find(git, &removal.repository).await?;
     let entries = repository.worktrees(git).await?;
     let found = find(&repository, &entries, removal)?;
-    if let Found::Listed { entry, folder } = &found
+    if let FoundWorktree::Listed { entry, folder } = &found
         && !removal.force
     {
         refuse_dirt(git, entry, *folder).await?;
     }
     let plan = plan(git, &repository, &entries, removal).await?;
-    if let Found::Listed { .. } = found {
+    if let FoundWorktree::Listed { .. } = found {
         remove_folder(git, &repository, removal).await?;
     }
     let branch = settle(git, &repository, removal, plan).await;
@@ -58,21 +58,21 @@ pub(super) async fn remove(git: &Git, removal: &Removal) -> Result<Removed, Prob
 }
 
 /// Finds the linked worktree at exactly this path with exactly this branch. Any other worktree is not ours.
-fn find(repository: &Repository, entries: &[Entry], removal: &Removal) -> Result<Found, Problem> {
+fn find(repository: &GitRepository, entries: &[WorktreeEntry], removal: &Removal) -> Result<FoundWorktree, GitProblem> {
     let path = &removal.path;
-    let not_ours = |problem: String| Err(Problem::WorkspaceNotOurs { path: path.clone(), problem });
+    let not_ours = |problem: String| Err(GitProblem::WorkspaceNotOurs { path: path.clone(), problem });
     if !path.is_absolute() || path.components().any(|part| part == std::path::Component::ParentDir) {
         return not_ours("the recorded path is not absolute".to_owned());
     }
     let presence = match folder::occupant(path) {
-        Ok(Occupant::Folder) => Presence::Here,
+        Ok(Occupant::Folder) => WorktreePresence::Here,
         Ok(Occupant::File | Occupant::Link | Occupant::Registration) => {
             return not_ours("it is not a folder".to_owned());
         }
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Presence::Missing,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => WorktreePresence::Missing,
         Err(error) => return not_ours(format!("it cannot be looked at: {error}")),
     };
-    if presence == Presence::Here && path.canonicalize().ok().as_ref() != Some(path) {
+    if presence == WorktreePresence::Here && path.canonicalize().ok().as_ref() != Some(path) {
         return not_ours("it goes through a symbolic link".to_owned());
     }
     let Some((main, linked)) = entries.split_first() else { return not_ours("git lists no worktrees".to_owned()) };
@@ -80,10 +80,10 @@ fn find(repository: &Repository, entries: &[Entry], removal: &Removal) -> Result
         return not_ours("it is the main worktree".to_owned());
     }
     match (linked.iter().find(|entry| entry.path == *path), presence) {
-        (None, Presence::Missing) => Ok(Found::Gone),
-        (None, Presence::Here) => not_ours("git does not list it as a worktree of this repository".to_owned()),
+        (None, WorktreePresence::Missing) => Ok(FoundWorktree::Gone),
+        (None, WorktreePresence::Here) => not_ours("git does not list it as a worktree of this repository".to_owned()),
         (Some(entry), folder) if entry.branch == Some(reference(&removal.branch)) => {
-            Ok(Found::Listed { entry: entry.clone(), folder })
+            Ok(FoundWorktree::Listed { entry: entry.clone(), folder })
         }
         (Some(entry), _) => {
             let has = entry
@@ -99,18 +99,18 @@ fn same(one: &Path, other: &Path) -> bool {
     one == other || one.canonicalize().is_ok_and(|one| one == other)
 }
 
-async fn refuse_dirt(git: &Git, entry: &Entry, folder: Presence) -> Result<(), Problem> {
-    let dirty = |dirt| Err(Problem::WorkspaceDirty { path: entry.path.clone(), dirt });
+async fn refuse_dirt(git: &Git, entry: &WorktreeEntry, folder: WorktreePresence) -> Result<(), GitProblem> {
+    let dirty = |dirt| Err(GitProblem::WorkspaceDirty { path: entry.path.clone(), dirt });
     if let Some(reason) = &entry.locked {
         return dirty(Dirt::Locked { reason: reason.clone() });
     }
     match folder {
-        Presence::Missing => Ok(()),
-        Presence::Here => match status::state(git, &entry.path).await {
-            Ok(State { tree: Tree::Clean, .. }) => Ok(()),
-            Ok(State { tree: Tree::Dirty { files, more }, .. }) => dirty(Dirt::Changes { files, more }),
-            Err(Problem::NotARepository { path }) => {
-                Err(Problem::WorkspaceNotOurs { path, problem: "its link to the repository is gone".to_owned() })
+        WorktreePresence::Missing => Ok(()),
+        WorktreePresence::Here => match status::state(git, &entry.path).await {
+            Ok(WorktreeState { tree: TreeState::Clean, .. }) => Ok(()),
+            Ok(WorktreeState { tree: TreeState::Dirty { files, more }, .. }) => dirty(Dirt::Changes { files, more }),
+            Err(GitProblem::NotARepository { path }) => {
+                Err(GitProblem::WorkspaceNotOurs { path, problem: "its link to the repository is gone".to_owned() })
             }
             Err(problem) => Err(problem),
         },
@@ -118,32 +118,39 @@ async fn refuse_dirt(git: &Git, entry: &Entry, folder: Presence) -> Result<(), P
 }
 
 /// Decides about the branch. It is deleted when its commits are in the base, or when a squash in the base holds its changes.
-async fn plan(git: &Git, repository: &Repository, entries: &[Entry], removal: &Removal) -> Result<Plan, Problem> {
+async fn plan(
+    git: &Git,
+    repository: &GitRepository,
+    entries: &[WorktreeEntry],
+    removal: &Removal,
+) -> Result<RemovalPlan, GitProblem> {
     let name = reference(&removal.branch);
-    let Some(tip) = repository.commit(git, &name).await? else { return Ok(Plan::Keep(Kept::Gone)) };
+    let Some(tip) = repository.commit(git, &name).await? else { return Ok(RemovalPlan::Keep(KeptBranch::Gone)) };
     let elsewhere = entries.iter().find(|entry| entry.branch.as_ref() == Some(&name) && entry.path != removal.path);
     if let Some(entry) = elsewhere {
-        return Ok(Plan::Keep(Kept::CheckedOut { path: entry.path.clone() }));
+        return Ok(RemovalPlan::Keep(KeptBranch::CheckedOut { path: entry.path.clone() }));
     }
     let base = match repository.base(git, removal.base.as_deref()).await {
         Ok(base) => base,
-        Err(Problem::BaseNotFound(_)) => return Ok(Plan::Keep(Kept::BaseNotFound)),
+        Err(GitProblem::BaseNotFound(_)) => return Ok(RemovalPlan::Keep(KeptBranch::BaseNotFound)),
         Err(problem) => return Err(problem),
     };
     // A branch does not prove that its own work is merged. Neither does a commit that happens to be checked out without
     // a branch.
     if base.name == removal.branch || (removal.base.is_none() && base.name == base.commit) {
-        return Ok(Plan::Keep(Kept::BaseNotFound));
+        return Ok(RemovalPlan::Keep(KeptBranch::BaseNotFound));
     }
     if repository.contains(git, &base.commit, &tip).await? {
-        return Ok(Plan::Delete { tip });
+        return Ok(RemovalPlan::Delete { tip });
     }
-    let Some(merge) = &removal.merge_commit else { return Ok(Plan::Keep(Kept::NotMerged { base: base.name })) };
+    let Some(merge) = &removal.merge_commit else {
+        return Ok(RemovalPlan::Keep(KeptBranch::NotMerged { base: base.name }));
+    };
     let Some(merge) = repository.commit(git, merge).await? else {
-        return Ok(Plan::Keep(Kept::MergeNotFound { base: base.name }));
+        return Ok(RemovalPlan::Keep(KeptBranch::MergeNotFound { base: base.name }));
     };
     if !repository.contains(git, &base.commit, &merge).await? {
-        return Ok(Plan::Keep(Kept::MergeNotFound { base: base.name }));
+        return Ok(RemovalPlan::Keep(KeptBranch::MergeNotFound { base: base.name }));
     }
     judge_squash(git, repository, (&base.commit, &tip), merge).await
 }
@@ -151,41 +158,41 @@ async fn plan(git: &Git, repository: &Repository, entries: &[Entry], removal: &R
 /// Decides by the content of the files, because a squash has other commits than the branch.
 async fn judge_squash(
     git: &Git,
-    repository: &Repository,
+    repository: &GitRepository,
     (base, tip): (&str, &str),
     merge: String,
-) -> Result<Plan, Problem> {
+) -> Result<RemovalPlan, GitProblem> {
     if repository.contains(git, tip, &merge).await? {
-        return Ok(Plan::Keep(Kept::MergeBeforeBranch { merge }));
+        return Ok(RemovalPlan::Keep(KeptBranch::MergeBeforeBranch { merge }));
     }
     let Some(fork) = repository.fork(git, base, tip).await? else {
-        return Ok(Plan::Keep(Kept::MergeLacks { merge, file: None }));
+        return Ok(RemovalPlan::Keep(KeptBranch::MergeLacks { merge, file: None }));
     };
     Ok(match squash::content(git, repository, &fork, (tip, &merge)).await {
-        Ok(SquashContent::Whole) => Plan::Delete { tip: tip.to_owned() },
-        Ok(SquashContent::NothingToHold) => Plan::Keep(Kept::MergeLacks { merge, file: None }),
-        Ok(SquashContent::Lacks { file }) => Plan::Keep(Kept::MergeLacks { merge, file: Some(file) }),
+        Ok(SquashContent::Whole) => RemovalPlan::Delete { tip: tip.to_owned() },
+        Ok(SquashContent::NothingToHold) => RemovalPlan::Keep(KeptBranch::MergeLacks { merge, file: None }),
+        Ok(SquashContent::Lacks { file }) => RemovalPlan::Keep(KeptBranch::MergeLacks { merge, file: Some(file) }),
         // A branch that cannot be compared is kept. The worktree can still be removed.
-        Err(problem) => Plan::Keep(Kept::Failed { problem: problem.to_string() }),
+        Err(problem) => RemovalPlan::Keep(KeptBranch::Failed { problem: problem.to_string() }),
     })
 }
 
 /// Removes the folder. Git checks for changes once more, so that files written at this moment are not lost.
-async fn remove_folder(git: &Git, repository: &Repository, removal: &Removal) -> Result<(), Problem> {
+async fn remove_folder(git: &Git, repository: &GitRepository, removal: &Removal) -> Result<(), GitProblem> {
     let path = &removal.path;
     // A second `--force` also removes a locked worktree.
     let force: &[&str] = if removal.force { &["--force", "--force"] } else { &[] };
     let arguments = [&["worktree", "remove"], force, &["--"]].concat();
-    let output = Call::write(&repository.home, &arguments).and(path).run(git).await?;
+    let output = GitCall::write(&repository.home, &arguments).and(path).run(git).await?;
     if output.is_success() {
         return Ok(());
     }
-    let dirty = |dirt| Err(Problem::WorkspaceDirty { path: path.clone(), dirt });
+    let dirty = |dirt| Err(GitProblem::WorkspaceDirty { path: path.clone(), dirt });
     if output.stderr.contains("containing submodules") {
         return dirty(Dirt::Submodules);
     }
     if output.stderr.contains("contains modified or untracked files")
-        && let Tree::Dirty { files, more } = status::state(git, path).await?.tree
+        && let TreeState::Dirty { files, more } = status::state(git, path).await?.tree
     {
         return dirty(Dirt::Changes { files, more });
     }
@@ -193,14 +200,14 @@ async fn remove_folder(git: &Git, repository: &Repository, removal: &Removal) ->
 }
 
 /// Deletes or keeps the branch. The worktree is already removed, so a branch that stays is not an error.
-async fn settle(git: &Git, repository: &Repository, removal: &Removal, plan: Plan) -> Branch {
+async fn settle(git: &Git, repository: &GitRepository, removal: &Removal, plan: RemovalPlan) -> Branch {
     match plan {
-        Plan::Keep(why) => Branch::Kept(why),
-        Plan::Delete { tip } => {
+        RemovalPlan::Keep(why) => Branch::Kept(why),
+        RemovalPlan::Delete { tip } => {
             let named = (removal.branch.as_str(), tip.as_str());
             match removed::retire_branch(git, repository, named, removal.now_ms).await {
                 Ok(kept_as) => Branch::Deleted { tip, kept_as },
-                Err(problem) => Branch::Kept(Kept::Failed { problem: problem.to_string() }),
+                Err(problem) => Branch::Kept(KeptBranch::Failed { problem: problem.to_string() }),
             }
         }
     }

@@ -1,8 +1,8 @@
 //! References that keep a deleted branch reachable for 30 days: `refs/handover/removed/<time>-<commit>/<branch>`.
 
-use super::problem::Problem;
-use super::program::{Call, Git};
-use super::repository::Repository;
+use super::problem::GitProblem;
+use super::program::{Git, GitCall};
+use super::repository::GitRepository;
 
 const PREFIX: &str = "refs/handover/removed/";
 /// The number of days for which a deleted branch can be restored.
@@ -15,15 +15,15 @@ const TIP_CHARS: usize = 12;
 /// Deletes a branch if its tip is still `tip`, and returns the reference under which its commits stay reachable.
 pub async fn retire_branch(
     git: &Git,
-    repository: &Repository,
+    repository: &GitRepository,
     (branch, tip): (&str, &str),
     now_ms: i64,
-) -> Result<String, Problem> {
+) -> Result<String, GitProblem> {
     let short = tip.get(..TIP_CHARS).unwrap_or(tip);
     let kept = format!("{PREFIX}{now_ms}-{short}/{branch}");
     // The reference comes first: a process that is killed between the two calls leaves one reference too many.
     let arguments = ["update-ref", "-m", "handover: branch removed", "--end-of-options"];
-    Call::write(&repository.home, &arguments).and(&kept).and(tip).run(git).await?.whole()?;
+    GitCall::write(&repository.home, &arguments).and(&kept).and(tip).run(git).await?.whole()?;
     if let Err(problem) = repository.delete_branch(git, branch, tip).await {
         let _left = delete(git, repository, &kept, tip).await;
         return Err(problem);
@@ -37,9 +37,9 @@ pub fn restore_command(branch: &str, kept: &str) -> String {
 }
 
 /// Deletes references of branches that were removed more than 30 days ago. A failure leaves them for the next call.
-pub async fn prune(git: &Git, repository: &Repository, now_ms: i64) -> Result<(), Problem> {
+pub async fn prune(git: &Git, repository: &GitRepository, now_ms: i64) -> Result<(), GitProblem> {
     let arguments = ["for-each-ref", "--format=%(refname) %(objectname)", "--"];
-    let output = Call::read(&repository.home, &arguments).and(PREFIX).run(git).await?;
+    let output = GitCall::read(&repository.home, &arguments).and(PREFIX).run(git).await?;
     let text = String::from_utf8_lossy(&output.stdout);
     let oldest = now_ms.saturating_sub(KEPT_DAYS * DAY_MS);
     let old = text.lines().filter_map(|line| line.split_once(' ')).filter(|(name, _)| is_before(name, oldest));
@@ -55,7 +55,7 @@ fn is_before(name: &str, time_ms: i64) -> bool {
     rest.and_then(|(removed, _)| removed.parse::<i64>().ok()).is_some_and(|removed| removed < time_ms)
 }
 
-async fn delete(git: &Git, repository: &Repository, name: &str, tip: &str) -> Result<(), Problem> {
-    let call = Call::write(&repository.home, &["update-ref", "-d", "--end-of-options"]);
+async fn delete(git: &Git, repository: &GitRepository, name: &str, tip: &str) -> Result<(), GitProblem> {
+    let call = GitCall::write(&repository.home, &["update-ref", "-d", "--end-of-options"]);
     call.and(name).and(tip).run(git).await?.whole().map(drop)
 }

@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use super::name;
-use super::problem::{MissingBase, Problem};
-use super::program::{Call, Git, Output};
+use super::problem::{GitProblem, MissingBase};
+use super::program::{Git, GitCall, GitOutput};
 
 /// A repository, found from any of its worktrees.
 #[derive(Debug)]
-pub struct Repository {
+pub struct GitRepository {
     /// The main worktree, or the bare repository. `place` of the `handover` crate finds the same folder.
     pub home: PathBuf,
     /// The folder in which git keeps the data that all worktrees share.
@@ -17,7 +17,7 @@ pub struct Repository {
 
 /// A worktree as git lists it.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub struct WorktreeEntry {
     pub path: PathBuf,
     /// The full name, `refs/heads/…`; `None` when a commit is checked out without a branch.
     pub branch: Option<String>,
@@ -36,20 +36,20 @@ pub fn reference(branch: &str) -> String {
     format!("refs/heads/{branch}")
 }
 
-impl Repository {
-    pub async fn find(git: &Git, folder: &Path) -> Result<Self, Problem> {
-        let lost = || Problem::NotARepository { path: folder.to_owned() };
+impl GitRepository {
+    pub async fn find(git: &Git, folder: &Path) -> Result<Self, GitProblem> {
+        let lost = || GitProblem::NotARepository { path: folder.to_owned() };
         let folder = std::path::absolute(folder).map_err(|_| lost())?;
         let arguments =
             ["rev-parse", "--path-format=absolute", "--git-common-dir", "--git-dir", "--is-bare-repository"];
-        let output = Call::read(&folder, &arguments).run(git).await?;
+        let output = GitCall::read(&folder, &arguments).run(git).await?;
         if output.stderr.contains("not a git repository") {
             return Err(lost());
         }
         let output = output.whole()?;
         let lines: Vec<&[u8]> = output.stdout.trim_ascii_end().split(|b| *b == b'\n').collect();
         let [common, own, bare] = lines[..] else {
-            return Err(Problem::failed("rev-parse", "the path of the repository has a line break"));
+            return Err(GitProblem::failed("rev-parse", "the path of the repository has a line break"));
         };
         let canonical = |bytes| path(bytes).canonicalize().map_err(|_| lost());
         let (common, own) = (canonical(common)?, canonical(own)?);
@@ -63,42 +63,42 @@ impl Repository {
     }
 
     /// Returns the root of the worktree; `None` inside the repository's own folder.
-    async fn top(git: &Git, folder: &Path) -> Result<Option<PathBuf>, Problem> {
+    async fn top(git: &Git, folder: &Path) -> Result<Option<PathBuf>, GitProblem> {
         let arguments = ["rev-parse", "--path-format=absolute", "--show-toplevel"];
-        let output = Call::read(folder, &arguments).run(git).await?;
+        let output = GitCall::read(folder, &arguments).run(git).await?;
         let found = path(output.stdout.strip_suffix(b"\n").unwrap_or(&output.stdout));
         Ok(if output.is_success() { found.canonicalize().ok() } else { None })
     }
 
     /// Asks git whether it allows a name for a branch.
-    pub async fn allows(&self, git: &Git, branch: &str) -> Result<(), Problem> {
-        let output = Call::read(&self.home, &["check-ref-format", "--branch"]).and(branch).run(git).await?;
+    pub async fn allows(&self, git: &Git, branch: &str) -> Result<(), GitProblem> {
+        let output = GitCall::read(&self.home, &["check-ref-format", "--branch"]).and(branch).run(git).await?;
         if output.is_success() && output.text() == branch {
             return Ok(());
         }
-        Err(Problem::input("branch", "is not a name that git allows for a branch"))
+        Err(GitProblem::input("branch", "is not a name that git allows for a branch"))
     }
 
     /// Returns all worktrees, the main one first.
-    pub async fn worktrees(&self, git: &Git) -> Result<Vec<Entry>, Problem> {
+    pub async fn worktrees(&self, git: &Git) -> Result<Vec<WorktreeEntry>, GitProblem> {
         let list = ["worktree", "list", "--porcelain"];
-        let output = Call::read(&self.home, &list).and("-z").run(git).await?;
+        let output = GitCall::read(&self.home, &list).and("-z").run(git).await?;
         // Exit code 129 means wrong usage: git before 2.36 does not know `-z`. Without it, a line break in a path could
         // show an entry that does not exist, and git would refuse to remove it.
         if output.code() == Some(129) {
-            return Ok(entries(&Call::read(&self.home, &list).run(git).await?.whole()?, b'\n'));
+            return Ok(entries(&GitCall::read(&self.home, &list).run(git).await?.whole()?, b'\n'));
         }
         Ok(entries(&output.whole()?, 0))
     }
 
-    pub async fn commit(&self, git: &Git, name: &str) -> Result<Option<String>, Problem> {
+    pub async fn commit(&self, git: &Git, name: &str) -> Result<Option<String>, GitProblem> {
         let arguments = ["rev-parse", "--verify", "--quiet", "--end-of-options"];
-        let output = Call::read(&self.home, &arguments).and(format!("{name}^{{commit}}")).run(git).await?;
+        let output = GitCall::read(&self.home, &arguments).and(format!("{name}^{{commit}}")).run(git).await?;
         Ok(if output.is_success() { Some(output.text()) } else { None })
     }
 
     /// Returns the named base, or the one that the main worktree has checked out.
-    pub async fn base(&self, git: &Git, base: Option<&str>) -> Result<Base, Problem> {
+    pub async fn base(&self, git: &Git, base: Option<&str>) -> Result<Base, GitProblem> {
         let Some(name) = base.filter(|base| *base != "HEAD") else { return self.head(git).await };
         name::check_base(name)?;
         // The name means the branch, even when a tag has the same name.
@@ -107,33 +107,33 @@ impl Repository {
         }
         let Some(commit) = self.commit(git, name).await? else {
             return Err(match self.has_commits(git).await? {
-                true => Problem::BaseNotFound(MissingBase::Unknown { base: name.to_owned() }),
-                false => Problem::BaseNotFound(MissingBase::NoCommits),
+                true => GitProblem::BaseNotFound(MissingBase::Unknown { base: name.to_owned() }),
+                false => GitProblem::BaseNotFound(MissingBase::NoCommits),
             });
         };
         let arguments = ["rev-parse", "--symbolic-full-name", "--verify", "--quiet", "--end-of-options"];
-        let symbol = Call::read(&self.home, &arguments).and(name).run(git).await?;
+        let symbol = GitCall::read(&self.home, &arguments).and(name).run(git).await?;
         let is_reference = symbol.is_success() && symbol.text().starts_with("refs/");
         Ok(Base { name: if is_reference { name.to_owned() } else { commit.clone() }, commit })
     }
 
-    async fn head(&self, git: &Git) -> Result<Base, Problem> {
+    async fn head(&self, git: &Git) -> Result<Base, GitProblem> {
         let Some(commit) = self.commit(git, "HEAD").await? else {
-            return Err(Problem::BaseNotFound(MissingBase::NoCommits));
+            return Err(GitProblem::BaseNotFound(MissingBase::NoCommits));
         };
-        let branch = Call::read(&self.home, &["symbolic-ref", "--quiet", "--short", "HEAD"]).run(git).await?;
+        let branch = GitCall::read(&self.home, &["symbolic-ref", "--quiet", "--short", "HEAD"]).run(git).await?;
         let name = if branch.is_success() { branch.text() } else { commit.clone() };
         Ok(Base { name, commit })
     }
 
-    async fn has_commits(&self, git: &Git) -> Result<bool, Problem> {
-        let some = Call::read(&self.home, &["rev-list", "--all", "--max-count=1"]).run(git).await?;
+    async fn has_commits(&self, git: &Git) -> Result<bool, GitProblem> {
+        let some = GitCall::read(&self.home, &["rev-list", "--all", "--max-count=1"]).run(git).await?;
         Ok(!some.stdout.is_empty() || self.commit(git, "HEAD").await?.is_some())
     }
 
-    pub async fn contains(&self, git: &Git, base: &str, commit: &str) -> Result<bool, Problem> {
+    pub async fn contains(&self, git: &Git, base: &str, commit: &str) -> Result<bool, GitProblem> {
         let arguments = ["merge-base", "--is-ancestor", "--end-of-options"];
-        let output = Call::read(&self.home, &arguments).and(commit).and(base).run(git).await?;
+        let output = GitCall::read(&self.home, &arguments).and(commit).and(base).run(git).await?;
         match output.code() {
             Some(0) => Ok(true),
             Some(1) => Ok(false),
@@ -142,8 +142,9 @@ impl Repository {
     }
 
     /// Returns the last common commit of two branches, or `None` when they have none.
-    pub async fn fork(&self, git: &Git, one: &str, other: &str) -> Result<Option<String>, Problem> {
-        let output = Call::read(&self.home, &["merge-base", "--end-of-options"]).and(one).and(other).run(git).await?;
+    pub async fn fork(&self, git: &Git, one: &str, other: &str) -> Result<Option<String>, GitProblem> {
+        let output =
+            GitCall::read(&self.home, &["merge-base", "--end-of-options"]).and(one).and(other).run(git).await?;
         match output.code() {
             Some(0) => Ok(Some(output.text())),
             Some(1) => Ok(None),
@@ -152,19 +153,19 @@ impl Repository {
     }
 
     /// Deletes the branch if its tip is still `tip`.
-    pub async fn delete_branch(&self, git: &Git, branch: &str, tip: &str) -> Result<(), Problem> {
-        let call = Call::write(&self.home, &["update-ref", "-d", "--end-of-options"]);
+    pub async fn delete_branch(&self, git: &Git, branch: &str, tip: &str) -> Result<(), GitProblem> {
+        let call = GitCall::write(&self.home, &["update-ref", "-d", "--end-of-options"]);
         call.and(reference(branch)).and(tip).run(git).await?.whole().map(drop)
     }
 }
 
 /// Parses blocks of `key value` items, with an empty item after each block.
-fn entries(output: &Output, separator: u8) -> Vec<Entry> {
+fn entries(output: &GitOutput, separator: u8) -> Vec<WorktreeEntry> {
     let mut entries = Vec::new();
     for item in output.stdout.split(|b| *b == separator) {
         let text = || String::from_utf8_lossy(item).into_owned();
         if let Some(bytes) = item.strip_prefix(b"worktree ") {
-            entries.push(Entry { path: path(bytes), ..Entry::default() });
+            entries.push(WorktreeEntry { path: path(bytes), ..WorktreeEntry::default() });
         }
         let Some(entry) = entries.last_mut() else { continue };
         if item.starts_with(b"branch ") {

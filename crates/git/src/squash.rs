@@ -9,9 +9,9 @@ use std::io::Write as _;
 
 use tempfile::NamedTempFile;
 
-use super::problem::Problem;
-use super::program::{Call, Git};
-use super::repository::Repository;
+use super::problem::GitProblem;
+use super::program::{Git, GitCall};
+use super::repository::GitRepository;
 
 /// The maximum number of files that both sides changed. Each takes four calls of git.
 const MERGED_FILES_MAX: usize = 200;
@@ -44,10 +44,10 @@ impl TreeFile {
 /// Compares the changes between `fork` and `tip` with the tree of the squash.
 pub(super) async fn content(
     git: &Git,
-    repository: &Repository,
+    repository: &GitRepository,
     fork: &str,
     (tip, squash): (&str, &str),
-) -> Result<SquashContent, Problem> {
+) -> Result<SquashContent, GitProblem> {
     let changed = differences(git, repository, fork, tip).await?;
     if changed.is_empty() {
         return Ok(SquashContent::NothingToHold);
@@ -69,12 +69,12 @@ pub(super) async fn content(
 /// Returns the files that differ between two trees, each with both of its sides.
 async fn differences(
     git: &Git,
-    repository: &Repository,
+    repository: &GitRepository,
     one: &str,
     other: &str,
-) -> Result<BTreeMap<Vec<u8>, (TreeFile, TreeFile)>, Problem> {
+) -> Result<BTreeMap<Vec<u8>, (TreeFile, TreeFile)>, GitProblem> {
     let arguments = ["diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", "--end-of-options"];
-    let output = Call::read(&repository.home, &arguments).and(one).and(other).run(git).await?.whole()?;
+    let output = GitCall::read(&repository.home, &arguments).and(one).and(other).run(git).await?.whole()?;
     let mut found = BTreeMap::new();
     let mut items = output.stdout.split(|byte| *byte == 0);
     while let (Some(head), Some(path)) = (items.next(), items.next()) {
@@ -82,7 +82,7 @@ async fn differences(
         let head = String::from_utf8_lossy(head);
         let words: Vec<&str> = head.trim_start_matches(':').split(' ').collect();
         let [mode, new_mode, object, new_object, _] = words[..] else {
-            return Err(Problem::failed("diff-tree", "its output cannot be read"));
+            return Err(GitProblem::failed("diff-tree", "its output cannot be read"));
         };
         let file = |mode: &str, object: &str| TreeFile { mode: mode.to_owned(), object: object.to_owned() };
         found.insert(path.to_owned(), (file(mode, object), file(new_mode, new_object)));
@@ -91,7 +91,11 @@ async fn differences(
 }
 
 /// Tells whether a file that differs in the squash still has the branch's change, next to changes of others.
-async fn holds(git: &Git, repository: &Repository, [before, after, squashed]: [&TreeFile; 3]) -> Result<bool, Problem> {
+async fn holds(
+    git: &Git,
+    repository: &GitRepository,
+    [before, after, squashed]: [&TreeFile; 3],
+) -> Result<bool, GitProblem> {
     if ![before, after, squashed].iter().all(|file| file.is_plain()) {
         return Ok(false);
     }
@@ -103,15 +107,15 @@ async fn holds(git: &Git, repository: &Repository, [before, after, squashed]: [&
     }
     let mut texts = Vec::new();
     for file in [squashed, before, after] {
-        let output = Call::read(&repository.home, &["cat-file", "blob"]).and(&file.object).run(git).await?;
+        let output = GitCall::read(&repository.home, &["cat-file", "blob"]).and(&file.object).run(git).await?;
         if output.cut {
             return Ok(false);
         }
         texts.push(output.whole()?.stdout);
     }
     let files = texts.iter().map(|text| written(text)).collect::<std::io::Result<Vec<_>>>();
-    let files = files.map_err(|error| Problem::failed("merge-file", &error.to_string()))?;
-    let mut call = Call::read(&repository.home, &["merge-file", "--quiet", "--stdout"]);
+    let files = files.map_err(|error| GitProblem::failed("merge-file", &error.to_string()))?;
+    let mut call = GitCall::read(&repository.home, &["merge-file", "--quiet", "--stdout"]);
     for file in &files {
         call = call.and(file.path());
     }

@@ -3,18 +3,18 @@
 use std::path::Path;
 
 use super::name::NAMES_SHOWN_MAX;
-use super::problem::{Problem, readable};
-use super::program::{Call, Git};
-use super::{State, Tree};
+use super::problem::{GitProblem, readable};
+use super::program::{Git, GitCall};
+use super::{TreeState, WorktreeState};
 
 const NAME_CHARS_MAX: usize = 200;
 
-pub(super) async fn state(git: &Git, path: &Path) -> Result<State, Problem> {
-    let lost = || Problem::NotARepository { path: path.to_owned() };
+pub(super) async fn state(git: &Git, path: &Path) -> Result<WorktreeState, GitProblem> {
+    let lost = || GitProblem::NotARepository { path: path.to_owned() };
     let path = path.canonicalize().map_err(|_| lost())?;
     let arguments =
         ["status", "--porcelain=v2", "--branch", "-z", "--untracked-files=normal", "--ignore-submodules=none"];
-    let output = Call::read(&path, &arguments).here_only().run(git).await?;
+    let output = GitCall::read(&path, &arguments).here_only().run(git).await?;
     if output.stderr.contains("not a git repository") {
         return Err(lost());
     }
@@ -25,8 +25,8 @@ pub(super) async fn state(git: &Git, path: &Path) -> Result<State, Problem> {
 }
 
 /// Parses the status. Each item ends with a zero byte; a renamed file is followed by its old name.
-fn parse(bytes: &[u8]) -> State {
-    let mut state = State { branch: None, head: None, tree: Tree::Clean };
+fn parse(bytes: &[u8]) -> WorktreeState {
+    let mut state = WorktreeState { branch: None, head: None, tree: TreeState::Clean };
     let (mut files, mut more) = (Vec::new(), false);
     let mut items = bytes.split(|b| *b == 0).map(String::from_utf8_lossy);
     while let Some(item) = items.next() {
@@ -54,7 +54,7 @@ fn parse(bytes: &[u8]) -> State {
         files.push(readable(&name.chars().take(NAME_CHARS_MAX).collect::<String>()));
     }
     if !files.is_empty() {
-        state.tree = Tree::Dirty { files, more };
+        state.tree = TreeState::Dirty { files, more };
     }
     state
 }

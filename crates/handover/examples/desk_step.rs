@@ -11,7 +11,7 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use engine::Rights;
 use handover::clock::SystemClock;
-use handover::desk::{Desk, Outcome, Surroundings, Visitor};
+use handover::desk::{Desk, DeskSurroundings, ToolOutcome, Visitor};
 use handover::service::Service;
 
 #[tokio::main(flavor = "current_thread")]
@@ -27,22 +27,22 @@ async fn main() -> anyhow::Result<()> {
     // The program itself runs reviews. It is built into the parent folder of the examples.
     let own = std::env::current_exe()?;
     let binary = own.parent().and_then(std::path::Path::parent).map(|folder| folder.join("handover"));
-    let surroundings = Surroundings {
+    let surroundings = DeskSurroundings {
         binary,
         state: root.is_some().then(|| folder.join("state")),
         data: Some(folder.clone()),
         store: Some(file.clone()),
         root,
-        ..Surroundings::default()
+        ..DeskSurroundings::default()
     };
     let store = store::open(&file, 7).await?;
     let desk = Desk::new(Service::new(store, Arc::new(SystemClock)), surroundings);
     let visitor = Visitor { rights, owner: "beside".to_owned(), ..Visitor::person() };
     let (kind, value) = match desk.call(&visitor, &tool, arguments.as_bytes(), None).await {
-        Outcome::Done(value) => ("done", value),
-        Outcome::Refused(said) => ("refused", said.render()),
-        Outcome::Failed(said) => anyhow::bail!("{tool} failed: {}", said.message),
-        Outcome::UnknownTool => anyhow::bail!("there is no tool {tool}"),
+        ToolOutcome::Done(value) => ("done", value),
+        ToolOutcome::Refused(said) => ("refused", said.render()),
+        ToolOutcome::Failed(said) => anyhow::bail!("{tool} failed: {}", said.message),
+        ToolOutcome::UnknownTool => anyhow::bail!("there is no tool {tool}"),
     };
     desk.settled().await;
     anstream::println!("{{\"{kind}\": {value}}}");

@@ -1,10 +1,10 @@
 //! Approvals as people list them and decide them. Agents have no tool for this.
 
-use engine::approval::{Approval, ApprovalState, ApprovalStatus, Decision, Request, Source, Via};
+use engine::approval::{Approval, ApprovalDecision, ApprovalRequest, ApprovalState, ApprovalStatus, Source, Via};
 use engine::id::ApprovalId;
 use engine::list::List;
 use engine::notice::{Channel, Notice};
-use engine::{Caller, Command, Fact, Reply, Rights, Stop, Timestamp};
+use engine::{Caller, Command, DecisionStop, Fact, Reply, Rights, Timestamp};
 use wire::json::{Value, object};
 
 use crate::error::Error;
@@ -28,7 +28,7 @@ pub fn sort_by_risk(rows: &mut [Approval]) {
 
 /// A page of approvals: the newest ones, sorted by risk, and the start of the next page.
 #[derive(Debug)]
-pub struct Page {
+pub struct ApprovalPage {
     pub rows: Vec<Approval>,
     pub next: Option<(Timestamp, ApprovalId)>,
 }
@@ -39,7 +39,7 @@ pub async fn list(
     statuses: Vec<ApprovalStatus>,
     before: Option<(Timestamp, ApprovalId)>,
     limit: u32,
-) -> Result<Page, Error> {
+) -> Result<ApprovalPage, Error> {
     let list = List::Approvals { statuses, before, limit: limit.saturating_add(1) };
     let mut rows = service
         .view(move |world| {
@@ -51,7 +51,7 @@ pub async fn list(
     rows.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
     let next = rows.last().filter(|_| more).map(|row| (row.asked, row.id));
     sort_by_risk(&mut rows);
-    Ok(Page { rows, next })
+    Ok(ApprovalPage { rows, next })
 }
 
 pub async fn show(service: &Service, id: ApprovalId) -> Result<Approval, Error> {
@@ -63,7 +63,7 @@ pub async fn notices(service: &Service, id: ApprovalId) -> Result<Vec<Notice>, E
     service
         .view(move |world| {
             let each = Channel::ALL.iter().map(|channel| Ok(world.notice(id, *channel)?.cloned()));
-            Ok(each.collect::<Result<Vec<_>, Stop>>()?.into_iter().flatten().collect())
+            Ok(each.collect::<Result<Vec<_>, DecisionStop>>()?.into_iter().flatten().collect())
         })
         .await
 }
@@ -97,7 +97,7 @@ pub async fn decide(
     service: &Service,
     rights: Rights,
     id: ApprovalId,
-    decision: Decision,
+    decision: ApprovalDecision,
 ) -> Result<ApprovalStatus, Error> {
     decide_as(service, Caller::with_rights(rights), id, decision).await
 }
@@ -107,7 +107,7 @@ pub async fn decide_as(
     service: &Service,
     caller: Caller,
     id: ApprovalId,
-    decision: Decision,
+    decision: ApprovalDecision,
 ) -> Result<ApprovalStatus, Error> {
     let command = Command::DecideApproval { approval: id, decision };
     let reply = service.execute(caller, command).await?;
@@ -126,7 +126,7 @@ pub fn first_line(text: &str) -> String {
 
 /// Returns the request in one line. For a tool call it includes the call's input, which says more than the tool's name.
 pub fn asked(approval: &Approval) -> String {
-    let Request { operation, content, .. } = &approval.request;
+    let ApprovalRequest { operation, content, .. } = &approval.request;
     let line = match approval.source {
         Source::Gate | Source::Acp if !content.is_empty() => format!("{operation}: {content}"),
         Source::Gate | Source::Acp | Source::Handoff | Source::ExecGate => operation.clone(),
@@ -191,7 +191,7 @@ mod tests {
             source: Source::Handoff,
             asker: Actor::Engine,
             waiting: None,
-            request: Request { risk: risk.to_owned(), ..Request::default() },
+            request: ApprovalRequest { risk: risk.to_owned(), ..ApprovalRequest::default() },
             fingerprint: String::new(),
             asked: Timestamp(0),
             state: ApprovalState::Pending { until: Timestamp(1) },

@@ -56,7 +56,7 @@ pub(crate) fn cards(json: bool) -> anyhow::Result<ExitCode> {
     let cards = project::cards(&root).with_context(|| format!("read the cards of {}", root.display()))?;
     let mut out = std::io::stdout().lock();
     if json {
-        let row = |judged: &project::Judged| {
+        let row = |judged: &project::JudgedCard| {
             let card = judged.card.as_ref();
             object([
                 ("path", judged.path.display().to_string().into()),

@@ -4,7 +4,7 @@ use agents::adapter;
 use engine::turn::Spent;
 use wire::json::Value;
 
-use crate::settings::team::Limits;
+use crate::settings::team::LimitSettings;
 
 /// The number of counting units in one dollar. Money is counted in millionths of a dollar.
 const MICROS: f64 = 1_000_000.0;
@@ -20,7 +20,7 @@ pub struct Bounds {
 
 /// The limit that was reached.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Over {
+pub enum LimitReached {
     #[error("{} of {} dollars are spent", dollars(*spent), dollars(*bound))]
     Usd { spent: u64, bound: u64 },
     #[error("{spent} of {bound} tokens are spent")]
@@ -54,7 +54,7 @@ pub fn usd(micros: u64) -> f64 {
 
 impl Bounds {
     /// Returns the limits of the settings.
-    pub fn of(limits: &Limits) -> Self {
+    pub fn of(limits: &LimitSettings) -> Self {
         Self {
             usd_micros: limits.usd.and_then(micros),
             tokens: limits.tokens,
@@ -94,20 +94,20 @@ impl Bounds {
     }
 
     /// Returns the first limit that is reached. An unknown amount reaches no limit.
-    pub fn over(&self, spent: Spent) -> Option<Over> {
+    pub fn over(&self, spent: Spent) -> Option<LimitReached> {
         let reached =
             |spent: Option<u64>, bound: Option<u64>| Some((spent?, bound?)).filter(|(spent, bound)| spent >= bound);
         if let Some((spent, bound)) = reached(spent.usd_micros, self.usd_micros) {
-            return Some(Over::Usd { spent, bound });
+            return Some(LimitReached::Usd { spent, bound });
         }
         if let Some((spent, bound)) = reached(spent.tokens, self.tokens) {
-            return Some(Over::Tokens { spent, bound });
+            return Some(LimitReached::Tokens { spent, bound });
         }
         if let Some((spent, bound)) = reached(Some(spent.ms / 1_000), self.seconds) {
-            return Some(Over::Seconds { spent, bound });
+            return Some(LimitReached::Seconds { spent, bound });
         }
         let bound = self.turns.filter(|bound| spent.turns >= *bound)?;
-        Some(Over::Turns { spent: spent.turns, bound })
+        Some(LimitReached::Turns { spent: spent.turns, bound })
     }
 
     /// Returns the dollars that are left.
@@ -125,19 +125,19 @@ impl Bounds {
 /// Returns the dollars, in millionths, and the tokens of one turn. A program that tells the sum of its conversation is taken
 /// at that sum less what earlier turns spent.
 pub(crate) fn amounts(
-    usd: Option<adapter::Spent<f64>>,
-    tokens: Option<adapter::Spent<u64>>,
+    usd: Option<adapter::SpentAmount<f64>>,
+    tokens: Option<adapter::SpentAmount<u64>>,
     earlier: Spent,
 ) -> (Option<u64>, Option<u64>) {
     let usd = usd.and_then(|usd| match usd {
-        adapter::Spent::ThisTurn(usd) => micros(usd),
-        adapter::Spent::WholeConversation(usd) => {
+        adapter::SpentAmount::ThisTurn(usd) => micros(usd),
+        adapter::SpentAmount::WholeConversation(usd) => {
             micros(usd).map(|all| all.saturating_sub(earlier.usd_micros.unwrap_or(0)))
         }
     });
     let tokens = tokens.map(|tokens| match tokens {
-        adapter::Spent::ThisTurn(tokens) => tokens,
-        adapter::Spent::WholeConversation(all) => all.saturating_sub(earlier.tokens.unwrap_or(0)),
+        adapter::SpentAmount::ThisTurn(tokens) => tokens,
+        adapter::SpentAmount::WholeConversation(all) => all.saturating_sub(earlier.tokens.unwrap_or(0)),
     });
     (usd, tokens)
 }
@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn a_task_lowers_and_never_raises() {
-        let settings = Bounds::of(&Limits::default());
+        let settings = Bounds::of(&LimitSettings::default());
         let task = wire::json::parse(r#"{"usd": 9.5, "turns": 2, "tokens": "many"}"#).map(|node| node.to_value()).ok();
         let both = settings.and(Bounds::named(task.as_ref()));
         assert_eq!((both.usd_micros, both.turns, both.tokens), (Some(5_000_000), Some(2), None));

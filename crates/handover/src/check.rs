@@ -12,7 +12,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::Args;
 use clap::builder::PossibleValue;
-use wire::check::{Context, Kind, check, line};
+use wire::check::{CheckContext, DocumentKind, check, line};
 use wire::json::{Value, parse};
 use wire::report::Registry;
 
@@ -29,10 +29,10 @@ Exit code: 0 valid, 1 not valid, 2 wrong call or unreadable file (with --batch: 
 const BYTES_MAX: u64 = 1 << 30;
 
 #[derive(Debug, Args)]
-pub(crate) struct Check {
+pub(crate) struct CheckArguments {
     /// The kind of the document
     #[arg(value_parser = Kinds)]
-    kind: Kind,
+    kind: DocumentKind,
     /// The file with the document; standard input without it, or with `-`
     file: Option<PathBuf>,
     /// Print the verdict as JSON on one line
@@ -63,26 +63,27 @@ pub(crate) struct Check {
 struct Kinds;
 
 impl clap::builder::TypedValueParser for Kinds {
-    type Value = Kind;
+    type Value = DocumentKind;
 
     fn parse_ref(
         &self,
         command: &clap::Command,
         argument: Option<&clap::Arg>,
         value: &OsStr,
-    ) -> Result<Kind, clap::Error> {
-        let words = Kind::ALL.iter().map(|kind| kind.as_str()).collect::<Vec<_>>();
+    ) -> Result<DocumentKind, clap::Error> {
+        let words = DocumentKind::ALL.iter().map(|kind| kind.as_str()).collect::<Vec<_>>();
         let word = clap::builder::PossibleValuesParser::new(words).parse_ref(command, argument, value)?;
-        Kind::parse(&word).ok_or_else(|| clap::Error::new(clap::error::ErrorKind::InvalidValue).with_cmd(command))
+        DocumentKind::parse(&word)
+            .ok_or_else(|| clap::Error::new(clap::error::ErrorKind::InvalidValue).with_cmd(command))
     }
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        Some(Box::new(Kind::ALL.iter().map(|kind| PossibleValue::new(kind.as_str()).help(kind.about()))))
+        Some(Box::new(DocumentKind::ALL.iter().map(|kind| PossibleValue::new(kind.as_str()).help(kind.about()))))
     }
 }
 
 /// Checks the document and prints the result. The exit code tells whether the document is valid.
-pub(crate) fn run(arguments: &Check) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(arguments: &CheckArguments) -> anyhow::Result<ExitCode> {
     if arguments.batch {
         return batch(arguments);
     }
@@ -114,7 +115,7 @@ fn document(file: Option<&Path>) -> anyhow::Result<(String, Vec<u8>)> {
     }
 }
 
-fn context(arguments: &Check) -> anyhow::Result<Context> {
+fn context(arguments: &CheckArguments) -> anyhow::Result<CheckContext> {
     let read =
         |path: &Option<PathBuf>| path.as_deref().map(|path| document(Some(path)).map(|(_, bytes)| bytes)).transpose();
     let value = |path: &Option<PathBuf>| -> anyhow::Result<Option<Value>> {
@@ -123,7 +124,7 @@ fn context(arguments: &Check) -> anyhow::Result<Context> {
         let name = path.as_deref().unwrap_or(Path::new("")).display();
         Ok(Some(parse(&text).with_context(|| format!("read {name}"))?.to_value()))
     };
-    Ok(Context {
+    Ok(CheckContext {
         request: read(&arguments.request)?,
         issued_ids: (!arguments.issued.is_empty()).then(|| arguments.issued.clone()),
         registry: value(&arguments.registry)?.as_ref().map(Registry::from_value),
@@ -133,7 +134,7 @@ fn context(arguments: &Check) -> anyhow::Result<Context> {
 }
 
 /// Prints one verdict per line, in order. A line that is not a case gets a verdict, too, and makes the exit code 2.
-fn batch(arguments: &Check) -> anyhow::Result<ExitCode> {
+fn batch(arguments: &CheckArguments) -> anyhow::Result<ExitCode> {
     let source: Box<dyn Read> = match arguments.file.as_deref().filter(|file| *file != Path::new("-")) {
         None => Box::new(std::io::stdin()),
         Some(path) => Box::new(std::fs::File::open(path).with_context(|| format!("open {}", path.display()))?),

@@ -33,7 +33,7 @@ use handover::office::{self, Office};
 /// Hands work between AI agents without dropping it.
 #[derive(Debug, Parser)]
 #[command(version, about, long_about = None)]
-struct Arguments {
+struct ProgramArguments {
     /// The store: a path to an SQLite file, or a postgres:// URL
     ///
     /// Without it: `store` in .handover/config.toml, .handover/state/ of the repository's main worktree, or the user's data
@@ -41,7 +41,7 @@ struct Arguments {
     #[arg(long, global = true, env = "HANDOVER_STORE", hide_env_values = true)]
     store: Option<String>,
     #[command(subcommand)]
-    command: Verb,
+    command: CliVerb,
 }
 
 /// The command line of `handover mcp` alone. One such process runs for every agent's client, so this type keeps the
@@ -65,7 +65,7 @@ impl McpAlone {
 }
 
 #[derive(Debug, Subcommand)]
-enum Verb {
+enum CliVerb {
     /// Write settings, example cards, skills, contracts and templates into .handover/; existing files are kept
     Init {
         /// Print the list of written files as JSON
@@ -88,12 +88,12 @@ enum Verb {
     Setup(Box<handover::setup::Setup>),
     /// Answer an agent's client at one of its events; `handover setup --hooks` wires it
     #[command(after_long_help = hook::HELP)]
-    Hook(hook::Hook),
+    Hook(hook::HookArguments),
     #[command(flatten)]
     Stored(StoredVerb),
     /// Check a document of one of the protocols, and say how to fix it
     #[command(after_long_help = crate::check::HELP)]
-    Check(Box<crate::check::Check>),
+    Check(Box<crate::check::CheckArguments>),
     /// Accept the commands that this repository's configuration names, after you have seen them
     Trust(trust::Trust),
     /// Print completions for a shell; save them in the folder where the shell looks for completions
@@ -106,14 +106,14 @@ enum Verb {
 #[derive(Debug, Subcommand)]
 enum StoredVerb {
     /// Show the current state: workflows, which agent holds which task since when, and the requests that wait for a person
-    Status(status::Status),
+    Status(status::StatusArguments),
     /// Serve one agent's client over MCP on standard input and output
     Mcp(door::Mcp),
     /// Serve MCP, the HTTP API and events on one port of this machine
-    Serve(door::Serve),
+    Serve(door::ServeArguments),
     /// Work a workflow to its verified end with the agents of .handover/config.toml
     #[command(after_long_help = run::HELP)]
-    Run(run::Run),
+    Run(run::RunArguments),
     /// Write everything in the store as JSON lines
     Export {
         /// The file to write; standard output without it
@@ -172,7 +172,7 @@ enum CardVerb {
 
 /// Returns the full command line, with a command for every tool.
 fn whole() -> clap::Command {
-    Arguments::command().subcommands(tools::whole_nouns())
+    ProgramArguments::command().subcommands(tools::whole_nouns())
 }
 
 /// Runs the command that was typed. Commands that need neither the store nor the async runtime run before either is set up.
@@ -180,7 +180,7 @@ pub(crate) fn run() -> anyhow::Result<ExitCode> {
     if let Some(McpAlone { store, mcp }) = McpAlone::asked() {
         return door::mcp(store.as_deref(), &mcp);
     }
-    let matches = Arguments::command().subcommands(tools::nouns()).get_matches();
+    let matches = ProgramArguments::command().subcommands(tools::nouns()).get_matches();
     if let Some(refused) = standing::refusal(&matches)? {
         return Ok(refused);
     }
@@ -200,34 +200,34 @@ pub(crate) fn run() -> anyhow::Result<ExitCode> {
         let named = matches.get_one::<String>("store").cloned();
         return runtime()?.block_on(async move { review::run(&office::open(named.as_deref()).await?, asked).await });
     }
-    let arguments = Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    let arguments = ProgramArguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     match arguments.command {
-        Verb::Check(check) => crate::check::run(&check),
-        Verb::Init { json } => crate::begin::init(json),
-        Verb::Card { command: CardVerb::List { json } } => crate::begin::cards(json),
-        Verb::Card { command: CardVerb::Show { slug, json } } => crate::begin::card(&slug, json),
-        Verb::Demo(asked) => runtime()?.block_on(demo::run(asked)),
-        Verb::DemoAgent(asked) => runtime()?.block_on(demo::agent(&asked)),
-        Verb::Doctor(asked) => runtime()?.block_on(doctor::run(arguments.store.as_deref(), &asked)),
-        Verb::Hook(asked) => Ok(hook::run(arguments.store.as_deref(), &asked)),
-        Verb::Setup(setup) => {
+        CliVerb::Check(check) => crate::check::run(&check),
+        CliVerb::Init { json } => crate::begin::init(json),
+        CliVerb::Card { command: CardVerb::List { json } } => crate::begin::cards(json),
+        CliVerb::Card { command: CardVerb::Show { slug, json } } => crate::begin::card(&slug, json),
+        CliVerb::Demo(asked) => runtime()?.block_on(demo::run(asked)),
+        CliVerb::DemoAgent(asked) => runtime()?.block_on(demo::agent(&asked)),
+        CliVerb::Doctor(asked) => runtime()?.block_on(doctor::run(arguments.store.as_deref(), &asked)),
+        CliVerb::Hook(asked) => Ok(hook::run(arguments.store.as_deref(), &asked)),
+        CliVerb::Setup(setup) => {
             let root = crate::begin::root()?;
             runtime()?.block_on(handover::setup::run(&setup, &root, arguments.store.as_deref()))
         }
-        Verb::Trust(asked) => trust::run(&asked),
-        Verb::Completions { shell } => {
+        CliVerb::Trust(asked) => trust::run(&asked),
+        CliVerb::Completions { shell } => {
             let mut out = Vec::new();
             clap_complete::generate(shell, &mut whole(), "handover", &mut out);
             std::io::stdout().write_all(&out)?;
             Ok(ExitCode::SUCCESS)
         }
-        Verb::Man => {
+        CliVerb::Man => {
             clap_mangen::Man::new(whole()).render(&mut std::io::stdout())?;
             Ok(ExitCode::SUCCESS)
         }
         // One client needs one thread only: the store does its disk I/O on a separate thread.
-        Verb::Stored(StoredVerb::Mcp(mcp)) => door::mcp(arguments.store.as_deref(), &mcp),
-        Verb::Stored(verb) => runtime()?.block_on(with_store(arguments.store.as_deref(), verb)),
+        CliVerb::Stored(StoredVerb::Mcp(mcp)) => door::mcp(arguments.store.as_deref(), &mcp),
+        CliVerb::Stored(verb) => runtime()?.block_on(with_store(arguments.store.as_deref(), verb)),
     }
 }
 

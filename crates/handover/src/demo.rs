@@ -17,12 +17,12 @@ use engine::list::{List, Whose};
 use engine::turn::{Purpose, Turn};
 use engine::{Fact, view};
 use serde_json::json;
-use store::Verdict;
+use store::LogVerdict;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::runner::run::{Ended, Loop, Scope};
-use crate::runner::screen::{Look, Screen};
+use crate::runner::run::{Loop, RunEnded, RunScope};
+use crate::runner::screen::{Screen, ScreenLook};
 use crate::runner::shop::{Shop, What, Wish};
 use crate::service::Service;
 
@@ -47,23 +47,23 @@ pub enum Failed {
 
 /// The options of the demo.
 #[derive(Debug, Clone)]
-pub struct Wanted {
+pub struct DemoOptions {
     /// The path of the `handover` program, which the agents start.
     pub program: PathBuf,
     /// The folder to work in, which must be empty.
     pub folder: PathBuf,
-    pub look: Look,
+    pub look: ScreenLook,
     /// The width of the terminal in columns.
     pub width: usize,
 }
 
 /// Runs the demo and shows its events. Returns `Ok(true)` when every task was completed and the log was verified.
-pub async fn run(wanted: Wanted) -> Result<bool, Failed> {
+pub async fn run(wanted: DemoOptions) -> Result<bool, Failed> {
     let began = Instant::now();
     let mut screen = Screen::new(anstream::stdout(), wanted.look, wanted.width);
     let (wishes, wish) = watch::channel(Wish::Work);
     let (shop, news, desk) = stage::open(&wanted, wish).await?;
-    if wanted.look != Look::Json {
+    if wanted.look != ScreenLook::Json {
         screen.say(&format!(
             "A repository in {}, a plan of six tasks, a team of three agents.\n",
             wanted.folder.display()
@@ -74,25 +74,25 @@ pub async fn run(wanted: Wanted) -> Result<bool, Failed> {
     let played = tokio::time::timeout(PATIENCE, play(shop, workflow, news, (&service, &mut screen))).await;
     drop(wishes);
     let ended = played.map_err(|_| Failed::Step("the demo did not end in a minute".to_owned()))??;
-    let summary = Summary::of(&service, workflow, began.elapsed()).await?;
-    if wanted.look == Look::Json {
+    let summary = DemoSummary::of(&service, workflow, began.elapsed()).await?;
+    if wanted.look == ScreenLook::Json {
         screen.say(&summary.json().to_string())?;
     } else {
         screen.say(&summary.text())?;
     }
-    Ok(ended == Ended::Completed && summary.verdict.findings.is_empty())
+    Ok(ended == RunEnded::Completed && summary.verdict.findings.is_empty())
 }
 
-type News = tokio::sync::mpsc::Receiver<crate::runner::shop::News>;
+type DemoNews = tokio::sync::mpsc::Receiver<crate::runner::shop::RunNews>;
 
 /// Works the plan and shows the events. When an agent asks, the simulated person answers.
 async fn play(
     shop: Arc<Shop>,
     workflow: WorkflowId,
-    mut news: News,
+    mut news: DemoNews,
     (service, screen): (&Service, &mut Screen<impl std::io::Write>),
-) -> Result<Ended, Failed> {
-    let work = Loop::new(shop, Scope::Workflow(workflow)).work();
+) -> Result<RunEnded, Failed> {
+    let work = Loop::new(shop, RunScope::Workflow(workflow)).work();
     let mut work = std::pin::pin!(work);
     let mut tick = tokio::time::interval(Duration::from_millis(250));
     let mut asked = Vec::new();
@@ -119,7 +119,7 @@ async fn play(
 }
 
 /// The result of the demo, read from the store.
-struct Summary {
+struct DemoSummary {
     done: u32,
     tasks: u32,
     turns: Vec<Turn>,
@@ -128,11 +128,11 @@ struct Summary {
     checkpoints: u32,
     messages: u32,
     verifications_failed: u32,
-    verdict: Verdict,
+    verdict: LogVerdict,
     took: Duration,
 }
 
-impl Summary {
+impl DemoSummary {
     async fn of(service: &Service, workflow: WorkflowId, took: Duration) -> Result<Self, Failed> {
         let verdict = store::verify(service.store(), &[]).await?;
         let (progress, tasks, turns, failed, messages) = service
@@ -149,7 +149,7 @@ impl Summary {
                         failed += rows.iter().filter(|row| !row.has_passed()).count();
                     }
                 }
-                let human = engine::inbox::Owner::Human;
+                let human = engine::inbox::MailboxOwner::Human;
                 let messages = world.mailbox(human)?.sequence;
                 Ok((view::progress(world, workflow)?, tasks, turns, failed, messages))
             })

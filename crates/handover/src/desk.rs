@@ -24,14 +24,14 @@ use std::sync::{Arc, Mutex};
 use engine::agent::Origin;
 use engine::caller::KeyOwner;
 use engine::id::{AgentId, SessionId};
-use engine::{Caller, Command, Refusal, Reply, Rights, Standing, Stop, Timestamp, identity};
+use engine::{Caller, Command, DecisionStop, Refusal, Reply, Rights, Standing, Timestamp, identity};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use wire::json::Value;
-use wire::lifecycle::{self, Call, Effect, Said, Tool};
+use wire::lifecycle::{self, Call, Effect, Tool, ToolError};
 
 pub use client_agents::ClientAgents;
-pub use seat::Seat;
+pub use seat::TurnSeat;
 
 use crate::error::Error;
 use crate::principal;
@@ -58,7 +58,7 @@ pub struct Visitor {
     /// An idempotency key that came outside of the arguments, such as in a header.
     pub key: Option<String>,
     /// The turn of the runner that the caller works for.
-    pub seat: Option<Seat>,
+    pub seat: Option<TurnSeat>,
     /// The place in the client that the call comes from, such as a sub-agent.
     pub origin: Origin,
     /// Cancelled when the caller is about to leave or the server is about to stop. Calls that only wait then return
@@ -104,22 +104,22 @@ impl Visitor {
 
 /// The result of a call.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Outcome {
+pub enum ToolOutcome {
     Done(Value),
-    Refused(Said),
+    Refused(ToolError),
     /// The machine failed; nothing happened.
-    Failed(Said),
+    Failed(ToolError),
     UnknownTool,
 }
 
 /// Reports to the caller that a long call is still running. The call awaits each report, so that no report follows the
 /// answer. Dropping the future of the call cancels it.
-pub type Progress = Arc<dyn Fn(u32, &'static str) -> Pin<Box<dyn Future<Output = ()> + Send>> + Send + Sync>;
+pub type CallProgress = Arc<dyn Fn(u32, &'static str) -> Pin<Box<dyn Future<Output = ()> + Send>> + Send + Sync>;
 
 /// The reason why a call was stopped.
 #[derive(Debug)]
 pub(crate) enum Stopped {
-    Said(Said),
+    Said(ToolError),
     Error(Error),
 }
 
@@ -135,11 +135,11 @@ impl From<Refusal> for Stopped {
     }
 }
 
-type Answer = Result<Value, Stopped>;
+type ToolAnswer = Result<Value, Stopped>;
 
 /// The folders and the store that the `Desk` works with.
 #[derive(Debug, Clone, Default)]
-pub struct Surroundings {
+pub struct DeskSurroundings {
     /// The root of the project, with its cards, templates and worktrees.
     pub root: Option<PathBuf>,
     /// The folder for worktrees, when it is not the usual one.
@@ -157,7 +157,7 @@ pub struct Surroundings {
 #[derive(Clone)]
 pub struct Desk {
     service: Service,
-    surroundings: Arc<Surroundings>,
+    surroundings: Arc<DeskSurroundings>,
     /// The time at which each caller's last sign of life was passed on.
     signs: Arc<Mutex<HashMap<String, Timestamp>>>,
     /// Reviews that run in the background of the calls that asked for them.
@@ -171,13 +171,13 @@ impl std::fmt::Debug for Desk {
 }
 
 /// One call in progress: the caller as the engine sees it, with its idempotency key.
-pub(crate) struct Request<'a> {
+pub(crate) struct ToolRequest<'a> {
     visitor: &'a Visitor,
     caller: Caller,
-    progress: Option<Progress>,
+    progress: Option<CallProgress>,
 }
 
-impl Request<'_> {
+impl ToolRequest<'_> {
     /// Tells whether a person acts under their own name. A person who names one of their agents acts as that agent.
     pub(crate) fn is_person(&self) -> bool {
         self.caller.rights == Rights::Person && self.caller.agent.is_none()
@@ -195,7 +195,7 @@ const SIGN_MS: i64 = 20_000;
 const SIGNS_MAX: usize = 10_000;
 
 impl Desk {
-    pub fn new(service: Service, surroundings: Surroundings) -> Self {
+    pub fn new(service: Service, surroundings: DeskSurroundings) -> Self {
         Self { service, surroundings: Arc::new(surroundings), signs: Arc::default(), reviews: TaskTracker::new() }
     }
 
@@ -210,7 +210,7 @@ impl Desk {
         &self.service
     }
 
-    pub fn surroundings(&self) -> &Surroundings {
+    pub fn surroundings(&self) -> &DeskSurroundings {
         &self.surroundings
     }
 
@@ -226,17 +226,25 @@ impl Desk {
         visitor: &'a Visitor,
         tool: &'a str,
         arguments: &'a [u8],
-        progress: Option<Progress>,
-    ) -> Pin<Box<dyn Future<Output = Outcome> + Send + 'a>> {
+        progress: Option<CallProgress>,
+    ) -> Pin<Box<dyn Future<Output = ToolOutcome> + Send + 'a>> {
         Box::pin(async move {
-            let Some(judged) = lifecycle::judge(tool, arguments) else { return Outcome::UnknownTool };
-            let Some(tool) = Tool::find(tool) else { return Outcome::UnknownTool };
-            let Some(call) = judged.value else { return Outcome::Refused(lifecycle::rejection(tool, &judged.report)) };
+            let Some(judged) = lifecycle::judge(tool, arguments) else { return ToolOutcome::UnknownTool };
+            let Some(tool) = Tool::find(tool) else { return ToolOutcome::UnknownTool };
+            let Some(call) = judged.value else {
+                return ToolOutcome::Refused(lifecycle::rejection(tool, &judged.report));
+            };
             self.perform(visitor, tool, &call, progress).await
         })
     }
 
-    async fn perform(&self, visitor: &Visitor, tool: &Tool, call: &Call, progress: Option<Progress>) -> Outcome {
+    async fn perform(
+        &self,
+        visitor: &Visitor,
+        tool: &Tool,
+        call: &Call,
+        progress: Option<CallProgress>,
+    ) -> ToolOutcome {
         let request = self.request(visitor, call, progress);
         if let Some(seat) = visitor.seat
             && let Err(stopped) = self.still_runs(seat).await
@@ -245,7 +253,7 @@ impl Desk {
         }
         if tool.effect != Effect::Reads && crate::review::is_below_a_review() {
             let problem = "this runs below a reviewer, who looks and changes nothing".to_owned();
-            return Outcome::Refused(lifecycle::refusal(&Refusal::NotPermitted { problem }));
+            return ToolOutcome::Refused(lifecycle::refusal(&Refusal::NotPermitted { problem }));
         }
         let decided = match visitor.seat {
             Some(seat) => self.below_turn(seat, &request, call).await,
@@ -258,13 +266,13 @@ impl Desk {
         };
         let outcome = outcome(answer);
         // A successful write already counts as a sign of life.
-        if tool.effect == Effect::Reads || !matches!(outcome, Outcome::Done(_)) {
+        if tool.effect == Effect::Reads || !matches!(outcome, ToolOutcome::Done(_)) {
             self.sign_of_life(&request);
         }
         outcome
     }
 
-    fn request<'a>(&self, visitor: &'a Visitor, call: &Call, progress: Option<Progress>) -> Request<'a> {
+    fn request<'a>(&self, visitor: &'a Visitor, call: &Call, progress: Option<CallProgress>) -> ToolRequest<'a> {
         let common = call.common();
         let own = visitor.agent.filter(|_| visitor.bound);
         let (agent, standing) = match (own, common.agent.or(visitor.named)) {
@@ -288,11 +296,11 @@ impl Desk {
             origin: visitor.origin.clone(),
             ..Caller::with_rights(visitor.rights)
         };
-        Request { visitor, caller, progress }
+        ToolRequest { visitor, caller, progress }
     }
 
     /// Performs a call that is exactly one engine command.
-    async fn command(&self, request: &Request<'_>, call: &Call, command: Command) -> Answer {
+    async fn command(&self, request: &ToolRequest<'_>, call: &Call, command: Command) -> ToolAnswer {
         let caller = self.with_work(request, &command).await?;
         let command = self.with_card(call, command);
         let asks = wires::Asks::by(call, &command);
@@ -312,7 +320,7 @@ impl Desk {
     }
 
     #[expect(clippy::wildcard_enum_match_arm, reason = "`Call::command` names every call; the rest are commands")]
-    async fn other(&self, request: &Request<'_>, call: &Call) -> Answer {
+    async fn other(&self, request: &ToolRequest<'_>, call: &Call) -> ToolAnswer {
         match call {
             Call::TaskNext(asked) => self.task_next(request, asked).await,
             Call::TaskWait(asked) => self.task_wait(request, asked).await,
@@ -359,7 +367,7 @@ impl Desk {
     }
 
     /// Renews the leases of the calling agent: every call of an agent is a sign of life. The call does not wait for this.
-    fn sign_of_life(&self, request: &Request<'_>) {
+    fn sign_of_life(&self, request: &ToolRequest<'_>) {
         let who = match (request.caller.agent, request.caller.session) {
             (Some(agent), _) => agent.to_string(),
             (None, Some(session)) => session.to_string(),
@@ -397,30 +405,30 @@ impl Desk {
     }
 
     /// Returns the agent that the caller acts as; `None` for a person who names no agent.
-    async fn acting(&self, request: &Request<'_>) -> Result<Option<AgentId>, Stopped> {
+    async fn acting(&self, request: &ToolRequest<'_>) -> Result<Option<AgentId>, Stopped> {
         if request.is_persons() {
             return Ok(None);
         }
         let (caller, now) = (request.caller.clone(), self.service.now());
         let found = self.service.view(move |world| match identity::acting_agent(world, &caller, None, now) {
             Ok(agent) => Ok(Some(agent)),
-            Err(Stop::Refused(Refusal::AgentNotFound { agent: None })) => Ok(None),
+            Err(DecisionStop::Refused(Refusal::AgentNotFound { agent: None })) => Ok(None),
             Err(stop) => Err(stop),
         });
         Ok(found.await?)
     }
 }
 
-fn outcome(answer: Answer) -> Outcome {
+fn outcome(answer: ToolAnswer) -> ToolOutcome {
     match answer {
-        Ok(value) => Outcome::Done(value),
-        Err(Stopped::Said(said)) => Outcome::Refused(said),
-        Err(Stopped::Error(Error::Refused(refusal))) => Outcome::Refused(lifecycle::refusal(&refusal)),
-        Err(Stopped::Error(error)) => Outcome::Failed(fault(&error)),
+        Ok(value) => ToolOutcome::Done(value),
+        Err(Stopped::Said(said)) => ToolOutcome::Refused(said),
+        Err(Stopped::Error(Error::Refused(refusal))) => ToolOutcome::Refused(lifecycle::refusal(&refusal)),
+        Err(Stopped::Error(error)) => ToolOutcome::Failed(fault(&error)),
     }
 }
 
-fn answered(call: &Call, reply: &Reply) -> Answer {
+fn answered(call: &Call, reply: &Reply) -> ToolAnswer {
     lifecycle::answer(call, reply).ok_or_else(|| unexpected(call.tool()))
 }
 
@@ -429,7 +437,7 @@ fn unexpected(tool: &str) -> Stopped {
 }
 
 /// Describes a fault to the caller: the operation that failed, without internal details.
-fn fault(error: &Error) -> Said {
+fn fault(error: &Error) -> ToolError {
     let unknown = matches!(error, Error::Fault(store::Fault::Unknown { .. }));
     lifecycle::fault(&error.told(), unknown)
 }

@@ -7,13 +7,13 @@ use std::path::Path;
 use wire::json::{Value, object};
 
 use crate::office::{self, Office};
-use crate::place::Place;
+use crate::place::StorePlace;
 
 /// The result of one check.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finding {
+pub struct DoctorFinding {
     pub what: &'static str,
-    pub state: State,
+    pub state: DoctorState,
     /// A description of the observed state.
     pub seen: String,
     /// The advice on how to fix the problem.
@@ -21,14 +21,14 @@ pub struct Finding {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum State {
+pub enum DoctorState {
     Good,
     /// It works, but a person should know about it.
     Notice,
     Bad,
 }
 
-impl State {
+impl DoctorState {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Good => "ok",
@@ -38,17 +38,17 @@ impl State {
     }
 }
 
-impl Finding {
+impl DoctorFinding {
     fn good(what: &'static str, seen: impl Into<String>) -> Self {
-        Self { what, state: State::Good, seen: seen.into(), mend: None }
+        Self { what, state: DoctorState::Good, seen: seen.into(), mend: None }
     }
 
     fn notice(what: &'static str, seen: impl Into<String>, mend: impl Into<String>) -> Self {
-        Self { what, state: State::Notice, seen: seen.into(), mend: Some(mend.into()) }
+        Self { what, state: DoctorState::Notice, seen: seen.into(), mend: Some(mend.into()) }
     }
 
     fn bad(what: &'static str, seen: impl Into<String>, mend: impl Into<String>) -> Self {
-        Self { what, state: State::Bad, seen: seen.into(), mend: Some(mend.into()) }
+        Self { what, state: DoctorState::Bad, seen: seen.into(), mend: Some(mend.into()) }
     }
 
     pub fn to_value(&self) -> Value {
@@ -62,9 +62,9 @@ impl Finding {
 }
 
 /// Runs every check, one after the other. Calls `tell` after each check, because some take long.
-pub async fn examine(named: Option<&str>, tell: &mut dyn FnMut(&Finding)) -> Vec<Finding> {
+pub async fn examine(named: Option<&str>, tell: &mut dyn FnMut(&DoctorFinding)) -> Vec<DoctorFinding> {
     let mut found = Vec::new();
-    let mut note = |finding: Finding, found: &mut Vec<Finding>| {
+    let mut note = |finding: DoctorFinding, found: &mut Vec<DoctorFinding>| {
         tell(&finding);
         found.push(finding);
     };
@@ -74,9 +74,10 @@ pub async fn examine(named: Option<&str>, tell: &mut dyn FnMut(&Finding)) -> Vec
         note(finding, &mut found);
     }
     match place {
-        Err(closed) => {
-            note(Finding::bad("store", chain(&closed), "name a store with --store, or run in a repository"), &mut found)
-        }
+        Err(closed) => note(
+            DoctorFinding::bad("store", chain(&closed), "name a store with --store, or run in a repository"),
+            &mut found,
+        ),
         Ok(place) => match office::open(named).await {
             Err(closed) => note(unopened(&place, &closed), &mut found),
             Ok(office) => {
@@ -109,7 +110,7 @@ fn chain(error: &dyn std::error::Error) -> String {
     text
 }
 
-fn unopened(place: &Place, closed: &office::Closed) -> Finding {
+fn unopened(place: &StorePlace, closed: &office::OfficeClosed) -> DoctorFinding {
     let text = chain(closed);
     let mend = if text.contains("newer") {
         "install a newer handover; it was written by one".to_owned()
@@ -121,34 +122,38 @@ fn unopened(place: &Place, closed: &office::Closed) -> Finding {
             place.store
         )
     };
-    Finding::bad("store", text, mend)
+    DoctorFinding::bad("store", text, mend)
 }
 
-async fn store(office: &Office) -> Vec<Finding> {
+async fn store(office: &Office) -> Vec<DoctorFinding> {
     let place = &office.place;
     // Do not show a URL, which may contain a password.
     let shown = if place.store.contains("://") { "a database server" } else { place.store.as_str() };
-    let mut found = vec![Finding::good("store", format!("{shown} ({})", place.by))];
-    found.push(Finding::good("schema", "is the one this program writes"));
+    let mut found = vec![DoctorFinding::good("store", format!("{shown} ({})", place.by))];
+    found.push(DoctorFinding::good("schema", "is the one this program writes"));
     let store = office.desk.service().store();
     found.push(match store.integrity().await {
         Ok(problems) if problems.is_empty() => {
-            Finding::good("integrity", "the database finds nothing wrong with itself")
+            DoctorFinding::good("integrity", "the database finds nothing wrong with itself")
         }
-        Ok(problems) => Finding::bad("integrity", problems.join("; "), recover(&place.store)),
-        Err(fault) => Finding::bad("integrity", chain(&fault), recover(&place.store)),
+        Ok(problems) => DoctorFinding::bad("integrity", problems.join("; "), recover(&place.store)),
+        Err(fault) => DoctorFinding::bad("integrity", chain(&fault), recover(&place.store)),
     });
     found.push(match store::verify(store, &[]).await {
-        Ok(verdict) if verdict.findings.is_empty() => Finding::good(
+        Ok(verdict) if verdict.findings.is_empty() => DoctorFinding::good(
             "log",
             format!("{} entries of {} topics, every hash verified", verdict.entries, verdict.topics),
         ),
         Ok(verdict) => {
             let first = verdict.findings.first().map(ToString::to_string).unwrap_or_default();
             let seen = format!("{} places were changed; the first: {first}", verdict.findings.len());
-            Finding::bad("log", seen, "compare with an export or heads you kept (`handover log verify --heads FILE`)")
+            DoctorFinding::bad(
+                "log",
+                seen,
+                "compare with an export or heads you kept (`handover log verify --heads FILE`)",
+            )
         }
-        Err(fault) => Finding::bad("log", chain(&fault), recover(&place.store)),
+        Err(fault) => DoctorFinding::bad("log", chain(&fault), recover(&place.store)),
     });
     found.extend(surroundings::token(&office.state));
     found.push(live(&office.live));
@@ -166,16 +171,16 @@ fn recover(store: &str) -> String {
 }
 
 /// Returns how far this host's clock differs from the database server's clock, if there is such a server.
-fn clock(office: &Office) -> Option<Finding> {
+fn clock(office: &Office) -> Option<DoctorFinding> {
     let measured = office.desk.service().server_clock()?.last_measure();
     if measured.correction_ms() == 0 {
-        return Some(Finding::good("clock", "agrees with the database server's to the second"));
+        return Some(DoctorFinding::good("clock", "agrees with the database server's to the second"));
     }
     let off = measured.difference_ms;
     let direction = if off < 0 { "ahead of" } else { "behind" };
     let seen = format!("is {} {direction} the database server's; handover corrects its own times by that", span(off));
     let mend = "set this host's clock, for example with `timedatectl set-ntp true`; if it is right, set the server's";
-    Some(Finding::notice("clock", seen, mend))
+    Some(DoctorFinding::notice("clock", seen, mend))
 }
 
 /// Returns a duration in words.
@@ -188,16 +193,18 @@ fn span(ms: i64) -> String {
     }
 }
 
-fn live(folder: &Path) -> Finding {
+fn live(folder: &Path) -> DoctorFinding {
     match crate::live::survey(folder) {
         Ok(survey) => {
             let (alive, dead) = (survey.alive.len() + survey.silent.len(), survey.dead.len());
             if dead > 0 {
                 let mend = "any running `handover mcp` or `serve` gives their tasks back within seconds; start one";
-                return Finding::notice("connections", format!("{alive} alive, {dead} were killed"), mend);
+                return DoctorFinding::notice("connections", format!("{alive} alive, {dead} were killed"), mend);
             }
-            Finding::good("connections", format!("{alive} alive"))
+            DoctorFinding::good("connections", format!("{alive} alive"))
         }
-        Err(error) => Finding::bad("connections", error.to_string(), format!("make {} readable", folder.display())),
+        Err(error) => {
+            DoctorFinding::bad("connections", error.to_string(), format!("make {} readable", folder.display()))
+        }
     }
 }

@@ -1,11 +1,11 @@
 //! Gated tasks: the process that finds a task ready to start asks a person, once, to approve it.
 
-use engine::approval::{Request, Source};
+use engine::approval::{ApprovalRequest, Source};
 use engine::command::AskApproval;
 use engine::id::{ApprovalId, TaskId};
 use engine::limits;
 use engine::list::List;
-use engine::task::{Detail, Task};
+use engine::task::{Task, TaskDetail};
 use engine::workflow::Workflow;
 use engine::{Caller, Command, Fact, Reply, Rights};
 
@@ -53,17 +53,17 @@ impl Service {
 }
 
 /// Returns the request that a person approves: the task as it is planned.
-fn request(task: &Task, detail: &Detail, workflow: &Workflow) -> Request {
+fn request(task: &Task, detail: &TaskDetail, workflow: &Workflow) -> ApprovalRequest {
     let brief = detail.brief.as_ref().map(|brief| brief.as_str().to_owned());
     let content = brief.or_else(|| detail.description.clone()).unwrap_or_else(|| task.name.clone());
     let files = if task.touches.is_empty() { String::new() } else { format!(", files {}", task.touches.join(" ")) };
     let role = task.role.as_ref().map(|role| format!(", role {role}")).unwrap_or_default();
     let scope = format!("workflow {} ({}){role}{files}", workflow.name, workflow.id);
-    Request {
+    ApprovalRequest {
         operation: format!("begin the task {}", task.name),
         content,
         scope: scope.chars().take(SCOPE_CHARS_MAX).collect(),
-        ..Request::default()
+        ..ApprovalRequest::default()
     }
 }
 
@@ -74,7 +74,7 @@ const SCOPE_CHARS_MAX: usize = limits::SUMMARY_BYTES_MAX / 4;
 mod tests {
     use std::sync::Arc;
 
-    use engine::approval::{ApprovalStatus, Decision, Lifetimes};
+    use engine::approval::{ApprovalDecision, ApprovalStatus, Lifetimes};
     use engine::command::{CreateWorkflow, Register};
     use engine::id::AgentId;
     use engine::plan::PlanTask;
@@ -125,7 +125,7 @@ mod tests {
         assert_eq!(found.state.until(), Some(Timestamp(START + 60_000)), "as long as the settings say");
         let sealed = Seal { request: &found.request, task: Some(task), attempt: Some(1), agent: None };
         assert_eq!(found.fingerprint, sealed.fingerprint());
-        approvals::decide(&service, Rights::Person, asked, Decision::Approve).await.unwrap();
+        approvals::decide(&service, Rights::Person, asked, ApprovalDecision::Approve).await.unwrap();
         clock.advance(10_000);
         // The ten seconds are over. The sweep expires the approval and asks again; the new approval is used in time.
         service.sweep().await.unwrap();
@@ -133,7 +133,7 @@ mod tests {
         assert_eq!(status(asked).await, ApprovalStatus::Expired);
         let Err(Some(again)) = claim(&service, agent, task).await else { panic!("it was not closed again") };
         assert_ne!(again, asked);
-        approvals::decide(&service, Rights::Person, again, Decision::Approve).await.unwrap();
+        approvals::decide(&service, Rights::Person, again, ApprovalDecision::Approve).await.unwrap();
         clock.advance(9_999);
         assert_eq!(claim(&service, agent, task).await, Ok(1));
         assert_eq!(status(again).await, ApprovalStatus::Consumed);

@@ -11,7 +11,7 @@ use engine::Event;
 
 use tokio::sync::{OnceCell, watch};
 
-use crate::service::{Cursor, Entry, Service, Watch};
+use crate::service::{Cursor, Entry, Service, StoreWatch};
 
 /// The most entries of one read.
 const ENTRIES_MAX: u32 = 500;
@@ -22,7 +22,7 @@ const WATCHED_MAX: usize = 10_000;
 
 /// A subject that can be watched.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Subject {
+pub enum WatchedSubject {
     Workflow(String),
     Task(String),
     /// The inbox of an agent, by its slug.
@@ -32,7 +32,7 @@ pub enum Subject {
 #[derive(Clone)]
 pub struct Feed {
     service: Service,
-    watched: Arc<Mutex<HashMap<Subject, watch::Sender<u64>>>>,
+    watched: Arc<Mutex<HashMap<WatchedSubject, watch::Sender<u64>>>>,
     begun: Arc<OnceCell<()>>,
 }
 
@@ -57,14 +57,14 @@ impl Feed {
     }
 
     /// Returns a receiver of a number that grows with every change from now on.
-    pub async fn watch(&self, subject: Subject) -> Result<watch::Receiver<u64>, Unwatched> {
+    pub async fn watch(&self, subject: WatchedSubject) -> Result<watch::Receiver<u64>, Unwatched> {
         let receiver = self.receiver(subject).ok_or(Unwatched::TooMuch)?;
         // The follower's start is fixed before this returns, so a change right after the call is not missed.
         self.begun.get_or_try_init(|| self.begin()).await?;
         Ok(receiver)
     }
 
-    fn receiver(&self, subject: Subject) -> Option<watch::Receiver<u64>> {
+    fn receiver(&self, subject: WatchedSubject) -> Option<watch::Receiver<u64>> {
         let mut watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
         // Drop the subjects that have no listeners any more.
         if watched.len() >= WATCHED_MAX {
@@ -86,11 +86,11 @@ impl Feed {
     fn tell(&self, entry: &Entry) {
         let mut subjects = Vec::new();
         if let Some(id) = entry.topic.strip_prefix("workflows/") {
-            subjects.push(Subject::Workflow(id.to_owned()));
+            subjects.push(WatchedSubject::Workflow(id.to_owned()));
             let task = serde_json::from_str::<Event>(&entry.body).ok().and_then(|event| event.task());
-            subjects.extend(task.map(|task| Subject::Task(task.to_string())));
+            subjects.extend(task.map(|task| WatchedSubject::Task(task.to_string())));
         } else if let Some(slug) = entry.topic.strip_prefix("agents/") {
-            subjects.push(Subject::Inbox(slug.to_owned()));
+            subjects.push(WatchedSubject::Inbox(slug.to_owned()));
         }
         let watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
         for subject in subjects {
@@ -101,7 +101,7 @@ impl Feed {
     }
 }
 
-async fn follow(feed: Feed, mut bell: Watch, mut cursor: Cursor) {
+async fn follow(feed: Feed, mut bell: StoreWatch, mut cursor: Cursor) {
     loop {
         bell.changed(LOOK).await;
         // After a fault the follower keeps its cursor and retries later.

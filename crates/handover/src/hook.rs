@@ -27,14 +27,14 @@ use std::process::ExitCode;
 use engine::agent::Origin;
 use engine::{Caller, Command, Rights};
 
-pub use event::Event;
-pub use payload::{Bad, Payload};
-pub use reply::Answer;
+pub use event::HookEvent;
+pub use payload::{Bad, HookPayload};
+pub use reply::HookAnswer;
 
 use crate::office::{self, Office};
 use crate::{Error, below, place, trust};
 use agents::host;
-use gate::{Call, Decision, Gates, Verdict};
+use gate::{GateCall, GateDecision, GateVerdict, Gates};
 
 /// The word that selects this command on the command line.
 pub const COMMAND: &str = "hook";
@@ -49,34 +49,34 @@ pub fn command(arguments: impl IntoIterator<Item = OsString>) -> Option<ExitCode
     if word != COMMAND {
         return None;
     }
-    let event = Event::parse(event.to_str()?).ok()?;
+    let event = HookEvent::parse(event.to_str()?).ok()?;
     let store = std::env::var("HANDOVER_STORE").ok();
     Some(run(event, store.as_deref()))
 }
 
 /// Reads the payload and answers the client. Uses the store that is named, else the store of the client's project.
-pub fn run(event: Event, named: Option<&str>) -> ExitCode {
+pub fn run(event: HookEvent, named: Option<&str>) -> ExitCode {
     guard::watch(event, event.patience());
-    let answer = guard::caught(event, || match Payload::read(event, std::io::stdin().lock()) {
-        Ok(payload) => answer(&Hook { event, payload, named }),
+    let answer = guard::caught(event, || match HookPayload::read(event, std::io::stdin().lock()) {
+        Ok(payload) => answer(&HookCall { event, payload, named }),
         Err(bad) => misfit(event, &bad),
     });
     answer.code(event)
 }
 
 /// One call of the hook by a client.
-struct Hook<'a> {
-    event: Event,
-    payload: Payload,
+struct HookCall<'a> {
+    event: HookEvent,
+    payload: HookPayload,
     /// The store that `--store` or `HANDOVER_STORE` names.
     named: Option<&'a str>,
 }
 
 /// The reasons why a hook fails.
 #[derive(Debug, thiserror::Error)]
-enum Trouble {
+enum HookError {
     #[error("{}", chain(.0))]
-    Closed(#[from] office::Closed),
+    Closed(#[from] office::OfficeClosed),
     #[error("{}", .0.told())]
     Error(#[from] Error),
     #[error("{}", chain(.0))]
@@ -93,31 +93,31 @@ fn chain(error: &dyn std::error::Error) -> String {
 /// Answers an invalid payload. It is refused, because the client must not continue as if the hook had checked the call.
 /// A stop that was already held once for this reason gets a note instead: otherwise the session could never end. A
 /// payload that is too long is refused only before a tool call.
-fn misfit(event: Event, bad: &Bad) -> Answer {
+fn misfit(event: HookEvent, bad: &Bad) -> HookAnswer {
     match bad {
-        Bad::OtherEvent { again: true, .. } => Answer::Note(bad.to_string()),
-        Bad::TooLong if event != Event::PreToolUse => Answer::Note(bad.to_string()),
+        Bad::OtherEvent { again: true, .. } => HookAnswer::Note(bad.to_string()),
+        Bad::TooLong if event != HookEvent::PreToolUse => HookAnswer::Note(bad.to_string()),
         Bad::Unreadable(_) | Bad::TooLong | Bad::NotAPayload(_) | Bad::OtherEvent { .. } | Bad::NoSession => {
-            Answer::Refuse(bad.to_string())
+            HookAnswer::Refuse(bad.to_string())
         }
     }
 }
 
-fn answer(hook: &Hook<'_>) -> Answer {
+fn answer(hook: &HookCall<'_>) -> HookAnswer {
     let below_a_turn = std::env::var_os(host::TURN).is_some_and(|turn| !turn.is_empty());
     let done = match hook.event {
-        Event::PreToolUse => before_a_tool(hook),
-        _ if below_a_turn => Ok(Answer::Nothing),
-        Event::SessionStart => with_store(hook, async |office| start::context(office, hook).await),
-        Event::PostToolUse => with_store(hook, async |office| after_a_tool(office, hook).await),
-        Event::Stop | Event::SubagentStop => stop::stopping(hook),
-        Event::SessionEnd => ending(hook),
-        Event::Other(_) => Ok(Answer::Nothing),
+        HookEvent::PreToolUse => before_a_tool(hook),
+        _ if below_a_turn => Ok(HookAnswer::Nothing),
+        HookEvent::SessionStart => with_store(hook, async |office| start::context(office, hook).await),
+        HookEvent::PostToolUse => with_store(hook, async |office| after_a_tool(office, hook).await),
+        HookEvent::Stop | HookEvent::SubagentStop => stop::stopping(hook),
+        HookEvent::SessionEnd => ending(hook),
+        HookEvent::Other(_) => Ok(HookAnswer::Nothing),
     };
     done.unwrap_or_else(|trouble| guard::failed(hook.event, &trouble.to_string()))
 }
 
-impl Hook<'_> {
+impl HookCall<'_> {
     /// Returns the folder of the client's project.
     fn folder(&self) -> Option<PathBuf> {
         let named = std::env::var_os(PROJECT).filter(|folder| !folder.is_empty()).map(PathBuf::from);
@@ -133,13 +133,13 @@ impl Hook<'_> {
     }
 
     /// Returns the conversation that the payload names, with the connections of other clients, for which it does not speak.
-    fn told(&self, office: &Office) -> who::Told {
+    fn told(&self, office: &Office) -> who::ToldConversation {
         let (conversation, part) = (self.payload.session_id.clone(), self.payload.part());
-        who::Told { conversation, part, foreign: below::foreign_sessions(&office.live) }
+        who::ToldConversation { conversation, part, foreign: below::foreign_sessions(&office.live) }
     }
 
     /// Tells whether the store exists. A hook runs in every project, so it must not create a store where there is none.
-    fn has_store(&self) -> Result<bool, Trouble> {
+    fn has_store(&self) -> Result<bool, HookError> {
         let place = office::find_from(self.named, self.folder().as_deref())?;
         if place.store.contains("://") {
             return Ok(true);
@@ -149,9 +149,9 @@ impl Hook<'_> {
     }
 
     /// Opens the store and runs `work` with it on one thread, because the client waits for one answer.
-    fn open<T>(&self, work: impl AsyncFnOnce(&Office) -> Result<T, Trouble>) -> Result<T, Trouble> {
+    fn open<T>(&self, work: impl AsyncFnOnce(&Office) -> Result<T, HookError>) -> Result<T, HookError> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.map_err(|error| Trouble::Other(error.to_string()))?;
+        let runtime = runtime.map_err(|error| HookError::Other(error.to_string()))?;
         let done = runtime.block_on(async {
             let office = office::open_from(self.named, self.folder().as_deref()).await?;
             work(&office).await
@@ -162,46 +162,49 @@ impl Hook<'_> {
     }
 }
 
-fn with_store(hook: &Hook<'_>, work: impl AsyncFnOnce(&Office) -> Result<Answer, Trouble>) -> Result<Answer, Trouble> {
-    if hook.has_store()? { hook.open(work) } else { Ok(Answer::Nothing) }
+fn with_store(
+    hook: &HookCall<'_>,
+    work: impl AsyncFnOnce(&Office) -> Result<HookAnswer, HookError>,
+) -> Result<HookAnswer, HookError> {
+    if hook.has_store()? { hook.open(work) } else { Ok(HookAnswer::Nothing) }
 }
 
 /// Applies the gates to a tool call. Reads only the configuration, and opens the store only when a gate asks a person.
-fn before_a_tool(hook: &Hook<'_>) -> Result<Answer, Trouble> {
+fn before_a_tool(hook: &HookCall<'_>) -> Result<HookAnswer, HookError> {
     let gates = match hook.root() {
         Some(root) => trust::gates(&root, crate::place::data_folder().as_deref())?,
         None => Vec::new(),
     };
     if gates.iter().all(Gates::is_empty) {
-        return Ok(Answer::Nothing);
+        return Ok(HookAnswer::Nothing);
     }
     let Some(tool) = hook.payload.tool_name.as_deref().filter(|tool| !tool.trim().is_empty()) else {
-        return Ok(Answer::Refuse("the payload names no tool".to_owned()));
+        return Ok(HookAnswer::Refuse("the payload names no tool".to_owned()));
     };
     let input = hook.payload.tool_input.as_ref().map_or("null", |input| input.get());
     match judge(&gates, hook, tool, input)? {
-        (Decision::Allow, _) => Ok(Answer::Nothing),
-        (Decision::Deny, reason) => Ok(Answer::Deny(format!("denied by a gate of this project: {reason}"))),
-        (Decision::Ask, reason) => hook.open(async |office| ask::ask(office, hook, (tool, input), &reason).await),
+        (GateDecision::Allow, _) => Ok(HookAnswer::Nothing),
+        (GateDecision::Deny, reason) => Ok(HookAnswer::Deny(format!("denied by a gate of this project: {reason}"))),
+        (GateDecision::Ask, reason) => hook.open(async |office| ask::ask(office, hook, (tool, input), &reason).await),
     }
 }
 
 /// Returns the strictest decision of all copies of the rules with its reason: a call must pass every copy.
-fn judge(gates: &[Gates], hook: &Hook<'_>, tool: &str, input: &str) -> Result<(Decision, String), Trouble> {
-    let node = wire::json::parse(input).map_err(|error| Trouble::Other(format!("`tool_input`: {error}")))?;
+fn judge(gates: &[Gates], hook: &HookCall<'_>, tool: &str, input: &str) -> Result<(GateDecision, String), HookError> {
+    let node = wire::json::parse(input).map_err(|error| HookError::Other(format!("`tool_input`: {error}")))?;
     let input = node.to_value();
     let directory = hook.payload.cwd.clone().filter(|folder| folder.is_absolute()).or_else(|| hook.folder());
-    let directory = directory.ok_or_else(|| Trouble::Other("the payload names no folder".to_owned()))?;
-    let call = Call { tool, input: &input, directory: &directory };
+    let directory = directory.ok_or_else(|| HookError::Other("the payload names no folder".to_owned()))?;
+    let call = GateCall { tool, input: &input, directory: &directory };
     let verdicts = gates.iter().map(|gates| gates.judge(&call));
     // When two verdicts are equally strict, the first one is shown: its rules are in the configuration file.
     let strictest = verdicts.reduce(|one, other| if other.decision > one.decision { other } else { one });
-    let verdict = strictest.unwrap_or_else(Verdict::allow);
+    let verdict = strictest.unwrap_or_else(GateVerdict::allow);
     Ok((verdict.decision, verdict.reason))
 }
 
 /// Records a sign of life of the agent. The store keeps one only from time to time, so most calls only read.
-async fn after_a_tool(office: &Office, hook: &Hook<'_>) -> Result<Answer, Trouble> {
+async fn after_a_tool(office: &Office, hook: &HookCall<'_>) -> Result<HookAnswer, HookError> {
     let registers = hook.payload.tool_name.as_deref().is_some_and(|tool| tool.ends_with("agent_register"));
     let call = hook.payload.tool_use_id.clone().filter(|_| registers);
     let command = Command::Hear { origin: Origin { call, ..hook.origin() } };
@@ -210,19 +213,19 @@ async fn after_a_tool(office: &Office, hook: &Hook<'_>) -> Result<Answer, Troubl
     if service.would_change(caller.clone(), command.clone()).await? {
         service.execute(caller, command).await?;
     }
-    Ok(Answer::Nothing)
+    Ok(HookAnswer::Nothing)
 }
 
 /// Ends the conversation, so that other agents can claim its tasks. Does nothing when the session continues (reason
 /// `clear` or `resume`).
-fn ending(hook: &Hook<'_>) -> Result<Answer, Trouble> {
+fn ending(hook: &HookCall<'_>) -> Result<HookAnswer, HookError> {
     if matches!(hook.payload.reason.as_deref(), Some("clear" | "resume")) {
-        return Ok(Answer::Nothing);
+        return Ok(HookAnswer::Nothing);
     }
     with_store(hook, async |office| {
         let end = Command::EndConversation { conversation: hook.payload.session_id.clone() };
         let caller = Caller { foreign: hook.told(office).foreign, ..Caller::with_rights(Rights::Engine) };
         office.desk.service().execute(caller, end).await?;
-        Ok(Answer::Nothing)
+        Ok(HookAnswer::Nothing)
     })
 }

@@ -33,7 +33,7 @@ use axum::Router;
 use axum::middleware;
 use axum::routing::{delete, get, post};
 use engine::token::Scope;
-pub use limits::Limits;
+pub use limits::HttpLimits;
 use tokio_util::sync::CancellationToken;
 
 use crate::desk::Desk;
@@ -51,10 +51,10 @@ pub const TOKEN_FILE: &str = "token";
 
 /// The options of the server from its command line.
 #[derive(Debug, Clone)]
-pub struct Wanted {
+pub struct ServeOptions {
     pub port: Option<u16>,
     pub offer: Offer,
-    pub limits: Limits,
+    pub limits: HttpLimits,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -83,7 +83,7 @@ pub enum Unserved {
 
 /// The state that all requests share.
 #[derive(Clone)]
-pub(crate) struct Shared {
+pub(crate) struct HttpState {
     desk: Desk,
     guard: Arc<guard::Guard>,
     metrics: Arc<metrics::Metrics>,
@@ -95,11 +95,11 @@ pub(crate) struct Shared {
 }
 
 /// Serves until the process is asked to stop, then finishes the accepted requests.
-pub async fn serve(office: Office, wanted: Wanted) -> Result<(), Unserved> {
+pub async fn serve(office: Office, wanted: ServeOptions) -> Result<(), Unserved> {
     let stop = mcp::asked_to_stop();
     let settings = match &office.place.root {
         Some(root) => trust::basics(root, crate::place::data_folder().as_deref())?.serve,
-        None => settings::Serve::default(),
+        None => settings::ServeSettings::default(),
     };
     let port = wanted.port.or(settings.port).unwrap_or(PORT_DEFAULT);
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
@@ -109,7 +109,7 @@ pub async fn serve(office: Office, wanted: Wanted) -> Result<(), Unserved> {
     let service = office.desk.service().clone();
     know_owner(&service, &path).await?;
     let keeper = Keeper::start(office.desk.clone(), OwnSession::Nobody).await.map_err(Unserved::Live)?;
-    let site = Site::new(office.desk.clone(), &settings, &Wanted { port: Some(port), ..wanted });
+    let site = Site::new(office.desk.clone(), &settings, &ServeOptions { port: Some(port), ..wanted });
     let line = format!(
         "listening on http://127.0.0.1:{port}\nMCP    http://127.0.0.1:{port}/mcp\nAPI    http://127.0.0.1:{port}/api/v1/openapi.json\ntoken  {}\n",
         path.display()
@@ -137,8 +137,8 @@ async fn know_owner(service: &Service, path: &Path) -> Result<(), Unserved> {
 pub struct Site {
     router: Router,
     door: Http<Reception>,
-    shared: Shared,
-    limits: Limits,
+    shared: HttpState,
+    limits: HttpLimits,
 }
 
 impl std::fmt::Debug for Site {
@@ -148,18 +148,18 @@ impl std::fmt::Debug for Site {
 }
 
 impl Site {
-    pub fn new(desk: Desk, settings: &settings::Serve, wanted: &Wanted) -> Self {
+    pub fn new(desk: Desk, settings: &settings::ServeSettings, wanted: &ServeOptions) -> Self {
         let limits = wanted.limits.clone();
         let guard = guard::Guard::new(desk.service().clone(), settings, wanted.port.unwrap_or(PORT_DEFAULT));
-        let door_settings = mcp::Settings {
+        let door_settings = mcp::HttpSettings {
             hosts: guard.hosts().to_vec(),
             origins: guard.origins().to_vec(),
             sessions_max: limits.sessions_max,
             session_idle_max: limits.session_idle_max,
-            ..mcp::Settings::default()
+            ..mcp::HttpSettings::default()
         };
         let door = Http::new(Arc::new(Reception::new(desk.clone(), &wanted.offer)), &door_settings);
-        let shared = Shared {
+        let shared = HttpState {
             health: Arc::new(health::Health::default()),
             intake: Arc::new(intake::Intake::new(&limits)),
             leashes: Arc::new(leash::Leashes::new(desk.service().clone())),

@@ -34,7 +34,7 @@ const RECENT_ENTRIES: i64 = 500;
 const VALUE_CHARS_MAX: usize = 120;
 
 /// The intervention in a log entry, before ids are replaced by names.
-struct Found {
+struct FoundIntervention {
     task: Option<TaskId>,
     subject: Option<String>,
     act: &'static str,
@@ -110,7 +110,7 @@ async fn read(service: &Service, entry: &Entry, only: Option<WorkflowId>) -> Res
 }
 
 /// The names for the ids of an entry.
-struct Names {
+struct InterventionNames {
     task: Option<String>,
     workflow: String,
     who: Option<String>,
@@ -121,7 +121,7 @@ async fn names(
     workflow: WorkflowId,
     task: Option<TaskId>,
     actor: Option<Actor>,
-) -> Result<Names, Error> {
+) -> Result<InterventionNames, Error> {
     let agent = match actor {
         Some(Actor::Agent(agent)) => Some(agent),
         Some(Actor::Runner | Actor::Coordinator | Actor::Person | Actor::Engine) | None => None,
@@ -132,13 +132,13 @@ async fn names(
         let task_name = task.and_then(|id| world.task(id).ok()).map(|task| task.name.clone());
         let slug = agent.and_then(|id: AgentId| world.agent(id).ok()).map(|agent| agent.slug.clone());
         let name = world.workflow(workflow).map_or_else(|_| workflow.to_string(), |row| row.name.clone());
-        Ok(Names { task: task_name, workflow: name, who: slug })
+        Ok(InterventionNames { task: task_name, workflow: name, who: slug })
     });
     found.await
 }
 
 /// Returns the change of an entry when it is an intervention.
-fn judge(entry: &Entry) -> Option<Found> {
+fn judge(entry: &Entry) -> Option<FoundIntervention> {
     let body: Value = serde_json::from_str(&entry.body).ok()?;
     let text = |pointer: &str| body.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
     let task = body.get("task").and_then(Value::as_str).and_then(|id| id.parse().ok());
@@ -148,11 +148,11 @@ fn judge(entry: &Entry) -> Option<Found> {
             let (from, to) = (text("/from"), text("/state/status"));
             if to == "skipped" {
                 let after = with_reason("skipped", &text("/state/reason"));
-                return Some(Found { task, subject: None, act: "skipped", before: from, after });
+                return Some(FoundIntervention { task, subject: None, act: "skipped", before: from, after });
             }
             // The answer of a person lets a paused task continue; that is not an intervention.
             let answered = from == "paused" && to == "in_progress";
-            (by_others && !answered && from != to).then(|| Found {
+            (by_others && !answered && from != to).then(|| FoundIntervention {
                 task,
                 subject: None,
                 act: "overridden",
@@ -162,21 +162,21 @@ fn judge(entry: &Entry) -> Option<Found> {
         }
         "lease_ended" if by_others => {
             let (before, after) = ("claimed".to_owned(), "open again".to_owned());
-            Some(Found { task, subject: None, act: "taken from its agent", before, after })
+            Some(FoundIntervention { task, subject: None, act: "taken from its agent", before, after })
         }
         "task_removed" => {
             let (before, after) = ("planned".to_owned(), "removed".to_owned());
-            Some(Found { task: None, subject: Some(text("/name")), act: "removed", before, after })
+            Some(FoundIntervention { task: None, subject: Some(text("/name")), act: "removed", before, after })
         }
         "replanned" => {
             let removed = body.get("removed").and_then(Value::as_array).map_or(0, Vec::len);
             let added = body.get("added").and_then(Value::as_u64).unwrap_or(0);
             let (before, after) = (format!("{removed} open tasks"), format!("{added} new tasks"));
-            Some(Found { task: None, subject: None, act: "replanned", before, after })
+            Some(FoundIntervention { task: None, subject: None, act: "replanned", before, after })
         }
         "configured" => {
             let (before, after) = (setting(body.get("before")), setting(body.get("config")));
-            Some(Found { task: None, subject: None, act: "settings changed", before, after })
+            Some(FoundIntervention { task: None, subject: None, act: "settings changed", before, after })
         }
         "workflow_changed" => {
             let limit = |name: &str| match body.get(name).and_then(Value::as_u64) {
@@ -184,14 +184,20 @@ fn judge(entry: &Entry) -> Option<Found> {
                 None => "no limit".to_owned(),
             };
             let (before, after) = (limit("before"), limit("parallel_max"));
-            (before != after).then_some(Found { task: None, subject: None, act: "limit changed", before, after })
+            (before != after).then_some(FoundIntervention {
+                task: None,
+                subject: None,
+                act: "limit changed",
+                before,
+                after,
+            })
         }
         "workflow_moved" => {
             let (from, to) = (text("/from"), text("/to"));
             let stops = matches!(to.as_str(), "paused" | "abandoned" | "failed");
             let resumes = matches!(from.as_str(), "paused" | "failed") && to == "in_progress";
             let after = with_reason(&to, &text("/reason"));
-            (stops || resumes).then_some(Found {
+            (stops || resumes).then_some(FoundIntervention {
                 task: None,
                 subject: None,
                 act: "course changed",

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! The operating system releases a lock when its process ends, for any reason. So no clock is needed, and no process is
-//! taken for dead because the machine slept. A stopped process keeps its lock and counts as alive. A [`Watch`] that
+//! taken for dead because the machine slept. A stopped process keeps its lock and counts as alive. A [`SessionWatch`] that
 //! sees no call of a process for two hours of the watcher's waking time calls it silent.
 //!
 //! A file is locked before it gets its name. So a file that has a name but no lock belonged to a process that is gone.
@@ -36,7 +36,7 @@ use serde::{Deserialize, Serialize};
 
 pub use sessions::{LiveSessions, LiveSnapshot, SessionLook};
 pub use survey::{ENTRIES_MAX, Survey, forget, survey};
-pub use watch::Watch;
+pub use watch::SessionWatch;
 
 /// An open connection counts as alive for this long without a call.
 pub const SILENCE_MAX: Duration = Duration::from_secs(2 * 60 * 60);
@@ -57,13 +57,13 @@ const LINE_BYTES: usize = 96;
 #[derive(Debug)]
 pub struct Live {
     path: PathBuf,
-    owner: Mutex<Owner>,
+    owner: Mutex<LiveOwner>,
 }
 
 #[derive(Debug)]
-struct Owner {
+struct LiveOwner {
     file: File,
-    word: Word,
+    word: LiveWord,
     calls_noted: u64,
     last_call: Duration,
     last_note: Duration,
@@ -72,16 +72,16 @@ struct Owner {
 /// The state that the owner writes about itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Word {
+enum LiveWord {
     Active,
     Silent,
 }
 
 /// The content of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-struct Line {
+struct LiveLine {
     pid: u32,
-    word: Word,
+    word: LiveWord,
     /// Increases with calls, so that a watcher sees that there was one.
     calls_noted: u64,
     /// The inode of the file itself. A copy of the file has another inode: it came from copying the folder, so its
@@ -90,8 +90,8 @@ struct Line {
     inode: Option<u64>,
 }
 
-impl Line {
-    fn of(word: Word, calls_noted: u64) -> Self {
+impl LiveLine {
+    fn of(word: LiveWord, calls_noted: u64) -> Self {
         Self { pid: std::process::id(), word, calls_noted, inode: None }
     }
 }
@@ -121,7 +121,10 @@ impl Live {
         let path = folder.join(name);
         let file = bear(&path)?;
         let (last_call, last_note) = (Duration::ZERO, Duration::ZERO);
-        Ok(Self { path, owner: Mutex::new(Owner { file, word: Word::Active, calls_noted: 0, last_call, last_note }) })
+        Ok(Self {
+            path,
+            owner: Mutex::new(LiveOwner { file, word: LiveWord::Active, calls_noted: 0, last_call, last_note }),
+        })
     }
 
     /// Notes that there was a call. Ends a silence at once; otherwise writes at most once a minute.
@@ -129,11 +132,11 @@ impl Live {
         let mut owner = self.owner();
         owner.last_call = owner.last_call.max(now);
         match owner.word {
-            Word::Active if now.saturating_sub(owner.last_note) < NOTE_INTERVAL => return Ok(()),
-            Word::Active | Word::Silent => {}
+            LiveWord::Active if now.saturating_sub(owner.last_note) < NOTE_INTERVAL => return Ok(()),
+            LiveWord::Active | LiveWord::Silent => {}
         }
         owner.calls_noted += 1;
-        owner.note(Word::Active, now)
+        owner.note(LiveWord::Active, now)
     }
 
     /// Marks the session as silent when there was no call for too long. Creates the file again when it was deleted
@@ -151,18 +154,18 @@ impl Live {
         }
         let silent = now.saturating_sub(owner.last_call) >= SILENCE_MAX;
         match owner.word {
-            Word::Active if silent => owner.note(Word::Silent, now),
-            Word::Active | Word::Silent => Ok(()),
+            LiveWord::Active if silent => owner.note(LiveWord::Silent, now),
+            LiveWord::Active | LiveWord::Silent => Ok(()),
         }
     }
 
     /// Tells whether the session counts as alive: it had a call in the last two waking hours.
     pub fn is_active(&self) -> bool {
-        self.owner().word == Word::Active
+        self.owner().word == LiveWord::Active
     }
 
     /// Locks the owner. A panic in another thread leaves it valid, because a line is written completely or not at all.
-    fn owner(&self) -> MutexGuard<'_, Owner> {
+    fn owner(&self) -> MutexGuard<'_, LiveOwner> {
         self.owner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -178,9 +181,9 @@ impl Drop for Live {
     }
 }
 
-impl Owner {
-    fn note(&mut self, word: Word, now: Duration) -> io::Result<()> {
-        write_line(&self.file, Line::of(word, self.calls_noted))?;
+impl LiveOwner {
+    fn note(&mut self, word: LiveWord, now: Duration) -> io::Result<()> {
+        write_line(&self.file, LiveLine::of(word, self.calls_noted))?;
         (self.word, self.last_note) = (word, now);
         Ok(())
     }
@@ -213,7 +216,7 @@ fn make_folder(folder: &Path) -> io::Result<()> {
 
 fn name(file: &File, birth: &Path, path: &Path) -> io::Result<()> {
     file.lock()?;
-    write_line(file, Line::of(Word::Active, 0))?;
+    write_line(file, LiveLine::of(LiveWord::Active, 0))?;
     match fs::hard_link(birth, path) {
         // Some file systems have no links. Session ids are random, so no other process takes the name between the check
         // and the rename.
@@ -227,8 +230,8 @@ fn name(file: &File, birth: &Path, path: &Path) -> io::Result<()> {
     }
 }
 
-fn write_line(mut file: &File, line: Line) -> io::Result<()> {
-    let mut text = serde_json::to_string(&Line { inode: inode(file), ..line })?;
+fn write_line(mut file: &File, line: LiveLine) -> io::Result<()> {
+    let mut text = serde_json::to_string(&LiveLine { inode: inode(file), ..line })?;
     // Spaces fill the line up to its line break.
     text.extend(std::iter::repeat_n(' ', LINE_BYTES.saturating_sub(text.len() + 1)));
     text.push('\n');

@@ -36,7 +36,7 @@ fn is_unread(error: &anyhow::Error) -> bool {
 /// unreadable file), 3 for a fault.
 fn code(cause: &(dyn std::error::Error + 'static)) -> Option<u8> {
     let fault = |fault: &store::Fault| if matches!(fault, store::Fault::Url { .. }) { 2 } else { 3 };
-    if let Some(closed) = cause.downcast_ref::<handover::office::Closed>()
+    if let Some(closed) = cause.downcast_ref::<handover::office::OfficeClosed>()
         && closed.is_refusal()
     {
         return Some(1);

@@ -84,7 +84,7 @@ impl Notifier {
     fn is_as_accepted(&self, words: &[String]) -> bool {
         let changed = || {
             let record = trust::record_of(&self.root, self.data.as_deref()?).ok()?;
-            let folders = trust::Folders { root: &self.root, runs_in: &self.root };
+            let folders = trust::ScriptFolders { root: &self.root, runs_in: &self.root };
             trust::changed_scripts(&record, folders, words).ok()
         };
         changed().is_some_and(|changed| changed.is_empty())
@@ -124,8 +124,8 @@ impl Notifier {
             // The task may have been removed.
             let task = match approval.waiting.map(|waiting| world.task(waiting.task)) {
                 Some(Ok(task)) => Some(task.name.clone()),
-                Some(Err(missing @ engine::Stop::Missing(_))) => return Err(missing),
-                Some(Err(engine::Stop::Refused(_) | engine::Stop::Recorded(_))) | None => None,
+                Some(Err(missing @ engine::DecisionStop::Missing(_))) => return Err(missing),
+                Some(Err(engine::DecisionStop::Refused(_) | engine::DecisionStop::Recorded(_))) | None => None,
             };
             Ok(body(&approval, agent.as_deref(), task.as_deref()))
         });

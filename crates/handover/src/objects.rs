@@ -11,7 +11,7 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write as _};
 use std::path::{Path, PathBuf};
 
-use engine::turn::Object;
+use engine::turn::StoredObject;
 use sha2::{Digest as _, Sha256};
 
 use crate::digest::hexadecimal;
@@ -23,7 +23,7 @@ const HASH_CHARS: usize = 64;
 const CHUNK_BYTES: usize = 64 << 10;
 
 /// Stores all bytes of a reader. Equal contents are stored once. After a crash an object is complete or absent.
-pub fn put(state: &Path, mut bytes: impl Read) -> io::Result<Object> {
+pub fn put(state: &Path, mut bytes: impl Read) -> io::Result<StoredObject> {
     let folder = state.join(FOLDER);
     std::fs::create_dir_all(&folder)?;
     let mut part = tempfile::Builder::new().prefix("part-").tempfile_in(&folder)?;
@@ -40,7 +40,7 @@ pub fn put(state: &Path, mut bytes: impl Read) -> io::Result<Object> {
         part.write_all(read)?;
         count = count.saturating_add(u64::try_from(read.len()).unwrap_or(u64::MAX));
     }
-    let object = Object { hash: hexadecimal(&hash.finalize()), bytes: count };
+    let object = StoredObject { hash: hexadecimal(&hash.finalize()), bytes: count };
     let path = place(state, &object.hash)?;
     // A file of another size is damaged, so it is replaced.
     if std::fs::symlink_metadata(&path).is_ok_and(|found| found.is_file() && found.len() == count) {
@@ -57,26 +57,26 @@ pub fn put(state: &Path, mut bytes: impl Read) -> io::Result<Object> {
 }
 
 /// Tells whether the object still exists: a copy of the store does not include its objects.
-pub fn has(state: &Path, object: &Object) -> bool {
+pub fn has(state: &Path, object: &StoredObject) -> bool {
     place(state, &object.hash).is_ok_and(|path| path.is_file())
 }
 
 /// Opens an object. Reading it to the end fails when the content does not match the hash.
-pub fn get(state: &Path, object: &Object) -> io::Result<Kept> {
+pub fn get(state: &Path, object: &StoredObject) -> io::Result<KeptObject> {
     let file = File::open(place(state, &object.hash)?)?;
-    Ok(Kept { file, hash: Some(Sha256::new()), object: object.clone() })
+    Ok(KeptObject { file, hash: Some(Sha256::new()), object: object.clone() })
 }
 
 /// An object that is being read, with a check of its hash at the end.
 #[derive(Debug)]
-pub struct Kept {
+pub struct KeptObject {
     file: File,
     /// The running hash; `None` after the end was reached and the hash matched.
     hash: Option<Sha256>,
-    object: Object,
+    object: StoredObject,
 }
 
-impl Read for Kept {
+impl Read for KeptObject {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.file.read(buffer)?;
         if let Some(hash) = &mut self.hash {
@@ -142,7 +142,7 @@ mod tests {
         }
     }
 
-    fn read(state: &Path, object: &Object) -> io::Result<Vec<u8>> {
+    fn read(state: &Path, object: &StoredObject) -> io::Result<Vec<u8>> {
         let mut found = Vec::new();
         get(state, object)?.read_to_end(&mut found).map(|_| found)
     }
@@ -204,7 +204,7 @@ mod tests {
     fn a_name_that_is_no_hash_leads_nowhere() {
         let state = tempfile::tempdir().unwrap();
         for hash in ["", "00ff", "../../../etc/passwd", &"A".repeat(64), &format!("../{}", "0".repeat(61)), "ü"] {
-            let object = Object { hash: (*hash).to_owned(), bytes: 0 };
+            let object = StoredObject { hash: (*hash).to_owned(), bytes: 0 };
             assert_eq!(get(state.path(), &object).unwrap_err().kind(), ErrorKind::InvalidInput, "{hash}");
             assert!(!has(state.path(), &object));
         }

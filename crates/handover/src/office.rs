@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::clock::{ServerClock, SystemClock};
-use crate::desk::{Desk, Surroundings};
+use crate::desk::{Desk, DeskSurroundings};
 use crate::digest::sha256;
 use crate::error::Error;
 use crate::live::LiveSessions;
-use crate::place::{self, Place};
+use crate::place::{self, StorePlace};
 use crate::random;
 use crate::service::Service;
 
@@ -18,7 +18,7 @@ const LIVE: &str = "live";
 #[derive(Debug)]
 pub struct Office {
     pub desk: Desk,
-    pub place: Place,
+    pub place: StorePlace,
     /// The folder in which processes of this machine show that they are alive.
     pub live: PathBuf,
     /// The folder of this machine's own files, such as its token.
@@ -29,7 +29,7 @@ pub struct Office {
 
 /// The reasons why an office cannot be opened.
 #[derive(Debug, thiserror::Error)]
-pub enum Closed {
+pub enum OfficeClosed {
     #[error(transparent)]
     Lost(#[from] place::Lost),
     #[error(transparent)]
@@ -45,7 +45,7 @@ pub enum Closed {
     Settings(#[source] crate::trust::Untrusted),
 }
 
-impl Closed {
+impl OfficeClosed {
     /// Tells whether the settings name a store that no person accepted.
     pub fn is_unaccepted(&self) -> bool {
         matches!(self, Self::Lost(place::Lost::Unaccepted(_)))
@@ -62,7 +62,7 @@ impl Closed {
 }
 
 /// Opens the store that applies here, prints notes to standard error, and creates the store on first use.
-pub async fn open(named: Option<&str>) -> Result<Office, Closed> {
+pub async fn open(named: Option<&str>) -> Result<Office, OfficeClosed> {
     let office = open_from(named, None).await?;
     for note in &office.notes {
         eprintln!("handover: {note}");
@@ -71,13 +71,13 @@ pub async fn open(named: Option<&str>) -> Result<Office, Closed> {
 }
 
 /// Opens the store as if the process was started in `folder`. Prints nothing.
-pub async fn open_from(named: Option<&str>, folder: Option<&Path>) -> Result<Office, Closed> {
+pub async fn open_from(named: Option<&str>, folder: Option<&Path>) -> Result<Office, OfficeClosed> {
     let place = find_from(named, folder)?;
     let notes = place::judge(&place).await?;
-    place::prepare(&place).map_err(Closed::Folder)?;
-    let store = store::open(&place.store, random::store_seed()?).await.map_err(Closed::Store)?;
+    place::prepare(&place).map_err(OfficeClosed::Folder)?;
+    let store = store::open(&place.store, random::store_seed()?).await.map_err(OfficeClosed::Store)?;
     let settings = match &place.root {
-        Some(root) => crate::trust::basics(root, place::data_folder().as_deref()).map_err(Closed::Settings)?,
+        Some(root) => crate::trust::basics(root, place::data_folder().as_deref()).map_err(OfficeClosed::Settings)?,
         None => crate::settings::Settings::default(),
     };
     let worktrees = settings.worktrees.as_ref().map(|path| match &place.root {
@@ -85,9 +85,9 @@ pub async fn open_from(named: Option<&str>, folder: Option<&Path>) -> Result<Off
         None => path.clone(),
     });
     let state = state(&place);
-    let live = live_sessions(&place, &state, &*store).await.map_err(Closed::Store)?;
-    let clock = ServerClock::measured_by(&*store).await.map_err(Closed::Store)?;
-    let surroundings = Surroundings {
+    let live = live_sessions(&place, &state, &*store).await.map_err(OfficeClosed::Store)?;
+    let clock = ServerClock::measured_by(&*store).await.map_err(OfficeClosed::Store)?;
+    let surroundings = DeskSurroundings {
         root: place.root.clone(),
         worktrees,
         state: Some(state.clone()),
@@ -108,7 +108,11 @@ pub async fn open_from(named: Option<&str>, folder: Option<&Path>) -> Result<Off
 /// to it that has the file's name. So all processes that open the file see each other and no others: through a link,
 /// from a container, or next to another store. For a database server, all clones of a user share the user's folder,
 /// under the name that the server gives the store.
-async fn live_sessions(place: &Place, state: &Path, store: &dyn store::Store) -> Result<LiveSessions, store::Fault> {
+async fn live_sessions(
+    place: &StorePlace,
+    state: &Path,
+    store: &dyn store::Store,
+) -> Result<LiveSessions, store::Fault> {
     let shared = state.join(LIVE);
     let folder = match (store.server_identity().await?, place::data_folder()) {
         (Some(identity), data) => {
@@ -129,19 +133,20 @@ fn beside(store: &str, state: &Path) -> PathBuf {
 }
 
 /// Returns the place of this user's store, from the current folder.
-pub fn find(named: Option<&str>) -> Result<Place, Closed> {
+pub fn find(named: Option<&str>) -> Result<StorePlace, OfficeClosed> {
     find_from(named, None)
 }
 
 /// Returns the place of the store as if the process was started in `folder`.
-pub fn find_from(named: Option<&str>, folder: Option<&Path>) -> Result<Place, Closed> {
-    let folder = folder.map_or_else(std::env::current_dir, |folder| Ok(folder.to_owned())).map_err(Closed::Folder)?;
+pub fn find_from(named: Option<&str>, folder: Option<&Path>) -> Result<StorePlace, OfficeClosed> {
+    let folder =
+        folder.map_or_else(std::env::current_dir, |folder| Ok(folder.to_owned())).map_err(OfficeClosed::Folder)?;
     let data = place::data_folder();
-    Ok(place::find(place::Surroundings { named, folder: &folder, data: data.as_deref() })?)
+    Ok(place::find(place::StartSurroundings { named, folder: &folder, data: data.as_deref() })?)
 }
 
 /// Returns the folder that contains one folder of session files per store. Does not open the store.
-pub fn live_folder(place: &Place) -> PathBuf {
+pub fn live_folder(place: &StorePlace) -> PathBuf {
     let state = state(place);
     if place.store.contains("://") {
         return place::data_folder().map_or(state, |data| data.join("handover")).join(LIVE);
@@ -152,7 +157,7 @@ pub fn live_folder(place: &Place) -> PathBuf {
 
 /// Returns the folder of state files. For a store in a file it is the file's folder, so that all processes that open
 /// the file share it. For a database server it is in the project or in the user's data folder.
-fn state(place: &Place) -> PathBuf {
+fn state(place: &StorePlace) -> PathBuf {
     if !place.store.contains("://") && place.store != "memory:" {
         let file = Path::new(place.store.strip_prefix("sqlite:").unwrap_or(&place.store));
         let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));

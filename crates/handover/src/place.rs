@@ -16,7 +16,7 @@ const FILE: &str = "handover.db";
 
 /// The facts that are known before anything is opened.
 #[derive(Debug, Clone, Copy)]
-pub struct Surroundings<'a> {
+pub struct StartSurroundings<'a> {
     /// The value of `--store` or `HANDOVER_STORE`.
     pub named: Option<&'a str>,
     /// The folder in which the program was started.
@@ -27,23 +27,23 @@ pub struct Surroundings<'a> {
 
 /// A store, and how it was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct StorePlace {
     /// A path or a URL.
     pub store: String,
-    pub by: By,
+    pub by: PlaceReason,
     /// The root of the project, when there is one.
     pub root: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum By {
+pub enum PlaceReason {
     Name,
     Configuration,
     Repository,
     User,
 }
 
-impl fmt::Display for By {
+impl fmt::Display for PlaceReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Name => "named by --store or HANDOVER_STORE",
@@ -66,22 +66,26 @@ pub enum Lost {
 }
 
 /// Returns the first store that is set: by name, by the settings, in the repository, in the user's data folder.
-pub fn find(surroundings: Surroundings<'_>) -> Result<Place, Lost> {
+pub fn find(surroundings: StartSurroundings<'_>) -> Result<StorePlace, Lost> {
     let root = root(surroundings.folder);
     if let Some(named) = surroundings.named.filter(|named| !named.is_empty()) {
-        return Ok(Place { store: named.to_owned(), by: By::Name, root });
+        return Ok(StorePlace { store: named.to_owned(), by: PlaceReason::Name, root });
     }
     let Some(root) = root else {
         let data = surroundings.data.ok_or(Lost::Nowhere)?;
-        return Ok(Place { store: data.join("handover").join(FILE).display().to_string(), by: By::User, root: None });
+        return Ok(StorePlace {
+            store: data.join("handover").join(FILE).display().to_string(),
+            by: PlaceReason::User,
+            root: None,
+        });
     };
     if let Some(store) = configured(&root)? {
         trust::accepted_store(&root, surroundings.data, &store)?;
         let store = if store.contains("://") { store } else { root.join(store).display().to_string() };
-        return Ok(Place { store, by: By::Configuration, root: Some(root) });
+        return Ok(StorePlace { store, by: PlaceReason::Configuration, root: Some(root) });
     }
     let store = root.join(FOLDER).join("state").join(FILE).display().to_string();
-    Ok(Place { store, by: By::Repository, root: Some(root) })
+    Ok(StorePlace { store, by: PlaceReason::Repository, root: Some(root) })
 }
 
 /// Returns the root of the project that a folder belongs to: the main worktree, or the nearest folder with a
@@ -129,9 +133,9 @@ fn configured(root: &Path) -> Result<Option<String>, Lost> {
 
 /// Creates the files and folders that a store needs, readable by their owner only. The state must not be committed, so
 /// its folder gets a `.gitignore`.
-pub fn prepare(place: &Place) -> std::io::Result<()> {
+pub fn prepare(place: &StorePlace) -> std::io::Result<()> {
     let is_server = place.store.contains("://");
-    if let (true, Some(root)) = (is_server || place.by == By::Repository, &place.root) {
+    if let (true, Some(root)) = (is_server || place.by == PlaceReason::Repository, &place.root) {
         std::fs::create_dir_all(root.join(FOLDER))?;
         let state = root.join(STATE);
         own::make_folder(&state)?;
@@ -140,14 +144,16 @@ pub fn prepare(place: &Place) -> std::io::Result<()> {
             std::fs::write(ignore, "*\n")?;
         }
     }
-    if is_server || place.by == By::Name {
+    if is_server || place.by == PlaceReason::Name {
         return Ok(());
     }
     let file = Path::new(place.store.strip_prefix("sqlite:").unwrap_or(&place.store));
     if let Some(folder) = file.parent() {
         match place.by {
-            By::User => own::make_folder(folder)?,
-            By::Configuration | By::Repository | By::Name => std::fs::create_dir_all(folder)?,
+            PlaceReason::User => own::make_folder(folder)?,
+            PlaceReason::Configuration | PlaceReason::Repository | PlaceReason::Name => {
+                std::fs::create_dir_all(folder)?
+            }
         }
     }
     own::make(file)

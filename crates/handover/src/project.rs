@@ -28,14 +28,14 @@ const ROLES: &[&str] = &["ba", "infra", "pm", "supervisor", "worker", "coordinat
 
 /// The result for one file of `handover init`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Written {
+pub struct InitResult {
     pub path: PathBuf,
     /// True when the file existed before and was left unchanged.
     pub kept: bool,
 }
 
 /// Writes the files of a new project. Keeps existing files, so it can be called again.
-pub fn init(root: &Path) -> io::Result<Vec<Written>> {
+pub fn init(root: &Path) -> io::Result<Vec<InitResult>> {
     let mut written = Vec::new();
     for (name, text) in FILES {
         let path = root.join(FOLDER).join(name);
@@ -51,14 +51,14 @@ pub fn init(root: &Path) -> io::Result<Vec<Written>> {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => true,
             Err(error) => return Err(error),
         };
-        written.push(Written { path, kept });
+        written.push(InitResult { path, kept });
     }
     Ok(written)
 }
 
 /// A card of the project, with its verdict.
 #[derive(Debug)]
-pub struct Judged {
+pub struct JudgedCard {
     pub path: PathBuf,
     /// The card, when it is valid.
     pub card: Option<Card>,
@@ -68,7 +68,7 @@ pub struct Judged {
 }
 
 /// Returns every card with its verdict against the names of this project.
-pub fn cards(root: &Path) -> io::Result<Vec<Judged>> {
+pub fn cards(root: &Path) -> io::Result<Vec<JudgedCard>> {
     let documents: Vec<(PathBuf, Vec<u8>)> = files(&root.join(FOLDER).join("cards"), "json")?
         .into_iter()
         .map(|path| Ok((path.clone(), std::fs::read(path)?)))
@@ -77,14 +77,14 @@ pub fn cards(root: &Path) -> io::Result<Vec<Judged>> {
     let judge = |(path, bytes): (PathBuf, Vec<u8>)| {
         let judged = card::judge(&bytes, Some(&registry));
         let (verdict, errors) = (judged.report.to_value(), judged.report.errors().len());
-        Judged { path, card: judged.value, verdict, errors }
+        JudgedCard { path, card: judged.value, verdict, errors }
     };
     Ok(documents.into_iter().map(judge).collect())
 }
 
 /// A template file: a plan with variables.
 #[derive(Debug, Clone, PartialEq)]
-pub struct TemplateFile {
+pub struct ProjectTemplate {
     /// The path of the file, relative to the project.
     pub path: String,
     pub name: String,
@@ -94,7 +94,7 @@ pub struct TemplateFile {
 
 /// Returns the templates of the project, sorted by file name. Fails at the first file that cannot be read, and names
 /// it.
-pub fn templates(root: &Path) -> Result<Vec<TemplateFile>, String> {
+pub fn templates(root: &Path) -> Result<Vec<ProjectTemplate>, String> {
     let folder = root.join(FOLDER).join("templates");
     let listed = |ending| files(&folder, ending).map_err(|error| format!("{}: {error}", folder.display()));
     let mut paths = listed("yaml")?;
@@ -117,7 +117,7 @@ pub fn templates(root: &Path) -> Result<Vec<TemplateFile>, String> {
             return Err(format!("{shown}: {}", first.unwrap_or_default()));
         };
         let (name, description) = (file.name.to_string(), file.description.as_ref().map(ToString::to_string));
-        found.push(TemplateFile { path: shown, name, description, body: file.plan() });
+        found.push(ProjectTemplate { path: shown, name, description, body: file.plan() });
     }
     Ok(found)
 }

@@ -15,13 +15,16 @@ use serde_json::{Map, Value};
 use tokio::sync::watch;
 use wire::lifecycle::{self, Effect, Set};
 
-use crate::desk::{self, Desk, Seat, Visitor};
+use crate::desk::{self, Desk, TurnSeat, Visitor};
 use crate::error::Error;
 use crate::feed::Feed;
 use crate::keeper::Keeper;
 use crate::random;
 use crate::review::provider::can_review;
-use mcp::{Backend, Call, Client, Hints, Outcome, Page, Problem, Prompt, Resource, Said, Server, Template, Tool, Who};
+use mcp::{
+    Backend, BackendProblem, CallOutcome, CallerIdentity, Hints, McpCall, McpClient, McpTool, Prompt, PromptText,
+    Resource, ResourcePage, ServerInfo, UriTemplate,
+};
 
 /// The set of tools that a client is offered.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,7 +84,7 @@ pub struct Reception {
     desk: Desk,
     feed: Feed,
     offered: Vec<&'static lifecycle::Tool>,
-    templates: Vec<Template>,
+    templates: Vec<UriTemplate>,
     prompts: Vec<Prompt>,
     /// The client on the pipe of this process, if it serves one.
     pipe: Option<Pipe>,
@@ -99,7 +102,7 @@ struct Pipe {
     is_coordinator: AtomicBool,
     keeper: Keeper,
     /// The turn, if the client is the program of a turn.
-    seat: Option<Seat>,
+    seat: Option<TurnSeat>,
     /// The client's own name for its session, if the client put it into the environment of this process.
     conversation: Option<String>,
 }
@@ -111,7 +114,7 @@ impl Pipe {
 
     /// Records the name with which the client introduces itself. Prints a message when a client that should be a
     /// coordinator is not named in the settings.
-    fn introduced(&self, client: &Client) {
+    fn introduced(&self, client: &McpClient) {
         let is_named = self.coordinators.contains(&client.name);
         self.is_coordinator.store(is_named, Ordering::Relaxed);
         if !is_named && !self.coordinators.is_empty() {
@@ -153,7 +156,7 @@ impl Reception {
 
     /// Configures the backend for a process that the program of a turn started. The client acts as the turn's agent,
     /// and closing the connection ends no lease.
-    pub fn below_a_turn(mut self, seat: Option<Seat>) -> Self {
+    pub fn below_a_turn(mut self, seat: Option<TurnSeat>) -> Self {
         if let Some(pipe) = &mut self.pipe {
             pipe.seat = seat;
         }
@@ -161,13 +164,13 @@ impl Reception {
     }
 
     /// Replaces advice that names a tool that this client was not offered.
-    fn within_reach(&self, said: lifecycle::Said) -> lifecycle::Said {
+    fn within_reach(&self, said: lifecycle::ToolError) -> lifecycle::ToolError {
         let is_offered = |name: &str| self.offered.iter().any(|tool| tool.name == name);
         let needs_review = matches!(said.code, "REVIEW_REQUIRED" | "FINDINGS_OPEN");
         if !needs_review || (is_offered("review_request") && is_offered("review_answer")) {
             return said;
         }
-        lifecycle::Said { recoverable: false, suggestion: NO_REVIEW_TOOLS.to_owned(), ..said }
+        lifecycle::ToolError { recoverable: false, suggestion: NO_REVIEW_TOOLS.to_owned(), ..said }
     }
 
     fn is_seated(&self) -> bool {
@@ -179,9 +182,9 @@ impl Reception {
     }
 
     /// Returns the caller of a request; `None` when the caller was not identified.
-    fn visitor(&self, who: &Who) -> Option<Visitor> {
+    fn visitor(&self, who: &CallerIdentity) -> Option<Visitor> {
         match who {
-            Who::Pipe => {
+            CallerIdentity::Pipe => {
                 let pipe = self.pipe.as_ref()?;
                 pipe.keeper.touch();
                 Some(match pipe.seat {
@@ -189,7 +192,7 @@ impl Reception {
                     None => Visitor::on_session(pipe.session, pipe.rights()),
                 })
             }
-            Who::Http { session, parts } => {
+            CallerIdentity::Http { session, parts } => {
                 let visitor = parts.extensions.get::<Visitor>()?.clone();
                 let (session, standing) = match session.as_ref().and_then(|name| self.session(name)) {
                     Some(session) => (Some(session), Standing::Client),
@@ -223,8 +226,8 @@ fn map(value: &wire::json::Value) -> Map<String, Value> {
     serde_json::from_str(&value.to_string()).unwrap_or_default()
 }
 
-fn told(tool: &lifecycle::Tool) -> Tool {
-    Tool {
+fn told(tool: &lifecycle::Tool) -> McpTool {
+    McpTool {
         name: tool.name.to_owned(),
         title: None,
         description: tool.about.to_owned(),
@@ -244,8 +247,8 @@ fn stranger() -> String {
 }
 
 impl Backend for Reception {
-    fn server(&self) -> Server {
-        Server {
+    fn server(&self) -> ServerInfo {
+        ServerInfo {
             name: "handover".to_owned(),
             title: "Handover".to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -257,7 +260,7 @@ impl Backend for Reception {
         self.offered.iter().map(|tool| tool.name.to_owned()).collect()
     }
 
-    fn tools(&self) -> Vec<Tool> {
+    fn tools(&self) -> Vec<McpTool> {
         self.offered.iter().copied().map(told).collect()
     }
 
@@ -268,47 +271,51 @@ impl Backend for Reception {
         most.saturating_add(FRAME).min(mcp::limits::MESSAGE_BYTES_MAX)
     }
 
-    async fn call(&self, call: Call) -> Outcome {
-        let Some(visitor) = self.visitor(&call.who) else { return Outcome::Fault(stranger()) };
-        let tell = call.progress.clone().map(|progress| -> desk::Progress {
+    async fn call(&self, call: McpCall) -> CallOutcome {
+        let Some(visitor) = self.visitor(&call.who) else { return CallOutcome::Fault(stranger()) };
+        let tell = call.progress.clone().map(|progress| -> desk::CallProgress {
             Arc::new(move |number, message| {
                 let progress = progress.clone();
                 Box::pin(async move { progress.send(number, message).await })
             })
         });
         let conversation = match &call.who {
-            Who::Pipe => self.pipe.as_ref().and_then(|pipe| pipe.conversation.as_deref()),
-            Who::Http { .. } => None,
+            CallerIdentity::Pipe => self.pipe.as_ref().and_then(|pipe| pipe.conversation.as_deref()),
+            CallerIdentity::Http { .. } => None,
         };
-        let origin = origin::of(&call.meta, matches!(call.who, Who::Pipe), conversation);
+        let origin = origin::of(&call.meta, matches!(call.who, CallerIdentity::Pipe), conversation);
         let visitor = Visitor { leaving: call.closing.clone(), origin, ..visitor };
         let work = self.desk.call(&visitor, &call.tool, call.arguments.as_bytes(), tell);
         // A call that waits changes nothing, so other calls need not wait for it.
         let waits = matches!(call.tool.as_str(), "task_wait" | "task_next");
         match if waits { call.act.waiting(work).await } else { work.await } {
-            desk::Outcome::Done(value) => Outcome::Reply(value.to_string()),
-            desk::Outcome::Refused(said) => Outcome::Refused(self.within_reach(said).render().to_string()),
-            desk::Outcome::Failed(said) => Outcome::Fault(said.render().to_string()),
-            desk::Outcome::UnknownTool => Outcome::UnknownTool,
+            desk::ToolOutcome::Done(value) => CallOutcome::Reply(value.to_string()),
+            desk::ToolOutcome::Refused(said) => CallOutcome::Refused(self.within_reach(said).render().to_string()),
+            desk::ToolOutcome::Failed(said) => CallOutcome::Fault(said.render().to_string()),
+            desk::ToolOutcome::UnknownTool => CallOutcome::UnknownTool,
         }
     }
 
-    async fn resources(&self, who: &Who, cursor: Option<&str>) -> Result<Page<Resource>, Problem> {
-        let visitor = self.visitor(who).ok_or_else(|| Problem::Fault(stranger()))?;
+    async fn resources(
+        &self,
+        who: &CallerIdentity,
+        cursor: Option<&str>,
+    ) -> Result<ResourcePage<Resource>, BackendProblem> {
+        let visitor = self.visitor(who).ok_or_else(|| BackendProblem::Fault(stranger()))?;
         self.list_resources(&visitor, cursor).await
     }
 
-    fn templates(&self) -> &[Template] {
+    fn templates(&self) -> &[UriTemplate] {
         &self.templates
     }
 
-    async fn read(&self, who: &Who, uri: &str) -> Result<String, Problem> {
-        let visitor = self.visitor(who).ok_or_else(|| Problem::Fault(stranger()))?;
+    async fn read(&self, who: &CallerIdentity, uri: &str) -> Result<String, BackendProblem> {
+        let visitor = self.visitor(who).ok_or_else(|| BackendProblem::Fault(stranger()))?;
         self.read_resource(&visitor, uri).await
     }
 
-    async fn watch(&self, who: &Who, uri: &str) -> Result<watch::Receiver<u64>, Problem> {
-        let visitor = self.visitor(who).ok_or_else(|| Problem::Fault(stranger()))?;
+    async fn watch(&self, who: &CallerIdentity, uri: &str) -> Result<watch::Receiver<u64>, BackendProblem> {
+        let visitor = self.visitor(who).ok_or_else(|| BackendProblem::Fault(stranger()))?;
         self.watch_resource(&visitor, uri).await
     }
 
@@ -316,14 +323,19 @@ impl Backend for Reception {
         &self.prompts
     }
 
-    async fn prompt(&self, _who: &Who, name: &str, arguments: BTreeMap<String, String>) -> Result<Vec<Said>, Problem> {
+    async fn prompt(
+        &self,
+        _who: &CallerIdentity,
+        name: &str,
+        arguments: BTreeMap<String, String>,
+    ) -> Result<Vec<PromptText>, BackendProblem> {
         prompts::say(name, &arguments)
     }
 
-    fn opened(&self, _who: &Who) {}
+    fn opened(&self, _who: &CallerIdentity) {}
 
-    fn introduced(&self, who: &Who, client: Client) {
-        if let (Who::Pipe, Some(pipe)) = (who, &self.pipe) {
+    fn introduced(&self, who: &CallerIdentity, client: McpClient) {
+        if let (CallerIdentity::Pipe, Some(pipe)) = (who, &self.pipe) {
             pipe.introduced(&client);
         }
     }
@@ -338,12 +350,12 @@ impl Backend for Reception {
         parts.extensions.get::<Visitor>().map(|visitor| visitor.owner.clone()).unwrap_or_default()
     }
 
-    async fn first_free(&self, sessions: Vec<Who>) -> Option<usize> {
+    async fn first_free(&self, sessions: Vec<CallerIdentity>) -> Option<usize> {
         let known = {
             let known = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
-            let of = |who: &Who| match who {
-                Who::Http { session: Some(name), .. } => known.get(name).copied(),
-                Who::Http { session: None, .. } | Who::Pipe => None,
+            let of = |who: &CallerIdentity| match who {
+                CallerIdentity::Http { session: Some(name), .. } => known.get(name).copied(),
+                CallerIdentity::Http { session: None, .. } | CallerIdentity::Pipe => None,
             };
             sessions.iter().map(of).collect::<Vec<Option<SessionId>>>()
         };
@@ -370,13 +382,13 @@ impl Backend for Reception {
         view.await.ok().flatten()
     }
 
-    async fn closed(&self, who: &Who) {
-        if matches!(who, Who::Pipe) && self.is_seated() {
+    async fn closed(&self, who: &CallerIdentity) {
+        if matches!(who, CallerIdentity::Pipe) && self.is_seated() {
             return;
         }
         let session = match who {
-            Who::Pipe => self.pipe.as_ref().map(|pipe| pipe.session),
-            Who::Http { session, .. } => session
+            CallerIdentity::Pipe => self.pipe.as_ref().map(|pipe| pipe.session),
+            CallerIdentity::Http { session, .. } => session
                 .as_ref()
                 .and_then(|name| self.sessions.lock().unwrap_or_else(PoisonError::into_inner).remove(name)),
         };

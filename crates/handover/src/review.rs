@@ -21,7 +21,7 @@ pub mod task_work;
 pub mod work;
 
 pub use provider::{NoProvider, Provider};
-pub use round::{Answered, Bench, Round, open, round};
+pub use round::{Bench, ReviewResponse, RoundToRun, open, round};
 
 use agents::host::TURN;
 

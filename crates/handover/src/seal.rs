@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use engine::approval::Request;
+use engine::approval::ApprovalRequest;
 use engine::id::{AgentId, TaskId};
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
@@ -31,7 +31,7 @@ const INCIDENTAL: &[&str] = &[
 /// The sealed content. Handoffs, gates, `exec.gate` and programs over ACP all use this type.
 #[derive(Debug, Clone, Copy)]
 pub struct Seal<'a> {
-    pub request: &'a Request,
+    pub request: &'a ApprovalRequest,
     pub task: Option<TaskId>,
     pub attempt: Option<u32>,
     pub agent: Option<AgentId>,
@@ -45,7 +45,7 @@ impl Seal<'_> {
     }
 
     fn canonical(&self) -> String {
-        let Request { operation, content, scope, directory, risk, rollback, verification } = self.request;
+        let ApprovalRequest { operation, content, scope, directory, risk, rollback, verification } = self.request;
         let text = |text: &String| Value::from(text.as_str());
         let sealed = object([
             ("operation", text(operation)),
@@ -105,9 +105,9 @@ pub fn sealed_input(input: &str) -> String {
 mod tests {
     use super::*;
 
-    fn request() -> Request {
+    fn request() -> ApprovalRequest {
         let text = |words: &str| words.to_owned();
-        Request {
+        ApprovalRequest {
             operation: text("push"),
             content: text("git push origin main\n"),
             scope: text("origin"),
@@ -165,7 +165,7 @@ mod tests {
     #[test]
     fn any_other_byte_is_another_seal() {
         let (one, base) = (request(), request());
-        let of = |request: &Request, task, attempt, agent| Seal { request, task, attempt, agent }.fingerprint();
+        let of = |request: &ApprovalRequest, task, attempt, agent| Seal { request, task, attempt, agent }.fingerprint();
         let (task, agent) = (Some(TaskId::FIRST), Some(AgentId::FIRST));
         let mut seals = vec![
             of(&one, task, Some(1), agent),
@@ -175,7 +175,7 @@ mod tests {
             of(&one, None, None, None),
             of(&one, task, Some(1), Some(AgentId::LAST)),
         ];
-        let fields: [fn(&mut Request) -> &mut String; 7] = [
+        let fields: [fn(&mut ApprovalRequest) -> &mut String; 7] = [
             |request| &mut request.operation,
             |request| &mut request.content,
             |request| &mut request.scope,

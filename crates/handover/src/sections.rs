@@ -3,7 +3,7 @@
 use engine::agent::is_slug;
 use engine::list::List;
 use engine::section::{Section, SectionChange};
-use engine::{Actor, Fact, Need, Refusal, Stop, World};
+use engine::{Actor, DecisionStop, Fact, Need, Refusal, World};
 use wire::json::{Value, object};
 
 use crate::error::Error;
@@ -50,8 +50,8 @@ pub async fn history(service: &Service, name: &str, limit: u32) -> Result<Vec<Va
 
 /// Returns a section. Refuses a text that cannot be a section's name without asking the store, because a database may
 /// not accept every text.
-fn section<'a>(world: &'a World, name: &str) -> Result<&'a Section, Stop> {
-    let unknown = || Stop::from(Refusal::SectionNotFound { section: name.chars().take(64).collect() });
+fn section<'a>(world: &'a World, name: &str) -> Result<&'a Section, DecisionStop> {
+    let unknown = || DecisionStop::from(Refusal::SectionNotFound { section: name.chars().take(64).collect() });
     if !is_slug(name) {
         return Err(unknown());
     }

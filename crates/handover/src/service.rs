@@ -10,14 +10,15 @@ use engine::command::{Key, KeyOwner};
 use engine::id::{AgentId, Ids, TaskId, WorkflowId};
 use engine::key::KeyId;
 use engine::list::List;
-use engine::offer::{self, Ask, Page};
-use engine::plan::{Place, Plan, PlanTask};
+use engine::offer::{self, OfferPage, OfferQuery};
+use engine::plan::{Plan, PlanPlace, PlanTask};
 use engine::{
-    Actor, Caller, Change, Command, Fact, Json, Need, Refusal, Reply, Rights, Stamp, Stop, Timestamp, World, decide,
+    Actor, Caller, Change, Command, DecisionStop, Fact, Json, Need, Refusal, Reply, Rights, Stamp, Timestamp, World,
+    decide,
 };
 use sha2::{Digest, Sha256};
 use store::Store;
-pub use store::{Cursor, Entry, Page as LogPage, Watch};
+pub use store::{Cursor, Entry, LogPage, StoreWatch};
 use wire::json::Value;
 
 use crate::clock::{Clock, LEASE_SLACK_MS, ServerClock};
@@ -145,7 +146,7 @@ impl Service {
     }
 
     /// Returns a watch that wakes after changes. A wake-up is only a hint: read the log to learn what changed.
-    pub fn bell(&self) -> Watch {
+    pub fn bell(&self) -> StoreWatch {
         self.store.watch()
     }
 
@@ -193,7 +194,7 @@ impl Service {
     /// Decides a command that `make` builds from the stored state, in one transaction.
     pub async fn execute_from<F>(&self, make: F) -> Result<Reply, Error>
     where
-        F: Fn(&World, &Stamp) -> Result<(Caller, Command), Stop> + Send + Sync + 'static,
+        F: Fn(&World, &Stamp) -> Result<(Caller, Command), DecisionStop> + Send + Sync + 'static,
     {
         let (lifetimes, make) = (self.lifetimes, Arc::new(make));
         let change = self.transact(Vec::new(), LeaseTime::Now, |moment| {
@@ -203,8 +204,8 @@ impl Service {
                     let caller = moment.informed(Caller { lifetimes, ..caller });
                     decide(world, &caller, &command, moment.stamp)
                 }
-                Err(Stop::Missing(needs)) => Err(needs),
-                Err(Stop::Refused(refusal) | Stop::Recorded(refusal)) => {
+                Err(DecisionStop::Missing(needs)) => Err(needs),
+                Err(DecisionStop::Refused(refusal) | DecisionStop::Recorded(refusal)) => {
                     Ok(Change { events: Vec::new(), sender: Actor::Engine, reply: Err(refusal) })
                 }
             }
@@ -217,7 +218,7 @@ impl Service {
         let (caller, stamp) = (self.informed(caller), Stamp { now: self.clock.now(), seed: random::seed()? });
         self.view(move |world| match decide(world, &caller, &command, stamp) {
             Ok(change) => Ok(!change.events.is_empty()),
-            Err(needs) => Err(Stop::Missing(needs)),
+            Err(needs) => Err(DecisionStop::Missing(needs)),
         })
         .await
     }
@@ -226,8 +227,8 @@ impl Service {
     pub async fn would(&self, caller: Caller, command: Command) -> Result<(), Error> {
         let (caller, stamp) = (self.informed(caller), Stamp { now: self.clock.now(), seed: random::seed()? });
         self.view(move |world| match decide(world, &caller, &command, stamp) {
-            Ok(change) => change.reply.map(|_| ()).map_err(Stop::from),
-            Err(needs) => Err(Stop::Missing(needs)),
+            Ok(change) => change.reply.map(|_| ()).map_err(DecisionStop::from),
+            Err(needs) => Err(DecisionStop::Missing(needs)),
         })
         .await
     }
@@ -262,7 +263,7 @@ impl Service {
     /// Answers a pure question from the stored state, as of one moment.
     pub async fn view<T, F>(&self, ask: F) -> Result<T, Error>
     where
-        F: Fn(&World) -> Result<T, Stop> + Send + Sync + Clone + 'static,
+        F: Fn(&World) -> Result<T, DecisionStop> + Send + Sync + Clone + 'static,
     {
         Ok(store::view(&*self.store, Vec::new(), ask).await??)
     }
@@ -277,7 +278,7 @@ impl Service {
     }
 
     /// Returns one page of the tasks that can be claimed now.
-    pub async fn next_tasks(&self, ask: Ask) -> Result<Page, Error> {
+    pub async fn next_tasks(&self, ask: OfferQuery) -> Result<OfferPage, Error> {
         let now = self.clock.now();
         self.view(move |world| offer::next(world, &ask, now)).await
     }
@@ -293,7 +294,7 @@ impl Service {
     ) -> Result<Reply, Error> {
         let plan = Plan::whole(tasks)?;
         let groups = plan.groups();
-        let place = Place { workflow, sequence: 0, now: self.clock.now(), existing: &BTreeMap::new() };
+        let place = PlanPlace { workflow, sequence: 0, now: self.clock.now(), existing: &BTreeMap::new() };
         let piece = plan.lay_out(&place, &mut Ids::new(random::seed()?))?;
         if piece.rows() <= engine::limits::PIECE_ROWS_MAX {
             let piece = Arc::new(piece);
@@ -376,7 +377,12 @@ impl Service {
 }
 
 /// Returns the command that writes a section after payloads are merged into its stored body.
-pub(crate) fn merged_section(world: &World, name: &str, payloads: &[Value], task: TaskId) -> Result<Command, Stop> {
+pub(crate) fn merged_section(
+    world: &World,
+    name: &str,
+    payloads: &[Value],
+    task: TaskId,
+) -> Result<Command, DecisionStop> {
     let stored = world.section(name)?;
     let body = stored.and_then(|section| wire::json::parse(section.body.as_str()).ok());
     let merged = wire::handoff::merge_all(&body.map_or(Value::Null, |node| node.to_value()), payloads);

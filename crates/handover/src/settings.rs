@@ -15,7 +15,7 @@ use serde::Deserialize;
 pub(crate) use files::CONTRACTS;
 pub use files::SettingsFiles;
 pub use people::{Approvals, Notify, Webhook};
-pub use team::Team;
+pub use team::TeamSettings;
 pub use webhook_target::WebhookTarget;
 
 use gate::Gates;
@@ -26,22 +26,22 @@ pub struct Settings {
     pub store: Option<String>,
     /// The folder for worktrees, relative to the root.
     pub worktrees: Option<PathBuf>,
-    pub serve: Serve,
+    pub serve: ServeSettings,
     pub approvals: Approvals,
     pub notify: Notify,
     pub mcp: mcp::McpSettings,
-    pub team: Team,
+    pub team: TeamSettings,
     pub gates: Gates,
 }
 
 /// The content of the file, before checks.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Written {
+pub(crate) struct SettingsText {
     store: Option<String>,
     worktrees: Option<PathBuf>,
     #[serde(default)]
-    serve: Serve,
+    serve: ServeSettings,
     #[serde(default)]
     approvals: Approvals,
     #[serde(default)]
@@ -49,18 +49,18 @@ pub(crate) struct Written {
     #[serde(default)]
     mcp: mcp::McpSettings,
     #[serde(default)]
-    limits: team::Limits,
+    limits: team::LimitSettings,
     #[serde(default)]
     routes: BTreeMap<engine::task::BlockKind, String>,
     evaluator: Option<team::Evaluator>,
     #[serde(default, rename = "agent")]
-    agents: Vec<team::Agent>,
+    agents: Vec<team::AgentSettings>,
     #[serde(default, rename = "contract")]
-    contracts: BTreeMap<String, team::Contract>,
+    contracts: BTreeMap<String, team::ContractSettings>,
     #[serde(default)]
     gates: gate::Basics,
     #[serde(default, rename = "gate")]
-    rules: Vec<gate::Rule>,
+    rules: Vec<gate::GateRule>,
 }
 
 /// Requests of one token in one second, unless the settings say otherwise.
@@ -68,7 +68,7 @@ pub const RATE_DEFAULT: u32 = 20_000;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Serve {
+pub struct ServeSettings {
     pub port: Option<u16>,
     /// Host names of this server, in addition to those of loopback.
     #[serde(default)]
@@ -94,8 +94,8 @@ pub fn read(root: Option<&Path>) -> Result<Settings, Unreadable> {
 }
 
 pub(crate) fn parse(text: &str) -> Result<Settings, String> {
-    let written: Written = toml::from_str(text).map_err(|error| error.to_string())?;
-    let Written {
+    let written: SettingsText = toml::from_str(text).map_err(|error| error.to_string())?;
+    let SettingsText {
         store,
         worktrees,
         serve,
@@ -110,7 +110,7 @@ pub(crate) fn parse(text: &str) -> Result<Settings, String> {
         gates,
         rules,
     } = written;
-    let team = Team { limits, routes, evaluator, agents, contracts, ..Team::default() };
+    let team = TeamSettings { limits, routes, evaluator, agents, contracts, ..TeamSettings::default() };
     let gates = Gates::new(gates, rules)?;
     match team.problem().or_else(|| approvals.problem()).or_else(|| notify.problem()).or_else(|| mcp.problem()) {
         Some(problem) => Err(problem),
@@ -167,7 +167,7 @@ mod tests {
             assert!(problem.contains(word), "{text}\n{problem}");
         }
         let settings = parse(&format!("{agent}\n[routes]\nspec_gap = \"roles.ba\"")).unwrap_or_default();
-        assert_eq!(settings.team.agents.first().map(team::Agent::output), Some(team::Output::Envelope));
-        assert_eq!(settings.team.limits, team::Limits::default());
+        assert_eq!(settings.team.agents.first().map(team::AgentSettings::output), Some(team::OutputSettings::Envelope));
+        assert_eq!(settings.team.limits, team::LimitSettings::default());
     }
 }

@@ -33,10 +33,10 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::Args;
 
-pub use client::Client;
+pub use client::ClientProgram;
 pub use entry::{HttpEntry, URL_DEFAULT};
-pub use plan::{Edit, Plan, Reach, Surroundings, plan, undo};
-pub use problem::Problem;
+pub use plan::{Edit, SetupPlan, SetupReach, SetupSurroundings, plan, undo};
+pub use problem::SetupProblem;
 pub use show::{Action, diff};
 pub use write::apply;
 
@@ -57,7 +57,7 @@ written; then none was changed.";
 pub struct Setup {
     /// The agent client to configure
     #[arg(value_enum)]
-    client: Client,
+    client: ClientProgram,
     /// Configure the client for you, in all projects; without it, for this project
     #[arg(long)]
     user: bool,
@@ -115,8 +115,8 @@ fn url(text: &str) -> Result<String, String> {
 /// Shows the difference, and writes it when the caller agrees. `root` is the project's root, and `store` the named store.
 pub async fn run(arguments: &Setup, root: &Path, store: Option<&str>) -> anyhow::Result<ExitCode> {
     let (around, absolute) = surroundings(arguments.program.as_deref(), root)?;
-    let reach = if arguments.user { Reach::User } else { Reach::Project };
-    let mut around = Surroundings { hooks: arguments.hooks, ..around };
+    let reach = if arguments.user { SetupReach::User } else { SetupReach::Project };
+    let mut around = SetupSurroundings { hooks: arguments.hooks, ..around };
     let mut tokens = token::ClientTokens::of(arguments.client, reach, &around, store).await?;
     around.http = arguments.http.as_deref().map(|url| tokens.entry(url));
     let decided = if arguments.undo { undo } else { plan }(arguments.client, reach, &around)?;
@@ -154,7 +154,7 @@ pub async fn run(arguments: &Setup, root: &Path, store: Option<&str>) -> anyhow:
     for note in &notes {
         eprintln!("note: {note}");
     }
-    if absolute && !arguments.undo && arguments.http.is_none() && reach == Reach::Project {
+    if absolute && !arguments.undo && arguments.http.is_none() && reach == SetupReach::Project {
         let program = &around.program;
         eprintln!("note: other machines may not have {program}: put `handover` in the PATH and run this again");
     }
@@ -176,10 +176,10 @@ fn propose(arguments: &Setup, root: &Path) {
 }
 
 /// Tells whether a client is configured for Handover in this project: whether an undo would remove an entry.
-pub fn is_connected(client: Client, root: &Path) -> bool {
+pub fn is_connected(client: ClientProgram, root: &Path) -> bool {
     let Ok((around, _)) = surroundings(None, root) else { return false };
     let ours = |reach| undo(client, reach, &around).is_ok_and(|plan| plan.edits.iter().any(Edit::changes));
-    [Reach::Project, Reach::User].into_iter().any(ours)
+    [SetupReach::Project, SetupReach::User].into_iter().any(ours)
 }
 
 fn outcome(arguments: &Setup, changes: bool, written: bool) -> ExitCode {
@@ -209,7 +209,7 @@ fn agreed(arguments: &Setup) -> anyhow::Result<bool> {
 }
 
 /// Reads the environment once. Also tells whether the program is given by its path although no path was asked for.
-fn surroundings(named: Option<&str>, root: &Path) -> anyhow::Result<(Surroundings, bool)> {
+fn surroundings(named: Option<&str>, root: &Path) -> anyhow::Result<(SetupSurroundings, bool)> {
     let environment = std::env::vars_os();
     let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
         Some((name.into_string().ok()?, value.into_string().ok()?))
@@ -218,7 +218,7 @@ fn surroundings(named: Option<&str>, root: &Path) -> anyhow::Result<(Surrounding
     let set = |name: &str| environment.get(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let home = set("HOME");
     let data = set("XDG_DATA_HOME").or_else(|| home.as_ref().map(|home| home.join(".local/share")));
-    let receipts = data.ok_or(Problem::Homeless)?.join("handover/setup");
+    let receipts = data.ok_or(SetupProblem::Homeless)?.join("handover/setup");
     let this = std::env::current_exe().context("find this program")?;
     let (program, absolute) = match named {
         Some(named) if named.contains(['/', '\\']) => {
@@ -229,7 +229,7 @@ fn surroundings(named: Option<&str>, root: &Path) -> anyhow::Result<(Surrounding
         None => (this.display().to_string(), true),
     };
     let root = root.canonicalize().with_context(|| format!("find {}", root.display()))?;
-    Ok((Surroundings { root, home, environment, program, receipts, hooks: false, http: None }, absolute))
+    Ok((SetupSurroundings { root, home, environment, program, receipts, hooks: false, http: None }, absolute))
 }
 
 /// Tells whether the name `handover` starts this same program.

@@ -2,7 +2,7 @@
 //!
 //! They are judged when a plan is read. This is the one place that reads them again from a stored task.
 
-use engine::task::Detail;
+use engine::task::TaskDetail;
 use wire::json::{Value, parse};
 
 use crate::budget::Bounds;
@@ -37,7 +37,7 @@ pub struct TaskLimits {
 
 impl TaskExtra {
     /// Reads the fields of a stored task. A field that is absent or of another kind counts as not given.
-    pub fn of(detail: &Detail) -> Self {
+    pub fn of(detail: &TaskDetail) -> Self {
         let Some(stored) = detail.extra.as_ref().and_then(|json| parse(json.as_str()).ok()) else {
             return Self::default();
         };

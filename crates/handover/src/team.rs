@@ -3,12 +3,12 @@
 
 use std::path::{Path, PathBuf};
 
-use wire::prompt::{Skill, Who};
+use wire::prompt::{PromptAgent, Skill};
 
 use crate::place::FOLDER;
 use crate::project;
-use crate::settings::Team as Settings;
-use crate::settings::team::Agent;
+use crate::settings::TeamSettings as Settings;
+use crate::settings::team::AgentSettings;
 use crate::trust;
 
 /// The largest skill that is read, in bytes.
@@ -16,9 +16,9 @@ const SKILL_BYTES_MAX: u64 = 1 << 20;
 
 /// An agent of the settings that can work.
 #[derive(Debug, Clone)]
-pub struct Member {
-    pub settings: Agent,
-    pub who: Who,
+pub struct TeamMember {
+    pub settings: AgentSettings,
+    pub who: PromptAgent,
     /// The agent's own skills, from `skills/<slug>/`.
     pub skills: Vec<Skill>,
     /// The path at which the program was found.
@@ -28,7 +28,7 @@ pub struct Member {
 /// All agents, and the skills that they share, from `skills/`.
 #[derive(Debug, Clone)]
 pub struct Team {
-    pub members: Vec<Member>,
+    pub members: Vec<TeamMember>,
     pub shared_skills: Vec<Skill>,
 }
 
@@ -37,7 +37,7 @@ pub struct Team {
 #[error("{}", .0.join("\n"))]
 pub struct NotReady(pub Vec<String>);
 
-impl Member {
+impl TeamMember {
     /// Returns the same agent in one of its other roles.
     pub fn in_role(&self, role: &str) -> Self {
         let mut other = self.clone();
@@ -78,7 +78,7 @@ impl Team {
             if let (Ok(who), Some(program)) = (who, program) {
                 let skills = skills(&own, &mut problems);
                 let settings = trust::from_main_worktree(root, agent);
-                members.push(Member { settings, who, skills, program });
+                members.push(TeamMember { settings, who, skills, program });
             }
         }
         if settings.agents.is_empty() {
@@ -87,24 +87,24 @@ impl Team {
         if problems.is_empty() { Ok(Self { members, shared_skills }) } else { Err(NotReady(problems)) }
     }
 
-    pub fn member(&self, slug: &str) -> Option<&Member> {
+    pub fn member(&self, slug: &str) -> Option<&TeamMember> {
         self.members.iter().find(|member| member.settings.slug == slug)
     }
 }
 
 /// Returns the identity of an agent. Its card has precedence over its persona. An invalid card is an error, even when
 /// there is a persona.
-fn who(cards: &[project::Judged], agent: &Agent) -> Result<Who, String> {
+fn who(cards: &[project::JudgedCard], agent: &AgentSettings) -> Result<PromptAgent, String> {
     let slug = &agent.slug;
-    let stem = |judged: &&project::Judged| judged.path.file_stem().is_some_and(|stem| stem == slug.as_str());
+    let stem = |judged: &&project::JudgedCard| judged.path.file_stem().is_some_and(|stem| stem == slug.as_str());
     match cards.iter().find(stem) {
         Some(judged) => match &judged.card {
-            Some(card) if card.identity.slug.as_str() == slug => Ok(Who::Card(Box::new(card.clone()))),
+            Some(card) if card.identity.slug.as_str() == slug => Ok(PromptAgent::Card(Box::new(card.clone()))),
             Some(card) => Err(format!("{slug}: its card says that it is {}", card.identity.slug)),
             None => Err(format!("{slug}: cards/{slug}.json has {} errors; see `handover card list`", judged.errors)),
         },
         None => match agent.persona.as_ref().filter(|persona| !persona.trim().is_empty()) {
-            Some(persona) => Ok(Who::Persona(persona.clone())),
+            Some(persona) => Ok(PromptAgent::Persona(persona.clone())),
             None => Err(format!(
                 "{slug}: there is neither .handover/cards/{slug}.json nor `persona`; add `persona = \"…\"` to it, which says who it is"
             )),
@@ -182,7 +182,7 @@ mod tests {
         }
         let one = settings("[[agent]]\nslug = \"builder\"\nadapter = \"exec\"\ncommand = [\"sh\"]\n");
         let team = Team::gather(root.path(), &one, path).map_err(std::io::Error::other)?;
-        assert!(team.member("builder").is_some_and(|member| matches!(member.who, Who::Card(_))));
+        assert!(team.member("builder").is_some_and(|member| matches!(member.who, PromptAgent::Card(_))));
         let names: Vec<&str> = team.shared_skills.iter().map(|skill| skill.name.as_str()).collect();
         assert_eq!(names, ["inbox-protocol", "platform-env"]);
         assert!(Team::gather(root.path(), &Settings::default(), path).is_err(), "nobody could work");

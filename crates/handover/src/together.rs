@@ -3,44 +3,44 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use engine::{Actor, Caller, Change, Command, Refusal, Reply, Stamp, Stop, World, decide, fold};
+use engine::{Actor, Caller, Change, Command, DecisionStop, Refusal, Reply, Stamp, World, decide, fold};
 
 use crate::error::Error;
 use crate::service::Service;
 use crate::service::takeover::LeaseTime;
 
 /// A function that makes a command from the stored state, including the effects of the earlier commands.
-type Make = Arc<dyn Fn(&World) -> Result<Command, Stop> + Send + Sync>;
+type CommandMaker = Arc<dyn Fn(&World) -> Result<Command, DecisionStop> + Send + Sync>;
 
 /// One command of the transaction.
 #[derive(Clone)]
-pub struct Act {
-    make: Make,
+pub struct TransactionStep {
+    make: CommandMaker,
     /// If the command is refused, it is left out and the other commands still take effect.
     optional: bool,
 }
 
 /// The result of the transaction.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Done {
+pub enum TransactionResult {
     /// The reply of the last command, and the refusals of the commands that were left out.
     Now { reply: Reply, left_out: Vec<Refusal> },
     /// The idempotency key was used before, so all commands have already taken effect.
     Before,
 }
 
-impl std::fmt::Debug for Act {
+impl std::fmt::Debug for TransactionStep {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Act").field("optional", &self.optional).finish_non_exhaustive()
     }
 }
 
-impl Act {
+impl TransactionStep {
     pub fn of(command: Command) -> Self {
         Self { make: Arc::new(move |_| Ok(command.clone())), optional: false }
     }
 
-    pub fn made(make: impl Fn(&World) -> Result<Command, Stop> + Send + Sync + 'static) -> Self {
+    pub fn made(make: impl Fn(&World) -> Result<Command, DecisionStop> + Send + Sync + 'static) -> Self {
         Self { make: Arc::new(make), optional: false }
     }
 
@@ -52,9 +52,9 @@ impl Act {
 
 impl Service {
     /// Executes all commands as one caller. The caller's idempotency key covers all of them together.
-    pub async fn execute_all(&self, caller: Caller, acts: Vec<Act>) -> Result<Done, Error> {
+    pub async fn execute_all(&self, caller: Caller, acts: Vec<TransactionStep>) -> Result<TransactionResult, Error> {
         let caller = Caller { lifetimes: self.lifetimes(), ..caller };
-        let done = Arc::new(Mutex::new(Done::Before));
+        let done = Arc::new(Mutex::new(TransactionResult::Before));
         let acts = Arc::new(acts);
         let change = self.transact(Vec::new(), LeaseTime::Now, |moment| {
             let (told, acts, caller) = (Arc::clone(&done), Arc::clone(&acts), moment.informed(caller.clone()));
@@ -70,15 +70,22 @@ impl Service {
     }
 }
 
-fn all(world: &World, caller: &Caller, acts: &[Act], stamp: Stamp) -> Result<(Change, Done), Vec<engine::Need>> {
+fn all(
+    world: &World,
+    caller: &Caller,
+    acts: &[TransactionStep],
+    stamp: Stamp,
+) -> Result<(Change, TransactionResult), Vec<engine::Need>> {
     let mut world = world.clone();
     let mut whole = Change { events: Vec::new(), sender: Actor::Engine, reply: Ok(Reply::Released) };
     let mut left_out = Vec::new();
     for (number, act) in (0..).zip(acts) {
         let command = match (act.make)(&world) {
             Ok(command) => command,
-            Err(Stop::Missing(needs)) => return Err(needs),
-            Err(Stop::Refused(refusal) | Stop::Recorded(refusal)) => return Ok((refused(refusal), Done::Before)),
+            Err(DecisionStop::Missing(needs)) => return Err(needs),
+            Err(DecisionStop::Refused(refusal) | DecisionStop::Recorded(refusal)) => {
+                return Ok((refused(refusal), TransactionResult::Before));
+            }
         };
         let first = number == 0;
         let caller = Caller { key: caller.key.clone().filter(|_| first), ..caller.clone() };
@@ -86,20 +93,20 @@ fn all(world: &World, caller: &Caller, acts: &[Act], stamp: Stamp) -> Result<(Ch
         let stamp = Stamp { seed: stamp.seed.wrapping_add(number), ..stamp };
         let change = decide(&world, &caller, &command, stamp)?;
         if caller.key.is_some() && change.events.is_empty() {
-            return Ok((before(change), Done::Before));
+            return Ok((before(change), TransactionResult::Before));
         }
         match change.reply {
             Ok(reply) => whole.reply = Ok(reply),
             Err(refusal) if act.optional => left_out.push(refusal),
-            Err(refusal) => return Ok((refused(refusal), Done::Before)),
+            Err(refusal) => return Ok((refused(refusal), TransactionResult::Before)),
         }
         fold(&mut world, &change.events, stamp.now);
         whole.sender = change.sender;
         whole.events.extend(change.events);
     }
     let done = match &whole.reply {
-        Ok(reply) => Done::Now { reply: reply.clone(), left_out },
-        Err(_) => Done::Before,
+        Ok(reply) => TransactionResult::Now { reply: reply.clone(), left_out },
+        Err(_) => TransactionResult::Before,
     };
     Ok((whole, done))
 }
@@ -146,13 +153,13 @@ mod tests {
         (service, agent, task)
     }
 
-    fn note(task: TaskId, text: &str) -> Act {
-        Act::of(Command::AddCheckpoint { task, attempt: Some(1), note: Note::plain(Kind::Progress, text) })
+    fn note(task: TaskId, text: &str) -> TransactionStep {
+        TransactionStep::of(Command::AddCheckpoint { task, attempt: Some(1), note: Note::plain(Kind::Progress, text) })
     }
 
-    fn complete(task: TaskId, outcome: Option<&str>) -> Act {
+    fn complete(task: TaskId, outcome: Option<&str>) -> TransactionStep {
         let to = Target::Completed { outcome: outcome.map(str::to_owned), detail: None };
-        Act::of(Command::Move { task, attempt: Some(1), to })
+        TransactionStep::of(Command::Move { task, attempt: Some(1), to })
     }
 
     #[tokio::test]
@@ -164,11 +171,11 @@ mod tests {
         };
         let acts = vec![note(task, " ").optional(), note(task, "one"), note(task, "two"), complete(task, Some("done"))];
         let done = service.execute_all(caller(), acts.clone()).await.unwrap();
-        let Done::Now { reply: Reply::Moved { status: Status::Completed }, left_out } = done else {
+        let TransactionResult::Now { reply: Reply::Moved { status: Status::Completed }, left_out } = done else {
             panic!("{done:?}")
         };
         assert_eq!(left_out.len(), 1);
-        assert_eq!(service.execute_all(caller(), acts.clone()).await.unwrap(), Done::Before);
+        assert_eq!(service.execute_all(caller(), acts.clone()).await.unwrap(), TransactionResult::Before);
         let key = service::key(engine::caller::KeyOwner::Fixed("all".to_owned()), "k".to_owned(), &"another");
         let other = service.execute_all(Caller { key: Some(key), ..Caller::agent(agent) }, acts).await;
         assert!(matches!(other, Err(Error::Refused(Refusal::IdempotencyConflict { .. }))), "{other:?}");

@@ -5,7 +5,7 @@ use engine::command::Register;
 use engine::id::{AgentId, SessionId, TokenId};
 use engine::refusal::ElsewhereHome;
 use engine::token::{Scope, Token as Kept};
-use engine::{Caller, Command, Need, Refusal, Reply, Rights, Standing, Stop, Timestamp, identity, view};
+use engine::{Caller, Command, DecisionStop, Need, Refusal, Reply, Rights, Standing, Timestamp, identity, view};
 
 use crate::digest;
 use crate::error::Error;
@@ -15,14 +15,14 @@ use crate::service::Service;
 
 /// A token that was just made. Its secret is not stored anywhere.
 #[derive(Debug, Clone)]
-pub struct Made {
+pub struct MadeToken {
     pub id: TokenId,
     pub secret: String,
 }
 
 /// The public part of a token.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Shown {
+pub struct ShownToken {
     pub id: TokenId,
     pub name: String,
     pub scope: Scope,
@@ -99,11 +99,11 @@ async fn check_free(service: &Service, agent: AgentId) -> Result<(), Error> {
             return Ok(None);
         }
         match identity::check_voice(world, &caller, row, now) {
-            Err(Stop::Refused(refusal @ Refusal::AgentElsewhere { home: ElsewhereHome::Alive, .. })) => {
+            Err(DecisionStop::Refused(refusal @ Refusal::AgentElsewhere { home: ElsewhereHome::Alive, .. })) => {
                 Ok(Some(refusal))
             }
-            Err(missing @ Stop::Missing(_)) => Err(missing),
-            Ok(()) | Err(Stop::Refused(_) | Stop::Recorded(_)) => Ok(None),
+            Err(missing @ DecisionStop::Missing(_)) => Err(missing),
+            Ok(()) | Err(DecisionStop::Refused(_) | DecisionStop::Recorded(_)) => Ok(None),
         }
     });
     found.await?.map_or(Ok(()), |refusal| Err(Error::Refused(refusal)))
@@ -132,10 +132,10 @@ async fn register(service: &Service, name: &str, slug: String) -> Result<AgentId
     Ok(agent)
 }
 
-pub async fn create(service: &Service, name: &str, scope: Scope, agent: Option<AgentId>) -> Result<Made, Error> {
+pub async fn create(service: &Service, name: &str, scope: Scope, agent: Option<AgentId>) -> Result<MadeToken, Error> {
     let secret = secret()?;
     let id = keep(service, name, &secret, scope, agent).await?;
-    Ok(Made { id, secret })
+    Ok(MadeToken { id, secret })
 }
 
 /// Stores a secret's hash. A known secret stays unchanged.
@@ -166,11 +166,11 @@ pub async fn revoke(service: &Service, token: TokenId) -> Result<(), Error> {
     }
 }
 
-pub async fn list(service: &Service) -> Result<Vec<Shown>, Error> {
+pub async fn list(service: &Service) -> Result<Vec<ShownToken>, Error> {
     let (mut all, mut after) = (Vec::new(), None);
     loop {
         let page = service.view(move |world| view::tokens(world, after, 500)).await?;
-        all.extend(page.rows.into_iter().map(|Kept { id, name, scope, agent, created, revoked, .. }| Shown {
+        all.extend(page.rows.into_iter().map(|Kept { id, name, scope, agent, created, revoked, .. }| ShownToken {
             id,
             name,
             scope,

@@ -32,10 +32,10 @@ pub use change::TrustChange;
 pub use list::{TrustItem, TrustList};
 pub use record::folder;
 pub(crate) use script::{BEGINNING_BYTES, beginning};
-pub use script::{ChangedScript, Folders, ScriptMarks, ScriptRecord};
+pub use script::{ChangedScript, ScriptFolders, ScriptMarks, ScriptRecord};
 pub use store::{StoreProblem, accepted_store};
 
-use crate::settings::team::{Agent, ScriptSource};
+use crate::settings::team::{AgentSettings, ScriptSource};
 use crate::settings::{Settings, SettingsFiles, Unreadable};
 use gate::Gates;
 
@@ -219,18 +219,22 @@ pub fn accept(data: &Path, view: &TrustView) -> io::Result<()> {
 
 /// Returns the scripts of a command whose content was never accepted. `record` is the file of the clone's accepted
 /// copy.
-pub fn changed_scripts(record: &Path, folders: Folders<'_>, command: &[String]) -> io::Result<Vec<ChangedScript>> {
+pub fn changed_scripts(
+    record: &Path,
+    folders: ScriptFolders<'_>,
+    command: &[String],
+) -> io::Result<Vec<ChangedScript>> {
     let scripts = record::read(record)?.map(|copy| copy.scripts).unwrap_or_default();
     Ok(scripts.changed(folders, command))
 }
 
 /// Returns the agent with absolute paths for its scripts of the repository. The agent starts in its own worktree, but
 /// the scripts that start it must be the accepted ones of the main worktree.
-pub fn from_main_worktree(root: &Path, agent: &Agent) -> Agent {
+pub fn from_main_worktree(root: &Path, agent: &AgentSettings) -> AgentSettings {
     let words: Vec<String> = agent.command.iter().chain(&agent.args).cloned().collect();
     let whole = script::with_whole_paths(root, &words);
     let (command, args) = whole.split_at(agent.command.len());
-    Agent { command: command.to_vec(), args: args.to_vec(), ..agent.clone() }
+    AgentSettings { command: command.to_vec(), args: args.to_vec(), ..agent.clone() }
 }
 
 /// Returns the beginning of a script's content that was accepted last.

@@ -4,7 +4,7 @@ use engine::id::{AgentId, TaskId, TurnId, WorkflowId};
 use engine::list::{List, Whose, WorkflowFilter};
 use engine::turn::{Spent, Turn};
 use engine::verification::Verification;
-use engine::{Fact, Json, Need, Stop, Timestamp, World};
+use engine::{DecisionStop, Fact, Json, Need, Timestamp, World};
 use wire::json::{Value, object};
 
 use crate::error::Error;
@@ -18,7 +18,7 @@ const PAGES_MAX: u32 = 20;
 
 /// A turn, with the names for its ids.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Named {
+pub struct NamedTurn {
     pub turn: Turn,
     /// The agent's slug. `task` is the task's name while the task exists.
     pub agent: Option<String>,
@@ -26,7 +26,7 @@ pub struct Named {
 }
 
 /// Returns the newest turns of a task, of a workflow, or of the newest workflows.
-pub async fn list(service: &Service, whose: Option<Whose>, limit: u32) -> Result<Vec<Named>, Error> {
+pub async fn list(service: &Service, whose: Option<Whose>, limit: u32) -> Result<Vec<NamedTurn>, Error> {
     service
         .view(move |world| {
             match whose {
@@ -41,7 +41,7 @@ pub async fn list(service: &Service, whose: Option<Whose>, limit: u32) -> Result
                     let all = |id: &WorkflowId| List::Turns { of: Whose::Workflow(*id), before: None, limit };
                     world.want(workflows.iter().map(all).map(Need::List))?;
                     let found = workflows.iter().map(|id| of(world, Whose::Workflow(*id), limit));
-                    found.collect::<Result<Vec<_>, Stop>>()?.concat()
+                    found.collect::<Result<Vec<_>, DecisionStop>>()?.concat()
                 }
             };
             rows.sort_by_key(|turn| std::cmp::Reverse((turn.started, turn.id)));
@@ -51,26 +51,26 @@ pub async fn list(service: &Service, whose: Option<Whose>, limit: u32) -> Result
         .await
 }
 
-fn of(world: &World, of: Whose, limit: u32) -> Result<Vec<Turn>, Stop> {
+fn of(world: &World, of: Whose, limit: u32) -> Result<Vec<Turn>, DecisionStop> {
     let found = world.list(List::Turns { of, before: None, limit })?;
     Ok(if let Fact::TurnRows(rows) = found { rows.clone() } else { Vec::new() })
 }
 
-fn newest(world: &World) -> Result<Vec<WorkflowId>, Stop> {
+fn newest(world: &World) -> Result<Vec<WorkflowId>, DecisionStop> {
     let filter = WorkflowFilter::default();
     let found = world.list(List::Workflows { filter, after: None, offset: 0, limit: WORKFLOWS })?;
     Ok(if let Fact::WorkflowRows(rows) = found { rows.iter().map(|row| row.id).collect() } else { Vec::new() })
 }
 
-fn named(world: &World, rows: Vec<Turn>) -> Result<Vec<Named>, Stop> {
+fn named(world: &World, rows: Vec<Turn>) -> Result<Vec<NamedTurn>, DecisionStop> {
     world.want(rows.iter().flat_map(|turn| [Need::Agent(turn.agent), Need::Task(turn.task)]))?;
     let agent = |id: AgentId| world.agent(id).ok().map(|agent| agent.slug.clone());
     let task = |id: TaskId| world.task(id).ok().map(|task| task.name.clone());
-    Ok(rows.into_iter().map(|turn| Named { agent: agent(turn.agent), task: task(turn.task), turn }).collect())
+    Ok(rows.into_iter().map(|turn| NamedTurn { agent: agent(turn.agent), task: task(turn.task), turn }).collect())
 }
 
 /// Returns a turn, and the verifications of its output.
-pub async fn show(service: &Service, id: TurnId) -> Result<(Named, Vec<Verification>), Error> {
+pub async fn show(service: &Service, id: TurnId) -> Result<(NamedTurn, Vec<Verification>), Error> {
     let found = service
         .view(move |world| {
             let turn = world.turn(id)?.clone();
@@ -112,8 +112,8 @@ pub fn spent(spent: Spent) -> Value {
 }
 
 /// Returns a turn as an object. `kept` tells whether the output of its program is stored here.
-pub fn row(named: &Named, kept: impl FnOnce(&engine::turn::Object) -> bool) -> Value {
-    let Named { turn, agent, task } = named;
+pub fn row(named: &NamedTurn, kept: impl FnOnce(&engine::turn::StoredObject) -> bool) -> Value {
+    let NamedTurn { turn, agent, task } = named;
     let ended = turn.ended();
     let stream = ended.and_then(|ended| ended.stream.as_ref()).map(|stream| {
         let (hash, bytes) = (stream.hash.as_str().into(), stream.bytes.into());

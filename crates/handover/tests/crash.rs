@@ -401,7 +401,7 @@ fn integrity(path: &Path) -> String {
 #[test]
 fn the_books_find_what_is_missing() {
     runtime().block_on(async {
-        let store = Arc::new(store::Memory::default());
+        let store = Arc::new(store::MemoryStore::default());
         let service = Service::new(Arc::clone(&store) as Arc<_>, Arc::new(Ahead(0)));
         let acks = Arc::new(std::sync::Mutex::new(Vec::new()));
         let kept = Arc::clone(&acks);

@@ -32,7 +32,7 @@ use ack::{Ack, Report};
 use child::{Word, say};
 use crew::{Board, Writer};
 use engine::id::AgentId;
-use engine::inbox::{Draft, MessageKind, Owner, Recipients};
+use engine::inbox::{MailboxOwner, MessageDraft, MessageKind, Recipients};
 use engine::task::Priority;
 use engine::{Caller, Command, Event, Reply};
 use handover::clock::SystemClock;
@@ -280,8 +280,8 @@ async fn write(service: Service, tally: Arc<Tally>, number: usize) {
 }
 
 async fn send(service: &Service, agent: AgentId, body: String) -> Result<(), Error> {
-    let draft = Draft::text(MessageKind::Info, Priority::DEFAULT, body);
-    let to = Owner::Agent(agent);
+    let draft = MessageDraft::text(MessageKind::Info, Priority::DEFAULT, body);
+    let to = MailboxOwner::Agent(agent);
     let reply = service.execute(Caller::agent(agent), Command::Send { to: Recipients::One(to), draft }).await;
     match reply {
         Ok(Reply::Sent { message, sequence, .. }) => say(&Word::Ack(Ack::Sent { message, to, sequence })),
@@ -336,8 +336,8 @@ fn a_full_disk_is_told_and_passes() {
         let report: Report = Arc::new(|_| {});
         let writer = Writer::register(service.clone(), Arc::default(), report, Rng::new(1)).await.unwrap();
         let send = async |text: &str| {
-            let draft = Draft::text(MessageKind::Info, Priority::DEFAULT, text.repeat(8 * 1024));
-            let to = Recipients::One(Owner::Agent(writer.agent));
+            let draft = MessageDraft::text(MessageKind::Info, Priority::DEFAULT, text.repeat(8 * 1024));
+            let to = Recipients::One(MailboxOwner::Agent(writer.agent));
             service.execute(Caller::agent(writer.agent), Command::Send { to, draft }).await
         };
         let mut sent = 0;

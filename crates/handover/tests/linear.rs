@@ -26,7 +26,7 @@ use clients::Round;
 use engine::Timestamp;
 use lease::{Act, Answer, By, LEASE_MS};
 use server::Server;
-use store::{Memory, Postgres, Sqlite, Store};
+use store::{MemoryStore, Postgres, Sqlite, Store};
 
 fn setting(name: &str) -> Option<u64> {
     Some(std::env::var(name).ok()?.parse().unwrap())
@@ -84,7 +84,7 @@ fn claims_are_linearizable_on_postgres() {
 /// Returns real histories, which the tests below falsify.
 fn histories() -> Vec<Vec<Call>> {
     runtime().block_on(async {
-        let stores: Vec<Arc<dyn Store>> = vec![Arc::new(Memory::default())];
+        let stores: Vec<Arc<dyn Store>> = vec![Arc::new(MemoryStore::default())];
         let mut histories = Vec::new();
         for seed in 1..=30 {
             histories.extend(Round::new(seed, &stores).await.run().await);

@@ -11,7 +11,9 @@ use std::time::Duration;
 
 use engine::Timestamp;
 use engine::id::SessionId;
-use handover::live::{ENTRIES_MAX, Live, LiveSessions, NOTE_INTERVAL, SILENCE_MAX, Survey, Watch, forget, survey};
+use handover::live::{
+    ENTRIES_MAX, Live, LiveSessions, NOTE_INTERVAL, SILENCE_MAX, SessionWatch, Survey, forget, survey,
+};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
@@ -146,7 +148,7 @@ fn who_is_stopped_lives() {
     holder.send(Signal::STOP);
     assert_eq!(survey(&folder).unwrap(), found(&[A], &[], &[]));
     assert!(!forget(&folder, A).unwrap());
-    let mut watch = Watch::default();
+    let mut watch = SessionWatch::default();
     let start = Duration::from_secs(1_000);
     assert_eq!(watch.survey(&folder, start).unwrap(), found(&[A], &[], &[]));
     let almost = start + SILENCE_MAX - Duration::from_secs(1);
@@ -196,7 +198,7 @@ fn calls_are_noted_once_a_minute_and_seen_by_a_watch() {
     let expected = format!(r#"{{"pid":{},"word":"active","calls_noted":3,"inode":{inode}}}"#, std::process::id());
     assert_eq!(texts[3].trim(), expected);
 
-    let mut watch = Watch::default();
+    let mut watch = SessionWatch::default();
     let mut now = Duration::ZERO;
     for _ in 0..5 {
         assert_eq!(watch.survey(&folder, now).unwrap().alive, [A]);

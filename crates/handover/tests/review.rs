@@ -14,13 +14,13 @@ use std::sync::Arc;
 use engine::turn::{Spent, TurnEnd};
 use engine::{Caller, Rights, view};
 use handover::clock::SystemClock;
-use handover::review::ask::{Said, Stage, Try};
-use handover::review::program::Trouble;
-use handover::review::{Bench, Provider, Round, open, round};
+use handover::review::ask::{ProviderSaid, ProviderTry, Stage};
+use handover::review::program::ReviewError;
+use handover::review::{Bench, Provider, RoundToRun, open, round};
 use handover::service::Service;
 use handover::trust;
 use serde_json::{Value, json};
-use wire::feedback::{Asked, judge_response};
+use wire::feedback::{AskedParts, judge_response};
 use wire::stream::Frame;
 
 use rng::Rng;
@@ -141,9 +141,9 @@ impl Wild<'_> {
 }
 
 impl Stage for Wild<'_> {
-    type Trouble = Trouble;
+    type StageError = ReviewError;
 
-    async fn play(&mut self, attempt: Try) -> Result<Said, Trouble> {
+    async fn play(&mut self, attempt: ProviderTry) -> Result<ProviderSaid, ReviewError> {
         assert!(attempt.system.contains("Agent Feedback Protocol 1.2"));
         let sent: Value = serde_json::from_str(&attempt.message).unwrap();
         assert_eq!(sent["iteration"], self.iteration);
@@ -155,7 +155,7 @@ impl Stage for Wild<'_> {
             Way::Writes(bytes) => (TurnEnd::Finished, bytes),
             Way::Ends(end) => (end, Vec::new()),
         };
-        Ok(Said {
+        Ok(ProviderSaid {
             end,
             reason: Some("so".to_owned()),
             answer,
@@ -218,7 +218,7 @@ async fn session(seed: u64, folder: &std::path::Path, provider: &Provider) {
         let bytes = request(&mut rng, &model);
         let sent: Option<Value> = serde_json::from_slice(&bytes).ok();
         let given: Vec<String> = model.findings.keys().cloned().collect();
-        let asked = Asked::by(&bytes, Some(given.clone()));
+        let asked = AskedParts::by(&bytes, Some(given.clone()));
         let is_legal = wire::feedback::judge_request(&bytes).value.is_some();
         let iteration = sent.as_ref().map_or(1, |sent| sent["iteration"].as_u64().unwrap_or(1));
         let items = sent.as_ref().and_then(|sent| sent["applied_feedback"]["items"].as_array().cloned());
@@ -226,7 +226,7 @@ async fn session(seed: u64, folder: &std::path::Path, provider: &Provider) {
             |items: &Vec<Value>| items.iter().map(|item| item["id"].as_str().unwrap().to_owned()).collect::<Vec<_>>();
         let decided = items.as_ref().map(ids);
         let mut wild = Wild { rng: &mut rng, iteration, decided: decided.clone(), given, starts: 0, last: None };
-        let answered = round(&bench, Round { review, turn: None }, &bytes, &mut wild).await.unwrap().unwrap();
+        let answered = round(&bench, RoundToRun { review, turn: None }, &bytes, &mut wild).await.unwrap().unwrap();
         let (starts, last) = (wild.starts, wild.last.clone());
         let at = format!("HANDOVER_REVIEW_SEED={seed} step {step}: {sent:?} after {last:?}");
         // The response must be valid for the requester, also inside the stream.

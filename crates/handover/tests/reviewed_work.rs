@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use handover::clock::SystemClock;
-use handover::desk::{Desk, Outcome, Surroundings, Visitor};
+use handover::desk::{Desk, DeskSurroundings, ToolOutcome, Visitor};
 use handover::reception::new_session;
 use handover::service::Service;
 use handover::trust;
@@ -65,7 +65,7 @@ impl Scene {
         trust::accept(&data, &trust::view(&root, Some(&data)).unwrap()).unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let store = format!("{}/handover.db", root.join(".handover/state").display());
-        let surroundings = Surroundings {
+        let surroundings = DeskSurroundings {
             root: Some(root.clone()),
             worktrees: Some(folder.path().join("worktrees")),
             state: Some(root.join(".handover/state")),
@@ -89,10 +89,10 @@ impl Scene {
     fn call(&self, visitor: &Visitor, tool: &str, arguments: &Value) -> Result<Value, Value> {
         let read = |value: &wire::json::Value| serde_json::from_str(&value.to_string()).unwrap();
         match self.runtime.block_on(self.desk.call(visitor, tool, arguments.to_string().as_bytes(), None)) {
-            Outcome::Done(value) => Ok(read(&value)),
-            Outcome::Refused(said) => Err(read(&said.render())),
-            Outcome::Failed(said) => panic!("{tool} failed: {}", said.message),
-            Outcome::UnknownTool => panic!("there is no tool {tool}"),
+            ToolOutcome::Done(value) => Ok(read(&value)),
+            ToolOutcome::Refused(said) => Err(read(&said.render())),
+            ToolOutcome::Failed(said) => panic!("{tool} failed: {}", said.message),
+            ToolOutcome::UnknownTool => panic!("there is no tool {tool}"),
         }
     }
 

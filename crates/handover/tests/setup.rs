@@ -13,7 +13,8 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum as _;
 use handover::setup::{
-    Action, Client, Edit, HttpEntry, Plan, Reach, Surroundings, URL_DEFAULT, apply, diff, plan, undo,
+    Action, ClientProgram, Edit, HttpEntry, SetupPlan, SetupReach, SetupSurroundings, URL_DEFAULT, apply, diff, plan,
+    undo,
 };
 
 /// The parts of a case, by name.
@@ -55,11 +56,11 @@ impl Case {
     }
 
     /// Parses the line `run client [--user] [--hooks] [--http] [NAME=VALUE]`.
-    fn call(&self) -> (Client, Reach, BTreeMap<String, String>) {
+    fn call(&self) -> (ClientProgram, SetupReach, BTreeMap<String, String>) {
         let line = self.head.lines().find_map(|line| line.strip_prefix("run ")).unwrap();
         let mut words = line.split(' ');
-        let client = Client::from_str(words.next().unwrap(), false).unwrap();
-        let mut reach = Reach::Project;
+        let client = ClientProgram::from_str(words.next().unwrap(), false).unwrap();
+        let mut reach = SetupReach::Project;
         let mut environment = BTreeMap::new();
         for word in words {
             if matches!(word, "--hooks" | "--http") {
@@ -67,7 +68,7 @@ impl Case {
             }
             match word.split_once('=') {
                 Some((name, value)) => drop(environment.insert(name.to_owned(), value.to_owned())),
-                None => reach = if word == "--user" { Reach::User } else { panic!("{word}") },
+                None => reach = if word == "--user" { SetupReach::User } else { panic!("{word}") },
             }
         }
         (client, reach, environment)
@@ -89,9 +90,9 @@ impl Folder {
         Self { _keep: keep, base }
     }
 
-    fn around(&self, environment: &BTreeMap<String, String>) -> Surroundings {
+    fn around(&self, environment: &BTreeMap<String, String>) -> SetupSurroundings {
         let real = |value: &String| value.replace("HOME", &self.base.join("home").display().to_string());
-        Surroundings {
+        SetupSurroundings {
             root: self.base.join("project"),
             home: Some(self.base.join("home")),
             environment: environment.iter().map(|(name, value)| (name.clone(), real(value))).collect(),
@@ -201,7 +202,7 @@ fn unfold(text: &str, old: Option<&str>) -> String {
     format!("{before}handover:begin{section}handover:end{after}")
 }
 
-fn changed(plan: &Plan) -> Vec<&Edit> {
+fn changed(plan: &SetupPlan) -> Vec<&Edit> {
     plan.edits.iter().filter(|edit| edit.changes()).collect()
 }
 
@@ -211,7 +212,8 @@ fn exercise(name: &str, case: &Case) -> Case {
     let mut out = Case { head: case.head.clone(), parts: BTreeMap::new() };
     let folder = Folder::new();
     folder.fill(case.part("before").unwrap_or_default());
-    let around = Surroundings { hooks: case.wants_hooks(), http: case.wants_http(), ..folder.around(&environment) };
+    let around =
+        SetupSurroundings { hooks: case.wants_hooks(), http: case.wants_http(), ..folder.around(&environment) };
     let before = folder.show();
     out.parts.insert("before".to_owned(), before.clone());
     let first = match plan(client, reach, &around) {
@@ -266,19 +268,19 @@ fn cases() {
 }
 
 /// Returns a folder in which a client was set up.
-fn set_up(client: Client, files: &str) -> (Folder, Surroundings) {
+fn set_up(client: ClientProgram, files: &str) -> (Folder, SetupSurroundings) {
     let folder = Folder::new();
     folder.fill(files);
     let around = folder.around(&BTreeMap::new());
-    apply(&plan(client, Reach::Project, &around).unwrap(), &around.receipts).unwrap();
+    apply(&plan(client, SetupReach::Project, &around).unwrap(), &around.receipts).unwrap();
     (folder, around)
 }
 
 #[test]
 fn instructions_stay_while_another_client_reads_them() {
-    let (folder, around) = set_up(Client::Opencode, "");
-    apply(&plan(Client::Codex, Reach::Project, &around).unwrap(), &around.receipts).unwrap();
-    let first = undo(Client::Opencode, Reach::Project, &around).unwrap();
+    let (folder, around) = set_up(ClientProgram::Opencode, "");
+    apply(&plan(ClientProgram::Codex, SetupReach::Project, &around).unwrap(), &around.receipts).unwrap();
+    let first = undo(ClientProgram::Opencode, SetupReach::Project, &around).unwrap();
     apply(&first, &around.receipts).unwrap();
     let agents = folder.path("AGENTS.md");
     assert_eq!(
@@ -286,7 +288,7 @@ fn instructions_stay_while_another_client_reads_them() {
         [format!("{} keeps our section, because codex is set up and reads it, too", agents.display())]
     );
     assert!(agents.exists() && !folder.path("opencode.json").exists());
-    apply(&undo(Client::Codex, Reach::Project, &around).unwrap(), &around.receipts).unwrap();
+    apply(&undo(ClientProgram::Codex, SetupReach::Project, &around).unwrap(), &around.receipts).unwrap();
     assert_eq!(folder.show(), "");
 }
 
@@ -300,19 +302,19 @@ fn what_others_reach_over_http_stays() {
     let of = |project: &str| {
         let http = Some(HttpEntry { url: URL_DEFAULT.to_owned(), secret: format!("hnd_{project}") });
         fs::create_dir_all(folder.base.join(project)).unwrap();
-        Surroundings { root: folder.base.join(project), http, ..stdio.clone() }
+        SetupSurroundings { root: folder.base.join(project), http, ..stdio.clone() }
     };
     let file = || fs::read_to_string(folder.path("~/.claude.json")).unwrap();
     let (one, two) = (of("one"), of("two"));
-    for (reach, around) in [(Reach::User, &stdio), (Reach::Project, &one), (Reach::Project, &two)] {
-        apply(&plan(Client::ClaudeCode, reach, around).unwrap(), &around.receipts).unwrap();
+    for (reach, around) in [(SetupReach::User, &stdio), (SetupReach::Project, &one), (SetupReach::Project, &two)] {
+        apply(&plan(ClientProgram::ClaudeCode, reach, around).unwrap(), &around.receipts).unwrap();
     }
     assert_eq!(file().matches("\"handover\": {").count(), 3, "{}", file());
-    apply(&undo(Client::ClaudeCode, Reach::Project, &one).unwrap(), &one.receipts).unwrap();
+    apply(&undo(ClientProgram::ClaudeCode, SetupReach::Project, &one).unwrap(), &one.receipts).unwrap();
     assert!(!file().contains("hnd_one") && file().contains("hnd_two") && file().contains("\"stdio\""), "{}", file());
-    apply(&undo(Client::ClaudeCode, Reach::User, &stdio).unwrap(), &stdio.receipts).unwrap();
+    apply(&undo(ClientProgram::ClaudeCode, SetupReach::User, &stdio).unwrap(), &stdio.receipts).unwrap();
     assert!(file().contains("hnd_two") && !file().contains("\"stdio\""), "{}", file());
-    apply(&undo(Client::ClaudeCode, Reach::Project, &two).unwrap(), &two.receipts).unwrap();
+    apply(&undo(ClientProgram::ClaudeCode, SetupReach::Project, &two).unwrap(), &two.receipts).unwrap();
     assert_eq!(folder.show(), users);
     assert_eq!(fs::read_dir(&stdio.receipts).unwrap().count(), 0, "no receipt is left");
 }
@@ -320,14 +322,20 @@ fn what_others_reach_over_http_stays() {
 /// The undo of a project does not change the setup of `--user`.
 #[test]
 fn what_the_user_has_in_all_projects_stays() {
-    for client in [Client::Codex, Client::Opencode, Client::Gemini, Client::Copilot, Client::Qwen] {
+    for client in [
+        ClientProgram::Codex,
+        ClientProgram::Opencode,
+        ClientProgram::Gemini,
+        ClientProgram::Copilot,
+        ClientProgram::Qwen,
+    ] {
         let folder = Folder::new();
         let around = folder.around(&BTreeMap::new());
-        apply(&plan(client, Reach::User, &around).unwrap(), &around.receipts).unwrap();
+        apply(&plan(client, SetupReach::User, &around).unwrap(), &around.receipts).unwrap();
         let before = folder.show();
-        assert_eq!(changed(&undo(client, Reach::Project, &around).unwrap()), Vec::<&Edit>::new(), "{client:?}");
+        assert_eq!(changed(&undo(client, SetupReach::Project, &around).unwrap()), Vec::<&Edit>::new(), "{client:?}");
         fs::remove_dir_all(&around.receipts).unwrap();
-        assert_eq!(changed(&undo(client, Reach::Project, &around).unwrap()), Vec::<&Edit>::new(), "{client:?}");
+        assert_eq!(changed(&undo(client, SetupReach::Project, &around).unwrap()), Vec::<&Edit>::new(), "{client:?}");
         assert_eq!(folder.show(), before);
     }
 }
@@ -335,22 +343,22 @@ fn what_the_user_has_in_all_projects_stays() {
 #[test]
 fn a_program_that_moved_is_undone_to_the_time_before_us() {
     let files = "-- .mcp.json\n{\"mcpServers\": {}}\n";
-    let (folder, mut around) = set_up(Client::ClaudeCode, files);
+    let (folder, mut around) = set_up(ClientProgram::ClaudeCode, files);
     around.program = "/opt/handover".to_owned();
-    let second = plan(Client::ClaudeCode, Reach::Project, &around).unwrap();
+    let second = plan(ClientProgram::ClaudeCode, SetupReach::Project, &around).unwrap();
     assert_eq!(changed(&second).iter().map(|edit| edit.path.clone()).collect::<Vec<_>>(), [folder.path(".mcp.json")]);
     apply(&second, &around.receipts).unwrap();
     assert!(fs::read_to_string(folder.path(".mcp.json")).unwrap().contains("/opt/handover"));
-    apply(&undo(Client::ClaudeCode, Reach::Project, &around).unwrap(), &around.receipts).unwrap();
+    apply(&undo(ClientProgram::ClaudeCode, SetupReach::Project, &around).unwrap(), &around.receipts).unwrap();
     assert_eq!(folder.show(), files);
 }
 
 #[test]
 fn undo_works_without_receipts() {
     let files = "-- .gemini/settings.json\n{\n  \"ui\": {}\n}\n-- GEMINI.md\nUse tabs.\n";
-    let (folder, around) = set_up(Client::Gemini, files);
+    let (folder, around) = set_up(ClientProgram::Gemini, files);
     fs::remove_dir_all(&around.receipts).unwrap();
-    apply(&undo(Client::Gemini, Reach::Project, &around).unwrap(), &around.receipts).unwrap();
+    apply(&undo(ClientProgram::Gemini, SetupReach::Project, &around).unwrap(), &around.receipts).unwrap();
     assert_eq!(folder.show(), files);
 }
 
@@ -359,7 +367,7 @@ fn a_file_that_changed_since_the_plan_stops_all_of_it() {
     let folder = Folder::new();
     folder.fill("-- CLAUDE.md\nUse tabs.\n");
     let around = folder.around(&BTreeMap::new());
-    let old = plan(Client::ClaudeCode, Reach::Project, &around).unwrap();
+    let old = plan(ClientProgram::ClaudeCode, SetupReach::Project, &around).unwrap();
     folder.fill("-- CLAUDE.md\nUse spaces.\n");
     let problem = apply(&old, &around.receipts).unwrap_err().to_string();
     assert_eq!(
@@ -373,7 +381,7 @@ fn a_file_that_changed_since_the_plan_stops_all_of_it() {
 fn a_failure_in_the_middle_gives_everything_back() {
     let folder = Folder::new();
     let around = folder.around(&BTreeMap::new());
-    let mut broken = plan(Client::ClaudeCode, Reach::Project, &around).unwrap();
+    let mut broken = plan(ClientProgram::ClaudeCode, SetupReach::Project, &around).unwrap();
     // The repeated edit creates a file that exists by then, so it fails after the other edits.
     broken.edits.push(broken.edits[0].clone());
     apply(&broken, &around.receipts).unwrap_err();
@@ -384,7 +392,7 @@ fn a_failure_in_the_middle_gives_everything_back() {
 fn receipts_hold_no_secrets_and_are_their_owners() {
     use std::os::unix::fs::PermissionsExt as _;
     let secret = "-- .mcp.json\n{\"mcpServers\":{\"a\":{\"command\":\"a\",\"env\":{\"TOKEN\":\"hunter2\"}}}}\n";
-    let (_folder, around) = set_up(Client::ClaudeCode, secret);
+    let (_folder, around) = set_up(ClientProgram::ClaudeCode, secret);
     assert_eq!(fs::metadata(&around.receipts).unwrap().permissions().mode() & 0o777, 0o700);
     for receipt in fs::read_dir(&around.receipts).unwrap() {
         let text = fs::read_to_string(receipt.unwrap().path()).unwrap();
@@ -399,7 +407,7 @@ fn a_difference_shows_no_secrets_and_no_control_characters() {
         "-- .mcp.json\n{\n  \"mcpServers\": {\n    \"a\u{1b}[2J\": { \"env\": { \"API_KEY\": \"hunter2\" } }\n  }\n}\n",
     );
     let around = folder.around(&BTreeMap::new());
-    let plan = plan(Client::ClaudeCode, Reach::Project, &around).unwrap();
+    let plan = plan(ClientProgram::ClaudeCode, SetupReach::Project, &around).unwrap();
     let path = folder.path(".mcp.json").display().to_string();
     let shown = diff(&plan.edits[0]).replace(&path, ".mcp.json");
     let expected = "--- .mcp.json\n+++ .mcp.json\n@@ -1,5 +1,10 @@\n {\n   \"mcpServers\": {\n\

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::gate::Act;
+use super::gate::WaitNotice;
 use super::limits;
 
 /// The rest of the program, as this crate sees it.
@@ -18,13 +18,13 @@ use super::limits;
 /// The future of a method is dropped when its caller cancels or disconnects. Work that the future has handed on still
 /// happens; other work does not.
 pub trait Backend: Send + Sync + 'static {
-    fn server(&self) -> Server;
+    fn server(&self) -> ServerInfo;
 
     /// Returns the names of the tools in the order of the list. The names stay the same while the process runs.
     fn tool_names(&self) -> Vec<String>;
 
     /// Returns the tools in the same order. Called once, when a client first asks for the list.
-    fn tools(&self) -> Vec<Tool>;
+    fn tools(&self) -> Vec<McpTool>;
 
     /// Returns the maximum length, in bytes, of a message that calls this tool.
     fn message_bytes_max(&self, tool: &str) -> usize {
@@ -32,38 +32,42 @@ pub trait Backend: Send + Sync + 'static {
         limits::MESSAGE_BYTES_DEFAULT
     }
 
-    fn call(&self, call: Call) -> impl Future<Output = Outcome> + Send;
+    fn call(&self, call: McpCall) -> impl Future<Output = CallOutcome> + Send;
 
     fn resources(
         &self,
-        who: &Who,
+        who: &CallerIdentity,
         cursor: Option<&str>,
-    ) -> impl Future<Output = Result<Page<Resource>, Problem>> + Send;
+    ) -> impl Future<Output = Result<ResourcePage<Resource>, BackendProblem>> + Send;
 
-    fn templates(&self) -> &[Template];
+    fn templates(&self) -> &[UriTemplate];
 
     /// Returns the resource as compact JSON.
-    fn read(&self, who: &Who, uri: &str) -> impl Future<Output = Result<String, Problem>> + Send;
+    fn read(&self, who: &CallerIdentity, uri: &str) -> impl Future<Output = Result<String, BackendProblem>> + Send;
 
     /// Returns a number that grows whenever the resource changes. A slow follower sees only the latest number, so no
     /// backlog builds up.
-    fn watch(&self, who: &Who, uri: &str) -> impl Future<Output = Result<watch::Receiver<u64>, Problem>> + Send;
+    fn watch(
+        &self,
+        who: &CallerIdentity,
+        uri: &str,
+    ) -> impl Future<Output = Result<watch::Receiver<u64>, BackendProblem>> + Send;
 
     fn prompts(&self) -> &[Prompt];
 
     fn prompt(
         &self,
-        who: &Who,
+        who: &CallerIdentity,
         name: &str,
         arguments: BTreeMap<String, String>,
-    ) -> impl Future<Output = Result<Vec<Said>, Problem>> + Send;
+    ) -> impl Future<Output = Result<Vec<PromptText>, BackendProblem>> + Send;
 
     /// Reports that a connection begins: a pipe, or a session over HTTP.
-    fn opened(&self, who: &Who);
+    fn opened(&self, who: &CallerIdentity);
 
     /// Reports the name and version of a client. In the new era a client may send them with every request. They are
     /// reported once for a connection, and over HTTP without a session for each `server/discover`.
-    fn introduced(&self, who: &Who, client: Client) {
+    fn introduced(&self, who: &CallerIdentity, client: McpClient) {
         let _ = (who, client);
     }
 
@@ -81,17 +85,17 @@ pub trait Backend: Send + Sync + 'static {
     }
 
     /// Returns the index of the first session that may be ended to make room: no agent in it holds a claim.
-    fn first_free(&self, sessions: Vec<Who>) -> impl Future<Output = Option<usize>> + Send {
+    fn first_free(&self, sessions: Vec<CallerIdentity>) -> impl Future<Output = Option<usize>> + Send {
         std::future::ready((!sessions.is_empty()).then_some(0))
     }
 
     /// Reports that the connection ended and that all its requests are answered or abandoned. A process that serves a
     /// pipe ends after this.
-    fn closed(&self, who: &Who) -> impl Future<Output = ()> + Send;
+    fn closed(&self, who: &CallerIdentity) -> impl Future<Output = ()> + Send;
 }
 
 #[derive(Debug, Clone)]
-pub struct Server {
+pub struct ServerInfo {
     pub name: String,
     pub title: String,
     pub version: String,
@@ -100,13 +104,13 @@ pub struct Server {
 }
 
 #[derive(Debug, Clone)]
-pub struct Client {
+pub struct McpClient {
     pub name: String,
     pub version: String,
 }
 
 #[derive(Debug, Clone)]
-pub struct Tool {
+pub struct McpTool {
     pub name: String,
     pub title: Option<String>,
     pub description: String,
@@ -128,25 +132,25 @@ pub struct Hints {
 
 /// One call of a known tool.
 #[derive(Debug)]
-pub struct Call {
+pub struct McpCall {
     pub tool: String,
     /// The arguments: a strict, compact JSON object without duplicate keys and at most 128 levels deep.
     pub arguments: String,
     /// The data that the client sent with the arguments, such as the id of this call in its transcript.
     pub meta: Map<String, Value>,
-    pub who: Who,
+    pub who: CallerIdentity,
     /// The progress reporter, when the client asks for progress.
-    pub progress: Option<Progress>,
+    pub progress: Option<McpProgress>,
     /// Cancelled together with the call, whose future is dropped. It is for work that continues elsewhere.
     pub cancelled: CancellationToken,
     /// Cancelled when the client is gone. A call that only waits then ends with its present result.
     pub closing: CancellationToken,
-    pub act: Act,
+    pub act: WaitNotice,
 }
 
 /// The caller of a tool.
 #[derive(Debug, Clone)]
-pub enum Who {
+pub enum CallerIdentity {
     /// The process that started this one.
     Pipe,
     Http {
@@ -158,7 +162,7 @@ pub enum Who {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
+pub enum CallOutcome {
     /// A compact JSON object that fits the tool's output schema.
     Reply(String),
     /// A compact JSON object with the code of a refusal.
@@ -171,14 +175,14 @@ pub enum Outcome {
 
 /// The reasons why a resource or prompt was not returned.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Problem {
+pub enum BackendProblem {
     NotFound(String),
     Invalid(String),
     Fault(String),
 }
 
 #[derive(Debug, Clone)]
-pub struct Page<T> {
+pub struct ResourcePage<T> {
     pub items: Vec<T>,
     pub next_cursor: Option<String>,
 }
@@ -192,7 +196,7 @@ pub struct Resource {
 }
 
 #[derive(Debug, Clone)]
-pub struct Template {
+pub struct UriTemplate {
     pub uri_template: String,
     pub name: String,
     pub title: Option<String>,
@@ -216,7 +220,7 @@ pub struct Argument {
 
 /// One message of a prompt.
 #[derive(Debug, Clone)]
-pub struct Said {
+pub struct PromptText {
     pub by: Speaker,
     pub text: String,
 }
@@ -229,12 +233,12 @@ pub enum Speaker {
 
 /// Reports the progress of a call to its caller.
 #[derive(Clone)]
-pub struct Progress {
+pub struct McpProgress {
     peer: Peer<RoleServer>,
     token: ProgressToken,
 }
 
-impl Progress {
+impl McpProgress {
     pub(super) fn new(peer: Peer<RoleServer>, token: ProgressToken) -> Self {
         Self { peer, token }
     }
@@ -247,7 +251,7 @@ impl Progress {
     }
 }
 
-impl fmt::Debug for Progress {
+impl fmt::Debug for McpProgress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Progress").field(&self.token).finish()
     }

@@ -22,9 +22,9 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 use wire::json::Span;
 
-use super::gate::{Act, Gate, Ticket};
+use super::gate::{CallGate, CallTicket, WaitNotice};
 use super::limits::{MESSAGE_BYTES_DEFAULT, MESSAGE_BYTES_MAX};
-use super::listening::{self, Seen};
+use super::listening::{self, SeenResources};
 use super::message::{self, Arguments, Incoming, Refused};
 use super::outbox;
 use super::skim::Skim;
@@ -32,7 +32,7 @@ use super::skim::Skim;
 /// The data of one HTTP request while it is served.
 #[derive(Debug)]
 pub(super) struct Passage {
-    pub(super) gate: Arc<Gate>,
+    pub(super) gate: Arc<CallGate>,
     pub(super) closing: CancellationToken,
     /// The open session of the request; `None` when the client invented the session's name.
     pub(super) session: Option<Arc<str>>,
@@ -44,8 +44,8 @@ pub(super) struct Passage {
 #[derive(Debug, Default)]
 struct Carried {
     arguments: Option<Arguments>,
-    ticket: Option<Ticket>,
-    seen: Option<Seen>,
+    ticket: Option<CallTicket>,
+    seen: Option<SeenResources>,
     denied: Option<Denied>,
 }
 
@@ -60,7 +60,7 @@ pub(super) enum Denied {
 }
 
 impl Passage {
-    pub(super) fn new(gate: Arc<Gate>, closing: CancellationToken, session: Option<Arc<str>>) -> Self {
+    pub(super) fn new(gate: Arc<CallGate>, closing: CancellationToken, session: Option<Arc<str>>) -> Self {
         Self { gate, closing, session, owner: Arc::from(""), carried: Mutex::default() }
     }
 
@@ -80,15 +80,15 @@ impl Passage {
         self.carried().arguments.take()
     }
 
-    pub(super) fn act(&self) -> Option<Act> {
-        self.carried().ticket.as_ref().map(Ticket::act)
+    pub(super) fn act(&self) -> Option<WaitNotice> {
+        self.carried().ticket.as_ref().map(CallTicket::act)
     }
 
-    pub(super) fn take_ticket(&self) -> Option<Ticket> {
+    pub(super) fn take_ticket(&self) -> Option<CallTicket> {
         self.carried().ticket.take()
     }
 
-    pub(super) fn take_seen(&self) -> Option<Seen> {
+    pub(super) fn take_seen(&self) -> Option<SeenResources> {
         self.carried().seen.take()
     }
 
@@ -142,9 +142,9 @@ fn plain(status: StatusCode, words: &'static str) -> Response<BoxBody<Bytes, Inf
 
 /// The error of a refused body. Only `rmcp` sees it, and the answer that `rmcp` makes of it is replaced.
 #[derive(Debug)]
-pub(super) struct Unread;
+pub(super) struct UnreadBody;
 
-impl fmt::Display for Unread {
+impl fmt::Display for UnreadBody {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("the message was refused")
     }
@@ -160,10 +160,10 @@ pub(super) trait Behind: Send + Unpin + 'static {
     fn look(&self, uris: Vec<String>) -> Option<Looking>;
 }
 
-pub(super) type Looking = Pin<Box<dyn Future<Output = Seen> + Send>>;
+pub(super) type Looking = Pin<Box<dyn Future<Output = SeenResources> + Send>>;
 
 /// A body that is checked before `rmcp` reads it.
-pub(super) struct Checked<B, L> {
+pub(super) struct CheckedBody<B, L> {
     body: B,
     behind: L,
     passage: Arc<Passage>,
@@ -176,13 +176,13 @@ pub(super) struct Checked<B, L> {
     looking: Option<Looking>,
 }
 
-impl<B, L> Checked<B, L> {
+impl<B, L> CheckedBody<B, L> {
     pub(super) fn new(body: B, behind: L, passage: Arc<Passage>) -> Self {
         Self { body, behind, passage, text: Vec::new(), skim: None, over: None, done: false, looking: None }
     }
 }
 
-impl<B, L: Behind> Checked<B, L> {
+impl<B, L: Behind> CheckedBody<B, L> {
     fn take(&mut self, piece: &[u8]) {
         if let Some(skim) = &mut self.skim {
             skim.feed(piece);
@@ -215,7 +215,7 @@ impl<B, L: Behind> Checked<B, L> {
     }
 
     /// Returns the text for `rmcp`.
-    fn finish(&mut self) -> Result<Vec<u8>, Unread> {
+    fn finish(&mut self) -> Result<Vec<u8>, UnreadBody> {
         self.done = true;
         let text = std::mem::take(&mut self.text);
         if let Some(skim) = self.skim.take() {
@@ -249,9 +249,9 @@ impl<B, L: Behind> Checked<B, L> {
         }
     }
 
-    fn deny(&self, denied: Denied) -> Result<Vec<u8>, Unread> {
+    fn deny(&self, denied: Denied) -> Result<Vec<u8>, UnreadBody> {
         self.passage.deny(denied);
-        Err(Unread)
+        Err(UnreadBody)
     }
 }
 
@@ -266,9 +266,9 @@ fn without(mut text: Vec<u8>, span: Option<Span>) -> Vec<u8> {
     text
 }
 
-impl<B: Body + Unpin, L: Behind> Body for Checked<B, L> {
+impl<B: Body + Unpin, L: Behind> Body for CheckedBody<B, L> {
     type Data = Bytes;
-    type Error = Unread;
+    type Error = UnreadBody;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
@@ -291,7 +291,7 @@ impl<B: Body + Unpin, L: Behind> Body for Checked<B, L> {
                 Some(Err(_)) => {
                     self.done = true;
                     self.text = Vec::new();
-                    return Poll::Ready(Some(Err(Unread)));
+                    return Poll::Ready(Some(Err(UnreadBody)));
                 }
                 None => {}
             }
@@ -312,24 +312,24 @@ impl<B: Body + Unpin, L: Behind> Body for Checked<B, L> {
 
 /// A response body that marks a call as answered when it ends.
 #[derive(Debug)]
-pub struct Answer {
+pub struct AnsweredBody {
     body: BoxBody<Bytes, Infallible>,
-    _ticket: Option<Ticket>,
+    _ticket: Option<CallTicket>,
     _owed: Option<TaskTrackerToken>,
 }
 
-impl Answer {
+impl AnsweredBody {
     /// Returns the body of an answer. `owed` is dropped when the answer was sent.
     pub(super) fn new(
         body: BoxBody<Bytes, Infallible>,
-        ticket: Option<Ticket>,
+        ticket: Option<CallTicket>,
         owed: Option<TaskTrackerToken>,
     ) -> Self {
         Self { body, _ticket: ticket, _owed: owed }
     }
 }
 
-impl Body for Answer {
+impl Body for AnsweredBody {
     type Data = Bytes;
     type Error = Infallible;
 

@@ -75,7 +75,7 @@ impl Catalog {
     }
 }
 
-fn tool(tool: backend::Tool) -> Tool {
+fn tool(tool: backend::McpTool) -> Tool {
     let hints = tool.hints;
     let annotations = ToolAnnotations::new()
         .read_only(hints.read_only)
@@ -94,7 +94,7 @@ fn tool(tool: backend::Tool) -> Tool {
     listed
 }
 
-fn template(template: &backend::Template) -> ResourceTemplate {
+fn template(template: &backend::UriTemplate) -> ResourceTemplate {
     let mut listed = ResourceTemplate::new(template.uri_template.clone(), template.name.clone())
         .with_description(template.description.clone())
         .with_mime_type("application/json");

@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 use super::limits;
 
 #[derive(Debug, Default)]
-pub(super) struct Gate {
+pub(super) struct CallGate {
     running: Mutex<Running>,
     /// Notified when a call is answered or starts to wait.
     fewer: Notify,
@@ -32,25 +32,25 @@ enum Doing {
 
 /// A call that is not answered yet. Dropping this value marks the call as answered.
 #[derive(Debug)]
-pub(super) struct Ticket {
-    gate: Arc<Gate>,
+pub(super) struct CallTicket {
+    gate: Arc<CallGate>,
     number: u64,
 }
 
 /// A handle by which a call reports that it only waits. Such a call causes no changes, and may take long.
 #[derive(Debug, Clone)]
-pub struct Act {
-    gate: Arc<Gate>,
+pub struct WaitNotice {
+    gate: Arc<CallGate>,
     number: u64,
 }
 
-impl Gate {
-    pub(super) fn enter(self: &Arc<Self>) -> Ticket {
+impl CallGate {
+    pub(super) fn enter(self: &Arc<Self>) -> CallTicket {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         let number = running.next;
         running.next += 1;
         running.calls.insert(number, Doing::Acting);
-        Ticket { gate: Arc::clone(self), number }
+        CallTicket { gate: Arc::clone(self), number }
     }
 
     /// Waits for the calls that are acting now, at most `NOTICE_WAIT_MAX`.
@@ -86,20 +86,20 @@ impl Gate {
     }
 }
 
-impl Ticket {
-    pub(super) fn act(&self) -> Act {
-        Act { gate: Arc::clone(&self.gate), number: self.number }
+impl CallTicket {
+    pub(super) fn act(&self) -> WaitNotice {
+        WaitNotice { gate: Arc::clone(&self.gate), number: self.number }
     }
 }
 
-impl Drop for Ticket {
+impl Drop for CallTicket {
     fn drop(&mut self) {
         self.gate.running.lock().unwrap_or_else(PoisonError::into_inner).calls.remove(&self.number);
         self.gate.fewer.notify_waiters();
     }
 }
 
-impl Act {
+impl WaitNotice {
     /// Returns the handle of a call for which no notice waits.
     pub(super) fn unseen() -> Self {
         Self { gate: Arc::default(), number: 0 }

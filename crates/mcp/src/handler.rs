@@ -16,22 +16,22 @@ use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::backend::{Backend, Call, Client, Outcome, Progress, Who};
+use super::backend::{Backend, CallOutcome, CallerIdentity, McpCall, McpClient, McpProgress};
 use super::body::Passage;
 use super::catalog::Catalog;
-use super::gate::{Act, Gate};
+use super::gate::{CallGate, WaitNotice};
 use super::limits::SUBSCRIPTIONS_MAX;
-use super::listening::{Seen, versions};
+use super::listening::{SeenResources, versions};
 use super::message::Arguments;
 use super::subscriptions::{Subscriptions, follow};
 use super::words;
 
-type Context = RequestContext<RoleServer>;
+type CallContext = RequestContext<RoleServer>;
 
 /// The state of one client: of a pipe or of a session. A request over HTTP without a session has its own.
 #[derive(Debug, Default)]
 pub(super) struct Connection {
-    pub(super) gate: Arc<Gate>,
+    pub(super) gate: Arc<CallGate>,
     /// Cancelled when the client is gone.
     pub(super) closing: CancellationToken,
     subscriptions: Subscriptions,
@@ -48,16 +48,16 @@ impl<B: Backend> Handler<B> {
         Self { backend, catalog, connection }
     }
 
-    fn gate(&self, context: &Context) -> Arc<Gate> {
+    fn gate(&self, context: &CallContext) -> Arc<CallGate> {
         Passage::of(context).map_or_else(|| Arc::clone(&self.connection.gate), |passage| Arc::clone(&passage.gate))
     }
 
-    fn closing(&self, context: &Context) -> CancellationToken {
+    fn closing(&self, context: &CallContext) -> CancellationToken {
         Passage::of(context).map_or_else(|| self.connection.closing.clone(), |passage| passage.closing.clone())
     }
 
-    fn introduce(&self, context: &Context, client: Implementation) {
-        self.backend.introduced(&who(context), Client { name: client.name, version: client.version });
+    fn introduce(&self, context: &CallContext, client: Implementation) {
+        self.backend.introduced(&who(context), McpClient { name: client.name, version: client.version });
     }
 
     pub(super) fn backend(&self) -> &B {
@@ -65,12 +65,12 @@ impl<B: Backend> Handler<B> {
     }
 }
 
-fn who(context: &Context) -> Who {
-    context.extensions.get::<http::request::Parts>().map_or(Who::Pipe, caller)
+fn who(context: &CallContext) -> CallerIdentity {
+    context.extensions.get::<http::request::Parts>().map_or(CallerIdentity::Pipe, caller)
 }
 
-pub(super) fn caller(parts: &http::request::Parts) -> Who {
-    Who::Http {
+pub(super) fn caller(parts: &http::request::Parts) -> CallerIdentity {
+    CallerIdentity::Http {
         session: Passage::within(parts).and_then(|passage| passage.session.clone()),
         parts: Arc::new(parts.clone()),
     }
@@ -78,18 +78,18 @@ pub(super) fn caller(parts: &http::request::Parts) -> Who {
 
 impl<B: Backend> Handler<B> {
     /// Returns the call for the backend. It moves values instead of copying them where possible.
-    fn call(&self, tool: String, arguments: String, context: &mut Context) -> Call {
+    fn call(&self, tool: String, arguments: String, context: &mut CallContext) -> McpCall {
         let token = context.meta.get_progress_token();
-        Call {
+        McpCall {
             tool,
             arguments,
-            progress: token.map(|token| Progress::new(context.peer.clone(), token)),
+            progress: token.map(|token| McpProgress::new(context.peer.clone(), token)),
             meta: std::mem::take(&mut context.meta.0.0),
             act: context
                 .extensions
-                .remove::<Act>()
+                .remove::<WaitNotice>()
                 .or_else(|| Passage::of(context).and_then(Passage::act))
-                .unwrap_or_else(Act::unseen),
+                .unwrap_or_else(WaitNotice::unseen),
             who: who(context),
             cancelled: context.ct.clone(),
             closing: self.closing(context),
@@ -115,11 +115,11 @@ impl<B: Backend> ServerHandler for Handler<B> {
     async fn initialize(
         &self,
         request: InitializeRequestParams,
-        context: Context,
+        context: CallContext,
     ) -> Result<InitializeResult, ErrorData> {
         let answer = self.negotiate_initialize(&request)?;
         // Over HTTP the session has no name yet; it is introduced when it gets one.
-        if matches!(who(&context), Who::Pipe) {
+        if matches!(who(&context), CallerIdentity::Pipe) {
             self.introduce(&context, request.client_info.clone());
         }
         let mut agreed = request;
@@ -128,7 +128,7 @@ impl<B: Backend> ServerHandler for Handler<B> {
         Ok(answer)
     }
 
-    async fn discover(&self, context: Context) -> Result<DiscoverResult, ErrorData> {
+    async fn discover(&self, context: CallContext) -> Result<DiscoverResult, ErrorData> {
         if let Some(client) = context.meta.client_info() {
             self.introduce(&context, client);
         }
@@ -136,12 +136,20 @@ impl<B: Backend> ServerHandler for Handler<B> {
     }
 
     /// Refuses an unknown method. Requests of known methods with wrong parameters do not arrive here.
-    async fn on_custom_request(&self, request: CustomRequest, _context: Context) -> Result<CustomResult, ErrorData> {
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _context: CallContext,
+    ) -> Result<CustomResult, ErrorData> {
         let method: String = request.method.chars().take(64).collect();
         Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("unknown method: {method}"), None))
     }
 
-    async fn complete(&self, _request: CompleteRequestParams, _context: Context) -> Result<CompleteResult, ErrorData> {
+    async fn complete(
+        &self,
+        _request: CompleteRequestParams,
+        _context: CallContext,
+    ) -> Result<CompleteResult, ErrorData> {
         Err(ErrorData::method_not_found::<CompleteRequestMethod>())
     }
 
@@ -150,7 +158,7 @@ impl<B: Backend> ServerHandler for Handler<B> {
     async fn set_level(
         &self,
         _request: rmcp::model::SetLevelRequestParams,
-        _context: Context,
+        _context: CallContext,
     ) -> Result<(), ErrorData> {
         Ok(())
     }
@@ -158,7 +166,7 @@ impl<B: Backend> ServerHandler for Handler<B> {
     async fn list_tools(
         &self,
         request: Option<PaginatedRequestParams>,
-        context: Context,
+        context: CallContext,
     ) -> Result<ListToolsResult, ErrorData> {
         let (ttl_ms, cache_scope) = words::freshness(&context);
         Ok(ListToolsResult { ttl_ms, cache_scope, ..self.catalog.tools(&*self.backend, request)? })
@@ -167,7 +175,7 @@ impl<B: Backend> ServerHandler for Handler<B> {
     async fn call_tool(
         &self,
         params: CallToolRequestParams,
-        mut context: Context,
+        mut context: CallContext,
     ) -> Result<CallToolResponse, ErrorData> {
         let arguments = context
             .extensions
@@ -186,16 +194,16 @@ impl<B: Backend> ServerHandler for Handler<B> {
             outcome = self.backend.call(call) => outcome,
         };
         match outcome {
-            Outcome::Reply(text) => Ok(words::reply(text, &who).into()),
-            Outcome::Refused(text) | Outcome::Fault(text) => Ok(words::failed(text).into()),
-            Outcome::UnknownTool => Err(self.catalog.unknown_tool(&params.name)),
+            CallOutcome::Reply(text) => Ok(words::reply(text, &who).into()),
+            CallOutcome::Refused(text) | CallOutcome::Fault(text) => Ok(words::failed(text).into()),
+            CallOutcome::UnknownTool => Err(self.catalog.unknown_tool(&params.name)),
         }
     }
 
     async fn list_resources(
         &self,
         request: Option<PaginatedRequestParams>,
-        context: Context,
+        context: CallContext,
     ) -> Result<ListResourcesResult, ErrorData> {
         let cursor = request.and_then(|request| request.cursor);
         let page = self.backend.resources(&who(&context), cursor.as_deref()).await.map_err(words::error)?;
@@ -205,7 +213,7 @@ impl<B: Backend> ServerHandler for Handler<B> {
     async fn list_resource_templates(
         &self,
         request: Option<PaginatedRequestParams>,
-        context: Context,
+        context: CallContext,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
         let (ttl_ms, cache_scope) = words::freshness(&context);
         Ok(ListResourceTemplatesResult { ttl_ms, cache_scope, ..self.catalog.templates(request)? })
@@ -214,14 +222,14 @@ impl<B: Backend> ServerHandler for Handler<B> {
     async fn read_resource(
         &self,
         request: ReadResourceRequestParams,
-        context: Context,
+        context: CallContext,
     ) -> Result<ReadResourceResponse, ErrorData> {
         let text = self.backend.read(&who(&context), &request.uri).await.map_err(words::error)?;
         let contents = ResourceContents::text(text, request.uri).with_mime_type("application/json");
         Ok(ReadResourceResult::new(vec![contents]).into())
     }
 
-    async fn subscribe(&self, request: SubscribeRequestParams, context: Context) -> Result<(), ErrorData> {
+    async fn subscribe(&self, request: SubscribeRequestParams, context: CallContext) -> Result<(), ErrorData> {
         let (peer, uri) = (context.peer.clone(), request.uri.clone());
         let versions = versions(self.backend(), &who(&context), &request.uri).await.map_err(words::error)?;
         let following = follow(versions, self.gate(&context), move || {
@@ -235,7 +243,7 @@ impl<B: Backend> ServerHandler for Handler<B> {
         Err(ErrorData::invalid_params(words, None))
     }
 
-    async fn unsubscribe(&self, request: UnsubscribeRequestParams, _context: Context) -> Result<(), ErrorData> {
+    async fn unsubscribe(&self, request: UnsubscribeRequestParams, _context: CallContext) -> Result<(), ErrorData> {
         self.connection.subscriptions.remove(&request.uri);
         Ok(())
     }
@@ -253,7 +261,7 @@ impl<B: Backend> ServerHandler for Handler<B> {
         let mut following = Vec::new();
         let asked = context.request_context();
         let carried = Passage::of(asked).and_then(Passage::take_seen);
-        let mut seen = carried.or_else(|| asked.extensions.get::<Seen>().cloned()).unwrap_or_default();
+        let mut seen = carried.or_else(|| asked.extensions.get::<SeenResources>().cloned()).unwrap_or_default();
         for uri in context.accepted().resource_subscriptions.iter().flatten() {
             let versions = match seen.take(uri) {
                 Some(versions) => versions,
@@ -277,7 +285,7 @@ impl<B: Backend> ServerHandler for Handler<B> {
     async fn list_prompts(
         &self,
         request: Option<PaginatedRequestParams>,
-        context: Context,
+        context: CallContext,
     ) -> Result<ListPromptsResult, ErrorData> {
         let (ttl_ms, cache_scope) = words::freshness(&context);
         Ok(ListPromptsResult { ttl_ms, cache_scope, ..self.catalog.prompts(request)? })
@@ -286,7 +294,7 @@ impl<B: Backend> ServerHandler for Handler<B> {
     async fn get_prompt(
         &self,
         request: GetPromptRequestParams,
-        context: Context,
+        context: CallContext,
     ) -> Result<GetPromptResponse, ErrorData> {
         let mut arguments = std::collections::BTreeMap::new();
         for (name, value) in request.arguments.unwrap_or_default() {

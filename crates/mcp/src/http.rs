@@ -12,16 +12,16 @@ use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::backend::{Backend, Who};
-use super::body::{Answer, Behind, Checked, Denied, Looking, Passage};
+use super::backend::{Backend, CallerIdentity};
+use super::body::{AnsweredBody, Behind, CheckedBody, Denied, Looking, Passage};
 use super::catalog::Catalog;
-use super::gate::Gate;
+use super::gate::CallGate;
 use super::handler::{self, Connection, Handler};
 use super::sessions::{PASSAGE, Sessions};
 use super::{limits, listening};
 
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct HttpSettings {
     /// The allowed hosts, as `host` or `host:port`. A request for another host is answered 403. An empty list means
     /// loopback only.
     pub hosts: Vec<String>,
@@ -36,7 +36,7 @@ pub struct Settings {
     pub sessions_max: usize,
 }
 
-impl Default for Settings {
+impl Default for HttpSettings {
     fn default() -> Self {
         Self {
             hosts: Vec::new(),
@@ -57,7 +57,7 @@ struct Inner<B: Backend> {
     backend: Arc<B>,
     message_bytes_max: usize,
     /// The gate of all requests without a session, because it is not known which of them belong together.
-    gate: Arc<Gate>,
+    gate: Arc<CallGate>,
     closing: CancellationToken,
     /// Ends all streams, also when messages are left in them.
     cut: CancellationToken,
@@ -78,7 +78,7 @@ impl<B: Backend> std::fmt::Debug for Http<B> {
 }
 
 impl<B: Backend> Http<B> {
-    pub fn new(backend: Arc<B>, settings: &Settings) -> Self {
+    pub fn new(backend: Arc<B>, settings: &HttpSettings) -> Self {
         let (closing, cut) = (CancellationToken::new(), CancellationToken::new());
         let message_bytes_max = settings.message_bytes_max.min(limits::MESSAGE_BYTES_MAX);
         let mut config = StreamableHttpServerConfig::default()
@@ -118,13 +118,13 @@ impl<B: Backend> Http<B> {
         let _late = tokio::time::timeout(limits::DRAIN_MAX, self.0.sessions.close()).await;
     }
 
-    async fn answer<Q>(self, request: Request<Q>) -> Response<Answer>
+    async fn answer<Q>(self, request: Request<Q>) -> Response<AnsweredBody>
     where
         Q: Body + Send + Unpin + 'static,
     {
         let inner = self.0;
         if inner.cut.is_cancelled() {
-            return Denied::Closed.into_response().map(|body| Answer::new(body, None, None));
+            return Denied::Closed.into_response().map(|body| AnsweredBody::new(body, None, None));
         }
         let owed = (request.method() != Method::GET).then(|| inner.owed.token());
         let (mut parts, body) = request.into_parts();
@@ -137,7 +137,7 @@ impl<B: Backend> Http<B> {
             .and_then(|session| session.opened_by())
             .is_some_and(|opened| !inner.backend.is_same(opened, &parts));
         if is_foreign || (session.is_none() && session_id.is_some() && is_delete) {
-            return Denied::NoSession.into_response().map(|body| Answer::new(body, None, None));
+            return Denied::NoSession.into_response().map(|body| AnsweredBody::new(body, None, None));
         }
         let passage = match &session {
             Some(session) => Passage::new(Arc::clone(&session.gate), session.closing.clone(), session_id),
@@ -149,14 +149,14 @@ impl<B: Backend> Http<B> {
         let listens = parts.headers.get("mcp-method").is_some_and(|method| method == "subscriptions/listen");
         let listener = listens.then(|| handler::caller(&parts));
         let behind = Beyond { backend: Arc::clone(&inner.backend), most: inner.message_bytes_max, listener };
-        let request = Request::from_parts(parts, Checked::new(body, behind, Arc::clone(&passage)));
+        let request = Request::from_parts(parts, CheckedBody::new(body, behind, Arc::clone(&passage)));
         let response = PASSAGE.scope(Arc::clone(&passage), inner.service.handle(request)).await;
         let mut response = passage.denied().map_or(response, Denied::into_response);
         if is_delete && response.status() == StatusCode::ACCEPTED {
             // The session has already ended, so 204 is right, and some clients treat 202 as a failure.
             *response.status_mut() = StatusCode::NO_CONTENT;
         }
-        response.map(|body| Answer::new(body, passage.take_ticket(), owed))
+        response.map(|body| AnsweredBody::new(body, passage.take_ticket(), owed))
     }
 }
 
@@ -164,7 +164,7 @@ impl<B: Backend> Http<B> {
 struct Beyond<B> {
     backend: Arc<B>,
     most: usize,
-    listener: Option<Who>,
+    listener: Option<CallerIdentity>,
 }
 
 impl<B: Backend> Behind for Beyond<B> {
@@ -186,7 +186,7 @@ impl<B: Backend, Q> tower_service::Service<Request<Q>> for Http<B>
 where
     Q: Body + Send + Unpin + 'static,
 {
-    type Response = Response<Answer>;
+    type Response = Response<AnsweredBody>;
     type Error = Infallible;
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
 

@@ -32,12 +32,12 @@ mod subscriptions;
 mod words;
 
 pub use backend::{
-    Argument, Backend, Call, Client, Hints, Outcome, Page, Problem, Progress, Prompt, Resource, Said, Server, Speaker,
-    Template, Tool, Who,
+    Argument, Backend, BackendProblem, CallOutcome, CallerIdentity, Hints, McpCall, McpClient, McpProgress, McpTool,
+    Prompt, PromptText, Resource, ResourcePage, ServerInfo, Speaker, UriTemplate,
 };
-pub use body::Answer;
-pub use gate::Act;
-pub use http::{Http, Settings};
+pub use body::AnsweredBody;
+pub use gate::WaitNotice;
+pub use http::{Http, HttpSettings};
 pub use stdio::{serve_pipe, serve_stdio};
 pub use stop::asked_to_stop;
 

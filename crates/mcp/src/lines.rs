@@ -14,8 +14,8 @@ const PIECE_BYTES: usize = 64 << 10;
 /// The size of the buffer that is kept after a long line; a larger buffer is freed.
 const KEPT_BYTES_MAX: usize = 256 << 10;
 
-pub(super) enum Line {
-    /// A complete line: its range in [`Lines::text`], without the line break.
+pub(super) enum MessageLine {
+    /// A complete line: its range in [`MessageLines::text`], without the line break.
     Whole(Range<usize>),
     TooLong {
         id: Option<RequestId>,
@@ -24,7 +24,7 @@ pub(super) enum Line {
     End,
 }
 
-pub(super) struct Lines<R> {
+pub(super) struct MessageLines<R> {
     input: R,
     buffer: Vec<u8>,
     /// The start of the next line; `searched` is the position up to which its end was searched.
@@ -41,7 +41,7 @@ struct Long {
     over: Option<usize>,
 }
 
-impl<R: AsyncRead + Unpin> Lines<R> {
+impl<R: AsyncRead + Unpin> MessageLines<R> {
     pub(super) fn new(input: R) -> Self {
         Self { input, buffer: Vec::new(), start: 0, searched: 0, long: None, ended: false }
     }
@@ -51,7 +51,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
     }
 
     /// Returns the next line that is not blank. The future may be dropped while it waits; no bytes are lost.
-    pub(super) async fn next(&mut self, bytes_max: impl Fn(&str) -> usize) -> io::Result<Line> {
+    pub(super) async fn next(&mut self, bytes_max: impl Fn(&str) -> usize) -> io::Result<MessageLine> {
         loop {
             if let Some(end) = memchr::memchr(b'\n', &self.buffer[self.searched..]).map(|at| self.searched + at) {
                 if let Some(line) = self.cut(end, end + 1, &bytes_max) {
@@ -62,7 +62,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
             self.follow(self.buffer.len(), &bytes_max);
             if self.ended {
                 let end = self.buffer.len();
-                return Ok(self.cut(end, end, &bytes_max).unwrap_or(Line::End));
+                return Ok(self.cut(end, end, &bytes_max).unwrap_or(MessageLine::End));
             }
             self.read().await?;
         }
@@ -107,7 +107,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
     }
 
     /// Returns the line up to `end`; the next line begins at `next`.
-    fn cut(&mut self, end: usize, next: usize, bytes_max: &impl Fn(&str) -> usize) -> Option<Line> {
+    fn cut(&mut self, end: usize, next: usize, bytes_max: &impl Fn(&str) -> usize) -> Option<MessageLine> {
         if end > self.searched || self.long.is_some() {
             self.follow(end, bytes_max);
         }
@@ -117,11 +117,11 @@ impl<R: AsyncRead + Unpin> Lines<R> {
             // The whole line is known now, so the bound of its tool applies instead of the largest one.
             let most = long.over.unwrap_or_else(|| long.skim.bytes_max_in_the_end(bytes_max));
             if long.over.is_some() || line.len() > most {
-                return Some(Line::TooLong { id: long.skim.id().cloned(), bytes_max: most });
+                return Some(MessageLine::TooLong { id: long.skim.id().cloned(), bytes_max: most });
             }
         }
         let text = self.buffer.get(line.clone()).unwrap_or_default();
         let end = line.start + text.trim_ascii_end().len();
-        (end > line.start).then_some(Line::Whole(line.start..end))
+        (end > line.start).then_some(MessageLine::Whole(line.start..end))
     }
 }

@@ -15,16 +15,16 @@ use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::{ErrorData, RoleServer, Service};
 use tokio::sync::watch;
 
-use super::backend::{Backend, Problem, Who};
+use super::backend::{Backend, BackendProblem, CallerIdentity};
 use super::handler::Handler;
 use super::limits::SUBSCRIPTIONS_MAX;
 
 /// The resources by URI, each with its version before the acknowledgement.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Seen(BTreeMap<String, Result<watch::Receiver<u64>, Problem>>);
+pub(super) struct SeenResources(BTreeMap<String, Result<watch::Receiver<u64>, BackendProblem>>);
 
-impl Seen {
-    pub(super) fn take(&mut self, uri: &str) -> Option<Result<watch::Receiver<u64>, Problem>> {
+impl SeenResources {
+    pub(super) fn take(&mut self, uri: &str) -> Option<Result<watch::Receiver<u64>, BackendProblem>> {
         self.0.remove(uri)
     }
 }
@@ -35,8 +35,8 @@ pub(super) fn wanted(request: &SubscriptionsListenRequest) -> Vec<String> {
     uris.take(SUBSCRIPTIONS_MAX).cloned().collect()
 }
 
-pub(super) async fn look<B: Backend>(backend: &B, who: &Who, uris: Vec<String>) -> Seen {
-    let mut seen = Seen::default();
+pub(super) async fn look<B: Backend>(backend: &B, who: &CallerIdentity, uris: Vec<String>) -> SeenResources {
+    let mut seen = SeenResources::default();
     for uri in uris {
         let found = versions(backend, who, &uri).await;
         seen.0.insert(uri, found);
@@ -45,7 +45,11 @@ pub(super) async fn look<B: Backend>(backend: &B, who: &Who, uris: Vec<String>) 
 }
 
 /// Returns the versions of a resource; only later changes count as new.
-pub(super) async fn versions<B: Backend>(backend: &B, who: &Who, uri: &str) -> Result<watch::Receiver<u64>, Problem> {
+pub(super) async fn versions<B: Backend>(
+    backend: &B,
+    who: &CallerIdentity,
+    uri: &str,
+) -> Result<watch::Receiver<u64>, BackendProblem> {
     let mut versions = backend.watch(who, uri).await?;
     versions.mark_unchanged();
     Ok(versions)
@@ -61,7 +65,7 @@ impl<B: Backend> Service<RoleServer> for Listening<B> {
         mut context: RequestContext<RoleServer>,
     ) -> Result<ServerResult, ErrorData> {
         if let ClientRequest::SubscriptionsListenRequest(listen) = &request {
-            let seen = look(self.0.backend(), &Who::Pipe, wanted(listen)).await;
+            let seen = look(self.0.backend(), &CallerIdentity::Pipe, wanted(listen)).await;
             context.extensions.insert(seen);
         }
         self.0.handle_request(request, context).await

@@ -12,14 +12,14 @@ use rmcp::model::{
 };
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use wire::json::{self, Kind, Node, Span};
+use wire::json::{self, JsonKind, JsonNode, Span};
 
 use super::shape;
 
 /// A message after its check.
 #[derive(Debug)]
 pub(super) enum Incoming<'t> {
-    Call(ToolCall<'t>),
+    Call(McpToolCall<'t>),
     Other(Box<ClientJsonRpcMessage>),
     /// An answer to a request that this server never makes.
     Answer,
@@ -27,7 +27,7 @@ pub(super) enum Incoming<'t> {
 }
 
 #[derive(Debug)]
-pub(super) struct ToolCall<'t> {
+pub(super) struct McpToolCall<'t> {
     pub(super) id: RequestId,
     pub(super) tool: String,
     pub(super) arguments: Arguments,
@@ -54,7 +54,7 @@ impl Refused {
     }
 }
 
-impl ToolCall<'_> {
+impl McpToolCall<'_> {
     pub(super) fn into_message(self) -> ClientJsonRpcMessage {
         let mut extensions = Extensions::new();
         let meta: Option<JsonObject> = self.meta.and_then(|meta| serde_json::from_str(meta).ok());
@@ -92,7 +92,7 @@ pub(super) fn refused(id: Option<RequestId>, error: ErrorData) -> Box<Refused> {
     Box::new(Refused { id, error })
 }
 
-fn envelope<'t>(text: &'t str, node: &Node<'_>) -> Result<Incoming<'t>, Box<Refused>> {
+fn envelope<'t>(text: &'t str, node: &JsonNode<'_>) -> Result<Incoming<'t>, Box<Refused>> {
     let invalid = |id, words: &'static str| refused(id, ErrorData::invalid_request(words, None));
     if node.list().is_some() {
         return Err(invalid(None, "batches are not taken; send each message by itself"));
@@ -102,7 +102,7 @@ fn envelope<'t>(text: &'t str, node: &Node<'_>) -> Result<Incoming<'t>, Box<Refu
     }
     let id = node.get("id");
     let known = id.and_then(|id| request_id(id));
-    if node.get("jsonrpc").and_then(Node::text) != Some("2.0") {
+    if node.get("jsonrpc").and_then(JsonNode::text) != Some("2.0") {
         return Err(invalid(known, "jsonrpc must be \"2.0\""));
     }
     let Some(method) = node.get("method") else {
@@ -121,15 +121,15 @@ fn envelope<'t>(text: &'t str, node: &Node<'_>) -> Result<Incoming<'t>, Box<Refu
     }
 }
 
-fn request_id(node: &Node<'_>) -> Option<RequestId> {
+fn request_id(node: &JsonNode<'_>) -> Option<RequestId> {
     match &node.kind {
-        Kind::Text(text) => Some(RequestId::String(text.as_ref().into())),
-        Kind::Number(number) => number.parse().ok().map(RequestId::Number),
-        Kind::Null | Kind::Bool(_) | Kind::List(_) | Kind::Object(_) => None,
+        JsonKind::Text(text) => Some(RequestId::String(text.as_ref().into())),
+        JsonKind::Number(number) => number.parse().ok().map(RequestId::Number),
+        JsonKind::Null | JsonKind::Bool(_) | JsonKind::List(_) | JsonKind::Object(_) => None,
     }
 }
 
-fn tool_call<'t>(text: &'t str, node: &Node<'_>, id: RequestId) -> Result<ToolCall<'t>, Box<Refused>> {
+fn tool_call<'t>(text: &'t str, node: &JsonNode<'_>, id: RequestId) -> Result<McpToolCall<'t>, Box<Refused>> {
     let wrong =
         |words: fmt::Arguments<'_>| refused(Some(id.clone()), ErrorData::invalid_params(words.to_string(), None));
     let params = node.get("params").ok_or_else(|| wrong(format_args!("params is missing; tools/call needs name")))?;
@@ -152,11 +152,11 @@ fn tool_call<'t>(text: &'t str, node: &Node<'_>, id: RequestId) -> Result<ToolCa
     let meta = meta.map(|meta| meta.span.of(text));
     let compacted = arguments.map_or(Cow::Borrowed("{}"), |arguments| compact(text, arguments));
     let span = params.get("arguments").map(|arguments| arguments.span);
-    Ok(ToolCall { id, tool, arguments: Arguments(compacted.into_owned()), meta, span })
+    Ok(McpToolCall { id, tool, arguments: Arguments(compacted.into_owned()), meta, span })
 }
 
 /// Returns a value as compact JSON. Most clients write compactly; their text is borrowed as it is.
-fn compact<'t>(text: &'t str, node: &Node<'_>) -> Cow<'t, str> {
+fn compact<'t>(text: &'t str, node: &JsonNode<'_>) -> Cow<'t, str> {
     let written = node.span.of(text);
     if written.bytes().any(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n')) {
         Cow::Owned(node.to_string())

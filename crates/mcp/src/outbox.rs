@@ -12,16 +12,16 @@ use super::limits::OUTBOX_BYTES_MAX;
 /// The size of the buffer that is kept after a write; a larger buffer is freed.
 const KEPT_BYTES_MAX: usize = 256 << 10;
 
-pub(super) struct Outbox<W>(Arc<Shared<W>>);
+pub(super) struct Outbox<W>(Arc<SharedOutbox<W>>);
 
-struct Shared<W> {
+struct SharedOutbox<W> {
     /// Complete lines that are not being written yet.
     waiting: Mutex<Vec<u8>>,
-    writing: tokio::sync::Mutex<Writing<W>>,
+    writing: tokio::sync::Mutex<OutboxWriting<W>>,
     broken: CancellationToken,
 }
 
-struct Writing<W> {
+struct OutboxWriting<W> {
     output: W,
     lines: Vec<u8>,
     written: usize,
@@ -35,8 +35,8 @@ impl<W> Clone for Outbox<W> {
 
 impl<W: AsyncWrite + Unpin> Outbox<W> {
     pub(super) fn new(output: W) -> Self {
-        let writing = tokio::sync::Mutex::new(Writing { output, lines: Vec::new(), written: 0 });
-        Self(Arc::new(Shared { waiting: Mutex::default(), writing, broken: CancellationToken::new() }))
+        let writing = tokio::sync::Mutex::new(OutboxWriting { output, lines: Vec::new(), written: 0 });
+        Self(Arc::new(SharedOutbox { waiting: Mutex::default(), writing, broken: CancellationToken::new() }))
     }
 
     /// Returns the token that is cancelled when the output can no longer be read.
@@ -74,7 +74,7 @@ impl<W: AsyncWrite + Unpin> Outbox<W> {
 
     async fn write_all(&self) -> io::Result<()> {
         let mut writing = self.0.writing.lock().await;
-        let Writing { output, lines, written } = &mut *writing;
+        let OutboxWriting { output, lines, written } = &mut *writing;
         loop {
             if *written == lines.len() {
                 *written = 0;

@@ -11,22 +11,22 @@ use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-pub(super) enum Input {
+pub(super) enum PipeInput {
     Pipe(tokio::net::unix::pipe::Receiver),
     Socket(tokio::net::UnixStream),
     Thread(tokio::io::Stdin),
 }
 
-pub(super) enum Output {
+pub(super) enum PipeOutput {
     Pipe(tokio::net::unix::pipe::Sender),
     Socket(tokio::net::UnixStream),
     Thread(tokio::io::Stdout),
 }
 
 /// Returns standard input and output. The caller must be inside a runtime with I/O.
-pub(super) fn standard() -> (Input, Output) {
-    let input = direct::input().unwrap_or_else(|| Input::Thread(tokio::io::stdin()));
-    let output = direct::output().unwrap_or_else(|| Output::Thread(tokio::io::stdout()));
+pub(super) fn standard() -> (PipeInput, PipeOutput) {
+    let input = direct::input().unwrap_or_else(|| PipeInput::Thread(tokio::io::stdin()));
+    let output = direct::output().unwrap_or_else(|| PipeOutput::Thread(tokio::io::stdout()));
     (input, output)
 }
 
@@ -38,43 +38,43 @@ mod direct {
 
     use tokio::net::unix::pipe;
 
-    use super::{Input, Output};
+    use super::{PipeInput, PipeOutput};
 
-    enum Found {
+    enum FoundPipe {
         /// A pipe, opened again from the path that the system has for it.
         Pipe(&'static str),
         Socket(OwnedFd),
     }
 
-    pub(super) fn input() -> Option<Input> {
+    pub(super) fn input() -> Option<PipeInput> {
         match find(std::io::stdin().as_fd(), "/proc/self/fd/0")? {
-            Found::Pipe(path) => {
+            FoundPipe::Pipe(path) => {
                 let file = File::open(path).ok()?;
-                pipe::Receiver::from_owned_fd(file.into()).ok().map(Input::Pipe)
+                pipe::Receiver::from_owned_fd(file.into()).ok().map(PipeInput::Pipe)
             }
-            Found::Socket(socket) => stream(socket).map(Input::Socket),
+            FoundPipe::Socket(socket) => stream(socket).map(PipeInput::Socket),
         }
     }
 
-    pub(super) fn output() -> Option<Output> {
+    pub(super) fn output() -> Option<PipeOutput> {
         match find(std::io::stdout().as_fd(), "/proc/self/fd/1")? {
-            Found::Pipe(path) => {
+            FoundPipe::Pipe(path) => {
                 let file = OpenOptions::new().write(true).open(path).ok()?;
-                pipe::Sender::from_owned_fd(file.into()).ok().map(Output::Pipe)
+                pipe::Sender::from_owned_fd(file.into()).ok().map(PipeOutput::Pipe)
             }
-            Found::Socket(socket) => stream(socket).map(Output::Socket),
+            FoundPipe::Socket(socket) => stream(socket).map(PipeOutput::Socket),
         }
     }
 
-    fn find(stream: BorrowedFd<'_>, path: &'static str) -> Option<Found> {
+    fn find(stream: BorrowedFd<'_>, path: &'static str) -> Option<FoundPipe> {
         let own = stream.try_clone_to_owned().ok()?;
         let file = File::from(own);
         let kind = file.metadata().ok()?.file_type();
         if kind.is_socket() {
-            return Some(Found::Socket(file.into()));
+            return Some(FoundPipe::Socket(file.into()));
         }
         // Only Linux has such paths. On other systems a thread reads.
-        (kind.is_fifo() && cfg!(target_os = "linux")).then_some(Found::Pipe(path))
+        (kind.is_fifo() && cfg!(target_os = "linux")).then_some(FoundPipe::Pipe(path))
     }
 
     fn stream(socket: OwnedFd) -> Option<tokio::net::UnixStream> {
@@ -84,7 +84,7 @@ mod direct {
     }
 }
 
-impl AsyncRead for Input {
+impl AsyncRead for PipeInput {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
             Self::Pipe(pipe) => Pin::new(pipe).poll_read(cx, buffer),
@@ -94,7 +94,7 @@ impl AsyncRead for Input {
     }
 }
 
-impl AsyncWrite for Output {
+impl AsyncWrite for PipeOutput {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         match self.get_mut() {
             Self::Pipe(pipe) => Pin::new(pipe).poll_write(cx, bytes),

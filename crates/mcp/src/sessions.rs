@@ -25,9 +25,9 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
-use super::backend::{Backend, Client, Who};
+use super::backend::{Backend, CallerIdentity, McpClient};
 use super::body::{Denied, Passage};
-use super::gate::Gate;
+use super::gate::CallGate;
 use super::limits;
 
 /// The maximum number of tries to find a session to end. A session that is used again during the search is skipped.
@@ -41,26 +41,26 @@ tokio::task_local! {
 pub(super) struct Sessions<B> {
     kept: LocalSessionManager,
     backend: Arc<B>,
-    open: Arc<Open>,
+    open: Arc<OpenSession>,
     sessions_max: usize,
     /// Holds a token for every session, and runs the notifications of the backend at its end.
     endings: TaskTracker,
 }
 
 #[derive(Default)]
-struct Open {
-    sessions: Mutex<HashMap<SessionId, Arc<Session>>>,
+struct OpenSession {
+    sessions: Mutex<HashMap<SessionId, Arc<McpSession>>>,
     /// A counter that grows with each use of any session.
     uses: AtomicU64,
 }
 
 #[derive(Debug)]
-pub(super) struct Session {
-    pub(super) gate: Arc<Gate>,
+pub(super) struct McpSession {
+    pub(super) gate: Arc<CallGate>,
     pub(super) closing: CancellationToken,
     /// Cancelled when the backend has been notified of the session's end.
     ended: CancellationToken,
-    who: OnceLock<Who>,
+    who: OnceLock<CallerIdentity>,
     /// The token that opened the session.
     owner: Arc<str>,
     used: AtomicU64,
@@ -70,9 +70,9 @@ pub(super) struct Session {
 }
 
 /// A session that could be ended, with the counter of its last use.
-type IdleSession = (u64, SessionId, Arc<Session>);
+type IdleSession = (u64, SessionId, Arc<McpSession>);
 
-impl Session {
+impl McpSession {
     fn of(owner: Arc<str>) -> Self {
         Self {
             gate: Arc::default(),
@@ -89,30 +89,30 @@ impl Session {
     /// Returns the request that opened the session; `None` while it is not open.
     pub(super) fn opened_by(&self) -> Option<&http::request::Parts> {
         match self.who.get()? {
-            Who::Http { parts, .. } => Some(parts),
-            Who::Pipe => None,
+            CallerIdentity::Http { parts, .. } => Some(parts),
+            CallerIdentity::Pipe => None,
         }
     }
 }
 
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Fault {
+pub(super) enum SessionFault {
     #[error("too many sessions are open")]
     Full,
     #[error(transparent)]
     Kept(#[from] LocalSessionManagerError),
 }
 
-impl Open {
-    fn get(&self, id: &str) -> Option<Arc<Session>> {
+impl OpenSession {
+    fn get(&self, id: &str) -> Option<Arc<McpSession>> {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner).get(id).cloned()
     }
 
-    fn remove(&self, id: &str) -> Option<Arc<Session>> {
+    fn remove(&self, id: &str) -> Option<Arc<McpSession>> {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner).remove(id)
     }
 
-    fn used(&self, session: &Session) {
+    fn used(&self, session: &McpSession) {
         session.used.store(self.uses.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
     }
 }
@@ -126,7 +126,7 @@ impl<B: Backend> Sessions<B> {
         Self { kept, backend, open: Arc::default(), sessions_max, endings: TaskTracker::new() }
     }
 
-    pub(super) fn get(&self, id: &str) -> Option<Arc<Session>> {
+    pub(super) fn get(&self, id: &str) -> Option<Arc<McpSession>> {
         self.open.get(id)
     }
 
@@ -148,17 +148,17 @@ impl<B: Backend> Sessions<B> {
     }
 
     /// Ends a session of this token when the token has its maximum of sessions.
-    async fn make_room(&self, owner: &str) -> Result<(), Fault> {
+    async fn make_room(&self, owner: &str) -> Result<(), SessionFault> {
         for _ in 0..ROOM_TRIES {
             let Some(idle) = self.idle_of(owner) else { return Ok(()) };
-            let (used, id, session) = self.oldest_free(idle).await.ok_or(Fault::Full)?;
+            let (used, id, session) = self.oldest_free(idle).await.ok_or(SessionFault::Full)?;
             // The session may have been used while the backend checked its claims.
             if session.used.load(Ordering::Relaxed) == used && session.streams.load(Ordering::Relaxed) == 0 {
                 drop(self.end(&id).await?);
                 return Ok(());
             }
         }
-        Err(Fault::Full)
+        Err(SessionFault::Full)
     }
 
     /// Returns the sessions of a token that are not in use, the oldest first. Returns `None` when there is room for
@@ -189,7 +189,7 @@ impl<B: Backend> Sessions<B> {
     }
 
     /// Starts to end a session. It has ended when its transport is dropped and the backend is notified.
-    async fn end(&self, id: &SessionId) -> Result<Option<Arc<Session>>, Fault> {
+    async fn end(&self, id: &SessionId) -> Result<Option<Arc<McpSession>>, SessionFault> {
         let session = self.open.remove(id);
         if let Some(session) = &session {
             session.closing.cancel();
@@ -199,22 +199,22 @@ impl<B: Backend> Sessions<B> {
     }
 
     /// Turns a failure into the answer 404, which is the only one that makes a client start again.
-    fn lost(fault: LocalSessionManagerError) -> Fault {
+    fn lost(fault: LocalSessionManagerError) -> SessionFault {
         let _outside = PASSAGE.try_with(|passage| passage.deny(Denied::NoSession));
-        Fault::Kept(fault)
+        SessionFault::Kept(fault)
     }
 
-    fn counted<S>(&self, id: &SessionId, stream: S) -> Counted<S> {
+    fn counted<S>(&self, id: &SessionId, stream: S) -> CountedStream<S> {
         let session = self.open.get(id);
         if let Some(session) = &session {
             session.streams.fetch_add(1, Ordering::Relaxed);
         }
-        Counted { stream: Box::pin(stream), session, until: None }
+        CountedStream { stream: Box::pin(stream), session, until: None }
     }
 
     /// Counts a stream for notices. A client needs one; when a client opens another one with every call, the oldest
     /// ones end.
-    fn standing<S>(&self, id: &SessionId, stream: S) -> Counted<S> {
+    fn standing<S>(&self, id: &SessionId, stream: S) -> CountedStream<S> {
         let mut counted = self.counted(id, stream);
         if let Some(session) = &counted.session {
             let token = CancellationToken::new();
@@ -233,7 +233,7 @@ impl<B: Backend> Sessions<B> {
 }
 
 impl<B: Backend> SessionManager for Sessions<B> {
-    type Error = Fault;
+    type Error = SessionFault;
     type Transport = Watched<B>;
 
     async fn create_session(&self) -> Result<(SessionId, Self::Transport), Self::Error> {
@@ -243,7 +243,7 @@ impl<B: Backend> SessionManager for Sessions<B> {
             return Err(full);
         }
         let (id, transport) = self.kept.create_session().await?;
-        let session = Arc::new(Session::of(owner));
+        let session = Arc::new(McpSession::of(owner));
         self.open.used(&session);
         let mut sessions = self.open.sessions.lock().unwrap_or_else(PoisonError::into_inner);
         sessions.insert(Arc::clone(&id), Arc::clone(&session));
@@ -319,23 +319,23 @@ impl<B: Backend> SessionManager for Sessions<B> {
     }
 }
 
-fn introduction(id: &SessionId, message: &ClientJsonRpcMessage) -> Option<(Who, Client)> {
+fn introduction(id: &SessionId, message: &ClientJsonRpcMessage) -> Option<(CallerIdentity, McpClient)> {
     let JsonRpcMessage::Request(request) = message else { return None };
     let ClientRequest::InitializeRequest(initialize) = &request.request else { return None };
     let parts = request.request.extensions().get::<http::request::Parts>()?.clone();
-    let who = Who::Http { session: Some(Arc::clone(id)), parts: Arc::new(parts) };
+    let who = CallerIdentity::Http { session: Some(Arc::clone(id)), parts: Arc::new(parts) };
     let client = &initialize.params.client_info;
-    Some((who, Client { name: client.name.clone(), version: client.version.clone() }))
+    Some((who, McpClient { name: client.name.clone(), version: client.version.clone() }))
 }
 
 /// A stream that keeps its session in use, so that the session is not ended to make room.
-struct Counted<S> {
+struct CountedStream<S> {
     stream: Pin<Box<S>>,
-    session: Option<Arc<Session>>,
+    session: Option<Arc<McpSession>>,
     until: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
 }
 
-impl<S: Stream> Stream for Counted<S> {
+impl<S: Stream> Stream for CountedStream<S> {
     type Item = S::Item;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -346,7 +346,7 @@ impl<S: Stream> Stream for Counted<S> {
     }
 }
 
-impl<S> Drop for Counted<S> {
+impl<S> Drop for CountedStream<S> {
     fn drop(&mut self) {
         if let Some(session) = &self.session {
             session.streams.fetch_sub(1, Ordering::Relaxed);
@@ -362,8 +362,8 @@ pub(super) struct Watched<B: Backend> {
 
 struct Ending<B: Backend> {
     id: SessionId,
-    session: Arc<Session>,
-    open: Arc<Open>,
+    session: Arc<McpSession>,
+    open: Arc<OpenSession>,
     backend: Arc<B>,
     lives: TaskTrackerToken,
 }

@@ -11,14 +11,14 @@ use rmcp::model::{
 };
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
-use wire::json::Node;
+use wire::json::JsonNode;
 
 use super::message::{Incoming, Refused, refused};
 
 /// Returns the error in the parameters, if there is one.
-type Reason = fn(&str) -> Option<String>;
+type ShapeReason = fn(&str) -> Option<String>;
 
-const KNOWN: &[(&str, Reason)] = &[
+const KNOWN: &[(&str, ShapeReason)] = &[
     ("initialize", reason::<InitializeRequestParams>),
     ("prompts/get", reason::<GetPromptRequestParams>),
     ("prompts/list", reason::<PaginatedRequestParams>),
@@ -37,7 +37,7 @@ const KNOWN: &[(&str, Reason)] = &[
 pub(super) fn read<'t>(
     text: &str,
     method: &str,
-    node: &Node<'_>,
+    node: &JsonNode<'_>,
     id: Option<RequestId>,
 ) -> Result<Incoming<'t>, Box<Refused>> {
     let params = node.get("params").filter(|params| !params.is_null()).map_or("{}", |params| params.span.of(text));

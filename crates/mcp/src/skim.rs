@@ -13,20 +13,20 @@ const TOKEN_BYTES_MAX: usize = 256;
 #[derive(Debug, Default)]
 pub(super) struct Skim {
     depth: u32,
-    text: Text,
+    text: SkimmedText,
     /// The string or number that is being read, or was just read.
     token: Vec<u8>,
     token_kind: TokenKind,
     /// The key whose value comes next, at the top level; `inner` is the same inside the parameters.
-    top: Key,
-    inner: Key,
+    top: SkimmedKey,
+    inner: SkimmedKey,
     id: Option<RequestId>,
     method: Option<String>,
     tool: Option<String>,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum Text {
+enum SkimmedText {
     #[default]
     Outside,
     Inside,
@@ -42,7 +42,7 @@ enum TokenKind {
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum Key {
+enum SkimmedKey {
     #[default]
     Other,
     Id,
@@ -55,12 +55,12 @@ impl Skim {
     pub(super) fn feed(&mut self, bytes: &[u8]) {
         for &byte in bytes {
             match self.text {
-                Text::Inside => self.inside(byte),
-                Text::Escaped => {
+                SkimmedText::Inside => self.inside(byte),
+                SkimmedText::Escaped => {
                     self.keep(byte);
-                    self.text = Text::Inside;
+                    self.text = SkimmedText::Inside;
                 }
-                Text::Outside => self.outside(byte),
+                SkimmedText::Outside => self.outside(byte),
             }
         }
     }
@@ -90,10 +90,10 @@ impl Skim {
 
     fn inside(&mut self, byte: u8) {
         match byte {
-            b'"' => self.text = Text::Outside,
+            b'"' => self.text = SkimmedText::Outside,
             b'\\' => {
                 self.keep(byte);
-                self.text = Text::Escaped;
+                self.text = SkimmedText::Escaped;
             }
             _ => self.keep(byte),
         }
@@ -104,7 +104,7 @@ impl Skim {
             b'"' => {
                 self.token.clear();
                 self.token_kind = TokenKind::String;
-                self.text = Text::Inside;
+                self.text = SkimmedText::Inside;
             }
             b':' => self.key(),
             b',' | b'}' | b']' => {
@@ -116,7 +116,7 @@ impl Skim {
             b'{' | b'[' => {
                 self.depth = self.depth.saturating_add(1);
                 self.token_kind = TokenKind::None;
-                self.inner = Key::Other;
+                self.inner = SkimmedKey::Other;
             }
             b' ' | b'\t' | b'\r' | b'\n' => {}
             _ => {
@@ -138,11 +138,11 @@ impl Skim {
 
     fn key(&mut self) {
         let key = match (self.depth, self.token.as_slice()) {
-            (1, b"id") => Key::Id,
-            (1, b"method") => Key::Method,
-            (1, b"params") => Key::Params,
-            (2, b"name") if self.top == Key::Params => Key::Name,
-            _ => Key::Other,
+            (1, b"id") => SkimmedKey::Id,
+            (1, b"method") => SkimmedKey::Method,
+            (1, b"params") => SkimmedKey::Params,
+            (2, b"name") if self.top == SkimmedKey::Params => SkimmedKey::Name,
+            _ => SkimmedKey::Other,
         };
         match self.depth {
             1 => self.top = key,
@@ -160,16 +160,16 @@ impl Skim {
         let Ok(text) = std::str::from_utf8(&self.token) else { return };
         let string = || serde_json::from_str::<String>(&format!("\"{text}\"")).ok();
         match (self.depth, if self.depth == 1 { self.top } else { self.inner }) {
-            (1, Key::Id) => {
+            (1, SkimmedKey::Id) => {
                 self.id = match kind {
                     TokenKind::String => string().map(|id| RequestId::String(id.into())),
                     TokenKind::Bare => text.parse().ok().map(RequestId::Number),
                     TokenKind::None => None,
                 };
             }
-            (1, Key::Method) => self.method = string(),
-            (2, Key::Name) => self.tool = string(),
-            (_, Key::Id | Key::Method | Key::Params | Key::Name | Key::Other) => {}
+            (1, SkimmedKey::Method) => self.method = string(),
+            (2, SkimmedKey::Name) => self.tool = string(),
+            (_, SkimmedKey::Id | SkimmedKey::Method | SkimmedKey::Params | SkimmedKey::Name | SkimmedKey::Other) => {}
         }
     }
 }

@@ -25,11 +25,11 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::Sleep;
 use tokio_util::sync::CancellationToken;
 
-use super::backend::{Backend, Who};
+use super::backend::{Backend, CallerIdentity};
 use super::catalog::Catalog;
-use super::gate::{Gate, Ticket};
+use super::gate::{CallGate, CallTicket};
 use super::handler::{Connection, Handler};
-use super::lines::{Line, Lines};
+use super::lines::{MessageLine, MessageLines};
 use super::listening::Listening;
 use super::message::{self, Incoming, Refused};
 use super::outbox::Outbox;
@@ -49,11 +49,11 @@ where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
 {
-    backend.opened(&Who::Pipe);
+    backend.opened(&CallerIdentity::Pipe);
     let connection = Arc::new(Connection::default());
     let abandon = CancellationToken::new();
-    let wire = Wire {
-        lines: Lines::new(input),
+    let wire = StdioWire {
+        lines: MessageLines::new(input),
         outbox: Outbox::new(output),
         backend: Arc::clone(&backend),
         era: Era::Unopened,
@@ -62,13 +62,13 @@ where
         closing: connection.closing.clone(),
         abandon: abandon.clone(),
         stop: Box::pin(stop),
-        phase: Phase::Serving,
+        phase: StdioPhase::Serving,
         owes: false,
     };
     let handler = Handler::new(Arc::clone(&backend), Arc::new(Catalog::of(&*backend)), connection);
     let running = serve_directly_with_ct(Listening(handler), wire, None, abandon);
     let _reason = running.waiting().await;
-    backend.closed(&Who::Pipe).await;
+    backend.closed(&CallerIdentity::Pipe).await;
 }
 
 enum Era {
@@ -77,37 +77,37 @@ enum Era {
     New,
 }
 
-enum Phase {
+enum StdioPhase {
     Serving,
     /// The client sends no more. The value is the time that is left for answers.
     Draining(Pin<Box<Sleep>>),
 }
 
-struct Wire<B, R, W> {
-    lines: Lines<R>,
+struct StdioWire<B, R, W> {
+    lines: MessageLines<R>,
     outbox: Outbox<W>,
     backend: Arc<B>,
     era: Era,
     /// Requests that `rmcp` has not answered yet. A call has a ticket, which delays the notices.
-    in_flight: HashMap<RequestId, Option<Ticket>>,
-    gate: Arc<Gate>,
+    in_flight: HashMap<RequestId, Option<CallTicket>>,
+    gate: Arc<CallGate>,
     closing: CancellationToken,
     /// Cancels all running calls.
     abandon: CancellationToken,
     stop: Pin<Box<dyn Future<Output = ()> + Send>>,
-    phase: Phase,
+    phase: StdioPhase,
     /// True while an answer of this module is not written yet.
     owes: bool,
 }
 
 /// The next event while reading.
-enum Next {
-    Line(io::Result<Line>),
+enum NextRead {
+    Line(io::Result<MessageLine>),
     Stop,
     Broken,
 }
 
-impl<B, R, W> Transport<RoleServer> for Wire<B, R, W>
+impl<B, R, W> Transport<RoleServer> for StdioWire<B, R, W>
 where
     B: Backend,
     R: AsyncRead + Send + Unpin + 'static,
@@ -140,7 +140,7 @@ where
                 self.abandon.cancel();
                 return None;
             }
-            if let Phase::Draining(left) = &mut self.phase {
+            if let StdioPhase::Draining(left) = &mut self.phase {
                 if !self.in_flight.is_empty() {
                     left.as_mut().await;
                     self.abandon.cancel();
@@ -148,7 +148,7 @@ where
                 return None;
             }
             match self.next().await {
-                Next::Line(Ok(Line::Whole(range))) => {
+                NextRead::Line(Ok(MessageLine::Whole(range))) => {
                     let message = match message::read(self.lines.text(range)) {
                         Incoming::Call(call) => call.into_message(),
                         Incoming::Other(message) => *message,
@@ -162,12 +162,14 @@ where
                         return Some(message);
                     }
                 }
-                Next::Line(Ok(Line::TooLong { id, bytes_max })) => self.refuse(message::too_long(id, bytes_max)),
-                Next::Line(Ok(Line::End) | Err(_)) | Next::Stop => {
-                    self.closing.cancel();
-                    self.phase = Phase::Draining(Box::pin(tokio::time::sleep(limits::DRAIN_MAX)));
+                NextRead::Line(Ok(MessageLine::TooLong { id, bytes_max })) => {
+                    self.refuse(message::too_long(id, bytes_max))
                 }
-                Next::Broken => {}
+                NextRead::Line(Ok(MessageLine::End) | Err(_)) | NextRead::Stop => {
+                    self.closing.cancel();
+                    self.phase = StdioPhase::Draining(Box::pin(tokio::time::sleep(limits::DRAIN_MAX)));
+                }
+                NextRead::Broken => {}
             }
         }
     }
@@ -177,21 +179,21 @@ where
     }
 }
 
-impl<B, R, W> Wire<B, R, W>
+impl<B, R, W> StdioWire<B, R, W>
 where
     B: Backend,
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
 {
-    async fn next(&mut self) -> Next {
+    async fn next(&mut self) -> NextRead {
         let room = self.in_flight.len() < limits::CALLS_IN_FLIGHT_MAX && !self.outbox.is_full();
         let backend = &self.backend;
         tokio::select! {
             biased;
-            () = self.outbox.broken().cancelled() => Next::Broken,
-            () = &mut self.stop => Next::Stop,
+            () = self.outbox.broken().cancelled() => NextRead::Broken,
+            () = &mut self.stop => NextRead::Stop,
             // Without room, this waits until `rmcp` sends a message; then `rmcp` calls again.
-            line = self.lines.next(|tool| backend.message_bytes_max(tool)), if room => Next::Line(line),
+            line = self.lines.next(|tool| backend.message_bytes_max(tool)), if room => NextRead::Line(line),
         }
     }
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use super::gate::Gate;
+use super::gate::CallGate;
 use super::limits::SUBSCRIPTIONS_MAX;
 
 /// The followers by the URI of their resource. Dropping this value ends them.
@@ -41,7 +41,7 @@ impl Subscriptions {
 
 /// Sends a notice for each new change, once the calls that may have made it are answered. Changes during a notice are
 /// combined into one later notice.
-pub(super) fn follow<F, T>(mut versions: watch::Receiver<u64>, gate: Arc<Gate>, tell: F) -> Following
+pub(super) fn follow<F, T>(mut versions: watch::Receiver<u64>, gate: Arc<CallGate>, tell: F) -> Following
 where
     F: Fn() -> T + Send + Sync + 'static,
     T: Future<Output = bool> + Send,

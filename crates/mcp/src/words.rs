@@ -8,22 +8,22 @@ use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 use serde_json::Value;
 
-use super::backend::{self, Page, Problem, Said, Speaker, Who};
+use super::backend::{self, BackendProblem, CallerIdentity, PromptText, ResourcePage, Speaker};
 use super::limits::LIST_FRESH_MS;
 
-pub(super) fn error(problem: Problem) -> ErrorData {
+pub(super) fn error(problem: BackendProblem) -> ErrorData {
     match problem {
-        Problem::NotFound(words) => ErrorData::resource_not_found(words, None),
-        Problem::Invalid(words) => ErrorData::invalid_params(words, None),
-        Problem::Fault(words) => ErrorData::internal_error(words, None),
+        BackendProblem::NotFound(words) => ErrorData::resource_not_found(words, None),
+        BackendProblem::Invalid(words) => ErrorData::invalid_params(words, None),
+        BackendProblem::Fault(words) => ErrorData::internal_error(words, None),
     }
 }
 
 /// Converts the problem of a prompt. A missing prompt is a wrong parameter, not a missing resource.
-pub(super) fn prompt_error(problem: Problem) -> ErrorData {
+pub(super) fn prompt_error(problem: BackendProblem) -> ErrorData {
     match problem {
-        Problem::NotFound(words) => error(Problem::Invalid(words)),
-        Problem::Invalid(_) | Problem::Fault(_) => error(problem),
+        BackendProblem::NotFound(words) => error(BackendProblem::Invalid(words)),
+        BackendProblem::Invalid(_) | BackendProblem::Fault(_) => error(problem),
     }
 }
 
@@ -36,10 +36,10 @@ pub(super) fn freshness(context: &RequestContext<RoleServer>) -> (Option<u64>, O
 
 /// Returns the reply as text and as structured content. For a pipe the structured content is null, because `outbox`
 /// writes it from the text. HTTP answers are written by `rmcp`, which needs the value.
-pub(super) fn reply(text: String, who: &Who) -> CallToolResult {
+pub(super) fn reply(text: String, who: &CallerIdentity) -> CallToolResult {
     let structured = match who {
-        Who::Pipe => Value::Null,
-        Who::Http { .. } => serde_json::from_str(&text).unwrap_or(Value::Null),
+        CallerIdentity::Pipe => Value::Null,
+        CallerIdentity::Http { .. } => serde_json::from_str(&text).unwrap_or(Value::Null),
     };
     let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
     result.structured_content = Some(structured);
@@ -52,7 +52,7 @@ pub(super) fn failed(text: String) -> CallToolResult {
     CallToolResult::error(vec![ContentBlock::text(text)])
 }
 
-pub(super) fn resources(page: Page<backend::Resource>) -> ListResourcesResult {
+pub(super) fn resources(page: ResourcePage<backend::Resource>) -> ListResourcesResult {
     let items = page.items.into_iter().map(|resource| {
         let mut listed = Resource::new(resource.uri, resource.name).with_mime_type("application/json");
         (listed.title, listed.description) = (resource.title, resource.description);
@@ -62,7 +62,7 @@ pub(super) fn resources(page: Page<backend::Resource>) -> ListResourcesResult {
     ListResourcesResult { next_cursor: page.next_cursor, ..list }
 }
 
-pub(super) fn prompt(said: Vec<Said>) -> GetPromptResult {
+pub(super) fn prompt(said: Vec<PromptText>) -> GetPromptResult {
     let messages = said.into_iter().map(|said| {
         let role = match said.by {
             Speaker::User => Role::User,

@@ -31,7 +31,7 @@ use engine::{Caller, Change, Command, Need, Rights, Stamp, Timestamp, decide};
 
 use crate::{Job, Row, Store};
 use oracle::Oracle;
-use script::Script;
+use script::ConformanceScript;
 
 pub use race::exercise_race;
 pub use tampering::{EditedEntries, finds_every_edit};
@@ -40,13 +40,13 @@ pub use wake::wakes;
 
 /// A command with its caller and stamp, as a store receives it.
 #[derive(Debug, Clone)]
-pub struct Order {
+pub struct StoreOrder {
     pub caller: Caller,
     pub command: Command,
     pub stamp: Stamp,
 }
 
-impl Order {
+impl StoreOrder {
     pub fn new(caller: Caller, command: Command, now: i64, seed: u128) -> Self {
         Self { caller, command, stamp: Stamp { now: Timestamp(now), seed } }
     }
@@ -63,10 +63,10 @@ impl Order {
 }
 
 /// Returns a small command that is accepted once: it registers the repository with this number.
-pub fn small(number: u64) -> Order {
+pub fn small(number: u64) -> StoreOrder {
     let command = Command::RegisterRepository { path: small_path(number), name: None };
     let now = 1_700_000_000_000 + i64::try_from(number).unwrap_or(0);
-    Order::new(Caller::with_rights(Rights::Person), command, now, u128::from(number) << 64)
+    StoreOrder::new(Caller::with_rights(Rights::Person), command, now, u128::from(number) << 64)
 }
 
 fn small_path(number: u64) -> String {
@@ -106,7 +106,7 @@ async fn same_results_from(
     seed: u64,
     steps: usize,
 ) -> (Oracle, Vec<&'static str>) {
-    let mut script = Script::new(seed);
+    let mut script = ConformanceScript::new(seed);
     for step in 1..=steps {
         let order = script.next(oracle.tables());
         let change = lock_step(store, &mut oracle, &order, &format!("seed {seed} step {step}")).await;
@@ -120,7 +120,7 @@ async fn same_results_from(
 }
 
 /// Runs a command on the store and on the oracle, and checks that reply and events are equal.
-async fn lock_step(store: &dyn Store, oracle: &mut Oracle, order: &Order, at: &str) -> Change {
+async fn lock_step(store: &dyn Store, oracle: &mut Oracle, order: &StoreOrder, at: &str) -> Change {
     let expected = oracle.act(order);
     let found = must(store.transact(order.job()).await, &format!("{at}: {order:?}"));
     assert_eq!(found, expected, "{at}: {order:?}");
@@ -128,7 +128,7 @@ async fn lock_step(store: &dyn Store, oracle: &mut Oracle, order: &Order, at: &s
 }
 
 /// Runs a command. A fault of the store ends the test; the rules may still refuse the command.
-pub async fn act(store: &dyn Store, order: &Order) -> Change {
+pub async fn act(store: &dyn Store, order: &StoreOrder) -> Change {
     must(store.transact(order.job()).await, &format!("{order:?}"))
 }
 

@@ -27,26 +27,26 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use engine::{Change, Need, Refusal, Stop, Timestamp, World};
+use engine::{Change, DecisionStop, Need, Refusal, Timestamp, World};
 
 pub use fault::Fault;
-pub use log::{Cursor, Entry, Head, Page, ZERO_HASH};
-pub use memory::Memory;
+pub use log::{Cursor, Entry, Head, LogPage, ZERO_HASH};
+pub use memory::MemoryStore;
 pub use postgres::Postgres;
 pub use sqlite::{Options, Sqlite, Statistics};
 pub use stored_row::Row;
 pub use transfer::{export, import};
-pub use verify::{Finding, Tampering, Verdict, verify};
-pub use watch::Watch;
+pub use verify::{LogVerdict, TamperFinding, Tampering, verify};
+pub use watch::StoreWatch;
 
 pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, Fault>> + Send + 'a>>;
 
 /// A decision. It is pure, so a backend may run it as often as necessary.
-pub type Step = Arc<dyn Fn(&World) -> Result<Change, Vec<Need>> + Send + Sync>;
+pub type DecisionStep = Arc<dyn Fn(&World) -> Result<Change, Vec<Need>> + Send + Sync>;
 
 /// A question about the state. It returns the needs that are still to be loaded; an empty list means that it can be
 /// answered.
-pub type Question = Arc<dyn Fn(&World) -> Vec<Need> + Send + Sync>;
+pub type StateQuestion = Arc<dyn Fn(&World) -> Vec<Need> + Send + Sync>;
 
 /// A command that is handed to the store.
 #[derive(Clone)]
@@ -54,7 +54,7 @@ pub struct Job {
     /// The needs that are certain; the step may ask for more.
     pub needs: Vec<Need>,
     pub now: Timestamp,
-    pub step: Step,
+    pub step: DecisionStep,
 }
 
 impl Job {
@@ -86,10 +86,10 @@ pub trait Store: Send + Sync {
     fn transact(&self, job: Job) -> Answer<'_, Change>;
 
     /// Loads the needs for reading, as of one moment. Never waits for a writer.
-    fn look(&self, needs: Vec<Need>, question: Question) -> Answer<'_, World>;
+    fn look(&self, needs: Vec<Need>, question: StateQuestion) -> Answer<'_, World>;
 
     /// Returns entries of all topics after a cursor, each topic in order. A follower misses no entry.
-    fn follow(&self, after: Cursor, limit: u32) -> Answer<'_, Page>;
+    fn follow(&self, after: Cursor, limit: u32) -> Answer<'_, LogPage>;
 
     /// Returns the cursor after the newest entry.
     fn end(&self) -> Answer<'_, Cursor>;
@@ -108,7 +108,7 @@ pub trait Store: Send + Sync {
 
     /// Returns a watch that wakes after changes, also after changes by other processes. A wake-up is only a hint; read
     /// the log for the facts.
-    fn watch(&self) -> Watch;
+    fn watch(&self) -> StoreWatch;
 
     /// Returns the defects that the database itself finds in its file. The list is empty when there are no defects.
     fn integrity(&self) -> Answer<'_, Vec<String>>;
@@ -129,14 +129,14 @@ pub trait Store: Send + Sync {
     fn dump(&self, sink: Sink) -> Answer<'_, ()>;
 
     /// Inserts every row of the source, all or none. Fails when the store is not empty.
-    fn fill(&self, source: Source) -> Answer<'_, ()>;
+    fn fill(&self, source: RowSource) -> Answer<'_, ()>;
 }
 
 /// A function that receives rows of a table, which is given by its index in the list of tables.
 pub type Sink = Box<dyn FnMut(usize, Vec<Row>) -> Result<(), Fault> + Send>;
 
 /// A function that returns the next rows of a table with the table's index, and `None` at the end.
-pub type Source = Box<dyn FnMut() -> Result<Option<(usize, Vec<Row>)>, Fault> + Send>;
+pub type RowSource = Box<dyn FnMut() -> Result<Option<(usize, Vec<Row>)>, Fault> + Send>;
 
 /// Opens the store of a URL: `postgres://…`, `memory:`, else an SQLite file, whose folder is created when it is
 /// missing. `seed` is any random number.
@@ -145,7 +145,7 @@ pub async fn open(url: &str, seed: u64) -> Result<Arc<dyn Store>, Fault> {
         return Ok(Arc::new(Postgres::open(url, seed).await?));
     }
     if url == "memory:" {
-        return Ok(Arc::new(Memory::default()));
+        return Ok(Arc::new(MemoryStore::default()));
     }
     let path = std::path::Path::new(url.strip_prefix("sqlite:").unwrap_or(url));
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
@@ -160,17 +160,17 @@ pub async fn open(url: &str, seed: u64) -> Result<Arc<dyn Store>, Fault> {
 /// Answers a pure question from the store. Loads until the question asks for no more needs.
 pub async fn view<T, F>(store: &dyn Store, needs: Vec<Need>, ask: F) -> Result<Result<T, Refusal>, Fault>
 where
-    F: Fn(&World) -> Result<T, Stop> + Send + Sync + Clone + 'static,
+    F: Fn(&World) -> Result<T, DecisionStop> + Send + Sync + Clone + 'static,
 {
     let again = ask.clone();
-    let question: Question = Arc::new(move |world| match again(world) {
-        Err(Stop::Missing(needs)) => needs,
-        Ok(_) | Err(Stop::Refused(_) | Stop::Recorded(_)) => Vec::new(),
+    let question: StateQuestion = Arc::new(move |world| match again(world) {
+        Err(DecisionStop::Missing(needs)) => needs,
+        Ok(_) | Err(DecisionStop::Refused(_) | DecisionStop::Recorded(_)) => Vec::new(),
     });
     let world = store.look(needs, question).await?;
     match ask(&world) {
         Ok(view) => Ok(Ok(view)),
-        Err(Stop::Refused(refusal) | Stop::Recorded(refusal)) => Ok(Err(refusal)),
-        Err(Stop::Missing(needs)) => Err(Fault::Bug { what: format!("a question asks again for {needs:?}") }),
+        Err(DecisionStop::Refused(refusal) | DecisionStop::Recorded(refusal)) => Ok(Err(refusal)),
+        Err(DecisionStop::Missing(needs)) => Err(Fault::Bug { what: format!("a question asks again for {needs:?}") }),
     }
 }

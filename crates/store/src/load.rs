@@ -9,16 +9,16 @@ use engine::{Fact, Need, World};
 use crate::fault::Fault;
 use crate::row;
 use crate::sql;
-use crate::value::{Columns, Statement, Value, optional, text};
+use crate::value::{Columns, SqlValue, Statement, optional, text};
 
-fn bound(limit: usize) -> Value {
-    Value::Int(i64::try_from(limit).unwrap_or(i64::MAX))
+fn bound(limit: usize) -> SqlValue {
+    SqlValue::Int(i64::try_from(limit).unwrap_or(i64::MAX))
 }
 
 /// Returns the one bounded query that answers a need.
 #[expect(clippy::too_many_lines, reason = "one match that names every need")]
 pub(crate) fn query(need: &Need) -> Statement {
-    let one = |sql, key: Value| Statement::new(sql, [key]);
+    let one = |sql, key: SqlValue| Statement::new(sql, [key]);
     match need {
         Need::Task(id) => one(sql::TASK, text(id)),
         Need::Detail(id) => one(sql::DETAIL, text(id)),
@@ -67,7 +67,7 @@ pub(crate) fn query(need: &Need) -> Statement {
         }
         Need::RoleHolders(role) => Statement::new(sql::ROLE_HOLDERS, [role.into(), bound(limits::ROLE_HOLDERS_MAX)]),
         Need::Agents(filter) => {
-            let [role, runtime] = [&filter.role, &filter.runtime].map(|word| Value::from(word.as_ref()));
+            let [role, runtime] = [&filter.role, &filter.runtime].map(|word| SqlValue::from(word.as_ref()));
             let limit = bound(limits::BROADCAST_MAX + 1);
             Statement::new(sql::AGENTS, [role, runtime, optional(filter.workflow), limit])
         }
@@ -102,7 +102,7 @@ pub(crate) fn query(need: &Need) -> Statement {
             let sql = if ask.failed { sql::FAILED } else { sql::READY };
             let after = ask.after.map(|(priority, sequence, id)| (u32::from(priority), sequence, id.to_string()));
             let (priority, sequence, id) = after.unwrap_or_default();
-            let after = [priority.into(), sequence.into(), Value::from(id)];
+            let after = [priority.into(), sequence.into(), SqlValue::from(id)];
             let [priority, sequence, id] = after;
             Statement::new(sql, [text(ask.workflow), priority, sequence, id, ask.limit.into()])
         }
@@ -122,7 +122,7 @@ pub(crate) fn query(need: &Need) -> Statement {
 
 /// Adds the rows that answer a need to the world.
 #[expect(clippy::wildcard_enum_match_arm, reason = "`World::knows` names every need; what has no row is a fact")]
-pub(crate) fn absorb(need: &Need, rows: Vec<Vec<Value>>, world: &mut World) -> Result<(), Fault> {
+pub(crate) fn absorb(need: &Need, rows: Vec<Vec<SqlValue>>, world: &mut World) -> Result<(), Fault> {
     match need {
         Need::Task(id) => drop(world.tasks.insert(*id, one(rows, row::read_task)?)),
         Need::Detail(id) => {
@@ -159,7 +159,7 @@ pub(crate) fn absorb(need: &Need, rows: Vec<Vec<Value>>, world: &mut World) -> R
 }
 
 #[expect(clippy::wildcard_enum_match_arm, reason = "`query` names every need; the rest ask whether there is a row")]
-fn fact(need: &Need, rows: Vec<Vec<Value>>) -> Result<Fact, Fault> {
+fn fact(need: &Need, rows: Vec<Vec<SqlValue>>) -> Result<Fact, Fault> {
     Ok(match need {
         Need::List(found) => list::fact(found, rows)?,
         Need::TokenHashed(_) => Fact::TokenRows(many(rows, row::read_token)?),
@@ -212,14 +212,14 @@ fn fact(need: &Need, rows: Vec<Vec<Value>>) -> Result<Fact, Fault> {
     })
 }
 
-fn parsed<T: std::str::FromStr>(row: Vec<Value>) -> Result<T, Fault> {
+fn parsed<T: std::str::FromStr>(row: Vec<SqlValue>) -> Result<T, Fault> {
     Columns::new("id", row).parsed()
 }
 
-fn one<T>(rows: Vec<Vec<Value>>, read: impl Fn(Vec<Value>) -> Result<T, Fault>) -> Result<Option<T>, Fault> {
+fn one<T>(rows: Vec<Vec<SqlValue>>, read: impl Fn(Vec<SqlValue>) -> Result<T, Fault>) -> Result<Option<T>, Fault> {
     rows.into_iter().next().map(read).transpose()
 }
 
-fn many<T>(rows: Vec<Vec<Value>>, read: impl Fn(Vec<Value>) -> Result<T, Fault>) -> Result<Vec<T>, Fault> {
+fn many<T>(rows: Vec<Vec<SqlValue>>, read: impl Fn(Vec<SqlValue>) -> Result<T, Fault>) -> Result<Vec<T>, Fault> {
     rows.into_iter().map(read).collect()
 }

@@ -8,7 +8,7 @@ use engine::Timestamp;
 use sha2::{Digest, Sha256};
 
 use crate::fault::Fault;
-use crate::value::{Columns, Value};
+use crate::value::{Columns, SqlValue};
 
 /// The previous hash of the first entry of a topic.
 pub const ZERO_HASH: &str = "0000000000000000000000000000000000000000000000000000000000000000";
@@ -42,7 +42,7 @@ impl Head {
         Self { topic, seq: 0, hash: ZERO_HASH.to_owned(), at: Timestamp(0) }
     }
 
-    pub(crate) fn read(row: Vec<Value>) -> Result<Self, Fault> {
+    pub(crate) fn read(row: Vec<SqlValue>) -> Result<Self, Fault> {
         let mut row = Columns::new("topic", row);
         Ok(Self { topic: row.text()?, seq: row.int()?, hash: row.text()?, at: row.time()? })
     }
@@ -142,7 +142,7 @@ impl std::str::FromStr for Cursor {
 
 /// Entries of all topics, each topic in its order, and the cursor for the next page.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Page {
+pub struct LogPage {
     pub entries: Vec<Entry>,
     /// The cursor after each of the entries.
     pub places: Vec<Cursor>,
@@ -177,16 +177,16 @@ impl Cursor {
 
 impl Cursor {
     /// Reads the row of an end statement.
-    pub(crate) fn read(generation: i64, rows: Vec<Vec<Value>>) -> Result<Self, Fault> {
+    pub(crate) fn read(generation: i64, rows: Vec<Vec<SqlValue>>) -> Result<Self, Fault> {
         let Some(row) = rows.into_iter().next() else { return Ok(Self { generation, xid: 0, pos: 0 }) };
         let mut columns = Columns::new("event", row);
         Ok(Self { generation, xid: columns.int()?, pos: columns.int()? })
     }
 }
 
-impl Page {
+impl LogPage {
     /// Reads the rows of a follow statement.
-    pub(crate) fn read(after: Cursor, rows: Vec<Vec<Value>>) -> Result<Self, Fault> {
+    pub(crate) fn read(after: Cursor, rows: Vec<Vec<SqlValue>>) -> Result<Self, Fault> {
         let mut next = after;
         let mut entries = Vec::with_capacity(rows.len());
         let mut places = Vec::with_capacity(rows.len());

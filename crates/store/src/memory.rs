@@ -10,10 +10,10 @@ use engine::tables::Tables;
 use engine::{Change, Need, World, fold};
 
 use crate::fault::Fault;
-use crate::log::{Cursor, Entry, Head, Page};
+use crate::log::{Cursor, Entry, Head, LogPage};
 use crate::record;
-use crate::watch::{Bell, Watch};
-use crate::{Answer, Job, Question, Sink, Source, Store, guarded};
+use crate::watch::{Bell, StoreWatch};
+use crate::{Answer, Job, RowSource, Sink, StateQuestion, Store, guarded};
 
 #[derive(Debug, Default)]
 pub(crate) struct Contents {
@@ -23,7 +23,7 @@ pub(crate) struct Contents {
 }
 
 #[derive(Debug)]
-pub struct Memory {
+pub struct MemoryStore {
     contents: Mutex<Contents>,
     bell: Bell,
     generation: i64,
@@ -33,14 +33,14 @@ pub struct Memory {
 /// database.
 static GENERATION: AtomicI64 = AtomicI64::new(-1);
 
-impl Default for Memory {
+impl Default for MemoryStore {
     fn default() -> Self {
         let generation = GENERATION.fetch_sub(1, Ordering::Relaxed);
         Self { contents: Mutex::default(), bell: Bell::new(), generation }
     }
 }
 
-impl Memory {
+impl MemoryStore {
     fn contents(&self) -> MutexGuard<'_, Contents> {
         // All writes are applied after the last step that can fail. So a panic elsewhere leaves the contents complete.
         self.contents.lock().unwrap_or_else(PoisonError::into_inner)
@@ -94,12 +94,12 @@ fn ready<'a, T: Send + 'a>(result: Result<T, Fault>) -> Answer<'a, T> {
     Box::pin(std::future::ready(result))
 }
 
-impl Store for Memory {
+impl Store for MemoryStore {
     fn transact(&self, job: Job) -> Answer<'_, Change> {
         ready(self.run(&job))
     }
 
-    fn look(&self, needs: Vec<Need>, question: Question) -> Answer<'_, World> {
+    fn look(&self, needs: Vec<Need>, question: StateQuestion) -> Answer<'_, World> {
         let contents = self.contents();
         let look = || {
             let mut world = World::default();
@@ -115,14 +115,14 @@ impl Store for Memory {
         ready(look())
     }
 
-    fn follow(&self, after: Cursor, limit: u32) -> Answer<'_, Page> {
+    fn follow(&self, after: Cursor, limit: u32) -> Answer<'_, LogPage> {
         let after = after.in_generation(self.generation);
         let contents = self.contents();
         let from = usize::try_from(after.pos).unwrap_or(0);
         let entries = first(contents.entries.iter().skip(from).cloned(), limit);
         let places: Vec<Cursor> = (after.pos + 1..).zip(&entries).map(|(pos, _)| Cursor { pos, ..after }).collect();
         let next = places.last().copied().unwrap_or(after);
-        ready(Ok(Page { entries, places, next }))
+        ready(Ok(LogPage { entries, places, next }))
     }
 
     fn integrity(&self) -> Answer<'_, Vec<String>> {
@@ -158,7 +158,7 @@ impl Store for Memory {
         ready(Ok(found.map(|entry| (entry.topic.clone(), entry.seq))))
     }
 
-    fn watch(&self) -> Watch {
+    fn watch(&self) -> StoreWatch {
         self.bell.watch()
     }
 
@@ -166,7 +166,7 @@ impl Store for Memory {
         ready(rows::dump(&self.contents(), &mut sink))
     }
 
-    fn fill(&self, mut source: Source) -> Answer<'_, ()> {
+    fn fill(&self, mut source: RowSource) -> Answer<'_, ()> {
         let result = rows::fill(&mut self.contents(), &mut source);
         self.bell.ring();
         ready(result)

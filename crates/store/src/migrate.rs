@@ -1,7 +1,7 @@
 //! Numbered migrations, run under a lock; a database from a newer program is refused.
 
 use crate::fault::Fault;
-use crate::sql::Dialect;
+use crate::sql::SqlDialect;
 
 /// The number of the schema that this program writes.
 pub(crate) const SCHEMA: i64 = 9;
@@ -20,7 +20,7 @@ const MIGRATIONS: &[&str] = &[
 
 /// Returns the scripts that bring a database from schema `found` to ours, each with the number of the schema that it
 /// leads to.
-pub(crate) fn pending(found: i64, dialect: &Dialect) -> Result<Vec<(i64, String)>, Fault> {
+pub(crate) fn pending(found: i64, dialect: &SqlDialect) -> Result<Vec<(i64, String)>, Fault> {
     if found > SCHEMA {
         return Err(Fault::Newer { found, known: SCHEMA });
     }
@@ -28,7 +28,7 @@ pub(crate) fn pending(found: i64, dialect: &Dialect) -> Result<Vec<(i64, String)
     Ok(numbered.map(|(number, script)| (number, fill(script, dialect))).collect())
 }
 
-fn fill(script: &str, dialect: &Dialect) -> String {
+fn fill(script: &str, dialect: &SqlDialect) -> String {
     script
         .replace("{text}", dialect.text)
         .replace("{pos}", dialect.pos)

@@ -1,7 +1,7 @@
 //! Turns a change into statements: the rows of the fold, and the log's entries.
 
-use engine::plan::Piece;
-use engine::task::Detail;
+use engine::plan::PlanPiece;
+use engine::task::TaskDetail;
 use engine::{Actor, Change, Timestamp, Topic, World, Write, fold};
 
 use crate::fault::Fault;
@@ -9,14 +9,14 @@ use crate::log::{Entry, Head};
 use crate::row;
 use crate::sql;
 use crate::table::{self, Table};
-use crate::value::{Statement, Value, text};
+use crate::value::{SqlValue, Statement, text};
 
 /// An operation that a backend runs.
 #[derive(Debug)]
 pub(crate) enum Op {
     Run(Statement),
     /// Many rows of one table. One round trip for each row would be slow on a server.
-    Insert(&'static Table, Vec<Vec<Value>>),
+    Insert(&'static Table, Vec<Vec<SqlValue>>),
     /// Tasks that are deleted, with all rows that belong to them.
     DropTasks(Vec<String>),
 }
@@ -31,7 +31,7 @@ pub(crate) fn rows(world: &mut World, change: &Change, now: Timestamp) -> Result
 }
 
 fn push(write: Write, ops: &mut Vec<Op>) -> Result<(), Fault> {
-    let mut run = |sql, values: Vec<Value>| ops.push(Op::Run(Statement::new(sql, values)));
+    let mut run = |sql, values: Vec<SqlValue>| ops.push(Op::Run(Statement::new(sql, values)));
     match write {
         Write::Insert(piece, author) => insert(&piece, author, ops),
         Write::Task(task) => run(sql::UPDATE_TASK, row::task_update(&task)),
@@ -40,7 +40,7 @@ fn push(write: Write, ops: &mut Vec<Op>) -> Result<(), Fault> {
         Write::Met(id) => run(sql::MET, vec![text(id)]),
         Write::Waits(id, unmet) => run(sql::WAITS, vec![unmet.into(), text(id)]),
         Write::Edges(edges) => {
-            let piece = Piece { tasks: Vec::new(), edges };
+            let piece = PlanPiece { tasks: Vec::new(), edges };
             insert(&piece, None, ops);
         }
         Write::Drop(ids) => ops.push(Op::DropTasks(ids.iter().map(ToString::to_string).collect())),
@@ -91,9 +91,9 @@ fn push(write: Write, ops: &mut Vec<Op>) -> Result<(), Fault> {
     Ok(())
 }
 
-fn insert(piece: &Piece, author: Option<Actor>, ops: &mut Vec<Op>) {
+fn insert(piece: &PlanPiece, author: Option<Actor>, ops: &mut Vec<Op>) {
     let tasks: Vec<_> = piece.tasks.iter().map(|(task, _)| row::task(task, author)).collect();
-    let empty = Detail::default();
+    let empty = TaskDetail::default();
     let details = piece.tasks.iter().filter(|(_, detail)| *detail != empty);
     let details: Vec<_> = details.map(|(task, detail)| row::detail(task.id, detail)).collect();
     let edges: Vec<_> = piece.edges.iter().map(|(task, on)| vec![text(task), text(on)]).collect();
@@ -129,7 +129,7 @@ pub(crate) fn entries(
     Ok((entries, head))
 }
 
-pub(crate) fn entry_values(entry: &Entry) -> Vec<Value> {
+pub(crate) fn entry_values(entry: &Entry) -> Vec<SqlValue> {
     vec![
         (&entry.topic).into(),
         entry.seq.into(),
@@ -142,6 +142,6 @@ pub(crate) fn entry_values(entry: &Entry) -> Vec<Value> {
     ]
 }
 
-pub(crate) fn head_values(head: &Head) -> Vec<Value> {
+pub(crate) fn head_values(head: &Head) -> Vec<SqlValue> {
     vec![(&head.topic).into(), head.seq.into(), (&head.hash).into(), head.at.into()]
 }

@@ -6,19 +6,19 @@ pub(crate) mod turn;
 use engine::agent::{Agent, Origin};
 use engine::checkpoint::{Checkpoint, Kind};
 use engine::command::Note;
-use engine::inbox::{Draft as MessageDraft, Mailbox, Message, MessageKind, MessageState, Owner};
+use engine::inbox::{Mailbox, MailboxOwner, Message, MessageDraft, MessageKind, MessageState};
 use engine::key::{KeyId, StoredKey};
-use engine::task::{Block, BlockKind, Detail, Lease, Priority, State, Status, Task};
+use engine::task::{BlockKind, Lease, Priority, Status, Task, TaskBlock, TaskDetail, TaskState};
 use engine::template::Template;
 use engine::token::{Scope, Token};
-use engine::workflow::{Draft, Lock, Workflow, WorkflowDetail, WorkflowStatus};
+use engine::workflow::{Lock, PlanDraft, Workflow, WorkflowDetail, WorkflowStatus};
 use engine::workspace::{Attachment, Repository, Workspace, WorkspaceStatus};
 use engine::{Actor, Millis};
 
 use crate::fault::Fault;
-use crate::value::{Columns, Value, list, optional, text};
+use crate::value::{Columns, SqlValue, list, optional, text};
 
-pub(crate) fn workflow(row: &Workflow) -> Vec<Value> {
+pub(crate) fn workflow(row: &Workflow) -> Vec<SqlValue> {
     let lock = row.lock.as_ref();
     let draft = row.draft.as_ref();
     vec![
@@ -40,7 +40,7 @@ pub(crate) fn workflow(row: &Workflow) -> Vec<Value> {
     ]
 }
 
-pub(crate) fn read_workflow(row: Vec<Value>) -> Result<Workflow, Fault> {
+pub(crate) fn read_workflow(row: Vec<SqlValue>) -> Result<Workflow, Fault> {
     let mut columns = Columns::new("workflow", row);
     let row = &mut columns;
     Ok(Workflow {
@@ -54,7 +54,7 @@ pub(crate) fn read_workflow(row: Vec<Value>) -> Result<Workflow, Fault> {
             _ => None,
         },
         draft: match (row.maybe_text()?, row.maybe_time()?) {
-            (Some(token), Some(until)) => Some(Draft { token, until }),
+            (Some(token), Some(until)) => Some(PlanDraft { token, until }),
             _ => None,
         },
         tasks: row.count()?,
@@ -65,7 +65,7 @@ pub(crate) fn read_workflow(row: Vec<Value>) -> Result<Workflow, Fault> {
     })
 }
 
-pub(crate) fn workflow_detail(id: engine::id::WorkflowId, row: &WorkflowDetail) -> Vec<Value> {
+pub(crate) fn workflow_detail(id: engine::id::WorkflowId, row: &WorkflowDetail) -> Vec<SqlValue> {
     vec![
         text(id),
         (&row.source_type).into(),
@@ -77,7 +77,7 @@ pub(crate) fn workflow_detail(id: engine::id::WorkflowId, row: &WorkflowDetail) 
     ]
 }
 
-pub(crate) fn read_workflow_detail(row: Vec<Value>) -> Result<(engine::id::WorkflowId, WorkflowDetail), Fault> {
+pub(crate) fn read_workflow_detail(row: Vec<SqlValue>) -> Result<(engine::id::WorkflowId, WorkflowDetail), Fault> {
     let mut columns = Columns::new("workflow_detail", row);
     let row = &mut columns;
     let id = row.parsed()?;
@@ -93,17 +93,17 @@ pub(crate) fn read_workflow_detail(row: Vec<Value>) -> Result<(engine::id::Workf
 }
 
 /// Returns the columns status, holder, lease_since, lease_until, actor, note, block_kind and block_role.
-fn state(state: &State) -> [Value; 8] {
+fn state(state: &TaskState) -> [SqlValue; 8] {
     let lease = state.lease();
     let (actor, note): (Option<&Actor>, Option<&String>) = match state {
-        State::Pending { .. } | State::Planning { .. } | State::InProgress { .. } => (None, None),
-        State::Paused { reason, .. } => (None, reason.as_ref()),
-        State::Blocked(block) => (Some(&block.by), Some(&block.reason)),
-        State::Failed { by, error } => (Some(by), Some(error)),
-        State::Completed { by, outcome } => (Some(by), Some(outcome)),
-        State::Skipped { by, reason } => (Some(by), Some(reason)),
+        TaskState::Pending { .. } | TaskState::Planning { .. } | TaskState::InProgress { .. } => (None, None),
+        TaskState::Paused { reason, .. } => (None, reason.as_ref()),
+        TaskState::Blocked(block) => (Some(&block.by), Some(&block.reason)),
+        TaskState::Failed { by, error } => (Some(by), Some(error)),
+        TaskState::Completed { by, outcome } => (Some(by), Some(outcome)),
+        TaskState::Skipped { by, reason } => (Some(by), Some(reason)),
     };
-    let block = if let State::Blocked(block) = state { Some(block) } else { None };
+    let block = if let TaskState::Blocked(block) = state { Some(block) } else { None };
     [
         state.status().as_str().into(),
         optional(lease.map(|lease| lease.agent)),
@@ -116,7 +116,7 @@ fn state(state: &State) -> [Value; 8] {
     ]
 }
 
-fn read_state(row: &mut Columns) -> Result<State, Fault> {
+fn read_state(row: &mut Columns) -> Result<TaskState, Fault> {
     let status = row.word(Status::parse)?;
     let lease = match (row.maybe_parsed()?, row.maybe_time()?, row.maybe_time()?) {
         (Some(agent), Some(since), Some(until)) => Some(Lease { agent, since, until }),
@@ -128,22 +128,22 @@ fn read_state(row: &mut Columns) -> Result<State, Fault> {
     let role = row.maybe_text()?;
     // The check of the table refuses all other combinations on a write; this match refuses them on a read.
     match (status, lease, actor, note) {
-        (Status::Pending, lease, None, _) => Ok(State::Pending { lease }),
-        (Status::Planning, Some(lease), None, _) => Ok(State::Planning { lease }),
-        (Status::InProgress, Some(lease), None, _) => Ok(State::InProgress { lease }),
-        (Status::Paused, Some(lease), None, reason) => Ok(State::Paused { lease, reason }),
-        (Status::Failed, None, Some(by), Some(error)) => Ok(State::Failed { by, error }),
-        (Status::Completed, None, Some(by), Some(outcome)) => Ok(State::Completed { by, outcome }),
-        (Status::Skipped, None, Some(by), Some(reason)) => Ok(State::Skipped { by, reason }),
+        (Status::Pending, lease, None, _) => Ok(TaskState::Pending { lease }),
+        (Status::Planning, Some(lease), None, _) => Ok(TaskState::Planning { lease }),
+        (Status::InProgress, Some(lease), None, _) => Ok(TaskState::InProgress { lease }),
+        (Status::Paused, Some(lease), None, reason) => Ok(TaskState::Paused { lease, reason }),
+        (Status::Failed, None, Some(by), Some(error)) => Ok(TaskState::Failed { by, error }),
+        (Status::Completed, None, Some(by), Some(outcome)) => Ok(TaskState::Completed { by, outcome }),
+        (Status::Skipped, None, Some(by), Some(reason)) => Ok(TaskState::Skipped { by, reason }),
         (Status::Blocked, None, Some(by), Some(reason)) => match (kind, role) {
-            (Some(kind), Some(role)) => Ok(State::Blocked(Block { by, kind, reason, role })),
+            (Some(kind), Some(role)) => Ok(TaskState::Blocked(TaskBlock { by, kind, reason, role })),
             _ => Err(Fault::Damaged { what: "a blocked task without kind or role".to_owned() }),
         },
         (status, ..) => Err(Fault::Damaged { what: format!("a task that is {status} but lacks what that needs") }),
     }
 }
 
-pub(crate) fn task(row: &Task, author: Option<Actor>) -> Vec<Value> {
+pub(crate) fn task(row: &Task, author: Option<Actor>) -> Vec<SqlValue> {
     let mut values = vec![
         text(row.id),
         text(row.workflow),
@@ -170,7 +170,7 @@ pub(crate) fn task(row: &Task, author: Option<Actor>) -> Vec<Value> {
 }
 
 /// Returns the values of `sql::UPDATE_TASK`: the columns that change while a task exists.
-pub(crate) fn task_update(row: &Task) -> Vec<Value> {
+pub(crate) fn task_update(row: &Task) -> Vec<SqlValue> {
     let mut values = Vec::with_capacity(15);
     values.extend([row.attempt.into(), row.crashes.into(), row.checkpoints.into(), optional(row.workspace)]);
     values.extend(state(&row.state));
@@ -178,7 +178,7 @@ pub(crate) fn task_update(row: &Task) -> Vec<Value> {
     values
 }
 
-pub(crate) fn read_task(row: Vec<Value>) -> Result<Task, Fault> {
+pub(crate) fn read_task(row: Vec<SqlValue>) -> Result<Task, Fault> {
     let mut columns = Columns::new("task", row);
     let row = &mut columns;
     Ok(Task {
@@ -215,7 +215,7 @@ fn read_priority(row: &mut Columns) -> Result<Priority, Fault> {
     priority.ok_or_else(|| Fault::Damaged { what: format!("a priority of {number}") })
 }
 
-pub(crate) fn detail(id: engine::id::TaskId, row: &Detail) -> Vec<Value> {
+pub(crate) fn detail(id: engine::id::TaskId, row: &TaskDetail) -> Vec<SqlValue> {
     vec![
         text(id),
         row.description.as_ref().into(),
@@ -228,11 +228,11 @@ pub(crate) fn detail(id: engine::id::TaskId, row: &Detail) -> Vec<Value> {
     ]
 }
 
-pub(crate) fn read_detail(row: Vec<Value>) -> Result<(engine::id::TaskId, Detail), Fault> {
+pub(crate) fn read_detail(row: Vec<SqlValue>) -> Result<(engine::id::TaskId, TaskDetail), Fault> {
     let mut columns = Columns::new("task_detail", row);
     let row = &mut columns;
     let id = row.parsed()?;
-    let detail = Detail {
+    let detail = TaskDetail {
         description: row.maybe_text()?,
         brief: row.json()?,
         plan: row.json()?,
@@ -244,7 +244,7 @@ pub(crate) fn read_detail(row: Vec<Value>) -> Result<(engine::id::TaskId, Detail
     Ok((id, detail))
 }
 
-pub(crate) fn checkpoint(row: &Checkpoint) -> Vec<Value> {
+pub(crate) fn checkpoint(row: &Checkpoint) -> Vec<SqlValue> {
     vec![
         text(row.task),
         row.sequence.into(),
@@ -259,7 +259,7 @@ pub(crate) fn checkpoint(row: &Checkpoint) -> Vec<Value> {
     ]
 }
 
-pub(crate) fn read_checkpoint(row: Vec<Value>) -> Result<Checkpoint, Fault> {
+pub(crate) fn read_checkpoint(row: Vec<SqlValue>) -> Result<Checkpoint, Fault> {
     let mut columns = Columns::new("checkpoint", row);
     let row = &mut columns;
     let (task, sequence, id, attempt, by) = (row.parsed()?, row.count()?, row.parsed()?, row.count()?, row.parsed()?);
@@ -267,7 +267,7 @@ pub(crate) fn read_checkpoint(row: Vec<Value>) -> Result<Checkpoint, Fault> {
     Ok(Checkpoint { id, task, sequence, attempt, by, note, at: row.time()? })
 }
 
-pub(crate) fn agent(row: &Agent) -> Vec<Value> {
+pub(crate) fn agent(row: &Agent) -> Vec<SqlValue> {
     vec![
         text(row.id),
         (&row.slug).into(),
@@ -291,7 +291,7 @@ pub(crate) fn agent(row: &Agent) -> Vec<Value> {
     ]
 }
 
-pub(crate) fn read_agent(row: Vec<Value>) -> Result<Agent, Fault> {
+pub(crate) fn read_agent(row: Vec<SqlValue>) -> Result<Agent, Fault> {
     let mut columns = Columns::new("agent", row);
     let row = &mut columns;
     Ok(Agent {
@@ -315,25 +315,25 @@ pub(crate) fn read_agent(row: Vec<Value>) -> Result<Agent, Fault> {
     })
 }
 
-pub(crate) fn mailbox(row: &Mailbox) -> Vec<Value> {
+pub(crate) fn mailbox(row: &Mailbox) -> Vec<SqlValue> {
     vec![text(row.owner), row.sequence.into(), row.unread.into()]
 }
 
-pub(crate) fn read_mailbox(row: Vec<Value>) -> Result<Mailbox, Fault> {
+pub(crate) fn read_mailbox(row: Vec<SqlValue>) -> Result<Mailbox, Fault> {
     let mut row = Columns::new("mailbox", row);
     Ok(Mailbox { owner: row.parsed()?, sequence: row.count()?, unread: row.count()? })
 }
 
 /// Returns the columns state and state_at.
-pub(crate) fn message_state(state: MessageState) -> [Value; 2] {
+pub(crate) fn message_state(state: MessageState) -> [SqlValue; 2] {
     match state {
-        MessageState::Unread => ["unread".into(), Value::Null],
+        MessageState::Unread => ["unread".into(), SqlValue::Null],
         MessageState::Read { at } => ["read".into(), at.into()],
         MessageState::Archived { at } => ["archived".into(), at.into()],
     }
 }
 
-pub(crate) fn message(row: &Message) -> Vec<Value> {
+pub(crate) fn message(row: &Message) -> Vec<SqlValue> {
     let mut values = vec![text(row.id), text(row.to), row.sequence.into(), text(row.from), text(row.thread)];
     values.extend(message_state(row.state));
     let draft = &row.draft;
@@ -353,11 +353,11 @@ pub(crate) fn message(row: &Message) -> Vec<Value> {
     values
 }
 
-pub(crate) fn read_message(row: Vec<Value>) -> Result<Message, Fault> {
+pub(crate) fn read_message(row: Vec<SqlValue>) -> Result<Message, Fault> {
     let mut columns = Columns::new("message", row);
     let row = &mut columns;
     let (id, to, sequence, from, thread) =
-        (row.parsed()?, row.parsed::<Owner>()?, row.count()?, row.parsed()?, row.parsed()?);
+        (row.parsed()?, row.parsed::<MailboxOwner>()?, row.count()?, row.parsed()?, row.parsed()?);
     let state = match (row.text()?.as_str(), row.maybe_time()?) {
         ("unread", None) => MessageState::Unread,
         ("read", Some(at)) => MessageState::Read { at },
@@ -379,7 +379,7 @@ pub(crate) fn read_message(row: Vec<Value>) -> Result<Message, Fault> {
     Ok(Message { id, to, sequence, from, thread, state, draft, at, answer })
 }
 
-pub(crate) fn workspace(row: &Workspace) -> Vec<Value> {
+pub(crate) fn workspace(row: &Workspace) -> Vec<SqlValue> {
     vec![
         text(row.id),
         text(row.workflow),
@@ -397,7 +397,7 @@ pub(crate) fn workspace(row: &Workspace) -> Vec<Value> {
     ]
 }
 
-pub(crate) fn read_workspace(row: Vec<Value>) -> Result<Workspace, Fault> {
+pub(crate) fn read_workspace(row: Vec<SqlValue>) -> Result<Workspace, Fault> {
     let mut columns = Columns::new("workspace", row);
     let row = &mut columns;
     Ok(Workspace {
@@ -417,31 +417,31 @@ pub(crate) fn read_workspace(row: Vec<Value>) -> Result<Workspace, Fault> {
     })
 }
 
-pub(crate) fn repository(row: &Repository) -> Vec<Value> {
+pub(crate) fn repository(row: &Repository) -> Vec<SqlValue> {
     vec![text(row.id), (&row.path).into(), row.name.as_ref().into(), row.created.into(), optional(row.by)]
 }
 
-pub(crate) fn read_repository(row: Vec<Value>) -> Result<Repository, Fault> {
+pub(crate) fn read_repository(row: Vec<SqlValue>) -> Result<Repository, Fault> {
     let mut row = Columns::new("repository", row);
     let (id, path, name, created) = (row.parsed()?, row.text()?, row.maybe_text()?, row.time()?);
     Ok(Repository { id, path, name, created, by: row.maybe_parsed()? })
 }
 
-pub(crate) fn attachment(row: &Attachment) -> Vec<Value> {
+pub(crate) fn attachment(row: &Attachment) -> Vec<SqlValue> {
     vec![text(row.workflow), text(row.repository), row.added.into()]
 }
 
-pub(crate) fn read_attachment(row: Vec<Value>) -> Result<Attachment, Fault> {
+pub(crate) fn read_attachment(row: Vec<SqlValue>) -> Result<Attachment, Fault> {
     let mut row = Columns::new("attachment", row);
     Ok(Attachment { workflow: row.parsed()?, repository: row.parsed()?, added: row.time()? })
 }
 
-pub(crate) fn template(row: &Template) -> Result<Vec<Value>, Fault> {
+pub(crate) fn template(row: &Template) -> Result<Vec<SqlValue>, Fault> {
     let body = serde_json::to_string(&row.body).map_err(|error| Fault::Bug { what: error.to_string() })?;
     Ok(vec![text(row.id), (&row.name).into(), row.description.as_ref().into(), body.into(), row.created.into()])
 }
 
-pub(crate) fn read_template(row: Vec<Value>) -> Result<Template, Fault> {
+pub(crate) fn read_template(row: Vec<SqlValue>) -> Result<Template, Fault> {
     let mut columns = Columns::new("template", row);
     let row = &mut columns;
     Ok(Template {
@@ -453,7 +453,7 @@ pub(crate) fn read_template(row: Vec<Value>) -> Result<Template, Fault> {
     })
 }
 
-pub(crate) fn token(row: &Token) -> Vec<Value> {
+pub(crate) fn token(row: &Token) -> Vec<SqlValue> {
     let (scope, agent) = (row.scope.as_str().into(), optional(row.agent));
     vec![
         text(row.id),
@@ -462,11 +462,11 @@ pub(crate) fn token(row: &Token) -> Vec<Value> {
         scope,
         agent,
         row.created.into(),
-        row.revoked.map_or(Value::Null, Value::from),
+        row.revoked.map_or(SqlValue::Null, SqlValue::from),
     ]
 }
 
-pub(crate) fn read_token(row: Vec<Value>) -> Result<Token, Fault> {
+pub(crate) fn read_token(row: Vec<SqlValue>) -> Result<Token, Fault> {
     let mut columns = Columns::new("token", row);
     let row = &mut columns;
     Ok(Token {
@@ -480,13 +480,13 @@ pub(crate) fn read_token(row: Vec<Value>) -> Result<Token, Fault> {
     })
 }
 
-pub(crate) fn key(row: &StoredKey) -> Result<Vec<Value>, Fault> {
+pub(crate) fn key(row: &StoredKey) -> Result<Vec<SqlValue>, Fault> {
     let answer = serde_json::to_string(&row.answer).map_err(|error| Fault::Bug { what: error.to_string() })?;
     let KeyId { owner, act, key } = &row.id;
     Ok(vec![owner.into(), act.into(), key.into(), (&row.fingerprint).into(), answer.into(), row.until.into()])
 }
 
-pub(crate) fn read_key(row: Vec<Value>) -> Result<StoredKey, Fault> {
+pub(crate) fn read_key(row: Vec<SqlValue>) -> Result<StoredKey, Fault> {
     let mut columns = Columns::new("kept_answer", row);
     let row = &mut columns;
     let id = KeyId { owner: row.text()?, act: row.text()?, key: row.text()? };

@@ -1,13 +1,13 @@
 //! Every statement, once: the same text for SQLite and PostgreSQL, `$n` parameters, TEXT and BIGINT only.
 //!
 //! No rule is written here. A statement finds bounded rows by key or index, or writes rows with the given values.
-//! [`Dialect`] holds the few words that differ between the databases.
+//! [`SqlDialect`] holds the few words that differ between the databases.
 //!
 //! Parameters first appear in the order of their numbers, because SQLite counts them by appearance.
 
 /// The words that differ between the two databases.
 #[derive(Debug)]
-pub(crate) struct Dialect {
+pub(crate) struct SqlDialect {
     /// The type of a text column that is compared by bytes.
     pub(crate) text: &'static str,
     /// The type of the column with the global position of an event.
@@ -20,7 +20,7 @@ pub(crate) struct Dialect {
     pub(crate) follow: &'static str,
 }
 
-pub(crate) const SQLITE: Dialect = Dialect {
+pub(crate) const SQLITE: SqlDialect = SqlDialect {
     text: "TEXT",
     pos: "INTEGER PRIMARY KEY AUTOINCREMENT",
     keyed: "WITHOUT ROWID",
@@ -31,7 +31,7 @@ pub(crate) const SQLITE: Dialect = Dialect {
              ORDER BY pos LIMIT $3",
 };
 
-pub(crate) const POSTGRES: Dialect = Dialect {
+pub(crate) const POSTGRES: SqlDialect = SqlDialect {
     text: "TEXT COLLATE \"C\"",
     pos: "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
     keyed: "",

@@ -1,11 +1,11 @@
 //! One stored row, as backends pass it to an export and take it from an import.
 
 use crate::fault::Fault;
-use crate::value::Value;
+use crate::value::SqlValue;
 
 /// One row of a table as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Row(pub(crate) Vec<Value>);
+pub struct Row(pub(crate) Vec<SqlValue>);
 
 /// The rows that one page of an export has.
 pub(crate) const PAGE: usize = 500;

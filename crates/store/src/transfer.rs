@@ -22,8 +22,8 @@ use crate::log::hex;
 use crate::migrate::SCHEMA;
 use crate::stored_row::{PAGE, Row};
 use crate::table::TABLES;
-use crate::value::Value;
-use crate::{Sink, Source, Store};
+use crate::value::SqlValue;
+use crate::{RowSource, Sink, Store};
 
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
@@ -34,14 +34,14 @@ enum Cell {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Line {
+struct ExportLine {
     t: String,
     v: Vec<Cell>,
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Header {
+struct ExportHeader {
     handover: String,
     schema: i64,
 }
@@ -55,9 +55,9 @@ struct Footer {
 
 /// The hash of all lines until now.
 #[derive(Default)]
-struct Seal(Sha256);
+struct ExportSeal(Sha256);
 
-impl Seal {
+impl ExportSeal {
     fn add(&mut self, line: &str) {
         self.0.update(line);
         self.0.update("\n");
@@ -76,7 +76,7 @@ fn refused(problem: impl Into<String>) -> Fault {
 struct Outlet<W> {
     out: W,
     count: u64,
-    seal: Seal,
+    seal: ExportSeal,
 }
 
 impl<W: Write> Outlet<W> {
@@ -93,19 +93,19 @@ fn written(result: std::io::Result<()>) -> Result<(), Fault> {
 
 /// Writes all rows, as of one moment. Returns the number of rows.
 pub async fn export<W: Write + Send + 'static>(store: &dyn Store, out: W) -> Result<u64, Fault> {
-    let shared = Arc::new(Mutex::new(Outlet { out, count: 0, seal: Seal::default() }));
+    let shared = Arc::new(Mutex::new(Outlet { out, count: 0, seal: ExportSeal::default() }));
     let writer = Arc::clone(&shared);
-    let first = Header { handover: "export".to_owned(), schema: SCHEMA };
+    let first = ExportHeader { handover: "export".to_owned(), schema: SCHEMA };
     writer.lock().unwrap_or_else(PoisonError::into_inner).line(&first)?;
     let sink: Sink = Box::new(move |table, rows| {
         let mut outlet = writer.lock().unwrap_or_else(PoisonError::into_inner);
         for Row(values) in rows {
             let cells = values.into_iter().map(|value| match value {
-                Value::Null => Cell::Null(()),
-                Value::Int(number) => Cell::Int(number),
-                Value::Text(text) => Cell::Text(text),
+                SqlValue::Null => Cell::Null(()),
+                SqlValue::Int(number) => Cell::Int(number),
+                SqlValue::Text(text) => Cell::Text(text),
             });
-            outlet.line(&Line { t: TABLES[table].name.to_owned(), v: cells.collect() })?;
+            outlet.line(&ExportLine { t: TABLES[table].name.to_owned(), v: cells.collect() })?;
             outlet.count += 1;
         }
         Ok(())
@@ -130,15 +130,15 @@ pub async fn import<R: BufRead + Send + 'static>(store: &dyn Store, input: R) ->
             Some((number, Ok(line))) => Ok(Some((number + 1, line))),
         }
     };
-    let mut seal = Seal::default();
+    let mut seal = ExportSeal::default();
     let (_, first) = next()?.unwrap_or_default();
     seal.add(&first);
     let schema = schema_of(&first)?;
     let mut pending: Option<(usize, Row)> = None;
-    let mut order = Order::default();
+    let mut order = RowOrder::default();
     let mut count = 0_u64;
     let mut ended = false;
-    let source: Source = Box::new(move || {
+    let source: RowSource = Box::new(move || {
         let mut page: Option<(usize, Vec<Row>)> = pending.take().map(|(table, row)| (table, vec![row]));
         while !ended {
             let Some((number, line)) = next()? else {
@@ -184,7 +184,7 @@ pub async fn import<R: BufRead + Send + 'static>(store: &dyn Store, input: R) ->
 
 /// Returns the schema of an export from its first line.
 fn schema_of(first: &str) -> Result<i64, Fault> {
-    let header = serde_json::from_str::<Header>(first).ok();
+    let header = serde_json::from_str::<ExportHeader>(first).ok();
     let header = header
         .filter(|header| header.handover == "export")
         .ok_or_else(|| refused("line 1 is not the beginning of an export"))?;
@@ -202,7 +202,7 @@ fn schema_of(first: &str) -> Result<i64, Fault> {
 const SCHEMA_OLDEST: i64 = 7;
 
 fn read_line(number: usize, line: &str, schema: i64) -> Result<(usize, Row), Fault> {
-    let line: Line = serde_json::from_str(line).map_err(|error| refused(format!("line {number}: {error}")))?;
+    let line: ExportLine = serde_json::from_str(line).map_err(|error| refused(format!("line {number}: {error}")))?;
     let table = TABLES.iter().position(|table| table.name == line.t);
     let table = table.ok_or_else(|| refused(format!("line {number}: there is no table {}", line.t)))?;
     let columns = TABLES[table].columns.len();
@@ -210,9 +210,9 @@ fn read_line(number: usize, line: &str, schema: i64) -> Result<(usize, Row), Fau
         return Err(refused(format!("line {number}: a row of {} has {} columns", line.t, TABLES[table].columns.len())));
     }
     let values = line.v.into_iter().map(|cell| match cell {
-        Cell::Null(()) => Value::Null,
-        Cell::Int(number) => Value::Int(number),
-        Cell::Text(text) => Value::Text(text),
+        Cell::Null(()) => SqlValue::Null,
+        Cell::Int(number) => SqlValue::Int(number),
+        Cell::Text(text) => SqlValue::Text(text),
     });
     Ok((table, Row(values.collect())))
 }
@@ -221,13 +221,13 @@ fn read_line(number: usize, line: &str, schema: i64) -> Result<(usize, Row), Fau
 /// each topic by their numbers. Without this order the databases would report different errors, or keep the log in
 /// another order.
 #[derive(Default)]
-struct Order {
+struct RowOrder {
     table: usize,
-    key: Vec<Value>,
+    key: Vec<SqlValue>,
     topics: HashMap<String, i64>,
 }
 
-impl Order {
+impl RowOrder {
     fn check(&mut self, number: usize, table: usize, row: &Row) -> Result<(), Fault> {
         let name = TABLES[table].name;
         let wrong = || refused(format!("line {number}: a row of {name} is not where it belongs"));
@@ -237,7 +237,7 @@ impl Order {
         if table > self.table {
             (self.table, self.key) = (table, Vec::new());
         }
-        if let ("event", [Value::Text(topic), Value::Int(seq), ..]) = (name, row.0.as_slice()) {
+        if let ("event", [SqlValue::Text(topic), SqlValue::Int(seq), ..]) = (name, row.0.as_slice()) {
             let last = self.topics.entry(topic.clone()).or_default();
             if *seq != *last + 1 {
                 return Err(wrong());
@@ -247,7 +247,7 @@ impl Order {
         }
         let columns = TABLES[table].columns.iter().zip(&row.0);
         let in_key = |column: &str| TABLES[table].order.split(", ").any(|part| part == column);
-        let key: Vec<Value> = columns.filter(|(column, _)| in_key(column)).map(|(_, value)| value.clone()).collect();
+        let key: Vec<SqlValue> = columns.filter(|(column, _)| in_key(column)).map(|(_, value)| value.clone()).collect();
         if key <= self.key {
             return Err(wrong());
         }

@@ -7,7 +7,7 @@ use engine::{Json, Timestamp};
 use crate::fault::Fault;
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Value {
+pub(crate) enum SqlValue {
     Null,
     Int(i64),
     Text(String),
@@ -17,64 +17,64 @@ pub(crate) enum Value {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Statement {
     pub(crate) sql: &'static str,
-    pub(crate) values: Vec<Value>,
+    pub(crate) values: Vec<SqlValue>,
 }
 
 impl Statement {
-    pub(crate) fn new(sql: &'static str, values: impl Into<Vec<Value>>) -> Self {
+    pub(crate) fn new(sql: &'static str, values: impl Into<Vec<SqlValue>>) -> Self {
         Self { sql, values: values.into() }
     }
 }
 
-impl From<i64> for Value {
+impl From<i64> for SqlValue {
     fn from(number: i64) -> Self {
         Self::Int(number)
     }
 }
 
-impl From<u32> for Value {
+impl From<u32> for SqlValue {
     fn from(number: u32) -> Self {
         Self::Int(i64::from(number))
     }
 }
 
-impl From<bool> for Value {
+impl From<bool> for SqlValue {
     fn from(yes: bool) -> Self {
         Self::Int(i64::from(yes))
     }
 }
 
-impl From<Timestamp> for Value {
+impl From<Timestamp> for SqlValue {
     fn from(time: Timestamp) -> Self {
         Self::Int(time.0)
     }
 }
 
-impl From<&str> for Value {
+impl From<&str> for SqlValue {
     fn from(text: &str) -> Self {
         Self::Text(text.to_owned())
     }
 }
 
-impl From<String> for Value {
+impl From<String> for SqlValue {
     fn from(text: String) -> Self {
         Self::Text(text)
     }
 }
 
-impl From<&String> for Value {
+impl From<&String> for SqlValue {
     fn from(text: &String) -> Self {
         Self::Text(text.clone())
     }
 }
 
-impl From<&Json> for Value {
+impl From<&Json> for SqlValue {
     fn from(json: &Json) -> Self {
         Self::Text(json.as_str().to_owned())
     }
 }
 
-impl<T> From<Option<T>> for Value
+impl<T> From<Option<T>> for SqlValue
 where
     Self: From<T>,
 {
@@ -84,35 +84,35 @@ where
 }
 
 /// Returns an item as text, written by its `Display`.
-pub(crate) fn text(item: impl std::fmt::Display) -> Value {
-    Value::Text(item.to_string())
+pub(crate) fn text(item: impl std::fmt::Display) -> SqlValue {
+    SqlValue::Text(item.to_string())
 }
 
-pub(crate) fn optional(item: Option<impl std::fmt::Display>) -> Value {
-    item.map_or(Value::Null, text)
+pub(crate) fn optional(item: Option<impl std::fmt::Display>) -> SqlValue {
+    item.map_or(SqlValue::Null, text)
 }
 
 /// Returns a list as JSON. An empty list becomes null, so that partial indexes can leave it out.
-pub(crate) fn list<T: serde::Serialize>(items: &[T]) -> Value {
-    if items.is_empty() { Value::Null } else { serde_json::to_string(items).map_or(Value::Null, Value::Text) }
+pub(crate) fn list<T: serde::Serialize>(items: &[T]) -> SqlValue {
+    if items.is_empty() { SqlValue::Null } else { serde_json::to_string(items).map_or(SqlValue::Null, SqlValue::Text) }
 }
 
 /// Reads a row column by column, in order. A value that does not fit is a [`Fault::Damaged`] that names the column.
 #[derive(Debug)]
 pub(crate) struct Columns {
     table: &'static str,
-    row: std::vec::IntoIter<Value>,
+    row: std::vec::IntoIter<SqlValue>,
     at: usize,
 }
 
 impl Columns {
-    pub(crate) fn new(table: &'static str, row: Vec<Value>) -> Self {
+    pub(crate) fn new(table: &'static str, row: Vec<SqlValue>) -> Self {
         Self { table, row: row.into_iter(), at: 0 }
     }
 
-    fn next(&mut self) -> Value {
+    fn next(&mut self) -> SqlValue {
         self.at += 1;
-        self.row.next().unwrap_or(Value::Null)
+        self.row.next().unwrap_or(SqlValue::Null)
     }
 
     fn damaged<T>(&self, found: &str) -> Result<T, Fault> {
@@ -121,9 +121,9 @@ impl Columns {
 
     pub(crate) fn maybe_text(&mut self) -> Result<Option<String>, Fault> {
         match self.next() {
-            Value::Null => Ok(None),
-            Value::Text(text) => Ok(Some(text)),
-            Value::Int(number) => self.damaged(&number.to_string()),
+            SqlValue::Null => Ok(None),
+            SqlValue::Text(text) => Ok(Some(text)),
+            SqlValue::Int(number) => self.damaged(&number.to_string()),
         }
     }
 
@@ -136,9 +136,9 @@ impl Columns {
 
     pub(crate) fn maybe_int(&mut self) -> Result<Option<i64>, Fault> {
         match self.next() {
-            Value::Null => Ok(None),
-            Value::Int(number) => Ok(Some(number)),
-            Value::Text(text) => self.damaged(&text),
+            SqlValue::Null => Ok(None),
+            SqlValue::Int(number) => Ok(Some(number)),
+            SqlValue::Text(text) => self.damaged(&text),
         }
     }
 

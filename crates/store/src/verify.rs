@@ -8,7 +8,7 @@ use crate::log::{Entry, Head, ZERO_HASH};
 
 /// The first wrong entry of a topic, and the kind of tampering.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finding {
+pub struct TamperFinding {
     pub topic: String,
     pub seq: i64,
     pub what: Tampering,
@@ -22,7 +22,7 @@ pub enum Tampering {
     Moved,
 }
 
-impl std::fmt::Display for Finding {
+impl std::fmt::Display for TamperFinding {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let what = match self.what {
             Tampering::Changed => "was changed",
@@ -121,16 +121,16 @@ impl Verifier<'_> {
 /// The result of a verification: the numbers of checked topics and entries, and the first wrong entry of each wrong
 /// topic.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Verdict {
+pub struct LogVerdict {
     pub topics: u64,
     pub entries: u64,
-    pub findings: Vec<Finding>,
+    pub findings: Vec<TamperFinding>,
 }
 
 /// Recomputes every hash of every topic. `kept` are heads that were saved earlier: they also show a log that was
 /// shortened, or rewritten from some entry to its end.
-pub async fn verify(store: &dyn Store, kept: &[Head]) -> Result<Verdict, Fault> {
-    let mut verdict = Verdict::default();
+pub async fn verify(store: &dyn Store, kept: &[Head]) -> Result<LogVerdict, Fault> {
+    let mut verdict = LogVerdict::default();
     let mut after = String::new();
     loop {
         let heads = store.heads(after.clone(), PAGE).await?;
@@ -149,7 +149,7 @@ pub async fn verify(store: &dyn Store, kept: &[Head]) -> Result<Verdict, Fault> 
     if let Some((topic, seq)) = store.headless().await?
         && !verdict.findings.iter().any(|finding| finding.topic == topic)
     {
-        verdict.findings.push(Finding { topic, seq, what: Tampering::Inserted });
+        verdict.findings.push(TamperFinding { topic, seq, what: Tampering::Inserted });
     }
     Ok(verdict)
 }
@@ -161,7 +161,7 @@ async fn verify_topic(
     topic: &str,
     head: Option<&Head>,
     kept: &[Head],
-    verdict: &mut Verdict,
+    verdict: &mut LogVerdict,
 ) -> Result<(), Fault> {
     let kept = kept.iter().filter(|kept| kept.topic == topic).collect();
     let mut verifier = Verifier { topic, head, kept, seq: 0, hash: ZERO_HASH.to_owned() };
@@ -192,7 +192,7 @@ async fn verify_topic(
         Doubt::Stray(hash) if stands(store, verifier.topic, &hash, Some(seq)).await? => Tampering::Inserted,
         Doubt::Stray(_) => Tampering::Moved,
     };
-    verdict.findings.push(Finding { topic: topic.to_owned(), seq, what });
+    verdict.findings.push(TamperFinding { topic: topic.to_owned(), seq, what });
     Ok(())
 }
 

@@ -6,11 +6,11 @@ use tokio::sync::watch;
 
 /// Waits for changes of a store. It wakes after a change that it has not seen.
 #[derive(Debug)]
-pub struct Watch {
+pub struct StoreWatch {
     receiver: watch::Receiver<u64>,
 }
 
-impl Watch {
+impl StoreWatch {
     /// Waits at most `at_most` for a change since the last call. Returns `false` when the time ran out.
     pub async fn changed(&mut self, at_most: Duration) -> bool {
         match tokio::time::timeout(at_most, self.receiver.changed()).await {
@@ -44,7 +44,7 @@ impl Bell {
         self.sender.receiver_count() > 0
     }
 
-    pub(crate) fn watch(&self) -> Watch {
-        Watch { receiver: self.sender.subscribe() }
+    pub(crate) fn watch(&self) -> StoreWatch {
+        StoreWatch { receiver: self.sender.subscribe() }
     }
 }

@@ -8,7 +8,7 @@ use engine::event::Event;
 use engine::id::{Ids, WorkflowId};
 use engine::{Actor, Caller, Change, Command, Need, Reply, Rights, Timestamp};
 use rusqlite::Connection;
-use store::conformance::{self, Order, act, has_small, must, small};
+use store::conformance::{self, StoreOrder, act, has_small, must, small};
 use store::{Fault, Job, Options, Sqlite, Store};
 
 /// Opens a foreign connection to the file, as another tool would.
@@ -291,7 +291,7 @@ async fn a_damaged_row_is_a_fault_with_a_name() {
             }),
             after: None,
         };
-        let written = store.transact(Order::new(Caller::with_rights(Rights::Person), command, 1, 77).job()).await;
+        let written = store.transact(StoreOrder::new(Caller::with_rights(Rights::Person), command, 1, 77).job()).await;
         let refused = matches!(&written, Ok(change) if change.reply.is_err());
         assert!(refused || matches!(written, Err(Fault::Damaged { .. })), "{change}: writing gives {written:?}");
         let back =
@@ -304,15 +304,15 @@ async fn a_damaged_row_is_a_fault_with_a_name() {
 async fn planned(store: &dyn Store) -> (WorkflowId, engine::id::TaskId) {
     let person = || Caller::with_rights(Rights::Person);
     let create = CreateWorkflow::named("a workflow");
-    let made = act(store, &Order::new(person(), Command::CreateWorkflow(create), 1, 1 << 64)).await;
+    let made = act(store, &StoreOrder::new(person(), Command::CreateWorkflow(create), 1, 1 << 64)).await;
     let Ok(Reply::WorkflowCreated { workflow, .. }) = made.reply else { panic!("{made:?}") };
     let plan = must(engine::plan::Plan::whole(vec![engine::plan::PlanTask::named("a task")]), "a plan");
     let existing = std::collections::BTreeMap::new();
-    let place = engine::plan::Place { workflow, sequence: 0, now: Timestamp(1), existing: &existing };
+    let place = engine::plan::PlanPlace { workflow, sequence: 0, now: Timestamp(1), existing: &existing };
     let piece = Arc::new(must(plan.lay_out(&place, &mut Ids::new(2 << 64)), "rows"));
     let task = piece.tasks[0].0.id;
     let command = Command::SetPlan { workflow, summary: "one".to_owned(), piece, groups: Vec::new() };
-    let set = act(store, &Order::new(person(), command, 1, 3 << 64)).await;
+    let set = act(store, &StoreOrder::new(person(), command, 1, 3 << 64)).await;
     assert!(set.reply.is_ok(), "{set:?}");
     (workflow, task)
 }

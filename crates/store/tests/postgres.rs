@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use server::Place;
 use store::conformance::{self, EditedEntries, must};
-use store::{Memory, Postgres, Sqlite, Store};
+use store::{MemoryStore, Postgres, Sqlite, Store};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn postgres_conforms() {
@@ -42,7 +42,7 @@ async fn a_store_goes_to_the_server_and_back() {
     let (first, second) = (Place::new("transfer").await, Place::new("transfer_back").await);
     let postgres = first.open_hasty().await;
     conformance::refuses_bad_exports(&sqlite, &postgres).await;
-    conformance::same_after_transfer(&postgres, &Memory::default()).await;
+    conformance::same_after_transfer(&postgres, &MemoryStore::default()).await;
     conformance::same_after_transfer(&postgres, &second.open().await).await;
     let again = must(Sqlite::open(&folder.path().join("b.db"), 2 << 40).await, "open");
     conformance::same_after_transfer(&postgres, &again).await;

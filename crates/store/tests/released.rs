@@ -10,7 +10,7 @@ use std::process::Command;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use store::conformance::{self, act, has_small, must, small};
-use store::{Memory, Postgres, Sqlite, Store};
+use store::{MemoryStore, Postgres, Sqlite, Store};
 
 /// The tables of version 0.1.0.
 const TABLES: &[&str] = &[
@@ -156,7 +156,7 @@ async fn is_whole(store: &dyn Store, what: &str) -> String {
     let verdict = must(store::verify(store, &heads()).await, "verify");
     assert_eq!(verdict.findings, [], "the log of {what}");
     // The memory store reads each row into the type that the rules use.
-    conformance::same_after_transfer(store, &Memory::default()).await;
+    conformance::same_after_transfer(store, &MemoryStore::default()).await;
     act(store, &small(1)).await;
     assert!(has_small(store, 1).await, "{what} does not work");
     export
@@ -183,7 +183,7 @@ async fn a_file_and_an_export_of_0_1_0_become_the_same_store() {
     let from_export = is_whole(&empty, "the import").await;
     assert_eq!(migrated, from_export, "a migration and an import give different rows");
     assert_eq!(counts(&migrated), counts(&read("store.jsonl")), "rows were lost");
-    let memory = Memory::default();
+    let memory = MemoryStore::default();
     imported(&memory).await;
     assert_eq!(is_whole(&memory, "the import into memory").await, from_export);
 }

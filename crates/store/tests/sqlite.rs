@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use store::conformance::{self, must};
-use store::{Memory, Sqlite, Store};
+use store::{MemoryStore, Sqlite, Store};
 
 /// Returns three seeds, or as many as `HANDOVER_TEST_SEEDS` says.
 fn seeds() -> std::ops::Range<u64> {
@@ -13,9 +13,9 @@ fn seeds() -> std::ops::Range<u64> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn memory_conforms() {
-    conformance::exercise(&Memory::default()).await;
+    conformance::exercise(&MemoryStore::default()).await;
     for seed in seeds() {
-        conformance::same_results(&Memory::default(), seed, 800).await;
+        conformance::same_results(&MemoryStore::default(), seed, 800).await;
     }
 }
 
@@ -33,20 +33,20 @@ async fn sqlite_conforms() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_store_goes_from_one_backend_to_another_and_back() {
     let folder = must(tempfile::tempdir(), "a folder");
-    let origin = Memory::default();
+    let origin = MemoryStore::default();
     conformance::same_results(&origin, 7, 600).await;
     let sqlite = must(Sqlite::open(&folder.path().join("a.db"), 1 << 40).await, "open");
     conformance::refuses_bad_exports(&origin, &sqlite).await;
-    let memory = Memory::default();
+    let memory = MemoryStore::default();
     conformance::refuses_bad_exports(&sqlite, &memory).await;
     let again = must(Sqlite::open(&folder.path().join("b.db"), 2 << 40).await, "open");
     conformance::same_after_transfer(&memory, &again).await;
-    conformance::same_after_transfer(&again, &Memory::default()).await;
+    conformance::same_after_transfer(&again, &MemoryStore::default()).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn races_in_memory() {
-    let store: Arc<dyn Store> = Arc::new(Memory::default());
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
     conformance::exercise_race(|| std::future::ready(Arc::clone(&store))).await;
 }
 

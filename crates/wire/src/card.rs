@@ -6,31 +6,33 @@
 //! assert_eq!(judged.report.codes().0[..2], ["PATTERN:/identity/slug", "MISSING:/identity/name"]);
 //! ```
 
-use crate::document::{self, BYTES_MAX, Judged};
-use crate::json::{Node, Value};
+use crate::document::{self, BYTES_MAX, JudgedDocument};
+use crate::json::{JsonNode, Value};
 use crate::report::{At, Registry, Report, Unknown};
-use crate::shape::{AgentSlug, List, NeverDoes, NonBlank, Route, Sentences, Shape, Slug, Text, message, vocabulary};
+use crate::shape::{
+    AgentSlug, ListShape, NeverDoes, NonBlank, Route, Sentences, Shape, Slug, Text, message, vocabulary,
+};
 
 pub const VERSION: &str = "1.0";
 
 message! {
     pub struct Card {
         card_version: required CardVersion,
-        identity: required Identity,
+        identity: required CardIdentity,
         /// The areas that the agent owns and the areas that it does not own.
         scope: required Sentences<1>,
-        capabilities: required List<NonBlank>,
-        constraints: required List<NeverDoes>,
-        escalation_rules: required List<EscalationRule>,
-        output_types: required List<OutputType>,
+        capabilities: required ListShape<NonBlank>,
+        constraints: required ListShape<NeverDoes>,
+        escalation_rules: required ListShape<EscalationRule>,
+        output_types: required ListShape<OutputType>,
         working_style: required Sentences<3>,
         voice: required Voice,
-        values: required List<NonBlank>,
+        values: required ListShape<NonBlank>,
     }
 }
 
 message! {
-    pub struct Identity {
+    pub struct CardIdentity {
         slug: required AgentSlug,
         name: required NonBlank,
         department: required NonBlank,
@@ -69,7 +71,7 @@ pub struct CardVersion;
 impl Shape for CardVersion {
     const LEGAL: &'static str = "\"1.0\"";
 
-    fn read(node: &Node<'_>, at: &At<'_>, report: &mut Report<'_>) -> Option<Self> {
+    fn read(node: &JsonNode<'_>, at: &At<'_>, report: &mut Report<'_>) -> Option<Self> {
         Text::read(node, at, report).map(|_| Self)
     }
 
@@ -92,7 +94,7 @@ macro_rules! registered {
         impl Shape for $name {
             const LEGAL: &'static str = <$inner>::LEGAL;
 
-            fn read(node: &Node<'_>, at: &At<'_>, report: &mut Report<'_>) -> Option<Self> {
+            fn read(node: &JsonNode<'_>, at: &At<'_>, report: &mut Report<'_>) -> Option<Self> {
                 let found = <$inner>::read(node, at, report)?;
                 let known: fn(&Registry, &str) -> bool = $known;
                 if report.registry().is_some_and(|registry| !known(registry, found.as_str())) {
@@ -127,11 +129,11 @@ registered! {
 }
 
 /// Judges a card. Checks its names against the registry when one is given.
-pub fn judge<'t>(bytes: &'t [u8], registry: Option<&'t Registry>) -> Judged<'t, Card> {
+pub fn judge<'t>(bytes: &'t [u8], registry: Option<&'t Registry>) -> JudgedDocument<'t, Card> {
     match document::open(bytes, BYTES_MAX) {
-        Err(report) => Judged { value: None, report: *report },
+        Err(report) => JudgedDocument { value: None, report: *report },
         Ok((text, node)) => match document::other_version(text, &node, "card_version", VERSION) {
-            Some(report) => Judged { value: None, report },
+            Some(report) => JudgedDocument { value: None, report },
             None => document::read(&node, Report::new(text, Unknown::Warned).against(registry)),
         },
     }

@@ -8,11 +8,11 @@ use std::ops::Range;
 
 pub use batch::line;
 
-use crate::document::Judged;
-use crate::feedback::Asked;
+use crate::document::JudgedDocument;
+use crate::feedback::AskedParts;
 use crate::json::{Span, SyntaxError, Value, object, parse};
 use crate::prompt::{Sources, assemble};
-use crate::report::{Problem, Registry, Report};
+use crate::report::{DocumentProblem, Registry, Report};
 use crate::shape::Shape;
 use crate::{card, envelope, feedback, handoff, message, stream};
 
@@ -20,9 +20,9 @@ macro_rules! kinds {
     ($($variant:ident = $word:literal, $about:literal;)*) => {
         /// A kind of document that can be judged.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        pub enum Kind { $(#[doc = $about] $variant,)* }
+        pub enum DocumentKind { $(#[doc = $about] $variant,)* }
 
-        impl Kind {
+        impl DocumentKind {
             pub const ALL: &'static [Self] = &[$(Self::$variant),*];
 
             pub fn as_str(self) -> &'static str {
@@ -58,7 +58,7 @@ kinds! {
 
 /// Facts from outside the document that its rules need.
 #[derive(Debug, Clone, Default)]
-pub struct Context {
+pub struct CheckContext {
     /// The request that a response answers.
     pub request: Option<Vec<u8>>,
     /// The ids of findings from earlier responses of the session.
@@ -73,18 +73,18 @@ pub struct Context {
 
 /// A judged document of any kind.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Finding {
+pub struct CheckFinding {
     pub valid: bool,
     /// The verdict in the form that its protocol defines.
     pub verdict: Value,
-    pub notes: Vec<Note>,
+    pub notes: Vec<CheckNote>,
     /// The document, rendered again from its value, when it is valid and its kind can be rendered.
     pub rendered: Option<Value>,
 }
 
 /// One problem, for a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Note {
+pub struct CheckNote {
     pub code: String,
     pub message: String,
     pub severity: Severity,
@@ -99,44 +99,46 @@ pub enum Severity {
 }
 
 /// Judges bytes as a kind of document.
-pub fn check(kind: Kind, bytes: &[u8], context: &Context) -> Finding {
+pub fn check(kind: DocumentKind, bytes: &[u8], context: &CheckContext) -> CheckFinding {
     match kind {
-        Kind::EnvelopeInput => shaped(&envelope::judge_input(bytes)),
-        Kind::EnvelopeOutput => shaped(&envelope::judge_output(bytes)),
-        Kind::FeedbackRequest => shaped(&feedback::judge_request(bytes)),
-        Kind::FeedbackResponse => {
-            let asked = context.request.as_ref().map(|request| Asked::by(request, context.issued_ids.clone()));
+        DocumentKind::EnvelopeInput => shaped(&envelope::judge_input(bytes)),
+        DocumentKind::EnvelopeOutput => shaped(&envelope::judge_output(bytes)),
+        DocumentKind::FeedbackRequest => shaped(&feedback::judge_request(bytes)),
+        DocumentKind::FeedbackResponse => {
+            let asked = context.request.as_ref().map(|request| AskedParts::by(request, context.issued_ids.clone()));
             let judged = feedback::judge_response(bytes, asked.as_ref());
             let rendered = judged.value.as_ref().map(feedback::Response::render);
-            Finding { rendered, ..reported(&judged.report) }
+            CheckFinding { rendered, ..reported(&judged.report) }
         }
-        Kind::Stream => streamed(bytes),
-        Kind::Handoff => handed_over(bytes, context),
-        Kind::Wire => shaped(&message::judge(bytes)),
-        Kind::Card => shaped(&card::judge(bytes, context.registry.as_ref())),
-        Kind::Merge | Kind::Transitions | Kind::Prompt => match value(bytes) {
-            Ok(value) if kind == Kind::Prompt => prompted(&value),
+        DocumentKind::Stream => streamed(bytes),
+        DocumentKind::Handoff => handed_over(bytes, context),
+        DocumentKind::Wire => shaped(&message::judge(bytes)),
+        DocumentKind::Card => shaped(&card::judge(bytes, context.registry.as_ref())),
+        DocumentKind::Merge | DocumentKind::Transitions | DocumentKind::Prompt => match value(bytes) {
+            Ok(value) if kind == DocumentKind::Prompt => prompted(&value),
             Ok(value) => beside::judge(kind, &value),
             Err(refused) => *refused,
         },
-        Kind::Remote | Kind::Reference => beside::judge(kind, &String::from_utf8_lossy(bytes).trim_end().into()),
+        DocumentKind::Remote | DocumentKind::Reference => {
+            beside::judge(kind, &String::from_utf8_lossy(bytes).trim_end().into())
+        }
     }
 }
 
-fn shaped<T: Shape>(judged: &Judged<'_, T>) -> Finding {
-    Finding { rendered: judged.value.as_ref().map(Shape::render), ..reported(&judged.report) }
+fn shaped<T: Shape>(judged: &JudgedDocument<'_, T>) -> CheckFinding {
+    CheckFinding { rendered: judged.value.as_ref().map(Shape::render), ..reported(&judged.report) }
 }
 
-fn reported(report: &Report<'_>) -> Finding {
+fn reported(report: &Report<'_>) -> CheckFinding {
     let note = |severity| {
-        move |problem: &Problem| {
+        move |problem: &DocumentProblem| {
             let (code, message) = (report.code(problem), report.message(problem));
-            Note { code, message, severity, place: (!report.text().is_empty()).then(|| range(problem.span)) }
+            CheckNote { code, message, severity, place: (!report.text().is_empty()).then(|| range(problem.span)) }
         }
     };
     let errors = report.errors().iter().map(note(Severity::Error));
     let notes = errors.chain(report.warnings().iter().map(note(Severity::Warning))).collect();
-    Finding { valid: report.is_valid(), verdict: report.to_value(), notes, rendered: None }
+    CheckFinding { valid: report.is_valid(), verdict: report.to_value(), notes, rendered: None }
 }
 
 pub(crate) fn range(span: Span) -> Range<usize> {
@@ -145,7 +147,7 @@ pub(crate) fn range(span: Span) -> Range<usize> {
 }
 
 /// Returns the notes of a verdict that has messages but no places in the document.
-fn told(verdict: &Value, errors: &[&str]) -> Vec<Note> {
+fn told(verdict: &Value, errors: &[&str]) -> Vec<CheckNote> {
     let texts = |list: &str| -> Vec<String> {
         let found = verdict.get(list).and_then(Value::as_list).unwrap_or_default();
         found.iter().filter_map(Value::as_text).map(str::to_owned).collect()
@@ -155,19 +157,19 @@ fn told(verdict: &Value, errors: &[&str]) -> Vec<Note> {
     let notes = messages.iter().filter_map(|entry| {
         let code = entry.get("code")?.as_text()?.to_owned();
         let severity = if wrong.contains(&code) { Severity::Error } else { Severity::Warning };
-        Some(Note { message: entry.get("message")?.as_text()?.to_owned(), code, severity, place: None })
+        Some(CheckNote { message: entry.get("message")?.as_text()?.to_owned(), code, severity, place: None })
     });
     notes.collect()
 }
 
-fn streamed(bytes: &[u8]) -> Finding {
-    let mut reader = stream::Reader::new();
+fn streamed(bytes: &[u8]) -> CheckFinding {
+    let mut reader = stream::StreamReader::new();
     reader.feed(bytes);
     let transcript = reader.end();
     let verdict = transcript.to_value();
     let mut notes = told(&verdict, &["errors"]);
     // The code of a note ends with its line number. One pass over the bytes finds the places of all notes.
-    let mut wanted: HashMap<usize, &mut Note> = HashMap::new();
+    let mut wanted: HashMap<usize, &mut CheckNote> = HashMap::new();
     for note in &mut notes {
         let line = note.code.split_once(':').and_then(|(_, line)| line.parse().ok());
         wanted.extend(line.map(|line| (line, note)));
@@ -179,23 +181,25 @@ fn streamed(bytes: &[u8]) -> Finding {
         }
         start += line.len() + 1;
     }
-    Finding { valid: transcript.is_valid(), notes, verdict, rendered: None }
+    CheckFinding { valid: transcript.is_valid(), notes, verdict, rendered: None }
 }
 
-fn handed_over(bytes: &[u8], context: &Context) -> Finding {
+fn handed_over(bytes: &[u8], context: &CheckContext) -> CheckFinding {
     // Bytes that are not UTF-8 become visible replacement characters. The bytes themselves never reach an accepted
     // contract.
     let text = String::from_utf8_lossy(bytes);
-    let known =
-        handoff::Context { input: context.input.as_ref(), dispatch_agent_id: context.dispatch_agent_id.as_deref() };
+    let known = handoff::HandoffContext {
+        input: context.input.as_ref(),
+        dispatch_agent_id: context.dispatch_agent_id.as_deref(),
+    };
     let verdict = handoff::judge(&text, &known);
     // A note about an absent field has no place, so it points to the first byte of the contract.
     let begin = verdict.body.map(range).map(|body| body.start..body.start + 1);
     let note = |severity| {
         let begin = begin.clone();
-        move |problem: &handoff::Problem| {
+        move |problem: &handoff::HandoffProblem| {
             let (code, message) = (problem.code(), problem.message());
-            Note { code, message, severity, place: problem.span().map(range).or_else(|| begin.clone()) }
+            CheckNote { code, message, severity, place: problem.span().map(range).or_else(|| begin.clone()) }
         }
     };
     let errors = verdict.missing.iter().chain(&verdict.invalid).map(note(Severity::Error));
@@ -205,18 +209,24 @@ fn handed_over(bytes: &[u8], context: &Context) -> Finding {
         // The notes about missing fields all follow from this reason, so they are left out.
         Some(reason) => {
             let place = verdict.body.map(range).map(|body| match reason {
-                handoff::Reason::InvalidJson(error) => body.start + error.at..body.start + error.at + 1,
-                handoff::Reason::NoBlock | handoff::Reason::UnclosedBlock | handoff::Reason::TooLarge { .. } => body,
+                handoff::NoContractReason::InvalidJson(error) => body.start + error.at..body.start + error.at + 1,
+                handoff::NoContractReason::NoBlock
+                | handoff::NoContractReason::UnclosedBlock
+                | handoff::NoContractReason::TooLarge { .. } => body,
             });
-            let why =
-                Note { code: reason.code().to_owned(), message: reason.message(), severity: Severity::Error, place };
+            let why = CheckNote {
+                code: reason.code().to_owned(),
+                message: reason.message(),
+                severity: Severity::Error,
+                place,
+            };
             std::iter::once(why).chain(warnings).collect()
         }
     };
-    Finding { valid: verdict.is_valid(), verdict: verdict.to_value(), notes, rendered: None }
+    CheckFinding { valid: verdict.is_valid(), verdict: verdict.to_value(), notes, rendered: None }
 }
 
-fn value(bytes: &[u8]) -> Result<Value, Box<Finding>> {
+fn value(bytes: &[u8]) -> Result<Value, Box<CheckFinding>> {
     let not_json = |error: &SyntaxError| {
         let mut finding = refused("NOT_JSON", error.to_string());
         finding.notes.iter_mut().for_each(|note| note.place = Some(error.at..error.at + 1));
@@ -227,19 +237,19 @@ fn value(bytes: &[u8]) -> Result<Value, Box<Finding>> {
     Ok(parse(text).map_err(|error| not_json(&error))?.to_value())
 }
 
-fn prompted(sources: &Value) -> Finding {
+fn prompted(sources: &Value) -> CheckFinding {
     match Sources::from_value(sources) {
         Ok(sources) => {
             let verdict = object([("prompt", assemble(&sources).into())]);
-            Finding { valid: true, verdict, notes: Vec::new(), rendered: None }
+            CheckFinding { valid: true, verdict, notes: Vec::new(), rendered: None }
         }
         Err(problem) => refused(problem.code, problem.message),
     }
 }
 
 /// Returns the finding for input that could not be judged at all.
-fn refused(code: &str, problem: String) -> Finding {
+fn refused(code: &str, problem: String) -> CheckFinding {
     let error = object([("code", code.into()), ("message", problem.as_str().into())]);
-    let note = Note { code: code.to_owned(), message: problem, severity: Severity::Error, place: None };
-    Finding { valid: false, verdict: object([("error", error)]), notes: vec![note], rendered: None }
+    let note = CheckNote { code: code.to_owned(), message: problem, severity: Severity::Error, place: None };
+    CheckFinding { valid: false, verdict: object([("error", error)]), notes: vec![note], rendered: None }
 }

@@ -13,13 +13,13 @@ mod piece;
 mod tasks;
 mod wanted;
 
-use engine::context::Facts;
+use engine::context::ContextFacts;
 
 use checkpoints::History;
 use cuts::{Cuts, Fetch};
-use piece::{Field, share};
+use piece::{PieceField, share};
 use tasks::Tasks;
-use wanted::Wanted;
+use wanted::WantedContext;
 
 use crate::json::{Object, Value};
 use crate::lifecycle::Include;
@@ -52,7 +52,7 @@ const ROW_TOKENS: u32 = 10;
 
 /// Returns how many of the newest checkpoints to load for [`fit`].
 pub fn rows_wanted(include: Option<&Include>, max_tokens: u32) -> u32 {
-    let wanted = Wanted::of(include);
+    let wanted = WantedContext::of(include);
     let fitting = max_tokens.div_ceil(ROW_TOKENS);
     let max = if wanted.history { ROWS_MAX } else { ROWS_DEFAULT_MAX.max(wanted.detailed).min(ROWS_MAX) };
     fitting.min(max)
@@ -60,9 +60,9 @@ pub fn rows_wanted(include: Option<&Include>, max_tokens: u32) -> u32 {
 
 /// Returns the reply of `task_load_context`. As compact text it costs at most `max_tokens` by [`tokens::estimate`]. The
 /// reply contains that estimate.
-pub fn fit(facts: &Facts, include: Option<&Include>, max_tokens: u32) -> Value {
+pub fn fit(facts: &ContextFacts, include: Option<&Include>, max_tokens: u32) -> Value {
     let max_tokens = usize::try_from(max_tokens).unwrap_or(usize::MAX);
-    let parts = Parts::of(facts, Wanted::of(include));
+    let parts = ContextParts::of(facts, WantedContext::of(include));
     let limit = tokens::weight_within(max_tokens);
     // Pieces weigh more apart than together, so the whole may fit although the sum of its pieces exceeds the limit.
     if parts.want() <= limit + limit / 4 {
@@ -75,10 +75,10 @@ pub fn fit(facts: &Facts, include: Option<&Include>, max_tokens: u32) -> Value {
 }
 
 /// The parts of the reply, each with its weight.
-struct Parts<'f> {
-    facts: &'f Facts,
-    workflow: Option<Vec<Field<'f>>>,
-    task: Vec<Field<'f>>,
+struct ContextParts<'f> {
+    facts: &'f ContextFacts,
+    workflow: Option<Vec<PieceField<'f>>>,
+    task: Vec<PieceField<'f>>,
     history: History<'f>,
     /// Tells whether the whole history of checkpoints gets its tokens before any other part.
     history_first: bool,
@@ -95,8 +95,8 @@ struct Grants {
     history: u64,
 }
 
-impl<'f> Parts<'f> {
-    fn of(facts: &'f Facts, wanted: Wanted) -> Self {
+impl<'f> ContextParts<'f> {
+    fn of(facts: &'f ContextFacts, wanted: WantedContext) -> Self {
         let detailed = usize::try_from(wanted.detailed).unwrap_or(usize::MAX);
         let plain = |tasks: &'f [engine::task::Task]| tasks.iter().map(|task| (task, None));
         let siblings = wanted.siblings && facts.task.group.is_some();
@@ -121,7 +121,7 @@ impl<'f> Parts<'f> {
 
     /// Returns the weight that each part could use in addition to its least weight.
     fn wants(&self) -> [u64; 4] {
-        let fields = |fields: &[Field<'_>]| fields.iter().map(|field| field.want - field.least).sum::<u64>();
+        let fields = |fields: &[PieceField<'_>]| fields.iter().map(|field| field.want - field.least).sum::<u64>();
         let tasks = |tasks: &Option<Tasks<'_>>| tasks.as_ref().map_or(0, |tasks| tasks.want);
         [
             self.workflow.as_deref().map_or(0, fields),
@@ -133,7 +133,7 @@ impl<'f> Parts<'f> {
 
     /// Returns the weight of the pieces that the reply always contains, for any budget.
     fn leasts(&self) -> u64 {
-        let fields = |fields: &[Field<'_>]| fields.iter().map(|field| field.least).sum::<u64>();
+        let fields = |fields: &[PieceField<'_>]| fields.iter().map(|field| field.least).sum::<u64>();
         let tasks = |tasks: &Option<Tasks<'_>>| tasks.as_ref().map_or(0, |tasks| tasks.least);
         let frame = weight("{\"workflow\":{},\"current_task\":{},\"token_estimate\":1000000}");
         frame
@@ -258,7 +258,7 @@ impl<'f> Parts<'f> {
 }
 
 /// Writes fields into an object. `grant` is the weight that they share in addition to their least weights.
-fn written(fields: &[Field<'_>], grant: u64, whose: (&str, Fetch), cuts: &mut Cuts) -> Object {
+fn written(fields: &[PieceField<'_>], grant: u64, whose: (&str, Fetch), cuts: &mut Cuts) -> Object {
     let least: u64 = fields.iter().map(|field| field.least).sum();
     let mut members = Object::with_capacity(fields.len());
     for (field, grant) in fields.iter().zip(share(fields, least + grant)) {

@@ -12,28 +12,30 @@
 //! assert_eq!(converted.value.summary.as_str(), "Choose A or B.");
 //! ```
 
-use crate::envelope::{Artifacts, Output, Recommendation};
-use crate::feedback::{Outcome, Response};
-use crate::handoff::{Contract, Status};
+use crate::envelope::{Artifacts, EnvelopeOutput, Recommendation};
+use crate::feedback::{Response, ReviewOutcome};
+use crate::handoff::{HandoffContract, HandoffStatus};
 use crate::json::{Value, object};
-use crate::message::{Blocked, Id, Inbox, MessageType, Payload, Priority, Sender, Wire};
-use crate::shape::{Integer, List, Maybe, NonBlank, Slug, Text};
+use crate::message::{Blocked, Id, InboxMessage, MessageType, Sender, Wire, WirePayload, WirePriority};
+use crate::shape::{Integer, ListShape, Maybe, NonBlank, Slug, Text};
 use crate::time::DateTime;
-use crate::translate::{Left, blocker, obstacle};
+use crate::translate::{LeftPart, blocker, obstacle};
 
 /// A document in another dialect, and the parts that this dialect could not carry.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Converted<T> {
     pub value: T,
-    pub lost: Vec<Left>,
+    pub lost: Vec<LeftPart>,
 }
 
 /// Converts a handoff to an output: COMPLETE becomes `proceed`, IN_PROGRESS `retry`, and every other status `escalate`.
-pub fn output_from_handoff(contract: &Contract) -> Converted<Output> {
+pub fn output_from_handoff(contract: &HandoffContract) -> Converted<EnvelopeOutput> {
     let (success, recommendation) = match contract.status() {
-        Status::Complete { .. } => (true, Recommendation::Proceed),
-        Status::InProgress => (false, Recommendation::Retry),
-        Status::Blocked | Status::NeedsInput | Status::ApprovalRequest { .. } => (false, Recommendation::Escalate),
+        HandoffStatus::Complete { .. } => (true, Recommendation::Proceed),
+        HandoffStatus::InProgress => (false, Recommendation::Retry),
+        HandoffStatus::Blocked | HandoffStatus::NeedsInput | HandoffStatus::ApprovalRequest { .. } => {
+            (false, Recommendation::Escalate)
+        }
     };
     let next = contract.next_action();
     let summary = contract.summary().unwrap_or(next);
@@ -49,34 +51,34 @@ pub fn output_from_handoff(contract: &Contract) -> Converted<Output> {
     };
     let why = "an output envelope has no field for it";
     let lost = [
-        Left::when(true, "/agent_status/agent_id", "an output envelope does not say who wrote it"),
-        Left::when(!contract.pending_steps().is_empty(), "/agent_status/pending_steps", why),
-        Left::when(
+        LeftPart::when(true, "/agent_status/agent_id", "an output envelope does not say who wrote it"),
+        LeftPart::when(!contract.pending_steps().is_empty(), "/agent_status/pending_steps", why),
+        LeftPart::when(
             contract.summary().is_some(),
             "/agent_status/next_action",
             "the summary for people stands in its place",
         ),
-        Left::when(list("commands_run"), "/evidence_report/commands_run", why),
-        Left::when(list("files_checked"), "/evidence_report/files_checked", why),
-        Left::when(list("patterns_checked"), "/evidence_report/patterns_checked", why),
-        Left::when(list("verbatim_outputs"), "/evidence_report/verbatim_outputs", why),
-        Left::when(list("cross_layer_impacts"), "/evidence_report/cross_layer_impacts", why),
-        Left::when(has("consolidation_report"), "/consolidation_report", why),
-        Left::when(
+        LeftPart::when(list("commands_run"), "/evidence_report/commands_run", why),
+        LeftPart::when(list("files_checked"), "/evidence_report/files_checked", why),
+        LeftPart::when(list("patterns_checked"), "/evidence_report/patterns_checked", why),
+        LeftPart::when(list("verbatim_outputs"), "/evidence_report/verbatim_outputs", why),
+        LeftPart::when(list("cross_layer_impacts"), "/evidence_report/cross_layer_impacts", why),
+        LeftPart::when(has("consolidation_report"), "/consolidation_report", why),
+        LeftPart::when(
             has("approval_request"),
             "/approval_request",
             "what is to be approved has no place; a person is asked",
         ),
-        Left::when(has("update_contracts"), "/update_contracts", why),
-        Left::when(has("memorialize_suggestions"), "/memorialize_suggestions", why),
-        Left::when(has("memory_suggestions"), "/memory_suggestions", why),
-        Left::when(has("loop_state"), "/loop_state", why),
+        LeftPart::when(has("update_contracts"), "/update_contracts", why),
+        LeftPart::when(has("memorialize_suggestions"), "/memorialize_suggestions", why),
+        LeftPart::when(has("memory_suggestions"), "/memory_suggestions", why),
+        LeftPart::when(has("loop_state"), "/loop_state", why),
     ];
-    let value = Output {
+    let value = EnvelopeOutput {
         success,
         summary: NonBlank::new(summary).unwrap_or_else(|| contract.next_action_text().clone()),
         artifacts: Artifacts(Vec::new()),
-        notes: if notes.is_empty() { Maybe::Absent } else { Maybe::Is(List(notes)) },
+        notes: if notes.is_empty() { Maybe::Absent } else { Maybe::Is(ListShape(notes)) },
         recommendation,
         extra: Vec::new(),
     };
@@ -85,10 +87,10 @@ pub fn output_from_handoff(contract: &Contract) -> Converted<Output> {
 
 /// Converts an output to the body of a contract. Fails for `proceed`: COMPLETE needs a verification that passed, and an
 /// output does not carry one.
-pub fn handoff_from_output(output: &Output, agent_id: &str) -> Result<Converted<Value>, Left> {
+pub fn handoff_from_output(output: &EnvelopeOutput, agent_id: &str) -> Result<Converted<Value>, LeftPart> {
     let status = match output.recommendation {
         Recommendation::Proceed => {
-            return Err(Left {
+            return Err(LeftPart {
                 part: "/recommendation",
                 why: "COMPLETE needs a verification, which an output does not carry",
             });
@@ -123,13 +125,13 @@ pub fn handoff_from_output(output: &Output, agent_id: &str) -> Result<Converted<
         ),
     ]);
     let lost =
-        Left::when(!output.artifacts.0.is_empty(), "/artifacts", "a contract carries no files; write them first");
+        LeftPart::when(!output.artifacts.0.is_empty(), "/artifacts", "a contract carries no files; write them first");
     Ok(Converted { value, lost: lost.into_iter().collect() })
 }
 
 /// The sender, the task and the time of a wire message.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Header {
+pub struct WireHeader {
     pub sender: Sender,
     pub ts: DateTime,
     pub task_id: Id,
@@ -137,12 +139,12 @@ pub struct Header {
 
 /// Converts a blocked handoff to a wire message. Returns `None` for every other status.
 pub fn blocked_from_handoff(
-    contract: &Contract,
-    header: Header,
+    contract: &HandoffContract,
+    header: WireHeader,
     agent: Slug,
     attempts: u32,
 ) -> Option<Converted<Wire>> {
-    if !matches!(contract.status(), Status::Blocked) {
+    if !matches!(contract.status(), HandoffStatus::Blocked) {
         return None;
     }
     let (kind, reason) = obstacle(contract);
@@ -156,22 +158,22 @@ pub fn blocked_from_handoff(
         extra: Vec::new(),
     };
     let why = "a blocked wire carries the reason only";
-    let lost = vec![Left { part: "/evidence_report", why }, Left { part: "/agent_status/agent_id", why }];
+    let lost = vec![LeftPart { part: "/evidence_report", why }, LeftPart { part: "/agent_status/agent_id", why }];
     let (sender, ts) = (header.sender, header.ts);
-    Some(Converted { value: Wire { sender, ts, payload: Payload::Blocked(payload), extra: Vec::new() }, lost })
+    Some(Converted { value: Wire { sender, ts, payload: WirePayload::Blocked(payload), extra: Vec::new() }, lost })
 }
 
 /// Converts a review to a message to the author of the reviewed work, with numbered findings.
-pub fn feedback_as_inbox(response: &Response, header: Header, to: Slug) -> Option<Converted<Wire>> {
-    let Outcome::Success(feedback) = &response.outcome else { return None };
+pub fn feedback_as_inbox(response: &Response, header: WireHeader, to: Slug) -> Option<Converted<Wire>> {
+    let ReviewOutcome::Success(feedback) = &response.outcome else { return None };
     let finding = |(number, area): (usize, &crate::feedback::Area)| {
         format!("{}. [{}] {}: {} {}", number + 1, area.id, area.aspect, area.description, area.recommendation)
     };
     let findings: Vec<String> = feedback.areas_for_improvement.0.iter().enumerate().map(finding).collect();
     let body = std::iter::once(feedback.general_summary.to_string()).chain(findings.iter().cloned());
-    let payload = Inbox {
+    let payload = InboxMessage {
         to_agent: to,
-        priority: Priority::new(2)?,
+        priority: WirePriority::new(2)?,
         message_type: MessageType::TaskFeedback,
         ref_task_id: Maybe::Is(header.task_id),
         subject: NonBlank::new(format!("Review, round {}: {} to address", response.iteration.0, findings.len()))?,
@@ -181,11 +183,11 @@ pub fn feedback_as_inbox(response: &Response, header: Header, to: Slug) -> Optio
     };
     let why = "a message has no field for it";
     let lost = [
-        Left::when(true, "/feedback/confidence", why),
-        Left::when(!feedback.positive_points.0.is_empty(), "/feedback/positive_points", why),
-        Left::when(response.ack.is_some(), "/applied_feedback_ack", why),
+        LeftPart::when(true, "/feedback/confidence", why),
+        LeftPart::when(!feedback.positive_points.0.is_empty(), "/feedback/positive_points", why),
+        LeftPart::when(response.ack.is_some(), "/applied_feedback_ack", why),
     ];
     let (sender, ts) = (header.sender, header.ts);
-    let value = Wire { sender, ts, payload: Payload::Inbox(payload), extra: Vec::new() };
+    let value = Wire { sender, ts, payload: WirePayload::Inbox(payload), extra: Vec::new() };
     Some(Converted { value, lost: lost.into_iter().flatten().collect() })
 }

@@ -12,13 +12,13 @@ use crate::{card, envelope, feedback};
 pub fn all() -> Vec<(String, Value)> {
     let warned = Unknown::Warned;
     let mut all = vec![
-        ("envelope/input", "Input envelope", "What an agent is given.", envelope::Input::schema(warned)),
-        ("envelope/output", "Output envelope", "What an agent gives back.", envelope::Output::schema(warned)),
+        ("envelope/input", "Input envelope", "What an agent is given.", envelope::EnvelopeInput::schema(warned)),
+        ("envelope/output", "Output envelope", "What an agent gives back.", envelope::EnvelopeOutput::schema(warned)),
         (
             "feedback/request",
             "Feedback request",
             "Asks a peer to review an artifact.",
-            feedback::Request::schema(Unknown::Refused),
+            feedback::FeedbackRequest::schema(Unknown::Refused),
         ),
         ("feedback/response", "Feedback response", "Findings, or why there are none.", feedback::Response::schema()),
         ("feedback/frame", "Stream frame", "One line of the tool layer's stream.", crate::stream::schema()),

@@ -1,6 +1,6 @@
 //! Turns bytes into a parsed document that can be judged.
 
-use crate::json::{Node, Span, SyntaxError, parse_object};
+use crate::json::{JsonNode, Span, SyntaxError, parse_object};
 use crate::report::{At, Report};
 use crate::shape::Shape;
 
@@ -9,19 +9,19 @@ pub const BYTES_MAX: usize = 1 << 20;
 
 /// A judged document: all of its problems, and its value when there are none.
 #[derive(Debug, Clone)]
-pub struct Judged<'t, T> {
+pub struct JudgedDocument<'t, T> {
     pub value: Option<T>,
     pub report: Report<'t>,
 }
 
-impl<'t, T> Judged<'t, T> {
-    pub(crate) fn map<U>(self, to: impl FnOnce(T) -> U) -> Judged<'t, U> {
-        Judged { value: self.value.map(to), report: self.report }
+impl<'t, T> JudgedDocument<'t, T> {
+    pub(crate) fn map<U>(self, to: impl FnOnce(T) -> U) -> JudgedDocument<'t, U> {
+        JudgedDocument { value: self.value.map(to), report: self.report }
     }
 }
 
 /// Parses bytes as received. When they cannot be parsed, the error is a report with one problem.
-pub(crate) fn open(bytes: &[u8], bytes_max: usize) -> Result<(&str, Node<'_>), Box<Report<'_>>> {
+pub(crate) fn open(bytes: &[u8], bytes_max: usize) -> Result<(&str, JsonNode<'_>), Box<Report<'_>>> {
     if bytes.len() > bytes_max {
         let hint = format!("the document has {} bytes; at most {bytes_max} are allowed", bytes.len());
         return Err(Box::new(Report::only("", "TOO_LONG", Some(&At::top()), Span::default(), hint.into())));
@@ -32,15 +32,15 @@ pub(crate) fn open(bytes: &[u8], bytes_max: usize) -> Result<(&str, Node<'_>), B
     Ok((text, node))
 }
 
-pub(crate) fn read<'t, T: Shape>(node: &Node<'_>, mut report: Report<'t>) -> Judged<'t, T> {
+pub(crate) fn read<'t, T: Shape>(node: &JsonNode<'_>, mut report: Report<'t>) -> JudgedDocument<'t, T> {
     let value = T::read(node, &At::top(), &mut report);
     report.close();
-    Judged { value: value.filter(|_| report.is_valid()), report }
+    JudgedDocument { value: value.filter(|_| report.is_valid()), report }
 }
 
 /// Returns a report with `UNSUPPORTED_VERSION` when the version is a string with another value. Such a document cannot
 /// be judged further.
-pub(crate) fn other_version<'t>(text: &'t str, node: &Node<'_>, field: &str, version: &str) -> Option<Report<'t>> {
+pub(crate) fn other_version<'t>(text: &'t str, node: &JsonNode<'_>, field: &str, version: &str) -> Option<Report<'t>> {
     let found = node.get(field)?;
     if found.text()? == version {
         return None;

@@ -13,11 +13,11 @@
 //! assert_eq!(judged.report.codes().0, ["BLANK:/summary", "PROCEED_WITHOUT_SUCCESS"]);
 //! ```
 
-use crate::document::{self, BYTES_MAX, Judged};
-use crate::json::{Node, Value};
+use crate::document::{self, BYTES_MAX, JudgedDocument};
+use crate::json::{JsonNode, Value};
 use crate::path::{FilePath, Files, InsidePath};
 use crate::report::{At, Hint, Report, Unknown};
-use crate::shape::{Integer, List, Map, NonBlank, Shape, Text, message, vocabulary};
+use crate::shape::{Integer, ListShape, Map, NonBlank, Shape, Text, message, vocabulary};
 
 /// The size limit in bytes of an output, which carries whole files.
 pub const OUTPUT_BYTES_MAX: usize = 16 << 20;
@@ -25,18 +25,18 @@ pub const ARTIFACTS_MAX: usize = 1_000;
 
 message! {
     /// The input of an agent call.
-    pub struct Input {
-        context: required Position,
+    pub struct EnvelopeInput {
+        context: required CallPosition,
         paths: required Map<InsidePath>,
-        task: required Task,
+        task: required EnvelopeTask,
         /// The findings of earlier agents, without their names.
-        prior_context: maybe List<Text>,
+        prior_context: maybe ListShape<Text>,
     }
 }
 
 message! {
     /// The place of the call: the feature, the workflow and the iteration.
-    pub struct Position {
+    pub struct CallPosition {
         feature_id: nullable NonBlank,
         workflow: required NonBlank,
         iteration: required Integer<1>,
@@ -44,7 +44,7 @@ message! {
 }
 
 message! {
-    pub struct Task {
+    pub struct EnvelopeTask {
         action: required NonBlank,
         params: required Map<AnyOrNull>,
     }
@@ -52,11 +52,11 @@ message! {
 
 message! {
     /// The output of an agent call.
-    pub struct Output {
+    pub struct EnvelopeOutput {
         success: required bool,
         summary: required NonBlank,
         artifacts: required Artifacts,
-        notes: maybe List<Text>,
+        notes: maybe ListShape<Text>,
         recommendation: required Recommendation,
     }
     judge(fields) {
@@ -100,7 +100,7 @@ pub struct AnyOrNull(pub Value);
 impl Shape for AnyOrNull {
     const LEGAL: &'static str = "any JSON value";
 
-    fn read(node: &Node<'_>, _: &At<'_>, _: &mut Report<'_>) -> Option<Self> {
+    fn read(node: &JsonNode<'_>, _: &At<'_>, _: &mut Report<'_>) -> Option<Self> {
         Some(Self(node.to_value()))
     }
 
@@ -120,7 +120,7 @@ pub struct Artifacts(pub Vec<Artifact>);
 impl Shape for Artifacts {
     const LEGAL: &'static str = "an array of files {path, operation, content}, which may be empty";
 
-    fn read(node: &Node<'_>, at: &At<'_>, report: &mut Report<'_>) -> Option<Self> {
+    fn read(node: &JsonNode<'_>, at: &At<'_>, report: &mut Report<'_>) -> Option<Self> {
         let before_all = report.errors().len();
         let items = crate::shape::items(node, at, report)?;
         if items.len() > ARTIFACTS_MAX {
@@ -146,24 +146,24 @@ impl Shape for Artifacts {
     }
 
     fn schema(unknown: Unknown) -> Value {
-        let Value::Object(mut schema) = List::<Artifact>::schema(unknown) else { return Value::Null };
+        let Value::Object(mut schema) = ListShape::<Artifact>::schema(unknown) else { return Value::Null };
         schema.push(("maxItems".to_owned(), Value::from(1_000_u64)));
         Value::Object(schema)
     }
 }
 
-pub fn judge_input(bytes: &[u8]) -> Judged<'_, Input> {
+pub fn judge_input(bytes: &[u8]) -> JudgedDocument<'_, EnvelopeInput> {
     judge(bytes, BYTES_MAX)
 }
 
-pub fn judge_output(bytes: &[u8]) -> Judged<'_, Output> {
+pub fn judge_output(bytes: &[u8]) -> JudgedDocument<'_, EnvelopeOutput> {
     judge(bytes, OUTPUT_BYTES_MAX)
 }
 
-fn judge<T: Shape>(bytes: &[u8], bytes_max: usize) -> Judged<'_, T> {
+fn judge<T: Shape>(bytes: &[u8], bytes_max: usize) -> JudgedDocument<'_, T> {
     match document::open(bytes, bytes_max) {
         Ok((text, node)) => document::read(&node, Report::new(text, Unknown::Warned).hinting(legacy_hint)),
-        Err(report) => Judged { value: None, report: *report },
+        Err(report) => JudgedDocument { value: None, report: *report },
     }
 }
 

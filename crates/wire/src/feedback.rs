@@ -20,18 +20,19 @@ mod media;
 mod response;
 mod session;
 
-pub use ack::{Ack, AckItem, Asked, ProcessingStatus, acknowledge};
+pub use ack::{Ack, AckItem, AskedParts, ProcessingStatus, acknowledge};
 pub use media::{MediaType, is_listable, is_listed};
 pub use response::{
-    Area, Areas, Confidence, Failure, Feedback, FindingId, Level, Outcome, PositivePoint, Response, Status,
+    Area, Areas, Confidence, Feedback, FeedbackStatus, FindingId, PositivePoint, Response, ReviewFailure,
+    ReviewOutcome, SeverityLevel,
 };
 
 use std::collections::HashSet;
 
-use crate::document::{self, BYTES_MAX, Judged};
-use crate::json::{Kind, Node, Number, Value, object};
+use crate::document::{self, BYTES_MAX, JudgedDocument};
+use crate::json::{JsonKind, JsonNode, Number, Value, object};
 use crate::report::{At, Report, Unknown};
-use crate::shape::{Any, Integer, List, NonBlank, Shape, Text, message, vocabulary};
+use crate::shape::{Any, Integer, ListShape, NonBlank, Shape, Text, message, vocabulary};
 
 vocabulary! {
     pub enum Version {
@@ -41,10 +42,10 @@ vocabulary! {
 
 message! {
     /// A request for a review.
-    pub struct Request {
+    pub struct FeedbackRequest {
         protocol_version: required Version,
         iteration: required Integer<1>,
-        artifact: required Artifact,
+        artifact: required FeedbackArtifact,
         applied_feedback: maybe AppliedFeedback,
     }
     judge(fields) {
@@ -61,7 +62,7 @@ message! {
 
 message! {
     /// The artifact to review.
-    pub struct Artifact {
+    pub struct FeedbackArtifact {
         media_type: required MediaType,
         content: required Any,
         artifact_ref: maybe NonBlank,
@@ -108,7 +109,7 @@ pub struct Decisions(pub Vec<Decision>);
 impl Shape for Decisions {
     const LEGAL: &'static str = "an array of {id, status}, which may be empty";
 
-    fn read(node: &Node<'_>, at: &At<'_>, report: &mut Report<'_>) -> Option<Self> {
+    fn read(node: &JsonNode<'_>, at: &At<'_>, report: &mut Report<'_>) -> Option<Self> {
         let before = report.errors().len();
         let items = crate::shape::items(node, at, report)?;
         let (mut read, mut seen) = (Vec::with_capacity(items.len()), HashSet::new());
@@ -133,33 +134,33 @@ impl Shape for Decisions {
     }
 
     fn schema(unknown: Unknown) -> Value {
-        List::<Decision>::schema(unknown)
+        ListShape::<Decision>::schema(unknown)
     }
 }
 
-pub fn judge_request(bytes: &[u8]) -> Judged<'_, Request> {
+pub fn judge_request(bytes: &[u8]) -> JudgedDocument<'_, FeedbackRequest> {
     match document::open(bytes, BYTES_MAX) {
-        Err(report) => Judged { value: None, report: *report },
+        Err(report) => JudgedDocument { value: None, report: *report },
         Ok((text, node)) => {
             let mut report = Report::new(text, Unknown::Refused);
-            let value = Request::read(&node, &At::top(), &mut report);
+            let value = FeedbackRequest::read(&node, &At::top(), &mut report);
             session::refuse(&node, &mut report);
             report.close();
-            Judged { value: value.filter(|_| report.is_valid()), report }
+            JudgedDocument { value: value.filter(|_| report.is_valid()), report }
         }
     }
 }
 
 /// Judges a response. When `asked` is given, also checks that the response answers that request.
-pub fn judge_response<'t>(bytes: &'t [u8], asked: Option<&Asked>) -> Judged<'t, Response> {
+pub fn judge_response<'t>(bytes: &'t [u8], asked: Option<&AskedParts>) -> JudgedDocument<'t, Response> {
     match document::open(bytes, BYTES_MAX) {
-        Err(report) => Judged { value: None, report: *report },
+        Err(report) => JudgedDocument { value: None, report: *report },
         Ok((text, node)) => {
             let mut report = Report::new(text, Unknown::Refused);
             let value = response::read(&node, asked, &mut report);
             session::refuse(&node, &mut report);
             report.close();
-            Judged { value: value.filter(|_| report.is_valid()), report }
+            JudgedDocument { value: value.filter(|_| report.is_valid()), report }
         }
     }
 }
@@ -171,8 +172,8 @@ pub struct AnyInteger(pub Number);
 impl Shape for AnyInteger {
     const LEGAL: &'static str = "an integer";
 
-    fn read(node: &Node<'_>, at: &At<'_>, report: &mut Report<'_>) -> Option<Self> {
-        if let Kind::Number(text) = node.kind
+    fn read(node: &JsonNode<'_>, at: &At<'_>, report: &mut Report<'_>) -> Option<Self> {
+        if let JsonKind::Number(text) = node.kind
             && Number::is_integer_text(text)
         {
             return Some(Self(Number::of(text)));

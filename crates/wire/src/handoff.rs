@@ -1,7 +1,7 @@
 //! The contract that an agent hands over at the end of its turn: finds it in the text, judges it and reads it.
 //!
 //! There is one validator, and it never fails open: a text that cannot be judged is not accepted. A valid verdict
-//! carries the contract. An invalid verdict cannot take effect, because it has no [`Contract`] to act on.
+//! carries the contract. An invalid verdict cannot take effect, because it has no [`HandoffContract`] to act on.
 //!
 //! ````
 //! use wire::handoff::{Context, PlanStatus, judge};
@@ -49,35 +49,35 @@ mod status;
 mod update;
 mod verdict;
 
-pub use advice::{Consumption, Memorial, MemoryClass, MemoryType, Summary};
-pub use approval::{Request, Risk};
+pub use advice::{Consumption, Memorial, MemoryClass, MemoryType, PersonSummary};
+pub use approval::{HandoffApproval, Risk};
 pub use consolidation::{Consolidation, Ownership};
-pub use contract::{Contract, Status};
-pub use evidence::{Command, Evidence, Note, Verification};
-pub use field::{Extra, Lenient, Listing, Spelt, Written};
+pub use contract::{HandoffContract, HandoffStatus};
+pub use evidence::{EvidenceCommand, EvidenceNote, EvidenceReport, EvidenceVerification};
+pub use field::{ExtraMembers, Lenient, Listing, Spelt, WrittenValue};
 pub use looping::LoopState;
-pub use machine::{Machine, Refusal, Step};
-pub use merge::{Merged, merge, merge_all};
-pub use problem::Problem;
+pub use machine::{Machine, MachineRefusal, MachineStep};
+pub use merge::{MergedContract, merge, merge_all};
+pub use problem::HandoffProblem;
 pub use reference::{NoReference, Reference};
-pub use remote::{Identity, NoIdentity, identity};
-pub use rule::{RULES, Rule};
+pub use remote::{NoIdentity, RemoteIdentity, identity};
+pub use rule::{ContractRule, RULES};
 pub use schema::schema;
 pub use status::{AgentId, PendingSteps, PlanStatus};
-pub use update::Update;
-pub use verdict::{Reason, Repair, Verdict};
+pub use update::ContractUpdate;
+pub use verdict::{HandoffVerdict, NoContractReason, Repair};
 
-use crate::json::{self, Member, Node, Span, Value};
+use crate::json::{self, JsonMember, JsonNode, Span, Value};
 use contract::{Optional, Sections};
 use problem::Findings;
-use status::AgentStatus;
+use status::AgentStatusSection;
 
 /// The size limit in bytes of the body of a block.
 pub const BODY_BYTES_MAX: usize = 1_048_576;
 
 /// Facts about the turn from outside its text.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Context<'c> {
+pub struct HandoffContext<'c> {
     /// The INPUT envelope. A section of the wrong type counts as absent.
     pub input: Option<&'c Value>,
     /// The id with which the agent was dispatched. An id that is not well-formed counts as unknown.
@@ -85,7 +85,7 @@ pub struct Context<'c> {
 }
 
 /// Judges the text of an agent at the end of its turn.
-pub fn judge(text: &str, context: &Context<'_>) -> Verdict {
+pub fn judge(text: &str, context: &HandoffContext<'_>) -> HandoffVerdict {
     let dispatched = context.dispatch_agent_id.and_then(AgentId::parse);
     let mut findings = Findings::default();
     let scan = fence::scan(text);
@@ -94,40 +94,40 @@ pub fn judge(text: &str, context: &Context<'_>) -> Verdict {
         findings.warnings.push(problem.saying(format!("{} blocks", scan.opened)));
     }
     let Some(block) = scan.block else {
-        let reason = if scan.opened == 0 { Reason::NoBlock } else { Reason::UnclosedBlock };
-        return Verdict::unparsed(reason, findings, dispatched);
+        let reason = if scan.opened == 0 { NoContractReason::NoBlock } else { NoContractReason::UnclosedBlock };
+        return HandoffVerdict::unparsed(reason, findings, dispatched);
     };
     findings.in_block(block.body, block.start);
     let bytes = block.body.len();
     let body = findings.place(Span { start: 0, end: u32::try_from(bytes).unwrap_or(u32::MAX) });
     let contract = if bytes > BODY_BYTES_MAX {
-        Err(Reason::TooLarge { bytes })
+        Err(NoContractReason::TooLarge { bytes })
     } else {
-        json::parse_object(block.body).map_err(Reason::InvalidJson)
+        json::parse_object(block.body).map_err(NoContractReason::InvalidJson)
     };
     let verdict = match contract {
-        Err(reason) => Verdict::unparsed(reason, findings, dispatched),
+        Err(reason) => HandoffVerdict::unparsed(reason, findings, dispatched),
         Ok(node) => judge_contract(&node, context.input, dispatched, findings),
     };
-    Verdict { body: Some(body), ..verdict }
+    HandoffVerdict { body: Some(body), ..verdict }
 }
 
 fn judge_contract(
-    node: &Node<'_>,
+    node: &JsonNode<'_>,
     input: Option<&Value>,
     dispatched: Option<AgentId>,
     mut findings: Findings<'_>,
-) -> Verdict {
+) -> HandoffVerdict {
     let top = Top::of(node);
-    let agent_status = AgentStatus::read(top.agent_status, dispatched.as_ref(), &mut findings);
+    let agent_status = AgentStatusSection::read(top.agent_status, dispatched.as_ref(), &mut findings);
     let plan_status = agent_status.plan.as_ref().map(Spelt::word);
     // A wrong id in the contract must not wake another agent, so the dispatched id comes first.
     let agent = dispatched.or_else(|| agent_status.agent.clone());
     let sections = top.read(agent_status, input, &mut findings);
-    let contract = if findings.is_clean() { Contract::of(sections) } else { None };
+    let contract = if findings.is_clean() { HandoffContract::of(sections) } else { None };
     let repair = if contract.is_some() { Repair::None } else { Repair::by(agent) };
     let Findings { missing, invalid, warnings, .. } = findings;
-    Verdict { reason: None, plan_status, missing, invalid, warnings, repair, contract, body: None }
+    HandoffVerdict { reason: None, plan_status, missing, invalid, warnings, repair, contract, body: None }
 }
 
 /// Tells whether the INPUT asks for a consolidation report. Only the value `true` does.
@@ -143,22 +143,22 @@ fn requires_consolidation(input: Option<&Value>) -> bool {
 /// The members of the top object, by their purpose.
 #[derive(Debug, Default)]
 struct Top<'n, 't> {
-    agent_status: Option<&'n Node<'t>>,
-    evidence_report: Option<&'n Node<'t>>,
-    consolidation_report: Option<&'n Node<'t>>,
-    approval_request: Option<&'n Node<'t>>,
-    loop_state: Option<&'n Node<'t>>,
-    user_facing_summary: Option<&'n Node<'t>>,
-    memorialize_suggestions: Option<&'n Node<'t>>,
-    memory_suggestions: Option<&'n Node<'t>>,
-    update_contracts: Option<&'n Node<'t>>,
-    rollback_executed: Option<&'n Node<'t>>,
-    context_consumption: Option<&'n Node<'t>>,
-    unknown: Vec<&'n Member<'t>>,
+    agent_status: Option<&'n JsonNode<'t>>,
+    evidence_report: Option<&'n JsonNode<'t>>,
+    consolidation_report: Option<&'n JsonNode<'t>>,
+    approval_request: Option<&'n JsonNode<'t>>,
+    loop_state: Option<&'n JsonNode<'t>>,
+    user_facing_summary: Option<&'n JsonNode<'t>>,
+    memorialize_suggestions: Option<&'n JsonNode<'t>>,
+    memory_suggestions: Option<&'n JsonNode<'t>>,
+    update_contracts: Option<&'n JsonNode<'t>>,
+    rollback_executed: Option<&'n JsonNode<'t>>,
+    context_consumption: Option<&'n JsonNode<'t>>,
+    unknown: Vec<&'n JsonMember<'t>>,
 }
 
 impl<'n, 't> Top<'n, 't> {
-    fn of(node: &'n Node<'t>) -> Self {
+    fn of(node: &'n JsonNode<'t>) -> Self {
         let mut top = Self::default();
         for member in node.members().unwrap_or_default() {
             let place = match &*member.name {
@@ -184,7 +184,7 @@ impl<'n, 't> Top<'n, 't> {
     }
 
     /// Reads section by section in the order of the specification, because the codes have that order.
-    fn read(&self, agent_status: AgentStatus, input: Option<&Value>, findings: &mut Findings<'_>) -> Sections {
+    fn read(&self, agent_status: AgentStatusSection, input: Option<&Value>, findings: &mut Findings<'_>) -> Sections {
         let plan = agent_status.plan.as_ref().map(Spelt::word);
         let (evidence, verification) = evidence::read(self.evidence_report, plan, findings);
         let is_required = requires_consolidation(input);
@@ -207,7 +207,7 @@ impl<'n, 't> Top<'n, 't> {
         }
     }
 
-    fn unknown(&self, findings: &mut Findings<'_>) -> Extra {
+    fn unknown(&self, findings: &mut Findings<'_>) -> ExtraMembers {
         findings.warnings.reserve(self.unknown.len());
         for member in &self.unknown {
             let problem = findings.problem(&rule::UNKNOWN_FIELD, Some(&member.node));

@@ -34,45 +34,45 @@ impl Span {
 
 /// A value with its place in the text.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Node<'t> {
+pub struct JsonNode<'t> {
     pub span: Span,
-    pub kind: Kind<'t>,
+    pub kind: JsonKind<'t>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub enum Kind<'t> {
+pub enum JsonKind<'t> {
     Null,
     Bool(bool),
     /// A number with its original spelling.
     Number(&'t str),
     Text(Cow<'t, str>),
-    List(Vec<Node<'t>>),
-    Object(Vec<Member<'t>>),
+    List(Vec<JsonNode<'t>>),
+    Object(Vec<JsonMember<'t>>),
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub struct Member<'t> {
+pub struct JsonMember<'t> {
     pub name: Cow<'t, str>,
     /// The place of the name.
     pub at: Span,
-    pub node: Node<'t>,
+    pub node: JsonNode<'t>,
 }
 
-impl<'t> Node<'t> {
+impl<'t> JsonNode<'t> {
     pub fn is_null(&self) -> bool {
-        matches!(self.kind, Kind::Null)
+        matches!(self.kind, JsonKind::Null)
     }
 
     pub fn text(&self) -> Option<&str> {
-        if let Kind::Text(text) = &self.kind { Some(text) } else { None }
+        if let JsonKind::Text(text) = &self.kind { Some(text) } else { None }
     }
 
     pub fn list(&self) -> Option<&[Self]> {
-        if let Kind::List(items) = &self.kind { Some(items) } else { None }
+        if let JsonKind::List(items) = &self.kind { Some(items) } else { None }
     }
 
-    pub fn members(&self) -> Option<&[Member<'t>]> {
-        if let Kind::Object(members) = &self.kind { Some(members) } else { None }
+    pub fn members(&self) -> Option<&[JsonMember<'t>]> {
+        if let JsonKind::Object(members) = &self.kind { Some(members) } else { None }
     }
 
     /// Returns a member of an object. Returns `None` also when this node is not an object.
@@ -83,24 +83,24 @@ impl<'t> Node<'t> {
     /// Returns the type of the value in words for a person.
     pub fn noun(&self) -> &'static str {
         match &self.kind {
-            Kind::Null => "null",
-            Kind::Bool(_) => "a boolean",
-            Kind::Number(text) if Number::is_integer_text(text) => "an integer",
-            Kind::Number(_) => "a number",
-            Kind::Text(_) => "a string",
-            Kind::List(_) => "an array",
-            Kind::Object(_) => "an object",
+            JsonKind::Null => "null",
+            JsonKind::Bool(_) => "a boolean",
+            JsonKind::Number(text) if Number::is_integer_text(text) => "an integer",
+            JsonKind::Number(_) => "a number",
+            JsonKind::Text(_) => "a string",
+            JsonKind::List(_) => "an array",
+            JsonKind::Object(_) => "an object",
         }
     }
 
     pub fn to_value(&self) -> Value {
         match &self.kind {
-            Kind::Null => Value::Null,
-            Kind::Bool(yes) => Value::Bool(*yes),
-            Kind::Number(text) => Value::Number(Number::of(text)),
-            Kind::Text(text) => Value::Text(text.clone().into_owned()),
-            Kind::List(items) => Value::List(items.iter().map(Node::to_value).collect()),
-            Kind::Object(members) => {
+            JsonKind::Null => Value::Null,
+            JsonKind::Bool(yes) => Value::Bool(*yes),
+            JsonKind::Number(text) => Value::Number(Number::of(text)),
+            JsonKind::Text(text) => Value::Text(text.clone().into_owned()),
+            JsonKind::List(items) => Value::List(items.iter().map(JsonNode::to_value).collect()),
+            JsonKind::Object(members) => {
                 Value::Object(members.iter().map(|member| (member.name.to_string(), member.node.to_value())).collect())
             }
         }
@@ -108,14 +108,14 @@ impl<'t> Node<'t> {
 }
 
 /// Writes compact JSON: no blanks, names and numbers with their original spelling.
-impl fmt::Display for Node<'_> {
+impl fmt::Display for JsonNode<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.kind {
-            Kind::Null => f.write_str("null"),
-            Kind::Bool(yes) => write!(f, "{yes}"),
-            Kind::Number(text) => f.write_str(text),
-            Kind::Text(text) => value::quote(text, f),
-            Kind::List(items) => {
+            JsonKind::Null => f.write_str("null"),
+            JsonKind::Bool(yes) => write!(f, "{yes}"),
+            JsonKind::Number(text) => f.write_str(text),
+            JsonKind::Text(text) => value::quote(text, f),
+            JsonKind::List(items) => {
                 f.write_str("[")?;
                 for (number, item) in items.iter().enumerate() {
                     f.write_str(if number > 0 { "," } else { "" })?;
@@ -123,7 +123,7 @@ impl fmt::Display for Node<'_> {
                 }
                 f.write_str("]")
             }
-            Kind::Object(members) => {
+            JsonKind::Object(members) => {
                 f.write_str("{")?;
                 for (number, member) in members.iter().enumerate() {
                     f.write_str(if number > 0 { "," } else { "" })?;

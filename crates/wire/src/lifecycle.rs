@@ -40,17 +40,17 @@ pub use letters::*;
 pub use mail::*;
 pub use places::*;
 pub use plan::{Complexity, NewPlan, Planned, TaskPlan, WorkflowAddTask, WorkflowPlan};
-pub use refused::{Said, fault, refusal, rejection};
+pub use refused::{ToolError, fault, refusal, rejection};
 pub use reviews::*;
 pub use rows::*;
 pub use said::answer;
 pub use tasks::*;
 pub use workflows::*;
 
-use crate::document::{self, BYTES_MAX, Judged};
+use crate::document::{self, BYTES_MAX, JudgedDocument};
 use crate::json::Value;
 use crate::report::{Report, Unknown};
-use crate::shape::{List, NonBlank, Shape, Text};
+use crate::shape::{ListShape, NonBlank, Shape, Text};
 
 /// The size limit in bytes of a plan as it is received.
 pub const PLAN_BYTES_MAX: usize = 32 << 20;
@@ -141,11 +141,11 @@ macro_rules! calls {
             bytes_max: $bytes,
             arguments: || $name::schema(Unknown::Strict),
             plain_arguments: || $name::schema(Unknown::Warned),
-            reply: <$reply as Part>::schema,
+            reply: <$reply as ReplyPart>::schema,
         }),*];
 
         /// Judges the arguments of a tool. Returns `None` when there is no such tool.
-        pub fn judge<'t>(tool: &str, arguments: &'t [u8]) -> Option<Judged<'t, Call>> {
+        pub fn judge<'t>(tool: &str, arguments: &'t [u8]) -> Option<JudgedDocument<'t, Call>> {
             Some(match tool {
                 $($tool => arguments_of::<$name>(arguments, $bytes).map(|call| Call::$name(Box::new(call))),)*
                 _ => return None,
@@ -182,7 +182,7 @@ calls! {
         "List the tasks that can be claimed now, best first.";
     TaskClaim = "task_claim" Writes again Core SMALL -> ClaimReply,
         "Claim a task. success false names who has it: take another.";
-    TaskLoadContext = "task_load_context" Reads again Core SMALL -> Open,
+    TaskLoadContext = "task_load_context" Reads again Core SMALL -> OpenObject,
         "Load what you need to work on a task, within max_tokens.";
     TaskSetPlan = "task_set_plan" Writes again Default SMALL -> Success,
         "Record how you will go about a task you hold.";
@@ -196,13 +196,13 @@ calls! {
         "Give a task back unfinished.";
     TaskWait = "task_wait" Reads again Core SMALL -> Waited,
         "Wait until there is work, mail, or a change of a task; at most 50 s, then call again with after.";
-    AgentUnregister = "agent_unregister" Writes again Core SMALL -> Left,
+    AgentUnregister = "agent_unregister" Writes again Core SMALL -> LeftAnswer,
         "Leave when you are done; what you hold is given back.";
     WorkflowCreate = "workflow_create" Writes once Default SMALL -> WorkflowCreated,
         "Begin a workflow; set its plan next.";
     WorkflowSetPlan = "workflow_set_plan" Writes once Default LARGE -> PlanReply,
         "Set the tasks of a new workflow; depends_on names other tasks of the plan.";
-    InboxRead = "inbox_read" Reads again Core SMALL -> Inbox,
+    InboxRead = "inbox_read" Reads again Core SMALL -> InboxAnswer,
         "Read your unread messages, most urgent first; then inbox_ack them.";
     InboxAck = "inbox_ack" Writes again Default SMALL -> Marked,
         "Acknowledge messages you have dealt with.";
@@ -292,7 +292,7 @@ calls! {
         "Mark messages read.";
     MessageArchive = "message_archive" Writes again Full SMALL -> Marked,
         "Archive messages.";
-    MessageCountUnread = "message_count_unread" Reads again Full SMALL -> Unread,
+    MessageCountUnread = "message_count_unread" Reads again Full SMALL -> UnreadAnswer,
         "Count unread messages.";
     ReviewRequest = "review_request" Writes once Review SMALL -> ReviewReply,
         "Have a task's work (task_id) or a text (content) reviewed by another agent. Returns findings, or running.";
@@ -304,13 +304,13 @@ calls! {
         "Post an Agent Wire document: a brief makes a task, inbox sends, claim claims, blocked blocks.";
 }
 
-fn arguments_of<T: Shape>(bytes: &[u8], bytes_max: usize) -> Judged<'_, T> {
+fn arguments_of<T: Shape>(bytes: &[u8], bytes_max: usize) -> JudgedDocument<'_, T> {
     if let Some(report) = size::too_many(bytes, bytes_max) {
-        return Judged { value: None, report };
+        return JudgedDocument { value: None, report };
     }
     match document::open(bytes, bytes_max) {
         Ok((text, node)) => document::read(&node, Report::new(text, Unknown::Strict)),
-        Err(report) => Judged { value: None, report: *report },
+        Err(report) => JudgedDocument { value: None, report: *report },
     }
 }
 
@@ -479,11 +479,11 @@ impl Call {
     }
 }
 
-fn carried(detail: Option<&Detail>) -> Option<Json> {
+fn carried(detail: Option<&DetailObject>) -> Option<Json> {
     detail.map(|detail| Json::from_stored(detail.render().to_string()))
 }
 
-fn attempt(found: Option<Attempt>) -> Option<u32> {
+fn attempt(found: Option<AttemptNumber>) -> Option<u32> {
     found.map(|Within(number)| number)
 }
 
@@ -491,6 +491,6 @@ fn text(found: Option<&Text>) -> Option<String> {
     found.map(ToString::to_string)
 }
 
-fn texts(list: Option<&List<NonBlank>>) -> Vec<String> {
+fn texts(list: Option<&ListShape<NonBlank>>) -> Vec<String> {
     list.into_iter().flat_map(|list| &list.0).map(ToString::to_string).collect()
 }

@@ -12,14 +12,14 @@
 //! assert_eq!(wire::message::judge(foreign).report.codes().0, ["UNSUPPORTED_VERSION"]);
 //! ```
 
-use crate::document::{self, BYTES_MAX, Judged};
-use crate::json::{Kind, Node, Number, Object, Value, object};
+use crate::document::{self, BYTES_MAX, JudgedDocument};
+use crate::json::{JsonKind, JsonNode, Number, Object, Value, object};
 use crate::report::{At, Report, Unknown};
-use crate::schema::{self, Presence, Property};
+use crate::schema::{self, FieldPresence, Property};
 pub use crate::shape::Id;
 use crate::shape::{
-    AtLeastOne, Extra, Fields, Integer, List, Maybe, Measure, NonBlank, Sentences, Shape, Slug, Summary, Text, Words,
-    message, vocabulary,
+    AtLeastOne, ExtraFields, Integer, ListShape, Maybe, Measure, NonBlank, ObjectFields, Sentences, Shape, Slug,
+    Summary, Text, Words, message, vocabulary,
 };
 use crate::time::DateTime;
 
@@ -30,14 +30,14 @@ pub const VERSION: &str = "1.0";
 pub struct Wire {
     pub sender: Sender,
     pub ts: DateTime,
-    pub payload: Payload,
-    pub extra: Extra,
+    pub payload: WirePayload,
+    pub extra: ExtraFields,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub enum Payload {
+pub enum WirePayload {
     Brief(Brief),
-    Inbox(Inbox),
+    Inbox(InboxMessage),
     Complete(Complete),
     Blocked(Blocked),
     Claim(Claim),
@@ -61,10 +61,10 @@ message! {
     pub struct Brief {
         goal: required Sentences<1>,
         context: optional Words<200>,
-        constraints: optional List<NonBlank>,
+        constraints: optional ListShape<NonBlank>,
         acceptance_criteria: required AtLeastOne<NonBlank>,
         output_contract: required OutputContract,
-        escalation_triggers: optional List<NonBlank>,
+        escalation_triggers: optional ListShape<NonBlank>,
         env: optional Env,
     }
     judge(fields) {
@@ -118,9 +118,9 @@ message! {
 
 message! {
     /// A message from one agent to another.
-    pub struct Inbox {
+    pub struct InboxMessage {
         to_agent: required Slug,
-        priority: required Priority,
+        priority: required WirePriority,
         message_type: required MessageType,
         ref_task_id: maybe Id,
         subject: required NonBlank,
@@ -171,12 +171,12 @@ message! {
         summary: required Summary<150>,
         cost_usd: required Measure,
         duration_seconds: required Measure,
-        verification: required Verification,
+        verification: required WireVerification,
     }
 }
 
 message! {
-    pub struct Verification {
+    pub struct WireVerification {
         mechanical: required Mechanical,
         semantic: required Semantic,
         attempts: required Integer<1>,
@@ -240,9 +240,9 @@ message! {
 
 /// A priority: 1 at once, 2 before the next task, 3 at any time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Priority(u8);
+pub struct WirePriority(u8);
 
-impl Priority {
+impl WirePriority {
     pub fn new(number: u8) -> Option<Self> {
         (1..=3).contains(&number).then_some(Self(number))
     }
@@ -252,12 +252,12 @@ impl Priority {
     }
 }
 
-impl Shape for Priority {
+impl Shape for WirePriority {
     const LEGAL: &'static str = "1, 2 or 3";
 
-    fn read(node: &Node<'_>, at: &At<'_>, report: &mut Report<'_>) -> Option<Self> {
+    fn read(node: &JsonNode<'_>, at: &At<'_>, report: &mut Report<'_>) -> Option<Self> {
         let wanted = "must be 1, 2 or 3";
-        let Kind::Number(text) = node.kind else {
+        let JsonKind::Number(text) = node.kind else {
             report.error("TYPE", at, node.span, wanted);
             return None;
         };
@@ -289,25 +289,25 @@ fn is_imperative(goal: &str) -> bool {
     IMPERATIVES.iter().any(|verb| first.eq_ignore_ascii_case(verb))
 }
 
-pub fn judge(bytes: &[u8]) -> Judged<'_, Wire> {
+pub fn judge(bytes: &[u8]) -> JudgedDocument<'_, Wire> {
     match document::open(bytes, BYTES_MAX) {
-        Err(report) => Judged { value: None, report: *report },
+        Err(report) => JudgedDocument { value: None, report: *report },
         Ok((text, node)) => match document::other_version(text, &node, "wire", VERSION) {
-            Some(report) => Judged { value: None, report },
+            Some(report) => JudgedDocument { value: None, report },
             None => document::read(&node, Report::new(text, Unknown::Warned)),
         },
     }
 }
 
 /// Judges the payload of a brief alone, as it is stored with its task.
-pub fn judge_brief(bytes: &[u8]) -> Judged<'_, Brief> {
+pub fn judge_brief(bytes: &[u8]) -> JudgedDocument<'_, Brief> {
     match document::open(bytes, BYTES_MAX) {
-        Err(report) => Judged { value: None, report: *report },
+        Err(report) => JudgedDocument { value: None, report: *report },
         Ok((text, node)) => document::read(&node, Report::new(text, Unknown::Warned)),
     }
 }
 
-impl Payload {
+impl WirePayload {
     pub fn kind(&self) -> Type {
         match self {
             Self::Brief(_) => Type::Brief,
@@ -318,10 +318,10 @@ impl Payload {
         }
     }
 
-    fn read(kind: Type, node: &Node<'_>, at: &At<'_>, report: &mut Report<'_>) -> Option<Self> {
+    fn read(kind: Type, node: &JsonNode<'_>, at: &At<'_>, report: &mut Report<'_>) -> Option<Self> {
         match kind {
             Type::Brief => Brief::read(node, at, report).map(Self::Brief),
-            Type::Inbox => Inbox::read(node, at, report).map(Self::Inbox),
+            Type::Inbox => InboxMessage::read(node, at, report).map(Self::Inbox),
             Type::Complete => Complete::read(node, at, report).map(Self::Complete),
             Type::Blocked => Blocked::read(node, at, report).map(Self::Blocked),
             Type::Claim => Claim::read(node, at, report).map(Self::Claim),
@@ -341,7 +341,7 @@ impl Payload {
     fn schema(kind: Type, unknown: Unknown) -> Value {
         match kind {
             Type::Brief => Brief::schema(unknown),
-            Type::Inbox => Inbox::schema(unknown),
+            Type::Inbox => InboxMessage::schema(unknown),
             Type::Complete => Complete::schema(unknown),
             Type::Blocked => Blocked::schema(unknown),
             Type::Claim => Claim::schema(unknown),
@@ -352,8 +352,8 @@ impl Payload {
 impl Shape for Wire {
     const LEGAL: &'static str = "a wire";
 
-    fn read(node: &Node<'_>, at: &At<'_>, report: &mut Report<'_>) -> Option<Self> {
-        let mut fields = Fields::open(node, at, report)?;
+    fn read(node: &JsonNode<'_>, at: &At<'_>, report: &mut Report<'_>) -> Option<Self> {
+        let mut fields = ObjectFields::open(node, at, report)?;
         fields.required::<Text>("wire");
         let kind = fields.required::<Type>("type");
         let sender = fields.required::<Sender>("sender");
@@ -362,7 +362,7 @@ impl Shape for Wire {
         let found = node.get("payload").filter(|_| payload.is_some());
         let (report, at) = fields.report();
         let payload =
-            kind.zip(found).and_then(|(kind, found)| Payload::read(kind, found, &at.field("payload"), report));
+            kind.zip(found).and_then(|(kind, found)| WirePayload::read(kind, found, &at.field("payload"), report));
         if kind == Some(Type::Claim) {
             claimed_by_its_sender(node, report);
         }
@@ -388,9 +388,9 @@ impl Shape for Wire {
 }
 
 /// Checks that the agent of a claim is the sender, even when the message has other errors.
-fn claimed_by_its_sender(node: &Node<'_>, report: &mut Report<'_>) {
+fn claimed_by_its_sender(node: &JsonNode<'_>, report: &mut Report<'_>) {
     let agent = node.get("payload").and_then(|payload| payload.get("agent"));
-    let names = node.get("sender").and_then(Node::text).zip(agent.and_then(Node::text));
+    let names = node.get("sender").and_then(JsonNode::text).zip(agent.and_then(JsonNode::text));
     if let (Some((sender, claimer)), Some(agent)) = (names, agent)
         && sender != claimer
     {
@@ -402,7 +402,7 @@ fn claimed_by_its_sender(node: &Node<'_>, report: &mut Report<'_>) {
 impl Type {
     /// Returns the schema of a whole message of this type.
     pub fn wire_schema(self, unknown: Unknown) -> Value {
-        let property = |name, schema| Property { name, presence: Presence::required, schema };
+        let property = |name, schema| Property { name, presence: FieldPresence::required, schema };
         schema::object(
             unknown,
             &[
@@ -410,7 +410,7 @@ impl Type {
                 property("type", object([("const", self.as_str().into())])),
                 property("sender", Sender::schema(unknown)),
                 property("ts", DateTime::schema(unknown)),
-                property("payload", Payload::schema(self, unknown)),
+                property("payload", WirePayload::schema(self, unknown)),
             ],
         )
     }
@@ -422,7 +422,7 @@ struct AnyObject;
 impl Shape for AnyObject {
     const LEGAL: &'static str = "the payload of its type, an object";
 
-    fn read(node: &Node<'_>, at: &At<'_>, report: &mut Report<'_>) -> Option<Self> {
+    fn read(node: &JsonNode<'_>, at: &At<'_>, report: &mut Report<'_>) -> Option<Self> {
         if node.members().is_none() {
             report.error("TYPE", at, node.span, "must be an object");
         }

@@ -7,32 +7,32 @@
 //! assert!(matches!(find(said, &Default::default()), Output::Envelope(found) if found.value.is_some()));
 //! ```
 
-use crate::document::Judged;
+use crate::document::JudgedDocument;
 use crate::envelope;
-use crate::handoff::{self, Context, Verdict, fence};
+use crate::handoff::{self, HandoffContext, HandoffVerdict, fence};
 use crate::json::parse_object;
 
 /// The one document of a text that is judged. Other documents in the text are ignored.
 #[derive(Debug, Clone)]
-pub enum Output<'t> {
-    Handoff(Box<Verdict>),
-    Envelope(Box<Judged<'t, envelope::Output>>),
+pub enum AgentOutput<'t> {
+    Handoff(Box<HandoffVerdict>),
+    Envelope(Box<JudgedDocument<'t, envelope::EnvelopeOutput>>),
     /// The text has neither a handoff nor an envelope.
     Missing,
 }
 
 /// The kind of document that ends a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum OutputKind {
     Handoff,
     Envelope,
 }
 
-impl Output<'_> {
-    pub fn kind(&self) -> Option<Kind> {
+impl AgentOutput<'_> {
+    pub fn kind(&self) -> Option<OutputKind> {
         match self {
-            Self::Handoff(_) => Some(Kind::Handoff),
-            Self::Envelope(_) => Some(Kind::Envelope),
+            Self::Handoff(_) => Some(OutputKind::Handoff),
+            Self::Envelope(_) => Some(OutputKind::Envelope),
             Self::Missing => None,
         }
     }
@@ -68,14 +68,14 @@ impl Output<'_> {
 }
 
 /// Finds a handoff block. Without one, the JSON object in the text is the output envelope.
-pub fn find<'t>(text: &'t str, context: &Context<'_>) -> Output<'t> {
+pub fn find<'t>(text: &'t str, context: &HandoffContext<'_>) -> AgentOutput<'t> {
     let scan = fence::scan(text);
     if scan.opened > 0 {
-        return Output::Handoff(Box::new(handoff::judge(text, context)));
+        return AgentOutput::Handoff(Box::new(handoff::judge(text, context)));
     }
     match object_in(text) {
-        Some(found) => Output::Envelope(Box::new(envelope::judge_output(found.as_bytes()))),
-        None => Output::Missing,
+        Some(found) => AgentOutput::Envelope(Box::new(envelope::judge_output(found.as_bytes()))),
+        None => AgentOutput::Missing,
     }
 }
 
@@ -100,12 +100,12 @@ mod tests {
     const ENVELOPE: &str = r#"{"success": true, "summary": "S", "artifacts": [], "recommendation": "proceed"}"#;
 
     fn kind(text: &str) -> &'static str {
-        match find(text, &Context::default()) {
-            Output::Handoff(verdict) if verdict.is_valid() => "handoff",
-            Output::Handoff(_) => "bad handoff",
-            Output::Envelope(found) if found.value.is_some() => "envelope",
-            Output::Envelope(_) => "bad envelope",
-            Output::Missing => "missing",
+        match find(text, &HandoffContext::default()) {
+            AgentOutput::Handoff(verdict) if verdict.is_valid() => "handoff",
+            AgentOutput::Handoff(_) => "bad handoff",
+            AgentOutput::Envelope(found) if found.value.is_some() => "envelope",
+            AgentOutput::Envelope(_) => "bad envelope",
+            AgentOutput::Missing => "missing",
         }
     }
 
@@ -140,7 +140,7 @@ mod tests {
     #[test]
     fn what_is_wrong_is_told_with_codes() {
         let codes = |text: &str| -> Vec<String> {
-            find(text, &Context::default()).problems().into_iter().map(|(code, _)| code).collect()
+            find(text, &HandoffContext::default()).problems().into_iter().map(|(code, _)| code).collect()
         };
         assert_eq!(codes("x"), ["NO_OUTPUT"]);
         assert_eq!(codes("```agent_contract_handoff\nx"), ["UNCLOSED_BLOCK"]);

@@ -7,7 +7,7 @@ use crate::schema;
 use crate::shape::texts;
 use crate::text::is_blank;
 
-type Judged = Result<(), (&'static str, Hint)>;
+type JudgedPath = Result<(), (&'static str, Hint)>;
 
 /// Returns the components of a relative path, with `.`, `..` and repeated slashes resolved. Returns `None` when the
 /// path leaves the root.
@@ -26,7 +26,7 @@ pub fn resolve(path: &str) -> Option<Vec<&str>> {
     Some(parts)
 }
 
-fn inside(path: &str) -> Judged {
+fn inside(path: &str) -> JudgedPath {
     if is_blank(path) {
         return Err(("BLANK", "must not be blank".into()));
     }
@@ -34,7 +34,7 @@ fn inside(path: &str) -> Judged {
     resolve(path).map_or(Err(("PATH_OUTSIDE_ROOT", hint.into())), |_| Ok(()))
 }
 
-fn file(path: &str) -> Judged {
+fn file(path: &str) -> JudgedPath {
     inside(path)?;
     let parts = resolve(path).unwrap_or_default();
     let hint = if parts.is_empty() || path.ends_with('/') {

@@ -17,25 +17,25 @@ mod input;
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-pub use input::Problem;
+pub use input::PromptProblem;
 
 use crate::card::Card;
 use crate::json::Number;
-use crate::message::{Brief, Inbox, Wire};
-use crate::shape::{List, Sentences};
+use crate::message::{Brief, InboxMessage, Wire};
+use crate::shape::{ListShape, Sentences};
 use crate::text::is_blank;
 use crate::time::DateTime;
 
 /// All parts from which a prompt is made.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sources {
-    pub who: Who,
+    pub who: PromptAgent,
     /// The skills of this agent.
     pub skills: Vec<Skill>,
     /// The skills of all agents. A skill of this agent with the same name hides the shared one.
     pub shared_skills: Vec<Skill>,
-    pub memory: Vec<Memory>,
-    pub inbox: Vec<Unread>,
+    pub memory: Vec<PromptMemory>,
+    pub inbox: Vec<UnreadMessage>,
     /// The brief of the task, after its author.
     pub brief: Option<(String, Brief)>,
     /// The goal of a task without a brief, after its author.
@@ -44,7 +44,7 @@ pub struct Sources {
 
 /// The identity of an agent: its card, or a plain text from the time before cards.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Who {
+pub enum PromptAgent {
     Card(Box<Card>),
     Persona(String),
 }
@@ -57,7 +57,7 @@ pub struct Skill {
 
 /// A text from the memory, and its distance from the task.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Memory {
+pub struct PromptMemory {
     pub id: String,
     pub distance: Number,
     pub text: String,
@@ -66,15 +66,15 @@ pub struct Memory {
 
 /// An unread message with its number in the mailbox.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Unread {
+pub struct UnreadMessage {
     pub sequence: u64,
     pub sender: String,
     pub ts: DateTime,
-    pub message: Inbox,
+    pub message: InboxMessage,
 }
 
 impl Sources {
-    pub fn of(who: Who) -> Self {
+    pub fn of(who: PromptAgent) -> Self {
         let (skills, shared_skills) = (Vec::new(), Vec::new());
         Self { who, skills, shared_skills, memory: Vec::new(), inbox: Vec::new(), brief: None, goal: None }
     }
@@ -83,8 +83,8 @@ impl Sources {
 /// Returns the prompt.
 pub fn assemble(sources: &Sources) -> String {
     let mut blocks = match &sources.who {
-        Who::Card(card) => identity(card),
-        Who::Persona(text) => vec![clean(text)],
+        PromptAgent::Card(card) => identity(card),
+        PromptAgent::Persona(text) => vec![clean(text)],
     };
     blocks.extend(skills(sources));
     blocks.push(memory(&sources.memory));
@@ -130,20 +130,20 @@ fn skills(sources: &Sources) -> Vec<String> {
     blocks.map(|skill| format!("## Skill: {}\n\n{}", one_line(&skill.name), clean(&skill.markdown))).collect()
 }
 
-fn memory(entries: &[Memory]) -> String {
-    let mut entries: Vec<&Memory> = entries.iter().filter(|entry| !is_blank(&entry.text)).collect();
+fn memory(entries: &[PromptMemory]) -> String {
+    let mut entries: Vec<&PromptMemory> = entries.iter().filter(|entry| !is_blank(&entry.text)).collect();
     entries.sort_by(|left, right| left.distance.compare(&right.distance).then_with(|| left.id.cmp(&right.id)));
-    let origin = |entry: &Memory| entry.origin.clone().unwrap_or_else(|| format!("memory {}", entry.id));
+    let origin = |entry: &PromptMemory| entry.origin.clone().unwrap_or_else(|| format!("memory {}", entry.id));
     titled("## Memory", entries.iter().map(|entry| fenced(&origin(entry), &entry.text)))
 }
 
-fn inbox(unread: &[Unread]) -> String {
-    let mut unread: Vec<&Unread> = unread.iter().collect();
+fn inbox(unread: &[UnreadMessage]) -> String {
+    let mut unread: Vec<&UnreadMessage> = unread.iter().collect();
     unread.sort_by_cached_key(|entry| (entry.message.priority, entry.ts.instant(), entry.sequence));
     titled("## Inbox", unread.into_iter().map(letter))
 }
 
-fn letter(entry: &Unread) -> String {
+fn letter(entry: &UnreadMessage) -> String {
     let message = &entry.message;
     let action = if message.action_required { " (action required)" } else { "" };
     let heading = format!(
@@ -169,7 +169,7 @@ fn origin(sender: &str) -> String {
 }
 
 fn task(sender: &str, brief: &Brief) -> String {
-    let items = |list: &Option<List<crate::shape::NonBlank>>| -> Vec<String> {
+    let items = |list: &Option<ListShape<crate::shape::NonBlank>>| -> Vec<String> {
         list.iter().flat_map(|list| &list.0).map(ToString::to_string).collect()
     };
     let context = brief.context.as_ref().map(crate::shape::Words::as_str).filter(|context| !is_blank(context));
@@ -265,10 +265,10 @@ fn one_line(text: &str) -> String {
 /// Returns the brief of a message, after its sender.
 pub fn brief(wire: Wire) -> Option<(String, Brief)> {
     match wire.payload {
-        crate::message::Payload::Brief(brief) => Some((wire.sender.to_string(), brief)),
-        crate::message::Payload::Inbox(_)
-        | crate::message::Payload::Complete(_)
-        | crate::message::Payload::Blocked(_)
-        | crate::message::Payload::Claim(_) => None,
+        crate::message::WirePayload::Brief(brief) => Some((wire.sender.to_string(), brief)),
+        crate::message::WirePayload::Inbox(_)
+        | crate::message::WirePayload::Complete(_)
+        | crate::message::WirePayload::Blocked(_)
+        | crate::message::WirePayload::Claim(_) => None,
     }
 }

@@ -10,7 +10,7 @@ use engine::{Json, Timestamp};
 use crate::json::{Number, Value, object, parse};
 
 /// A part of a reply.
-pub trait Part {
+pub trait ReplyPart {
     fn render(&self) -> Value;
 
     fn schema() -> Value;
@@ -22,7 +22,7 @@ fn kind(name: &str) -> Value {
 
 macro_rules! plain {
     ($($name:ty as $kind:literal: $render:expr;)*) => {$(
-        impl Part for $name {
+        impl ReplyPart for $name {
             fn render(&self) -> Value {
                 let render: fn(&$name) -> Value = $render;
                 render(self)
@@ -56,7 +56,7 @@ plain! {
     WorkspaceId as "string": |id| id.to_string().into();
 }
 
-impl Part for &'static str {
+impl ReplyPart for &'static str {
     fn render(&self) -> Value {
         (*self).into()
     }
@@ -67,7 +67,7 @@ impl Part for &'static str {
 }
 
 /// Stored JSON is rendered unchanged. Its numbers keep their spelling.
-impl Part for Json {
+impl ReplyPart for Json {
     fn render(&self) -> Value {
         parse(self.as_str()).map_or(Value::Null, |node| node.to_value())
     }
@@ -78,7 +78,7 @@ impl Part for Json {
 }
 
 /// Any JSON value.
-impl Part for Value {
+impl ReplyPart for Value {
     fn render(&self) -> Value {
         self.clone()
     }
@@ -89,9 +89,9 @@ impl Part for Value {
 }
 
 /// An absent value is rendered as null.
-impl<T: Part> Part for Option<T> {
+impl<T: ReplyPart> ReplyPart for Option<T> {
     fn render(&self) -> Value {
-        self.as_ref().map_or(Value::Null, Part::render)
+        self.as_ref().map_or(Value::Null, ReplyPart::render)
     }
 
     fn schema() -> Value {
@@ -104,9 +104,9 @@ impl<T: Part> Part for Option<T> {
     }
 }
 
-impl<T: Part> Part for Vec<T> {
+impl<T: ReplyPart> ReplyPart for Vec<T> {
     fn render(&self) -> Value {
-        Value::List(self.iter().map(Part::render).collect())
+        Value::List(self.iter().map(ReplyPart::render).collect())
     }
 
     fn schema() -> Value {
@@ -116,9 +116,9 @@ impl<T: Part> Part for Vec<T> {
 
 /// An object with arbitrary names.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Named<T>(pub Vec<(String, T)>);
+pub struct NamedParts<T>(pub Vec<(String, T)>);
 
-impl<T: Part> Part for Named<T> {
+impl<T: ReplyPart> ReplyPart for NamedParts<T> {
     fn render(&self) -> Value {
         Value::Object(self.0.iter().map(|(name, value)| (name.clone(), value.render())).collect())
     }
@@ -145,14 +145,14 @@ macro_rules! reply {
         #[derive(Debug, Clone, PartialEq)]
         pub struct $name { $(pub $field: $crate::reply::reply!(@type $how $kind),)* }
 
-        impl $crate::reply::Part for $name {
+        impl $crate::reply::ReplyPart for $name {
             fn render(&self) -> $crate::json::Value {
                 let members = [$($crate::reply::reply!(@write $how $field, self.$field),)*];
                 $crate::json::Value::Object(members.into_iter().flatten().collect())
             }
 
             fn schema() -> $crate::json::Value {
-                let properties = vec![$((stringify!($field).to_owned(), <$kind as $crate::reply::Part>::schema()),)*];
+                let properties = vec![$((stringify!($field).to_owned(), <$kind as $crate::reply::ReplyPart>::schema()),)*];
                 let required = [$($crate::reply::reply!(@require $how $field),)*];
                 let required: Vec<&str> = required.into_iter().flatten().collect();
                 let mut schema = vec![
@@ -169,10 +169,10 @@ macro_rules! reply {
     (@type some $kind:ty) => { Option<$kind> };
     (@type all $kind:ty) => { $kind };
     (@write some $field:ident, $value:expr) => {
-        $value.as_ref().map(|value| (stringify!($field).to_owned(), $crate::reply::Part::render(value)))
+        $value.as_ref().map(|value| (stringify!($field).to_owned(), $crate::reply::ReplyPart::render(value)))
     };
     (@write all $field:ident, $value:expr) => {
-        Some((stringify!($field).to_owned(), $crate::reply::Part::render(&$value)))
+        Some((stringify!($field).to_owned(), $crate::reply::ReplyPart::render(&$value)))
     };
     (@require some $field:ident) => { None };
     (@require all $field:ident) => { Some(stringify!($field)) };

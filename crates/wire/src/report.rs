@@ -61,7 +61,7 @@ impl Registry {
 
 /// One step of a JSON pointer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Step<'p> {
+enum PointerStep<'p> {
     Field(&'static str),
     /// A name that the document chose.
     Key(&'p str),
@@ -70,70 +70,70 @@ enum Step<'p> {
 
 /// A step that a report stores.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Kept {
+enum KeptStep {
     Field(&'static str),
     Key(Box<str>),
     Index(usize),
 }
 
-/// The position of a reader: a path on the stack. It becomes a [`Place`] of the report when a problem is found there.
+/// The position of a reader: a path on the stack. It becomes a [`ReportPlace`] of the report when a problem is found there.
 #[derive(Debug)]
 pub struct At<'p> {
     parent: Option<&'p At<'p>>,
-    step: Step<'p>,
-    place: Cell<Option<Place>>,
+    step: PointerStep<'p>,
+    place: Cell<Option<ReportPlace>>,
 }
 
 impl<'p> At<'p> {
     pub fn top() -> At<'static> {
-        At { parent: None, step: Step::Index(0), place: Cell::new(Some(Place(0))) }
+        At { parent: None, step: PointerStep::Index(0), place: Cell::new(Some(ReportPlace(0))) }
     }
 
-    fn down(&'p self, step: Step<'p>) -> Self {
+    fn down(&'p self, step: PointerStep<'p>) -> Self {
         Self { parent: Some(self), step, place: Cell::new(None) }
     }
 
     /// Returns the position of a field that the protocol defines.
     pub fn field(&'p self, name: &'static str) -> Self {
-        self.down(Step::Field(name))
+        self.down(PointerStep::Field(name))
     }
 
     /// Returns the position of a key that the document chose.
     pub fn key(&'p self, name: &'p str) -> Self {
-        self.down(Step::Key(name))
+        self.down(PointerStep::Key(name))
     }
 
     pub fn item(&'p self, index: usize) -> Self {
-        self.down(Step::Index(index))
+        self.down(PointerStep::Index(index))
     }
 }
 
 /// A place in a document, as an index into its report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place(u32);
+pub struct ReportPlace(u32);
 
 /// The advice of a problem, for the agent that must repair its output.
 pub type Hint = Cow<'static, str>;
 
 /// One problem. It is small, because there may be half a million of them. Its report makes its text.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Problem {
+pub struct DocumentProblem {
     /// The part of the code before the colon.
     kind: &'static str,
-    subject: Subject,
+    subject: ReportSubject,
     pub span: Span,
     /// A fixed hint, or the number of a hint that was made for this problem.
     hint: Result<&'static str, u32>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Subject {
+enum ReportSubject {
     None,
-    Place(Place),
+    Place(ReportPlace),
     /// An item of a list.
-    Item(Place, u32),
+    Item(ReportPlace, u32),
     /// A field of the protocol, by the number of its name.
-    Field(Place, u16),
+    Field(ReportPlace, u16),
     /// A named thing, such as an id, by the number of its name.
     Named(u32),
 }
@@ -142,19 +142,19 @@ enum Subject {
 #[derive(Debug, Clone)]
 pub struct Report<'t> {
     text: &'t str,
-    places: Vec<(Place, Kept)>,
+    places: Vec<(ReportPlace, KeptStep)>,
     /// The names of fields with problems. They are few, even when there are many problems.
     fields: Vec<&'static str>,
     /// Names and hints that were made for single problems.
     words: Vec<String>,
-    errors: Vec<Problem>,
-    warnings: Vec<Problem>,
+    errors: Vec<DocumentProblem>,
+    warnings: Vec<DocumentProblem>,
     unknown: Unknown,
     /// The function that returns the hint for a key that no table lists.
     stray_hint: fn(&str) -> Hint,
     registry: Option<&'t Registry>,
     /// Problems with unknown keys. They are reported last, in document order.
-    strays: Vec<Problem>,
+    strays: Vec<DocumentProblem>,
 }
 
 impl<'t> Report<'t> {
@@ -163,7 +163,7 @@ impl<'t> Report<'t> {
     }
 
     pub fn new(text: &'t str, unknown: Unknown) -> Self {
-        let top = (Place(0), Kept::Index(0));
+        let top = (ReportPlace(0), KeptStep::Index(0));
         let (errors, warnings, strays) = (Vec::new(), Vec::new(), Vec::new());
         let stray_hint = |_: &str| Hint::Borrowed("is no field of this message; remove it");
         Self {
@@ -210,16 +210,16 @@ impl<'t> Report<'t> {
         Self::only(text, "NOT_JSON", None, Span { start: at, end: at }, hint.into())
     }
 
-    fn place(&mut self, at: &At<'_>) -> Place {
+    fn place(&mut self, at: &At<'_>) -> ReportPlace {
         if let Some(place) = at.place.get() {
             return place;
         }
-        let parent = at.parent.map_or(Place(0), |parent| self.place(parent));
-        let place = Place(u32::try_from(self.places.len()).unwrap_or(u32::MAX));
+        let parent = at.parent.map_or(ReportPlace(0), |parent| self.place(parent));
+        let place = ReportPlace(u32::try_from(self.places.len()).unwrap_or(u32::MAX));
         let step = match at.step {
-            Step::Field(name) => Kept::Field(name),
-            Step::Key(name) => Kept::Key(name.into()),
-            Step::Index(index) => Kept::Index(index),
+            PointerStep::Field(name) => KeptStep::Field(name),
+            PointerStep::Key(name) => KeptStep::Key(name.into()),
+            PointerStep::Index(index) => KeptStep::Index(index),
         };
         self.places.push((parent, step));
         at.place.set(Some(place));
@@ -228,24 +228,25 @@ impl<'t> Report<'t> {
 
     /// Returns the subject of a problem. An item or field without a stored place is described by the place of its
     /// parent.
-    fn subject(&mut self, at: &At<'_>) -> Subject {
+    fn subject(&mut self, at: &At<'_>) -> ReportSubject {
         if self.errors.len() >= PROBLEMS_MAX {
-            return Subject::None;
+            return ReportSubject::None;
         }
         match (at.step, at.place.get(), at.parent) {
-            (Step::Index(index), None, Some(parent)) => {
-                Subject::Item(self.place(parent), u32::try_from(index).unwrap_or(u32::MAX))
+            (PointerStep::Index(index), None, Some(parent)) => {
+                ReportSubject::Item(self.place(parent), u32::try_from(index).unwrap_or(u32::MAX))
             }
-            (Step::Field(name), None, Some(parent)) => {
+            (PointerStep::Field(name), None, Some(parent)) => {
                 let known = self.fields.iter().position(|known| std::ptr::eq(*known, name));
                 let number = known.unwrap_or_else(|| {
                     self.fields.push(name);
                     self.fields.len() - 1
                 });
                 // A table has about twelve fields, so the number always fits.
-                u16::try_from(number).map_or(Subject::None, |number| Subject::Field(self.place(parent), number))
+                u16::try_from(number)
+                    .map_or(ReportSubject::None, |number| ReportSubject::Field(self.place(parent), number))
             }
-            _ => Subject::Place(self.place(at)),
+            _ => ReportSubject::Place(self.place(at)),
         }
     }
 
@@ -254,12 +255,12 @@ impl<'t> Report<'t> {
         u32::try_from(self.words.len() - 1).unwrap_or(u32::MAX)
     }
 
-    fn problem(&mut self, kind: &'static str, subject: Subject, span: Span, hint: Hint) -> Problem {
+    fn problem(&mut self, kind: &'static str, subject: ReportSubject, span: Span, hint: Hint) -> DocumentProblem {
         let hint = match hint {
             Cow::Borrowed(hint) => Ok(hint),
             Cow::Owned(hint) => Err(self.keep(hint)),
         };
-        Problem { kind, subject, span, hint }
+        DocumentProblem { kind, subject, span, hint }
     }
 
     /// Adds an error about the value at a position.
@@ -273,7 +274,7 @@ impl<'t> Report<'t> {
     /// rules of the items.
     pub(crate) fn error_before(&mut self, number: usize, kind: &'static str, at: &At<'_>, about: (Span, &'static str)) {
         let subject = self.subject(at);
-        let problem = Problem { kind, subject, span: about.0, hint: Ok(about.1) };
+        let problem = DocumentProblem { kind, subject, span: about.0, hint: Ok(about.1) };
         if self.errors.len() < PROBLEMS_MAX {
             self.errors.insert(number.min(self.errors.len()), problem);
         }
@@ -281,12 +282,12 @@ impl<'t> Report<'t> {
 
     /// Adds an error without a place.
     pub fn plain_error(&mut self, kind: &'static str, span: Span, hint: impl Into<Hint>) {
-        let problem = self.problem(kind, Subject::None, span, hint.into());
+        let problem = self.problem(kind, ReportSubject::None, span, hint.into());
         push(&mut self.errors, problem);
     }
 
     pub fn named_error(&mut self, kind: &'static str, name: &str, span: Span, hint: impl Into<Hint>) {
-        let subject = Subject::Named(self.keep(name.to_owned()));
+        let subject = ReportSubject::Named(self.keep(name.to_owned()));
         let problem = self.problem(kind, subject, span, hint.into());
         push(&mut self.errors, problem);
     }
@@ -298,7 +299,7 @@ impl<'t> Report<'t> {
     }
 
     pub fn plain_warning(&mut self, kind: &'static str, span: Span, hint: impl Into<Hint>) {
-        let problem = self.problem(kind, Subject::None, span, hint.into());
+        let problem = self.problem(kind, ReportSubject::None, span, hint.into());
         push(&mut self.warnings, problem);
     }
 
@@ -332,33 +333,33 @@ impl<'t> Report<'t> {
         self.text
     }
 
-    pub fn errors(&self) -> &[Problem] {
+    pub fn errors(&self) -> &[DocumentProblem] {
         &self.errors
     }
 
-    pub fn warnings(&self) -> &[Problem] {
+    pub fn warnings(&self) -> &[DocumentProblem] {
         &self.warnings
     }
 
     /// Returns the codes of the errors and of the warnings.
     pub fn codes(&self) -> (Vec<String>, Vec<String>) {
-        let codes = |problems: &[Problem]| problems.iter().map(|problem| self.code(problem)).collect();
+        let codes = |problems: &[DocumentProblem]| problems.iter().map(|problem| self.code(problem)).collect();
         (codes(&self.errors), codes(&self.warnings))
     }
 
     /// Returns the code, such as `TYPE:/context/iteration`.
-    pub fn code(&self, problem: &Problem) -> String {
+    pub fn code(&self, problem: &DocumentProblem) -> String {
         match &problem.subject {
-            Subject::None => problem.kind.to_owned(),
-            Subject::Place(_) | Subject::Item(..) | Subject::Field(..) => {
+            ReportSubject::None => problem.kind.to_owned(),
+            ReportSubject::Place(_) | ReportSubject::Item(..) | ReportSubject::Field(..) => {
                 format!("{}:{}", problem.kind, self.pointer(problem))
             }
-            Subject::Named(name) => format!("{}:{}", problem.kind, self.word(*name)),
+            ReportSubject::Named(name) => format!("{}:{}", problem.kind, self.word(*name)),
         }
     }
 
     /// Returns one sentence that names the field, the value that was found and the legal values.
-    pub fn message(&self, problem: &Problem) -> String {
+    pub fn message(&self, problem: &DocumentProblem) -> String {
         let found = match problem.kind {
             "TYPE" | "BLANK" | "ENUM" | "PATTERN" | "RANGE" | "PATH_OUTSIDE_ROOT" => {
                 excerpt(problem.span.of(self.text))
@@ -381,14 +382,14 @@ impl<'t> Report<'t> {
     }
 
     /// Returns the JSON pointer of a problem. It is empty for the top and for a problem without a place.
-    pub fn pointer(&self, problem: &Problem) -> String {
+    pub fn pointer(&self, problem: &DocumentProblem) -> String {
         let (mut place, last) = match problem.subject {
-            Subject::Place(place) => (place, String::new()),
-            Subject::Item(place, index) => (place, format!("/{index}")),
-            Subject::Field(place, number) => {
+            ReportSubject::Place(place) => (place, String::new()),
+            ReportSubject::Item(place, index) => (place, format!("/{index}")),
+            ReportSubject::Field(place, number) => {
                 (place, format!("/{}", self.fields.get(usize::from(number)).copied().unwrap_or_default()))
             }
-            Subject::None | Subject::Named(_) => return String::new(),
+            ReportSubject::None | ReportSubject::Named(_) => return String::new(),
         };
         let mut steps = Vec::new();
         while place.0 != 0 {
@@ -425,7 +426,7 @@ impl<'t> Report<'t> {
 /// invalid.
 const PROBLEMS_MAX: usize = 100_000;
 
-fn push(problems: &mut Vec<Problem>, problem: Problem) {
+fn push(problems: &mut Vec<DocumentProblem>, problem: DocumentProblem) {
     if problems.len() < PROBLEMS_MAX {
         problems.push(problem);
     }
@@ -435,13 +436,13 @@ fn push(problems: &mut Vec<Problem>, problem: Problem) {
 /// document.
 const STEP_MAX: usize = 1_024;
 
-fn push_step(out: &mut String, step: &Kept) {
+fn push_step(out: &mut String, step: &KeptStep) {
     match step {
-        Kept::Index(index) => {
+        KeptStep::Index(index) => {
             let _ = write!(out, "{index}");
         }
-        Kept::Field(name) => out.push_str(name),
-        Kept::Key(name) => {
+        KeptStep::Field(name) => out.push_str(name),
+        KeptStep::Key(name) => {
             for letter in name.chars().take(STEP_MAX) {
                 match letter {
                     '~' => out.push_str("~0"),

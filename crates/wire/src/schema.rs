@@ -6,7 +6,7 @@ use crate::report::Unknown;
 /// The presence of a field; see [`crate::shape`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(non_camel_case_types, reason = "the words of the declarations")]
-pub enum Presence {
+pub enum FieldPresence {
     required,
     nullable,
     optional,
@@ -17,7 +17,7 @@ pub enum Presence {
 #[derive(Debug)]
 pub struct Property {
     pub name: &'static str,
-    pub presence: Presence,
+    pub presence: FieldPresence,
     pub schema: Value,
 }
 
@@ -26,12 +26,12 @@ pub fn object(unknown: Unknown, properties: &[Property]) -> Value {
     let mut required = Vec::new();
     for property in properties {
         let schema = match property.presence {
-            Presence::optional if unknown.takes_null_as_absent() => or_null(&property.schema),
-            Presence::required | Presence::optional => property.schema.clone(),
-            Presence::nullable | Presence::maybe => or_null(&property.schema),
+            FieldPresence::optional if unknown.takes_null_as_absent() => or_null(&property.schema),
+            FieldPresence::required | FieldPresence::optional => property.schema.clone(),
+            FieldPresence::nullable | FieldPresence::maybe => or_null(&property.schema),
         };
         members.push((property.name.to_owned(), schema));
-        if matches!(property.presence, Presence::required | Presence::nullable) {
+        if matches!(property.presence, FieldPresence::required | FieldPresence::nullable) {
             required.push(property.name);
         }
     }

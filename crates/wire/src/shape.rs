@@ -10,12 +10,12 @@ mod words;
 
 pub use basic::{Any, Bool, Integer, Measure, NonBlank, Sentences, Summary, Text, Words};
 pub(crate) use basic::{string, texts};
-pub use fields::{Extra, Fields, Maybe};
+pub use fields::{ExtraFields, Maybe, ObjectFields};
 pub(crate) use list::items;
-pub use list::{AtLeastOne, List, Map};
+pub use list::{AtLeastOne, ListShape, Map};
 pub use words::{AgentSlug, Id, NeverDoes, Route, Slug};
 
-use crate::json::{Node, Value};
+use crate::json::{JsonNode, Value};
 use crate::report::{At, Report, Unknown};
 
 /// A type whose values are always legal.
@@ -24,7 +24,7 @@ pub trait Shape: Sized {
     const LEGAL: &'static str;
 
     /// Reads a value. Returns `None` when it is not legal. The report then has the reason.
-    fn read(node: &Node<'_>, at: &At<'_>, report: &mut Report<'_>) -> Option<Self>;
+    fn read(node: &JsonNode<'_>, at: &At<'_>, report: &mut Report<'_>) -> Option<Self>;
 
     /// Renders the value as JSON. Reading that JSON gives the same value.
     fn render(&self) -> Value;
@@ -55,7 +55,7 @@ macro_rules! message {
         pub struct $name {
             $($(#[$about])* pub $field: message!(@type $presence $shape),)*
             /// Keys that the table does not list, unchanged.
-            pub extra: $crate::shape::Extra,
+            pub extra: $crate::shape::ExtraFields,
         }
 
         impl $crate::shape::Shape for $name {
@@ -63,11 +63,11 @@ macro_rules! message {
                 concat!("an object with" $(, message!(@legal $presence $field $($key)?))*);
 
             fn read(
-                node: &$crate::json::Node<'_>,
+                node: &$crate::json::JsonNode<'_>,
                 at: &$crate::report::At<'_>,
                 report: &mut $crate::report::Report<'_>,
             ) -> Option<Self> {
-                let mut all = $crate::shape::Fields::open(node, at, report)?;
+                let mut all = $crate::shape::ObjectFields::open(node, at, report)?;
                 $(let $field = all.$presence::<$shape>(message!(@key $field $($key)?));)*
                 $(let $fields = &mut all; $judge)?
                 let extra = all.close();
@@ -85,7 +85,7 @@ macro_rules! message {
                 $crate::schema::object(unknown, &[
                     $($crate::schema::Property {
                         name: message!(@key $field $($key)?),
-                        presence: $crate::schema::Presence::$presence,
+                        presence: $crate::schema::FieldPresence::$presence,
                         schema: <$shape as $crate::shape::Shape>::schema(unknown),
                     },)*
                 ])
@@ -147,7 +147,7 @@ macro_rules! vocabulary {
             const LEGAL: &'static str = concat!("one of", $(" `", $word, "`",)*);
 
             fn read(
-                node: &$crate::json::Node<'_>,
+                node: &$crate::json::JsonNode<'_>,
                 at: &$crate::report::At<'_>,
                 report: &mut $crate::report::Report<'_>,
             ) -> Option<Self> {

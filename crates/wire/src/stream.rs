@@ -17,7 +17,7 @@
 
 use std::io::Read;
 
-use crate::json::{Node, Number, Object, Value, object, object_or_none};
+use crate::json::{JsonNode, Number, Object, Value, object, object_or_none};
 use crate::text::is_blank;
 
 /// The longest line in bytes, without its end.
@@ -88,7 +88,7 @@ impl Frame {
         format!("{value}\n")
     }
 
-    fn read(node: &Node<'_>) -> Self {
+    fn read(node: &JsonNode<'_>) -> Self {
         let parts = || {
             let session = node.get("sessionID")?.text()?.to_owned();
             let Value::Number(at_ms) = node.get("timestamp")?.to_value() else { return None };
@@ -116,25 +116,25 @@ impl Frame {
 
 /// A reader that gets a stream in pieces. It keeps only the current line and the last response.
 #[derive(Debug, Default)]
-pub struct Reader {
+pub struct StreamReader {
     line: Vec<u8>,
     number: u64,
     bad: Vec<u64>,
-    seen: Seen,
+    seen: SeenFrames,
     response: Option<(u64, String)>,
     too_long: Option<u64>,
 }
 
 /// The number of frames of each type, for the message when there is no response.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Seen {
+struct SeenFrames {
     starts: u64,
     texts: u64,
     finishes: u64,
     others: u64,
 }
 
-impl Reader {
+impl StreamReader {
     pub fn new() -> Self {
         Self::default()
     }
@@ -200,7 +200,7 @@ impl Reader {
             self.bad.push(self.number);
             return None;
         };
-        let kind = node.get("type").and_then(Node::text);
+        let kind = node.get("type").and_then(JsonNode::text);
         let count = match kind {
             Some("step_start") => &mut self.seen.starts,
             Some("text") => &mut self.seen.texts,
@@ -237,7 +237,7 @@ pub struct Transcript {
     pub line: Option<u64>,
     bad: Vec<u64>,
     too_long: Option<u64>,
-    seen: Seen,
+    seen: SeenFrames,
 }
 
 impl Transcript {
@@ -272,7 +272,7 @@ impl Transcript {
     }
 
     fn nothing(&self) -> String {
-        let Seen { starts, texts, finishes, others } = self.seen;
+        let SeenFrames { starts, texts, finishes, others } = self.seen;
         format!(
             "no `text` line holds a response (a JSON object with `protocol_version` as the string in `part.text`); seen: \
              {starts} step_start, {texts} text, {finishes} step_finish, {others} other and {} bad lines",
@@ -283,7 +283,7 @@ impl Transcript {
 
 /// Reads a whole stream from any reader.
 pub fn read(mut from: impl Read) -> std::io::Result<Transcript> {
-    let mut reader = Reader::new();
+    let mut reader = StreamReader::new();
     let mut buffer = vec![0; 64 * 1024];
     loop {
         match from.read(&mut buffer) {

@@ -53,14 +53,14 @@ pub(crate) fn weight_within(tokens: usize) -> u64 {
 
 /// Returns the price of a text in parts of a token, without the margin.
 pub(crate) fn weight(text: &str) -> u64 {
-    let mut walk = Walk { bytes: text.as_bytes(), text, at: 0, weight: 0 };
+    let mut walk = TokenWalk { bytes: text.as_bytes(), text, at: 0, weight: 0 };
     walk.run();
     walk.weight
 }
 
 /// The class of the character that begins with a byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Class {
+enum CharacterClass {
     Upper,
     Lower,
     Digit,
@@ -75,17 +75,17 @@ enum Class {
 }
 
 /// The class of each byte. A table is faster than comparisons.
-const CLASSES: [Class; 256] = {
-    let mut classes = [Class::High; 256];
+const CLASSES: [CharacterClass; 256] = {
+    let mut classes = [CharacterClass::High; 256];
     let mut byte: u8 = 0;
     while byte < 128 {
         classes[byte as usize] = match byte {
-            b'A'..=b'Z' => Class::Upper,
-            b'a'..=b'z' => Class::Lower,
-            b'0'..=b'9' => Class::Digit,
-            b'\n' | b'\r' => Class::Line,
-            b' ' | b'\t' | 0x0b | 0x0c => Class::Blank,
-            _ => Class::Mark,
+            b'A'..=b'Z' => CharacterClass::Upper,
+            b'a'..=b'z' => CharacterClass::Lower,
+            b'0'..=b'9' => CharacterClass::Digit,
+            b'\n' | b'\r' => CharacterClass::Line,
+            b' ' | b'\t' | 0x0b | 0x0c => CharacterClass::Blank,
+            _ => CharacterClass::Mark,
         };
         byte += 1;
     }
@@ -101,27 +101,27 @@ enum Before {
     Backslash,
 }
 
-struct Walk<'t> {
+struct TokenWalk<'t> {
     text: &'t str,
     bytes: &'t [u8],
     at: usize,
     weight: u64,
 }
 
-impl Walk<'_> {
+impl TokenWalk<'_> {
     fn run(&mut self) {
         while let Some(byte) = self.bytes.get(self.at) {
             match CLASSES[usize::from(*byte)] {
-                Class::Upper | Class::Lower => self.word(Before::Nothing),
-                Class::Digit => self.digits(),
-                Class::Line | Class::Blank => self.blanks(),
-                Class::Mark => self.mark(*byte),
-                Class::High => self.high(),
+                CharacterClass::Upper | CharacterClass::Lower => self.word(Before::Nothing),
+                CharacterClass::Digit => self.digits(),
+                CharacterClass::Line | CharacterClass::Blank => self.blanks(),
+                CharacterClass::Mark => self.mark(*byte),
+                CharacterClass::High => self.high(),
             }
         }
     }
 
-    fn class(&self, at: usize) -> Option<Class> {
+    fn class(&self, at: usize) -> Option<CharacterClass> {
         self.bytes.get(at).map(|byte| CLASSES[usize::from(*byte)])
     }
 
@@ -148,7 +148,7 @@ impl Walk<'_> {
     /// the word or punctuation after it.
     fn blanks(&mut self) {
         let rest = &self.bytes[self.at..];
-        let is_white = |byte: &u8| matches!(CLASSES[usize::from(*byte)], Class::Line | Class::Blank);
+        let is_white = |byte: &u8| matches!(CLASSES[usize::from(*byte)], CharacterClass::Line | CharacterClass::Blank);
         let length = rest.iter().position(|byte| !is_white(byte)).unwrap_or(rest.len());
         let run = &rest[..length];
         let lines = run.iter().rposition(|byte| matches!(byte, b'\n' | b'\r')).map_or(0, |last| last + 1);
@@ -162,17 +162,27 @@ impl Walk<'_> {
             Some(_) => self.pay(white(others)),
         }
         match (next, last) {
-            (Some(Class::Upper | Class::Lower), b' ') => self.word(Before::Space),
-            (Some(Class::Upper | Class::Lower), _) => self.word(Before::Mark),
-            (Some(Class::Mark), b' ') => self.marks(),
+            (Some(CharacterClass::Upper | CharacterClass::Lower), b' ') => self.word(Before::Space),
+            (Some(CharacterClass::Upper | CharacterClass::Lower), _) => self.word(Before::Mark),
+            (Some(CharacterClass::Mark), b' ') => self.marks(),
             // Ideographs and kana are not tokenized together with a blank before them. Other scripts are.
-            (Some(Class::High), _) if !matches!(self.bytes[self.at], 0xe3..=0xe9) => {}
-            (None | Some(Class::Digit | Class::Mark | Class::Line | Class::Blank | Class::High), _) => self.pay(UNIT),
+            (Some(CharacterClass::High), _) if !matches!(self.bytes[self.at], 0xe3..=0xe9) => {}
+            (
+                None
+                | Some(
+                    CharacterClass::Digit
+                    | CharacterClass::Mark
+                    | CharacterClass::Line
+                    | CharacterClass::Blank
+                    | CharacterClass::High,
+                ),
+                _,
+            ) => self.pay(UNIT),
         }
     }
 
     fn mark(&mut self, byte: u8) {
-        if matches!(self.class(self.at + 1), Some(Class::Upper | Class::Lower)) {
+        if matches!(self.class(self.at + 1), Some(CharacterClass::Upper | CharacterClass::Lower)) {
             self.at += 1;
             return self.word(if byte == b'\\' { Before::Backslash } else { Before::Mark });
         }

@@ -1,7 +1,7 @@
 //! Translates documents to the engine's commands, and the engine's state to documents.
 //!
 //! Five dialects have words for the same few acts, and this module maps them. A document cannot be trusted to name its
-//! task and attempt. Therefore the program that ran the turn names them with a [`Turn`].
+//! task and attempt. Therefore the program that ran the turn names them with a [`TurnFence`].
 //!
 //! ```
 //! use wire::translate::{Turn, output};
@@ -22,13 +22,13 @@ use engine::id::TaskId;
 
 pub use message::{Rejection, card, wire};
 pub(crate) use state::blocker;
-pub use state::{Cost, Given, blocked, complete, inbox, input};
+pub use state::{TaskInput, TurnCost, blocked, complete, inbox, input};
 pub(crate) use turn::obstacle;
 pub use turn::{handoff, output};
 
 /// The task and attempt of a turn. They fence every command that follows from the worker's documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Turn {
+pub struct TurnFence {
     pub task: TaskId,
     pub attempt: u32,
 }
@@ -39,24 +39,24 @@ pub struct Acts {
     /// The commands in the order of their execution.
     pub commands: Vec<Command>,
     /// The parts of the document that no command carries.
-    pub left: Vec<Left>,
+    pub left: Vec<LeftPart>,
 }
 
 /// A part of a document that other code handles, or that is lost.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Left {
+pub struct LeftPart {
     /// A JSON pointer.
     pub part: &'static str,
     pub why: &'static str,
 }
 
-impl Left {
+impl LeftPart {
     pub(crate) fn when(there: bool, part: &'static str, why: &'static str) -> Option<Self> {
         there.then_some(Self { part, why })
     }
 }
 
-impl std::fmt::Display for Left {
+impl std::fmt::Display for LeftPart {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}: {}", self.part, self.why)
     }

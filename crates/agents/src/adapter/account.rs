@@ -1,6 +1,6 @@
 //! Collects the facts of a stream while it passes: the answer so far, the counts, and the warnings.
 
-use super::said::{End, Exit, Heard, Said, Spent};
+use super::said::{AgentEnd, Exit, HeardEvent, SpentAmount, TurnSaid};
 use super::stream::head;
 
 /// The length at which an answer is cut, in bytes. An answer is a report and at most a few files, and only its end is
@@ -14,14 +14,14 @@ const WARNINGS_MAX: usize = 16;
 
 /// The end of a turn as its events tell it, before the exit code is considered.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum EventVerdict {
     /// The program gave its own sign that its answer is complete.
     Answered,
     /// The sign is missing. The text names it, for a program that then exits with 0.
     Open(&'static str),
     /// The program gives no signs, so only its exit code counts.
     Unsaid,
-    Ended(End),
+    Ended(AgentEnd),
 }
 
 #[derive(Debug, Default)]
@@ -30,10 +30,10 @@ pub(super) struct Account {
     text: String,
     text_cut: bool,
     tool_calls: u32,
-    tokens: Option<Spent<u64>>,
-    usd: Option<Spent<f64>>,
+    tokens: Option<SpentAmount<u64>>,
+    usd: Option<SpentAmount<f64>>,
     warnings: Vec<String>,
-    heard: Vec<Heard>,
+    heard: Vec<HeardEvent>,
 }
 
 impl Account {
@@ -44,11 +44,11 @@ impl Account {
         let usable = plain && !id.is_empty() && !id.starts_with('-') && id.len() <= NAME_BYTES_MAX;
         if self.conversation.is_none() && usable {
             self.conversation = Some(id.to_owned());
-            self.heard.push(Heard::Conversation(id.to_owned()));
+            self.heard.push(HeardEvent::Conversation(id.to_owned()));
         }
     }
 
-    pub(super) fn spent(&self) -> (Option<Spent<f64>>, Option<Spent<u64>>) {
+    pub(super) fn spent(&self) -> (Option<SpentAmount<f64>>, Option<SpentAmount<u64>>) {
         (self.usd, self.tokens)
     }
 
@@ -58,7 +58,7 @@ impl Account {
         if self.text.len() > 2 * TEXT_BYTES_MAX {
             self.shorten();
         }
-        self.heard.push(Heard::Text(head(text, SHOWN_BYTES_MAX).to_owned()));
+        self.heard.push(HeardEvent::Text(head(text, SHOWN_BYTES_MAX).to_owned()));
     }
 
     /// Adds a separate text, which starts on a new line.
@@ -78,7 +78,7 @@ impl Account {
     /// Counts a tool call that a sub-agent made. The text of the agent itself stays.
     pub(super) fn inner_tool_call(&mut self, name: &str) {
         self.tool_calls = self.tool_calls.saturating_add(1);
-        self.heard.push(Heard::ToolCall { name: head(name, NAME_BYTES_MAX).to_owned() });
+        self.heard.push(HeardEvent::ToolCall { name: head(name, NAME_BYTES_MAX).to_owned() });
     }
 
     /// Replaces the text with the answer that the program states.
@@ -88,33 +88,33 @@ impl Account {
 
     /// Records a sign of life. Many lines without anything to show count as one sign.
     pub(super) fn progress(&mut self) {
-        if self.heard.last() != Some(&Heard::Progress) {
-            self.heard.push(Heard::Progress);
+        if self.heard.last() != Some(&HeardEvent::Progress) {
+            self.heard.push(HeardEvent::Progress);
         }
     }
 
-    pub(super) fn tokens(&mut self, tokens: Spent<u64>) {
+    pub(super) fn tokens(&mut self, tokens: SpentAmount<u64>) {
         self.tokens = Some(tokens);
     }
 
     pub(super) fn add_tokens(&mut self, more: u64) {
         let so_far = match self.tokens {
-            Some(Spent::ThisTurn(tokens)) => tokens,
-            Some(Spent::WholeConversation(_)) | None => 0,
+            Some(SpentAmount::ThisTurn(tokens)) => tokens,
+            Some(SpentAmount::WholeConversation(_)) | None => 0,
         };
-        self.tokens = Some(Spent::ThisTurn(so_far.saturating_add(more)));
+        self.tokens = Some(SpentAmount::ThisTurn(so_far.saturating_add(more)));
     }
 
-    pub(super) fn usd(&mut self, usd: Spent<f64>) {
+    pub(super) fn usd(&mut self, usd: SpentAmount<f64>) {
         self.usd = Some(usd);
     }
 
     pub(super) fn add_usd(&mut self, more: f64) {
         let so_far = match self.usd {
-            Some(Spent::ThisTurn(usd)) => usd,
-            Some(Spent::WholeConversation(_)) | None => 0.0,
+            Some(SpentAmount::ThisTurn(usd)) => usd,
+            Some(SpentAmount::WholeConversation(_)) | None => 0.0,
         };
-        self.usd = Some(Spent::ThisTurn(so_far + more));
+        self.usd = Some(SpentAmount::ThisTurn(so_far + more));
     }
 
     pub(super) fn warn(&mut self, warning: &str) {
@@ -124,21 +124,21 @@ impl Account {
         }
     }
 
-    pub(super) fn take_heard(&mut self) -> Vec<Heard> {
+    pub(super) fn take_heard(&mut self) -> Vec<HeardEvent> {
         std::mem::take(&mut self.heard)
     }
 
-    pub(super) fn close(mut self, verdict: Verdict, exit: Exit, stderr_tail: &str) -> Said {
+    pub(super) fn close(mut self, verdict: EventVerdict, exit: Exit, stderr_tail: &str) -> TurnSaid {
         let end = self.judge(verdict, exit, stderr_tail);
         self.said(end)
     }
 
-    pub(super) fn said(mut self, end: End) -> Said {
+    pub(super) fn said(mut self, end: AgentEnd) -> TurnSaid {
         self.shorten();
         if self.text_cut {
             self.warn("the beginning of a very long text was left out");
         }
-        Said {
+        TurnSaid {
             conversation: self.conversation,
             text: self.text,
             tool_calls: self.tool_calls,
@@ -149,33 +149,35 @@ impl Account {
         }
     }
 
-    fn judge(&mut self, verdict: Verdict, exit: Exit, stderr_tail: &str) -> End {
+    fn judge(&mut self, verdict: EventVerdict, exit: Exit, stderr_tail: &str) -> AgentEnd {
         match (verdict, exit) {
-            (Verdict::Ended(End::Failed { code: None, reason }), Exit::Code(code)) => {
-                End::Failed { code: Some(code), reason }
+            (EventVerdict::Ended(AgentEnd::Failed { code: None, reason }), Exit::Code(code)) => {
+                AgentEnd::Failed { code: Some(code), reason }
             }
-            (Verdict::Ended(end), _) => end,
-            (Verdict::Answered | Verdict::Unsaid, Exit::Code(0)) => End::Finished,
-            (Verdict::Answered, Exit::Signal(signal)) => {
+            (EventVerdict::Ended(end), _) => end,
+            (EventVerdict::Answered | EventVerdict::Unsaid, Exit::Code(0)) => AgentEnd::Finished,
+            (EventVerdict::Answered, Exit::Signal(signal)) => {
                 self.warn(&format!("signal {signal} ended it after its answer"));
-                End::Finished
+                AgentEnd::Finished
             }
-            (Verdict::Answered, Exit::Code(code)) => {
-                End::Failed { code: Some(code), reason: reason(stderr_tail, "it failed after its answer") }
+            (EventVerdict::Answered, Exit::Code(code)) => {
+                AgentEnd::Failed { code: Some(code), reason: reason(stderr_tail, "it failed after its answer") }
             }
-            (Verdict::Open(_) | Verdict::Unsaid, Exit::Signal(signal)) => End::Signalled { signal },
+            (EventVerdict::Open(_) | EventVerdict::Unsaid, Exit::Signal(signal)) => AgentEnd::Signalled { signal },
             // A program that caught a signal exits with 128 plus its number: hang-up, interrupt, kill of its child,
             // termination.
-            (Verdict::Open(_) | Verdict::Unsaid, Exit::Code(code @ (129 | 130 | 137 | 143))) => {
-                End::Signalled { signal: code - 128 }
+            (EventVerdict::Open(_) | EventVerdict::Unsaid, Exit::Code(code @ (129 | 130 | 137 | 143))) => {
+                AgentEnd::Signalled { signal: code - 128 }
             }
-            (Verdict::Open(missing), Exit::Code(0)) => End::Failed { code: Some(0), reason: missing.to_owned() },
-            (Verdict::Open(missing), Exit::Code(code)) => {
-                End::Failed { code: Some(code), reason: reason(stderr_tail, missing) }
+            (EventVerdict::Open(missing), Exit::Code(0)) => {
+                AgentEnd::Failed { code: Some(0), reason: missing.to_owned() }
             }
-            (Verdict::Unsaid, Exit::Code(code)) => {
+            (EventVerdict::Open(missing), Exit::Code(code)) => {
+                AgentEnd::Failed { code: Some(code), reason: reason(stderr_tail, missing) }
+            }
+            (EventVerdict::Unsaid, Exit::Code(code)) => {
                 let silent = format!("it ended with exit code {code} and gave no reason");
-                End::Failed { code: Some(code), reason: reason(stderr_tail, &silent) }
+                AgentEnd::Failed { code: Some(code), reason: reason(stderr_tail, &silent) }
             }
         }
     }

@@ -15,18 +15,18 @@ mod peer;
 mod permit;
 mod talk;
 
-use super::order::{Input, Launch, Order, Unlaunchable};
+use super::order::{ProgramInput, ProgramLaunch, TurnOrder, Unlaunchable};
 
 pub(super) use overheard::Overheard;
-pub use peer::{Host, Way};
-pub use permit::{Asked, Permit, ToolKind, covers};
+pub use peer::{AcpHost, Way};
+pub use permit::{PermissionQuestion, Permit, ToolKind, covers};
 pub use talk::{Talked, converse};
 
 /// Returns the launch. The prompts and our server travel in the conversation. The agent's own arguments choose a
 /// model.
-pub(super) fn launch(order: &Order) -> Result<Launch, Unlaunchable> {
+pub(super) fn launch(order: &TurnOrder) -> Result<ProgramLaunch, Unlaunchable> {
     let mut launch = order.start()?;
     launch.arguments.extend(order.args.iter().cloned());
-    launch.input = Input::Relay;
+    launch.input = ProgramInput::Relay;
     Ok(launch)
 }

@@ -8,11 +8,11 @@ mod events;
 
 use serde_json::json;
 
-use super::order::{Input, Launch, Order, Permissions, Server, Unlaunchable};
+use super::order::{McpServerLaunch, Permissions, ProgramInput, ProgramLaunch, TurnOrder, Unlaunchable};
 
-pub(super) use events::Events;
+pub(super) use events::ClaudeEvents;
 
-pub(super) fn launch(order: &Order) -> Result<Launch, Unlaunchable> {
+pub(super) fn launch(order: &TurnOrder) -> Result<ProgramLaunch, Unlaunchable> {
     let mut launch = order.start()?;
     let system = launch.write(order, "system.md", order.system.clone())?;
     let servers = launch.write(order, "mcp.json", servers(&order.server))?;
@@ -35,14 +35,14 @@ pub(super) fn launch(order: &Order) -> Result<Launch, Unlaunchable> {
     // appends.
     launch.say(&["--verbose"]);
     launch.arguments.extend(order.args.iter().cloned());
-    launch.input = Input::File(message.into());
+    launch.input = ProgramInput::File(message.into());
     Ok(launch)
 }
 
-fn servers(server: &Server) -> String {
+fn servers(server: &McpServerLaunch) -> String {
     let environment: serde_json::Map<_, _> =
         server.environment.iter().map(|(name, value)| (name.clone(), value.clone().into())).collect();
-    json!({"mcpServers": {Server::NAME: {
+    json!({"mcpServers": {McpServerLaunch::NAME: {
         "type": "stdio", "command": server.program, "args": server.arguments, "env": environment,
     }}})
     .to_string()
@@ -50,7 +50,7 @@ fn servers(server: &Server) -> String {
 
 /// Adds the arguments for the permissions. No person can be asked during a turn, so every tool that is not allowed is
 /// refused.
-fn permit(launch: &mut Launch, permissions: Permissions) {
+fn permit(launch: &mut ProgramLaunch, permissions: Permissions) {
     match permissions {
         Permissions::Read => launch.say(&[
             "--permission-mode",

@@ -4,14 +4,14 @@
 
 mod events;
 
-use super::order::{Home, Input, Launch, Order, Permissions, Server, Unlaunchable};
+use super::order::{McpServerLaunch, Permissions, ProgramHome, ProgramInput, ProgramLaunch, TurnOrder, Unlaunchable};
 
-pub(super) use events::Events;
+pub(super) use events::CodexEvents;
 
-pub(super) fn launch(order: &Order) -> Result<Launch, Unlaunchable> {
+pub(super) fn launch(order: &TurnOrder) -> Result<ProgramLaunch, Unlaunchable> {
     let mut launch = order.start()?;
     launch.say(&["exec", "--json", "--skip-git-repo-check"]);
-    if let Home::Own(_) = order.home {
+    if let ProgramHome::Own(_) = order.home {
         // Codex looks plugins and apps up on the network at every start, and a separate home has none of them.
         launch.say(&["--disable", "plugins", "--disable", "apps"]);
     }
@@ -30,17 +30,17 @@ pub(super) fn launch(order: &Order) -> Result<Launch, Unlaunchable> {
     }
     launch.say(&["-"]);
     let spoken = launch.write(order, "message.md", order.spoken())?;
-    launch.input = Input::File(spoken.into());
+    launch.input = ProgramInput::File(spoken.into());
     Ok(launch)
 }
 
 /// Returns the whole table of our server at once, because an entry of this name in the person's own file could have
 /// other keys.
-fn server(server: &Server) -> String {
+fn server(server: &McpServerLaunch) -> String {
     let names: Vec<&str> = server.environment.iter().map(|(name, _)| name.as_str()).collect();
     format!(
         "mcp_servers.{}={{command={},args={},env_vars={},default_tools_approval_mode=\"approve\"}}",
-        Server::NAME,
+        McpServerLaunch::NAME,
         toml(&server.program),
         toml(&server.arguments),
         toml(&names),

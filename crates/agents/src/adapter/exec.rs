@@ -1,12 +1,12 @@
 //! Runs any program: its input is one line with the envelope, and all of its output is the answer.
 
-use super::account::{Account, Verdict};
-use super::listener::Dialect;
-use super::order::{Input, Launch, Order, Unlaunchable};
+use super::account::{Account, EventVerdict};
+use super::listener::EventDialect;
+use super::order::{ProgramInput, ProgramLaunch, TurnOrder, Unlaunchable};
 
 /// Returns the launch. A repair or a resumption is a new start: the envelope itself says so, and there is no
 /// conversation.
-pub(super) fn launch(order: &Order) -> Result<Launch, Unlaunchable> {
+pub(super) fn launch(order: &TurnOrder) -> Result<ProgramLaunch, Unlaunchable> {
     let mut launch = order.start()?;
     launch.arguments.extend(order.args.iter().cloned());
     let prompt = launch.write(order, "prompt.md", order.system.clone())?;
@@ -16,21 +16,21 @@ pub(super) fn launch(order: &Order) -> Result<Launch, Unlaunchable> {
         launch.set("HANDOVER_INPUT", input);
     }
     let envelope = launch.write(order, "envelope.json", format!("{}\n", order.message.trim_end()))?;
-    launch.input = Input::File(envelope.into());
+    launch.input = ProgramInput::File(envelope.into());
     Ok(launch)
 }
 
 /// A listener that takes all of standard output as the answer. There are no events, so only the exit code tells the
 /// end.
 #[derive(Debug, Default)]
-pub(super) struct Output;
+pub(super) struct ExecOutput;
 
-impl Dialect for Output {
+impl EventDialect for ExecOutput {
     fn line(&mut self, line: &[u8], account: &mut Account) {
         account.block(&String::from_utf8_lossy(line));
     }
 
-    fn verdict(&self, _: &str, _: &mut Account) -> Verdict {
-        Verdict::Unsaid
+    fn verdict(&self, _: &str, _: &mut Account) -> EventVerdict {
+        EventVerdict::Unsaid
     }
 }

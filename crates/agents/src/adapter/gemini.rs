@@ -13,11 +13,11 @@ use std::path::Path;
 
 use serde_json::json;
 
-use super::order::{Home, Input, Launch, Order, Permissions, Server, Unlaunchable};
+use super::order::{McpServerLaunch, Permissions, ProgramHome, ProgramInput, ProgramLaunch, TurnOrder, Unlaunchable};
 
-pub(super) use events::Events;
+pub(super) use events::GeminiEvents;
 
-pub(super) fn launch(order: &Order) -> Result<Launch, Unlaunchable> {
+pub(super) fn launch(order: &TurnOrder) -> Result<ProgramLaunch, Unlaunchable> {
     let mut launch = order.start()?;
     // Gemini starts no MCP server in a folder that it does not trust.
     launch.set("GEMINI_CLI_TRUST_WORKSPACE", "true");
@@ -26,19 +26,19 @@ pub(super) fn launch(order: &Order) -> Result<Launch, Unlaunchable> {
         launch.say(&["-m", model]);
     }
     match &order.home {
-        Home::User => {
+        ProgramHome::User => {
             launch.say(&["--acp"]);
-            launch.input = Input::Relay;
+            launch.input = ProgramInput::Relay;
         }
-        Home::Own(home) => run(&mut launch, order, home)?,
+        ProgramHome::Own(home) => run(&mut launch, order, home)?,
     }
     launch.arguments.extend(order.args.iter().cloned());
     Ok(launch)
 }
 
-fn run(launch: &mut Launch, order: &Order, home: &Path) -> Result<(), Unlaunchable> {
+fn run(launch: &mut ProgramLaunch, order: &TurnOrder, home: &Path) -> Result<(), Unlaunchable> {
     // The file is the same in every turn, so simultaneous turns of one agent do not disturb each other.
-    let extension = home.join(".gemini/extensions").join(Server::NAME);
+    let extension = home.join(".gemini/extensions").join(McpServerLaunch::NAME);
     launch.files.push((extension.join("gemini-extension.json"), manifest(&order.server)));
     launch.folders.push(extension);
     for (name, value) in &order.server.environment {
@@ -50,7 +50,7 @@ fn run(launch: &mut Launch, order: &Order, home: &Path) -> Result<(), Unlaunchab
         launch.say(&["--resume", conversation]);
     }
     let spoken = launch.write(order, "message.md", order.spoken())?;
-    launch.input = Input::File(spoken.into());
+    launch.input = ProgramInput::File(spoken.into());
     Ok(())
 }
 
@@ -66,16 +66,16 @@ fn mode(permissions: Permissions) -> &'static str {
 
 /// Returns the manifest of the extension. Gemini replaces each `$NAME` by a value of its own environment when it
 /// starts.
-fn manifest(server: &Server) -> String {
+fn manifest(server: &McpServerLaunch) -> String {
     let environment: serde_json::Map<_, _> =
         server.environment.iter().map(|(name, _)| (name.clone(), format!("${name}").into())).collect();
     let entry = json!({"command": server.program, "args": server.arguments, "env": environment});
-    json!({"name": Server::NAME, "version": "1.0.0", "mcpServers": {Server::NAME: entry}}).to_string()
+    json!({"name": McpServerLaunch::NAME, "version": "1.0.0", "mcpServers": {McpServerLaunch::NAME: entry}}).to_string()
 }
 
 /// Returns the policy: the tools that are allowed in addition to those that the mode allows.
 fn policy(permissions: Permissions) -> String {
-    let ours = format!("[[rule]]\nmcpName = \"{}\"\ntoolName = \"*\"\n{ALLOW}", Server::NAME);
+    let ours = format!("[[rule]]\nmcpName = \"{}\"\ntoolName = \"*\"\n{ALLOW}", McpServerLaunch::NAME);
     match permissions {
         Permissions::Read => ours,
         Permissions::Edit | Permissions::All => {

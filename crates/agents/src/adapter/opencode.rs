@@ -7,19 +7,19 @@ mod events;
 
 use serde_json::{Value, json};
 
-use super::order::{Home, Input, Launch, Order, Permissions, Server, Unlaunchable};
+use super::order::{McpServerLaunch, Permissions, ProgramHome, ProgramInput, ProgramLaunch, TurnOrder, Unlaunchable};
 
-pub(super) use events::Events;
+pub(super) use events::OpencodeEvents;
 
-pub(super) fn launch(order: &Order) -> Result<Launch, Unlaunchable> {
+pub(super) fn launch(order: &TurnOrder) -> Result<ProgramLaunch, Unlaunchable> {
     let mut launch = order.start()?;
     let system = launch.write(order, "system.md", order.system.clone())?;
     let message = launch.write(order, "message.md", order.message.clone())?;
     launch.say(&["run", "--format", "json"]);
     match order.home {
         // A person's provider may be reachable only through plugins.
-        Home::User => {}
-        Home::Own(_) => launch.say(&["--pure"]),
+        ProgramHome::User => {}
+        ProgramHome::Own(_) => launch.say(&["--pure"]),
     }
     match order.permissions {
         Permissions::Read => {}
@@ -37,18 +37,18 @@ pub(super) fn launch(order: &Order) -> Result<Launch, Unlaunchable> {
     // of the prompt, because one variable holds at most 128 KiB.
     launch.set("OPENCODE_CONFIG_CONTENT", settings(order, &system).to_string());
     launch.set("OPENCODE_DISABLE_AUTOUPDATE", "1");
-    launch.input = Input::File(message.into());
+    launch.input = ProgramInput::File(message.into());
     Ok(launch)
 }
 
-fn settings(order: &Order, system: &str) -> Value {
+fn settings(order: &TurnOrder, system: &str) -> Value {
     let server = &order.server;
     let mut command = vec![server.program.clone()];
     command.extend(server.arguments.iter().cloned());
     let environment: serde_json::Map<_, _> =
         server.environment.iter().map(|(name, value)| (name.clone(), value.clone().into())).collect();
     json!({
-        "mcp": {Server::NAME: {
+        "mcp": {McpServerLaunch::NAME: {
             "type": "local", "command": command, "environment": environment, "enabled": true,
         }},
         "instructions": [system],

@@ -7,7 +7,7 @@ use serde::Deserialize;
 /// A kind of agent program. The names are those of the configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Kind {
+pub enum AdapterKind {
     Claude,
     Opencode,
     Codex,
@@ -16,7 +16,7 @@ pub enum Kind {
     Exec,
 }
 
-impl Kind {
+impl AdapterKind {
     pub const ALL: [Self; 6] = [Self::Claude, Self::Opencode, Self::Codex, Self::Gemini, Self::Acp, Self::Exec];
 
     pub fn name(self) -> &'static str {
@@ -48,7 +48,7 @@ pub enum Permissions {
 
 /// The home with the settings, keys and conversations that the program uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Home {
+pub enum ProgramHome {
     User,
     /// A folder that lasts as long as the agent, because its conversations are in it.
     Own(PathBuf),
@@ -56,13 +56,13 @@ pub enum Home {
 
 /// Our MCP server: the command with which the agent's program starts it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Server {
+pub struct McpServerLaunch {
     pub program: String,
     pub arguments: Vec<String>,
     pub environment: Vec<(String, String)>,
 }
 
-impl Server {
+impl McpServerLaunch {
     /// The name of our server in every program's configuration, and so in the names of its tools.
     pub const NAME: &'static str = "handover";
 }
@@ -70,8 +70,8 @@ impl Server {
 /// The order for one turn. The texts `system`, `message` and `input` never travel in an argument or in the
 /// environment, because a program with one over 128 KiB cannot start.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Order {
-    pub kind: Kind,
+pub struct TurnOrder {
+    pub kind: AdapterKind,
     /// The program and its own first arguments.
     pub command: Vec<String>,
     /// Arguments that are appended to those of the adapter.
@@ -85,17 +85,17 @@ pub struct Order {
     pub worktree: PathBuf,
     /// A folder that only this turn uses.
     pub folder: PathBuf,
-    pub server: Server,
+    pub server: McpServerLaunch,
     /// The conversation of an earlier turn, to resume it.
     pub resume: Option<String>,
     pub permissions: Permissions,
-    pub home: Home,
+    pub home: ProgramHome,
     pub usd_left: Option<f64>,
 }
 
 /// A program for the turn host to start, with the worktree as its working folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Launch {
+pub struct ProgramLaunch {
     pub program: String,
     pub arguments: Vec<String>,
     /// Variables that are added to the inherited ones.
@@ -104,12 +104,12 @@ pub struct Launch {
     pub folders: Vec<PathBuf>,
     /// Files to write before the start, readable by the owner only.
     pub files: Vec<(PathBuf, String)>,
-    pub input: Input,
+    pub input: ProgramInput,
 }
 
 /// The standard input of the program.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Input {
+pub enum ProgramInput {
     Nothing,
     File(PathBuf),
     /// A conversation in both directions, which `acp::converse` holds.
@@ -125,22 +125,22 @@ pub enum Unlaunchable {
     NotText(PathBuf),
 }
 
-impl Order {
+impl TurnOrder {
     /// Returns a launch with the program and its home, without any arguments of the adapter.
-    pub(super) fn start(&self) -> Result<Launch, Unlaunchable> {
+    pub(super) fn start(&self) -> Result<ProgramLaunch, Unlaunchable> {
         let (program, arguments) = self.command.split_first().ok_or(Unlaunchable::NoCommand)?;
-        let mut launch = Launch {
+        let mut launch = ProgramLaunch {
             program: program.clone(),
             arguments: arguments.to_vec(),
             environment: Vec::new(),
             folders: Vec::new(),
             files: Vec::new(),
-            input: Input::Nothing,
+            input: ProgramInput::Nothing,
         };
         // opencode trusts `PWD` more than its real working folder. It would work in the folder where the runner was
         // started.
         launch.set("PWD", path_text(&self.worktree)?);
-        if let Home::Own(home) = &self.home {
+        if let ProgramHome::Own(home) = &self.home {
             launch.folders.push(home.clone());
             for name in HOMES_THEMSELVES {
                 launch.set(name, path_text(home)?);
@@ -162,7 +162,7 @@ impl Order {
     }
 }
 
-impl Launch {
+impl ProgramLaunch {
     pub(super) fn set(&mut self, name: &str, value: impl Into<String>) {
         self.environment.push((name.to_owned(), value.into()));
     }
@@ -172,7 +172,12 @@ impl Launch {
     }
 
     /// Adds a file in the turn's folder to the launch and returns its path as a text for the program.
-    pub(super) fn write(&mut self, order: &Order, name: &str, text: impl Into<String>) -> Result<String, Unlaunchable> {
+    pub(super) fn write(
+        &mut self,
+        order: &TurnOrder,
+        name: &str,
+        text: impl Into<String>,
+    ) -> Result<String, Unlaunchable> {
         let path = order.folder.join(name);
         let told = path_text(&path)?.to_owned();
         self.files.push((path, text.into()));

@@ -1,6 +1,6 @@
 //! Reads the kept output of a program a second time.
 
-use super::{Exit, Heard, Kind, Listener};
+use super::{AdapterKind, Exit, HeardEvent, Listener};
 
 /// The largest number of tools that are listed. A turn that called more tools has them in its stream.
 const CALLS_MAX: usize = 50;
@@ -8,14 +8,14 @@ const CALLS_MAX: usize = 50;
 /// Returns the program's answer and the tools that it called, each with its number of calls, in the order of the first
 /// calls. Both are read from the program's kept output.
 pub fn replay(adapter: &str, mut written: impl std::io::Read) -> std::io::Result<(String, Vec<(String, u32)>)> {
-    let mut listener = Listener::new(Kind::named(adapter).unwrap_or(Kind::Exec));
+    let mut listener = Listener::new(AdapterKind::named(adapter).unwrap_or(AdapterKind::Exec));
     let mut calls: Vec<(String, u32)> = Vec::new();
     let mut bytes = vec![0; 64 << 10];
     loop {
         let count = written.read(&mut bytes)?;
         let Some(fresh) = bytes.get(..count).filter(|fresh| !fresh.is_empty()) else { break };
         for heard in listener.feed(fresh) {
-            let Heard::ToolCall { name } = heard else { continue };
+            let HeardEvent::ToolCall { name } = heard else { continue };
             if let Some((_, count)) = calls.iter_mut().find(|(known, _)| *known == name) {
                 *count = count.saturating_add(1);
             } else if calls.len() < CALLS_MAX {

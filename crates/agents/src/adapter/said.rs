@@ -2,7 +2,7 @@
 
 /// An event that just happened. Texts and names are cut to the length that a line of a live view can show.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Heard {
+pub enum HeardEvent {
     Conversation(String),
     ToolCall {
         name: String,
@@ -14,29 +14,29 @@ pub enum Heard {
 
 /// The complete report of a turn.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Said {
+pub struct TurnSaid {
     /// The conversation that a later turn can resume.
     pub conversation: Option<String>,
     /// The answer: all text after the last tool call.
     pub text: String,
     pub tool_calls: u32,
-    pub tokens: Option<Spent<u64>>,
-    pub usd: Option<Spent<f64>>,
-    pub end: End,
+    pub tokens: Option<SpentAmount<u64>>,
+    pub usd: Option<SpentAmount<f64>>,
+    pub end: AgentEnd,
     pub warnings: Vec<String>,
 }
 
 /// An amount, and the turns that it covers. Some programs keep counting over resumed turns; the caller then subtracts
 /// the amount that it knows already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Spent<T> {
+pub enum SpentAmount<T> {
     ThisTurn(T),
     WholeConversation(T),
 }
 
 /// The end of the program by its own signs, which count more than its exit code.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum End {
+pub enum AgentEnd {
     /// The program gave its answer. The quality of the answer is not judged here.
     Finished,
     Failed {

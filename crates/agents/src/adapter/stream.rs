@@ -8,7 +8,7 @@ const LINE_BYTES_MAX: usize = 8 << 20;
 
 /// A buffer for bytes that are not a whole line yet.
 #[derive(Debug, Default)]
-pub(super) struct Lines {
+pub(super) struct LineBuffer {
     open: Vec<u8>,
     /// The open line is too long, and its rest is discarded.
     drowned: bool,
@@ -16,7 +16,7 @@ pub(super) struct Lines {
     pub(super) lost: u32,
 }
 
-impl Lines {
+impl LineBuffer {
     /// Calls `line` with every line that these bytes complete, without its line feed.
     pub(super) fn feed(&mut self, bytes: &[u8], mut line: impl FnMut(&[u8])) {
         let mut pieces = bytes.split(|byte| *byte == b'\n');

@@ -7,20 +7,20 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::{EVENTS, Event, record};
+use super::{EVENTS, HostEvent, record};
 
 const GREW_INTERVAL: Duration = Duration::from_millis(100);
 /// The number of bytes that a pipe accepts at once when it is ready for writing.
 pub(super) const PIPE_BYTES: usize = 4096;
 
 #[derive(Debug)]
-pub(super) struct Events {
+pub(super) struct HostEvents {
     file: File,
     told: (u64, u64),
     next: Option<Instant>,
 }
 
-impl Events {
+impl HostEvents {
     pub(super) fn to_runner(file: File) -> Self {
         Self { file, told: (0, 0), next: None }
     }
@@ -31,7 +31,7 @@ impl Events {
 
     /// Writes an event. A line that the runner does not read is dropped: the files say the same, and the end of the
     /// pipe is noticed separately.
-    pub(super) fn tell(&mut self, event: &Event) {
+    pub(super) fn tell(&mut self, event: &HostEvent) {
         let Ok(mut line) = serde_json::to_vec(event) else { return };
         line.push(b'\n');
         if line.len() <= PIPE_BYTES && is_ready(&self.file) {
@@ -50,7 +50,7 @@ impl Events {
             Some(_) | None => {
                 self.told = bytes;
                 self.next = Some(now + GREW_INTERVAL);
-                self.tell(&Event::Grew { stdout: bytes.0, stderr: bytes.1 });
+                self.tell(&HostEvent::Grew { stdout: bytes.0, stderr: bytes.1 });
                 None
             }
         }

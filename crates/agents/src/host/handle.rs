@@ -9,11 +9,11 @@ use std::process::Stdio;
 use tokio::io::{AsyncBufReadExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
-use super::{COMMAND, Ended, Event, Input, Launch, record, sweep};
+use super::{COMMAND, HostEnded, HostEvent, HostInput, HostLaunch, record, sweep};
 
 /// A running turn. Dropping it cuts the turn off; [`settle`](super::settle) then returns its end.
 #[derive(Debug)]
-pub struct Host {
+pub struct TurnHost {
     folder: PathBuf,
     child: Child,
     lifeline: Option<ChildStdin>,
@@ -32,10 +32,10 @@ pub fn own_binary() -> io::Result<PathBuf> {
     if cfg!(target_os = "linux") { Ok(PathBuf::from("/proc/self/exe")) } else { std::env::current_exe() }
 }
 
-impl Host {
+impl TurnHost {
     /// Records the launch in the turn's folder, creates that folder if it is missing, and starts the host. A folder
     /// has one launch. When the host cannot be started, no end is recorded; `settle` records one.
-    pub fn start(binary: &Path, folder: &Path, launch: &Launch) -> io::Result<Self> {
+    pub fn start(binary: &Path, folder: &Path, launch: &HostLaunch) -> io::Result<Self> {
         fs::DirBuilder::new().mode(0o700).recursive(true).create(folder)?;
         if folder.join(record::LAUNCH).try_exists()? {
             return Err(ErrorKind::AlreadyExists.into());
@@ -50,15 +50,15 @@ impl Host {
         let lifeline = child.stdin.take();
         let Some(stdout) = child.stdout.take() else { return Err(ErrorKind::BrokenPipe.into()) };
         let stdout = match launch.input {
-            Input::Relay => Stdout::Relay(Some(stdout)),
-            Input::Nothing | Input::File(_) => Stdout::Events(BufReader::new(stdout).lines()),
+            HostInput::Relay => Stdout::Relay(Some(stdout)),
+            HostInput::Nothing | HostInput::File(_) => Stdout::Events(BufReader::new(stdout).lines()),
         };
         Ok(Self { folder: folder.to_owned(), child, lifeline, stdout })
     }
 
     /// Returns the next event. Returns None at the end of the host, and always in relay, where the stream itself tells
     /// the end. Dropping the future loses nothing.
-    pub async fn event(&mut self) -> Option<Event> {
+    pub async fn event(&mut self) -> Option<HostEvent> {
         let Stdout::Events(lines) = &mut self.stdout else { return None };
         let line = lines.next_line().await.ok().flatten()?;
         serde_json::from_str(&line).ok()
@@ -80,7 +80,7 @@ impl Host {
 
     /// Waits for the end of the turn and returns it. If a killed host left no end, `settle` ends the remaining
     /// processes and records one.
-    pub async fn wait(mut self) -> io::Result<Ended> {
+    pub async fn wait(mut self) -> io::Result<HostEnded> {
         // The events are hints, so unread ones delay nothing. But the lifeline must outlive the program.
         let lifeline = self.lifeline.take();
         self.child.wait().await?;

@@ -41,7 +41,7 @@ pub(super) struct Process {
 
 /// The session that the host runs in. It decides which processes group signals may reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Session {
+pub(super) enum SignalReach {
     /// Only our descendants can be in a group of this session.
     Own,
     Shared,
@@ -61,7 +61,7 @@ pub(super) fn reap(mut each: impl FnMut(Pid, WaitStatus)) -> Kin {
 
 /// Kills until no descendant is left, including those that start during the loop. Returns the processes that are left
 /// at the given time.
-pub(super) fn end_all(session: Session, until: Instant, mut each: impl FnMut(Pid, WaitStatus)) -> Vec<Survivor> {
+pub(super) fn end_all(session: SignalReach, until: Instant, mut each: impl FnMut(Pid, WaitStatus)) -> Vec<Survivor> {
     let begun = now();
     let mut pause = PAUSE_MIN;
     let mut seen = BTreeSet::new();
@@ -105,13 +105,13 @@ pub(super) fn timespec(time: Duration) -> Timespec {
 }
 
 /// Kills a child and its group. A whole group dies at once, so no member can fork away.
-fn kill(child: &Process, session: Session) {
+fn kill(child: &Process, session: SignalReach) {
     match (session, child.group) {
         // The host itself may be in the group, if the child moved there.
-        (Session::Own, Some(group)) if group != getpgrp() => {
+        (SignalReach::Own, Some(group)) if group != getpgrp() => {
             let _ = kill_process_group(group, Signal::KILL);
         }
-        (Session::Own | Session::Shared, _) => {}
+        (SignalReach::Own | SignalReach::Shared, _) => {}
     }
     // A process that cannot be killed is listed among the survivors.
     let _ = kill_process(child.pid, Signal::KILL);

@@ -16,7 +16,7 @@ const CHUNK_BYTES: usize = 16 << 10;
 const FLUSH: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]
-pub(super) struct Output {
+pub(super) struct HostOutput {
     pub(super) stdout: Stream,
     pub(super) stderr: Stream,
     /// The number of bytes that may still be kept.
@@ -49,7 +49,7 @@ pub(super) enum Which {
     Stderr,
 }
 
-impl Output {
+impl HostOutput {
     /// Creates the files. This happens before the program starts, so that a program whose output cannot be kept is not
     /// started.
     pub(super) fn new(folder: &Path, room: u64, relay: Option<File>) -> io::Result<Self> {

@@ -13,7 +13,7 @@ use std::process::{ChildStdin, Command, ExitCode, Stdio};
 
 use rustix::process::Pid;
 
-use super::{Inherit, Input, Launch, TURN, record};
+use super::{HostInput, HostLaunch, Inherit, TURN, record};
 
 pub(super) const CHILD: &str = "--child";
 /// The exit code with which shells say that a command could not be run.
@@ -31,7 +31,7 @@ pub(super) struct Program {
 
 /// Starts the program. Call it from the thread that lives as long as the host, because the death signal is bound to
 /// that thread.
-pub(super) fn start(folder: &Path, launch: &Launch) -> Result<Program, String> {
+pub(super) fn start(folder: &Path, launch: &HostLaunch) -> Result<Program, String> {
     // The error of a missing folder looks the same as that of a missing program.
     if !launch.directory.is_dir() {
         return Err(format!("{} is not a folder", launch.directory.display()));
@@ -76,11 +76,11 @@ pub(super) fn refusal(folder: &Path, code: i32) -> Option<String> {
     if code == i32::from(CODE_REFUSED) { record::read(folder, record::REFUSAL).ok() } else { None }
 }
 
-fn input(input: &Input) -> Result<Stdio, String> {
+fn input(input: &HostInput) -> Result<Stdio, String> {
     match input {
-        Input::Nothing => Ok(Stdio::null()),
-        Input::Relay => Ok(Stdio::piped()),
-        Input::File(path) => match File::open(path) {
+        HostInput::Nothing => Ok(Stdio::null()),
+        HostInput::Relay => Ok(Stdio::piped()),
+        HostInput::File(path) => match File::open(path) {
             Ok(file) => Ok(Stdio::from(file)),
             Err(error) => Err(format!("the input {} cannot be read: {error}", path.display())),
         },
@@ -89,7 +89,7 @@ fn input(input: &Input) -> Result<Stdio, String> {
 
 /// Returns a command that runs our own binary, also when its file was replaced or deleted since the start.
 #[cfg(target_os = "linux")]
-fn stage(folder: &Path, _launch: &Launch) -> Command {
+fn stage(folder: &Path, _launch: &HostLaunch) -> Command {
     #[expect(clippy::disallowed_methods, reason = "the host starts its program; folder and environment are chosen")]
     let mut command = Command::new("/proc/self/exe");
     command.arg0("handover").args([super::COMMAND, CHILD]).arg(folder).arg(std::process::id().to_string());
@@ -98,11 +98,11 @@ fn stage(folder: &Path, _launch: &Launch) -> Command {
 
 /// Returns the command of the program itself, because this system has no death signal.
 #[cfg(not(target_os = "linux"))]
-fn stage(_folder: &Path, launch: &Launch) -> Command {
+fn stage(_folder: &Path, launch: &HostLaunch) -> Command {
     command(launch)
 }
 
-fn command(launch: &Launch) -> Command {
+fn command(launch: &HostLaunch) -> Command {
     #[expect(clippy::disallowed_methods, reason = "the host starts its program; folder and environment are chosen")]
     let mut command = Command::new(&launch.program);
     command.args(&launch.arguments);

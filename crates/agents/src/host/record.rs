@@ -9,7 +9,7 @@ use std::path::Path;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::{Ended, Launch};
+use super::{HostEnded, HostLaunch};
 
 pub(super) const LAUNCH: &str = "launch.json";
 pub(super) const END: &str = "end.json";
@@ -21,7 +21,7 @@ pub(super) const REFUSAL: &str = "refusal.json";
 const BYTES_MAX: u64 = 4 << 20;
 
 /// Returns how the turn of this folder ended. Returns None while it runs, or when its host was killed.
-pub fn ended(folder: &Path) -> io::Result<Option<Ended>> {
+pub fn ended(folder: &Path) -> io::Result<Option<HostEnded>> {
     match read(folder, END) {
         Ok(ended) => Ok(Some(ended)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
@@ -29,7 +29,7 @@ pub fn ended(folder: &Path) -> io::Result<Option<Ended>> {
     }
 }
 
-pub(super) fn launch(folder: &Path) -> io::Result<Launch> {
+pub(super) fn launch(folder: &Path) -> io::Result<HostLaunch> {
     read(folder, LAUNCH)
 }
 

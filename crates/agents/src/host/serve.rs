@@ -9,16 +9,16 @@ use std::process::ExitCode;
 use rustix::process::setsid;
 
 use super::clock::now_ms;
-use super::events::Events;
-use super::kin::Session;
-use super::output::Output;
-use super::turn::Turn;
-use super::{End, Ended, Event, Input, program, record};
+use super::events::HostEvents;
+use super::kin::SignalReach;
+use super::output::HostOutput;
+use super::turn::HostTurn;
+use super::{HostEnded, HostEvent, HostInput, ProgramEnd, program, record};
 
 /// Runs the host of a turn. The exit code is zero when the end was recorded.
 pub(super) fn serve(folder: &Path) -> ExitCode {
     // Signals that a terminal sends to the runner's group must not reach the host before its program has ended.
-    let session = if setsid().is_ok() { Session::Own } else { Session::Shared };
+    let session = if setsid().is_ok() { SignalReach::Own } else { SignalReach::Shared };
     match host(folder, session) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -28,7 +28,7 @@ pub(super) fn serve(folder: &Path) -> ExitCode {
     }
 }
 
-fn host(folder: &Path, session: Session) -> io::Result<()> {
+fn host(folder: &Path, session: SignalReach) -> io::Result<()> {
     let folder = &folder.canonicalize()?;
     let held = File::open(folder.join(record::LAUNCH))?;
     // A process that settles this turn holds the lock, and records the end before it releases the lock.
@@ -42,22 +42,22 @@ fn host(folder: &Path, session: Session) -> io::Result<()> {
     let mine = |fd: BorrowedFd<'_>| fd.try_clone_to_owned().map(File::from);
     let (lifeline, stdout) = (mine(io::stdin().as_fd())?, mine(io::stdout().as_fd())?);
     let (mut events, relay) = match launch.input {
-        Input::Relay => (Events::to_folder(folder)?, Some(stdout)),
-        Input::Nothing | Input::File(_) => (Events::to_runner(stdout), None),
+        HostInput::Relay => (HostEvents::to_folder(folder)?, Some(stdout)),
+        HostInput::Nothing | HostInput::File(_) => (HostEvents::to_runner(stdout), None),
     };
-    let output = Output::new(folder, launch.output_bytes_max, relay)?;
+    let output = HostOutput::new(folder, launch.output_bytes_max, relay)?;
     let started_at = now_ms();
     let mut ended = match program::start(folder, &launch) {
         Ok(program) => {
-            events.tell(&Event::Started { pid: program.pid.as_raw_pid().unsigned_abs() });
-            let mut turn = Turn::new(&launch, program, lifeline, output, &mut events);
+            events.tell(&HostEvent::Started { pid: program.pid.as_raw_pid().unsigned_abs() });
+            let mut turn = HostTurn::new(&launch, program, lifeline, output, &mut events);
             turn.work();
             turn.end(folder, session)
         }
-        Err(why) => Ended::without_output(End::SpawnFailed { why }),
+        Err(why) => HostEnded::without_output(ProgramEnd::SpawnFailed { why }),
     };
     (ended.started_at, ended.ended_at) = (started_at, now_ms());
     record::write(folder, record::END, &ended)?;
-    events.tell(&Event::Ended(ended));
+    events.tell(&HostEvent::Ended(ended));
     Ok(())
 }

@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, getpid};
 
 use super::clock::now_ms;
 use super::kin::{self, Process};
-use super::{COMMAND, End, Ended, STDERR, STDOUT, Survivor, TURN, record};
+use super::{COMMAND, HostEnded, ProgramEnd, STDERR, STDOUT, Survivor, TURN, record};
 
 const SWEEP_MAX: Duration = Duration::from_secs(10);
 /// The longest wait for a host: it ends everything within ten seconds and then writes to a disk.
@@ -45,7 +45,7 @@ pub fn sweep(folder: &Path) -> io::Result<Vec<Survivor>> {
 /// processes that a killed host left, and records the end if there is none. A stopped host is continued; it then sees
 /// that its runner is gone and ends its program. A host that does not end in time is killed. Blocks for forty seconds
 /// at most.
-pub fn settle(folder: &Path) -> io::Result<Ended> {
+pub fn settle(folder: &Path) -> io::Result<HostEnded> {
     let held = File::open(folder.join(record::LAUNCH))?;
     let until = kin::now() + HOST_MAX;
     loop {
@@ -69,12 +69,12 @@ pub fn settle(folder: &Path) -> io::Result<Ended> {
     }
     let survivors = sweep(folder)?;
     let length = |name| folder.join(name).metadata().map_or(0, |file| file.len());
-    let ended = Ended {
+    let ended = HostEnded {
         survivors,
         stdout_bytes: length(STDOUT),
         stderr_bytes: length(STDERR),
         ended_at: now_ms(),
-        ..Ended::without_output(End::Lost { why: "the host of the turn was killed".to_owned() })
+        ..HostEnded::without_output(ProgramEnd::Lost { why: "the host of the turn was killed".to_owned() })
     };
     record::write(folder, record::END, &ended)?;
     Ok(ended)

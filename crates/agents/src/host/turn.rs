@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, Signal, WaitStatus, kill_process_group};
 
-use super::events::{Events, PIPE_BYTES};
-use super::kin::{self, Kin, Session, now};
-use super::output::{Output, Relay, Which};
+use super::events::{HostEvents, PIPE_BYTES};
+use super::kin::{self, Kin, SignalReach, now};
+use super::output::{HostOutput, Relay, Which};
 use super::program::{self, Program};
-use super::{End, Ended, Launch};
+use super::{HostEnded, HostLaunch, ProgramEnd};
 
 /// The time within which all processes of a turn are ended.
 const ENDING_MAX: Duration = Duration::from_secs(10);
@@ -27,26 +27,26 @@ const REAP_INTERVAL: Duration = Duration::from_secs(5);
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 
 #[derive(Debug)]
-pub(super) struct Turn<'a> {
+pub(super) struct HostTurn<'a> {
     program: Pid,
     handle: Option<OwnedFd>,
     /// None after the lifeline has ended.
     lifeline: Option<File>,
     input: Option<Relay>,
-    output: Output,
-    events: &'a mut Events,
-    phase: Phase,
+    output: HostOutput,
+    events: &'a mut HostEvents,
+    phase: TurnPhase,
     deadline: Instant,
     grace: Duration,
     status: Option<WaitStatus>,
 }
 
 #[derive(Debug)]
-enum Phase {
+enum TurnPhase {
     Working,
     /// SIGTERM was sent.
     Asked {
-        how: End,
+        how: ProgramEnd,
         since: Instant,
         until: Instant,
     },
@@ -57,7 +57,7 @@ enum Phase {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Source {
+enum InputSource {
     Handle,
     Lifeline,
     Input,
@@ -65,13 +65,13 @@ enum Source {
     Relay,
 }
 
-impl<'a> Turn<'a> {
+impl<'a> HostTurn<'a> {
     pub(super) fn new(
-        launch: &Launch,
+        launch: &HostLaunch,
         program: Program,
         lifeline: File,
-        output: Output,
-        events: &'a mut Events,
+        output: HostOutput,
+        events: &'a mut HostEvents,
     ) -> Self {
         let mut turn = Self {
             program: program.pid,
@@ -80,7 +80,7 @@ impl<'a> Turn<'a> {
             input: program.stdin.map(|pipe| Relay::new(File::from(OwnedFd::from(pipe)))),
             output,
             events,
-            phase: Phase::Working,
+            phase: TurnPhase::Working,
             deadline: now() + Duration::from_secs(u64::from(launch.seconds_max)),
             grace: Duration::from_millis(u64::from(launch.grace_ms)).min(GRACE_MAX),
             status: None,
@@ -113,26 +113,26 @@ impl<'a> Turn<'a> {
 
     fn is_over(&mut self, kin: Kin, now: Instant) -> bool {
         match &mut self.phase {
-            Phase::Working if self.status.is_some() => {
-                self.phase = Phase::Lingering { until: now + LINGER };
+            TurnPhase::Working if self.status.is_some() => {
+                self.phase = TurnPhase::Lingering { until: now + LINGER };
                 kin == Kin::Gone && self.output.is_closed()
             }
-            Phase::Working => {
+            TurnPhase::Working => {
                 if let Some(how) = self.reason(now) {
                     // The program was not waited for yet, so its number is still its own.
                     let _ = kill_process_group(self.program, Signal::TERM);
                     self.input = None;
-                    self.phase = Phase::Asked { how, since: now, until: now + self.grace };
+                    self.phase = TurnPhase::Asked { how, since: now, until: now + self.grace };
                 }
                 false
             }
-            Phase::Asked { until, .. } => {
+            TurnPhase::Asked { until, .. } => {
                 if self.status.is_some() {
                     *until = (*until).min(now + LINGER);
                 }
                 kin == Kin::Gone || now >= *until
             }
-            Phase::Lingering { until } => {
+            TurnPhase::Lingering { until } => {
                 let is_quiet = kin == Kin::Gone && self.output.is_closed();
                 is_quiet || now >= *until || self.lifeline.is_none()
             }
@@ -140,33 +140,33 @@ impl<'a> Turn<'a> {
     }
 
     /// Returns the reason why the program must end now.
-    fn reason(&self, now: Instant) -> Option<End> {
+    fn reason(&self, now: Instant) -> Option<ProgramEnd> {
         if let Some(why) = &self.output.lost {
-            return Some(End::Lost { why: why.clone() });
+            return Some(ProgramEnd::Lost { why: why.clone() });
         }
         if self.output.is_too_much {
-            return Some(End::TooMuch);
+            return Some(ProgramEnd::TooMuch);
         }
         if self.lifeline.is_none() {
-            return Some(End::CutOff);
+            return Some(ProgramEnd::CutOff);
         }
-        if now >= self.deadline { Some(End::TimedOut) } else { None }
+        if now >= self.deadline { Some(ProgramEnd::TimedOut) } else { None }
     }
 
     fn next(&self, now: Instant) -> Instant {
         let timer = match &self.phase {
-            Phase::Working => self.deadline,
-            Phase::Asked { until, .. } | Phase::Lingering { until } => *until,
+            TurnPhase::Working => self.deadline,
+            TurnPhase::Asked { until, .. } | TurnPhase::Lingering { until } => *until,
         };
         // No event reports the end of an orphan, and at the end of a turn everything waits for it.
         let look = match &self.phase {
-            Phase::Working if self.handle.is_some() => REAP_INTERVAL,
-            Phase::Working | Phase::Asked { .. } | Phase::Lingering { .. } => LOOK_INTERVAL,
+            TurnPhase::Working if self.handle.is_some() => REAP_INTERVAL,
+            TurnPhase::Working | TurnPhase::Asked { .. } | TurnPhase::Lingering { .. } => LOOK_INTERVAL,
         };
         timer.min(now + look)
     }
 
-    fn wait(&self, time: Duration) -> Vec<Source> {
+    fn wait(&self, time: Duration) -> Vec<InputSource> {
         let mut sources = Vec::with_capacity(6);
         let mut polled = Vec::with_capacity(6);
         let mut add = |source, fd, flags| {
@@ -175,28 +175,28 @@ impl<'a> Turn<'a> {
         };
         // After its end was collected, the handle reports nothing new.
         if let (Some(handle), None) = (&self.handle, self.status) {
-            add(Source::Handle, handle.as_fd(), PollFlags::IN);
+            add(InputSource::Handle, handle.as_fd(), PollFlags::IN);
         }
         let is_input_busy = self.input.as_ref().is_some_and(Relay::is_busy);
         if let Some(lifeline) = &self.lifeline {
             // `poll` reports the end of the lifeline also while nothing is read from it.
             let flags = if is_input_busy { PollFlags::empty() } else { PollFlags::IN };
-            add(Source::Lifeline, lifeline.as_fd(), flags);
+            add(InputSource::Lifeline, lifeline.as_fd(), flags);
         }
         if let Some(input) = self.input.as_ref().filter(|input| input.is_busy()) {
-            add(Source::Input, input.pipe.as_fd(), PollFlags::OUT);
+            add(InputSource::Input, input.pipe.as_fd(), PollFlags::OUT);
         }
         let relay = self.output.busy_relay();
         if let Some(relay) = relay {
-            add(Source::Relay, relay.pipe.as_fd(), PollFlags::OUT);
+            add(InputSource::Relay, relay.pipe.as_fd(), PollFlags::OUT);
         }
         // Above the limit nothing is read: the writer may block until it is ended.
         if !self.output.is_full() {
             if let (Some(pipe), None) = (&self.output.stdout.pipe, relay) {
-                add(Source::Output(Which::Stdout), pipe.as_fd(), PollFlags::IN);
+                add(InputSource::Output(Which::Stdout), pipe.as_fd(), PollFlags::IN);
             }
             if let Some(pipe) = &self.output.stderr.pipe {
-                add(Source::Output(Which::Stderr), pipe.as_fd(), PollFlags::IN);
+                add(InputSource::Output(Which::Stderr), pipe.as_fd(), PollFlags::IN);
             }
         }
         // After an interruption the loop simply polls again.
@@ -205,18 +205,18 @@ impl<'a> Turn<'a> {
         ready.map(|(source, _)| source).collect()
     }
 
-    fn handle(&mut self, source: Source) {
+    fn handle(&mut self, source: InputSource) {
         match source {
             // The next round of the loop collects the program's end.
-            Source::Handle => {}
-            Source::Output(which) => self.output.read(which),
-            Source::Relay => self.output.write_relay(),
-            Source::Input => {
+            InputSource::Handle => {}
+            InputSource::Output(which) => self.output.read(which),
+            InputSource::Relay => self.output.write_relay(),
+            InputSource::Input => {
                 if self.input.as_mut().is_some_and(|input| input.write().is_err()) {
                     self.input = None;
                 }
             }
-            Source::Lifeline => self.read_lifeline(),
+            InputSource::Lifeline => self.read_lifeline(),
         }
     }
 
@@ -241,12 +241,12 @@ impl<'a> Turn<'a> {
     }
 
     /// Ends the remaining processes and returns the end of the turn.
-    pub(super) fn end(&mut self, folder: &Path, session: Session) -> Ended {
+    pub(super) fn end(&mut self, folder: &Path, session: SignalReach) -> HostEnded {
         self.output.drain();
         let is_open = !self.output.is_closed();
         let since = match &self.phase {
-            Phase::Asked { since, .. } => *since,
-            Phase::Working | Phase::Lingering { .. } => now(),
+            TurnPhase::Asked { since, .. } => *since,
+            TurnPhase::Working | TurnPhase::Lingering { .. } => now(),
         };
         let mut killed = 0;
         #[cfg(not(target_os = "linux"))]
@@ -261,29 +261,29 @@ impl<'a> Turn<'a> {
         self.output.drain();
         self.output.finish(self.lifeline.is_none());
         let (leaked, how) = match &self.phase {
-            Phase::Asked { how, .. } => (false, how.clone()),
-            Phase::Working | Phase::Lingering { .. } => (killed > 0 || is_open, self.own_end(folder)),
+            TurnPhase::Asked { how, .. } => (false, how.clone()),
+            TurnPhase::Working | TurnPhase::Lingering { .. } => (killed > 0 || is_open, self.own_end(folder)),
         };
         let (stdout_bytes, stderr_bytes) = self.output.bytes();
-        Ended { leaked, killed, survivors, stdout_bytes, stderr_bytes, ..Ended::without_output(how) }
+        HostEnded { leaked, killed, survivors, stdout_bytes, stderr_bytes, ..HostEnded::without_output(how) }
     }
 
     /// Returns how the program ended on its own.
-    fn own_end(&self, folder: &Path) -> End {
+    fn own_end(&self, folder: &Path) -> ProgramEnd {
         if let Some(why) = &self.output.lost {
-            return End::Lost { why: why.clone() };
+            return ProgramEnd::Lost { why: why.clone() };
         }
         if self.output.is_too_much {
-            return End::TooMuch;
+            return ProgramEnd::TooMuch;
         }
         let (code, signal) = self.status.map_or((None, None), |end| (end.exit_status(), end.terminating_signal()));
         match (code, signal) {
             (Some(code), _) => match program::refusal(folder, code) {
-                Some(why) => End::SpawnFailed { why },
-                None => End::Exited { code },
+                Some(why) => ProgramEnd::SpawnFailed { why },
+                None => ProgramEnd::Exited { code },
             },
-            (None, Some(signal)) => End::Signalled { signal },
-            (None, None) => End::Lost { why: "the end of the program was not seen".to_owned() },
+            (None, Some(signal)) => ProgramEnd::Signalled { signal },
+            (None, None) => ProgramEnd::Lost { why: "the end of the program was not seen".to_owned() },
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Runs alone in its process, because it measures the memory of the whole process.
 
-use agents::adapter::{Exit, Kind, Listener};
+use agents::adapter::{AdapterKind, Exit, Listener};
 
 const LINE_BYTES: usize = 64 << 20;
 /// The limit for the growth: twice the longest line that is read, and the other memory of a test.
@@ -19,7 +19,7 @@ fn memory_kib(which: &str) -> u64 {
 fn neither_a_64_mib_line_nor_any_number_of_lines_fills_the_memory() {
     let before = memory_kib("VmHWM");
     let piece = vec![b'x'; 64 << 10];
-    for kind in Kind::ALL {
+    for kind in AdapterKind::ALL {
         let mut listener = Listener::new(kind);
         listener.feed(b"{\"type\":\"result\",\"result\":\"");
         for _ in 0..LINE_BYTES / piece.len() {
@@ -34,7 +34,7 @@ fn neither_a_64_mib_line_nor_any_number_of_lines_fills_the_memory() {
         "{\"type\":\"item.completed\",\"item\":{\"type\":\"error\",\"message\":\"on and on\"}}\n",
         "{\"jsonrpc\":\"2.0\",\"method\":\"session/update\",\"params\":{\"update\":{\"sessionUpdate\":\"tool_call\",\"toolCallId\":\"NUMBER\"}}}\n",
     ];
-    for (kind, line) in [Kind::Claude, Kind::Codex, Kind::Acp].into_iter().zip(lines) {
+    for (kind, line) in [AdapterKind::Claude, AdapterKind::Codex, AdapterKind::Acp].into_iter().zip(lines) {
         let mut listener = Listener::new(kind);
         let mut settled = 0;
         for number in 0..1000 {

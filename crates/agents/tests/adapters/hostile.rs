@@ -1,6 +1,6 @@
 //! Checks that listening to a program ends well for any output.
 
-use agents::adapter::{End, Exit, Kind, Listener, Permissions, Said};
+use agents::adapter::{AdapterKind, AgentEnd, Exit, Listener, Permissions, TurnSaid};
 
 use super::recorded::{cases, understood};
 use super::replay::{bytes, is_two_sided, kind, listen, stderr, talk};
@@ -48,14 +48,17 @@ fn it_does_not_matter_where_the_bytes_are_cut() {
 fn a_stream_that_stops_early_is_never_finished() {
     for (name, exit, bytes) in one_sided() {
         // This stream answers several messages, so it is finished several times.
-        if kind(&name) == Kind::Exec || name.contains("streamin") || listen(&name, &bytes, exit).end != End::Finished {
+        if kind(&name) == AdapterKind::Exec
+            || name.contains("streamin")
+            || listen(&name, &bytes, exit).end != AgentEnd::Finished
+        {
             continue;
         }
         let last = bytes.trim_ascii_end().iter().rposition(|byte| *byte == b'\n').unwrap();
         let step = (last / 300).max(1);
         for end in (0..=last).step_by(step) {
             let said = listen(&name, &bytes[..end], Exit::Code(0));
-            assert_ne!(said.end, End::Finished, "{name} cut at {end}");
+            assert_ne!(said.end, AgentEnd::Finished, "{name} cut at {end}");
         }
     }
 }
@@ -75,7 +78,7 @@ fn garbage_between_the_lines_changes_nothing() {
         deep.as_bytes(),
         deep_event.as_bytes(),
     ];
-    for (name, exit, bytes) in one_sided().filter(|(name, ..)| kind(name) != Kind::Exec) {
+    for (name, exit, bytes) in one_sided().filter(|(name, ..)| kind(name) != AdapterKind::Exec) {
         let mut noisy = Vec::new();
         for (index, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
             noisy.extend_from_slice(garbage[index % garbage.len()]);
@@ -125,13 +128,13 @@ fn no_broken_conversation_hangs_or_fails() {
 #[test]
 fn a_cut_letter_does_not_lose_the_line() {
     let line = b"{\"type\":\"message\",\"role\":\"assistant\",\"content\":\"caf\xc3\",\"delta\":true}\n";
-    let said: Said = listen("gemini-x", line, Exit::Code(0));
+    let said: TurnSaid = listen("gemini-x", line, Exit::Code(0));
     assert_eq!(said.text, "caf\u{fffd}");
 }
 
 #[test]
 fn the_end_of_a_very_long_answer_is_kept() {
-    let mut listener = Listener::new(Kind::Exec);
+    let mut listener = Listener::new(AdapterKind::Exec);
     for number in 0..300_000 {
         listener.feed(format!("line {number} of what the program prints\n").as_bytes());
     }

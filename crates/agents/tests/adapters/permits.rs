@@ -1,14 +1,14 @@
 //! Tests the answers to an agent that asks for permission.
 
 use agents::adapter::Permissions;
-use agents::adapter::acp::{Asked, ToolKind, covers};
+use agents::adapter::acp::{PermissionQuestion, ToolKind, covers};
 
-fn asked(kind: ToolKind, title: &str, paths: &[&str]) -> Asked {
-    Asked { kind, title: title.into(), input: None, paths: paths.iter().map(Into::into).collect() }
+fn asked(kind: ToolKind, title: &str, paths: &[&str]) -> PermissionQuestion {
+    PermissionQuestion { kind, title: title.into(), input: None, paths: paths.iter().map(Into::into).collect() }
 }
 
 /// Returns the answers for the permissions read, edit and all.
-fn answers(asked: &Asked) -> [bool; 3] {
+fn answers(asked: &PermissionQuestion) -> [bool; 3] {
     [Permissions::Read, Permissions::Edit, Permissions::All].map(|may| covers(may, "/repo".as_ref(), asked))
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::{Display, Write};
 
-use agents::adapter::{End, Exit, Permissions, Said, Spent};
+use agents::adapter::{AgentEnd, Exit, Permissions, SpentAmount, TurnSaid};
 
 use super::replay::{bytes, folder, is_two_sided, listen, stderr, talk};
 
@@ -23,7 +23,7 @@ pub(crate) fn cases() -> Vec<(String, Exit)> {
         .collect()
 }
 
-pub(crate) fn understood(name: &str, exit: Exit) -> Said {
+pub(crate) fn understood(name: &str, exit: Exit) -> TurnSaid {
     let bytes = bytes(name);
     let may = if name.ends_with("denied") { Permissions::Read } else { Permissions::Edit };
     if is_two_sided(&bytes) { talk(&bytes, exit, &stderr(name), may).0 } else { listen(name, &bytes, exit) }
@@ -58,7 +58,7 @@ fn every_recording_is_in_the_table() {
     assert_eq!(named, there);
 }
 
-fn describe(text: &mut String, name: &str, exit: Exit, said: &Said) {
+fn describe(text: &mut String, name: &str, exit: Exit, said: &TurnSaid) {
     let exit = match exit {
         Exit::Code(code) => format!("code {code}"),
         Exit::Signal(signal) => format!("signal {signal}"),
@@ -81,23 +81,23 @@ fn describe(text: &mut String, name: &str, exit: Exit, said: &Said) {
     }
 }
 
-fn end(end: &End) -> String {
+fn end(end: &AgentEnd) -> String {
     match end {
-        End::Finished => "finished".into(),
-        End::Failed { code: Some(code), reason } => format!("failed ({code}): {reason}"),
-        End::Failed { code: None, reason } => format!("failed: {reason}"),
-        End::ApiError { reason } => format!("api error: {reason}"),
-        End::Signalled { signal } => format!("signalled {signal}"),
-        End::OverBudget => "over budget".into(),
-        End::Cancelled => "cancelled".into(),
-        End::NoConversation => "no conversation".into(),
+        AgentEnd::Finished => "finished".into(),
+        AgentEnd::Failed { code: Some(code), reason } => format!("failed ({code}): {reason}"),
+        AgentEnd::Failed { code: None, reason } => format!("failed: {reason}"),
+        AgentEnd::ApiError { reason } => format!("api error: {reason}"),
+        AgentEnd::Signalled { signal } => format!("signalled {signal}"),
+        AgentEnd::OverBudget => "over budget".into(),
+        AgentEnd::Cancelled => "cancelled".into(),
+        AgentEnd::NoConversation => "no conversation".into(),
     }
 }
 
-fn spent<T, D: Display>(amount: Spent<T>, show: impl Fn(T) -> D) -> String {
+fn spent<T, D: Display>(amount: SpentAmount<T>, show: impl Fn(T) -> D) -> String {
     match amount {
-        Spent::ThisTurn(amount) => format!("{} in this turn", show(amount)),
-        Spent::WholeConversation(amount) => format!("{} in the whole conversation", show(amount)),
+        SpentAmount::ThisTurn(amount) => format!("{} in this turn", show(amount)),
+        SpentAmount::WholeConversation(amount) => format!("{} in the whole conversation", show(amount)),
     }
 }
 

@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use agents::adapter::acp::{self, Asked, Host, Permit, Way};
-use agents::adapter::{Exit, Heard, Home, Kind, Listener, Order, Permissions, Said, Server};
+use agents::adapter::acp::{self, AcpHost, PermissionQuestion, Permit, Way};
+use agents::adapter::{
+    AdapterKind, Exit, HeardEvent, Listener, McpServerLaunch, Permissions, ProgramHome, TurnOrder, TurnSaid,
+};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 
 pub(crate) fn folder() -> PathBuf {
@@ -19,8 +21,8 @@ pub(crate) fn stderr(name: &str) -> String {
     std::fs::read_to_string(folder().join(format!("{name}.stderr"))).unwrap_or_default()
 }
 
-pub(crate) fn kind(name: &str) -> Kind {
-    Kind::named(name.split('-').next().unwrap()).unwrap()
+pub(crate) fn kind(name: &str) -> AdapterKind {
+    AdapterKind::named(name.split('-').next().unwrap()).unwrap()
 }
 
 /// Tells whether a recording holds both sides. Each of its lines then begins with a sign for the side.
@@ -28,14 +30,14 @@ pub(crate) fn is_two_sided(bytes: &[u8]) -> bool {
     bytes.starts_with(b"> ")
 }
 
-pub(crate) fn listen(name: &str, bytes: &[u8], exit: Exit) -> Said {
+pub(crate) fn listen(name: &str, bytes: &[u8], exit: Exit) -> TurnSaid {
     let mut listener = Listener::new(kind(name));
     listener.feed(bytes);
     listener.end(exit, &stderr(name))
 }
 
-pub(crate) fn order(kind: Kind) -> Order {
-    Order {
+pub(crate) fn order(kind: AdapterKind) -> TurnOrder {
+    TurnOrder {
         kind,
         command: vec![kind.name().into()],
         args: vec![],
@@ -45,14 +47,14 @@ pub(crate) fn order(kind: Kind) -> Order {
         input: None,
         worktree: "/repo".into(),
         folder: "/run/turn".into(),
-        server: Server {
+        server: McpServerLaunch {
             program: "/usr/bin/handover".into(),
             arguments: vec!["mcp".into()],
             environment: vec![("HANDOVER_TURN".into(), "tn_1".into())],
         },
         resume: None,
         permissions: Permissions::Edit,
-        home: Home::User,
+        home: ProgramHome::User,
         usd_left: None,
     }
 }
@@ -62,8 +64,8 @@ pub(crate) fn order(kind: Kind) -> Order {
 pub(crate) struct Desk {
     pub(crate) permissions: Permissions,
     pub(crate) said: Vec<(Way, String)>,
-    pub(crate) heard: Vec<Heard>,
-    pub(crate) asked: Vec<Asked>,
+    pub(crate) heard: Vec<HeardEvent>,
+    pub(crate) asked: Vec<PermissionQuestion>,
 }
 
 impl Desk {
@@ -72,16 +74,16 @@ impl Desk {
     }
 }
 
-impl Host for Desk {
+impl AcpHost for Desk {
     fn line(&mut self, way: Way, line: &[u8]) {
         self.said.push((way, String::from_utf8_lossy(line).into_owned()));
     }
 
-    fn heard(&mut self, heard: Heard) {
+    fn heard(&mut self, heard: HeardEvent) {
         self.heard.push(heard);
     }
 
-    async fn permit(&mut self, asked: Asked) -> Permit {
+    async fn permit(&mut self, asked: PermissionQuestion) -> Permit {
         let covered = acp::covers(self.permissions, "/repo".as_ref(), &asked);
         self.asked.push(asked);
         if covered { Permit::AllowOnce } else { Permit::RejectOnce }
@@ -89,7 +91,7 @@ impl Host for Desk {
 }
 
 /// Plays the agent of a recording: says its lines, and waits for one of our lines where the recording has one.
-pub(crate) async fn converse(order: &Order, recording: &[u8], desk: &mut Desk) -> acp::Talked {
+pub(crate) async fn converse(order: &TurnOrder, recording: &[u8], desk: &mut Desk) -> acp::Talked {
     let text = String::from_utf8_lossy(recording).into_owned();
     let (ours, its) = tokio::io::duplex(64 << 10);
     let agent = tokio::spawn(async move {
@@ -114,8 +116,8 @@ pub(crate) async fn converse(order: &Order, recording: &[u8], desk: &mut Desk) -
 }
 
 /// Holds a recorded conversation again.
-pub(crate) fn talk(bytes: &[u8], exit: Exit, stderr: &str, permissions: Permissions) -> (Said, Desk) {
-    let mut order = Order { permissions, ..order(Kind::Acp) };
+pub(crate) fn talk(bytes: &[u8], exit: Exit, stderr: &str, permissions: Permissions) -> (TurnSaid, Desk) {
+    let mut order = TurnOrder { permissions, ..order(AdapterKind::Acp) };
     order.resume = resumed(&String::from_utf8_lossy(bytes));
     let mut desk = Desk::new(order.permissions);
     let talked = runtime().block_on(converse(&order, bytes, &mut desk));

@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use agents::adapter::acp::{self, Way};
-use agents::adapter::{End, Exit, Kind, Order, Permissions, Said};
+use agents::adapter::{AdapterKind, AgentEnd, Exit, Permissions, TurnOrder, TurnSaid};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 
 use super::replay::{Desk, order, runtime};
 
 /// Plays an agent that greets, begins a conversation and then says these lines; `{id}` is the number of the prompt.
-fn scripted(after_prompt: &[String], order: &Order) -> (Said, Desk) {
+fn scripted(after_prompt: &[String], order: &TurnOrder) -> (TurnSaid, Desk) {
     let mut script = vec![
         "> ".to_owned(),
         r#"< {"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1,"agentCapabilities":{"loadSession":false}}}"#.into(),
@@ -56,11 +56,11 @@ fn a_permission_is_given_once_and_never_for_ever() {
         (Permissions::Read, &[], json!({"outcome": "cancelled"})),
     ];
     for (permissions, options, expected) in cases {
-        let order = Order { permissions, ..order(Kind::Acp) };
+        let order = TurnOrder { permissions, ..order(AdapterKind::Acp) };
         let (said, desk) = scripted(&[ask(options), "> ".into(), answered("end_turn")], &order);
         assert_eq!(said_to(&desk, "ask-1")["result"]["outcome"], expected);
         assert_eq!(desk.asked[0].input.as_deref(), Some(r#"{"command":"cargo test"}"#));
-        assert_eq!((said.end, said.tool_calls), (End::Finished, 1));
+        assert_eq!((said.end, said.tool_calls), (AgentEnd::Finished, 1));
     }
 }
 
@@ -68,17 +68,17 @@ fn a_permission_is_given_once_and_never_for_ever() {
 fn files_and_terminals_are_refused() {
     for method in ["fs/read_text_file", "fs/write_text_file", "terminal/create", "elicitation/create"] {
         let request = format!("< {}", json!({"jsonrpc": "2.0", "id": "r", "method": method, "params": {}}));
-        let (said, desk) = scripted(&[request, "> ".into(), answered("end_turn")], &order(Kind::Acp));
+        let (said, desk) = scripted(&[request, "> ".into(), answered("end_turn")], &order(AdapterKind::Acp));
         assert_eq!(said_to(&desk, "r")["error"]["code"], -32601);
-        assert_eq!(said.end, End::Finished);
+        assert_eq!(said.end, AgentEnd::Finished);
     }
 }
 
 #[test]
 fn every_stop_reason_has_its_end() {
-    let failed = |reason: &str| End::Failed { code: Some(0), reason: reason.into() };
+    let failed = |reason: &str| AgentEnd::Failed { code: Some(0), reason: reason.into() };
     let table = [
-        ("end_turn", End::Finished),
+        ("end_turn", AgentEnd::Finished),
         ("cancelled", failed("it cancelled its turn itself")),
         ("max_tokens", failed("its answer was cut at the model's limit")),
         ("max_turn_requests", failed("it made as many requests as one turn may")),
@@ -86,19 +86,19 @@ fn every_stop_reason_has_its_end() {
         ("tired", failed("it stopped for an unknown reason: tired")),
     ];
     for (reason, end) in table {
-        assert_eq!(scripted(&[answered(reason)], &order(Kind::Acp)).0.end, end);
+        assert_eq!(scripted(&[answered(reason)], &order(AdapterKind::Acp)).0.end, end);
     }
 }
 
 #[test]
 fn an_agent_that_cannot_resume_has_no_conversation() {
-    let order = Order { resume: Some("s0".into()), ..order(Kind::Acp) };
-    assert_eq!(scripted(&[], &order).0.end, End::NoConversation);
+    let order = TurnOrder { resume: Some("s0".into()), ..order(AdapterKind::Acp) };
+    assert_eq!(scripted(&[], &order).0.end, AgentEnd::NoConversation);
 }
 
 #[test]
 fn an_agent_that_is_gone_ended_as_its_process_did() {
-    let order = order(Kind::Acp);
+    let order = order(AdapterKind::Acp);
     let ends = [Exit::Signal(9), Exit::Code(0), Exit::Code(7)].map(|exit| {
         let mut desk = Desk::new(order.permissions);
         let talked = runtime().block_on(super::replay::converse(&order, b"> \n", &mut desk));
@@ -108,16 +108,16 @@ fn an_agent_that_is_gone_ended_as_its_process_did() {
     assert_eq!(
         ends,
         [
-            End::Signalled { signal: 9 },
-            End::Failed { code: Some(0), reason: closed.into() },
-            End::Failed { code: Some(7), reason: "Error: no key".into() },
+            AgentEnd::Signalled { signal: 9 },
+            AgentEnd::Failed { code: Some(0), reason: closed.into() },
+            AgentEnd::Failed { code: Some(7), reason: "Error: no key".into() },
         ]
     );
 }
 
 #[test]
 fn an_agent_that_talks_before_it_reads_does_not_stop_a_long_prompt() {
-    let order = Order { system: "s".repeat(400_000), message: "m".repeat(400_000), ..order(Kind::Acp) };
+    let order = TurnOrder { system: "s".repeat(400_000), message: "m".repeat(400_000), ..order(AdapterKind::Acp) };
     let chatter = json!({"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "s1", "update":
         {"sessionUpdate": "agent_thought_chunk", "content": {"type": "text", "text": "t".repeat(2000)}}}});
     runtime().block_on(async {
@@ -144,14 +144,14 @@ fn an_agent_that_talks_before_it_reads_does_not_stop_a_long_prompt() {
         let mut desk = Desk::new(order.permissions);
         let (read, write) = tokio::io::split(ours);
         let talked = acp::converse(&order, (read, write), &mut desk, std::future::pending()).await;
-        assert_eq!(talked.end(Exit::Code(0), "").end, End::Finished);
+        assert_eq!(talked.end(Exit::Code(0), "").end, AgentEnd::Finished);
         assert!(agent.await.unwrap() > 800_000);
     });
 }
 
 #[test]
 fn a_cancelled_agent_is_told_and_waited_for_a_moment() {
-    let order = order(Kind::Acp);
+    let order = order(AdapterKind::Acp);
     for obeys in [true, false] {
         let said = runtime().block_on(async {
             let (ours, its) = tokio::io::duplex(64 << 10);
@@ -182,6 +182,6 @@ fn a_cancelled_agent_is_told_and_waited_for_a_moment() {
             agent.await.unwrap();
             talked.end(Exit::Signal(9), "")
         });
-        assert_eq!(said.end, End::Cancelled);
+        assert_eq!(said.end, AgentEnd::Cancelled);
     }
 }

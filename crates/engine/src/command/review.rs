@@ -3,9 +3,9 @@
 use serde::Serialize;
 
 use crate::id::{ReviewId, TaskId, TurnId};
-use crate::review::{Artifact, Decision as FindingDecision};
+use crate::review::{FindingDecision, ReviewedVersion};
 use crate::time::Timestamp;
-use crate::turn::{Object, Spent};
+use crate::turn::{Spent, StoredObject};
 
 /// A review to open.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -22,7 +22,7 @@ pub struct StartRound {
     pub review: ReviewId,
     pub number: u32,
     pub turn: Option<TurnId>,
-    pub artifact: Artifact,
+    pub artifact: ReviewedVersion,
     /// The decisions about earlier findings, by the findings' ids.
     pub decisions: Vec<(String, FindingDecision)>,
     /// The machine that asks the provider. One process of a machine asks at a time, so an earlier round of the same
@@ -51,15 +51,15 @@ pub enum RoundEnd {
 pub struct RoundAnswer {
     pub confidence: String,
     pub summary: String,
-    pub found: Vec<Found>,
+    pub found: Vec<FoundProblem>,
     pub conversation: Option<String>,
-    pub response: Option<Object>,
+    pub response: Option<StoredObject>,
     pub spent: Spent,
 }
 
 /// A finding in the form that a provider gives.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Found {
+pub struct FoundProblem {
     pub name: String,
     pub aspect: String,
     pub description: String,

@@ -16,7 +16,7 @@ pub struct PassGate {
 
 /// A part of a conversation that stops at a prompt, and the claim that it works on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Report {
+pub struct PromptReport {
     pub conversation: String,
     /// The client's name for a sub-agent; empty for the conversation itself.
     pub part: String,
@@ -27,7 +27,7 @@ pub struct Report {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SendBack {
-    pub report: Report,
+    pub report: PromptReport,
     /// The agent's handoff, and the problems found in it.
     pub note: Note,
     /// The reason to block the task with, when the agent was sent back too often.

@@ -3,7 +3,7 @@
 use super::{Fold, Write};
 use crate::event::{Event, Moved};
 use crate::id::TaskId;
-use crate::task::{Lease, State, Status};
+use crate::task::{Lease, Status, TaskState};
 
 impl Fold<'_> {
     #[expect(clippy::wildcard_enum_match_arm, reason = "`apply` names every event and sends these five here")]
@@ -14,7 +14,7 @@ impl Fold<'_> {
                 self.forget_failure(*task);
                 self.task(*task, |task| {
                     task.attempt = *attempt;
-                    task.state = State::Pending { lease: Some(lease) };
+                    task.state = TaskState::Pending { lease: Some(lease) };
                 });
             }
             Event::Renewed { task, until, .. } => self.task(*task, |task| {
@@ -27,8 +27,8 @@ impl Fold<'_> {
                 self.task(*task, |task| {
                     task.crashes += u32::from(cause.counts());
                     task.state = match failed {
-                        None => State::Pending { lease: None },
-                        Some(error) => State::Failed { by: checkpoint.by, error: error.clone() },
+                        None => TaskState::Pending { lease: None },
+                        Some(error) => TaskState::Failed { by: checkpoint.by, error: error.clone() },
                     };
                 });
             }
@@ -37,7 +37,7 @@ impl Fold<'_> {
                 self.forget_failure(*task);
                 self.task(*task, |task| {
                     task.crashes = task.crashes.saturating_sub(1);
-                    task.state = State::Pending { lease: Some(lease) };
+                    task.state = TaskState::Pending { lease: Some(lease) };
                 });
             }
             Event::Moved(moved) => self.moved(moved),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Fold, Write};
 use crate::event::Event;
-use crate::plan::Piece;
+use crate::plan::PlanPiece;
 use crate::workflow::WorkflowStatus;
 
 impl Fold<'_> {
@@ -36,7 +36,7 @@ impl Fold<'_> {
                     self.writes.push(Write::Shift(task.workflow, *from));
                 }
                 let edges = depends_on.iter().map(|dependency| (task.id, *dependency)).collect();
-                let piece = Piece { tasks: vec![((**task).clone(), (**detail).clone())], edges };
+                let piece = PlanPiece { tasks: vec![((**task).clone(), (**detail).clone())], edges };
                 self.writes.push(Write::Insert(Arc::new(piece), task.author));
                 self.workflow(task.workflow, |workflow| {
                     workflow.tasks += 1;

@@ -12,10 +12,10 @@ use crate::limits;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::rules::{conversation, lapse};
-use crate::task::State;
-use crate::world::{Need, Stop};
+use crate::task::TaskState;
+use crate::world::{DecisionStop, Need};
 
-pub(crate) fn register(case: &mut Case<'_>, register: &Register) -> Result<Reply, Stop> {
+pub(crate) fn register(case: &mut Case<'_>, register: &Register) -> Result<Reply, DecisionStop> {
     check_register(register)?;
     conversation::check_origin(&case.caller.origin)?;
     if let Some(workflow) = register.workflow {
@@ -41,7 +41,7 @@ pub(crate) fn register(case: &mut Case<'_>, register: &Register) -> Result<Reply
 }
 
 /// Moves the agent's home to the caller's connection, with its mail, its keys and the tasks that it holds.
-fn resume(case: &mut Case<'_>, agent: AgentId, bound: Option<&Register>) -> Result<Reply, Stop> {
+fn resume(case: &mut Case<'_>, agent: AgentId, bound: Option<&Register>) -> Result<Reply, DecisionStop> {
     let found = case.world.agent(agent)?;
     let (slug, name) = (found.slug.clone(), found.name.clone());
     let holds = case.world.task_ids(&Need::Held(agent))?.to_vec();
@@ -69,7 +69,7 @@ fn resume(case: &mut Case<'_>, agent: AgentId, bound: Option<&Register>) -> Resu
 
 /// Returns whether registering changes nothing: the agent is at home on this connection, and it registered last of all
 /// agents there.
-fn is_settled(case: &Case<'_>, agent: &Agent) -> Result<bool, Stop> {
+fn is_settled(case: &Case<'_>, agent: &Agent) -> Result<bool, DecisionStop> {
     let Some(session) = case.caller.session else { return Ok(agent.left.is_none()) };
     let last = case.world.agent_ids(&Need::SessionAgents(session))?.first();
     let same = agent.principal == case.caller.principal;
@@ -77,7 +77,7 @@ fn is_settled(case: &Case<'_>, agent: &Agent) -> Result<bool, Stop> {
 }
 
 /// Creates an agent that did not exist before.
-pub(crate) fn newcomer(case: &mut Case<'_>, register: &Register) -> Result<Agent, Stop> {
+pub(crate) fn newcomer(case: &mut Case<'_>, register: &Register) -> Result<Agent, DecisionStop> {
     let slug = free_slug(case, register)?;
     Ok(Agent {
         id: AgentId::next(&mut case.ids),
@@ -100,7 +100,7 @@ pub(crate) fn newcomer(case: &mut Case<'_>, register: &Register) -> Result<Agent
     })
 }
 
-pub(crate) fn check_register(register: &Register) -> Result<(), Stop> {
+pub(crate) fn check_register(register: &Register) -> Result<(), DecisionStop> {
     check::name("name", &register.name)?;
     check::label("runtime", &register.runtime)?;
     for (field, slug) in [("role", &register.role), ("slug", &register.slug)] {
@@ -133,7 +133,7 @@ enum Same {
 /// Finds the agent that a registration means. The same name and runtime mean the same agent on its own connection and
 /// in the conversation that it belongs to. For the user or token that registered it, they mean the same agent once its
 /// home is dead.
-fn same_agent(case: &Case<'_>, register: &Register) -> Result<Same, Stop> {
+fn same_agent(case: &Case<'_>, register: &Register) -> Result<Same, DecisionStop> {
     if let (Some(agent), Standing::Vouched) = (case.caller.agent, case.caller.standing) {
         return Ok(Same::Bound(case.world.agent(agent)?.id));
     }
@@ -173,7 +173,7 @@ fn same_agent(case: &Case<'_>, register: &Register) -> Result<Same, Stop> {
     Ok(Same::None { elsewhere })
 }
 
-fn free_slug(case: &Case<'_>, register: &Register) -> Result<String, Stop> {
+fn free_slug(case: &Case<'_>, register: &Register) -> Result<String, DecisionStop> {
     let base = register.slug.clone().unwrap_or_else(|| slug_of(&register.name));
     if case.world.agent_ids(&Need::Slug(base.clone()))?.is_empty() {
         return Ok(base);
@@ -191,7 +191,7 @@ fn free_slug(case: &Case<'_>, register: &Register) -> Result<String, Stop> {
     }
 }
 
-pub(crate) fn heartbeat(case: &mut Case<'_>, current_task: Option<TaskId>) -> Result<Reply, Stop> {
+pub(crate) fn heartbeat(case: &mut Case<'_>, current_task: Option<TaskId>) -> Result<Reply, DecisionStop> {
     let task = current_task.map(|task| case.world.task(task)).transpose()?;
     let agent = case.agent(task)?;
     if case.world.agent(agent)?.left.is_some() {
@@ -203,14 +203,14 @@ pub(crate) fn heartbeat(case: &mut Case<'_>, current_task: Option<TaskId>) -> Re
     Ok(Reply::Alive { next_heartbeat_ms: limits::HEARTBEAT_MS })
 }
 
-pub(crate) fn renew(case: &mut Case<'_>) -> Result<Reply, Stop> {
+pub(crate) fn renew(case: &mut Case<'_>) -> Result<Reply, DecisionStop> {
     let agent = case.present(None)?;
     let tasks = renew_all(case, agent)?;
     Ok(Reply::Renewed { tasks })
 }
 
 /// Renews the leases and the workflow locks of the agent. Returns the number of tasks that it holds.
-pub(crate) fn renew_all(case: &mut Case<'_>, agent: AgentId) -> Result<u32, Stop> {
+pub(crate) fn renew_all(case: &mut Case<'_>, agent: AgentId) -> Result<u32, DecisionStop> {
     let held = case.world.task_ids(&Need::Held(agent))?;
     let locked = case.world.workflow_ids(&Need::LockedBy(agent.to_string()))?;
     case.world.want(held.iter().map(|task| Need::Task(*task)))?;
@@ -241,7 +241,7 @@ pub(crate) fn update(
     case: &mut Case<'_>,
     workspace_path: Option<&str>,
     metadata: Option<&Json>,
-) -> Result<Reply, Stop> {
+) -> Result<Reply, DecisionStop> {
     check::optional(workspace_path, |text| check::path("workspace_path", text))?;
     check::json("metadata", metadata)?;
     let agent = subject(case)?;
@@ -265,9 +265,9 @@ pub(crate) fn update(
 
 /// Returns the agent that a call is about: the caller's own agent, or the named agent for a caller that may override.
 /// The act is recorded under the name of the actor that really acted.
-fn subject(case: &Case<'_>) -> Result<AgentId, Stop> {
+fn subject(case: &Case<'_>) -> Result<AgentId, DecisionStop> {
     match (case.agent(None), case.caller.agent) {
-        (Err(Stop::Refused(Refusal::AgentElsewhere { .. })), Some(named)) if case.may_override() => {
+        (Err(DecisionStop::Refused(Refusal::AgentElsewhere { .. })), Some(named)) if case.may_override() => {
             case.actor()?;
             Ok(named)
         }
@@ -275,7 +275,7 @@ fn subject(case: &Case<'_>) -> Result<AgentId, Stop> {
     }
 }
 
-pub(crate) fn unregister(case: &mut Case<'_>) -> Result<Reply, Stop> {
+pub(crate) fn unregister(case: &mut Case<'_>) -> Result<Reply, DecisionStop> {
     let agent = subject(case)?;
     let found = case.world.agent(agent)?;
     if found.left.is_some() {
@@ -299,7 +299,7 @@ pub(crate) fn unregister(case: &mut Case<'_>) -> Result<Reply, Stop> {
 
 /// Ends a connection. The claims of its agents end at once, so that other agents need not wait for the leases to
 /// expire.
-pub(crate) fn close_session(case: &mut Case<'_>, session: SessionId, end: SessionEnd) -> Result<Reply, Stop> {
+pub(crate) fn close_session(case: &mut Case<'_>, session: SessionId, end: SessionEnd) -> Result<Reply, DecisionStop> {
     if case.rights != Rights::Engine && case.caller.session != Some(session) {
         return Err(Refusal::NotPermitted { problem: "only a connection itself can be closed".to_owned() }.into());
     }
@@ -309,7 +309,7 @@ pub(crate) fn close_session(case: &mut Case<'_>, session: SessionId, end: Sessio
 
 /// Ends the claims of all agents that are at home on a connection, and ends their home. Returns the number of ended
 /// claims.
-pub(crate) fn end_home(case: &mut Case<'_>, session: SessionId, end: SessionEnd) -> Result<u32, Stop> {
+pub(crate) fn end_home(case: &mut Case<'_>, session: SessionId, end: SessionEnd) -> Result<u32, DecisionStop> {
     let agents = case.world.agent_ids(&Need::SessionAgents(session))?;
     let cause = match end {
         SessionEnd::Closed => Cause::Closed,
@@ -326,13 +326,13 @@ pub(crate) fn end_home(case: &mut Case<'_>, session: SessionId, end: SessionEnd)
 }
 
 /// Ends the claims of an agent and returns their number. A paused task waits for an answer, so it keeps its holder.
-pub(crate) fn end_claims(case: &mut Case<'_>, agent: AgentId, cause: Cause) -> Result<u32, Stop> {
+pub(crate) fn end_claims(case: &mut Case<'_>, agent: AgentId, cause: Cause) -> Result<u32, DecisionStop> {
     let held = case.world.task_ids(&Need::Held(agent))?;
     case.world.want(held.iter().map(|task| Need::Task(*task)))?;
     let mut ended = 0;
     for id in held {
         let task = case.world.task(*id)?;
-        if !matches!(task.state, State::Paused { .. }) && task.holder() == Some(agent) {
+        if !matches!(task.state, TaskState::Paused { .. }) && task.holder() == Some(agent) {
             case.end_lease(task, agent, cause, None);
             ended += 1;
         }

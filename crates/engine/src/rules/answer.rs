@@ -5,14 +5,14 @@ use crate::check;
 use crate::command::{Actor, Rights, Target};
 use crate::event::Event;
 use crate::id::{AgentId, MessageId};
-use crate::inbox::{Draft, Message, MessageKind, MessageState, Owner};
+use crate::inbox::{MailboxOwner, Message, MessageDraft, MessageKind, MessageState};
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::rules::{approval, inbox, status};
-use crate::task::{Priority, State, Task};
-use crate::world::{Need, Stop};
+use crate::task::{Priority, Task, TaskState};
+use crate::world::{DecisionStop, Need};
 
-pub(crate) fn answer(case: &mut Case<'_>, id: MessageId, text: &str) -> Result<Reply, Stop> {
+pub(crate) fn answer(case: &mut Case<'_>, id: MessageId, text: &str) -> Result<Reply, DecisionStop> {
     check::summary("text", text)?;
     match case.rights {
         Rights::Person => {}
@@ -21,7 +21,7 @@ pub(crate) fn answer(case: &mut Case<'_>, id: MessageId, text: &str) -> Result<R
         }
     }
     let question = case.world.message(id)?.ok_or(Refusal::MessageNotFound { message: id })?;
-    if question.to != Owner::Human {
+    if question.to != MailboxOwner::Human {
         return Err(Refusal::NotPermitted { problem: format!("{id} is in the mailbox of {}", question.to) }.into());
     }
     let task = asked_for(case, question)?;
@@ -31,12 +31,16 @@ pub(crate) fn answer(case: &mut Case<'_>, id: MessageId, text: &str) -> Result<R
     let agent = asker(question, task).ok_or_else(|| {
         Refusal::state(format!("{id} was not written by an agent, and nobody holds a task it is about"))
     })?;
-    case.world.want([Need::Agent(agent), Need::Mailbox(Owner::Agent(agent)), Need::Mailbox(Owner::Human)])?;
+    case.world.want([
+        Need::Agent(agent),
+        Need::Mailbox(MailboxOwner::Agent(agent)),
+        Need::Mailbox(MailboxOwner::Human),
+    ])?;
     let waits = match task {
         Some(task) => waits_for(case, question, task)?,
         None => false,
     };
-    let draft = Draft {
+    let draft = MessageDraft {
         kind: MessageKind::Feedback,
         priority: Priority::FIRST,
         subject: question.draft.subject.clone(),
@@ -49,7 +53,7 @@ pub(crate) fn answer(case: &mut Case<'_>, id: MessageId, text: &str) -> Result<R
     };
     let answer = inbox::deliver(case, agent, question.thread, &draft)?;
     if question.state == MessageState::Unread {
-        let (to, slug, state) = (Owner::Human, "human".to_owned(), MessageState::Read { at: case.now });
+        let (to, slug, state) = (MailboxOwner::Human, "human".to_owned(), MessageState::Read { at: case.now });
         case.events.push(Event::Marked { message: id, to, slug, was_unread: true, state });
     }
     case.events.push(Event::Answered { message: id, answer });
@@ -71,7 +75,7 @@ fn again(
     given: MessageId,
     text: &str,
     task: Option<&Task>,
-) -> Result<Reply, Stop> {
+) -> Result<Reply, DecisionStop> {
     let same = case.world.message(given)?.is_some_and(|given| given.draft.body == text);
     if !same {
         return Err(Refusal::AlreadyAnswered { message: question, answer: given }.into());
@@ -80,12 +84,12 @@ fn again(
 }
 
 /// Returns the task that the question is about, if the task still exists.
-fn asked_for<'a>(case: &Case<'a>, question: &Message) -> Result<Option<&'a Task>, Stop> {
+fn asked_for<'a>(case: &Case<'a>, question: &Message) -> Result<Option<&'a Task>, DecisionStop> {
     let Some(id) = question.draft.task else { return Ok(None) };
     match case.task(id) {
         Ok((task, _)) => Ok(Some(task)),
-        Err(Stop::Refused(_) | Stop::Recorded(_)) => Ok(None),
-        Err(missing @ Stop::Missing(_)) => Err(missing),
+        Err(DecisionStop::Refused(_) | DecisionStop::Recorded(_)) => Ok(None),
+        Err(missing @ DecisionStop::Missing(_)) => Err(missing),
     }
 }
 
@@ -101,8 +105,8 @@ fn asker(question: &Message, task: Option<&Task>) -> Option<AgentId> {
 
 /// Tells whether the task is paused for this question: the question was asked in the current claim, after the task last
 /// resumed, and the task waits for no approval.
-fn waits_for(case: &Case<'_>, question: &Message, task: &Task) -> Result<bool, Stop> {
-    let State::Paused { lease, .. } = &task.state else { return Ok(false) };
+fn waits_for(case: &Case<'_>, question: &Message, task: &Task) -> Result<bool, DecisionStop> {
+    let TaskState::Paused { lease, .. } = &task.state else { return Ok(false) };
     let asked_now = question.draft.kind == MessageKind::Question && question.at >= lease.since;
     if !asked_now || asker(question, Some(task)) != Some(lease.agent) {
         return Ok(false);

@@ -1,28 +1,30 @@
 //! Approvals: agents ask for them, people decide about them, and each is used once.
 
 use crate::agent::Agent;
-use crate::approval::{Approval, ApprovalState, ApprovalStatus, Decision, Request, Source, Waiting};
+use crate::approval::{
+    Approval, ApprovalDecision, ApprovalRequest, ApprovalState, ApprovalStatus, Source, WaitingTask,
+};
 use crate::case::Case;
 use crate::check;
 use crate::checkpoint::{Checkpoint, Kind};
 use crate::command::{Actor, AskApproval, Note, Rights, Target};
 use crate::event::Event;
 use crate::id::{ApprovalId, TaskId, ThreadId};
-use crate::inbox::{Draft, MessageKind, Owner};
+use crate::inbox::{MailboxOwner, MessageDraft, MessageKind};
 use crate::limits;
 use crate::list::List;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::rules::{gate, inbox, lapse, status};
-use crate::task::{Priority, State, Task};
+use crate::task::{Priority, Task, TaskState};
 use crate::time::Timestamp;
-use crate::world::{Fact, Need, Stop};
+use crate::world::{DecisionStop, Fact, Need};
 
 /// The reason why an approval of an earlier claim is void.
 pub(crate) const PAST: &str = "the attempt it was asked in is over";
 
 /// Creates a request for an approval with its fingerprint, and pauses the task until a person decides.
-pub(crate) fn ask(case: &mut Case<'_>, asked: &AskApproval) -> Result<Reply, Stop> {
+pub(crate) fn ask(case: &mut Case<'_>, asked: &AskApproval) -> Result<Reply, DecisionStop> {
     check_request(&asked.request)?;
     check::key("fingerprint", &asked.fingerprint)?;
     if case.rights == Rights::Engine {
@@ -32,7 +34,7 @@ pub(crate) fn ask(case: &mut Case<'_>, asked: &AskApproval) -> Result<Reply, Sto
         None => None,
         Some((task, attempt)) => {
             let (task, _) = case.task(task)?;
-            Some((Waiting { workflow: task.workflow, task: task.id, attempt }, task))
+            Some((WaitingTask { workflow: task.workflow, task: task.id, attempt }, task))
         }
     };
     let agent = case.present(waiting.as_ref().map(|(_, task)| *task))?;
@@ -54,7 +56,7 @@ pub(crate) fn ask(case: &mut Case<'_>, asked: &AskApproval) -> Result<Reply, Sto
     room(case)?;
     let id = ApprovalId::next(&mut case.ids);
     if let Some((waiting, task)) = &waiting
-        && !matches!(task.state, State::Paused { .. })
+        && !matches!(task.state, TaskState::Paused { .. })
     {
         let reason = format!("{id} asks whether this may be done: {}", asked.request.operation);
         let reason = reason.chars().take(1_000).collect();
@@ -70,7 +72,7 @@ pub(crate) fn record(
     id: ApprovalId,
     asked: &AskApproval,
     asker: Actor,
-    waiting: Option<Waiting>,
+    waiting: Option<WaitingTask>,
 ) -> Reply {
     let until = case.now + case.caller.lifetimes.pending;
     let approval = Approval {
@@ -88,8 +90,8 @@ pub(crate) fn record(
     Reply::ApprovalAsked { approval: id, until }
 }
 
-pub(crate) fn check_request(request: &Request) -> Result<(), Refusal> {
-    let Request { operation, content, scope, directory, risk, rollback, verification } = request;
+pub(crate) fn check_request(request: &ApprovalRequest) -> Result<(), Refusal> {
+    let ApprovalRequest { operation, content, scope, directory, risk, rollback, verification } = request;
     check::summary("operation", operation)?;
     check::size("exact_content", content, limits::TEXT_BYTES_MAX)?;
     let rest = [
@@ -102,7 +104,7 @@ pub(crate) fn check_request(request: &Request) -> Result<(), Refusal> {
     rest.into_iter().try_for_each(|(field, text)| check::size(field, text, limits::SUMMARY_BYTES_MAX))
 }
 
-pub(crate) fn room(case: &Case<'_>) -> Result<(), Stop> {
+pub(crate) fn room(case: &Case<'_>) -> Result<(), DecisionStop> {
     let limit = u32::try_from(limits::APPROVALS_MAX).unwrap_or(u32::MAX);
     let statuses = vec![ApprovalStatus::Pending];
     let Fact::ApprovalRows(rows) = case.world.list(List::Approvals { statuses, before: None, limit })? else {
@@ -115,7 +117,7 @@ pub(crate) fn room(case: &Case<'_>) -> Result<(), Stop> {
 }
 
 /// Records the decision of a person: approve, reject, or revoke a request or an approval.
-pub(crate) fn decide(case: &mut Case<'_>, id: ApprovalId, decision: &Decision) -> Result<Reply, Stop> {
+pub(crate) fn decide(case: &mut Case<'_>, id: ApprovalId, decision: &ApprovalDecision) -> Result<Reply, DecisionStop> {
     match case.rights {
         Rights::Person => {}
         Rights::Agent | Rights::Runner | Rights::Coordinator | Rights::Script | Rights::Engine => {
@@ -132,25 +134,25 @@ pub(crate) fn decide(case: &mut Case<'_>, id: ApprovalId, decision: &Decision) -
     if approval.is_over(case.now) {
         let problem = format!("{id} has expired; the agent must ask again");
         lapse::expire(case, approval)?;
-        return Err(Stop::Recorded(Refusal::state(problem)));
+        return Err(DecisionStop::Recorded(Refusal::state(problem)));
     }
     let (by, at) = (Actor::Person, case.now);
     let asker = approval.agent().map(|agent| case.world.agent(agent)).transpose()?;
     let gone = asker.is_some_and(|agent| agent.left.is_some());
     let (state, said) = match (&approval.state, decision) {
-        (ApprovalState::Pending { .. }, Decision::Approve) if gone => {
+        (ApprovalState::Pending { .. }, ApprovalDecision::Approve) if gone => {
             let reason = Some("its agent has unregistered; nobody can use it".to_owned());
             (ApprovalState::Revoked { by: Actor::Engine, at, reason }, "approved, but its agent has gone".to_owned())
         }
-        (ApprovalState::Pending { .. }, Decision::Approve) => {
+        (ApprovalState::Pending { .. }, ApprovalDecision::Approve) => {
             let until = (!waits_for_its_turn(approval, asker)).then(|| at + case.caller.lifetimes.approved);
             (ApprovalState::Approved { by, at, until }, "approved".to_owned())
         }
-        (ApprovalState::Pending { .. }, Decision::Reject { reason }) => {
+        (ApprovalState::Pending { .. }, ApprovalDecision::Reject { reason }) => {
             check::summary("reason", reason)?;
             (ApprovalState::Rejected { by, at, reason: reason.clone() }, format!("rejected: {reason}"))
         }
-        (ApprovalState::Pending { .. } | ApprovalState::Approved { .. }, Decision::Revoke { reason }) => {
+        (ApprovalState::Pending { .. } | ApprovalState::Approved { .. }, ApprovalDecision::Revoke { reason }) => {
             check::optional(reason.as_deref(), |text| check::summary("reason", text))?;
             let said = reason.as_ref().map_or_else(|| "revoked".to_owned(), |reason| format!("revoked: {reason}"));
             (ApprovalState::Revoked { by, at, reason: reason.clone() }, said)
@@ -186,7 +188,7 @@ fn has_own_session(agent: &Agent) -> bool {
 }
 
 /// Sends the decision to the agent's mailbox, unless the agent works in turns of a runner, which tells it the decision.
-fn tell(case: &mut Case<'_>, approval: &Approval, said: &str) -> Result<(), Stop> {
+fn tell(case: &mut Case<'_>, approval: &Approval, said: &str) -> Result<(), DecisionStop> {
     let Some(agent) = approval.agent() else { return Ok(()) };
     let asker = case.world.agent(agent)?;
     let by_mail = match approval.source {
@@ -197,13 +199,13 @@ fn tell(case: &mut Case<'_>, approval: &Approval, said: &str) -> Result<(), Stop
     if !by_mail || asker.left.is_some() {
         return Ok(());
     }
-    case.world.want([Need::Mailbox(Owner::Agent(agent))])?;
+    case.world.want([Need::Mailbox(MailboxOwner::Agent(agent))])?;
     let operation: String = approval.request.operation.chars().take(200).collect();
-    let draft = Draft {
+    let draft = MessageDraft {
         subject: Some(format!("{}: {operation}", approval.id)),
         workflow: approval.waiting.map(|waiting| waiting.workflow),
         task: approval.waiting.map(|waiting| waiting.task),
-        ..Draft::text(MessageKind::Feedback, Priority::FIRST, format!("{}: {said}", approval.id))
+        ..MessageDraft::text(MessageKind::Feedback, Priority::FIRST, format!("{}: {said}", approval.id))
     };
     let thread = ThreadId::next(&mut case.ids);
     inbox::deliver(case, agent, thread, &draft).map(|_| ())
@@ -216,15 +218,15 @@ pub(crate) fn moved(case: &mut Case<'_>, approval: &Approval, state: ApprovalSta
 
 /// Resumes the task that waits in this claim, with the answer. When its agent has left, the task is offered again with
 /// the answer.
-pub(crate) fn answer_task(case: &mut Case<'_>, approval: &Approval, said: &str) -> Result<(), Stop> {
-    let Some(Waiting { task: id, attempt, .. }) = approval.waiting else { return Ok(()) };
+pub(crate) fn answer_task(case: &mut Case<'_>, approval: &Approval, said: &str) -> Result<(), DecisionStop> {
+    let Some(WaitingTask { task: id, attempt, .. }) = approval.waiting else { return Ok(()) };
     let task = match case.task(id) {
         Ok((task, _)) => task,
         // The task was removed after the request.
-        Err(Stop::Refused(_) | Stop::Recorded(_)) => return Ok(()),
-        Err(missing @ Stop::Missing(_)) => return Err(missing),
+        Err(DecisionStop::Refused(_) | DecisionStop::Recorded(_)) => return Ok(()),
+        Err(missing @ DecisionStop::Missing(_)) => return Err(missing),
     };
-    if task.attempt != attempt || !matches!(task.state, State::Paused { .. }) {
+    if task.attempt != attempt || !matches!(task.state, TaskState::Paused { .. }) {
         return Ok(());
     }
     let answer = format!("{}: {said}", approval.id);
@@ -240,7 +242,7 @@ pub(crate) fn answer_task(case: &mut Case<'_>, approval: &Approval, said: &str) 
 }
 
 /// Returns whether the same claim waits for another decision.
-fn is_asked_more(case: &Case<'_>, decided: &Approval) -> Result<bool, Stop> {
+fn is_asked_more(case: &Case<'_>, decided: &Approval) -> Result<bool, DecisionStop> {
     let Some(waiting) = decided.waiting else { return Ok(false) };
     let others = open(case, waiting.task)?.into_iter().filter(|other| other.id != decided.id);
     let waits = |other: &Approval| other.waiting == Some(waiting) && is_pending(other, case.now);
@@ -253,7 +255,7 @@ fn is_pending(approval: &Approval, now: Timestamp) -> bool {
 
 /// Returns the approvals of a task that are neither used nor refused. The list may be out of date, so each approval is
 /// read again.
-pub(crate) fn open<'a>(case: &Case<'a>, task: TaskId) -> Result<Vec<&'a Approval>, Stop> {
+pub(crate) fn open<'a>(case: &Case<'a>, task: TaskId) -> Result<Vec<&'a Approval>, DecisionStop> {
     let list = List::OpenApprovals { task, limit: limits::OPEN_APPROVALS_LOOKED_AT };
     let Fact::ApprovalRows(rows) = case.world.list(list)? else { return Ok(Vec::new()) };
     case.world.want(rows.iter().map(|row| Need::Approval(row.id)))?;
@@ -261,7 +263,7 @@ pub(crate) fn open<'a>(case: &Case<'a>, task: TaskId) -> Result<Vec<&'a Approval
 }
 
 /// Uses an approval. Only the first call with exactly the approved fingerprint succeeds.
-pub(crate) fn consume(case: &mut Case<'_>, id: ApprovalId, fingerprint: &str) -> Result<Reply, Stop> {
+pub(crate) fn consume(case: &mut Case<'_>, id: ApprovalId, fingerprint: &str) -> Result<Reply, DecisionStop> {
     let approval = case.world.approval(id)?;
     let agent = case.present(None)?;
     if approval.agent() != Some(agent) {
@@ -274,13 +276,15 @@ pub(crate) fn consume(case: &mut Case<'_>, id: ApprovalId, fingerprint: &str) ->
     if approval.is_over(case.now) {
         let problem = format!("{id} has expired; ask again");
         lapse::expire(case, approval)?;
-        return Err(Stop::Recorded(Refusal::state(problem)));
+        return Err(DecisionStop::Recorded(Refusal::state(problem)));
     }
     match &approval.state {
         ApprovalState::Approved { .. } if !is_of_this_attempt(case, approval)? => {
             let reason = Some(PAST.to_owned());
             moved(case, approval, ApprovalState::Revoked { by: Actor::Engine, at: case.now, reason });
-            Err(Stop::Recorded(Refusal::state(format!("{id} was asked for in an attempt that is over; ask again"))))
+            Err(DecisionStop::Recorded(Refusal::state(format!(
+                "{id} was asked for in an attempt that is over; ask again"
+            ))))
         }
         ApprovalState::Approved { .. } => {
             moved(case, approval, approval.state.used(Actor::Agent(agent), case.now));
@@ -297,17 +301,17 @@ pub(crate) fn consume(case: &mut Case<'_>, id: ApprovalId, fingerprint: &str) ->
 }
 
 /// Returns the approval that a paused task waits for, if it waits for one.
-pub(crate) fn waited_for(case: &Case<'_>, task: &Task) -> Result<Option<ApprovalId>, Stop> {
+pub(crate) fn waited_for(case: &Case<'_>, task: &Task) -> Result<Option<ApprovalId>, DecisionStop> {
     let of_this = |row: &&Approval| row.waiting.is_some_and(|waiting| waiting.attempt == task.attempt);
     let waits = open(case, task.id)?.into_iter().filter(of_this).find(|row| is_pending(row, case.now));
     Ok(waits.map(|row| row.id))
 }
 
-pub(crate) fn is_of_this_attempt(case: &Case<'_>, approval: &Approval) -> Result<bool, Stop> {
-    let Some(Waiting { task, attempt, .. }) = approval.waiting else { return Ok(true) };
+pub(crate) fn is_of_this_attempt(case: &Case<'_>, approval: &Approval) -> Result<bool, DecisionStop> {
+    let Some(WaitingTask { task, attempt, .. }) = approval.waiting else { return Ok(true) };
     match case.task(task) {
         Ok((task, _)) => Ok(task.attempt == attempt && task.holder() == approval.agent()),
-        Err(Stop::Refused(_) | Stop::Recorded(_)) => Ok(false),
-        Err(missing @ Stop::Missing(_)) => Err(missing),
+        Err(DecisionStop::Refused(_) | DecisionStop::Recorded(_)) => Ok(false),
+        Err(missing @ DecisionStop::Missing(_)) => Err(missing),
     }
 }

@@ -10,8 +10,8 @@ use crate::inbox::blocked_notice;
 use crate::limits;
 use crate::rules::inbox;
 use crate::rules::status::blank;
-use crate::task::{Block, BlockKind, State, Status, Task};
-use crate::world::{Need, Stop};
+use crate::task::{BlockKind, Status, Task, TaskBlock, TaskState};
+use crate::world::{DecisionStop, Need};
 
 /// Records the tasks that waited only for this one as freed. Offers those again that were blocked by this dependency.
 /// Tasks that still wait for other tasks are not freed.
@@ -20,7 +20,7 @@ pub(crate) fn free_dependents(
     task: &Task,
     waiting: &BTreeSet<TaskId>,
     moved: &mut Moved,
-) -> Result<Vec<Event>, Stop> {
+) -> Result<Vec<Event>, DecisionStop> {
     let found = case.world.named(&Need::Freed(task.id))?;
     let found: Vec<&(TaskId, String)> = found.iter().filter(|(id, _)| !waiting.contains(id)).collect();
     let blocked = found.iter().filter(|(_, status)| status == Status::Blocked.as_str());
@@ -29,7 +29,7 @@ pub(crate) fn free_dependents(
     let mut events = Vec::new();
     for id in blocked {
         let waiting = case.world.task(id)?;
-        if matches!(&waiting.state, State::Blocked(block) if block.kind == BlockKind::Dependency) {
+        if matches!(&waiting.state, TaskState::Blocked(block) if block.kind == BlockKind::Dependency) {
             events.push(Event::Moved(Box::new(blank(waiting))));
         }
     }
@@ -43,7 +43,7 @@ pub(crate) fn free_dependents(
 
 /// Sends a message to the agents with the block's role, and always to a person. A block by a dependency that the plan
 /// knows needs no message: completing the dependency frees the task.
-pub(crate) fn route(case: &mut Case<'_>, task: &Task, block: &Block) -> Result<(), Stop> {
+pub(crate) fn route(case: &mut Case<'_>, task: &Task, block: &TaskBlock) -> Result<(), DecisionStop> {
     if block.kind == BlockKind::Dependency && task.unmet > 0 {
         return Ok(());
     }

@@ -6,15 +6,15 @@ use crate::command::{Actor, Rights};
 use crate::event::{Cause, Event};
 use crate::id::{AgentId, ApprovalId, TaskId, WorkflowId};
 use crate::limits;
-use crate::offer::{self, Ask};
+use crate::offer::{self, OfferQuery};
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::rules::{gate, workflow};
-use crate::task::{State, Status, Task};
+use crate::task::{Status, Task, TaskState};
 use crate::workflow::{Workflow, WorkflowStatus};
-use crate::world::{Need, Stop};
+use crate::world::{DecisionStop, Need};
 
-pub(crate) fn claim(case: &mut Case<'_>, id: TaskId) -> Result<Reply, Stop> {
+pub(crate) fn claim(case: &mut Case<'_>, id: TaskId) -> Result<Reply, DecisionStop> {
     let (task, workflow) = case.task(id)?;
     let agent = case.present(Some(task))?;
     if task.status().is_met() {
@@ -31,25 +31,25 @@ pub(crate) fn claim(case: &mut Case<'_>, id: TaskId) -> Result<Reply, Stop> {
     // An agent may take over an expired lease before the periodic sweep ends it.
     let failed = task.holder().and_then(|holder| case.end_lease(task, holder, Cause::Expired, None));
     if let Some(problem) = failed {
-        return Err(Stop::Recorded(Refusal::state(format!("Cannot claim task in 'failed' status: {problem}"))));
+        return Err(DecisionStop::Recorded(Refusal::state(format!("Cannot claim task in 'failed' status: {problem}"))));
     }
     match &task.state {
-        State::Blocked(_) => return Err(cannot_claim(task).into()),
-        State::Failed { .. } if !task.has_attempts_left() => return Err(cannot_claim(task).into()),
-        State::Failed { .. }
-        | State::Pending { .. }
-        | State::Planning { .. }
-        | State::InProgress { .. }
-        | State::Paused { .. }
-        | State::Completed { .. }
-        | State::Skipped { .. } => {}
+        TaskState::Blocked(_) => return Err(cannot_claim(task).into()),
+        TaskState::Failed { .. } if !task.has_attempts_left() => return Err(cannot_claim(task).into()),
+        TaskState::Failed { .. }
+        | TaskState::Pending { .. }
+        | TaskState::Planning { .. }
+        | TaskState::InProgress { .. }
+        | TaskState::Paused { .. }
+        | TaskState::Completed { .. }
+        | TaskState::Skipped { .. } => {}
     }
     let start = may_start(case, task, workflow, agent)?;
     give(case, task, workflow, agent, &start)
 }
 
 /// Ends the expired claims that `may_start` found.
-pub(crate) fn end_dead(case: &mut Case<'_>, start: &Start) {
+pub(crate) fn end_dead(case: &mut Case<'_>, start: &ClaimStart) {
     for (other, holder) in start.dead.iter().filter_map(|other| Some((other, other.holder()?))) {
         case.end_lease(other, holder, Cause::Expired, None);
     }
@@ -60,7 +60,7 @@ fn cannot_claim(task: &Task) -> Refusal {
 }
 
 /// The side effects of a claim that may begin.
-pub(crate) struct Start {
+pub(crate) struct ClaimStart {
     /// Claims that have expired. The new claim ends them.
     dead: Vec<Task>,
     /// The approval that opens the task's gate. The claim consumes it.
@@ -69,13 +69,18 @@ pub(crate) struct Start {
 
 /// Runs the checks of a claim that do not depend on the current holder, in the order in which they are reported. The
 /// gate comes last, so that no person is asked to approve a task that could not begin.
-fn may_start(case: &Case<'_>, task: &Task, workflow: &Workflow, agent: AgentId) -> Result<Start, Stop> {
+fn may_start(case: &Case<'_>, task: &Task, workflow: &Workflow, agent: AgentId) -> Result<ClaimStart, DecisionStop> {
     let start = may_go_on(case, task, workflow, agent)?;
-    Ok(Start { gate: gate::passage(case, task)?, ..start })
+    Ok(ClaimStart { gate: gate::passage(case, task)?, ..start })
 }
 
 /// Runs the same checks without the gate, for an attempt that a person has already approved, or that needs no approval.
-pub(crate) fn may_go_on(case: &Case<'_>, task: &Task, workflow: &Workflow, agent: AgentId) -> Result<Start, Stop> {
+pub(crate) fn may_go_on(
+    case: &Case<'_>,
+    task: &Task,
+    workflow: &Workflow,
+    agent: AgentId,
+) -> Result<ClaimStart, DecisionStop> {
     let world = case.world;
     if !workflow.status.is_running() {
         return Err(Refusal::state(format!("the workflow is {}", workflow.status)).into());
@@ -86,7 +91,7 @@ pub(crate) fn may_go_on(case: &Case<'_>, task: &Task, workflow: &Workflow, agent
         let (role, capabilities) = (task.role.clone(), task.capabilities.clone());
         return Err(Refusal::NotEligible { task: task.id, role, capabilities }.into());
     }
-    let Over { kept, dead } = over(case, task, workflow)?;
+    let ExpiredClaims { kept, dead } = over(case, task, workflow)?;
     if !task.touches.is_empty() {
         let busy = world.full_tasks(&Need::BusyFiles(workflow.id, case.now))?;
         if let Some(other) = offer::conflict(task, busy).or_else(|| offer::conflict(task, &kept)) {
@@ -105,20 +110,20 @@ pub(crate) fn may_go_on(case: &Case<'_>, task: &Task, workflow: &Workflow, agent
     if world.yes(&Need::HoldsMost(agent))? {
         return Err(Refusal::ParallelLimit { limit: u32::try_from(limits::HELD_TASKS_MAX).unwrap_or(u32::MAX) }.into());
     }
-    Ok(Start { dead, gate: None })
+    Ok(ClaimStart { dead, gate: None })
 }
 
 /// Expired claims that stand in the way of another claim.
 #[derive(Default)]
-struct Over {
+struct ExpiredClaims {
     /// Claims whose processes are known to be alive: they continue, and keep their files.
     kept: Vec<Task>,
     /// Claims that the next claim ends: otherwise a holder whose clock is slow would renew them.
     dead: Vec<Task>,
 }
 
-fn over(case: &Case<'_>, task: &Task, workflow: &Workflow) -> Result<Over, Stop> {
-    let mut over = Over::default();
+fn over(case: &Case<'_>, task: &Task, workflow: &Workflow) -> Result<ExpiredClaims, DecisionStop> {
+    let mut over = ExpiredClaims::default();
     if task.touches.is_empty() && workflow.parallel_max.is_none() {
         return Ok(over);
     }
@@ -135,7 +140,7 @@ fn over(case: &Case<'_>, task: &Task, workflow: &Workflow) -> Result<Over, Stop>
     Ok(over)
 }
 
-pub(crate) fn dependencies_met(case: &Case<'_>, task: &Task) -> Result<(), Stop> {
+pub(crate) fn dependencies_met(case: &Case<'_>, task: &Task) -> Result<(), DecisionStop> {
     if task.unmet == 0 {
         return Ok(());
     }
@@ -145,7 +150,13 @@ pub(crate) fn dependencies_met(case: &Case<'_>, task: &Task) -> Result<(), Stop>
     Err(Refusal::TaskBlocked { task: task.id, waits_for, more }.into())
 }
 
-fn give(case: &mut Case<'_>, task: &Task, workflow: &Workflow, agent: AgentId, start: &Start) -> Result<Reply, Stop> {
+fn give(
+    case: &mut Case<'_>,
+    task: &Task,
+    workflow: &Workflow,
+    agent: AgentId,
+    start: &ClaimStart,
+) -> Result<Reply, DecisionStop> {
     end_dead(case, start);
     if workflow.status == WorkflowStatus::Ready {
         workflow::moved(case, workflow, WorkflowStatus::InProgress, None);
@@ -165,7 +176,7 @@ fn give(case: &mut Case<'_>, task: &Task, workflow: &Workflow, agent: AgentId, s
 }
 
 /// Picks a task and claims it in one decision, so that no other agent can claim it in between.
-pub(crate) fn claim_next(case: &mut Case<'_>, id: WorkflowId, include_failed: bool) -> Result<Reply, Stop> {
+pub(crate) fn claim_next(case: &mut Case<'_>, id: WorkflowId, include_failed: bool) -> Result<Reply, DecisionStop> {
     let workflow = case.world.workflow(id)?;
     let agent = case.present(None)?;
     if !workflow.status.is_running() {
@@ -175,7 +186,7 @@ pub(crate) fn claim_next(case: &mut Case<'_>, id: WorkflowId, include_failed: bo
         return Err(Refusal::state(format!("the workflow is {}", workflow.status)).into());
     }
     case.unlocked(workflow)?;
-    let mut ask = Ask { workflow: id, agent: Some(agent), include_failed, after: None, limit: 1 };
+    let mut ask = OfferQuery { workflow: id, agent: Some(agent), include_failed, after: None, limit: 1 };
     let mut pages = 0;
     loop {
         let page = offer::next(case.world, &ask, case.now)?;
@@ -186,10 +197,12 @@ pub(crate) fn claim_next(case: &mut Case<'_>, id: WorkflowId, include_failed: bo
                 Ok(start) => return give(case, task, workflow, agent, &start),
                 // The list does not know of a process that is alive past its lease and still uses these files. A gate
                 // may also have closed again since the list was made. In both cases, the search skips this task.
-                Err(Stop::Refused(Refusal::FilesBusy { .. } | Refusal::ApprovalRequired { .. })) => {
+                Err(DecisionStop::Refused(Refusal::FilesBusy { .. } | Refusal::ApprovalRequired { .. })) => {
                     ask.after = Some(offer::position(task))
                 }
-                Err(Stop::Refused(Refusal::ParallelLimit { limit })) if Some(limit) == workflow.parallel_max => {
+                Err(DecisionStop::Refused(Refusal::ParallelLimit { limit }))
+                    if Some(limit) == workflow.parallel_max =>
+                {
                     return Ok(Reply::NoTask { limit_reached: true, all_done: false });
                 }
                 Err(stop) => return Err(stop),
@@ -216,7 +229,7 @@ pub(crate) fn release(
     id: TaskId,
     attempt: Option<u32>,
     reason: Option<&str>,
-) -> Result<Reply, Stop> {
+) -> Result<Reply, DecisionStop> {
     crate::check::optional(reason, |text| crate::check::summary("reason", text))?;
     let (task, workflow) = case.task(id)?;
     case.unlocked(workflow)?;
@@ -231,7 +244,7 @@ pub(crate) fn release(
 }
 
 /// Ends a claim whose program crashed. The reply says whether the task failed because its attempts are used up.
-pub(crate) fn crash(case: &mut Case<'_>, id: TaskId, attempt: u32, reason: &str) -> Result<Reply, Stop> {
+pub(crate) fn crash(case: &mut Case<'_>, id: TaskId, attempt: u32, reason: &str) -> Result<Reply, DecisionStop> {
     if case.rights != Rights::Runner {
         return Err(Refusal::NotPermitted { problem: "only the runner sees programs crash".to_owned() }.into());
     }
@@ -244,7 +257,7 @@ pub(crate) fn crash(case: &mut Case<'_>, id: TaskId, attempt: u32, reason: &str)
 
 /// Ends the expired claims of one workflow, a bounded number at a time. Renews the lease instead when its connection is
 /// known to be alive.
-pub(crate) fn sweep(case: &mut Case<'_>, id: WorkflowId) -> Result<Reply, Stop> {
+pub(crate) fn sweep(case: &mut Case<'_>, id: WorkflowId) -> Result<Reply, DecisionStop> {
     let workflow = case.world.workflow(id)?;
     let expired = case.world.task_ids(&Need::Expired(id, case.now))?;
     case.world.want(expired.iter().map(|task| Need::Task(*task)))?;

@@ -4,7 +4,7 @@
 use crate::agent::{Agent, Origin};
 use crate::case::Case;
 use crate::check;
-use crate::command::{Note, Report, Rights, SendBack, Target};
+use crate::command::{Note, PromptReport, Rights, SendBack, Target};
 use crate::event::{Cause, Event};
 use crate::id::AgentId;
 use crate::limits;
@@ -13,9 +13,9 @@ use crate::reminder::Reminder;
 use crate::reply::Reply;
 use crate::rules::{agent, lapse, record, status};
 use crate::task::BlockKind;
-use crate::world::{Need, Stop};
+use crate::world::{DecisionStop, Need};
 
-fn by_a_hook(case: &Case<'_>) -> Result<(), Stop> {
+fn by_a_hook(case: &Case<'_>) -> Result<(), DecisionStop> {
     match case.rights {
         Rights::Engine => Ok(()),
         Rights::Agent | Rights::Runner | Rights::Coordinator | Rights::Script | Rights::Person => {
@@ -51,7 +51,7 @@ fn join(case: &mut Case<'_>, agent: &Agent, origin: Origin) {
 
 /// Records a call in a conversation. Agents that registered by this call join the conversation, and every agent in that
 /// part of it gets a sign of life.
-pub(crate) fn hear(case: &mut Case<'_>, origin: &Origin) -> Result<Reply, Stop> {
+pub(crate) fn hear(case: &mut Case<'_>, origin: &Origin) -> Result<Reply, DecisionStop> {
     by_a_hook(case)?;
     check_origin(origin)?;
     let Some(conversation) = &origin.conversation else {
@@ -91,7 +91,7 @@ pub(crate) fn hear(case: &mut Case<'_>, origin: &Origin) -> Result<Reply, Stop> 
 
 /// Ends a conversation: the tasks of its agents are offered again. The agents stay registered, so that the conversation
 /// can be resumed.
-pub(crate) fn end(case: &mut Case<'_>, conversation: &str) -> Result<Reply, Stop> {
+pub(crate) fn end(case: &mut Case<'_>, conversation: &str) -> Result<Reply, DecisionStop> {
     by_a_hook(case)?;
     check::key("conversation", conversation)?;
     let agents = case.world.agent_ids(&Need::ConversationAgents(conversation.to_owned()))?;
@@ -118,7 +118,7 @@ fn is_foreign(case: &Case<'_>, agent: &Agent) -> bool {
 }
 
 /// Returns the stored reminder of this part of the conversation.
-fn reminder(case: &Case<'_>, report: &Report) -> Result<Option<Reminder>, Stop> {
+fn reminder(case: &Case<'_>, report: &PromptReport) -> Result<Option<Reminder>, DecisionStop> {
     check::key("conversation", &report.conversation)?;
     check::size("part", &report.part, limits::KEY_BYTES_MAX)?;
     check::size("prompt", &report.prompt, limits::KEY_BYTES_MAX)?;
@@ -126,14 +126,14 @@ fn reminder(case: &Case<'_>, report: &Report) -> Result<Option<Reminder>, Stop> 
     Ok(case.world.reminders(&need)?.first().cloned())
 }
 
-fn remember(case: &mut Case<'_>, report: &Report, count: u32, goes_on: u32) {
-    let Report { conversation, part, prompt, task, attempt } = report.clone();
+fn remember(case: &mut Case<'_>, report: &PromptReport, count: u32, goes_on: u32) {
+    let PromptReport { conversation, part, prompt, task, attempt } = report.clone();
     let reminder = Reminder { conversation, part, prompt, count, task, attempt, goes_on, at: case.now };
     case.events.push(Event::Reminded { reminder: Box::new(reminder) });
 }
 
 /// Sends an agent back whose handoff is missing or wrong. After [`limits::REMINDERS_MAX`] times the task is blocked.
-pub(crate) fn send_back(case: &mut Case<'_>, sent: &SendBack) -> Result<Reply, Stop> {
+pub(crate) fn send_back(case: &mut Case<'_>, sent: &SendBack) -> Result<Reply, DecisionStop> {
     let SendBack { report, note, blocked } = sent;
     let known = reminder(case, report)?;
     let count = known.as_ref().map_or(0, |known| known.count_at(&report.prompt));
@@ -149,7 +149,7 @@ pub(crate) fn send_back(case: &mut Case<'_>, sent: &SendBack) -> Result<Reply, S
 
 /// Records that an agent reports progress instead of a result. After [`limits::GOES_ON_MAX`] times in a row the task is
 /// blocked.
-pub(crate) fn go_on(case: &mut Case<'_>, report: &Report, note: &Note) -> Result<Reply, Stop> {
+pub(crate) fn go_on(case: &mut Case<'_>, report: &PromptReport, note: &Note) -> Result<Reply, DecisionStop> {
     let known = reminder(case, report)?;
     let goes_on = known.map_or(0, |known| known.goes_on_in(report.task, report.attempt));
     if goes_on >= limits::GOES_ON_MAX {

@@ -1,7 +1,7 @@
 //! Gated tasks: a person approves each claim before it begins. The engine asks for the approval, and the claim consumes
 //! it.
 
-use crate::approval::{Approval, ApprovalState, Source, Waiting};
+use crate::approval::{Approval, ApprovalState, Source, WaitingTask};
 use crate::case::Case;
 use crate::command::{Actor, AskApproval};
 use crate::event::{Event, Moved};
@@ -12,11 +12,11 @@ use crate::reply::Reply;
 use crate::rules::claim::dependencies_met;
 use crate::rules::status::blank;
 use crate::rules::{approval, block, lapse};
-use crate::task::{Block, BlockKind, State, Status, Task};
-use crate::world::Stop;
+use crate::task::{BlockKind, Status, Task, TaskBlock, TaskState};
+use crate::world::DecisionStop;
 
 /// Returns the approval that a claim must consume, or `None` if the task is not gated.
-pub(crate) fn passage(case: &Case<'_>, task: &Task) -> Result<Option<ApprovalId>, Stop> {
+pub(crate) fn passage(case: &Case<'_>, task: &Task) -> Result<Option<ApprovalId>, DecisionStop> {
     let closed = |approval| Err(Refusal::ApprovalRequired { task: task.id, approval }.into());
     match gate_state(case.world, task, case.now)? {
         GateState::Missing => Ok(None),
@@ -38,14 +38,14 @@ pub(crate) fn passage(case: &Case<'_>, task: &Task) -> Result<Option<ApprovalId>
 }
 
 /// Consumes the approval. The claim that passes the gate is its only use.
-pub(crate) fn pass(case: &mut Case<'_>, id: ApprovalId, agent: AgentId) -> Result<(), Stop> {
+pub(crate) fn pass(case: &mut Case<'_>, id: ApprovalId, agent: AgentId) -> Result<(), DecisionStop> {
     let row = case.world.approval(id)?;
     approval::moved(case, row, row.state.used(Actor::Agent(agent), case.now));
     Ok(())
 }
 
 /// Asks a person, for the engine, before a gated task begins. A repeated request returns the same approval.
-pub(crate) fn ask(case: &mut Case<'_>, asked: &AskApproval) -> Result<Reply, Stop> {
+pub(crate) fn ask(case: &mut Case<'_>, asked: &AskApproval) -> Result<Reply, DecisionStop> {
     let nothing = || Refusal::state("the engine asks only whether a gated task may begin");
     let (Source::ExecGate, Some((id, attempt))) = (asked.source, asked.waits) else { return Err(nothing().into()) };
     let (task, _) = case.task(id)?;
@@ -68,14 +68,14 @@ pub(crate) fn ask(case: &mut Case<'_>, asked: &AskApproval) -> Result<Reply, Sto
         GateState::Closed => expire_earlier(case, task)?,
     }
     approval::room(case)?;
-    let waiting = Waiting { workflow: task.workflow, task: id, attempt };
+    let waiting = WaitingTask { workflow: task.workflow, task: id, attempt };
     let approval = ApprovalId::next(&mut case.ids);
     Ok(approval::record(case, approval, asked, Actor::Engine, Some(waiting)))
 }
 
 /// Ends the earlier requests for the same claim, whose time is over. If one of them stayed, a clock that is set back would
 /// let the claim use it, and a person would be asked for a claim that has begun.
-fn expire_earlier(case: &mut Case<'_>, task: &Task) -> Result<(), Stop> {
+fn expire_earlier(case: &mut Case<'_>, task: &Task) -> Result<(), DecisionStop> {
     let earlier: Vec<ApprovalId> = gate_state::requests(case.world, task)?.map(|row| row.id).collect();
     for id in earlier {
         let row = case.world.approval(id)?;
@@ -87,20 +87,20 @@ fn expire_earlier(case: &mut Case<'_>, task: &Task) -> Result<(), Stop> {
 }
 
 /// Blocks the task after the gate was rejected or revoked, until a person or the block's role decides how to proceed.
-pub(crate) fn decided(case: &mut Case<'_>, approval: &Approval, said: &str) -> Result<(), Stop> {
-    let Some(Waiting { task: id, attempt, .. }) = approval.waiting else { return Ok(()) };
+pub(crate) fn decided(case: &mut Case<'_>, approval: &Approval, said: &str) -> Result<(), DecisionStop> {
+    let Some(WaitingTask { task: id, attempt, .. }) = approval.waiting else { return Ok(()) };
     let task = match case.task(id) {
         Ok((task, _)) => task,
         // The task was removed after the request.
-        Err(Stop::Refused(_) | Stop::Recorded(_)) => return Ok(()),
-        Err(missing @ Stop::Missing(_)) => return Err(missing),
+        Err(DecisionStop::Refused(_) | DecisionStop::Recorded(_)) => return Ok(()),
+        Err(missing @ DecisionStop::Missing(_)) => return Err(missing),
     };
-    if task.attempt + 1 != attempt || !matches!(task.state, State::Pending { lease: None }) {
+    if task.attempt + 1 != attempt || !matches!(task.state, TaskState::Pending { lease: None }) {
         return Ok(());
     }
     let kind = BlockKind::Ambiguity;
     let (reason, role) = (format!("{} was {said}", approval.id), kind.default_role().to_owned());
-    let found = Block { by: Actor::Person, kind, reason, role };
-    case.events.push(Event::Moved(Box::new(Moved { state: State::Blocked(found.clone()), ..blank(task) })));
+    let found = TaskBlock { by: Actor::Person, kind, reason, role };
+    case.events.push(Event::Moved(Box::new(Moved { state: TaskState::Blocked(found.clone()), ..blank(task) })));
     block::route(case, task, &found)
 }

@@ -6,11 +6,11 @@ use crate::check;
 use crate::command::Actor;
 use crate::event::Event;
 use crate::id::{AgentId, Ids, MessageId, ThreadId};
-use crate::inbox::{Draft, Filter, Message, MessageState, Owner, Recipients};
+use crate::inbox::{MailboxOwner, Message, MessageDraft, MessageState, RecipientMatch, Recipients};
 use crate::limits;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
-use crate::world::{Need, Stop};
+use crate::world::{DecisionStop, Need};
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Mark {
@@ -18,7 +18,7 @@ pub(crate) enum Mark {
     Archived,
 }
 
-pub(crate) fn send(case: &mut Case<'_>, to: &Recipients, draft: &Draft) -> Result<Reply, Stop> {
+pub(crate) fn send(case: &mut Case<'_>, to: &Recipients, draft: &MessageDraft) -> Result<Reply, DecisionStop> {
     check::optional(draft.subject.as_deref(), |text| check::summary("subject", text))?;
     check::size("body", &draft.body, limits::TEXT_BYTES_MAX)?;
     let from = case.actor()?;
@@ -38,14 +38,14 @@ pub(crate) fn send(case: &mut Case<'_>, to: &Recipients, draft: &Draft) -> Resul
     let envelope = Envelope { from, thread, draft };
     match to {
         Recipients::One(owner) => send_one(case, *owner, &envelope),
-        Recipients::Slug(slug) if slug == "human" => send_one(case, Owner::Human, &envelope),
+        Recipients::Slug(slug) if slug == "human" => send_one(case, MailboxOwner::Human, &envelope),
         // A text that cannot be a slug is refused without a query, because a database need not accept it as a
         // parameter.
         Recipients::Slug(slug) if !is_slug(slug) => Err(Refusal::RecipientNotFound { recipient: slug.clone() }.into()),
         Recipients::Slug(slug) => {
             let found = case.world.agent_ids(&Need::Slug(slug.clone()))?.first().copied();
             let agent = found.ok_or_else(|| Refusal::RecipientNotFound { recipient: slug.clone() })?;
-            send_one(case, Owner::Agent(agent), &envelope)
+            send_one(case, MailboxOwner::Agent(agent), &envelope)
         }
         Recipients::All(filter) => broadcast(case, filter, &envelope),
     }
@@ -54,25 +54,25 @@ pub(crate) fn send(case: &mut Case<'_>, to: &Recipients, draft: &Draft) -> Resul
 struct Envelope<'a> {
     from: Actor,
     thread: ThreadId,
-    draft: &'a Draft,
+    draft: &'a MessageDraft,
 }
 
 /// Returns the recipient's slug. An agent that left counts as not found, because it reads no more messages.
-fn slug_of(case: &Case<'_>, owner: Owner) -> Result<String, Stop> {
+fn slug_of(case: &Case<'_>, owner: MailboxOwner) -> Result<String, DecisionStop> {
     match owner {
-        Owner::Human => Ok("human".to_owned()),
-        Owner::Agent(id) => {
+        MailboxOwner::Human => Ok("human".to_owned()),
+        MailboxOwner::Agent(id) => {
             let unknown = || Refusal::RecipientNotFound { recipient: id.to_string() };
             match case.world.agent(id) {
                 Ok(agent) if agent.left.is_none() => Ok(agent.slug.clone()),
-                Ok(_) | Err(Stop::Refused(_) | Stop::Recorded(_)) => Err(unknown().into()),
-                Err(missing @ Stop::Missing(_)) => Err(missing),
+                Ok(_) | Err(DecisionStop::Refused(_) | DecisionStop::Recorded(_)) => Err(unknown().into()),
+                Err(missing @ DecisionStop::Missing(_)) => Err(missing),
             }
         }
     }
 }
 
-fn send_one(case: &mut Case<'_>, owner: Owner, envelope: &Envelope<'_>) -> Result<Reply, Stop> {
+fn send_one(case: &mut Case<'_>, owner: MailboxOwner, envelope: &Envelope<'_>) -> Result<Reply, DecisionStop> {
     let slug = slug_of(case, owner)?;
     let mailbox = case.world.mailbox(owner)?;
     if mailbox.unread >= limits::UNREAD_MAX {
@@ -88,7 +88,13 @@ fn send_one(case: &mut Case<'_>, owner: Owner, envelope: &Envelope<'_>) -> Resul
     Ok(reply)
 }
 
-fn write(ids: &mut Ids, to: Owner, sequence: u32, envelope: &Envelope<'_>, at: crate::time::Timestamp) -> Message {
+fn write(
+    ids: &mut Ids,
+    to: MailboxOwner,
+    sequence: u32,
+    envelope: &Envelope<'_>,
+    at: crate::time::Timestamp,
+) -> Message {
     Message {
         id: MessageId::next(ids),
         to,
@@ -102,7 +108,7 @@ fn write(ids: &mut Ids, to: Owner, sequence: u32, envelope: &Envelope<'_>, at: c
     }
 }
 
-fn broadcast(case: &mut Case<'_>, filter: &Filter, envelope: &Envelope<'_>) -> Result<Reply, Stop> {
+fn broadcast(case: &mut Case<'_>, filter: &RecipientMatch, envelope: &Envelope<'_>) -> Result<Reply, DecisionStop> {
     check::optional(filter.role.as_deref(), |text| check::label("role", text))?;
     check::optional(filter.runtime.as_deref(), |text| check::label("runtime", text))?;
     let found = case.world.agent_ids(&Need::Agents(filter.clone()))?;
@@ -111,7 +117,7 @@ fn broadcast(case: &mut Case<'_>, filter: &Filter, envelope: &Envelope<'_>) -> R
         return Err(Refusal::input("recipient_filter", problem).into());
     }
     let others = || found.iter().copied().filter(|agent| envelope.from != Actor::Agent(*agent));
-    case.world.want(others().flat_map(|agent| [Need::Agent(agent), Need::Mailbox(Owner::Agent(agent))]))?;
+    case.world.want(others().flat_map(|agent| [Need::Agent(agent), Need::Mailbox(MailboxOwner::Agent(agent))]))?;
     if let Actor::Agent(agent) = envelope.from {
         case.touch(agent)?;
     }
@@ -121,12 +127,12 @@ fn broadcast(case: &mut Case<'_>, filter: &Filter, envelope: &Envelope<'_>) -> R
         if agent.left.is_some() || (!filter.include_silent && agent.is_silent(&case.caller.alive, case.now)) {
             continue;
         }
-        let mailbox = case.world.mailbox(Owner::Agent(id))?;
+        let mailbox = case.world.mailbox(MailboxOwner::Agent(id))?;
         if mailbox.unread >= limits::UNREAD_MAX {
             full.push(id);
             continue;
         }
-        let message = write(&mut case.ids, Owner::Agent(id), mailbox.sequence + 1, envelope, case.now);
+        let message = write(&mut case.ids, MailboxOwner::Agent(id), mailbox.sequence + 1, envelope, case.now);
         messages.push(message.id);
         let slug = agent.slug.clone();
         case.events.push(Event::Sent { message: Box::new(message), slug });
@@ -136,8 +142,9 @@ fn broadcast(case: &mut Case<'_>, filter: &Filter, envelope: &Envelope<'_>) -> R
 
 /// Sends a message of the engine to agents, and always to a person. It may exceed the limit of a mailbox, because the
 /// number of tasks bounds these messages.
-pub(crate) fn notify(case: &mut Case<'_>, agents: &[AgentId], draft: &Draft) -> Result<(), Stop> {
-    let owners: Vec<Owner> = agents.iter().map(|agent| Owner::Agent(*agent)).chain([Owner::Human]).collect();
+pub(crate) fn notify(case: &mut Case<'_>, agents: &[AgentId], draft: &MessageDraft) -> Result<(), DecisionStop> {
+    let owners: Vec<MailboxOwner> =
+        agents.iter().map(|agent| MailboxOwner::Agent(*agent)).chain([MailboxOwner::Human]).collect();
     case.world.want(agents.iter().map(|agent| Need::Agent(*agent)))?;
     case.world.want(owners.iter().map(|owner| Need::Mailbox(*owner)))?;
     let envelope = Envelope { from: Actor::Engine, thread: ThreadId::next(&mut case.ids), draft };
@@ -155,8 +162,13 @@ pub(crate) fn notify(case: &mut Case<'_>, agents: &[AgentId], draft: &Draft) -> 
 
 /// Delivers a person's answer to the agent's mailbox, also when the mailbox is full or the agent has left. There is one
 /// answer for each question, and the record must contain it.
-pub(crate) fn deliver(case: &mut Case<'_>, to: AgentId, thread: ThreadId, draft: &Draft) -> Result<MessageId, Stop> {
-    let (owner, slug) = (Owner::Agent(to), case.world.agent(to)?.slug.clone());
+pub(crate) fn deliver(
+    case: &mut Case<'_>,
+    to: AgentId,
+    thread: ThreadId,
+    draft: &MessageDraft,
+) -> Result<MessageId, DecisionStop> {
+    let (owner, slug) = (MailboxOwner::Agent(to), case.world.agent(to)?.slug.clone());
     let sequence = case.world.mailbox(owner)?.sequence + 1;
     let envelope = Envelope { from: case.actor()?, thread, draft };
     let message = write(&mut case.ids, owner, sequence, &envelope, case.now);
@@ -166,7 +178,7 @@ pub(crate) fn deliver(case: &mut Case<'_>, to: AgentId, thread: ThreadId, draft:
 }
 
 /// Acknowledges messages of the caller's own mailbox. Skips unknown messages, as the original server does.
-pub(crate) fn mark(case: &mut Case<'_>, messages: &[MessageId], mark: Mark) -> Result<Reply, Stop> {
+pub(crate) fn mark(case: &mut Case<'_>, messages: &[MessageId], mark: Mark) -> Result<Reply, DecisionStop> {
     check::count("message_ids", messages.len(), limits::MARKED_MESSAGES_MAX)?;
     case.world.want(messages.iter().map(|id| Need::Message(*id)))?;
     let actor = case.actor()?;
@@ -184,16 +196,18 @@ pub(crate) fn mark(case: &mut Case<'_>, messages: &[MessageId], mark: Mark) -> R
         }
         seen.push(*id);
         let allowed = match message.to {
-            Owner::Agent(agent) => actor == Actor::Agent(agent) || case.speaks_for(agent)? || case.may_override(),
+            MailboxOwner::Agent(agent) => {
+                actor == Actor::Agent(agent) || case.speaks_for(agent)? || case.may_override()
+            }
             // A coordinator cannot read the human mailbox, so it cannot mark its messages as read.
-            Owner::Human => matches!(actor, Actor::Person | Actor::Engine),
+            MailboxOwner::Human => matches!(actor, Actor::Person | Actor::Engine),
         };
         if !allowed {
             return Err(Refusal::NotPermitted { problem: format!("{id} is in the mailbox of {}", message.to) }.into());
         }
         let slug = match message.to {
-            Owner::Human => "human".to_owned(),
-            Owner::Agent(agent) => case.world.agent(agent)?.slug.clone(),
+            MailboxOwner::Human => "human".to_owned(),
+            MailboxOwner::Agent(agent) => case.world.agent(agent)?.slug.clone(),
         };
         let was_unread = message.state == MessageState::Unread;
         let at = case.now;

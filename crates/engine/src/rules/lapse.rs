@@ -11,18 +11,18 @@ use crate::list::List;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::rules::approval::{PAST, answer_task, is_of_this_attempt, moved, open};
-use crate::task::{State, Status, Task};
-use crate::world::{Fact, Need, Stop};
+use crate::task::{Status, Task, TaskState};
+use crate::world::{DecisionStop, Fact, Need};
 
 /// Withdraws the approvals that a command made pointless. When a claim continues without the answer that it waited for,
 /// or ends, no person needs to decide any more. When the claim ends, its given approvals end, too.
 #[expect(clippy::wildcard_enum_match_arm, reason = "few events end the waiting for an answer")]
-pub(crate) fn withdraw(case: &mut Case<'_>) -> Result<(), Stop> {
+pub(crate) fn withdraw(case: &mut Case<'_>) -> Result<(), DecisionStop> {
     let mut moot: Vec<(TaskId, Moot)> = Vec::new();
     for event in &case.events {
         match event {
             Event::Moved(moved) => moot.extend(by_move(case, moved)?),
-            Event::LeaseEnded { task, .. } if matches!(case.world.task(*task)?.state, State::Paused { .. }) => {
+            Event::LeaseEnded { task, .. } if matches!(case.world.task(*task)?.state, TaskState::Paused { .. }) => {
                 moot.push((*task, Moot { why: "its claim ended".to_owned(), goes_on: false }));
             }
             Event::TaskRemoved { task, .. } => moot.extend(by_removal(case.world.task(*task)?)),
@@ -45,7 +45,7 @@ struct Moot {
     goes_on: bool,
 }
 
-fn by_move(case: &Case<'_>, moved: &Moved) -> Result<Option<(TaskId, Moot)>, Stop> {
+fn by_move(case: &Case<'_>, moved: &Moved) -> Result<Option<(TaskId, Moot)>, DecisionStop> {
     let (from, to) = (moved.from, moved.state.status());
     // A completed or skipped gated task has no next claim, so the request for its gate is over.
     let over = to.is_met() && case.world.task(moved.task)?.gate;
@@ -58,7 +58,7 @@ fn by_removal(task: &Task) -> Option<(TaskId, Moot)> {
     task.gate.then(|| (task.id, Moot { why: "its task was removed".to_owned(), goes_on: false }))
 }
 
-fn end_open(case: &mut Case<'_>, task: TaskId, moot: &Moot) -> Result<(), Stop> {
+fn end_open(case: &mut Case<'_>, task: TaskId, moot: &Moot) -> Result<(), DecisionStop> {
     for approval in open(case, task)? {
         let is_moot = match approval.state.status() {
             ApprovalStatus::Pending => true,
@@ -80,7 +80,7 @@ fn end_open(case: &mut Case<'_>, task: TaskId, moot: &Moot) -> Result<(), Stop> 
 
 /// Consumes the approvals of an agent that wait for their turn, when its session continues or the runner begins a turn
 /// for one task: the agent can act on them now. Revokes the ones that belong to an earlier attempt.
-pub(crate) fn take_up(case: &mut Case<'_>, agent: AgentId, only: Option<TaskId>) -> Result<(), Stop> {
+pub(crate) fn take_up(case: &mut Case<'_>, agent: AgentId, only: Option<TaskId>) -> Result<(), DecisionStop> {
     let list = List::ApprovalsOf { agent, limit: limits::EXPIRED_APPROVALS_MAX };
     let Fact::ApprovalRows(rows) = case.world.list(list)? else { return Ok(()) };
     let of = |row: &Approval| only.is_none_or(|task| row.waiting.is_some_and(|waiting| waiting.task == task));
@@ -104,7 +104,7 @@ pub(crate) fn take_up(case: &mut Case<'_>, agent: AgentId, only: Option<TaskId>)
 
 /// Revokes the approvals of an agent that leaves, and its requests that belong to no task, because no other agent can
 /// use them. A paused task continues to wait: the decision about it offers the task to another agent.
-pub(crate) fn void(case: &mut Case<'_>, agent: AgentId) -> Result<(), Stop> {
+pub(crate) fn void(case: &mut Case<'_>, agent: AgentId) -> Result<(), DecisionStop> {
     let list = List::ApprovalsOf { agent, limit: limits::EXPIRED_APPROVALS_MAX };
     let Fact::ApprovalRows(rows) = case.world.list(list)? else { return Ok(()) };
     case.world.want(rows.iter().map(|row| Need::Approval(row.id)))?;
@@ -126,7 +126,7 @@ pub(crate) fn void(case: &mut Case<'_>, agent: AgentId) -> Result<(), Stop> {
     Ok(())
 }
 
-pub(crate) fn expire(case: &mut Case<'_>, approval: &Approval) -> Result<(), Stop> {
+pub(crate) fn expire(case: &mut Case<'_>, approval: &Approval) -> Result<(), DecisionStop> {
     moved(case, approval, ApprovalState::Expired { at: case.now });
     // The task of a gate stays open: an agent that wants to claim it asks again.
     if approval.is_gate() || is_answered(case, approval) {
@@ -147,7 +147,7 @@ fn is_answered(case: &Case<'_>, approval: &Approval) -> bool {
     })
 }
 
-pub(crate) fn expire_all(case: &mut Case<'_>) -> Result<Reply, Stop> {
+pub(crate) fn expire_all(case: &mut Case<'_>) -> Result<Reply, DecisionStop> {
     if case.rights != Rights::Engine {
         return Err(Refusal::NotPermitted { problem: "approvals expire by themselves".to_owned() }.into());
     }

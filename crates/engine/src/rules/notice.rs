@@ -12,10 +12,10 @@ use crate::list::List;
 use crate::notice::{Channel, Notice};
 use crate::refusal::Refusal;
 use crate::reply::Reply;
-use crate::world::{Fact, Need, Stop};
+use crate::world::{DecisionStop, Fact, Need};
 
 /// Records that a person saw pending approvals, once for each way of looking.
-pub(crate) fn show(case: &mut Case<'_>, approvals: &[ApprovalId], via: Via) -> Result<Reply, Stop> {
+pub(crate) fn show(case: &mut Case<'_>, approvals: &[ApprovalId], via: Via) -> Result<Reply, DecisionStop> {
     match (case.rights, via) {
         (Rights::Person, Via::CommandLine | Via::Http) => {}
         (Rights::Agent | Rights::Runner | Rights::Coordinator | Rights::Script | Rights::Engine, _)
@@ -52,7 +52,7 @@ fn only_a_timer(case: &Case<'_>) -> Result<(), Refusal> {
 }
 
 /// Gives the caller one notice to send, with a time limit for sending it.
-pub(crate) fn take(case: &mut Case<'_>, channel: Channel) -> Result<Reply, Stop> {
+pub(crate) fn take(case: &mut Case<'_>, channel: Channel) -> Result<Reply, DecisionStop> {
     only_a_timer(case)?;
     let list = List::DueNotices { channel, now: case.now, limit: limits::NOTICES_LOOKED_AT };
     let Fact::ApprovalRows(rows) = case.world.list(list)? else {
@@ -82,7 +82,7 @@ pub(crate) fn settle(
     (id, channel): (ApprovalId, Channel),
     tries: u32,
     problem: Option<&str>,
-) -> Result<Reply, Stop> {
+) -> Result<Reply, DecisionStop> {
     only_a_timer(case)?;
     let approval = case.world.approval(id)?;
     let known = case.world.notice(id, channel)?.filter(|known| known.tries == tries);

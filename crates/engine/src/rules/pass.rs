@@ -9,11 +9,11 @@ use crate::id::ApprovalId;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::rules::{agent, approval};
-use crate::world::{Need, Stop};
+use crate::world::{DecisionStop, Need};
 
 /// Consumes a matching approval if there is one, repeats a matching rejection, otherwise creates a request. This is one
 /// transaction, so that only one of two callers with the same approval passes.
-pub(crate) fn pass(case: &mut Case<'_>, passing: &PassGate) -> Result<Reply, Stop> {
+pub(crate) fn pass(case: &mut Case<'_>, passing: &PassGate) -> Result<Reply, DecisionStop> {
     let PassGate { asked, newcomer } = passing;
     let print = &asked.fingerprint;
     check::key("fingerprint", print)?;

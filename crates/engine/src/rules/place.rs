@@ -15,10 +15,10 @@ use crate::task::Task;
 use crate::template::{Template, TemplateBody};
 use crate::workflow::WorkflowStatus;
 use crate::workspace::{Attachment, Repository, Workspace, WorkspaceStatus};
-use crate::world::{Need, Stop};
+use crate::world::{DecisionStop, Need};
 
 /// Returns the repository at a path, and registers it if it is new. `field` is the caller's name for the path.
-fn repository(case: &mut Case<'_>, field: &str, path: &str, name: Option<&str>) -> Result<RepositoryId, Stop> {
+fn repository(case: &mut Case<'_>, field: &str, path: &str, name: Option<&str>) -> Result<RepositoryId, DecisionStop> {
     check::path(field, path)?;
     check::optional(name, |text| check::name("name", text))?;
     if let Some(id) = case.world.repository_at(path)? {
@@ -50,12 +50,12 @@ fn repository(case: &mut Case<'_>, field: &str, path: &str, name: Option<&str>) 
 }
 
 /// Registers a repository. Agents can have workspaces only in repositories that a person registered.
-pub(crate) fn register(case: &mut Case<'_>, path: &str, name: Option<&str>) -> Result<Reply, Stop> {
+pub(crate) fn register(case: &mut Case<'_>, path: &str, name: Option<&str>) -> Result<Reply, DecisionStop> {
     let repository = repository(case, "path", path, name)?;
     Ok(Reply::RepositoryRegistered { repository })
 }
 
-pub(crate) fn attach(case: &mut Case<'_>, id: WorkflowId, path: &str) -> Result<Reply, Stop> {
+pub(crate) fn attach(case: &mut Case<'_>, id: WorkflowId, path: &str) -> Result<Reply, DecisionStop> {
     open(case, id)?;
     let repository = repository(case, "repository_path", path, None)?;
     if let Some(added) = case.world.time(&Need::Attached(id, repository))? {
@@ -67,7 +67,7 @@ pub(crate) fn attach(case: &mut Case<'_>, id: WorkflowId, path: &str) -> Result<
 }
 
 /// Attaches a repository to a workflow that is being created.
-pub(crate) fn attach_new(case: &mut Case<'_>, id: WorkflowId, path: &str) -> Result<(), Stop> {
+pub(crate) fn attach_new(case: &mut Case<'_>, id: WorkflowId, path: &str) -> Result<(), DecisionStop> {
     let repository = repository(case, "repository_path", path, None)?;
     let attachment = Attachment { workflow: id, repository, added: case.now };
     let event = Event::RepositoryAttached { attachment };
@@ -77,7 +77,7 @@ pub(crate) fn attach_new(case: &mut Case<'_>, id: WorkflowId, path: &str) -> Res
     Ok(())
 }
 
-pub(crate) fn detach(case: &mut Case<'_>, id: WorkflowId, repository: RepositoryId) -> Result<Reply, Stop> {
+pub(crate) fn detach(case: &mut Case<'_>, id: WorkflowId, repository: RepositoryId) -> Result<Reply, DecisionStop> {
     open(case, id)?;
     if case.world.yes(&Need::RepositoryUsed(id, repository))? {
         return Err(Refusal::RepositoryInUse { repository }.into());
@@ -88,7 +88,7 @@ pub(crate) fn detach(case: &mut Case<'_>, id: WorkflowId, repository: Repository
     Ok(Reply::RepositoryDetached)
 }
 
-pub(crate) fn create_workspace(case: &mut Case<'_>, create: &CreateWorkspace) -> Result<Reply, Stop> {
+pub(crate) fn create_workspace(case: &mut Case<'_>, create: &CreateWorkspace) -> Result<Reply, DecisionStop> {
     check::path("path", &create.path)?;
     check::path("branch", &create.branch)?;
     check::optional(create.base_branch.as_deref(), |text| check::path("base_branch", text))?;
@@ -129,7 +129,7 @@ pub(crate) fn create_workspace(case: &mut Case<'_>, create: &CreateWorkspace) ->
     Ok(Reply::WorkspaceCreated { workspace: id })
 }
 
-pub(crate) fn update_workspace(case: &mut Case<'_>, update: &UpdateWorkspace) -> Result<Reply, Stop> {
+pub(crate) fn update_workspace(case: &mut Case<'_>, update: &UpdateWorkspace) -> Result<Reply, DecisionStop> {
     check::optional(update.merge_commit.as_deref(), |text| check::label("merge_commit", text))?;
     check::optional(update.pr_url.as_deref(), |text| check::path("pr_url", text))?;
     check::json("config", update.config.as_ref())?;
@@ -169,14 +169,14 @@ pub(crate) fn update_workspace(case: &mut Case<'_>, update: &UpdateWorkspace) ->
 }
 
 /// Refuses to change or clean up a workspace whose task another agent holds, unless the caller holds one of its tasks.
-fn may_change(case: &Case<'_>, workspace: &Workspace) -> Result<(), Stop> {
+fn may_change(case: &Case<'_>, workspace: &Workspace) -> Result<(), DecisionStop> {
     let held = case.world.task_ids(&Need::HeldIn(workspace.workflow, workspace.id))?;
     case.world.want(held.iter().map(|task| Need::Task(*task)))?;
     let mut lost = None;
     for id in held {
         match may_place(case, case.world.task(*id)?) {
             Ok(()) => return Ok(()),
-            Err(missing @ Stop::Missing(_)) => return Err(missing),
+            Err(missing @ DecisionStop::Missing(_)) => return Err(missing),
             Err(refused) => lost = lost.or(Some(refused)),
         }
     }
@@ -184,14 +184,18 @@ fn may_change(case: &Case<'_>, workspace: &Workspace) -> Result<(), Stop> {
 }
 
 /// Refuses to set the workspace of a task that another agent holds.
-fn may_place(case: &Case<'_>, task: &Task) -> Result<(), Stop> {
+fn may_place(case: &Case<'_>, task: &Task) -> Result<(), DecisionStop> {
     if case.live_holder(task)?.is_some() {
         case.owner(task, None)?;
     }
     Ok(())
 }
 
-pub(crate) fn assign_workspace(case: &mut Case<'_>, task: TaskId, workspace: WorkspaceId) -> Result<Reply, Stop> {
+pub(crate) fn assign_workspace(
+    case: &mut Case<'_>,
+    task: TaskId,
+    workspace: WorkspaceId,
+) -> Result<Reply, DecisionStop> {
     let (found, _) = case.task(task)?;
     open(case, found.workflow)?;
     let place = case.world.workspace(workspace)?;
@@ -211,7 +215,7 @@ pub(crate) fn create_template(
     name: &str,
     description: Option<&str>,
     body: &TemplateBody,
-) -> Result<Reply, Stop> {
+) -> Result<Reply, DecisionStop> {
     check::name("name", name)?;
     check::optional(description, |text| check::size("description", text, limits::TEXT_BYTES_MAX))?;
     check::count("tasks", body.tasks.len(), limits::REPLAN_ROWS_MAX)?;
@@ -237,7 +241,7 @@ pub(crate) fn create_template(
     Ok(Reply::TemplateCreated { template: id })
 }
 
-pub(crate) fn remove_template(case: &mut Case<'_>, template: TemplateId) -> Result<Reply, Stop> {
+pub(crate) fn remove_template(case: &mut Case<'_>, template: TemplateId) -> Result<Reply, DecisionStop> {
     let name = case.world.template(template)?.name.clone();
     case.events.push(Event::TemplateRemoved { template, name });
     Ok(Reply::TemplateRemoved)

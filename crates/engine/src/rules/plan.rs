@@ -10,22 +10,22 @@ use crate::check;
 use crate::event::Event;
 use crate::id::{TaskId, WorkflowId};
 use crate::limits;
-use crate::plan::Piece;
+use crate::plan::PlanPiece;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::rules::workflow::open;
-use crate::workflow::{Draft, Workflow, WorkflowStatus};
-use crate::world::{Need, Stop};
+use crate::workflow::{PlanDraft, Workflow, WorkflowStatus};
+use crate::world::{DecisionStop, Need};
 
 /// The parts of the last step of a plan in pieces that describe the whole plan.
-pub(crate) struct Committed<'a> {
+pub(crate) struct PlanCommit<'a> {
     pub(crate) summary: &'a str,
     pub(crate) tasks: u32,
     pub(crate) groups: &'a [String],
     pub(crate) task_ids: &'a [(String, TaskId)],
 }
 
-fn in_planning(case: &Case<'_>, id: WorkflowId) -> Result<Workflow, Stop> {
+fn in_planning(case: &Case<'_>, id: WorkflowId) -> Result<Workflow, DecisionStop> {
     let workflow = open(case, id)?;
     if workflow.status != WorkflowStatus::Planning {
         let problem = format!("a plan is set in planning; the workflow is {}; use workflow_replan", workflow.status);
@@ -38,9 +38,9 @@ pub(crate) fn set(
     case: &mut Case<'_>,
     id: WorkflowId,
     summary: &str,
-    piece: &Arc<Piece>,
+    piece: &Arc<PlanPiece>,
     groups: &[String],
-) -> Result<Reply, Stop> {
+) -> Result<Reply, DecisionStop> {
     check::summary("summary", summary)?;
     let workflow = in_planning(case, id)?;
     if let Some(draft) = &workflow.draft {
@@ -56,7 +56,7 @@ pub(crate) fn set(
 }
 
 /// Removes an unfinished plan of another planner, with its tasks. Refuses while that planner's time has not passed.
-fn replace_draft(case: &mut Case<'_>, id: WorkflowId, draft: &Draft) -> Result<(), Stop> {
+fn replace_draft(case: &mut Case<'_>, id: WorkflowId, draft: &PlanDraft) -> Result<(), DecisionStop> {
     if draft.until > case.now {
         return Err(Refusal::state("another plan of this workflow is being written; try again in a minute").into());
     }
@@ -69,7 +69,7 @@ fn replace_draft(case: &mut Case<'_>, id: WorkflowId, draft: &Draft) -> Result<(
     Ok(())
 }
 
-pub(crate) fn begin(case: &mut Case<'_>, id: WorkflowId, token: &str) -> Result<Reply, Stop> {
+pub(crate) fn begin(case: &mut Case<'_>, id: WorkflowId, token: &str) -> Result<Reply, DecisionStop> {
     check::key("token", token)?;
     let workflow = in_planning(case, id)?;
     let other = workflow.draft.as_ref().filter(|draft| draft.token != token);
@@ -83,12 +83,12 @@ pub(crate) fn begin(case: &mut Case<'_>, id: WorkflowId, token: &str) -> Result<
 }
 
 fn drafting(case: &mut Case<'_>, workflow: WorkflowId, token: &str) {
-    let draft = Draft { token: token.to_owned(), until: case.now + limits::DRAFT_MS };
+    let draft = PlanDraft { token: token.to_owned(), until: case.now + limits::DRAFT_MS };
     case.events.push(Event::Drafting { workflow, draft: Some(draft) });
 }
 
 /// Returns the workflow, if its draft is the caller's.
-fn own_draft(case: &Case<'_>, id: WorkflowId, token: &str) -> Result<Workflow, Stop> {
+fn own_draft(case: &Case<'_>, id: WorkflowId, token: &str) -> Result<Workflow, DecisionStop> {
     let workflow = in_planning(case, id)?;
     if workflow.draft.as_ref().is_none_or(|draft| draft.token != token) {
         return Err(Refusal::state("another plan of this workflow took over; set the plan again").into());
@@ -97,7 +97,7 @@ fn own_draft(case: &Case<'_>, id: WorkflowId, token: &str) -> Result<Workflow, S
 }
 
 /// Removes a bounded part of the tasks that an earlier planner left.
-pub(crate) fn clear(case: &mut Case<'_>, id: WorkflowId, token: &str) -> Result<Reply, Stop> {
+pub(crate) fn clear(case: &mut Case<'_>, id: WorkflowId, token: &str) -> Result<Reply, DecisionStop> {
     own_draft(case, id, token)?;
     let left = case.world.full_tasks(&Need::Removable(id))?;
     let rows = left.len().min(limits::PIECE_ROWS_MAX);
@@ -107,7 +107,12 @@ pub(crate) fn clear(case: &mut Case<'_>, id: WorkflowId, token: &str) -> Result<
     Ok(Reply::DraftCleared { more })
 }
 
-pub(crate) fn stage(case: &mut Case<'_>, id: WorkflowId, token: &str, piece: &Arc<Piece>) -> Result<Reply, Stop> {
+pub(crate) fn stage(
+    case: &mut Case<'_>,
+    id: WorkflowId,
+    token: &str,
+    piece: &Arc<PlanPiece>,
+) -> Result<Reply, DecisionStop> {
     own_draft(case, id, token)?;
     let author = case.author()?;
     case.events.push(Event::Staged { workflow: id, piece: Arc::clone(piece), author });
@@ -115,7 +120,12 @@ pub(crate) fn stage(case: &mut Case<'_>, id: WorkflowId, token: &str, piece: &Ar
     Ok(Reply::PlanStaged)
 }
 
-pub(crate) fn commit(case: &mut Case<'_>, id: WorkflowId, token: &str, plan: &Committed<'_>) -> Result<Reply, Stop> {
+pub(crate) fn commit(
+    case: &mut Case<'_>,
+    id: WorkflowId,
+    token: &str,
+    plan: &PlanCommit<'_>,
+) -> Result<Reply, DecisionStop> {
     check::summary("summary", plan.summary)?;
     own_draft(case, id, token)?;
     case.world.workflow_detail(id)?;

@@ -12,7 +12,7 @@ use crate::protection::Protection;
 use crate::refusal::Refusal;
 use crate::task::Task;
 use crate::workflow::Workflow;
-use crate::world::{Need, Stop};
+use crate::world::{DecisionStop, Need};
 
 /// An act on a task that can loosen its protections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,7 +36,7 @@ impl Loosening {
 }
 
 /// Returns the protections of a task that this caller may not loosen.
-fn protections(case: &Case<'_>, task: &Task) -> Result<Vec<Protection>, Stop> {
+fn protections(case: &Case<'_>, task: &Task) -> Result<Vec<Protection>, DecisionStop> {
     Ok(match case.rights {
         Rights::Person | Rights::Engine => Vec::new(),
         // A coordinator may loosen reviews, and nothing else that a person set.
@@ -52,23 +52,23 @@ fn protections(case: &Case<'_>, task: &Task) -> Result<Vec<Protection>, Stop> {
     })
 }
 
-fn refused(case: &Case<'_>, task: &Task, loosening: Loosening, by: Vec<Protection>) -> Stop {
+fn refused(case: &Case<'_>, task: &Task, loosening: Loosening, by: Vec<Protection>) -> DecisionStop {
     protected(case, format!("{} `{}` ({})", loosening.as_word(), task.name, task.id), by)
 }
 
-fn protected(case: &Case<'_>, act: String, by: Vec<Protection>) -> Stop {
+fn protected(case: &Case<'_>, act: String, by: Vec<Protection>) -> DecisionStop {
     Refusal::Protected { act, by, script: case.rights == Rights::Script }.into()
 }
 
 /// Refuses the act when the caller may not loosen the task's protections.
-pub(crate) fn task(case: &Case<'_>, task: &Task, loosening: Loosening) -> Result<(), Stop> {
+pub(crate) fn task(case: &Case<'_>, task: &Task, loosening: Loosening) -> Result<(), DecisionStop> {
     let by = protections(case, task)?;
     if by.is_empty() { Ok(()) } else { Err(refused(case, task, loosening, by)) }
 }
 
 /// Refuses to remove a task from the plan when it is protected, or waits for a protected task: a new task of the same
 /// name could omit that dependency.
-pub(crate) fn removal(case: &Case<'_>, removed: &Task, loosening: Loosening) -> Result<(), Stop> {
+pub(crate) fn removal(case: &Case<'_>, removed: &Task, loosening: Loosening) -> Result<(), DecisionStop> {
     task(case, removed, loosening)?;
     if matches!(case.rights, Rights::Person | Rights::Engine) {
         return Ok(());
@@ -86,7 +86,7 @@ pub(crate) fn removal(case: &Case<'_>, removed: &Task, loosening: Loosening) -> 
 }
 
 /// Refuses a new plan that would drop protected tasks, or tasks that wait for protected ones.
-pub(crate) fn replan(case: &Case<'_>, workflow: WorkflowId, dropped: &BTreeSet<TaskId>) -> Result<(), Stop> {
+pub(crate) fn replan(case: &Case<'_>, workflow: WorkflowId, dropped: &BTreeSet<TaskId>) -> Result<(), DecisionStop> {
     if matches!(case.rights, Rights::Person | Rights::Engine) || dropped.is_empty() {
         return Ok(());
     }
@@ -137,7 +137,12 @@ pub(crate) enum Steering {
 }
 
 /// Refuses a change of a workflow's course or settings to a caller that may not make it.
-pub(crate) fn workflow(case: &Case<'_>, workflow: &Workflow, act: &str, steering: Steering) -> Result<(), Stop> {
+pub(crate) fn workflow(
+    case: &Case<'_>,
+    workflow: &Workflow,
+    act: &str,
+    steering: Steering,
+) -> Result<(), DecisionStop> {
     let may = match (case.rights, steering) {
         (Rights::Person | Rights::Engine, _) | (Rights::Coordinator, Steering::Pause) => true,
         (Rights::Coordinator, Steering::End | Steering::Settings)
@@ -153,7 +158,7 @@ pub(crate) fn workflow(case: &Case<'_>, workflow: &Workflow, act: &str, steering
 
 /// Makes the dependents of a skipped task wait for the protected tasks that it waited for. Returns the dependents that
 /// still wait.
-pub(crate) fn keep_dependencies(case: &mut Case<'_>, skipped: &Task) -> Result<BTreeSet<TaskId>, Stop> {
+pub(crate) fn keep_dependencies(case: &mut Case<'_>, skipped: &Task) -> Result<BTreeSet<TaskId>, DecisionStop> {
     if skipped.unmet == 0 {
         return Ok(BTreeSet::new());
     }

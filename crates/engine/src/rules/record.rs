@@ -12,7 +12,7 @@ use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::rules::status::{blank, not_asked};
 use crate::task::Status;
-use crate::world::Stop;
+use crate::world::DecisionStop;
 
 pub(crate) fn set_plan(
     case: &mut Case<'_>,
@@ -20,7 +20,7 @@ pub(crate) fn set_plan(
     attempt: Option<u32>,
     plan: &Json,
     context: Option<&Json>,
-) -> Result<Reply, Stop> {
+) -> Result<Reply, DecisionStop> {
     check::json("plan", Some(plan))?;
     check::json("context", context)?;
     let (task, workflow) = case.task(id)?;
@@ -48,7 +48,7 @@ pub(crate) fn replan(
     attempt: Option<u32>,
     reason: &str,
     plan: &Json,
-) -> Result<Reply, Stop> {
+) -> Result<Reply, DecisionStop> {
     check::summary("reason", reason)?;
     check::json("new_plan", Some(plan))?;
     let (task, workflow) = case.task(id)?;
@@ -84,7 +84,7 @@ pub(crate) fn add_checkpoint(
     id: TaskId,
     attempt: Option<u32>,
     note: &Note,
-) -> Result<Reply, Stop> {
+) -> Result<Reply, DecisionStop> {
     check::summary("summary", &note.summary)?;
     check::json("detail", note.detail.as_ref())?;
     check::count("files_changed", note.files.len(), limits::FILES_MAX)?;

@@ -17,13 +17,13 @@ use crate::lapse_evidence;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::rules::claim;
-use crate::task::{State, Task};
-use crate::world::{Need, Stop};
+use crate::task::{Task, TaskState};
+use crate::world::{DecisionStop, Need};
 
 /// The number of newest checkpoints to search: other agents may have added some since the claim ended.
 const NOTES_MAX: u32 = 50;
 
-pub(crate) fn regain(case: &mut Case<'_>, id: TaskId, attempt: u32) -> Result<Reply, Stop> {
+pub(crate) fn regain(case: &mut Case<'_>, id: TaskId, attempt: u32) -> Result<Reply, DecisionStop> {
     let (task, workflow) = case.task(id)?;
     let agent = case.present(Some(task))?;
     let until = case.now + workflow.lease_ms;
@@ -41,7 +41,7 @@ pub(crate) fn regain(case: &mut Case<'_>, id: TaskId, attempt: u32) -> Result<Re
     let start = claim::may_go_on(case, task, workflow, agent)?;
     claim::end_dead(case, &start);
     // Loads the task's detail: regaining clears the outcome of the failed attempt.
-    if matches!(task.state, State::Failed { .. }) {
+    if matches!(task.state, TaskState::Failed { .. }) {
         case.world.detail(id)?;
     }
     case.events.push(Event::Regained { task: id, workflow: workflow.id, agent, attempt, until });
@@ -53,19 +53,19 @@ pub(crate) fn regain(case: &mut Case<'_>, id: TaskId, attempt: u32) -> Result<Re
 /// when its attempts were used up.
 fn is_open(task: &Task) -> bool {
     match &task.state {
-        State::Pending { lease } => lease.is_none(),
-        State::Failed { by, .. } => *by == Actor::Engine,
-        State::Planning { .. }
-        | State::InProgress { .. }
-        | State::Paused { .. }
-        | State::Blocked(_)
-        | State::Completed { .. }
-        | State::Skipped { .. } => false,
+        TaskState::Pending { lease } => lease.is_none(),
+        TaskState::Failed { by, .. } => *by == Actor::Engine,
+        TaskState::Planning { .. }
+        | TaskState::InProgress { .. }
+        | TaskState::Paused { .. }
+        | TaskState::Blocked(_)
+        | TaskState::Completed { .. }
+        | TaskState::Skipped { .. } => false,
     }
 }
 
 /// Tells whether the last claim was this agent's, and its lease expired.
-fn ended_by_clock(case: &Case<'_>, task: &Task, agent: AgentId) -> Result<bool, Stop> {
+fn ended_by_clock(case: &Case<'_>, task: &Task, agent: AgentId) -> Result<bool, DecisionStop> {
     let after = task.checkpoints.saturating_sub(NOTES_MAX);
     let need = Need::Checkpoints { task: task.id, after, limit: NOTES_MAX };
     let notes = case.world.checkpoints(&need)?.iter().rev();

@@ -8,16 +8,16 @@ use crate::check;
 use crate::event::Event;
 use crate::id::{TaskId, WorkflowId};
 use crate::limits;
-use crate::plan::{Place, Plan, PlanTask};
+use crate::plan::{Plan, PlanPlace, PlanTask};
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::rules::protect::{self, Loosening};
 use crate::rules::workflow::{open, settle};
 use crate::task::Task;
 use crate::workflow::{Workflow, WorkflowStatus};
-use crate::world::{Need, Stop};
+use crate::world::{DecisionStop, Need};
 
-fn replannable(case: &Case<'_>, id: WorkflowId) -> Result<Workflow, Stop> {
+fn replannable(case: &Case<'_>, id: WorkflowId) -> Result<Workflow, DecisionStop> {
     let workflow = open(case, id)?;
     if workflow.status == WorkflowStatus::Planning {
         return Err(Refusal::state("the workflow has no plan yet; set one with workflow_set_plan").into());
@@ -30,7 +30,11 @@ fn replannable(case: &Case<'_>, id: WorkflowId) -> Result<Workflow, Stop> {
 
 /// Returns the existing tasks that a plan refers to, by the name or id that the plan uses. The flag tells whether the
 /// task is completed or skipped.
-fn existing(case: &Case<'_>, workflow: WorkflowId, plan: &Plan) -> Result<BTreeMap<String, (TaskId, bool)>, Stop> {
+fn existing(
+    case: &Case<'_>,
+    workflow: WorkflowId,
+    plan: &Plan,
+) -> Result<BTreeMap<String, (TaskId, bool)>, DecisionStop> {
     let names: BTreeSet<&str> = plan.outside_names().collect();
     let by_text = |name: &str| match name.parse::<TaskId>() {
         Ok(id) => Need::Task(id),
@@ -51,7 +55,12 @@ fn existing(case: &Case<'_>, workflow: WorkflowId, plan: &Plan) -> Result<BTreeM
     Ok(found)
 }
 
-pub(crate) fn add(case: &mut Case<'_>, id: WorkflowId, task: &PlanTask, after: Option<&str>) -> Result<Reply, Stop> {
+pub(crate) fn add(
+    case: &mut Case<'_>,
+    id: WorkflowId,
+    task: &PlanTask,
+    after: Option<&str>,
+) -> Result<Reply, DecisionStop> {
     check::optional(after, |text| check::name("after_task", text))?;
     let workflow = replannable(case, id)?;
     if usize::try_from(workflow.tasks).unwrap_or(usize::MAX) >= limits::PLAN_TASKS_MAX {
@@ -78,7 +87,7 @@ pub(crate) fn add(case: &mut Case<'_>, id: WorkflowId, task: &PlanTask, after: O
             (sequence, (sequence < workflow.sequence).then_some(sequence + 1))
         }
     };
-    let place = Place { workflow: id, sequence, now: case.now, existing: &existing };
+    let place = PlanPlace { workflow: id, sequence, now: case.now, existing: &existing };
     let author = case.author()?;
     let mut piece = plan.lay_out(&place, &mut case.ids)?;
     let Some((task, detail)) = piece.tasks.pop() else {
@@ -92,7 +101,7 @@ pub(crate) fn add(case: &mut Case<'_>, id: WorkflowId, task: &PlanTask, after: O
 }
 
 /// Removes a task. Tasks that waited for it wait for its dependencies instead.
-pub(crate) fn remove(case: &mut Case<'_>, id: WorkflowId, task: TaskId) -> Result<Reply, Stop> {
+pub(crate) fn remove(case: &mut Case<'_>, id: WorkflowId, task: TaskId) -> Result<Reply, DecisionStop> {
     let workflow = replannable(case, id)?;
     let removed = case.world.task(task)?;
     if removed.workflow != id {
@@ -141,7 +150,7 @@ pub(crate) fn replan(
     summary: &str,
     reason: &str,
     tasks: &[PlanTask],
-) -> Result<Reply, Stop> {
+) -> Result<Reply, DecisionStop> {
     check::summary("summary", summary)?;
     check::summary("reason", reason)?;
     let workflow = replannable(case, id)?;
@@ -169,7 +178,7 @@ pub(crate) fn replan(
     let mut existing = existing(case, id, &plan)?;
     existing.retain(|_, (id, _)| !dropped.contains(id));
     case.world.workflow_detail(id)?;
-    let place = Place { workflow: id, sequence: workflow.sequence, now: case.now, existing: &existing };
+    let place = PlanPlace { workflow: id, sequence: workflow.sequence, now: case.now, existing: &existing };
     let piece = plan.lay_out(&place, &mut case.ids)?;
     let (added, removed) = (count(tasks.len()), count(dropped.len()));
     let preserved = workflow.tasks.saturating_sub(removed);

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::case::Case;
 use crate::check;
-use crate::command::{Actor, EndRound, Found, OpenReview, Rights, RoundEnd, StartRound};
+use crate::command::{Actor, EndRound, FoundProblem, OpenReview, Rights, RoundEnd, StartRound};
 use crate::event::Event;
 use crate::id::ReviewId;
 use crate::limits;
@@ -13,12 +13,13 @@ use crate::list::List;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::review::{
-    Answered, Decided, Decision, Finding, FindingState, Gate, Review, ReviewStatus, Round, RoundState,
+    Answered, Decided, Finding, FindingDecision, FindingState, Review, ReviewGate, ReviewRound, ReviewStatus,
+    RoundState,
 };
 use crate::task::Task;
-use crate::world::{Fact, Need, Stop};
+use crate::world::{DecisionStop, Fact, Need};
 
-pub(crate) fn open(case: &mut Case<'_>, open: &OpenReview) -> Result<Reply, Stop> {
+pub(crate) fn open(case: &mut Case<'_>, open: &OpenReview) -> Result<Reply, DecisionStop> {
     check::label("provider", &open.provider)?;
     let rounds_max = open.rounds_max.unwrap_or(limits::REVIEW_ROUNDS_DEFAULT);
     if !(1..=limits::REVIEW_ROUNDS_MAX).contains(&rounds_max) {
@@ -30,7 +31,7 @@ pub(crate) fn open(case: &mut Case<'_>, open: &OpenReview) -> Result<Reply, Stop
             let (task, workflow) = case.task(id)?;
             let by = case.owner(task, Some(attempt))?;
             case.sign_of_life(by, task, workflow)?;
-            (by, Some(Gate { workflow: task.workflow, task: id, attempt }))
+            (by, Some(ReviewGate { workflow: task.workflow, task: id, attempt }))
         }
     };
     if let (Actor::Agent(agent), None) = (by, gate) {
@@ -57,7 +58,7 @@ pub(crate) fn open(case: &mut Case<'_>, open: &OpenReview) -> Result<Reply, Stop
 
 /// Returns the caller if it may continue the review: the requester, the holder of the gated task, or a caller that may
 /// act for them.
-fn requester(case: &Case<'_>, review: &Review) -> Result<Actor, Stop> {
+fn requester(case: &Case<'_>, review: &Review) -> Result<Actor, DecisionStop> {
     if let Some(gate) = review.gate {
         let (task, _) = case.task(gate.task)?;
         return case.owner(task, Some(gate.attempt));
@@ -71,7 +72,7 @@ fn requester(case: &Case<'_>, review: &Review) -> Result<Actor, Stop> {
 }
 
 /// Returns all findings of the review so far.
-fn findings<'a>(case: &Case<'a>, review: &Review) -> Result<&'a [Finding], Stop> {
+fn findings<'a>(case: &Case<'a>, review: &Review) -> Result<&'a [Finding], DecisionStop> {
     if review.findings == 0 {
         return Ok(&[]);
     }
@@ -84,7 +85,7 @@ fn count(findings: &[Finding]) -> u32 {
 }
 
 /// Starts a round. It is recorded before the provider is asked.
-pub(crate) fn start(case: &mut Case<'_>, start: &StartRound) -> Result<Reply, Stop> {
+pub(crate) fn start(case: &mut Case<'_>, start: &StartRound) -> Result<Reply, DecisionStop> {
     check::name("host", &start.host)?;
     check::size("media_type", &start.artifact.media_type, limits::REVIEW_BYTES_MAX)?;
     check::optional(start.artifact.reference.as_deref(), |text| {
@@ -103,7 +104,7 @@ pub(crate) fn start(case: &mut Case<'_>, start: &StartRound) -> Result<Reply, St
         return Err(Refusal::state(format!("{} has become too long; open another one", review.id)).into());
     }
     let known = case.world.rounds(&Need::Round(review.id, start.number))?.first();
-    if let Some(Round { state: RoundState::Running { host, until }, .. }) = known
+    if let Some(ReviewRound { state: RoundState::Running { host, until }, .. }) = known
         && *host != start.host
         && *until > case.now
     {
@@ -121,7 +122,7 @@ pub(crate) fn start(case: &mut Case<'_>, start: &StartRound) -> Result<Reply, St
             told.push(finding.clone());
         }
     }
-    let round = Round {
+    let round = ReviewRound {
         review: review.id,
         number: start.number,
         tries: known.map_or(0, |round| round.tries) + 1,
@@ -137,7 +138,7 @@ pub(crate) fn start(case: &mut Case<'_>, start: &StartRound) -> Result<Reply, St
     Ok(reply)
 }
 
-fn touch(case: &mut Case<'_>, by: Actor, review: &Review) -> Result<(), Stop> {
+fn touch(case: &mut Case<'_>, by: Actor, review: &Review) -> Result<(), DecisionStop> {
     match (review.gate, by) {
         (Some(gate), _) => {
             let (task, workflow) = case.task(gate.task)?;
@@ -148,13 +149,13 @@ fn touch(case: &mut Case<'_>, by: Actor, review: &Review) -> Result<(), Stop> {
     }
 }
 
-fn check_decision(decision: &Decision) -> Result<(), Refusal> {
+fn check_decision(decision: &FindingDecision) -> Result<(), Refusal> {
     check::optional(decision.code.as_deref(), |text| check::size("code", text, limits::REVIEW_BYTES_MAX))?;
     check::optional(decision.explanation.as_deref(), |text| check::size("reason", text, limits::REVIEW_BYTES_MAX))
 }
 
 /// Records the result of a round, also when the claim that waited for it has ended since.
-pub(crate) fn end(case: &mut Case<'_>, end: &EndRound) -> Result<Reply, Stop> {
+pub(crate) fn end(case: &mut Case<'_>, end: &EndRound) -> Result<Reply, DecisionStop> {
     match case.rights {
         Rights::Runner | Rights::Engine => {}
         Rights::Agent | Rights::Coordinator | Rights::Script | Rights::Person => {
@@ -164,7 +165,7 @@ pub(crate) fn end(case: &mut Case<'_>, end: &EndRound) -> Result<Reply, Stop> {
     }
     let review = case.world.review(end.review)?;
     let round = case.world.rounds(&Need::Round(review.id, end.number))?.first();
-    let ours = |round: &&Round| round.tries == end.tries && matches!(round.state, RoundState::Running { .. });
+    let ours = |round: &&ReviewRound| round.tries == end.tries && matches!(round.state, RoundState::Running { .. });
     let Some(round) = round.filter(ours) else {
         let problem = format!("iteration {} of {} has ended, or was begun again", end.number, review.id);
         return Err(Refusal::state(problem).into());
@@ -203,7 +204,7 @@ pub(crate) fn end(case: &mut Case<'_>, end: &EndRound) -> Result<Reply, Stop> {
         updated: case.now,
         ..review.clone()
     };
-    let round = Round { state, ..round.clone() };
+    let round = ReviewRound { state, ..round.clone() };
     let reply = Reply::RoundEnded { found: u32::try_from(given.len()).unwrap_or(u32::MAX), open: review.open };
     case.events.push(Event::RoundEnded { review: Box::new(review), round: Box::new(round), findings: given });
     Ok(reply)
@@ -211,12 +212,17 @@ pub(crate) fn end(case: &mut Case<'_>, end: &EndRound) -> Result<Reply, Stop> {
 
 /// Merges the findings of a round into `all`. A finding that is reported again keeps its number and becomes open again.
 /// Returns the findings of the round.
-fn merge(review: &Review, round: u32, all: &mut Vec<Finding>, found: &[Found]) -> Result<Vec<Finding>, Stop> {
+fn merge(
+    review: &Review,
+    round: u32,
+    all: &mut Vec<Finding>,
+    found: &[FoundProblem],
+) -> Result<Vec<Finding>, DecisionStop> {
     let mut places: BTreeMap<String, usize> =
         all.iter().enumerate().map(|(place, finding)| (finding.name.clone(), place)).collect();
     let mut seen = BTreeSet::new();
     let mut given = Vec::new();
-    for Found { name, aspect, description, recommendation } in found {
+    for FoundProblem { name, aspect, description, recommendation } in found {
         check::label("id", name)?;
         for (field, text) in [("aspect", aspect), ("description", description), ("recommendation", recommendation)] {
             check::size(field, text, limits::REVIEW_BYTES_MAX)?;
@@ -252,7 +258,12 @@ fn merge(review: &Review, round: u32, all: &mut Vec<Finding>, found: &[Found]) -
 }
 
 /// Records the decision about a finding. The last decision counts, and the next round sends it to the provider.
-pub(crate) fn decide(case: &mut Case<'_>, id: ReviewId, name: &str, decision: &Decision) -> Result<Reply, Stop> {
+pub(crate) fn decide(
+    case: &mut Case<'_>,
+    id: ReviewId,
+    name: &str,
+    decision: &FindingDecision,
+) -> Result<Reply, DecisionStop> {
     check_decision(decision)?;
     check::label("finding", name)?;
     let review = case.world.review(id)?;
@@ -272,7 +283,7 @@ pub(crate) fn decide(case: &mut Case<'_>, id: ReviewId, name: &str, decision: &D
 const GATES: u32 = 20;
 
 /// Refuses to complete a task that needs a review, before it was reviewed or while a finding is undecided.
-pub(crate) fn is_passed(case: &Case<'_>, task: &Task) -> Result<(), Stop> {
+pub(crate) fn is_passed(case: &Case<'_>, task: &Task) -> Result<(), DecisionStop> {
     if !task.review {
         return Ok(());
     }
@@ -295,7 +306,7 @@ pub(crate) fn is_passed(case: &Case<'_>, task: &Task) -> Result<(), Stop> {
 
 /// Refuses work that differs from the state that its reviewer saw last. The runner names no state at the end of a turn,
 /// because it reviews and merges the same commit itself.
-fn is_what_was_reviewed(case: &Case<'_>, task: &Task, review: &Review) -> Result<(), Stop> {
+fn is_what_was_reviewed(case: &Case<'_>, task: &Task, review: &Review) -> Result<(), DecisionStop> {
     let work = &case.caller.work;
     if case.rights == Rights::Runner && work.is_none() {
         return Ok(());

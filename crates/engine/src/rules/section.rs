@@ -13,7 +13,7 @@ use crate::list::List;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::section::SectionChange;
-use crate::world::{Fact, Stop};
+use crate::world::{DecisionStop, Fact};
 
 pub(crate) fn write(
     case: &mut Case<'_>,
@@ -21,7 +21,7 @@ pub(crate) fn write(
     version: u32,
     body: &Json,
     task: Option<TaskId>,
-) -> Result<Reply, Stop> {
+) -> Result<Reply, DecisionStop> {
     if !is_slug(name) {
         let problem = "must be lower-case letters, digits, - and _, at most 64, beginning with a letter or digit";
         return Err(Refusal::input("name", problem).into());

@@ -14,11 +14,16 @@ use crate::reply::Reply;
 use crate::rules::claim::dependencies_met;
 use crate::rules::protect::{self, Loosening};
 use crate::rules::{approval, block, review, workflow};
-use crate::task::{Block, Lease, State, Status, Task};
+use crate::task::{Lease, Status, Task, TaskBlock, TaskState};
 use crate::workflow::Workflow;
-use crate::world::Stop;
+use crate::world::DecisionStop;
 
-pub(crate) fn move_task(case: &mut Case<'_>, id: TaskId, attempt: Option<u32>, to: &Target) -> Result<Reply, Stop> {
+pub(crate) fn move_task(
+    case: &mut Case<'_>,
+    id: TaskId,
+    attempt: Option<u32>,
+    to: &Target,
+) -> Result<Reply, DecisionStop> {
     check_target(to)?;
     let (task, workflow) = case.task(id)?;
     case.names_an_agent(Some(task))?;
@@ -37,7 +42,7 @@ pub(crate) fn move_task(case: &mut Case<'_>, id: TaskId, attempt: Option<u32>, t
     if from == Status::Pending && target != Status::Skipped {
         dependencies_met(case, task)?;
     }
-    let step = Step { task, workflow, actor };
+    let step = StatusStep { task, workflow, actor };
     let moved = next_state(case, &step, to)?;
     if let Actor::Agent(agent) = actor {
         case.touch(agent)?;
@@ -55,7 +60,7 @@ fn loosens(task: &Task, target: Status) -> Option<Loosening> {
     }
 }
 
-struct Step<'a> {
+struct StatusStep<'a> {
     task: &'a Task,
     workflow: &'a Workflow,
     actor: Actor,
@@ -87,13 +92,13 @@ fn check_target(to: &Target) -> Result<(), Refusal> {
 
 /// Answers a request for the status that the task already has. A repeated request gets the same answer as the first
 /// one; any other request is refused or changes nothing.
-fn stay(case: &mut Case<'_>, task: &Task, attempt: Option<u32>, to: &Target) -> Result<Reply, Stop> {
+fn stay(case: &mut Case<'_>, task: &Task, attempt: Option<u32>, to: &Target) -> Result<Reply, DecisionStop> {
     let reply = Reply::Moved { status: task.status() };
     let (by, recorded, asked) = match (&task.state, to) {
-        (State::Completed { by, outcome }, Target::Completed { outcome: asked, .. }) => (by, outcome, asked),
-        (State::Failed { by, error }, Target::Failed { error: asked, .. }) => (by, error, asked),
-        (State::Skipped { by, reason }, Target::Skipped { reason: asked }) => (by, reason, asked),
-        (State::Blocked(block), Target::Blocked { .. }) => {
+        (TaskState::Completed { by, outcome }, Target::Completed { outcome: asked, .. }) => (by, outcome, asked),
+        (TaskState::Failed { by, error }, Target::Failed { error: asked, .. }) => (by, error, asked),
+        (TaskState::Skipped { by, reason }, Target::Skipped { reason: asked }) => (by, reason, asked),
+        (TaskState::Blocked(block), Target::Blocked { .. }) => {
             let same = case.may_override() || Actor::Agent(case.agent(Some(task))?) == block.by;
             return if same { Ok(reply) } else { Err(lost(case, task)?) };
         }
@@ -118,20 +123,20 @@ fn stay(case: &mut Case<'_>, task: &Task, attempt: Option<u32>, to: &Target) -> 
     Ok(reply)
 }
 
-fn lost(case: &Case<'_>, task: &Task) -> Result<Stop, Stop> {
+fn lost(case: &Case<'_>, task: &Task) -> Result<DecisionStop, DecisionStop> {
     Ok(Refusal::ClaimLost { task: task.id, holder: case.live_holder(task)?, attempt: task.attempt }.into())
 }
 
 /// Returns the actor under which the move is recorded, if the caller may make it.
-fn may_move(case: &Case<'_>, task: &Task, attempt: Option<u32>, target: Status) -> Result<Actor, Stop> {
+fn may_move(case: &Case<'_>, task: &Task, attempt: Option<u32>, target: Status) -> Result<Actor, DecisionStop> {
     let refused = |problem: &str| Err(Refusal::NotPermitted { problem: problem.to_owned() }.into());
     match (&task.state, target) {
-        (State::Pending { .. }, Status::Skipped) => match case.live_holder(task)? {
+        (TaskState::Pending { .. }, Status::Skipped) => match case.live_holder(task)? {
             Some(_) => case.owner(task, attempt),
             None => case.actor(),
         },
-        (State::Failed { .. }, _) => case.actor(),
-        (State::Blocked(block), _) => {
+        (TaskState::Failed { .. }, _) => case.actor(),
+        (TaskState::Blocked(block), _) => {
             if case.may_override() {
                 return case.actor();
             }
@@ -144,10 +149,10 @@ fn may_move(case: &Case<'_>, task: &Task, attempt: Option<u32>, target: Status) 
                 block.role
             ))
         }
-        (State::Paused { .. }, Status::Pending | Status::Blocked) if !case.may_override() => {
+        (TaskState::Paused { .. }, Status::Pending | Status::Blocked) if !case.may_override() => {
             refused("a paused task is sent back by a person or the coordinator")
         }
-        (State::Paused { .. }, target) => {
+        (TaskState::Paused { .. }, target) => {
             let actor = case.owner(task, attempt)?;
             let decides = match case.rights {
                 Rights::Person | Rights::Engine => true,
@@ -170,19 +175,19 @@ fn may_move(case: &Case<'_>, task: &Task, attempt: Option<u32>, target: Status) 
 
 /// Refuses when the task waits for an approval, so that an agent that asked cannot continue as if a person had
 /// answered.
-pub(crate) fn not_asked(case: &Case<'_>, task: &Task) -> Result<(), Stop> {
+pub(crate) fn not_asked(case: &Case<'_>, task: &Task) -> Result<(), DecisionStop> {
     match approval::waited_for(case, task)? {
         Some(approval) => Err(Refusal::ApprovalRequired { task: task.id, approval: Some(approval) }.into()),
         None => Ok(()),
     }
 }
 
-fn next_state(case: &mut Case<'_>, step: &Step<'_>, to: &Target) -> Result<Moved, Stop> {
-    let Step { task, actor: by, .. } = *step;
+fn next_state(case: &mut Case<'_>, step: &StatusStep<'_>, to: &Target) -> Result<Moved, DecisionStop> {
+    let StatusStep { task, actor: by, .. } = *step;
     let given = |text: &Option<String>| text.clone().filter(|text| !text.trim().is_empty());
     let mut moved = blank(task);
     moved.state = match to {
-        Target::Planning => State::Planning { lease: lease(case, step)? },
+        Target::Planning => TaskState::Planning { lease: lease(case, step)? },
         Target::InProgress { answer } => resume(case, step, given(answer), &mut moved)?,
         Target::Completed { outcome, detail } => {
             if task.verify && case.rights != Rights::Runner {
@@ -190,24 +195,24 @@ fn next_state(case: &mut Case<'_>, step: &Step<'_>, to: &Target) -> Result<Moved
             }
             review::is_passed(case, task)?;
             moved.outcome_detail.clone_from(detail);
-            State::Completed { by, outcome: given(outcome).ok_or(Refusal::MissingOutcome)? }
+            TaskState::Completed { by, outcome: given(outcome).ok_or(Refusal::MissingOutcome)? }
         }
         Target::Failed { error, detail } => {
             moved.outcome_detail.clone_from(detail);
-            State::Failed { by, error: given(error).ok_or(Refusal::MissingError)? }
+            TaskState::Failed { by, error: given(error).ok_or(Refusal::MissingError)? }
         }
-        Target::Paused { reason } => State::Paused { lease: lease(case, step)?, reason: given(reason) },
+        Target::Paused { reason } => TaskState::Paused { lease: lease(case, step)?, reason: given(reason) },
         Target::Blocked { kind, reason, role } => {
             let role = role.clone().unwrap_or_else(|| kind.default_role().to_owned());
             let reason = given(&Some(reason.clone())).ok_or(Refusal::MissingReason)?;
-            State::Blocked(Block { by, kind: *kind, reason, role })
+            TaskState::Blocked(TaskBlock { by, kind: *kind, reason, role })
         }
-        Target::Skipped { reason } => State::Skipped { by, reason: given(reason).ok_or(Refusal::MissingReason)? },
+        Target::Skipped { reason } => TaskState::Skipped { by, reason: given(reason).ok_or(Refusal::MissingReason)? },
         Target::Pending { reason } => {
             moved.forgiven = retry(case, task)?;
             let note = given(reason).map(|reason| Note::plain(Kind::Decision, reason));
             moved.checkpoint = note.map(|note| Checkpoint::after(task, &mut case.ids, by, note, case.now));
-            State::Pending { lease: None }
+            TaskState::Pending { lease: None }
         }
     };
     if moved.outcome_detail.is_some() {
@@ -223,7 +228,7 @@ pub(crate) fn blank(task: &Task) -> Moved {
         workflow: task.workflow,
         attempt: task.attempt,
         from: task.status(),
-        state: State::Pending { lease: None },
+        state: TaskState::Pending { lease: None },
         outcome_detail: None,
         plan: None,
         checkpoint: None,
@@ -235,7 +240,7 @@ pub(crate) fn blank(task: &Task) -> Moved {
 
 /// Returns the lease for the next state. A move by the holder is a sign of life and extends it; a move by another actor
 /// does not.
-fn lease(case: &Case<'_>, step: &Step<'_>) -> Result<Lease, Stop> {
+fn lease(case: &Case<'_>, step: &StatusStep<'_>) -> Result<Lease, DecisionStop> {
     let held = step.task.state.lease();
     let mut lease = held.cloned().ok_or_else(|| Refusal::state("nobody holds the task; claim it first"))?;
     if step.actor == Actor::Agent(lease.agent) {
@@ -245,10 +250,15 @@ fn lease(case: &Case<'_>, step: &Step<'_>) -> Result<Lease, Stop> {
 }
 
 /// Resumes a task. A paused task gets a fresh lease; if its agent has left, the task is offered again with the answer.
-fn resume(case: &mut Case<'_>, step: &Step<'_>, answer: Option<String>, moved: &mut Moved) -> Result<State, Stop> {
+fn resume(
+    case: &mut Case<'_>,
+    step: &StatusStep<'_>,
+    answer: Option<String>,
+    moved: &mut Moved,
+) -> Result<TaskState, DecisionStop> {
     let (task, held) = (step.task, lease(case, step)?);
-    if !matches!(task.state, State::Paused { .. }) {
-        return Ok(State::InProgress { lease: held });
+    if !matches!(task.state, TaskState::Paused { .. }) {
+        return Ok(TaskState::InProgress { lease: held });
     }
     let gone = case.world.agent(held.agent)?.left.is_some();
     let kind = if gone { Kind::Recovery } else { Kind::Decision };
@@ -260,14 +270,14 @@ fn resume(case: &mut Case<'_>, step: &Step<'_>, answer: Option<String>, moved: &
     let note = summary.map(|summary| Note::plain(kind, summary));
     moved.checkpoint = note.map(|note| Checkpoint::after(task, &mut case.ids, step.actor, note, case.now));
     if gone {
-        return Ok(State::Pending { lease: None });
+        return Ok(TaskState::Pending { lease: None });
     }
-    Ok(State::InProgress { lease: case.fresh_lease(held.agent, step.workflow) })
+    Ok(TaskState::InProgress { lease: case.fresh_lease(held.agent, step.workflow) })
 }
 
 /// Tells whether a failed task gets new attempts. An agent may retry while attempts are left; a caller that may
 /// override can grant new ones.
-fn retry(case: &Case<'_>, task: &Task) -> Result<bool, Stop> {
+fn retry(case: &Case<'_>, task: &Task) -> Result<bool, DecisionStop> {
     if task.status() != Status::Failed {
         return Ok(false);
     }
@@ -289,26 +299,26 @@ fn passes_through(task: &Task, target: Status) -> bool {
 
 fn pass_through(case: &mut Case<'_>, task: &Task, target: Status) {
     if let (true, Some(lease)) = (passes_through(task, target), task.state.lease()) {
-        let state = State::InProgress { lease: lease.clone() };
+        let state = TaskState::InProgress { lease: lease.clone() };
         case.events.push(Event::Moved(Box::new(Moved { state, ..blank(task) })));
     }
 }
 
-fn finish(case: &mut Case<'_>, step: &Step<'_>, mut moved: Moved) -> Result<Reply, Stop> {
-    let Step { task, workflow, .. } = *step;
+fn finish(case: &mut Case<'_>, step: &StatusStep<'_>, mut moved: Moved) -> Result<Reply, DecisionStop> {
+    let StatusStep { task, workflow, .. } = *step;
     let status = moved.state.status();
     if passes_through(task, status) {
         moved.from = Status::InProgress;
     }
     let blocked = match &moved.state {
-        State::Blocked(block) => Some(block.clone()),
-        State::Pending { .. }
-        | State::Planning { .. }
-        | State::InProgress { .. }
-        | State::Paused { .. }
-        | State::Failed { .. }
-        | State::Completed { .. }
-        | State::Skipped { .. } => None,
+        TaskState::Blocked(block) => Some(block.clone()),
+        TaskState::Pending { .. }
+        | TaskState::Planning { .. }
+        | TaskState::InProgress { .. }
+        | TaskState::Paused { .. }
+        | TaskState::Failed { .. }
+        | TaskState::Completed { .. }
+        | TaskState::Skipped { .. } => None,
     };
     let waiting = if status == Status::Skipped { protect::keep_dependencies(case, task)? } else { BTreeSet::new() };
     let freed = if status.is_met() { block::free_dependents(case, task, &waiting, &mut moved)? } else { Vec::new() };

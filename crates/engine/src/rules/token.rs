@@ -11,7 +11,7 @@ use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::rules::agent;
 use crate::token::{Scope, Token};
-use crate::world::{Fact, Stop};
+use crate::world::{DecisionStop, Fact};
 
 pub(crate) fn create(
     case: &mut Case<'_>,
@@ -19,7 +19,7 @@ pub(crate) fn create(
     hash: &str,
     scope: Scope,
     agent: Option<AgentId>,
-) -> Result<Reply, Stop> {
+) -> Result<Reply, DecisionStop> {
     check::name("name", name)?;
     check::key("hash", hash)?;
     by_a_person(case)?;
@@ -47,7 +47,7 @@ pub(crate) fn create(
     Ok(Reply::TokenCreated { token: id })
 }
 
-pub(crate) fn revoke(case: &mut Case<'_>, id: TokenId) -> Result<Reply, Stop> {
+pub(crate) fn revoke(case: &mut Case<'_>, id: TokenId) -> Result<Reply, DecisionStop> {
     by_a_person(case)?;
     let token = case.world.token(id)?;
     // No call can use the token any more, so its agents' claims must not wait for their leases to expire. One command
@@ -60,7 +60,7 @@ pub(crate) fn revoke(case: &mut Case<'_>, id: TokenId) -> Result<Reply, Stop> {
     Ok(Reply::TokenRevoked)
 }
 
-fn by_a_person(case: &Case<'_>) -> Result<(), Stop> {
+fn by_a_person(case: &Case<'_>) -> Result<(), DecisionStop> {
     match case.rights {
         Rights::Person | Rights::Engine => Ok(()),
         Rights::Agent | Rights::Runner | Rights::Coordinator | Rights::Script => {

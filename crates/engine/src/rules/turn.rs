@@ -13,11 +13,11 @@ use crate::reply::Reply;
 use crate::rules::lapse;
 use crate::runner::Runner;
 use crate::task::Task;
-use crate::turn::{Ended, Turn, TurnState};
+use crate::turn::{Turn, TurnResult, TurnState};
 use crate::verification::Verification;
-use crate::world::{Fact, Need, Stop};
+use crate::world::{DecisionStop, Fact, Need};
 
-fn by_the_runner(case: &Case<'_>) -> Result<(), Stop> {
+fn by_the_runner(case: &Case<'_>) -> Result<(), DecisionStop> {
     match case.rights {
         Rights::Runner | Rights::Engine => Ok(()),
         Rights::Agent | Rights::Coordinator | Rights::Script | Rights::Person => {
@@ -27,7 +27,7 @@ fn by_the_runner(case: &Case<'_>) -> Result<(), Stop> {
 }
 
 /// Returns the agent that holds the task in this attempt. A program runs only for the current claim.
-fn holder(case: &Case<'_>, task: &Task, attempt: u32) -> Result<AgentId, Stop> {
+fn holder(case: &Case<'_>, task: &Task, attempt: u32) -> Result<AgentId, DecisionStop> {
     match case.owner(task, Some(attempt))? {
         Actor::Agent(agent) => Ok(agent),
         Actor::Runner | Actor::Coordinator | Actor::Person | Actor::Engine => {
@@ -36,7 +36,7 @@ fn holder(case: &Case<'_>, task: &Task, attempt: u32) -> Result<AgentId, Stop> {
     }
 }
 
-pub(crate) fn start(case: &mut Case<'_>, start: &StartTurn) -> Result<Reply, Stop> {
+pub(crate) fn start(case: &mut Case<'_>, start: &StartTurn) -> Result<Reply, DecisionStop> {
     by_the_runner(case)?;
     check::label("adapter", &start.adapter)?;
     check::name("runner", &start.runner)?;
@@ -79,7 +79,7 @@ pub(crate) fn start(case: &mut Case<'_>, start: &StartTurn) -> Result<Reply, Sto
 }
 
 /// Records the end of a turn, also when its claim has ended since.
-pub(crate) fn end(case: &mut Case<'_>, id: TurnId, ended: &Ended) -> Result<Reply, Stop> {
+pub(crate) fn end(case: &mut Case<'_>, id: TurnId, ended: &TurnResult) -> Result<Reply, DecisionStop> {
     by_the_runner(case)?;
     check::optional(ended.reason.as_deref(), |text| check::size("reason", text, limits::SUMMARY_BYTES_MAX))?;
     check::optional(ended.conversation.as_deref(), |text| check::name("conversation", text))?;
@@ -97,7 +97,7 @@ pub(crate) fn end(case: &mut Case<'_>, id: TurnId, ended: &Ended) -> Result<Repl
     Ok(Reply::TurnEnded)
 }
 
-pub(crate) fn verify(case: &mut Case<'_>, found: &RecordVerification) -> Result<Reply, Stop> {
+pub(crate) fn verify(case: &mut Case<'_>, found: &RecordVerification) -> Result<Reply, DecisionStop> {
     by_the_runner(case)?;
     check::optional(found.output_ref.as_deref(), |text| check::size("output_ref", text, limits::SUMMARY_BYTES_MAX))?;
     check::json("evidence", Some(&found.evidence))?;
@@ -125,7 +125,7 @@ pub(crate) fn verify(case: &mut Case<'_>, found: &RecordVerification) -> Result<
 
 /// Counts the earlier failed verifications of this attempt. Only the last 20 rows are read: a task is blocked after its
 /// second failure, so they are enough.
-fn earlier_failures(case: &Case<'_>, task: TaskId, attempt: u32, number: u32) -> Result<u32, Stop> {
+fn earlier_failures(case: &Case<'_>, task: TaskId, attempt: u32, number: u32) -> Result<u32, DecisionStop> {
     const LAST: u32 = 20;
     let list = List::Verifications { task, after: number.saturating_sub(LAST), limit: LAST };
     let Fact::VerificationRows(rows) = case.world.list(list)? else { return Ok(0) };
@@ -139,7 +139,7 @@ pub(crate) fn see_runner(
     host: &str,
     pid: u32,
     agents: &[String],
-) -> Result<Reply, Stop> {
+) -> Result<Reply, DecisionStop> {
     by_the_runner(case)?;
     check::name("name", name)?;
     check::name("host", host)?;
@@ -153,7 +153,7 @@ pub(crate) fn see_runner(
     Ok(Reply::RunnerSeen)
 }
 
-pub(crate) fn forget_runner(case: &mut Case<'_>, name: &str) -> Result<Reply, Stop> {
+pub(crate) fn forget_runner(case: &mut Case<'_>, name: &str) -> Result<Reply, DecisionStop> {
     by_the_runner(case)?;
     check::name("name", name)?;
     case.events.push(Event::RunnerGone { name: name.to_owned() });

@@ -12,9 +12,9 @@ use crate::reply::Reply;
 use crate::rules::place;
 use crate::rules::protect::{self, Steering};
 use crate::workflow::{Lock, Workflow, WorkflowDetail, WorkflowStatus};
-use crate::world::{Need, Stop};
+use crate::world::{DecisionStop, Need};
 
-pub(crate) fn create(case: &mut Case<'_>, create: &CreateWorkflow) -> Result<Reply, Stop> {
+pub(crate) fn create(case: &mut Case<'_>, create: &CreateWorkflow) -> Result<Reply, DecisionStop> {
     check::name("name", &create.name)?;
     check::label("source_type", &create.source_type)?;
     check::optional(create.source_ref.as_deref(), |text| check::path("source_ref", text))?;
@@ -66,7 +66,7 @@ fn parallel(field: &str, limit: Option<u32>) -> Result<(), Refusal> {
 }
 
 /// Returns a workflow that the caller may change. Refuses when another caller has locked it.
-pub(crate) fn open(case: &Case<'_>, id: WorkflowId) -> Result<Workflow, Stop> {
+pub(crate) fn open(case: &Case<'_>, id: WorkflowId) -> Result<Workflow, DecisionStop> {
     let workflow = case.world.workflow(id)?;
     case.unlocked(workflow)?;
     Ok(workflow.clone())
@@ -86,7 +86,7 @@ pub(crate) fn set_status(
     id: WorkflowId,
     to: WorkflowStatus,
     reason: Option<&str>,
-) -> Result<Reply, Stop> {
+) -> Result<Reply, DecisionStop> {
     check::optional(reason, |text| check::summary("reason", text))?;
     let workflow = open(case, id)?;
     if workflow.status == to {
@@ -122,7 +122,7 @@ pub(crate) fn set_status(
 }
 
 /// Refuses a change of course that only a person, or also the coordinator, may make.
-fn steered(case: &Case<'_>, workflow: &Workflow, to: WorkflowStatus) -> Result<(), Stop> {
+fn steered(case: &Case<'_>, workflow: &Workflow, to: WorkflowStatus) -> Result<(), DecisionStop> {
     let act = match (workflow.status, to) {
         (_, WorkflowStatus::Paused) => ("suspend", Steering::Pause),
         (WorkflowStatus::Paused, WorkflowStatus::InProgress) => ("resume", Steering::Pause),
@@ -139,7 +139,7 @@ fn steered(case: &Case<'_>, workflow: &Workflow, to: WorkflowStatus) -> Result<(
 
 /// Changes the course of a workflow. Asking for the same course twice has the effect of asking once, and a refusal
 /// names the course instead of a status.
-pub(crate) fn steer(case: &mut Case<'_>, id: WorkflowId, course: Course) -> Result<Reply, Stop> {
+pub(crate) fn steer(case: &mut Case<'_>, id: WorkflowId, course: Course) -> Result<Reply, DecisionStop> {
     let status = open(case, id)?.status;
     let to = match (course, status) {
         (Course::Start | Course::Resume, WorkflowStatus::InProgress | WorkflowStatus::Paused)
@@ -158,7 +158,7 @@ pub(crate) fn steer(case: &mut Case<'_>, id: WorkflowId, course: Course) -> Resu
 }
 
 /// Ends a workflow that has no open tasks, or makes it wait for its pull requests. Returns its new status.
-pub(crate) fn settle(case: &mut Case<'_>, workflow: &Workflow, open: u32) -> Result<WorkflowStatus, Stop> {
+pub(crate) fn settle(case: &mut Case<'_>, workflow: &Workflow, open: u32) -> Result<WorkflowStatus, DecisionStop> {
     if open > 0 || !workflow.status.is_running() {
         return Ok(workflow.status);
     }
@@ -177,7 +177,7 @@ pub(crate) fn set_parallelism(
     id: WorkflowId,
     parallel_max: Option<u32>,
     auto_workspaces: Option<bool>,
-) -> Result<Reply, Stop> {
+) -> Result<Reply, DecisionStop> {
     parallel("max_parallel_tasks", parallel_max)?;
     let workflow = open(case, id)?;
     let before = workflow.parallel_max;
@@ -192,7 +192,7 @@ pub(crate) fn set_parallelism(
     Ok(Reply::WorkflowChanged)
 }
 
-pub(crate) fn set_config(case: &mut Case<'_>, id: WorkflowId, patch: &Json) -> Result<Reply, Stop> {
+pub(crate) fn set_config(case: &mut Case<'_>, id: WorkflowId, patch: &Json) -> Result<Reply, DecisionStop> {
     check::json("config", Some(patch))?;
     let workflow = open(case, id)?;
     let before = case.world.workflow_detail(id)?.config.clone();
@@ -206,7 +206,7 @@ pub(crate) fn set_config(case: &mut Case<'_>, id: WorkflowId, patch: &Json) -> R
     Ok(Reply::Configured)
 }
 
-pub(crate) fn lock(case: &mut Case<'_>, id: WorkflowId, owner: &str) -> Result<Reply, Stop> {
+pub(crate) fn lock(case: &mut Case<'_>, id: WorkflowId, owner: &str) -> Result<Reply, DecisionStop> {
     check::key("session_id", owner)?;
     // A lock in the name of another agent is refused, because only that agent could remove it.
     if !case.owns_lock(owner, Some(owner))? {
@@ -228,7 +228,7 @@ pub(crate) fn lock(case: &mut Case<'_>, id: WorkflowId, owner: &str) -> Result<R
     Ok(reply)
 }
 
-pub(crate) fn unlock(case: &mut Case<'_>, id: WorkflowId, owner: &str) -> Result<Reply, Stop> {
+pub(crate) fn unlock(case: &mut Case<'_>, id: WorkflowId, owner: &str) -> Result<Reply, DecisionStop> {
     let workflow = case.world.workflow(id)?;
     let Some(lock) = workflow.lock.as_ref().filter(|lock| lock.until > case.now) else {
         return Ok(Reply::Unlocked);

@@ -8,7 +8,7 @@ use crate::agent::Agent;
 use crate::id::{TaskId, WorkflowId, WorkspaceId};
 use crate::inbox::{Mailbox, Message, MessageState};
 use crate::limits;
-use crate::task::{State, Task};
+use crate::task::{Task, TaskState};
 use crate::time::Timestamp;
 use crate::workflow::Workflow;
 use crate::workspace::{Workspace, WorkspaceStatus};
@@ -145,7 +145,7 @@ impl Tables {
             }
             Need::BusyFiles(id, now) => {
                 let live = |task: &&Task| {
-                    let paused = matches!(task.state, State::Paused { .. });
+                    let paused = matches!(task.state, TaskState::Paused { .. });
                     !task.touches.is_empty() && task.state.lease().is_some_and(|lease| paused || !lease.is_over(*now))
                 };
                 Fact::Full(first(of(*id).filter(live).cloned(), limits::BUSY_FILES_MAX))
@@ -255,14 +255,14 @@ impl Tables {
     fn candidates(&self, ask: &Candidates) -> Vec<Task> {
         let ready = |task: &&Task| {
             let wanted = match &task.state {
-                State::Pending { lease } => !ask.failed && lease.is_none(),
-                State::Failed { .. } => ask.failed,
-                State::Planning { .. }
-                | State::InProgress { .. }
-                | State::Paused { .. }
-                | State::Blocked(_)
-                | State::Completed { .. }
-                | State::Skipped { .. } => false,
+                TaskState::Pending { lease } => !ask.failed && lease.is_none(),
+                TaskState::Failed { .. } => ask.failed,
+                TaskState::Planning { .. }
+                | TaskState::InProgress { .. }
+                | TaskState::Paused { .. }
+                | TaskState::Blocked(_)
+                | TaskState::Completed { .. }
+                | TaskState::Skipped { .. } => false,
             };
             wanted && task.unmet == 0 && task.workflow == ask.workflow
         };

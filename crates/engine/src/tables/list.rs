@@ -6,9 +6,9 @@ use super::Tables;
 use super::answer::first;
 use crate::agent::Agent;
 use crate::id::{TaskId, WorkflowId};
-use crate::inbox::{Message, MessageState, Owner};
+use crate::inbox::{MailboxOwner, Message, MessageState};
 use crate::list::{AgentFilter, List, WorkflowFilter};
-use crate::task::{State, Status, Task};
+use crate::task::{Status, Task, TaskState};
 use crate::workflow::Workflow;
 use crate::world::Fact;
 
@@ -90,7 +90,7 @@ impl Tables {
                 Fact::Messages(first(found.into_iter().cloned(), size(*limit)))
             }
             List::Questions { after, limit } => {
-                let open = self.mail(Owner::Human).filter(|row| row.is_open_question() && row.sequence > *after);
+                let open = self.mail(MailboxOwner::Human).filter(|row| row.is_open_question() && row.sequence > *after);
                 let rows = page(open, |row| row.sequence, |_| true, *limit);
                 Fact::Messages(rows.into_iter().cloned().collect())
             }
@@ -132,7 +132,7 @@ impl Tables {
         (filter.statuses.is_empty() || filter.statuses.contains(&row.status)) && filter.repository.is_none_or(attached)
     }
 
-    fn mail(&self, owner: Owner) -> impl Iterator<Item = &Message> {
+    fn mail(&self, owner: MailboxOwner) -> impl Iterator<Item = &Message> {
         self.messages.values().filter(move |row| row.to == owner)
     }
 
@@ -176,7 +176,7 @@ impl Tables {
             }
             List::Stuck { limit } => {
                 let stuck = |task: &&Task| {
-                    matches!(task.state, State::Paused { .. } | State::Blocked(_) | State::Failed { .. })
+                    matches!(task.state, TaskState::Paused { .. } | TaskState::Blocked(_) | TaskState::Failed { .. })
                 };
                 page(self.tasks.values().filter(stuck), |task| (task.updated, task.id), |_| true, *limit)
             }

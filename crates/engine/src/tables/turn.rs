@@ -7,7 +7,7 @@ use super::answer::first;
 use super::list::{page, size};
 use crate::approval::{Approval, ApprovalStatus};
 use crate::list::{List, Whose};
-use crate::task::{State, Task};
+use crate::task::{Task, TaskState};
 use crate::turn::{Spent, Turn};
 use crate::world::{Fact, Need};
 
@@ -82,7 +82,7 @@ impl Tables {
                     self.approvals.values().any(|row| is_open(row) && row.is_gate() && of(row))
                 };
                 let runs = |task: &Task| self.workflows.get(&task.workflow).is_some_and(|row| row.status.is_running());
-                let begins = |task: &Task| matches!(task.state, State::Pending { lease: None }) && task.unmet == 0;
+                let begins = |task: &Task| matches!(task.state, TaskState::Pending { lease: None }) && task.unmet == 0;
                 let rows = self.tasks.values().filter(|task| task.gate && begins(task) && runs(task) && !asked(task));
                 Fact::Full(first(rows.cloned(), size(*limit)))
             }

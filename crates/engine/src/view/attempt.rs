@@ -5,13 +5,13 @@ use super::{Reviewed, gating, rows_of};
 use crate::approval::Approval;
 use crate::checkpoint::Checkpoint;
 use crate::id::TaskId;
-use crate::inbox::{Message, MessageKind, Owner};
+use crate::inbox::{MailboxOwner, Message, MessageKind};
 use crate::list::{List, Whose};
-use crate::task::{Detail, Task};
+use crate::task::{Task, TaskDetail};
 use crate::turn::{Spent, Turn};
 use crate::verification::Verification;
 use crate::workflow::{Workflow, WorkflowDetail};
-use crate::world::{Fact, Need, Stop, World};
+use crate::world::{DecisionStop, Fact, Need, World};
 
 /// The number of turns that are read. No attempt has more before a limit stops it.
 const TURN_ROWS: u32 = 500;
@@ -21,9 +21,9 @@ const APPROVAL_ROWS: u32 = 500;
 const MAIL_ROWS: u32 = 500;
 
 #[derive(Debug, Clone, PartialEq)]
-pub struct Attempt {
+pub struct AttemptView {
     pub task: Task,
-    pub detail: Detail,
+    pub detail: TaskDetail,
     pub workflow: Workflow,
     pub workflow_detail: WorkflowDetail,
     /// The turns of this attempt, oldest first.
@@ -41,19 +41,19 @@ pub struct Attempt {
     pub spent_workflow: Spent,
 }
 
-pub fn attempt(world: &World, id: TaskId) -> Result<Attempt, Stop> {
+pub fn attempt(world: &World, id: TaskId) -> Result<AttemptView, DecisionStop> {
     let task = world.task(id)?;
     let after = task.checkpoints.saturating_sub(CHECKPOINT_ROWS);
     let newest = Need::Checkpoints { task: id, after, limit: CHECKPOINT_ROWS };
     let turns = List::Turns { of: Whose::Task(id), before: None, limit: TURN_ROWS };
     let verifications = List::Verifications { task: id, after: 0, limit: TURN_ROWS };
     let approvals = List::Approvals { statuses: Vec::new(), before: None, limit: APPROVAL_ROWS };
-    let mail = List::Mail { owner: Owner::Human, before: u32::MAX, limit: MAIL_ROWS };
+    let mail = List::Mail { owner: MailboxOwner::Human, before: u32::MAX, limit: MAIL_ROWS };
     let (own, whole) = (List::Spent(Whose::Task(id)), List::Spent(Whose::Workflow(task.workflow)));
     let lists = [&turns, &verifications, &approvals, &mail, &own, &whole].map(|list| Need::List(list.clone()));
     let rows = [Need::Workflow(task.workflow), Need::WorkflowDetail(task.workflow), Need::Detail(id), newest.clone()];
     world.want(lists.into_iter().chain(rows))?;
-    let spent = |list: List| -> Result<Spent, Stop> {
+    let spent = |list: List| -> Result<Spent, DecisionStop> {
         Ok(if let Fact::Spent(spent) = world.list(list)? { *spent } else { Spent::default() })
     };
     let of_attempt = |turn: &&Turn| turn.attempt == task.attempt;
@@ -61,7 +61,7 @@ pub fn attempt(world: &World, id: TaskId) -> Result<Attempt, Stop> {
     // The approval of the task's gate is left out, because the claim consumed it.
     let from_here =
         |approval: &&Approval| !approval.is_gate() && approval.waiting.is_some_and(|waiting| waiting.task == id);
-    Ok(Attempt {
+    Ok(AttemptView {
         task: task.clone(),
         detail: world.detail(id)?.clone(),
         workflow: world.workflow(task.workflow)?.clone(),

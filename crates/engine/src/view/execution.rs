@@ -1,6 +1,6 @@
 //! The execution of a workflow: the holders of its tasks, the running programs, the cost so far, and the live runners.
 
-use super::{Position, Rows, is_planned, paged, rows_of};
+use super::{ListPosition, ListRows, is_planned, paged, rows_of};
 use crate::agent::Agent;
 use crate::id::WorkflowId;
 use crate::list::{List, Whose};
@@ -9,14 +9,14 @@ use crate::task::Task;
 use crate::time::Timestamp;
 use crate::turn::{Spent, Turn};
 use crate::workflow::Workflow;
-use crate::world::{Fact, Need, Stop, World};
+use crate::world::{DecisionStop, Fact, Need, World};
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Execution {
     pub workflow: Workflow,
     pub by_status: Vec<(String, u32)>,
     pub spent: Spent,
-    pub tasks: Rows<Worked, Position>,
+    pub tasks: ListRows<Worked, ListPosition>,
     /// Turns of the workflow that known runners have not ended, oldest first for each runner.
     pub running: Vec<Turn>,
     /// The runners that are alive.
@@ -37,13 +37,13 @@ const RUNNERS_MAX: u32 = 50;
 const RUNNING_MAX: u32 = 500;
 
 /// Returns the runners that gave a sign of life recently.
-pub fn runners(world: &World, now: Timestamp) -> Result<Vec<Runner>, Stop> {
+pub fn runners(world: &World, now: Timestamp) -> Result<Vec<Runner>, DecisionStop> {
     let all = rows_of!(world, RunnerRows, List::Runners { limit: RUNNERS_MAX });
     Ok(all.iter().filter(|runner| runner.is_alive(now)).cloned().collect())
 }
 
 /// Returns the turns of a workflow that have not ended.
-pub fn running(world: &World, id: WorkflowId) -> Result<Vec<Turn>, Stop> {
+pub fn running(world: &World, id: WorkflowId) -> Result<Vec<Turn>, DecisionStop> {
     let all = rows_of!(world, RunnerRows, List::Runners { limit: RUNNERS_MAX });
     let list = |runner: &Runner| List::Running { runner: runner.name.clone(), limit: RUNNING_MAX };
     world.want(all.iter().map(|runner| Need::List(list(runner))))?;
@@ -55,17 +55,17 @@ pub fn running(world: &World, id: WorkflowId) -> Result<Vec<Turn>, Stop> {
     Ok(found)
 }
 
-fn spent(world: &World, whose: Whose) -> Result<Spent, Stop> {
+fn spent(world: &World, whose: Whose) -> Result<Spent, DecisionStop> {
     Ok(if let Fact::Spent(spent) = world.list(List::Spent(whose))? { *spent } else { Spent::default() })
 }
 
 pub fn execution(
     world: &World,
     id: WorkflowId,
-    after: Option<Position>,
+    after: Option<ListPosition>,
     limit: u32,
     now: Timestamp,
-) -> Result<Execution, Stop> {
+) -> Result<Execution, DecisionStop> {
     let workflow = world.workflow(id)?.clone();
     let list = List::Tasks { workflow: id, statuses: Vec::new(), after, limit: limit.saturating_add(1) };
     let first = [List::Runners { limit: RUNNERS_MAX }, List::Spent(Whose::Workflow(id)), list.clone()];
@@ -92,8 +92,8 @@ pub fn execution(
         spent: spent(world, Whose::Workflow(id))?,
         running: running(world, id)?,
         runners: runners(world, now)?,
-        tasks: Rows {
-            rows: page.rows.iter().map(worked).collect::<Result<_, Stop>>()?,
+        tasks: ListRows {
+            rows: page.rows.iter().map(worked).collect::<Result<_, DecisionStop>>()?,
             next: page.next,
             total: page.total,
         },

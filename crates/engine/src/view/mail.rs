@@ -1,18 +1,18 @@
 //! A mailbox, as its owner sees it.
 
-use super::{Rows, rows_of};
+use super::{ListRows, rows_of};
 use crate::id::{MessageId, ThreadId, WorkflowId};
-use crate::inbox::{Message, MessageKind, MessageState, Owner};
+use crate::inbox::{MailboxOwner, Message, MessageKind, MessageState};
 use crate::limits;
 use crate::list::List;
 use crate::refusal::Refusal;
 use crate::time::Timestamp;
-use crate::world::{Fact, Need, Stop, World};
+use crate::world::{DecisionStop, Fact, Need, World};
 
 /// A filter of messages. A field that is not set matches all messages.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct MailFilter {
-    pub state: Option<State>,
+    pub state: Option<StoredMailState>,
     pub kinds: Vec<MessageKind>,
     pub priorities: Vec<u8>,
     pub workflow: Option<WorkflowId>,
@@ -21,7 +21,7 @@ pub struct MailFilter {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum State {
+pub enum StoredMailState {
     Unread,
     Read,
     Archived,
@@ -30,9 +30,9 @@ pub enum State {
 impl MailFilter {
     fn takes(&self, message: &Message) -> bool {
         let state = match message.state {
-            MessageState::Unread => State::Unread,
-            MessageState::Read { .. } => State::Read,
-            MessageState::Archived { .. } => State::Archived,
+            MessageState::Unread => StoredMailState::Unread,
+            MessageState::Read { .. } => StoredMailState::Read,
+            MessageState::Archived { .. } => StoredMailState::Archived,
         };
         self.state.is_none_or(|wanted| wanted == state)
             && (self.kinds.is_empty() || self.kinds.contains(&message.draft.kind))
@@ -46,14 +46,20 @@ impl MailFilter {
 /// A page of messages, and the number of unread ones.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Mailed {
-    pub page: Rows<Message, u32>,
+    pub page: ListRows<Message, u32>,
     pub unread: u32,
 }
 
 /// Returns a page of messages, newest first. It reads a bounded number of messages, then returns the position to
 /// continue from.
-pub fn mail(world: &World, owner: Owner, filter: &MailFilter, before: Option<u32>, limit: u32) -> Result<Mailed, Stop> {
-    if let Owner::Agent(agent) = owner {
+pub fn mail(
+    world: &World,
+    owner: MailboxOwner,
+    filter: &MailFilter,
+    before: Option<u32>,
+    limit: u32,
+) -> Result<Mailed, DecisionStop> {
+    if let MailboxOwner::Agent(agent) = owner {
         world.agent(agent)?;
     }
     let looked = u32::try_from(limits::PAGE_ROWS_MAX).unwrap_or(u32::MAX);
@@ -70,27 +76,27 @@ pub fn mail(world: &World, owner: Owner, filter: &MailFilter, before: Option<u32
         }
         rows.push(message.clone());
     }
-    Ok(Mailed { page: Rows { rows, next, total: None }, unread: world.mailbox(owner)?.unread })
+    Ok(Mailed { page: ListRows { rows, next, total: None }, unread: world.mailbox(owner)?.unread })
 }
 
 /// The unread messages, ordered by priority and number, and their count for each priority.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Unread {
+pub struct UnreadMail {
     pub messages: Vec<Message>,
     pub by_priority: Vec<(String, u32)>,
 }
 
-pub fn unread(world: &World, owner: Owner, limit: u32) -> Result<Unread, Stop> {
-    if let Owner::Agent(agent) = owner {
+pub fn unread(world: &World, owner: MailboxOwner, limit: u32) -> Result<UnreadMail, DecisionStop> {
+    if let MailboxOwner::Agent(agent) = owner {
         world.agent(agent)?;
     }
     let inbox = Need::Inbox { owner, unread: true, after: 0, limit };
     world.want([inbox.clone(), Need::List(List::Unread(owner))])?;
     let counts = rows_of!(world, Counts, List::Unread(owner));
     let by_priority = counts.iter().map(|(word, count, _)| (word.clone(), *count)).collect();
-    Ok(Unread { messages: world.messages(&inbox)?.to_vec(), by_priority })
+    Ok(UnreadMail { messages: world.messages(&inbox)?.to_vec(), by_priority })
 }
 
-pub fn message(world: &World, id: MessageId) -> Result<Message, Stop> {
+pub fn message(world: &World, id: MessageId) -> Result<Message, DecisionStop> {
     Ok(world.message(id)?.ok_or(Refusal::MessageNotFound { message: id })?.clone())
 }

@@ -6,17 +6,17 @@ use crate::limits;
 use crate::list::List;
 use crate::task::Task;
 use crate::workflow::Workflow;
-use crate::world::{Fact, Need, Stop, World};
+use crate::world::{DecisionStop, Fact, Need, World};
 
 #[derive(Debug, Clone, PartialEq)]
-pub struct Progress {
+pub struct ProgressView {
     pub workflow: Workflow,
     pub by_status: Vec<(String, u32)>,
     /// The position up to which all tasks are completed or skipped.
     pub completed_sequence: u32,
     /// The first position whose task is neither; 0 when there is no such task.
     pub current_sequence: u32,
-    pub blocked: Vec<Waiting>,
+    pub blocked: Vec<BlockedByTasks>,
     pub blocked_more: bool,
     /// The name of each parallel group, its number of tasks, and its number of completed or skipped tasks.
     pub groups: Vec<(String, u32, u32)>,
@@ -24,15 +24,15 @@ pub struct Progress {
 
 /// A task that waits for other tasks.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Waiting {
+pub struct BlockedByTasks {
     pub task: TaskId,
     pub name: String,
     pub blocked_by: Vec<String>,
 }
 
-pub fn progress(world: &World, id: WorkflowId) -> Result<Progress, Stop> {
+pub fn progress(world: &World, id: WorkflowId) -> Result<ProgressView, DecisionStop> {
     let workflow = world.workflow(id)?.clone();
-    let nothing = Progress {
+    let nothing = ProgressView {
         workflow: workflow.clone(),
         by_status: Vec::new(),
         completed_sequence: 0,
@@ -53,15 +53,15 @@ pub fn progress(world: &World, id: WorkflowId) -> Result<Progress, Stop> {
     world.want(page.rows.iter().map(|task| Need::Unmet(task.id)))?;
     let wait = |task: &Task| {
         let names = world.named(&Need::Unmet(task.id))?.iter().map(|(_, name)| name.clone());
-        Ok(Waiting { task: task.id, name: task.name.clone(), blocked_by: names.collect() })
+        Ok(BlockedByTasks { task: task.id, name: task.name.clone(), blocked_by: names.collect() })
     };
     let current = number(world, List::FirstOpen(id))?;
     let statuses = rows_of!(world, Counts, List::Statuses(id));
-    Ok(Progress {
+    Ok(ProgressView {
         by_status: statuses.iter().map(|(word, count, _)| (word.clone(), *count)).collect(),
         completed_sequence: if current == 0 { workflow.sequence } else { current - 1 },
         current_sequence: current,
-        blocked: page.rows.iter().map(wait).collect::<Result<_, Stop>>()?,
+        blocked: page.rows.iter().map(wait).collect::<Result<_, DecisionStop>>()?,
         blocked_more: page.next.is_some(),
         groups: rows_of!(world, Counts, groups).to_vec(),
         ..nothing

@@ -1,12 +1,12 @@
 //! A review with its rounds and findings.
 
-use super::{Rows, paged, rows_of};
+use super::{ListRows, paged, rows_of};
 use crate::id::{ReviewId, TaskId};
 use crate::limits;
 use crate::list::List;
-use crate::review::{Finding, Review, Round};
+use crate::review::{Finding, Review, ReviewRound};
 use crate::time::Timestamp;
-use crate::world::{Fact, Need, Stop, World};
+use crate::world::{DecisionStop, Fact, Need, World};
 
 /// The number of newest rounds that are shown.
 const ROUND_ROWS: u32 = 100;
@@ -15,12 +15,12 @@ const ROUND_ROWS: u32 = 100;
 pub struct Reviewed {
     pub review: Review,
     /// The newest rounds, oldest first.
-    pub rounds: Vec<Round>,
+    pub rounds: Vec<ReviewRound>,
     /// The findings, in the order in which they were first given.
     pub findings: Vec<Finding>,
 }
 
-pub fn review(world: &World, id: ReviewId) -> Result<Reviewed, Stop> {
+pub fn review(world: &World, id: ReviewId) -> Result<Reviewed, DecisionStop> {
     let review = world.review(id)?;
     let after = review.next().saturating_sub(ROUND_ROWS);
     let rounds = List::Rounds { review: id, after, limit: ROUND_ROWS };
@@ -38,13 +38,13 @@ pub fn reviews(
     world: &World,
     before: Option<(Timestamp, ReviewId)>,
     limit: u32,
-) -> Result<Rows<Review, (Timestamp, ReviewId)>, Stop> {
+) -> Result<ListRows<Review, (Timestamp, ReviewId)>, DecisionStop> {
     let list = List::Reviews { before, limit: limit + 1 };
     Ok(paged(rows_of!(world, ReviewRows, list), limit, |row: &Review| (row.opened, row.id)))
 }
 
 /// Returns the newest review that this claim of a task waits for.
-pub fn gating(world: &World, task: TaskId, attempt: u32) -> Result<Option<Reviewed>, Stop> {
+pub fn gating(world: &World, task: TaskId, attempt: u32) -> Result<Option<Reviewed>, DecisionStop> {
     let list = List::TaskReviews { task, limit: 20 };
     let own = |row: &&Review| row.gate.is_some_and(|gate| gate.attempt == attempt);
     let Some(found) = rows_of!(world, ReviewRows, list).iter().find(own) else { return Ok(None) };
@@ -52,7 +52,7 @@ pub fn gating(world: &World, task: TaskId, attempt: u32) -> Result<Option<Review
 }
 
 impl Reviewed {
-    pub fn last(&self) -> Option<&Round> {
+    pub fn last(&self) -> Option<&ReviewRound> {
         self.rounds.last()
     }
 }

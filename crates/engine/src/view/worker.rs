@@ -1,11 +1,11 @@
 //! The facts that an agent needs to work on a task.
 
 use super::{rows_of, task};
-use crate::context::{Facts, Prior};
+use crate::context::{ContextFacts, Prior};
 use crate::id::TaskId;
 use crate::list::List;
 use crate::task::Task;
-use crate::world::{Fact, Need, Stop, World};
+use crate::world::{DecisionStop, Fact, Need, World};
 
 /// The rows of each part. More rows never fit into a context.
 const PRIOR_ROWS: u32 = 100;
@@ -13,7 +13,7 @@ const SIBLING_ROWS: u32 = 100;
 const DEPENDENCY_ROWS: usize = 200;
 
 /// Returns the facts about a task, with up to `checkpoints` of its newest checkpoints.
-pub fn context(world: &World, id: TaskId, checkpoints: u32, prior_full: bool) -> Result<Facts, Stop> {
+pub fn context(world: &World, id: TaskId, checkpoints: u32, prior_full: bool) -> Result<ContextFacts, DecisionStop> {
     let view = task(world, id)?;
     let own = &view.task;
     let workflow = own.workflow;
@@ -50,7 +50,7 @@ pub fn context(world: &World, id: TaskId, checkpoints: u32, prior_full: bool) ->
     dependencies.sort_by_key(|task| (task.sequence, task.id));
     let outcome_detail =
         |task: &Task| if prior_full { world.details.get(&task.id)?.outcome_detail.clone() } else { None };
-    Ok(Facts {
+    Ok(ContextFacts {
         workflow: world.workflow(workflow)?.clone(),
         workflow_detail: world.workflow_detail(workflow)?.clone(),
         checkpoints: world.checkpoints(&newest)?.to_vec(),

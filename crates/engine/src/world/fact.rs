@@ -6,7 +6,7 @@ use crate::checkpoint::Checkpoint;
 use crate::id::{AgentId, TaskId, WorkflowId};
 use crate::inbox::Message;
 use crate::reminder::Reminder;
-use crate::review::{Finding, Review, Round};
+use crate::review::{Finding, Review, ReviewRound};
 use crate::runner::Runner;
 use crate::section::{Section, SectionChange};
 use crate::task::Task;
@@ -50,7 +50,7 @@ pub enum Fact {
     SectionChanges(Vec<SectionChange>),
     ApprovalRows(Vec<Approval>),
     ReviewRows(Vec<Review>),
-    RoundRows(Vec<Round>),
+    RoundRows(Vec<ReviewRound>),
     FindingRows(Vec<Finding>),
     /// Words, each with one or two numbers.
     Counts(Vec<(String, u32, u32)>),

@@ -168,15 +168,15 @@ impl Bench {
     }
 
     /// Runs a read, and loads the parts of the state that it asks for.
-    pub(crate) fn read<T>(&self, read: impl Fn(&World) -> Result<T, engine::Stop>) -> Result<T, String> {
+    pub(crate) fn read<T>(&self, read: impl Fn(&World) -> Result<T, engine::DecisionStop>) -> Result<T, String> {
         let mut world = World::default();
         loop {
             match read(&world) {
                 Ok(found) => return Ok(found),
-                Err(engine::Stop::Missing(needs)) => {
+                Err(engine::DecisionStop::Missing(needs)) => {
                     needs.iter().for_each(|need: &Need| self.tables.answer(need, &mut world))
                 }
-                Err(engine::Stop::Refused(refusal) | engine::Stop::Recorded(refusal)) => {
+                Err(engine::DecisionStop::Refused(refusal) | engine::DecisionStop::Recorded(refusal)) => {
                     return Err(show::refusal(self, &refusal));
                 }
             }

@@ -2,9 +2,9 @@
 
 use engine::Command;
 use engine::agent::Origin;
-use engine::approval::{Request, Source};
+use engine::approval::{ApprovalRequest, Source};
 use engine::checkpoint::Kind;
-use engine::command::{AskApproval, Note, PassGate, Report, SendBack};
+use engine::command::{AskApproval, Note, PassGate, PromptReport, SendBack};
 
 use crate::bench::{Bench, Words};
 
@@ -17,13 +17,14 @@ pub(crate) fn command(bench: &mut Bench, verb: &str, words: &mut Words) -> Resul
         }
         "over" => Command::EndConversation { conversation: name },
         "gate" => {
-            let request = Request { content: name.clone(), operation: name.clone(), ..Request::default() };
+            let request =
+                ApprovalRequest { content: name.clone(), operation: name.clone(), ..ApprovalRequest::default() };
             let asked = AskApproval { source: Source::Gate, waits: None, request, fingerprint: name };
             Command::PassGate(Box::new(PassGate { asked, newcomer: None }))
         }
         other => {
             let task = words.word("a task")?;
-            let report = Report {
+            let report = PromptReport {
                 conversation: name,
                 part: words.named("part").unwrap_or_default(),
                 prompt: words.named("prompt").unwrap_or_default(),

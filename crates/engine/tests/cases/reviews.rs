@@ -1,9 +1,9 @@
 //! The verbs of reviews: sessions, rounds, findings.
 
-use engine::command::{EndRound, Found, OpenReview, RoundAnswer, RoundEnd, StartRound};
+use engine::command::{EndRound, FoundProblem, OpenReview, RoundAnswer, RoundEnd, StartRound};
 use engine::id::ReviewId;
-use engine::review::{Artifact, Decision, Verdict};
-use engine::turn::{Object, Spent};
+use engine::review::{FindingDecision, ReviewedVersion, Verdict};
+use engine::turn::{Spent, StoredObject};
 use engine::{Command, Timestamp};
 
 use crate::bench::{Bench, Words};
@@ -36,10 +36,10 @@ pub(crate) fn command(bench: &mut Bench, verb: &str, words: &mut Words) -> Resul
             review,
             number,
             turn: None,
-            artifact: Artifact {
+            artifact: ReviewedVersion {
                 media_type: "text/plain".to_owned(),
                 reference: words.named("shows"),
-                request: Object { hash: "00".to_owned(), bytes: 2 },
+                request: StoredObject { hash: "00".to_owned(), bytes: 2 },
             },
             decisions,
             host: words.named("host").unwrap_or_else(|| "here".to_owned()),
@@ -56,7 +56,7 @@ pub(crate) fn command(bench: &mut Bench, verb: &str, words: &mut Words) -> Resul
             spent: Spent::default(),
         }
     } else {
-        let found = |name: String| Found {
+        let found = |name: String| FoundProblem {
             name,
             aspect: "a".to_owned(),
             description: "d".to_owned(),
@@ -82,7 +82,7 @@ fn many(text: &str) -> Vec<String> {
     }
 }
 
-fn decision(verdict: &str, explanation: Option<String>) -> Result<Decision, String> {
+fn decision(verdict: &str, explanation: Option<String>) -> Result<FindingDecision, String> {
     let verdict = Verdict::parse(verdict).ok_or("no such verdict")?;
-    Ok(Decision { verdict, code: None, explanation })
+    Ok(FindingDecision { verdict, code: None, explanation })
 }

@@ -1,10 +1,10 @@
 //! The verbs of the runner: turns, verifications, project context, approvals.
 
-use engine::approval::{Decision, Request, Source, Via};
+use engine::approval::{ApprovalDecision, ApprovalRequest, Source, Via};
 use engine::command::{AskApproval, RecordVerification, StartTurn};
 use engine::id::{ApprovalId, TurnId};
 use engine::notice::Channel;
-use engine::turn::{Ended, Purpose, Spent, TurnEnd};
+use engine::turn::{Purpose, Spent, TurnEnd, TurnResult};
 use engine::verification::Verdict;
 use engine::{Command, Json, Timestamp};
 
@@ -30,7 +30,7 @@ pub(crate) fn command(bench: &mut Bench, verb: &str, words: &mut Words) -> Resul
         "ended" => {
             let turn = words.word("a turn")?;
             let end = words.maybe().unwrap_or_else(|| "finished".to_owned());
-            let ended = Ended {
+            let ended = TurnResult {
                 at: Timestamp(0),
                 end: TurnEnd::parse(&end).ok_or("no such end")?,
                 reason: words.named("reason"),
@@ -66,16 +66,20 @@ pub(crate) fn command(bench: &mut Bench, verb: &str, words: &mut Words) -> Resul
             let waits = words.named("waits");
             let waits = waits.map(|task| Ok::<_, String>((bench.task(&task), attempt(words)?))).transpose()?;
             let source = words.named("source").unwrap_or_else(|| "handoff".to_owned());
-            let request = Request { content: operation.clone(), operation: operation.clone(), ..Request::default() };
+            let request = ApprovalRequest {
+                content: operation.clone(),
+                operation: operation.clone(),
+                ..ApprovalRequest::default()
+            };
             let source = Source::parse(&source).ok_or("no such source")?;
             Command::AskApproval(Box::new(AskApproval { source, waits, request, fingerprint: operation }))
         }
         "approve" | "reject" | "revoke_approval" => {
             let approval = approval(bench, &words.word("an approval")?);
             let decision = match verb {
-                "approve" => Decision::Approve,
-                "reject" => Decision::Reject { reason: words.maybe().unwrap_or_default() },
-                _ => Decision::Revoke { reason: words.maybe() },
+                "approve" => ApprovalDecision::Approve,
+                "reject" => ApprovalDecision::Reject { reason: words.maybe().unwrap_or_default() },
+                _ => ApprovalDecision::Revoke { reason: words.maybe() },
             };
             Command::DecideApproval { approval, decision }
         }

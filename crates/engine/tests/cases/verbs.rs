@@ -6,8 +6,8 @@ use std::sync::Arc;
 use engine::checkpoint::Kind;
 use engine::command::{Course, CreateWorkflow, CreateWorkspace, Note, SessionEnd, Target, UpdateWorkspace};
 use engine::id::Ids;
-use engine::inbox::{Draft, Filter, MessageKind, Owner, Recipients};
-use engine::plan::{Piece, Place, Plan};
+use engine::inbox::{MailboxOwner, MessageDraft, MessageKind, RecipientMatch, Recipients};
+use engine::plan::{Plan, PlanPiece, PlanPlace};
 use engine::task::{BlockKind, Priority, Status};
 use engine::template::TemplateBody;
 use engine::time::Millis;
@@ -234,12 +234,12 @@ fn lay_out(
     bench: &mut Bench,
     workflow: engine::id::WorkflowId,
     tasks: Vec<engine::plan::PlanTask>,
-) -> Result<(Piece, Vec<String>), Refusal> {
+) -> Result<(PlanPiece, Vec<String>), Refusal> {
     let staged = bench.tables.tasks.values().filter(|task| task.workflow == workflow).count();
     let sequence = u32::try_from(staged).unwrap_or(u32::MAX);
     let plan = Plan::whole(tasks)?;
     let groups = plan.groups();
-    let place = Place { workflow, sequence, now: bench.now, existing: &BTreeMap::new() };
+    let place = PlanPlace { workflow, sequence, now: bench.now, existing: &BTreeMap::new() };
     let seed = bench.seed();
     Ok((plan.lay_out(&place, &mut Ids::new(seed))?, groups))
 }
@@ -294,14 +294,14 @@ fn message(bench: &mut Bench, verb: &str, words: &mut Words) -> Result<Command, 
     }
     let to = if verb == "send" {
         match words.word("a recipient")? {
-            name if name == "human" => Recipients::One(Owner::Human),
+            name if name == "human" => Recipients::One(MailboxOwner::Human),
             name => match name.strip_prefix('~') {
                 Some(slug) => Recipients::Slug(slug.to_owned()),
-                None => Recipients::One(Owner::Agent(bench.agent(&name))),
+                None => Recipients::One(MailboxOwner::Agent(bench.agent(&name))),
             },
         }
     } else {
-        Recipients::All(Filter {
+        Recipients::All(RecipientMatch {
             role: words.named("role"),
             runtime: words.named("runtime"),
             workflow: words.named("workflow").map(|name| bench.workflow(&name)),
@@ -310,7 +310,7 @@ fn message(bench: &mut Bench, verb: &str, words: &mut Words) -> Result<Command, 
     };
     let kind = MessageKind::parse(&words.word("a kind")?).ok_or("no such kind of message")?;
     let priority = words.number::<u8>("priority")?.map_or(Ok(Priority::DEFAULT), Priority::try_from)?;
-    let mut draft = Draft::text(kind, priority, words.word("a body")?);
+    let mut draft = MessageDraft::text(kind, priority, words.word("a body")?);
     draft.subject = words.named("subject");
     draft.task = words.named("task").map(|name| bench.task(&name));
     draft.workflow = words.named("about").map(|name| bench.workflow(&name));

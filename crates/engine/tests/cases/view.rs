@@ -1,9 +1,9 @@
 //! Lines that show state and change nothing.
 
 use engine::approval::ApprovalState;
-use engine::inbox::{MessageState, Owner};
-use engine::offer::{self, Ask};
-use engine::task::{State, Task};
+use engine::inbox::{MailboxOwner, MessageState};
+use engine::offer::{self, OfferQuery};
+use engine::task::{Task, TaskState};
 use engine::{Fact, Need, World};
 
 use crate::bench::{Bench, Words};
@@ -121,14 +121,14 @@ fn approval_state(state: &ApprovalState) -> String {
 fn task_state(task: &Task) -> String {
     let mut parts = vec![task.status().to_string()];
     match &task.state {
-        State::Pending { .. } | State::Planning { .. } | State::InProgress { .. } => {}
-        State::Paused { reason, .. } => parts.extend(reason.clone()),
-        State::Blocked(block) => {
+        TaskState::Pending { .. } | TaskState::Planning { .. } | TaskState::InProgress { .. } => {}
+        TaskState::Paused { reason, .. } => parts.extend(reason.clone()),
+        TaskState::Blocked(block) => {
             parts.push(format!("{} by {} for {}: {}", block.kind, block.by, block.role, block.reason))
         }
-        State::Failed { by, error: text }
-        | State::Completed { by, outcome: text }
-        | State::Skipped { by, reason: text } => {
+        TaskState::Failed { by, error: text }
+        | TaskState::Completed { by, outcome: text }
+        | TaskState::Skipped { by, reason: text } => {
             parts.push(format!("by {by}: {text}"));
         }
     }
@@ -155,7 +155,7 @@ fn detail(bench: &mut Bench, name: &str) -> String {
 fn offers(bench: &mut Bench, name: &str, words: &mut Words) -> Result<String, String> {
     let after = words.named("after").map(|name| bench.task(&name)).and_then(|id| bench.tables.tasks.get(&id));
     let after = after.map(|task| (task.priority.get(), task.sequence, task.id));
-    let ask = Ask {
+    let ask = OfferQuery {
         workflow: bench.workflow(name),
         agent: words.named("for").map(|name| bench.agent(&name)),
         include_failed: words.flag("failed"),
@@ -177,7 +177,7 @@ fn offers(bench: &mut Bench, name: &str, words: &mut Words) -> Result<String, St
 }
 
 fn inbox(bench: &mut Bench, name: &str, all: bool) -> String {
-    let owner = if name == "human" { Owner::Human } else { Owner::Agent(bench.agent(name)) };
+    let owner = if name == "human" { MailboxOwner::Human } else { MailboxOwner::Agent(bench.agent(name)) };
     let Some(Fact::Messages(messages)) = fact(bench, &Need::Inbox { owner, unread: !all, after: 0, limit: 500 }) else {
         return "none".to_owned();
     };

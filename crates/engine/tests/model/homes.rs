@@ -7,13 +7,13 @@
 use std::sync::Arc;
 
 use engine::agent::Agent;
-use engine::approval::{Decision, Request, Source};
+use engine::approval::{ApprovalDecision, ApprovalRequest, Source};
 use engine::caller::Standing;
 use engine::command::{AskApproval, CreateWorkflow, Register, SessionEnd, Target};
 use engine::id::{AgentId, Ids, SessionId, TaskId, WorkflowId};
-use engine::plan::{Place, Plan, PlanTask};
+use engine::plan::{Plan, PlanPlace, PlanTask};
 use engine::tables::Tables;
-use engine::task::{Lease, State};
+use engine::task::{Lease, TaskState};
 use engine::workflow::WorkflowStatus;
 use engine::{Actor, Caller, Change, Command, Event, Millis, Reply, Rights, Timestamp};
 use stateright::{Model, Property};
@@ -65,7 +65,7 @@ impl HomeModel {
             model.workflow = workflow;
         }
         let existing = std::collections::BTreeMap::new();
-        let place = Place { workflow: model.workflow, sequence: 0, now: Timestamp(NOW_MS), existing: &existing };
+        let place = PlanPlace { workflow: model.workflow, sequence: 0, now: Timestamp(NOW_MS), existing: &existing };
         let gated = PlanTask { gate: true, attempts_max: 20, ..PlanTask::named("deploy") };
         let piece = Plan::whole(vec![gated]).and_then(|plan| plan.lay_out(&place, &mut ids)).unwrap_or_default();
         model.task = piece.tasks.first().map_or(TaskId::FIRST, |(task, _)| task.id);
@@ -138,18 +138,18 @@ impl HomeModel {
         if let Some(task) = tables.tasks.get_mut(&self.task) {
             (task.attempt, task.crashes) = (1, 0);
             task.state = match world.task {
-                TaskPlace::Free => State::Pending { lease: None },
+                TaskPlace::Free => TaskState::Pending { lease: None },
                 TaskPlace::Held { agent, left } => {
                     let until = Timestamp(NOW_MS + i64::from(left) * TICK_MS);
                     let since = Timestamp(NOW_MS - i64::from(AGE_MAX) * TICK_MS);
-                    State::InProgress { lease: Lease { agent: self.agents[agent], since, until } }
+                    TaskState::InProgress { lease: Lease { agent: self.agents[agent], since, until } }
                 }
                 TaskPlace::Done { by } => {
-                    State::Completed { by: Actor::Agent(self.agents[by]), outcome: "done".to_owned() }
+                    TaskState::Completed { by: Actor::Agent(self.agents[by]), outcome: "done".to_owned() }
                 }
                 TaskPlace::Skipped { by_person } => {
                     let by = if by_person { Actor::Person } else { Actor::Agent(self.agents[0]) };
-                    State::Skipped { by, reason: "no".to_owned() }
+                    TaskState::Skipped { by, reason: "no".to_owned() }
                 }
             };
         }
@@ -173,8 +173,8 @@ impl HomeModel {
         let number = |id: AgentId| self.agents.iter().position(|agent| *agent == id).unwrap_or(0);
         if let Some(task) = tables.tasks.get(&self.task) {
             world.task = match &task.state {
-                State::Completed { by: Actor::Agent(by), .. } => TaskPlace::Done { by: number(*by) },
-                State::Skipped { by, .. } => TaskPlace::Skipped { by_person: *by == Actor::Person },
+                TaskState::Completed { by: Actor::Agent(by), .. } => TaskPlace::Done { by: number(*by) },
+                TaskState::Skipped { by, .. } => TaskPlace::Skipped { by_person: *by == Actor::Person },
                 state => match state.lease() {
                     Some(lease) => TaskPlace::Held {
                         agent: number(lease.agent),
@@ -235,13 +235,13 @@ impl HomeModel {
     /// Lets a person approve the next claim, and claims at once.
     fn claim_with_approval(&self, last: &HomeWorld, caller: &Caller, command: &Command) -> HomeWorld {
         let mut tables = self.tables(last);
-        let request = Request { operation: "begin".to_owned(), ..Request::default() };
+        let request = ApprovalRequest { operation: "begin".to_owned(), ..ApprovalRequest::default() };
         let asked =
             AskApproval { source: Source::ExecGate, waits: Some((self.task, 2)), request, fingerprint: "f".to_owned() };
         let engine = Caller { alive: self.alive(last), ..Caller::with_rights(Rights::Engine) };
         let change = apply(&mut tables, &engine, &Command::AskApproval(Box::new(asked)), NOW_MS);
         if let Ok(Reply::ApprovalAsked { approval, .. }) = change.reply {
-            let decide = Command::DecideApproval { approval, decision: Decision::Approve };
+            let decide = Command::DecideApproval { approval, decision: ApprovalDecision::Approve };
             drop(apply(&mut tables, &Caller::with_rights(Rights::Person), &decide, NOW_MS));
         }
         let caller = Caller { alive: self.alive(last), ..caller.clone() };

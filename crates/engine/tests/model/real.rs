@@ -11,9 +11,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use engine::checkpoint::Kind;
 use engine::command::{CreateWorkflow, Note, Register, SessionEnd, Target};
 use engine::id::{AgentId, Ids, SessionId, TaskId, WorkflowId};
-use engine::plan::{Place as PlanPlace, Plan, PlanTask};
+use engine::plan::{Plan, PlanPlace, PlanTask};
 use engine::tables::Tables;
-use engine::task::{Lease, State, Task};
+use engine::task::{Lease, Task, TaskState};
 use engine::workflow::WorkflowStatus;
 use engine::{Actor, Caller, Change, Command, Event, Millis, Reply, Rights, Stamp, Timestamp, World, decide, fold};
 
@@ -244,16 +244,18 @@ impl Engine {
         tables
     }
 
-    fn state(&self, place: &Place) -> State {
+    fn state(&self, place: &Place) -> TaskState {
         match place {
-            Place::Free => State::Pending { lease: None },
+            Place::Free => TaskState::Pending { lease: None },
             Place::Held { agent, until, paused } => {
                 let until = Timestamp(until * TICK_MS);
                 let lease = Lease { agent: self.agents[*agent].0, since: Timestamp(0), until };
-                if *paused { State::Paused { lease, reason: None } } else { State::InProgress { lease } }
+                if *paused { TaskState::Paused { lease, reason: None } } else { TaskState::InProgress { lease } }
             }
-            Place::Failed => State::Failed { by: Actor::Engine, error: "failed".to_owned() },
-            Place::Done { by } => State::Completed { by: Actor::Agent(self.agents[*by].0), outcome: DONE.to_owned() },
+            Place::Failed => TaskState::Failed { by: Actor::Engine, error: "failed".to_owned() },
+            Place::Done { by } => {
+                TaskState::Completed { by: Actor::Agent(self.agents[*by].0), outcome: DONE.to_owned() }
+            }
         }
     }
 
@@ -264,15 +266,15 @@ impl Engine {
             paused,
         };
         let place = match &task.state {
-            State::Pending { lease: None } => Place::Free,
-            State::Pending { lease: Some(lease) } | State::Planning { lease } | State::InProgress { lease } => {
-                held(lease, false)
-            }
+            TaskState::Pending { lease: None } => Place::Free,
+            TaskState::Pending { lease: Some(lease) }
+            | TaskState::Planning { lease }
+            | TaskState::InProgress { lease } => held(lease, false),
             // The lease of a paused task does not expire, so its end does not matter.
-            State::Paused { lease, .. } => held(&Lease { until: Timestamp(0), ..lease.clone() }, true),
-            State::Failed { .. } => Place::Failed,
-            State::Completed { by: Actor::Agent(by), .. } => Place::Done { by: self.agent(*by) },
-            State::Completed { .. } | State::Blocked(_) | State::Skipped { .. } => {
+            TaskState::Paused { lease, .. } => held(&Lease { until: Timestamp(0), ..lease.clone() }, true),
+            TaskState::Failed { .. } => Place::Failed,
+            TaskState::Completed { by: Actor::Agent(by), .. } => Place::Done { by: self.agent(*by) },
+            TaskState::Completed { .. } | TaskState::Blocked(_) | TaskState::Skipped { .. } => {
                 panic!("no command of the model leads to {:?}", task.state)
             }
         };

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use engine::checkpoint::Kind;
 use engine::command::{Course, Note, Target};
 use engine::id::MessageId;
-use engine::inbox::{Draft, Filter, MessageKind, Owner, Recipients};
-use engine::plan::Piece;
+use engine::inbox::{MailboxOwner, MessageDraft, MessageKind, RecipientMatch, Recipients};
+use engine::plan::PlanPiece;
 use engine::tables::Tables;
 use engine::task::{BlockKind, Priority, Status};
 use engine::workflow::WorkflowStatus;
@@ -117,7 +117,7 @@ impl Crew {
     }
 
     fn message(&mut self, tables: &Tables, place: usize) -> Command {
-        let own = self.workers[place].id.map(Owner::Agent);
+        let own = self.workers[place].id.map(MailboxOwner::Agent);
         let mine = |message: &&engine::inbox::Message| Some(message.to) == own;
         let mut messages: Vec<MessageId> = tables.messages.values().filter(mine).map(|message| message.id).collect();
         messages.truncate(4);
@@ -137,17 +137,19 @@ impl Crew {
     pub(crate) fn recipients(&mut self, tables: &Tables) -> Recipients {
         let agent = tables.agents.values().nth(self.rng.below(tables.agents.len()));
         match (self.rng.below(10), agent) {
-            (0..5, Some(agent)) => Recipients::One(Owner::Agent(agent.id)),
+            (0..5, Some(agent)) => Recipients::One(MailboxOwner::Agent(agent.id)),
             (5, Some(agent)) => Recipients::Slug(agent.slug.clone()),
             (6, _) => Recipients::Slug("nobody".to_owned()),
-            (7, _) => Recipients::All(Filter { include_silent: self.rng.percent(50), ..Filter::default() }),
-            _ => Recipients::One(Owner::Human),
+            (7, _) => {
+                Recipients::All(RecipientMatch { include_silent: self.rng.percent(50), ..RecipientMatch::default() })
+            }
+            _ => Recipients::One(MailboxOwner::Human),
         }
     }
 
-    pub(crate) fn draft(&mut self, tables: &Tables) -> Draft {
+    pub(crate) fn draft(&mut self, tables: &Tables) -> MessageDraft {
         let kind = if self.rng.percent(40) { MessageKind::Question } else { MessageKind::Info };
-        let mut draft = Draft::text(kind, Priority::DEFAULT, "hello");
+        let mut draft = MessageDraft::text(kind, Priority::DEFAULT, "hello");
         if self.rng.percent(30) {
             draft.reply_to = tables.messages.keys().nth(self.rng.below(tables.messages.len())).copied();
         }
@@ -159,7 +161,7 @@ impl Crew {
 
     /// A person answers a message, sometimes a second time.
     fn answer(&mut self, tables: &Tables) -> Option<Order> {
-        let asked = |message: &&engine::inbox::Message| message.to == Owner::Human;
+        let asked = |message: &&engine::inbox::Message| message.to == MailboxOwner::Human;
         let asked: Vec<_> = tables.messages.values().filter(asked).map(|message| message.id).collect();
         let message = self.rng.pick(&asked).copied()?;
         let text = format!("answer {}", self.rng.below(2));
@@ -300,7 +302,7 @@ impl Crew {
             Command::BeginPlan { workflow, token: token.clone() },
             Command::ClearDraft { workflow, token: token.clone() },
         ];
-        for piece in [Piece { tasks, edges: Vec::new() }, Piece { tasks: Vec::new(), edges }] {
+        for piece in [PlanPiece { tasks, edges: Vec::new() }, PlanPiece { tasks: Vec::new(), edges }] {
             commands.push(Command::StagePlan { workflow, token: token.clone(), piece: Arc::new(piece) });
         }
         if let Some(task) = hidden.filter(|_| self.rng.percent(30)) {

@@ -1,9 +1,9 @@
 //! The invariants of approvals, checked after each step.
 
-use engine::approval::{Approval, ApprovalStatus, Source, Waiting};
+use engine::approval::{Approval, ApprovalStatus, Source, WaitingTask};
 use engine::id::TaskId;
 use engine::tables::Tables;
-use engine::task::{State, Status};
+use engine::task::{Status, TaskState};
 use engine::{Command, Event, Rights};
 
 use crate::check::hold;
@@ -108,15 +108,15 @@ fn went_on(seen: &Seen<'_>) -> Verdict {
 
 fn is_waited_for(tables: &Tables, row: &Approval, now: i64) -> bool {
     let open = row.state.status() == ApprovalStatus::Pending && row.state.until().is_some_and(|until| until.0 > now);
-    let Some(Waiting { task, attempt, .. }) = row.waiting else { return false };
+    let Some(WaitingTask { task, attempt, .. }) = row.waiting else { return false };
     let task = tables.tasks.get(&task);
-    open && task.is_some_and(|task| task.attempt == attempt && matches!(task.state, State::Paused { .. }))
+    open && task.is_some_and(|task| task.attempt == attempt && matches!(task.state, TaskState::Paused { .. }))
 }
 
 /// Checks that a person is asked only for decisions that a task still needs.
 fn pending(tables: &Tables, now: i64) -> Verdict {
     for row in tables.approvals.values().filter(|row| row.state.status() == ApprovalStatus::Pending) {
-        let Some(Waiting { task, attempt, .. }) = row.waiting else { continue };
+        let Some(WaitingTask { task, attempt, .. }) = row.waiting else { continue };
         let of = tables.tasks.get(&task);
         let needed = if row.is_gate() {
             of.is_some_and(|task| !task.status().is_met() && task.attempt < attempt)

@@ -1,6 +1,6 @@
 //! Requests of agents to a person and the decisions: in time, too late, twice, or by a caller who may not decide.
 
-use engine::approval::{Approval, ApprovalStatus, Decision, Request, Source};
+use engine::approval::{Approval, ApprovalDecision, ApprovalRequest, ApprovalStatus, Source};
 use engine::command::{AskApproval, Target};
 use engine::id::TaskId;
 use engine::tables::Tables;
@@ -56,7 +56,7 @@ impl Crew {
     pub(crate) fn asked(&mut self, source: Source, waits: Option<(TaskId, u32)>) -> Command {
         let operation = format!("operation {}", self.rng.below(OPERATIONS));
         let fingerprint = format!("{operation} {waits:?} {source}");
-        let request = Request { operation, ..Request::default() };
+        let request = ApprovalRequest { operation, ..ApprovalRequest::default() };
         Command::AskApproval(Box::new(AskApproval { source, waits, request, fingerprint }))
     }
 
@@ -88,9 +88,9 @@ impl Crew {
         }
         let Some(found) = self.some_approval(tables, ApprovalStatus::Pending) else { return self.expire() };
         let decision = match self.rng.below(10) {
-            0..6 => Decision::Approve,
-            6..9 => Decision::Reject { reason: "no".to_owned() },
-            _ => Decision::Revoke { reason: None },
+            0..6 => ApprovalDecision::Approve,
+            6..9 => ApprovalDecision::Reject { reason: "no".to_owned() },
+            _ => ApprovalDecision::Revoke { reason: None },
         };
         let caller = match self.rng.below(20) {
             0 => Caller::with_rights(Rights::Coordinator),

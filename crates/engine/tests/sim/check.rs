@@ -7,7 +7,7 @@ use engine::event::Cause;
 use engine::id::{AgentId, SessionId, TaskId};
 use engine::review::{Review, ReviewStatus};
 use engine::tables::Tables;
-use engine::task::{BlockKind, State, Status, Task};
+use engine::task::{BlockKind, Status, Task, TaskState};
 use engine::{Actor, Command, Event, Refusal, Reply, Rights, Write};
 
 use crate::machine::{Broken, Memory, Seen, Step, Verdict};
@@ -78,7 +78,7 @@ pub(crate) fn touched(writes: &[Write]) -> BTreeSet<TaskId> {
 /// Returns the agent whose claim is alive at the time of the step.
 pub(crate) fn live_holder(tables: &Tables, task: &Task, step: &Step) -> Option<AgentId> {
     let lease = task.state.lease()?;
-    let paused = matches!(task.state, State::Paused { .. });
+    let paused = matches!(task.state, TaskState::Paused { .. });
     let kept = || {
         let agent = tables.agents.get(&lease.agent);
         agent.is_some_and(|agent| {
@@ -290,9 +290,9 @@ fn free_for_all(seen: &Seen<'_>, id: TaskId, before: &Task, who: Option<AgentId>
         Command::RemoveTask { .. } | Command::Replan { .. } | Command::ClearDraft { .. } => before.is_removable(),
         Command::ReplanTask { task, .. } => *task == id && before.status() == Status::Failed,
         Command::Move { task, to, .. } if *task == id => match &before.state {
-            State::Pending { .. } => to.status() == Status::Skipped,
-            State::Failed { .. } => matches!(to.status(), Status::Pending | Status::Skipped),
-            State::Blocked(block) => {
+            TaskState::Pending { .. } => to.status() == Status::Skipped,
+            TaskState::Failed { .. } => matches!(to.status(), Status::Pending | Status::Skipped),
+            TaskState::Blocked(block) => {
                 let role = who.and_then(|who| seen.before.agents.get(&who)).map(|agent| agent.role.as_str());
                 role == Some(block.role.as_str())
             }
@@ -300,7 +300,7 @@ fn free_for_all(seen: &Seen<'_>, id: TaskId, before: &Task, who: Option<AgentId>
         },
         // The completed task was its last unmet dependency.
         Command::Move { .. } => {
-            matches!(&before.state, State::Blocked(block) if block.kind == BlockKind::Dependency && before.unmet == 1)
+            matches!(&before.state, TaskState::Blocked(block) if block.kind == BlockKind::Dependency && before.unmet == 1)
         }
         _ => false,
     }
@@ -323,7 +323,7 @@ fn completion(seen: &Seen<'_>, memory: &mut Memory) -> Verdict {
             continue;
         }
         hold!(memory.met.insert(id), "(d) a task is done once", "{id} is done again");
-        let State::Completed { by, outcome } = &after.state else { continue };
+        let TaskState::Completed { by, outcome } = &after.state else { continue };
         hold!(!outcome.trim().is_empty(), "(d) nothing is completed without an outcome", "{after:?}");
         let verified = !after.verify || voice::rights(seen.before, seen.step) == Rights::Runner;
         hold!(verified, "(d) what is verified is completed by the runner", "{after:?}");

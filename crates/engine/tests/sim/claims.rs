@@ -3,7 +3,7 @@
 use engine::command::SessionEnd;
 use engine::event::Cause;
 use engine::id::{AgentId, TaskId};
-use engine::task::{State, Status, Task};
+use engine::task::{Status, Task, TaskState};
 use engine::touches::overlap;
 use engine::{Command, Event, Timestamp};
 
@@ -78,9 +78,12 @@ pub(crate) fn granted(seen: &Seen<'_>) -> Verdict {
         let open = unmet(before, id);
         hold!(open == 0, "(d) nothing is claimed with unmet dependencies", "{id} waits for {open}");
         let claimable = match &task.state {
-            State::Pending { .. } | State::Planning { .. } | State::InProgress { .. } => true,
-            State::Failed { .. } => task.crashes < task.attempts_max,
-            State::Paused { .. } | State::Blocked(_) | State::Completed { .. } | State::Skipped { .. } => false,
+            TaskState::Pending { .. } | TaskState::Planning { .. } | TaskState::InProgress { .. } => true,
+            TaskState::Failed { .. } => task.crashes < task.attempts_max,
+            TaskState::Paused { .. }
+            | TaskState::Blocked(_)
+            | TaskState::Completed { .. }
+            | TaskState::Skipped { .. } => false,
         };
         hold!(claimable, "(c) only what is open is claimed", "{task:?}");
         let fits = task.role.as_ref().is_none_or(|role| *role == worker.role)

@@ -1,12 +1,12 @@
 //! The end of a run: all agents are gone, the sweep runs, and every task that can be completed is completed.
 
-use engine::approval::{Decision, Source};
+use engine::approval::{ApprovalDecision, Source};
 use engine::command::{EndRound, OpenReview, RoundAnswer, RoundEnd, StartRound, Target};
 use engine::id::{AgentId, TaskId};
-use engine::review::Artifact;
-use engine::task::{State, Status, Task};
+use engine::review::ReviewedVersion;
+use engine::task::{Status, Task, TaskState};
 use engine::touches::overlap;
-use engine::turn::{Object, Spent};
+use engine::turn::{Spent, StoredObject};
 use engine::workflow::WorkflowStatus;
 use engine::{Caller, Command, Reply, Rights, Timestamp};
 
@@ -98,8 +98,8 @@ fn review(machine: &mut Machine, crew: &mut Crew, agent: AgentId, claim: (TaskId
         hold!(false, "(d) what is held can be reviewed", "{claim:?}, but {reply:?}");
         return Ok(());
     };
-    let request = Object { hash: "00".to_owned(), bytes: 2 };
-    let artifact = Artifact { media_type: "text/plain".to_owned(), reference: None, request };
+    let request = StoredObject { hash: "00".to_owned(), bytes: 2 };
+    let artifact = ReviewedVersion { media_type: "text/plain".to_owned(), reference: None, request };
     let (host, until) = ("here".to_owned(), Timestamp(crew.now + LATER_MS));
     let start = StartRound { review, number: 1, turn: None, artifact, decisions: Vec::new(), host, until };
     act(machine, crew, runner(), Command::StartRound(Box::new(start)))?;
@@ -123,7 +123,7 @@ fn open_gate(machine: &mut Machine, crew: &mut Crew, task: &Task) -> Verdict {
         hold!(false, "(k) a gate that is closed can be asked for", "{task:?}, but {reply:?}");
         return Ok(());
     };
-    let approve = Command::DecideApproval { approval, decision: Decision::Approve };
+    let approve = Command::DecideApproval { approval, decision: ApprovalDecision::Approve };
     act(machine, crew, Caller::with_rights(Rights::Person), approve).map(|_| ())
 }
 
@@ -132,10 +132,12 @@ fn is_forgotten(machine: &Machine, task: &Task) -> bool {
     let tables = &machine.tables;
     let running = tables.workflows.get(&task.workflow).is_some_and(|workflow| workflow.status.is_running());
     let open = match &task.state {
-        State::Pending { .. } => true,
-        State::Failed { .. } => task.crashes < task.attempts_max,
-        State::Planning { .. } | State::InProgress { .. } => true,
-        State::Paused { .. } | State::Blocked(_) | State::Completed { .. } | State::Skipped { .. } => false,
+        TaskState::Pending { .. } => true,
+        TaskState::Failed { .. } => task.crashes < task.attempts_max,
+        TaskState::Planning { .. } | TaskState::InProgress { .. } => true,
+        TaskState::Paused { .. } | TaskState::Blocked(_) | TaskState::Completed { .. } | TaskState::Skipped { .. } => {
+            false
+        }
     };
     // A paused task keeps its files.
     let busy = |other: &Task| {

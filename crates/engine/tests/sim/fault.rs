@@ -5,7 +5,7 @@ use engine::approval::{Approval, ApprovalStatus};
 use engine::caller::{KeyOwner, Standing};
 use engine::command::Target;
 use engine::tables::Tables;
-use engine::task::{State, Task};
+use engine::task::{Task, TaskState};
 use engine::{Change, Command, Event, Millis, Reply, Rights, Write};
 
 use crate::check::{about, live_holder};
@@ -294,7 +294,7 @@ impl Fault {
             Self::BlankOutcome => {
                 for write in &mut writes {
                     if let Write::Task(task) = write
-                        && let State::Completed { outcome, .. } = &mut task.state
+                        && let TaskState::Completed { outcome, .. } = &mut task.state
                     {
                         outcome.clear();
                     }

@@ -5,9 +5,9 @@ use engine::agent::Agent;
 use engine::caller::Standing;
 use engine::command::Register;
 use engine::id::AgentId;
-use engine::inbox::Owner;
+use engine::inbox::MailboxOwner;
 use engine::limits;
-use engine::task::{State, Task};
+use engine::task::{Task, TaskState};
 use engine::{Actor, Command, Event, Rights, Write};
 
 use crate::check::{about, closes, hold, live_holder};
@@ -34,7 +34,7 @@ pub(crate) fn renewals(seen: &Seen<'_>) -> Verdict {
         let (Some(before), Some(after)) = (seen.before.tasks.get(id), seen.after.tasks.get(id)) else { continue };
         let (Some(old), Some(new)) = (before.state.lease(), after.state.lease()) else { continue };
         // A claim, and the answer that a paused task waited for, begin a new lease.
-        let anew = before.attempt != after.attempt || matches!(before.state, State::Paused { .. });
+        let anew = before.attempt != after.attempt || matches!(before.state, TaskState::Paused { .. });
         if anew || new.until <= old.until {
             continue;
         }
@@ -171,7 +171,7 @@ fn senders(seen: &Seen<'_>) -> Verdict {
             Event::Sent { message, .. } => message.from,
             Event::CheckpointAdded { checkpoint, .. } => checkpoint.by,
             Event::Moved(moved) => match &moved.state {
-                State::Completed { by, .. } | State::Failed { by, .. } | State::Skipped { by, .. } => *by,
+                TaskState::Completed { by, .. } | TaskState::Failed { by, .. } | TaskState::Skipped { by, .. } => *by,
                 _ => continue,
             },
             _ => continue,
@@ -198,7 +198,7 @@ fn acts_on_agents(seen: &Seen<'_>) -> Verdict {
             Event::Left { agent, .. } | Event::AgentUpdated { agent, .. } | Event::KeysEnded { agent } => {
                 (*agent, true)
             }
-            Event::Marked { to: Owner::Agent(agent), .. } => (*agent, false),
+            Event::Marked { to: MailboxOwner::Agent(agent), .. } => (*agent, false),
             _ => continue,
         };
         let on = overrides && (!named || seen.step.caller.agent == Some(agent));

@@ -79,7 +79,7 @@ impl Crew {
     }
 
     fn read_mail(&mut self, tables: &Tables, owner: AgentId) -> Command {
-        let own = |message: &&engine::inbox::Message| message.to == engine::inbox::Owner::Agent(owner);
+        let own = |message: &&engine::inbox::Message| message.to == engine::inbox::MailboxOwner::Agent(owner);
         let messages = tables.messages.values().filter(own).take(3).map(|message| message.id).collect();
         if self.rng.percent(50) { Command::MarkRead { messages } } else { Command::Archive { messages } }
     }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use engine::id::{AgentId, MessageId, TaskId};
-use engine::inbox::Owner;
+use engine::inbox::MailboxOwner;
 use engine::key::{KeyId, StoredKey};
 use engine::tables::Tables;
 use engine::{Caller, Change, Command, Refusal, Reply, Stamp, Timestamp, World, Write, decide, fold};
@@ -36,7 +36,7 @@ pub(crate) type Verdict = Result<(), Broken>;
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     pub(crate) claims: BTreeMap<TaskId, BTreeMap<u32, AgentId>>,
-    pub(crate) sent: BTreeMap<Owner, Vec<MessageId>>,
+    pub(crate) sent: BTreeMap<MailboxOwner, Vec<MessageId>>,
     pub(crate) keys: BTreeMap<KeyId, StoredKey>,
     pub(crate) met: BTreeSet<TaskId>,
     /// The open tasks that each task had to wait for when it entered the plan, directly and through others.

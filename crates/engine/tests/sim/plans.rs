@@ -1,7 +1,7 @@
 //! Random plans: mostly graphs without cycles, with every field that decides which agent may claim a task.
 
 use engine::id::{Ids, WorkflowId};
-use engine::plan::{Piece, Place, Plan, PlanTask};
+use engine::plan::{Plan, PlanPiece, PlanPlace, PlanTask};
 use engine::task::Priority;
 use engine::time::Timestamp;
 
@@ -57,7 +57,7 @@ pub(crate) fn tasks(rng: &mut Rng, prefix: &str) -> Vec<PlanTask> {
 
 /// Returns the rows of a plan, or `None` when the plan is refused. A real caller refuses it before it sends anything,
 /// too.
-pub(crate) fn rows(tasks: Vec<PlanTask>, workflow: WorkflowId, now: Timestamp, seed: u128) -> Option<Piece> {
-    let place = Place { workflow, sequence: 0, now, existing: &std::collections::BTreeMap::new() };
+pub(crate) fn rows(tasks: Vec<PlanTask>, workflow: WorkflowId, now: Timestamp, seed: u128) -> Option<PlanPiece> {
+    let place = PlanPlace { workflow, sequence: 0, now, existing: &std::collections::BTreeMap::new() };
     Plan::whole(tasks).ok()?.lay_out(&place, &mut Ids::new(seed)).ok()
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use engine::id::TaskId;
 use engine::protection::Protection;
 use engine::tables::Tables;
-use engine::task::{State, Status, Task};
+use engine::task::{Status, Task, TaskState};
 use engine::workflow::{Workflow, WorkflowStatus};
 use engine::{Actor, Command, Event, Rights, Write};
 
@@ -53,7 +53,7 @@ fn keeps_off(seen: &Seen<'_>, task: &Task) -> Vec<Protection> {
         Rights::Script => {}
         Rights::Agent | Rights::Runner => {
             let who = voice::acting(seen.before, seen.step, Some(task)).map(Actor::Agent);
-            let untouched = task.attempt == 0 && matches!(task.state, State::Pending { .. });
+            let untouched = task.attempt == 0 && matches!(task.state, TaskState::Pending { .. });
             if found == [Protection::Contract] && who.is_some() && task.author == who && untouched {
                 found.clear();
             }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use engine::event::Moved;
 use engine::id::TaskId;
-use engine::inbox::{Message, MessageState, Owner};
+use engine::inbox::{MailboxOwner, Message, MessageState};
 use engine::tables::Tables;
 use engine::workflow::{Workflow, WorkflowStatus};
 use engine::{Event, Write};
@@ -64,7 +64,7 @@ pub(crate) fn whole(tables: &Tables, memory: &Memory) -> Verdict {
         let gapless = numbers.eq(1..=row.checkpoints);
         hold!(gapless, "(e) checkpoints are numbered without gaps", "of {task}, whose row says {}", row.checkpoints);
     }
-    let owners: BTreeSet<Owner> = tables.mailboxes.keys().chain(memory.sent.keys()).copied().collect();
+    let owners: BTreeSet<MailboxOwner> = tables.mailboxes.keys().chain(memory.sent.keys()).copied().collect();
     owners.into_iter().try_for_each(|owner| mailbox(tables, memory, owner))
 }
 
@@ -147,7 +147,7 @@ fn acyclic(tables: &Tables) -> Verdict {
     Ok(())
 }
 
-fn mailbox(tables: &Tables, memory: &Memory, owner: Owner) -> Verdict {
+fn mailbox(tables: &Tables, memory: &Memory, owner: MailboxOwner) -> Verdict {
     let mut found: Vec<&Message> = tables.messages.values().filter(|message| message.to == owner).collect();
     found.sort_by_key(|message| message.sequence);
     let numbered = found.iter().map(|message| message.sequence).eq(1..=u32::try_from(found.len()).unwrap_or(u32::MAX));

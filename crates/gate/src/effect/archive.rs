@@ -1,11 +1,11 @@
 //! Reads commands that pack and unpack. The content of an archive is unknown, so it may write any file below a folder.
 
-use super::{ProgramEffect, Tree, write};
+use super::{ProgramEffect, TreeEffect, write};
 use crate::command::Arg;
 use crate::options::ParsedOptions;
 
 fn tree(path: &Arg) -> ProgramEffect {
-    ProgramEffect::Writes(path.clone(), Tree::Yes)
+    ProgramEffect::Writes(path.clone(), TreeEffect::Yes)
 }
 
 /// Returns the files that are taken from an archive by name, or any file below the folder when none is named.
@@ -94,7 +94,7 @@ pub(super) fn squeeze(name: &str, ending: &str, parsed: &ParsedOptions) -> Vec<P
     if elsewhere && name.contains("zst") {
         return Vec::new();
     }
-    let deep = if parsed.has(&["-r", "--recursive"]) { Tree::Yes } else { Tree::No };
+    let deep = if parsed.has(&["-r", "--recursive"]) { TreeEffect::Yes } else { TreeEffect::No };
     let mut found = Vec::new();
     for word in &parsed.operands {
         found.push(ProgramEffect::Writes(word.clone(), deep));

@@ -1,7 +1,7 @@
 //! Reads commands that copy, move or link files.
 
-use super::{ProgramEffect, Tree, write};
-use crate::command::{Arg, Spot};
+use super::{ProgramEffect, TreeEffect, write};
+use crate::command::{Arg, PathSpot};
 use crate::options::{ParsedOptions, base};
 
 /// Returns the effects of cp, mv, ln, install and scp. The target is the last operand, or the folder that `-t` names.
@@ -21,7 +21,7 @@ pub(crate) fn operands(name: &str, kind: &str, parsed: &ParsedOptions) -> Vec<Pr
         None => (operands, None),
     };
     let deep = parsed.has(&["-r", "-R", "-a", "--recursive", "--archive"]) || kind == "move";
-    let tree = if deep { Tree::Yes } else { Tree::No };
+    let tree = if deep { TreeEffect::Yes } else { TreeEffect::No };
     let mut found: Vec<ProgramEffect> = Vec::new();
     for target in last.into_iter().chain(&named) {
         // A target on another machine writes nothing here.
@@ -36,10 +36,10 @@ pub(crate) fn operands(name: &str, kind: &str, parsed: &ParsedOptions) -> Vec<Pr
         }
         if links {
             let behind = sources.iter().flat_map(|source| behind(target, source));
-            found.extend(behind.map(|path| ProgramEffect::Writes(path, Tree::Yes)));
+            found.extend(behind.map(|path| ProgramEffect::Writes(path, TreeEffect::Yes)));
         }
         if deep && parsed.has(&["-T", "--no-target-directory"]) {
-            found.push(ProgramEffect::Writes(within(target), Tree::Yes));
+            found.push(ProgramEffect::Writes(within(target), TreeEffect::Yes));
         }
         found.push(write(target));
     }
@@ -51,7 +51,7 @@ pub(crate) fn operands(name: &str, kind: &str, parsed: &ParsedOptions) -> Vec<Pr
     // A link is a second name for its target, and the link does not exist yet when a path behind it is checked. So
     // making a link counts as writing the target.
     if kind == "move" || links {
-        found.extend(sources.iter().map(|source| ProgramEffect::Writes(source.clone(), Tree::Yes)));
+        found.extend(sources.iter().map(|source| ProgramEffect::Writes(source.clone(), TreeEffect::Yes)));
     }
     found
 }
@@ -69,7 +69,7 @@ pub(super) fn rsync(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
                 None => found.push(ProgramEffect::Ask("rsync with a command that is not literal".to_owned())),
             },
             "--backup-dir" | "-T" | "--temp-dir" | "--partial-dir" => {
-                found.push(ProgramEffect::Writes(value.clone(), Tree::Yes));
+                found.push(ProgramEffect::Writes(value.clone(), TreeEffect::Yes));
             }
             "--log-file" | "--write-batch" | "--only-write-batch" => found.push(write(value)),
             _ => {}
@@ -80,7 +80,7 @@ pub(super) fn rsync(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
         return found;
     }
     if parsed.has(&["--remove-source-files"]) {
-        found.extend(sources.iter().map(|source| ProgramEffect::Writes(source.clone(), Tree::Yes)));
+        found.extend(sources.iter().map(|source| ProgramEffect::Writes(source.clone(), TreeEffect::Yes)));
     }
     if target.as_text().contains(':') {
         return found;
@@ -93,15 +93,15 @@ pub(super) fn rsync(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     let deletes = parsed.given.iter().any(|given| given.name.starts_with("--del"));
     for source in sources {
         if relative {
-            found.push(ProgramEffect::Writes(joined(target, source), Tree::Yes));
+            found.push(ProgramEffect::Writes(joined(target, source), TreeEffect::Yes));
         } else if !contents(source) && !source.as_text().contains(':') {
-            found.push(ProgramEffect::Writes(beneath(target, source), Tree::Yes));
+            found.push(ProgramEffect::Writes(beneath(target, source), TreeEffect::Yes));
         } else {
-            found.push(ProgramEffect::Writes(within(target), Tree::Yes));
+            found.push(ProgramEffect::Writes(within(target), TreeEffect::Yes));
         }
     }
     if deletes {
-        found.push(ProgramEffect::Writes(within(target), Tree::Yes));
+        found.push(ProgramEffect::Writes(within(target), TreeEffect::Yes));
     }
     found.push(write(target));
     found
@@ -119,15 +119,15 @@ fn is_plain_ssh(text: &str) -> bool {
 /// Returns an argument that stands for some files in the target folder.
 fn within(target: &Arg) -> Arg {
     match &target.spot {
-        Some(Spot::At(folder)) => Arg::inside(folder),
-        Some(Spot::Inside(_) | Spot::Matching { .. } | Spot::Named { .. }) | None => target.clone(),
+        Some(PathSpot::At(folder)) => Arg::inside(folder),
+        Some(PathSpot::Inside(_) | PathSpot::Matching { .. } | PathSpot::Named { .. }) | None => target.clone(),
     }
 }
 
 /// Returns the possible targets of a relative link. It starts in the folder that holds it: the target or the folder
 /// above.
 fn behind(target: &Arg, source: &Arg) -> Vec<Arg> {
-    let (Some(Spot::At(target)), Some(source)) = (&target.spot, source.text.as_deref()) else { return Vec::new() };
+    let (Some(PathSpot::At(target)), Some(source)) = (&target.spot, source.text.as_deref()) else { return Vec::new() };
     if source.starts_with('/') {
         return Vec::new();
     }
@@ -138,7 +138,9 @@ fn behind(target: &Arg, source: &Arg) -> Vec<Arg> {
 /// Returns the whole path of a source below the target folder.
 fn joined(target: &Arg, source: &Arg) -> Arg {
     match (&target.spot, &source.text) {
-        (Some(Spot::At(folder)), Some(source)) => Arg::known(&format!("{folder}/{}", source.trim_start_matches('/'))),
+        (Some(PathSpot::At(folder)), Some(source)) => {
+            Arg::known(&format!("{folder}/{}", source.trim_start_matches('/')))
+        }
         _ => within(target),
     }
 }
@@ -147,13 +149,14 @@ fn joined(target: &Arg, source: &Arg) -> Arg {
 pub(super) fn beneath(target: &Arg, source: &Arg) -> Arg {
     let name = source.text.as_deref().map(|text| base(text.trim_end_matches('/')));
     match (&target.spot, name, &source.spot) {
-        (Some(Spot::At(folder)), Some(name), _) if !matches!(name, "" | "." | "..") => {
+        (Some(PathSpot::At(folder)), Some(name), _) if !matches!(name, "" | "." | "..") => {
             Arg::known(&format!("{folder}/{name}"))
         }
-        (Some(Spot::At(folder)), _, Some(Spot::Matching { pattern, .. })) => {
-            Arg { spot: Some(Spot::Matching { folder: folder.clone(), pattern: pattern.clone() }), ..Arg::unknown() }
-        }
-        (Some(Spot::At(folder)), _, _) => Arg::inside(folder),
-        (Some(Spot::Inside(_) | Spot::Matching { .. } | Spot::Named { .. }) | None, _, _) => target.clone(),
+        (Some(PathSpot::At(folder)), _, Some(PathSpot::Matching { pattern, .. })) => Arg {
+            spot: Some(PathSpot::Matching { folder: folder.clone(), pattern: pattern.clone() }),
+            ..Arg::unknown()
+        },
+        (Some(PathSpot::At(folder)), _, _) => Arg::inside(folder),
+        (Some(PathSpot::Inside(_) | PathSpot::Matching { .. } | PathSpot::Named { .. }) | None, _, _) => target.clone(),
     }
 }

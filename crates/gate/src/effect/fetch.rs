@@ -1,7 +1,7 @@
 //! Reads commands that fetch from elsewhere, and those of openssl, to tell which files they write.
 
-use super::{ProgramEffect, Tree, write};
-use crate::command::{Arg, Spot};
+use super::{ProgramEffect, TreeEffect, write};
+use crate::command::{Arg, PathSpot};
 use crate::options::ParsedOptions;
 
 /// Joins a file to the folder that an option names.
@@ -22,7 +22,7 @@ fn some_name(folder: Option<&Arg>) -> Arg {
         Some(Arg { text: Some(folder), .. }) => folder,
         Some(_) => return Arg::unknown(),
     };
-    Arg { spot: Some(Spot::Matching { folder: folder.to_owned(), pattern: "*".to_owned() }), ..Arg::unknown() }
+    Arg { spot: Some(PathSpot::Matching { folder: folder.to_owned(), pattern: "*".to_owned() }), ..Arg::unknown() }
 }
 
 /// Returns the file name at the end of an address.
@@ -144,7 +144,7 @@ pub(super) fn wget(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     ];
     if parsed.has(&many) {
         let below = folder.and_then(|folder| folder.text.clone()).unwrap_or_else(|| ".".to_owned());
-        found.push(ProgramEffect::Writes(Arg::inside(&below), Tree::Yes));
+        found.push(ProgramEffect::Writes(Arg::inside(&below), TreeEffect::Yes));
         return found;
     }
     let by_server = parsed.has(&["--content-disposition", "--trust-server-names"]);
@@ -191,7 +191,7 @@ pub(super) fn openssl(words: &[Arg]) -> Vec<ProgramEffect> {
                 Some(_) => Arg::known(value),
                 None => Arg::unknown(),
             });
-            found.push(ProgramEffect::Writes(file, Tree::Yes));
+            found.push(ProgramEffect::Writes(file, TreeEffect::Yes));
         }
     }
     found

@@ -1,11 +1,11 @@
 //! Reads commands of toolchains and other programs, of which only some words name the files that they write.
 
-use super::{ProgramEffect, Tree, effects, write};
-use crate::command::{Arg, Spot};
+use super::{ProgramEffect, TreeEffect, effects, write};
+use crate::command::{Arg, PathSpot};
 use crate::options::ParsedOptions;
 
 fn tree(path: &Arg) -> ProgramEffect {
-    ProgramEffect::Writes(path.clone(), Tree::Yes)
+    ProgramEffect::Writes(path.clone(), TreeEffect::Yes)
 }
 
 /// Options of npm and similar programs that name their working folder.
@@ -137,7 +137,7 @@ pub(super) fn format(verb: &str, parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     let shows = parsed.has(&["--check", "--diff", "-check", "-diff", "-write=false", "--write=false"]);
     match parsed.operands.split_first() {
         Some((first, [])) if first.as_text() == verb && verb == "fmt" && !shows => {
-            let below = Spot::Named { folder: ".".to_owned(), pattern: "*.tf".to_owned() };
+            let below = PathSpot::Named { folder: ".".to_owned(), pattern: "*.tf".to_owned() };
             let below = parsed.has(&["-recursive"]).then(|| write(&Arg { spot: Some(below), ..Arg::unknown() }));
             std::iter::once(write(&Arg::known("."))).chain(below).collect()
         }

@@ -2,7 +2,7 @@
 //! that tell which files change.
 
 use super::paths::is_revision;
-use crate::command::{Arg, Folders};
+use crate::command::{Arg, CommandFolders};
 use crate::effect::ProgramEffect;
 use crate::options::ParsedOptions;
 
@@ -16,7 +16,7 @@ pub(crate) struct WorkTreeMove {
     /// True if the command needs approval when git cannot tell the files.
     pub(crate) asks: bool,
     /// The folders where the command runs, once they are known.
-    pub(crate) folders: Option<Folders>,
+    pub(crate) folders: Option<CommandFolders>,
 }
 
 /// The arguments of a git call that lists files, each ended by a zero byte.

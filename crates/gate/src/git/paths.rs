@@ -1,7 +1,7 @@
 //! Reads paths as git's commands take them.
 
 use crate::command::Arg;
-use crate::effect::{ProgramEffect, Tree};
+use crate::effect::{ProgramEffect, TreeEffect};
 
 /// Returns the files that a path of git names. git has its own patterns and marks, so a path with one may be any file
 /// of the repository.
@@ -9,17 +9,17 @@ pub(super) fn named(path: &Arg) -> Vec<ProgramEffect> {
     match path.text.as_deref() {
         Some(text) if text.starts_with(':') || text.contains(['*', '?', '[']) => anywhere(),
         Some(text) => vec![
-            ProgramEffect::Writes(path.clone(), Tree::No),
+            ProgramEffect::Writes(path.clone(), TreeEffect::No),
             // The files that change below it are unknown.
-            ProgramEffect::Writes(Arg::inside(text), Tree::Yes),
+            ProgramEffect::Writes(Arg::inside(text), TreeEffect::Yes),
         ],
-        None => vec![ProgramEffect::Writes(path.clone(), Tree::Yes)],
+        None => vec![ProgramEffect::Writes(path.clone(), TreeEffect::Yes)],
     }
 }
 
 /// Returns a write to any file of the repository.
 pub(super) fn anywhere() -> Vec<ProgramEffect> {
-    vec![ProgramEffect::Writes(Arg::inside("/"), Tree::Yes)]
+    vec![ProgramEffect::Writes(Arg::inside("/"), TreeEffect::Yes)]
 }
 
 /// Tells whether an expression names a state of the repository other than by a branch: `HEAD~1`, `v1^`, `main@{1}`, a

@@ -2,8 +2,8 @@
 
 use super::moves;
 use super::paths::{anywhere, folder_of, is_revision, named};
-use crate::command::{Arg, Spot};
-use crate::effect::{ProgramEffect, Tree, copy};
+use crate::command::{Arg, PathSpot};
+use crate::effect::{ProgramEffect, TreeEffect, copy};
 use crate::options::ParsedOptions;
 
 /// Tells whether operands of this kind are read here.
@@ -13,11 +13,11 @@ pub(crate) fn knows_kind(kind: &str) -> bool {
 }
 
 fn tree(path: &Arg) -> ProgramEffect {
-    ProgramEffect::Writes(path.clone(), Tree::Yes)
+    ProgramEffect::Writes(path.clone(), TreeEffect::Yes)
 }
 
 fn write(path: &Arg) -> ProgramEffect {
-    ProgramEffect::Writes(path.clone(), Tree::No)
+    ProgramEffect::Writes(path.clone(), TreeEffect::No)
 }
 
 fn all(paths: &[Arg]) -> Vec<ProgramEffect> {
@@ -84,7 +84,7 @@ pub(super) fn effects(name: &str, does: &str, parsed: &ParsedOptions) -> Vec<Pro
         "git-grep" if parsed.has(&["-O", "--open-files-in-pager"]) => ask("grep -O"),
         "git-config" => config(parsed),
         "format-patch" if !parsed.has(&["--stdout", "-o", "--output-directory", "--output"]) => {
-            let spot = Spot::Matching { folder: ".".to_owned(), pattern: "*.patch".to_owned() };
+            let spot = PathSpot::Matching { folder: ".".to_owned(), pattern: "*.patch".to_owned() };
             vec![write(&Arg { spot: Some(spot), ..Arg::unknown() })]
         }
         _ => Vec::new(),

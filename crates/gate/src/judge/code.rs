@@ -4,7 +4,7 @@ mod computed;
 mod names;
 mod token;
 
-use crate::command::Spot;
+use crate::command::PathSpot;
 pub(super) use computed::{ComputedCalls, calls};
 pub(crate) use token::unescaped;
 
@@ -106,7 +106,7 @@ pub(super) fn only_reads(text: &str) -> bool {
 }
 
 /// Returns the words of a text that may be paths: words with a slash or a dot, words in quotes, and words after `cd`.
-pub(super) fn paths_in(text: &str) -> Vec<Spot> {
+pub(super) fn paths_in(text: &str) -> Vec<PathSpot> {
     let part = |letter: char| !(letter.is_alphanumeric() || "_-./~@+*?".contains(letter));
     let quote = |letter: char| matches!(letter, '"' | '\'' | '`');
     let mut found = Vec::new();
@@ -122,7 +122,7 @@ pub(super) fn paths_in(text: &str) -> Vec<Spot> {
         if word.contains(['*', '?']) {
             found.extend((opened && quote(letter) || letter == '>').then(|| pattern(word)));
         } else if like && word.chars().any(char::is_alphanumeric) {
-            found.push(Spot::At(word.to_owned()));
+            found.push(PathSpot::At(word.to_owned()));
         }
         if !word.is_empty() {
             last = word;
@@ -133,17 +133,17 @@ pub(super) fn paths_in(text: &str) -> Vec<Spot> {
 }
 
 /// Returns the files that a pattern may name: entries of the folder before its first part with a star.
-fn pattern(word: &str) -> Spot {
+fn pattern(word: &str) -> PathSpot {
     let star = word.find(['*', '?']).unwrap_or(word.len());
     let start = word.get(..star).and_then(|before| before.rfind('/')).map_or(0, |slash| slash + 1);
     let (folder, rest) = (word.get(..start).unwrap_or_default(), word.get(start..).unwrap_or_default());
     let folder = if folder.is_empty() { "." } else { folder };
     // Two stars stand for any folders, so the name counts in each of them.
     if let Some(name) = rest.strip_prefix("**/").map(|rest| rest.rsplit('/').next().unwrap_or(rest)) {
-        return Spot::Named { folder: folder.to_owned(), pattern: name.to_owned() };
+        return PathSpot::Named { folder: folder.to_owned(), pattern: name.to_owned() };
     }
     let pattern = rest.split('/').next().unwrap_or(rest);
-    Spot::Matching { folder: folder.to_owned(), pattern: pattern.to_owned() }
+    PathSpot::Matching { folder: folder.to_owned(), pattern: pattern.to_owned() }
 }
 
 #[cfg(test)]
@@ -183,7 +183,7 @@ mod tests {
         assert_eq!(paths("cd infra; touch new"), ["infra"]);
         assert_eq!(paths("x = a.b / c"), ["a.b"]);
         assert_eq!(paths("import infra"), Vec::<String>::new());
-        let named = Spot::Matching { folder: "src/".to_owned(), pattern: "*.rs".to_owned() };
+        let named = PathSpot::Matching { folder: "src/".to_owned(), pattern: "*.rs".to_owned() };
         assert_eq!(paths_in("glob('src/*.rs')"), [named]);
     }
 }

@@ -1,33 +1,33 @@
 //! Finds programs under another name: copies of them, and links to them.
 
 use super::{Judge, shown};
-use crate::command::{Arg, Folders, Level, Seen};
+use crate::command::{Arg, CommandFolders, CommandLevel, SeenCommand};
 use crate::options::base;
 use crate::program::is_of_the_system;
-use crate::rule::{self, Fit};
-use crate::{Decision, place};
+use crate::rule::{self, RuleFit};
+use crate::{GateDecision, place};
 
 /// Programs that make a second name or a copy of a file.
 const COPIES: &[&str] = &["cp", "ln", "mv", "install", "link", "rsync", "dd"];
 
 impl Judge<'_> {
     /// Judges a program that is given by its path, by the target of its link.
-    pub(super) fn linked(&self, words: &[String], level: &Level) -> Fit {
-        let Some((program, rest)) = level.words.split_first() else { return Fit::No };
+    pub(super) fn linked(&self, words: &[String], level: &CommandLevel) -> RuleFit {
+        let Some((program, rest)) = level.words.split_first() else { return RuleFit::No };
         let (path, wanted) = (program.as_text(), words.first().map(|word| base(word)).unwrap_or_default());
         if !path.contains('/') || base(path) == wanted {
-            return Fit::No;
+            return RuleFit::No;
         }
         let folders = match &level.folders {
-            Folders::Known(folders) => folders.as_slice(),
-            Folders::Unknown => &[],
+            CommandFolders::Known(folders) => folders.as_slice(),
+            CommandFolders::Unknown => &[],
         };
         let leads = |folder: &std::path::PathBuf| {
             let real = place::resolve(&folder.join(path));
             real.is_some_and(|real| real.file_name().is_some_and(|name| name.to_string_lossy() == wanted))
         };
         if !folders.iter().any(leads) {
-            return Fit::No;
+            return RuleFit::No;
         }
         let respelled: Vec<Arg> = std::iter::once(Arg::known(wanted)).chain(rest.iter().cloned()).collect();
         rule::concerns(words, &respelled)
@@ -35,22 +35,22 @@ impl Judge<'_> {
 
     /// Asks a person about copies of a program that a rule names, and about a program that is given by its path and
     /// may be such a copy.
-    pub(super) fn copied(&mut self, commands: &[Seen]) {
+    pub(super) fn copied(&mut self, commands: &[SeenCommand]) {
         let levels = || commands.iter().flat_map(|seen| &seen.levels);
-        for (number, words, rule) in self.commands().filter(|(_, _, rule)| rule.decision != Decision::Allow) {
+        for (number, words, rule) in self.commands().filter(|(_, _, rule)| rule.decision != GateDecision::Allow) {
             let wanted = words.first().map(|word| base(word)).unwrap_or_default();
             let names = |word: &Arg| {
                 let text = word.as_text().strip_prefix("if=").unwrap_or(word.as_text());
                 base(text) == wanted && is_of_the_system(text)
             };
-            let made = |level: &&Level| {
+            let made = |level: &&CommandLevel| {
                 let program = level.words.first().map(|word| base(word.as_text())).unwrap_or_default();
                 COPIES.contains(&program) && level.words.iter().skip(1).any(names)
             };
             if let Some(level) = levels().find(made) {
                 let text =
                     format!("`{}` copies the program that gate {number} ({}) is for", shown(level), rule.shown());
-                self.decide(Decision::Ask, text);
+                self.decide(GateDecision::Ask, text);
                 continue;
             }
             // Elsewhere the same text names the program, and here a program that is given by its path gets the words
@@ -59,16 +59,16 @@ impl Judge<'_> {
                 let asks_where = matches!(level.words.first().map(Arg::as_text), Some("which" | "command" | "type"));
                 level.words.iter().skip(1).any(|word| names(word) || asks_where && word.as_text() == wanted)
             });
-            let by_path = |level: &&Level| {
+            let by_path = |level: &&CommandLevel| {
                 let Some((program, rest)) = level.words.split_first() else { return false };
                 let path = program.as_text();
                 let respelled =
                     || std::iter::once(Arg::known(wanted)).chain(rest.iter().cloned()).collect::<Vec<Arg>>();
-                path.contains('/') && !is_of_the_system(path) && rule::concerns(words, &respelled()) == Fit::Yes
+                path.contains('/') && !is_of_the_system(path) && rule::concerns(words, &respelled()) == RuleFit::Yes
             };
             if let Some(level) = levels().find(|level| named && by_path(level)) {
                 let text = format!("`{}` may be a copy of what gate {number} ({}) is for", shown(level), rule.shown());
-                self.decide(Decision::Ask, text);
+                self.decide(GateDecision::Ask, text);
             }
         }
     }

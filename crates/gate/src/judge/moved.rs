@@ -6,11 +6,11 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use super::Judge;
-use crate::command::{Arg, Folders, Seen};
+use crate::command::{Arg, CommandFolders, SeenCommand};
 use crate::git::{GitQuestion, WorkTreeMove};
-use crate::glob::Fit;
+use crate::glob::PathFit;
 use crate::rule::Matter;
-use crate::{Decision, guard, options, place};
+use crate::{GateDecision, guard, options, place};
 
 /// The longest wait for git. A client waits for us, and git lists the files of two commits in milliseconds.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -22,10 +22,10 @@ const RENAMES: &[&str] = &["branch", "tag", "update-ref", "symbolic-ref", "repla
 impl Judge<'_> {
     /// Judges a move. The call needs approval if the move changes a guarded file, or a file that a rule asks about or
     /// denies.
-    pub(super) fn moved(&mut self, moved: &WorkTreeMove, commands: &[Seen]) {
+    pub(super) fn moved(&mut self, moved: &WorkTreeMove, commands: &[SeenCommand]) {
         let folders = match &moved.folders {
-            Some(Folders::Known(folders)) => folders.as_slice(),
-            Some(Folders::Unknown) | None => &[],
+            Some(CommandFolders::Known(folders)) => folders.as_slice(),
+            Some(CommandFolders::Unknown) | None => &[],
         };
         let repository = |folder: &PathBuf| {
             let root = folder.ancestors().find(|above| above.join(".git").symlink_metadata().is_ok());
@@ -43,7 +43,7 @@ impl Judge<'_> {
                 self.moved_file(&moved.what, root, file);
             }
         }
-        let renames = |seen: &Seen| {
+        let renames = |seen: &SeenCommand| {
             seen.levels.iter().any(|level| {
                 let mut words = level.words.iter().map(Arg::as_text);
                 let git = words.next().is_some_and(|program| options::base(program) == "git");
@@ -58,7 +58,7 @@ impl Judge<'_> {
                  name the paths",
                 moved.what
             );
-            self.decide(Decision::Ask, text);
+            self.decide(GateDecision::Ask, text);
         }
     }
 
@@ -67,14 +67,14 @@ impl Judge<'_> {
         let roots = [root.to_owned()];
         for (number, rule) in self.rules.iter().enumerate() {
             let Matter::Write(glob) = &rule.matter else { continue };
-            if rule.decision != Decision::Allow && place::fit(glob, &path, &roots, None) == Fit::Yes {
+            if rule.decision != GateDecision::Allow && place::fit(glob, &path, &roots, None) == PathFit::Yes {
                 let text = format!("{what} changes {file:?}, which gate {} ({}) is for", number + 1, rule.shown());
-                self.decide(Decision::Ask, text);
+                self.decide(GateDecision::Ask, text);
             }
         }
         if guard::paths().iter().any(|guarded| guarded.is_written(&path, &roots, false, None)) {
             self.decide(
-                Decision::Ask,
+                GateDecision::Ask,
                 format!("ask: {what} changes {file:?}, which decides what agents and git do here"),
             );
         }

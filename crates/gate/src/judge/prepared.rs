@@ -1,9 +1,9 @@
 //! Checks scripts that a text writes and then runs, by the texts that it writes into them.
 
 use super::{Judge, code, shown};
-use crate::command::{Arg, Found, Level, Spot};
+use crate::command::{Arg, CommandLevel, FoundActs, PathSpot};
 use crate::options::base;
-use crate::{Decision, program, rule, table, walk, wrapper};
+use crate::{GateDecision, program, rule, table, walk, wrapper};
 
 /// Programs with the file that they run if none is named.
 const DEFAULTS: &[(&[&str], &[&str])] = &[
@@ -27,13 +27,13 @@ const BUILDS: &[(&[&str], &[&str])] = &[
 impl Judge<'_> {
     /// Judges a file that is written and then run. The call needs approval if a rule is about something in the texts
     /// that the file may hold.
-    pub(super) fn prepared(&mut self, found: &Found) {
+    pub(super) fn prepared(&mut self, found: &FoundActs) {
         let written: Vec<&str> = found
             .writes
             .iter()
             .filter_map(|write| match &write.spot {
-                Some(Spot::At(path)) => Some(base(path)),
-                Some(Spot::Inside(_) | Spot::Matching { .. } | Spot::Named { .. }) | None => None,
+                Some(PathSpot::At(path)) => Some(base(path)),
+                Some(PathSpot::Inside(_) | PathSpot::Matching { .. } | PathSpot::Named { .. }) | None => None,
             })
             .collect();
         let levels = || found.commands.iter().flat_map(|seen| &seen.levels);
@@ -50,11 +50,11 @@ impl Judge<'_> {
                 self.suspect(&crate::aside(move || walk::text(&text, &folder)));
             }
         }
-        for (number, words, rule) in self.commands().filter(|(_, _, rule)| rule.decision != Decision::Allow) {
+        for (number, words, rule) in self.commands().filter(|(_, _, rule)| rule.decision != GateDecision::Allow) {
             if texts.iter().any(|text| rule::stands_in_text(words, text)) {
                 let text =
                     format!("`{shown}` runs what is written here, and gate {number} ({}) is for it", rule.shown());
-                self.decide(Decision::Ask, text);
+                self.decide(GateDecision::Ask, text);
             }
         }
         let paths = texts.iter().filter(|text| !code::only_reads(text)).flat_map(|text| code::paths_in(text));
@@ -82,7 +82,7 @@ fn plain(text: &str) -> String {
 }
 
 /// Tells whether a command runs a file with one of these names.
-fn runs_one_of(level: &Level, written: &[&str]) -> bool {
+fn runs_one_of(level: &CommandLevel, written: &[&str]) -> bool {
     let Some((program, rest)) = level.words.split_first() else { return false };
     let (path, name) = (program.as_text(), base(program.as_text()));
     let reads = table::is_interpreter(name) || wrapper::interprets(name) || matches!(name, "." | "source");

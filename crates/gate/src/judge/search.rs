@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use super::code::ComputedCalls;
 use super::{Judge, code, shown};
-use crate::command::{Arg, By, Folders, Found, Level, Spot, Write};
-use crate::{Decision, options, program, rule};
+use crate::command::{Arg, CommandFolders, CommandLevel, FoundActs, PathSpot, PathWrite, WriteCause};
+use crate::{GateDecision, options, program, rule};
 
 /// Options of unknown programs whose value, or whose operands, are mostly output files.
 const OUTPUTS: &[&str] = &[
@@ -43,34 +43,34 @@ const PATHS_MAX: usize = 500;
 impl Judge<'_> {
     /// Judges an argument of an unknown program. The call needs approval only for commands and writes that a rule asks
     /// about or denies.
-    pub(crate) fn suspect(&mut self, found: &Found) {
+    pub(crate) fn suspect(&mut self, found: &FoundActs) {
         // The first finding that needs approval is enough.
-        if self.decision != Decision::Allow {
+        if self.decision != GateDecision::Allow {
             return;
         }
-        let mut inner = Self::new(self.rules, (Decision::Allow, Decision::Allow), self.directory);
+        let mut inner = Self::new(self.rules, (GateDecision::Allow, GateDecision::Allow), self.directory);
         for level in found.commands.iter().flat_map(|seen| &seen.levels) {
-            for (number, words, rule) in self.commands().filter(|(_, _, rule)| rule.decision != Decision::Allow) {
+            for (number, words, rule) in self.commands().filter(|(_, _, rule)| rule.decision != GateDecision::Allow) {
                 if rule::is_likely(words, &level.words) {
                     let text = format!("gate {number} ({}) is for `{}`", rule.shown(), shown(level));
-                    inner.decide(Decision::Ask, text);
+                    inner.decide(GateDecision::Ask, text);
                 }
             }
         }
         for write in found.writes.iter().filter(|write| write.spot.is_some()).take(super::WRITES_MAX) {
-            if inner.decision == Decision::Allow {
+            if inner.decision == GateDecision::Allow {
                 inner.write(write);
             }
         }
         if found.writes.len() > super::WRITES_MAX {
-            inner.decide(Decision::Ask, "more paths are written than are looked at");
+            inner.decide(GateDecision::Ask, "more paths are written than are looked at");
         }
         for reason in &found.guarded {
-            inner.decide(Decision::Ask, reason.clone());
+            inner.decide(GateDecision::Ask, reason.clone());
         }
-        if inner.decision != Decision::Allow {
+        if inner.decision != GateDecision::Allow {
             let reason = inner.reasons.first().cloned().unwrap_or_default();
-            self.decide(Decision::Ask, format!("an argument that may be run: {reason}"));
+            self.decide(GateDecision::Ask, format!("an argument that may be run: {reason}"));
         }
     }
 
@@ -78,29 +78,29 @@ impl Judge<'_> {
     /// of one word is more often a client's own tool than a program.
     pub(crate) fn named_after(&mut self, words: &[String], foreign: bool) {
         let words: Vec<Arg> = words.iter().map(|word| Arg::known(word)).collect();
-        for (number, wanted, rule) in self.commands().filter(|(_, _, rule)| rule.decision != Decision::Allow) {
+        for (number, wanted, rule) in self.commands().filter(|(_, _, rule)| rule.decision != GateDecision::Allow) {
             if (foreign || wanted.len() > 1) && rule::stands_in(wanted, &words) {
                 let shown = words.iter().map(Arg::as_text).collect::<Vec<&str>>().join(" ");
                 let text = format!("the tool `{shown}` may do what gate {number} ({}) is for", rule.shown());
-                self.decide(Decision::Ask, text);
+                self.decide(GateDecision::Ask, text);
             }
         }
     }
 
     /// Looks for the commands and paths of rules in the arguments of a program that may run or write them.
-    pub(super) fn search(&mut self, level: &Level) {
+    pub(super) fn search(&mut self, level: &CommandLevel) {
         let arguments = level.words.get(1..).unwrap_or_default();
         let name = level.words.first().map(|word| options::base(word.as_text())).unwrap_or_default();
         let shown = shown(level);
-        for (number, words, rule) in self.commands().filter(|(_, _, rule)| rule.decision != Decision::Allow) {
+        for (number, words, rule) in self.commands().filter(|(_, _, rule)| rule.decision != GateDecision::Allow) {
             let in_text = || level.codes.iter().any(|text| rule::stands_in_text(words, text));
             if rule::stands_in(words, arguments) || in_text() {
                 let text = format!("`{shown}` may run what gate {number} ({}) is for", rule.shown());
-                self.decide(Decision::Ask, text);
+                self.decide(GateDecision::Ask, text);
             }
         }
-        let at = |path: String| Spot::At(path);
-        let mut written: Vec<Spot> = outputs(name, arguments).into_iter().map(at).collect();
+        let at = |path: String| PathSpot::At(path);
+        let mut written: Vec<PathSpot> = outputs(name, arguments).into_iter().map(at).collect();
         let reads = |text: &String| program::is_language(name) && code::only_reads(text);
         let codes: Vec<&String> = level.codes.iter().filter(|text| !reads(text)).collect();
         written.extend(codes.iter().flat_map(|text| code::paths_in(text)));
@@ -116,53 +116,56 @@ impl Judge<'_> {
     }
 
     /// Judges the commands that code puts together. Returns the paths that the code may write.
-    fn computed(&mut self, text: &str, name: &str, level: &Level) -> Vec<Spot> {
+    fn computed(&mut self, text: &str, name: &str, level: &CommandLevel) -> Vec<PathSpot> {
         let shown = shown(level);
         let plain = code::unescaped(text);
         let ComputedCalls { folded, hidden, beginnings, mut walked } = code::calls(text, name);
         walked.extend(code::paths_in(&folded));
         walked.extend(code::paths_in(&plain));
-        for (number, words, rule) in self.commands().filter(|(_, _, rule)| rule.decision != Decision::Allow) {
+        for (number, words, rule) in self.commands().filter(|(_, _, rule)| rule.decision != GateDecision::Allow) {
             let begins = |text: &String| rule::may_begin(words, text);
             if rule::stands_in_text(words, &folded)
                 || rule::stands_in_text(words, &plain)
                 || beginnings.iter().any(begins)
             {
                 let text = format!("`{shown}` may run what gate {number} ({}) is for", rule.shown());
-                self.decide(Decision::Ask, text);
+                self.decide(GateDecision::Ask, text);
             }
         }
         let writes = |text: &&String| self.narrows_writes() && program::is_writer(text);
         let unclear = beginnings.iter().find(writes).map(|text| format!("a command that begins with {text:?}"));
         if let Some(reason) =
-            hidden.or(unclear).filter(|_| self.rules.iter().any(|rule| rule.decision != Decision::Allow))
+            hidden.or(unclear).filter(|_| self.rules.iter().any(|rule| rule.decision != GateDecision::Allow))
         {
-            self.decide(Decision::Ask, format!("`{shown}` has {reason}; write them out, or put the code into a file"));
+            self.decide(
+                GateDecision::Ask,
+                format!("`{shown}` has {reason}; write them out, or put the code into a file"),
+            );
         }
         walked
     }
 
     /// Asks a person about the command if a rule asks about one of these paths or denies it.
-    pub(super) fn may_write(&mut self, mut written: Vec<Spot>, level: &Level) {
+    pub(super) fn may_write(&mut self, mut written: Vec<PathSpot>, level: &CommandLevel) {
         let shown = shown(level);
         let mut seen = HashSet::new();
         written.retain(|spot| seen.insert(spot.clone()));
         if written.len() > PATHS_MAX {
-            self.decide(Decision::Ask, format!("`{shown}` has more paths in its text than are looked at"));
+            self.decide(GateDecision::Ask, format!("`{shown}` has more paths in its text than are looked at"));
         }
         for spot in written.into_iter().take(PATHS_MAX) {
             let folders = match &level.folders {
-                Folders::Known(folders) => Folders::Known(folders.clone()),
+                CommandFolders::Known(folders) => CommandFolders::Known(folders.clone()),
                 // A program whose folder is unknown is judged as if it ran in the folder of the call.
-                Folders::Unknown => Folders::Known(vec![self.directory.to_owned()]),
+                CommandFolders::Unknown => CommandFolders::Known(vec![self.directory.to_owned()]),
             };
             let path = spot.path().to_owned();
-            let tree = matches!(spot, Spot::Matching { .. });
-            let write = Write { spot: Some(spot), folders, tree, by: By::Program };
-            let mut inner = Self::new(self.rules, (Decision::Allow, Decision::Allow), self.directory);
+            let tree = matches!(spot, PathSpot::Matching { .. });
+            let write = PathWrite { spot: Some(spot), folders, tree, by: WriteCause::Program };
+            let mut inner = Self::new(self.rules, (GateDecision::Allow, GateDecision::Allow), self.directory);
             inner.write(&write);
-            if inner.decision != Decision::Allow {
-                self.decide(Decision::Ask, format!("`{shown}` may write {path:?}, which a gate is for"));
+            if inner.decision != GateDecision::Allow {
+                self.decide(GateDecision::Ask, format!("`{shown}` may write {path:?}, which a gate is for"));
             }
         }
     }

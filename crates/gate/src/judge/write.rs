@@ -3,21 +3,21 @@
 use std::path::{Path, PathBuf};
 
 use super::Judge;
-use crate::command::{By, Folders, Spot, Write};
+use crate::command::{CommandFolders, PathSpot, PathWrite, WriteCause};
 use crate::place::Entries;
 use crate::rule::Matter;
-use crate::{Decision, glob, guard, place};
+use crate::{GateDecision, glob, guard, place};
 
 impl Judge<'_> {
-    pub(super) fn write(&mut self, write: &Write) {
+    pub(super) fn write(&mut self, write: &PathWrite) {
         let narrows = self.narrows_writes();
         let (Some(spot), Some(paths)) = (&write.spot, paths(write)) else {
             let shown = match &write.spot {
                 Some(spot) => format!("{:?} in a folder that is not known", spot.path()),
                 None => "a path that is not literal".to_owned(),
             };
-            if narrows || write.by == By::Itself {
-                let decision = if narrows { Decision::Ask } else { self.otherwise };
+            if narrows || write.by == WriteCause::Itself {
+                let decision = if narrows { GateDecision::Ask } else { self.otherwise };
                 self.decide(decision, format!("it writes to {shown}"));
             }
             return;
@@ -27,31 +27,31 @@ impl Judge<'_> {
             return;
         }
         if text.starts_with("/dev/tcp/") || text.starts_with("/dev/udp/") {
-            return self.decide(Decision::Ask, "ask: a connection through /dev/tcp");
+            return self.decide(GateDecision::Ask, "ask: a connection through /dev/tcp");
         }
         let mut named = !paths.is_empty();
         let is_link = |path: &Path| path.symlink_metadata().is_ok_and(|found| found.is_symlink());
-        for path in paths.iter().filter(|path| write.by != By::Copy || is_link(path)) {
+        for path in paths.iter().filter(|path| write.by != WriteCause::Copy || is_link(path)) {
             let through = || place::is_through_processes(path) || is_output(text) || place::passes_processes(path);
             // The write also needs approval without a rule about writes, because the open file may be a guarded one.
             if is_descriptor(path) || narrows && through() {
                 let text = format!("it writes to {text:?}, which may be any file that is open; name the file itself");
-                self.decide(Decision::Ask, text);
+                self.decide(GateDecision::Ask, text);
             }
             // The open files of this process say nothing about the descriptors of the shell.
             if !is_descriptor(path) {
                 named &= self.path(path, write);
             }
         }
-        if !named && write.by == By::Itself {
+        if !named && write.by == WriteCause::Itself {
             self.decide(self.otherwise, format!("no rule allows to write {text:?}"));
         }
     }
 
     /// Judges one path. Returns whether a rule names it.
-    fn path(&mut self, path: &Path, write: &Write) -> bool {
+    fn path(&mut self, path: &Path, write: &PathWrite) -> bool {
         let Some(real) = place::resolve(path) else {
-            self.decide(Decision::Ask, format!("ask: the links of {} go in circles", path.display()));
+            self.decide(GateDecision::Ask, format!("ask: the links of {} go in circles", path.display()));
             return true;
         };
         let spelled = place::tidy(path);
@@ -59,14 +59,14 @@ impl Judge<'_> {
         let around = |path: &Path| [place::roots(path), here.clone()].concat();
         let (around_real, around_spelled) = (around(&real), around(&spelled));
         let entries = match &write.spot {
-            Some(Spot::Matching { pattern, .. }) => Some(Entries { pattern, tree: write.tree }),
-            Some(Spot::At(_) | Spot::Inside(_) | Spot::Named { .. }) | None => None,
+            Some(PathSpot::Matching { pattern, .. }) => Some(Entries { pattern, tree: write.tree }),
+            Some(PathSpot::At(_) | PathSpot::Inside(_) | PathSpot::Named { .. }) | None => None,
         };
-        if let Some(Spot::Named { pattern, .. }) = &write.spot {
+        if let Some(PathSpot::Named { pattern, .. }) = &write.spot {
             self.found_below(&real, pattern, &around_real);
             return false;
         }
-        let some = matches!(write.spot, Some(Spot::Inside(_)));
+        let some = matches!(write.spot, Some(PathSpot::Inside(_)));
         let upwards = write.spot.as_ref().is_some_and(|spot| spot.path().starts_with(".."));
         if some && !upwards && place::is_common(&real) {
             return false;
@@ -75,20 +75,20 @@ impl Judge<'_> {
         for (number, rule) in self.rules.iter().enumerate() {
             let Matter::Write(glob) = &rule.matter else { continue };
             let number = number + 1;
-            if rule.decision == Decision::Allow {
-                named |= place::fit(glob, &real, &here, entries) == glob::Fit::Yes;
+            if rule.decision == GateDecision::Allow {
+                named |= place::fit(glob, &real, &here, entries) == glob::PathFit::Yes;
                 continue;
             }
             let fits =
                 [place::fit(glob, &real, &around_real, entries), place::fit(glob, &spelled, &around_spelled, entries)];
-            let below = write.tree && fits.contains(&glob::Fit::Below { certain: true });
-            let perhaps = fits.contains(&glob::Fit::Below { certain: false });
-            if fits.contains(&glob::Fit::Yes) || (below && !some) {
+            let below = write.tree && fits.contains(&glob::PathFit::Below { certain: true });
+            let perhaps = fits.contains(&glob::PathFit::Below { certain: false });
+            if fits.contains(&glob::PathFit::Yes) || (below && !some) {
                 named = true;
                 self.decide(rule.decision, format!("gate {number} ({}) is for {}", rule.shown(), real.display()));
             } else if below || ((write.tree || entries.is_some()) && perhaps) {
                 let text = format!("below {} may be what gate {number} ({}) is for", real.display(), rule.shown());
-                self.decide(Decision::Ask, text);
+                self.decide(GateDecision::Ask, text);
             }
         }
         let hooks = self.hooks.get_or_init(|| here.iter().filter_map(|root| guard::hooks_folder(root)).collect());
@@ -102,7 +102,7 @@ impl Judge<'_> {
             });
         if decides {
             let text = format!("ask: {} decides what agents and git do here", real.display());
-            self.decide(Decision::Ask, text);
+            self.decide(GateDecision::Ask, text);
         }
         named
     }
@@ -112,19 +112,19 @@ impl Judge<'_> {
     fn found_below(&mut self, folder: &Path, pattern: &str, roots: &[PathBuf]) {
         for (number, rule) in self.rules.iter().enumerate() {
             let Matter::Write(glob) = &rule.matter else { continue };
-            if rule.decision == Decision::Allow {
+            if rule.decision == GateDecision::Allow {
                 continue;
             }
-            if place::fit(glob, folder, roots, None) == glob::Fit::Yes {
+            if place::fit(glob, folder, roots, None) == glob::PathFit::Yes {
                 let text = format!("gate {} ({}) is for {}", number + 1, rule.shown(), folder.display());
                 self.decide(rule.decision, text);
             } else if place::may_find(glob, folder, pattern, roots) {
                 let text = format!("{pattern:?} may name what gate {} ({}) is for", number + 1, rule.shown());
-                self.decide(Decision::Ask, text);
+                self.decide(GateDecision::Ask, text);
             }
         }
         if guard::paths().iter().any(|guarded| guarded.may_be_found(folder, pattern, roots)) {
-            self.decide(Decision::Ask, format!("ask: {pattern:?} may name what decides over agents and git here"));
+            self.decide(GateDecision::Ask, format!("ask: {pattern:?} may name what decides over agents and git here"));
         }
     }
 }
@@ -145,12 +145,12 @@ fn roots(directory: &Path) -> Vec<PathBuf> {
 }
 
 /// Returns every path that a write may mean. Returns None when the path is unknown.
-fn paths(write: &Write) -> Option<Vec<PathBuf>> {
+fn paths(write: &PathWrite) -> Option<Vec<PathBuf>> {
     let text = write.spot.as_ref()?.path();
     match &write.folders {
-        Folders::Known(folders) => Some(folders.iter().map(|folder| folder.join(text)).collect()),
-        Folders::Unknown if text.starts_with('/') => Some(vec![PathBuf::from(text)]),
-        Folders::Unknown => None,
+        CommandFolders::Known(folders) => Some(folders.iter().map(|folder| folder.join(text)).collect()),
+        CommandFolders::Unknown if text.starts_with('/') => Some(vec![PathBuf::from(text)]),
+        CommandFolders::Unknown => None,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Reads everything that begins with a dollar or a backquote: substitutions, variables, computations.
 
-use super::{Reader, Unread, read_at};
-use crate::word::{Piece, Word};
+use super::{ScriptReader, UnreadText, read_at};
+use crate::word::{ShellWord, WordPiece};
 
 /// The end of a computation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,22 +14,22 @@ pub(super) enum Until {
     Bracket,
 }
 
-impl Reader<'_> {
+impl ScriptReader<'_> {
     /// Reads at a dollar. `quoted` is true inside double quotes and here-documents.
-    pub(super) fn dollar(&mut self, word: &mut Word, quoted: bool) -> Result<(), Unread> {
+    pub(super) fn dollar(&mut self, word: &mut ShellWord, quoted: bool) -> Result<(), UnreadText> {
         let next = self.ahead(1);
         match next {
             Some('(') if self.ahead(2) == Some('(') => {
                 self.at += 3;
                 let inner = self.arithmetic(Until::Parentheses)?;
                 word.inner.extend(inner.inner);
-                word.pieces.push(Piece::Number);
+                word.pieces.push(WordPiece::Number);
             }
             Some('(') => {
                 self.at += 2;
                 let script = self.nested()?;
                 word.inner.push(script);
-                word.pieces.push(Piece::Unknown);
+                word.pieces.push(WordPiece::Unknown);
             }
             Some('{') => {
                 self.at += 2;
@@ -50,16 +50,16 @@ impl Reader<'_> {
             Some(letter) if is_name_start(letter) => {
                 self.at += 1;
                 let name = self.name();
-                word.pieces.push(Piece::Variable { name, quoted });
+                word.pieces.push(WordPiece::Variable { name, quoted });
             }
             Some(letter) if letter.is_ascii_digit() || "@*#?-$!".contains(letter) => {
                 self.at += 2;
-                word.pieces.push(Piece::Unknown);
+                word.pieces.push(WordPiece::Unknown);
             }
             // zsh expands a dollar before these letters.
             Some('=' | '~' | '^' | '+') => {
                 self.at += 1;
-                word.pieces.push(Piece::Unknown);
+                word.pieces.push(WordPiece::Unknown);
             }
             Some(_) | None => {
                 self.at += 1;
@@ -77,7 +77,7 @@ impl Reader<'_> {
         self.text[start..self.at].iter().collect()
     }
 
-    pub(super) fn backquoted(&mut self, word: &mut Word, quoted: bool) -> Result<(), Unread> {
+    pub(super) fn backquoted(&mut self, word: &mut ShellWord, quoted: bool) -> Result<(), UnreadText> {
         self.at += 1;
         let rest = &self.text[self.at..];
         let end = rest.iter().position(|letter| *letter == '`').ok_or("a backquote is not closed")?;
@@ -88,13 +88,13 @@ impl Reader<'_> {
         self.at += end + 1;
         let script = read_at(text, self.nesting + 1)?;
         word.inner.push(script);
-        word.pieces.push(Piece::Unknown);
+        word.pieces.push(WordPiece::Unknown);
         Ok(())
     }
 
     /// Reads `$'…'`.
-    fn ansi(&mut self, word: &mut Word) -> Result<(), Unread> {
-        word.pieces.push(Piece::Quoted(String::new()));
+    fn ansi(&mut self, word: &mut ShellWord) -> Result<(), UnreadText> {
+        word.pieces.push(WordPiece::Quoted(String::new()));
         loop {
             let letter = self.peek().ok_or("a quote is not closed")?;
             self.at += 1;
@@ -109,7 +109,7 @@ impl Reader<'_> {
                         '\\' | '\'' | '"' | '?' => word.push(next, true),
                         'x' | '0'..='7' => self.coded(next, word),
                         // The meaning of this escape is not needed: no name of a program and no path uses it.
-                        _ => word.pieces.push(Piece::Unknown),
+                        _ => word.pieces.push(WordPiece::Unknown),
                     }
                 }
                 _ => word.push(letter, true),
@@ -118,7 +118,7 @@ impl Reader<'_> {
     }
 
     /// Reads a letter that is given by its number: `\x67`, `\147`.
-    fn coded(&mut self, first: char, word: &mut Word) {
+    fn coded(&mut self, first: char, word: &mut ShellWord) {
         let (radix, most) = if first == 'x' { (16, 2) } else { (8, 2) };
         let mut value = first.to_digit(8).filter(|_| first != 'x').unwrap_or(0);
         for _ in 0..most {
@@ -128,12 +128,12 @@ impl Reader<'_> {
         }
         match char::from_u32(value) {
             Some(letter) if (' '..='~').contains(&letter) => word.push(letter, true),
-            Some(_) | None => word.pieces.push(Piece::Unknown),
+            Some(_) | None => word.pieces.push(WordPiece::Unknown),
         }
     }
 
     /// Reads the rest of `${…}` after the brace.
-    fn braced(&mut self, word: &mut Word, quoted: bool) -> Result<(), Unread> {
+    fn braced(&mut self, word: &mut ShellWord, quoted: bool) -> Result<(), UnreadText> {
         let indirect = self.peek() == Some('!') && self.ahead(1).is_some_and(is_name_start);
         let length = self.peek() == Some('#') && self.ahead(1) != Some('}');
         if indirect || length {
@@ -150,7 +150,7 @@ impl Reader<'_> {
         }
         if self.peek() == Some('}') && !indirect && !length && !name.is_empty() {
             self.at += 1;
-            word.pieces.push(Piece::Variable { name, quoted });
+            word.pieces.push(WordPiece::Variable { name, quoted });
             return Ok(());
         }
         let all =
@@ -169,7 +169,7 @@ impl Reader<'_> {
                 return Err("`${!…}`, which names a variable by another".into());
             }
         }
-        word.pieces.push(Piece::Unknown);
+        word.pieces.push(WordPiece::Unknown);
         match (self.peek(), self.ahead(1)) {
             (Some('}'), _) => {
                 self.at += 1;
@@ -193,9 +193,9 @@ impl Reader<'_> {
     }
 
     /// Reads the word after the operator of `${name-word}`, and the closing brace.
-    fn default(&mut self, word: &mut Word, quoted: bool) -> Result<(), Unread> {
+    fn default(&mut self, word: &mut ShellWord, quoted: bool) -> Result<(), UnreadText> {
         // Only the commands in the value matter, not the value itself.
-        let mut value = Word::default();
+        let mut value = ShellWord::default();
         loop {
             let letter = self.peek().ok_or("a brace is not closed")?;
             match letter {
@@ -226,8 +226,8 @@ impl Reader<'_> {
 
     /// Reads a computation through its end, and returns the commands that it runs. Its variables are recorded, because
     /// bash evaluates their values.
-    pub(super) fn arithmetic(&mut self, until: Until) -> Result<Word, Unread> {
-        let mut found = Word::default();
+    pub(super) fn arithmetic(&mut self, until: Until) -> Result<ShellWord, UnreadText> {
+        let mut found = ShellWord::default();
         let mut open = 0_u32;
         loop {
             let letter = self.peek().ok_or("a computation is not closed")?;
@@ -273,13 +273,13 @@ impl Reader<'_> {
                     self.at += 1;
                 }
                 ';' if until == Until::Parentheses && open == 0 => self.at += 1,
-                _ => return Err(Unread(format!("a computation with {letter:?} in it"))),
+                _ => return Err(UnreadText(format!("a computation with {letter:?} in it"))),
             }
         }
     }
 
     /// Records a name in a computation: `i = 1` makes it a number, and everything else reads it.
-    fn assigns(&mut self, name: String) -> Result<(), Unread> {
+    fn assigns(&mut self, name: String) -> Result<(), UnreadText> {
         let mut by = 0;
         while matches!(self.ahead(by), Some(' ' | '\t')) {
             by += 1;
@@ -296,7 +296,7 @@ impl Reader<'_> {
     }
 
     /// Reads a dollar in a computation.
-    fn computed_value(&mut self, found: &mut Word) -> Result<(), Unread> {
+    fn computed_value(&mut self, found: &mut ShellWord) -> Result<(), UnreadText> {
         let next = self.ahead(1);
         match next {
             Some('(') if self.ahead(2) == Some('(') => self.dollar(found, true),

@@ -1,11 +1,11 @@
 //! Reads one word: quotes, escapes, patterns.
 
-use super::{RESERVED, Reader, Stop, Unread};
-use crate::word::{Piece, Word};
+use super::{ListEnd, RESERVED, ScriptReader, UnreadText};
+use crate::word::{ShellWord, WordPiece};
 
 /// The place where pieces are read. It decides where they end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum ReadingPlace {
     /// A word of a command.
     Word,
     /// The word after `<<`, in which nothing is expanded.
@@ -14,9 +14,9 @@ pub(super) enum Place {
     Document,
 }
 
-impl Reader<'_> {
+impl ScriptReader<'_> {
     /// Reads a word and adds its name to the skeleton.
-    pub(super) fn word(&mut self, stop: Stop) -> Result<(), Unread> {
+    pub(super) fn word(&mut self, stop: ListEnd) -> Result<(), UnreadText> {
         let start = self.at;
         let after_time = std::mem::take(&mut self.after_time);
         if self.in_list && (self.peek() == Some('[') || self.nesting > 0) {
@@ -55,7 +55,7 @@ impl Reader<'_> {
                 || (self.in_test && (matches!(bare, "=" | "==" | "!=" | "=~") || is_test(bare)));
             if as_it_is {
                 // This reader does not decide whether a pattern's parenthesis ends a substitution.
-                if stop == Stop::Parenthesis && matches!(bare, "case" | "esac") {
+                if stop == ListEnd::Parenthesis && matches!(bare, "case" | "esac") {
                     return Err("`case` inside of a substitution".into());
                 }
                 match bare {
@@ -80,7 +80,7 @@ impl Reader<'_> {
         self.emit(&token);
         if !name.is_empty() {
             // Keep the whole word too, for an argument such as `of=file`. The value alone is kept below.
-            let mut whole = Word::default();
+            let mut whole = ShellWord::default();
             spelled.chars().for_each(|letter| whole.push(letter, false));
             whole.pieces.extend(word.pieces.iter().cloned());
             self.script.words.insert(token.clone(), whole);
@@ -90,7 +90,7 @@ impl Reader<'_> {
     }
 
     /// Reads `name=`, `name+=` or nothing, and the word after it.
-    fn assignment_or_word(&mut self) -> Result<(String, Word), Unread> {
+    fn assignment_or_word(&mut self) -> Result<(String, ShellWord), UnreadText> {
         let start = self.at;
         let mut end = self.at;
         let letter = |at: usize| self.text.get(at).copied().unwrap_or(' ');
@@ -122,17 +122,17 @@ impl Reader<'_> {
                 self.at = equals + 1;
             }
         }
-        let word = self.pieces(Place::Word)?;
+        let word = self.pieces(ReadingPlace::Word)?;
         Ok((name, word))
     }
 
     /// Reads the pieces up to the end of this place.
-    pub(super) fn pieces(&mut self, place: Place) -> Result<Word, Unread> {
-        let mut word = Word::default();
+    pub(super) fn pieces(&mut self, place: ReadingPlace) -> Result<ShellWord, UnreadText> {
+        let mut word = ShellWord::default();
         let mut previous = None;
         while let Some(letter) = self.peek() {
             let before = previous.replace(letter);
-            if place == Place::Document {
+            if place == ReadingPlace::Document {
                 self.document_piece(letter, &mut word)?;
                 continue;
             }
@@ -144,12 +144,12 @@ impl Reader<'_> {
                     }
                     break;
                 }
-                '<' | '>' if self.ahead(1) == Some('(') && place == Place::Word => {
+                '<' | '>' if self.ahead(1) == Some('(') && place == ReadingPlace::Word => {
                     self.at += 2;
                     let script = self.nested()?;
                     self.script.only_bash = true;
                     word.inner.push(script);
-                    word.pieces.push(Piece::Unknown);
+                    word.pieces.push(WordPiece::Unknown);
                 }
                 '<' | '>' => break,
                 '\\' => {
@@ -161,7 +161,7 @@ impl Reader<'_> {
                 }
                 '\'' => self.single(&mut word)?,
                 '"' => self.double(&mut word)?,
-                '$' | '`' if place == Place::Delimiter => return Err("the delimiter of a here-document".into()),
+                '$' | '`' if place == ReadingPlace::Delimiter => return Err("the delimiter of a here-document".into()),
                 '$' => self.dollar(&mut word, false)?,
                 '`' => self.backquoted(&mut word, false)?,
                 // A single `[` is a command, and two of them begin a test.
@@ -174,7 +174,7 @@ impl Reader<'_> {
                 }
                 '*' | '?' | '[' => {
                     self.at += 1;
-                    word.pieces.push(Piece::Wild(letter));
+                    word.pieces.push(WordPiece::Wild(letter));
                 }
                 // A tilde also counts after `=` and `:`, as in a value. Elsewhere this is a mistake on the safe side.
                 '~' if before.is_none_or(|before| matches!(before, '=' | ':'))
@@ -188,7 +188,7 @@ impl Reader<'_> {
                         name.push(letter);
                         self.at += 1;
                     }
-                    word.pieces.push(Piece::Tilde(name));
+                    word.pieces.push(WordPiece::Tilde(name));
                 }
                 _ => {
                     self.at += 1;
@@ -199,7 +199,7 @@ impl Reader<'_> {
         Ok(word)
     }
 
-    fn document_piece(&mut self, letter: char, word: &mut Word) -> Result<(), Unread> {
+    fn document_piece(&mut self, letter: char, word: &mut ShellWord) -> Result<(), UnreadText> {
         match letter {
             '\\' => {
                 let next = self.ahead(1).ok_or("it ends with a backslash")?;
@@ -221,9 +221,9 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn single(&mut self, word: &mut Word) -> Result<(), Unread> {
+    fn single(&mut self, word: &mut ShellWord) -> Result<(), UnreadText> {
         self.at += 1;
-        word.pieces.push(Piece::Quoted(String::new()));
+        word.pieces.push(WordPiece::Quoted(String::new()));
         loop {
             let letter = self.peek().ok_or("a quote is not closed")?;
             self.at += 1;
@@ -234,9 +234,9 @@ impl Reader<'_> {
         }
     }
 
-    pub(super) fn double(&mut self, word: &mut Word) -> Result<(), Unread> {
+    pub(super) fn double(&mut self, word: &mut ShellWord) -> Result<(), UnreadText> {
         self.at += 1;
-        word.pieces.push(Piece::Quoted(String::new()));
+        word.pieces.push(WordPiece::Quoted(String::new()));
         loop {
             let letter = self.peek().ok_or("a quote is not closed")?;
             match letter {

@@ -1,12 +1,12 @@
 //! Reads builtins that change the shell itself: its folder and its variables.
 
-use super::{Scope, Walk};
-use crate::command::{Arg, Folders, home};
+use super::{CommandWalk, WalkScope};
+use crate::command::{Arg, CommandFolders, home};
 use crate::program;
 
-impl Walk {
+impl CommandWalk {
     /// Applies a builtin. `here` is true when it runs in the shell itself.
-    pub(super) fn builtin(&mut self, words: &[Arg], here: bool, scope: &mut Scope) {
+    pub(super) fn builtin(&mut self, words: &[Arg], here: bool, scope: &mut WalkScope) {
         let Some((program, arguments)) = words.split_first() else { return };
         match program.as_text() {
             "cd" | "pushd" if here => {
@@ -15,9 +15,9 @@ impl Walk {
                 let to = to.filter(|_| program.as_text() == "cd" || !arguments.is_empty());
                 // More than one word is left: an option with a value, or the syntax of another shell.
                 let to = to.filter(|_| operands.next().is_none());
-                scope.folders = to.map_or(Folders::Unknown, |to| scope.folders.moved(&to));
+                scope.folders = to.map_or(CommandFolders::Unknown, |to| scope.folders.moved(&to));
             }
-            "popd" if here => scope.folders = Folders::Unknown,
+            "popd" if here => scope.folders = CommandFolders::Unknown,
             "export" | "declare" | "typeset" | "local" | "readonly" => {
                 self.declares(program.as_text(), arguments, scope);
             }
@@ -41,7 +41,7 @@ impl Walk {
         }
     }
 
-    fn declares(&mut self, program: &str, arguments: &[Arg], scope: &Scope) {
+    fn declares(&mut self, program: &str, arguments: &[Arg], scope: &WalkScope) {
         for argument in arguments {
             let Some(text) = &argument.text else {
                 self.ask(format!("{program} of something that is not literal"));

@@ -2,25 +2,25 @@
 
 use brush_parser::ast;
 
-use super::{Scope, StandardInput, Walk};
-use crate::command::Folders;
+use super::{CommandWalk, StandardInput, WalkScope};
+use crate::command::CommandFolders;
 use crate::program;
-use crate::script::Script;
+use crate::script::ProgramText;
 
 /// The folders of a shell after a command, by its success or failure.
 struct After {
-    well: Folders,
-    ill: Folders,
+    well: CommandFolders,
+    ill: CommandFolders,
 }
 
 impl After {
-    fn both(folders: &Folders) -> Self {
+    fn both(folders: &CommandFolders) -> Self {
         Self { well: folders.clone(), ill: folders.clone() }
     }
 }
 
-impl Walk {
-    pub(super) fn list(&mut self, list: &ast::CompoundList, script: &Script, scope: &mut Scope) {
+impl CommandWalk {
+    pub(super) fn list(&mut self, list: &ast::CompoundList, script: &ProgramText, scope: &mut WalkScope) {
         for ast::CompoundListItem(and_or, separator) in &list.0 {
             match separator {
                 ast::SeparatorOperator::Sequence => self.and_or(and_or, script, scope),
@@ -29,7 +29,7 @@ impl Walk {
         }
     }
 
-    fn and_or(&mut self, list: &ast::AndOrList, script: &Script, scope: &mut Scope) {
+    fn and_or(&mut self, list: &ast::AndOrList, script: &ProgramText, scope: &mut WalkScope) {
         let mut after = self.pipeline(&list.first, script, scope);
         let mut set = scope.set.clone();
         for next in &list.additional {
@@ -42,7 +42,7 @@ impl Walk {
             if matches!(next, ast::AndOr::Or(_)) {
                 set.clone_from(&scope.set);
             }
-            let mut within = Scope { folders: from, set: set.clone(), ..scope.clone() };
+            let mut within = WalkScope { folders: from, set: set.clone(), ..scope.clone() };
             let then = self.pipeline(pipeline, script, &mut within);
             set = within.set;
             after = match next {
@@ -53,7 +53,7 @@ impl Walk {
         scope.folders = after.well.and(after.ill);
     }
 
-    fn pipeline(&mut self, pipeline: &ast::Pipeline, script: &Script, scope: &mut Scope) -> After {
+    fn pipeline(&mut self, pipeline: &ast::Pipeline, script: &ProgramText, scope: &mut WalkScope) -> After {
         let before = scope.folders.clone();
         let mut after = After::both(&before);
         match pipeline.seq.as_slice() {
@@ -82,7 +82,7 @@ impl Walk {
         after
     }
 
-    fn one(&mut self, command: &ast::Command, script: &Script, scope: &mut Scope) -> After {
+    fn one(&mut self, command: &ast::Command, script: &ProgramText, scope: &mut WalkScope) -> After {
         let before = scope.folders.clone();
         match command {
             ast::Command::Simple(simple) => {
@@ -105,7 +105,7 @@ impl Walk {
         After::both(&scope.folders)
     }
 
-    fn compound(&mut self, compound: &ast::CompoundCommand, script: &Script, scope: &mut Scope) {
+    fn compound(&mut self, compound: &ast::CompoundCommand, script: &ProgramText, scope: &mut WalkScope) {
         match compound {
             ast::CompoundCommand::BraceGroup(group) => self.list(&group.list, script, scope),
             ast::CompoundCommand::Subshell(subshell) => self.list(&subshell.list, script, &mut scope.clone()),
@@ -134,7 +134,8 @@ impl Walk {
                     self.word(word, script, scope);
                 }
                 let variable = Self::text_of(&clause.variable_name, script);
-                let known = |word: &&ast::Word| script.words.get(&word.value).is_some_and(crate::word::Word::is_number);
+                let known =
+                    |word: &&ast::Word| script.words.get(&word.value).is_some_and(crate::word::ShellWord::is_number);
                 let numbers = !words.is_empty() && words.iter().all(known);
                 self.looped(&variable, numbers);
                 let values = words.iter().map(|word| script.words.get(&word.value));
@@ -143,13 +144,13 @@ impl Walk {
                 self.values.loop_over(&variable, clause.values.is_some().then_some(values));
                 let mut within = scope.clone();
                 within.set.insert(variable.clone());
-                let body = |walk: &mut Self, scope: &mut Scope| walk.list(&clause.body.list, script, scope);
+                let body = |walk: &mut Self, scope: &mut WalkScope| walk.list(&clause.body.list, script, scope);
                 self.repeated(|walk, scope| walk.each_round(&variable, scope, &body), &mut within);
                 scope.folders = within.folders;
             }
             ast::CompoundCommand::WhileClause(clause) | ast::CompoundCommand::UntilClause(clause) => {
                 let ast::WhileOrUntilClauseCommand(condition, body, _) = clause;
-                let run = |walk: &mut Self, scope: &mut Scope| {
+                let run = |walk: &mut Self, scope: &mut WalkScope| {
                     walk.list(condition, script, scope);
                     walk.list(&body.list, script, scope);
                 };
@@ -178,7 +179,7 @@ impl Walk {
         }
     }
 
-    fn choice(&mut self, clause: &ast::IfClauseCommand, script: &Script, scope: &mut Scope) {
+    fn choice(&mut self, clause: &ast::IfClauseCommand, script: &ProgramText, scope: &mut WalkScope) {
         self.list(&clause.condition, script, scope);
         let mut then = scope.clone();
         self.list(&clause.then, script, &mut then);
@@ -191,23 +192,23 @@ impl Walk {
             self.list(&part.body, script, &mut within);
             end = end.and(within.folders);
         }
-        scope.folders = std::mem::replace(&mut scope.folders, Folders::Unknown).and(end);
+        scope.folders = std::mem::replace(&mut scope.folders, CommandFolders::Unknown).and(end);
     }
 
     /// Reads a body that runs more than once. If it changes the folder, it may start anywhere.
-    fn repeated(&mut self, run: impl Fn(&mut Self, &mut Scope), scope: &mut Scope) {
+    fn repeated(&mut self, run: impl Fn(&mut Self, &mut WalkScope), scope: &mut WalkScope) {
         let (before, set) = (scope.folders.clone(), scope.set.clone());
         let first = self.found.writes.len();
         run(self, scope);
         scope.set = set;
         if scope.folders != before {
-            self.found.writes[first..].iter_mut().for_each(|write| write.folders = Folders::Unknown);
-            scope.folders = Folders::Unknown;
+            self.found.writes[first..].iter_mut().for_each(|write| write.folders = CommandFolders::Unknown);
+            scope.folders = CommandFolders::Unknown;
         }
     }
 
     /// Reads a function. It runs in the folder where it is called, and that folder is not looked for.
-    fn function(&mut self, function: &ast::FunctionDefinition, script: &Script, scope: &mut Scope) {
+    fn function(&mut self, function: &ast::FunctionDefinition, script: &ProgramText, scope: &mut WalkScope) {
         match self.word(&function.fname, script, scope).text {
             Some(name) if program::is_relied_on(&name) => {
                 self.ask(format!("a function with the name {name}, which changes what the word means"));
@@ -221,13 +222,13 @@ impl Walk {
         let mut within = scope.clone();
         self.redirects(redirects.as_ref(), script, &within);
         self.compound(body, script, &mut within);
-        self.found.writes[first..].iter_mut().for_each(|write| write.folders = Folders::Unknown);
+        self.found.writes[first..].iter_mut().for_each(|write| write.folders = CommandFolders::Unknown);
         if within.folders != before {
-            scope.folders = Folders::Unknown;
+            scope.folders = CommandFolders::Unknown;
         }
     }
 
-    fn test(&mut self, test: &ast::ExtendedTestExpr, script: &Script, scope: &Scope) {
+    fn test(&mut self, test: &ast::ExtendedTestExpr, script: &ProgramText, scope: &WalkScope) {
         match test {
             ast::ExtendedTestExpr::And(left, right) | ast::ExtendedTestExpr::Or(left, right) => {
                 self.test(left, script, scope);
@@ -259,7 +260,8 @@ impl Walk {
                         | ast::BinaryPredicate::ArithmeticGreaterThan
                         | ast::BinaryPredicate::ArithmeticGreaterThanOrEqualTo
                 );
-                let number = |word: &ast::Word| script.words.get(&word.value).is_some_and(crate::word::Word::is_number);
+                let number =
+                    |word: &ast::Word| script.words.get(&word.value).is_some_and(crate::word::ShellWord::is_number);
                 if computes && !(number(left) && number(right)) {
                     self.ask("`[[ … -eq … ]]`, which computes what its variables hold; write it with `[`");
                 }
@@ -268,7 +270,7 @@ impl Walk {
     }
 
     /// Reads a regular expression, which is several words in one.
-    fn words_of(&mut self, text: &str, script: &Script, scope: &Scope) {
+    fn words_of(&mut self, text: &str, script: &ProgramText, scope: &WalkScope) {
         let names = text.split(|letter: char| !letter.is_ascii_alphanumeric());
         for name in names {
             if let Some(word) = script.words.get(name) {

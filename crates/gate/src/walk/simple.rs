@@ -2,15 +2,15 @@
 
 use brush_parser::ast;
 
-use super::{Scope, StandardInput, Walk};
-use crate::command::{Arg, By};
-use crate::effect::Tree;
+use super::{CommandWalk, StandardInput, WalkScope};
+use crate::command::{Arg, WriteCause};
+use crate::effect::TreeEffect;
 use crate::patch;
-use crate::script::Script;
-use crate::word::Word;
+use crate::script::ProgramText;
+use crate::word::ShellWord;
 
-impl Walk {
-    pub(super) fn simple(&mut self, simple: &ast::SimpleCommand, script: &Script, scope: &mut Scope) {
+impl CommandWalk {
+    pub(super) fn simple(&mut self, simple: &ast::SimpleCommand, script: &ProgramText, scope: &mut WalkScope) {
         for item in simple.prefix.iter().flat_map(|prefix| &prefix.0) {
             // Before a command, these items are not words of it.
             self.item(item, script, scope, &mut Vec::new());
@@ -66,16 +66,16 @@ impl Walk {
 
     /// Reads a variable before a command. It may hold another command, which that command runs:
     /// `RUNNER='git push' cargo run`.
-    fn handed(&mut self, assignment: &ast::Assignment, script: &Script, scope: &Scope) {
+    fn handed(&mut self, assignment: &ast::Assignment, script: &ProgramText, scope: &WalkScope) {
         let ast::AssignmentValue::Scalar(value) = &assignment.value else { return };
-        let text = script.words.get(&value.value).and_then(Word::literal);
+        let text = script.words.get(&value.value).and_then(ShellWord::literal);
         if let Some(text) = text.filter(|text| text.trim().contains(' ')) {
             self.suspect(&[Arg::known("env"), Arg::known(&text)], scope);
         }
     }
 
     /// Returns the input that redirections give to a command. The last redirection counts.
-    fn input(&self, simple: &ast::SimpleCommand, script: &Script, scope: &Scope) -> Option<StandardInput> {
+    fn input(&self, simple: &ast::SimpleCommand, script: &ProgramText, scope: &WalkScope) -> Option<StandardInput> {
         let prefix = simple.prefix.iter().flat_map(|prefix| &prefix.0);
         let items = prefix.chain(simple.suffix.iter().flat_map(|suffix| &suffix.0));
         let mut found = None;
@@ -95,7 +95,7 @@ impl Walk {
                     ast::IoFileRedirectKind::Read | ast::IoFileRedirectKind::ReadAndWrite,
                     ast::IoFileRedirectTarget::Filename(word),
                 ) => {
-                    let file = script.words.get(&word.value).and_then(Word::literal);
+                    let file = script.words.get(&word.value).and_then(ShellWord::literal);
                     let plain = file.is_some_and(|file| !crate::wrapper::is_input(&file));
                     found = Some(if plain { StandardInput::File } else { StandardInput::Unknown });
                 }
@@ -112,7 +112,7 @@ impl Walk {
     }
 
     /// Reads a command that Codex takes for its tool, with the patch as a word or as its input.
-    fn patch(&mut self, simple: &ast::SimpleCommand, words: &[Arg], script: &Script, scope: &Scope) {
+    fn patch(&mut self, simple: &ast::SimpleCommand, words: &[Arg], script: &ProgramText, scope: &WalkScope) {
         let items = || {
             simple.prefix.iter().flat_map(|prefix| &prefix.0).chain(simple.suffix.iter().flat_map(|suffix| &suffix.0))
         };
@@ -123,18 +123,26 @@ impl Walk {
             | ast::CommandPrefixOrSuffixItem::AssignmentWord(..)
             | ast::CommandPrefixOrSuffixItem::ProcessSubstitution(..) => None,
         });
-        let inputs = inputs.map(|word| script.words.get(&word.value).and_then(Word::literal));
+        let inputs = inputs.map(|word| script.words.get(&word.value).and_then(ShellWord::literal));
         let texts: Vec<Option<String>> = words[1..].iter().map(|word| word.text.clone()).chain(inputs).collect();
         match texts.as_slice() {
             [Some(text)] => match patch::paths(text) {
-                Ok(paths) => paths.iter().for_each(|path| self.writes(&Arg::known(path), Tree::No, By::Itself, scope)),
+                Ok(paths) => paths
+                    .iter()
+                    .for_each(|path| self.writes(&Arg::known(path), TreeEffect::No, WriteCause::Itself, scope)),
                 Err(problem) => self.ask(format!("a patch whose paths cannot be read for sure: {problem}")),
             },
             _ => self.ask("a patch whose paths cannot be read"),
         }
     }
 
-    fn item(&mut self, item: &ast::CommandPrefixOrSuffixItem, script: &Script, scope: &Scope, words: &mut Vec<Arg>) {
+    fn item(
+        &mut self,
+        item: &ast::CommandPrefixOrSuffixItem,
+        script: &ProgramText,
+        scope: &WalkScope,
+        words: &mut Vec<Arg>,
+    ) {
         match item {
             ast::CommandPrefixOrSuffixItem::IoRedirect(redirect) => self.redirect(redirect, script, scope),
             ast::CommandPrefixOrSuffixItem::Word(word) => {
@@ -170,7 +178,7 @@ impl Walk {
                         let lists = words
                             .iter()
                             .any(|word| word.as_text().starts_with('-') && word.as_text().contains(['a', 'A']));
-                        let text = script.words.get(&value.value).and_then(Word::literal);
+                        let text = script.words.get(&value.value).and_then(ShellWord::literal);
                         if declares && text.map_or(lists, |text| text.contains('(')) {
                             self.ask("a list in quotes, which is expanded once more");
                         }
@@ -200,7 +208,7 @@ impl Walk {
     }
 
     /// Reads the commands in a word, and returns the facts about the word.
-    pub(super) fn word(&mut self, word: &ast::Word, script: &Script, scope: &Scope) -> Arg {
+    pub(super) fn word(&mut self, word: &ast::Word, script: &ProgramText, scope: &WalkScope) -> Arg {
         // This looks like an assignment in a place without assignments: `> a=$(ls)`.
         if let Some(value) = word.value.split_once('=').and_then(|(_, value)| script.words.get(value)) {
             self.inside(value, scope);
@@ -215,27 +223,27 @@ impl Walk {
         }
     }
 
-    pub(super) fn text_of(name: &str, script: &Script) -> String {
+    pub(super) fn text_of(name: &str, script: &ProgramText) -> String {
         match script.words.get(name) {
             Some(word) => word.literal().unwrap_or_else(|| "$".to_owned()),
             None => name.to_owned(),
         }
     }
 
-    pub(super) fn redirects(&mut self, redirects: Option<&ast::RedirectList>, script: &Script, scope: &Scope) {
+    pub(super) fn redirects(&mut self, redirects: Option<&ast::RedirectList>, script: &ProgramText, scope: &WalkScope) {
         for redirect in redirects.iter().flat_map(|redirects| &redirects.0) {
             self.redirect(redirect, script, scope);
         }
     }
 
-    fn redirect(&mut self, redirect: &ast::IoRedirect, script: &Script, scope: &Scope) {
+    fn redirect(&mut self, redirect: &ast::IoRedirect, script: &ProgramText, scope: &WalkScope) {
         // A file that is open for reading as another descriptor can be opened again for writing by its name below
         // /dev.
         if let ast::IoRedirect::File(number, kind, target) = redirect {
             let reads = matches!(kind, ast::IoFileRedirectKind::Read | ast::IoFileRedirectKind::DuplicateInput);
             let from = match target {
                 ast::IoFileRedirectTarget::Filename(word) | ast::IoFileRedirectTarget::Duplicate(word) => {
-                    script.words.get(&word.value).and_then(Word::literal).unwrap_or_default()
+                    script.words.get(&word.value).and_then(ShellWord::literal).unwrap_or_default()
                 }
                 ast::IoFileRedirectTarget::Fd(number) => number.to_string(),
                 ast::IoFileRedirectTarget::ProcessSubstitution(..) => String::new(),
@@ -250,7 +258,7 @@ impl Walk {
             ast::IoRedirect::HereDocument(..) => self.ask("what does not parse as a command"),
             ast::IoRedirect::OutputAndError(word, _) => {
                 let path = self.word(word, script, scope);
-                self.writes(&path, Tree::No, By::Itself, scope);
+                self.writes(&path, TreeEffect::No, WriteCause::Itself, scope);
             }
             ast::IoRedirect::File(_, kind, target) => {
                 let path = match target {
@@ -275,7 +283,9 @@ impl Walk {
                     | ast::IoFileRedirectKind::Write
                     | ast::IoFileRedirectKind::Append
                     | ast::IoFileRedirectKind::Clobber
-                    | ast::IoFileRedirectKind::ReadAndWrite => self.writes(&path, Tree::No, By::Itself, scope),
+                    | ast::IoFileRedirectKind::ReadAndWrite => {
+                        self.writes(&path, TreeEffect::No, WriteCause::Itself, scope)
+                    }
                 }
             }
         }
@@ -287,7 +297,7 @@ fn is_descriptor(text: &str) -> bool {
     !text.is_empty() && number.chars().all(|letter| letter.is_ascii_digit())
 }
 
-fn is_indexed(word: &Word) -> bool {
-    use crate::word::Piece;
-    matches!(word.pieces.first(), Some(Piece::Wild('[')))
+fn is_indexed(word: &ShellWord) -> bool {
+    use crate::word::WordPiece;
+    matches!(word.pieces.first(), Some(WordPiece::Wild('[')))
 }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::{Scope, StandardInput, Walk};
-use crate::command::{Arg, Folders, Spot};
+use super::{CommandWalk, StandardInput, WalkScope};
+use crate::command::{Arg, CommandFolders, PathSpot};
 use crate::judge::unescaped;
 use crate::options;
 
@@ -45,15 +45,15 @@ fn is_prose(arguments: &[Arg], at: usize) -> bool {
     attached || word.is_some_and(text) && before.is_some_and(|before| PROSE_OPTIONS.contains(&before.as_text()))
 }
 
-impl Walk {
+impl CommandWalk {
     /// Reads those arguments of an unknown program that can be commands, because the program may run them.
-    pub(super) fn suspect<'a>(&mut self, words: &'a [Arg], scope: &Scope) {
+    pub(super) fn suspect<'a>(&mut self, words: &'a [Arg], scope: &WalkScope) {
         if self.suspicious {
             return;
         }
         let folders = working_folders(words, &scope.folders);
         let input = StandardInput::Unknown;
-        let within = Scope { depth: scope.depth + 1, input, folders, set: BTreeSet::new(), ..scope.clone() };
+        let within = WalkScope { depth: scope.depth + 1, input, folders, set: BTreeSet::new(), ..scope.clone() };
         let reads = |text: &&str| text.contains([' ', '\t', '\n', ';', '|', '&', '>', '$', '`']);
         let arguments = words.get(1..).unwrap_or_default();
         // No program that runs a text takes it as a message or a title.
@@ -99,7 +99,7 @@ const FOLDER_OPTIONS: &[&str] =
     &["-C", "--directory", "--chdir", "--cwd", "--workdir", "--working-directory", "-chdir"];
 
 /// Returns the folders where a program may run: those where it is started, and those that its own options name.
-pub(super) fn working_folders(words: &[Arg], folders: &Folders) -> Folders {
+pub(super) fn working_folders(words: &[Arg], folders: &CommandFolders) -> CommandFolders {
     let mut found = folders.clone();
     for (at, word) in words.iter().enumerate().skip(1) {
         let (name, attached) = match word.lead.split_once('=') {
@@ -119,7 +119,9 @@ pub(super) fn working_folders(words: &[Arg], folders: &Folders) -> Folders {
 pub(super) fn from_home(words: &[Arg]) -> Option<Vec<Arg>> {
     let (program, rest) = words.split_first()?;
     match (&program.text, &program.spot) {
-        (None, Some(Spot::At(path))) => Some(std::iter::once(Arg::known(path)).chain(rest.iter().cloned()).collect()),
+        (None, Some(PathSpot::At(path))) => {
+            Some(std::iter::once(Arg::known(path)).chain(rest.iter().cloned()).collect())
+        }
         _ => None,
     }
 }

@@ -6,11 +6,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Scope, Walk};
-use crate::command::{Arg, Spot, home};
+use super::{CommandWalk, WalkScope};
+use crate::command::{Arg, PathSpot, home};
 use crate::options::base;
-use crate::script::Script;
-use crate::word::{Piece, Word};
+use crate::script::ProgramText;
+use crate::word::{ShellWord, WordPiece};
 
 /// The largest number of values of one variable that are kept.
 const VALUES_MAX: usize = 16;
@@ -26,11 +26,11 @@ const ROUNDS_MAX: usize = 64;
 pub(super) enum VariableValue {
     Text(String),
     /// A path that fits a pattern.
-    Entry(Spot),
+    Entry(PathSpot),
 }
 
 /// A word of a loop and the place that it names. None when it is unknown.
-type LoopWord<'w> = Option<(&'w Word, Option<Spot>)>;
+type LoopWord<'w> = Option<(&'w ShellWord, Option<PathSpot>)>;
 
 /// The values to which variables are set. None for a variable with an unknown value.
 #[derive(Debug, Default)]
@@ -66,7 +66,7 @@ impl VariableValues {
     }
 
     /// Records the assignment of a word.
-    pub(super) fn give(&mut self, name: &str, word: Option<&Word>, functions: &BTreeSet<String>) {
+    pub(super) fn give(&mut self, name: &str, word: Option<&ShellWord>, functions: &BTreeSet<String>) {
         let value = word.and_then(|word| word.literal().or_else(|| temporary(word, functions)));
         self.add(name, value.map(VariableValue::Text));
     }
@@ -75,11 +75,11 @@ impl VariableValues {
     pub(super) fn loop_over(&mut self, name: &str, words: Option<Vec<LoopWord<'_>>>) {
         let Some(words) = words.filter(|words| !words.is_empty()) else { return self.lose(name) };
         for word in words {
-            let choices = |word: &Word| word.choices().or_else(|| range(word));
+            let choices = |word: &ShellWord| word.choices().or_else(|| range(word));
             let value = word.and_then(|(word, spot)| match (word.literal(), choices(word), spot) {
                 (Some(text), _, _) => Some(vec![VariableValue::Text(text)]),
                 (None, Some(texts), _) => Some(texts.into_iter().map(VariableValue::Text).collect()),
-                (None, None, Some(spot @ Spot::Matching { .. })) => Some(vec![VariableValue::Entry(spot)]),
+                (None, None, Some(spot @ PathSpot::Matching { .. })) => Some(vec![VariableValue::Entry(spot)]),
                 (None, None, _) => None,
             });
             match value {
@@ -100,9 +100,9 @@ impl VariableValues {
     }
 }
 
-impl Walk {
+impl CommandWalk {
     /// Reads the body of a loop once for every value, if nothing else sets its variable.
-    pub(super) fn each_round(&mut self, name: &str, scope: &mut Scope, body: &dyn Fn(&mut Self, &mut Scope)) {
+    pub(super) fn each_round(&mut self, name: &str, scope: &mut WalkScope, body: &dyn Fn(&mut Self, &mut WalkScope)) {
         let values = self.constants.of(name).map(<[VariableValue]>::to_vec).unwrap_or_default();
         let alone = self.constants.looped.get(name) == Some(&values.len());
         self.rounds += values.len();
@@ -117,7 +117,7 @@ impl Walk {
     }
 
     /// Returns the facts about a word, including the variables in it.
-    pub(super) fn arg(&self, word: &Word, scope: &Scope) -> Arg {
+    pub(super) fn arg(&self, word: &ShellWord, scope: &WalkScope) -> Arg {
         let mut arg = Arg::of(self.filled(word, scope).as_ref().unwrap_or(word));
         if arg.text.is_none() && arg.spot.is_none() {
             arg.spot = self.spot(word, scope);
@@ -127,16 +127,16 @@ impl Walk {
 
     /// Returns a word in which variables with one value are replaced by it. A variable at the start may be an option
     /// or a command, so it stays unknown.
-    fn filled(&self, word: &Word, scope: &Scope) -> Option<Word> {
+    fn filled(&self, word: &ShellWord, scope: &WalkScope) -> Option<ShellWord> {
         let mut changed = false;
-        let mut fill = |(at, piece): (usize, &Piece)| {
-            let Piece::Variable { name, quoted } = piece else { return piece.clone() };
+        let mut fill = |(at, piece): (usize, &WordPiece)| {
+            let WordPiece::Variable { name, quoted } = piece else { return piece.clone() };
             let values = self.values_of(name, at, word, scope).filter(|_| !is_first(word, at));
             match values.as_deref() {
                 Some([value]) => match text_of(value, *quoted, false) {
                     Some(text) => {
                         changed = true;
-                        Piece::Quoted(text.clone())
+                        WordPiece::Quoted(text.clone())
                     }
                     None => piece.clone(),
                 },
@@ -144,15 +144,15 @@ impl Walk {
             }
         };
         let pieces = word.pieces.iter().enumerate().map(&mut fill).collect();
-        changed.then_some(Word { pieces, inner: Vec::new() })
+        changed.then_some(ShellWord { pieces, inner: Vec::new() })
     }
 
     /// Returns the place that a word names, with the values of its variables.
-    pub(super) fn spot(&self, word: &Word, scope: &Scope) -> Option<Spot> {
-        let mut open: Vec<Vec<Piece>> = vec![Vec::new()];
-        let mut entry: Option<(usize, Spot)> = None;
+    pub(super) fn spot(&self, word: &ShellWord, scope: &WalkScope) -> Option<PathSpot> {
+        let mut open: Vec<Vec<WordPiece>> = vec![Vec::new()];
+        let mut entry: Option<(usize, PathSpot)> = None;
         for (at, piece) in word.pieces.iter().enumerate() {
-            let Piece::Variable { name, quoted } = piece else {
+            let WordPiece::Variable { name, quoted } = piece else {
                 open.iter_mut().for_each(|pieces| pieces.push(piece.clone()));
                 continue;
             };
@@ -160,7 +160,7 @@ impl Walk {
             if let [VariableValue::Entry(spot)] = values.as_slice() {
                 entry = quoted.then(|| (at, spot.clone()));
                 entry.as_ref()?;
-                open.iter_mut().for_each(|pieces| pieces.push(Piece::Unknown));
+                open.iter_mut().for_each(|pieces| pieces.push(WordPiece::Unknown));
                 continue;
             }
             let texts: Option<Vec<&String>> =
@@ -169,10 +169,10 @@ impl Walk {
             if open.len() * texts.len() > VALUES_MAX {
                 return None;
             }
-            let with = |pieces: &Vec<Piece>| {
+            let with = |pieces: &Vec<WordPiece>| {
                 texts
                     .iter()
-                    .map(|text| [pieces.as_slice(), &[Piece::Quoted((*text).clone())]].concat())
+                    .map(|text| [pieces.as_slice(), &[WordPiece::Quoted((*text).clone())]].concat())
                     .collect::<Vec<_>>()
             };
             open = open.iter().flat_map(with).collect();
@@ -180,21 +180,20 @@ impl Walk {
         if let Some((at, spot)) = entry {
             return with_entry(word, at, spot);
         }
-        let words: Vec<Word> = open.into_iter().map(|pieces| Word { pieces, inner: Vec::new() }).collect();
-        let spots: Option<Vec<Spot>> = words.iter().map(|word| Arg::of(word).spot).collect();
+        let words: Vec<ShellWord> = open.into_iter().map(|pieces| ShellWord { pieces, inner: Vec::new() }).collect();
+        let spots: Option<Vec<PathSpot>> = words.iter().map(|word| Arg::of(word).spot).collect();
         match spots?.as_slice() {
             [only] => Some(only.clone()),
             many => together(many),
         }
     }
 
-    fn values_of(&self, name: &str, at: usize, word: &Word, scope: &Scope) -> Option<Vec<VariableValue>> {
+    fn values_of(&self, name: &str, at: usize, word: &ShellWord, scope: &WalkScope) -> Option<Vec<VariableValue>> {
         let first = is_first(word, at);
         // These are the shell's folder and the home folder. Setting them needs approval.
-        let ends = word
-            .pieces
-            .get(at + 1)
-            .is_none_or(|next| matches!(next, Piece::Plain(text) | Piece::Quoted(text) if text.starts_with('/')));
+        let ends = word.pieces.get(at + 1).is_none_or(
+            |next| matches!(next, WordPiece::Plain(text) | WordPiece::Quoted(text) if text.starts_with('/')),
+        );
         match name {
             "PWD" if first && ends => return Some(vec![VariableValue::Text(".".to_owned())]),
             "HOME" if first && ends => return home().map(|home| vec![VariableValue::Text(home)]),
@@ -208,13 +207,14 @@ impl Walk {
 }
 
 /// Tells whether nothing comes before this piece in its word.
-fn is_first(word: &Word, at: usize) -> bool {
-    let empty = |piece: &Piece| matches!(piece, Piece::Plain(text) | Piece::Quoted(text) if text.is_empty());
+fn is_first(word: &ShellWord, at: usize) -> bool {
+    let empty =
+        |piece: &WordPiece| matches!(piece, WordPiece::Plain(text) | WordPiece::Quoted(text) if text.is_empty());
     word.pieces.iter().take(at).all(empty)
 }
 
 /// Returns the numbers of `{1..9}`.
-fn range(word: &Word) -> Option<Vec<String>> {
+fn range(word: &ShellWord) -> Option<Vec<String>> {
     let (from, to) = word.bare()?.strip_prefix('{')?.strip_suffix('}')?.split_once("..")?;
     let (from, to): (u32, u32) = (from.parse().ok()?, to.parse().ok()?);
     (from <= to && to - from < 16).then(|| (from..=to).map(|number| number.to_string()).collect())
@@ -229,24 +229,24 @@ fn text_of(value: &VariableValue, quoted: bool, first: bool) -> Option<&String> 
 }
 
 /// Returns an entry of a folder, alone or after a folder: `$f`, `/tmp/$f`.
-fn with_entry(word: &Word, at: usize, spot: Spot) -> Option<Spot> {
-    let Spot::Matching { folder, pattern } = spot else { return None };
-    let before = Word { pieces: word.pieces.get(..at)?.to_vec(), inner: Vec::new() }.literal()?;
-    let behind = Word { pieces: word.pieces.get(at + 1..)?.to_vec(), inner: Vec::new() }.literal()?;
+fn with_entry(word: &ShellWord, at: usize, spot: PathSpot) -> Option<PathSpot> {
+    let PathSpot::Matching { folder, pattern } = spot else { return None };
+    let before = ShellWord { pieces: word.pieces.get(..at)?.to_vec(), inner: Vec::new() }.literal()?;
+    let behind = ShellWord { pieces: word.pieces.get(at + 1..)?.to_vec(), inner: Vec::new() }.literal()?;
     let folder = match before.as_str() {
         "" => folder,
         before if before.ends_with('/') => format!("{before}{folder}"),
         _ => return None,
     };
     // A longer name is in the same folder, or below the entry.
-    Some(if behind.is_empty() { Spot::Matching { folder, pattern } } else { Spot::Inside(folder) })
+    Some(if behind.is_empty() { PathSpot::Matching { folder, pattern } } else { PathSpot::Inside(folder) })
 }
 
 /// Returns one folder that holds all of these places.
-fn together(spots: &[Spot]) -> Option<Spot> {
+fn together(spots: &[PathSpot]) -> Option<PathSpot> {
     let mut common: Option<Vec<String>> = None;
     for spot in spots {
-        let Spot::At(path) = spot else { return None };
+        let PathSpot::At(path) = spot else { return None };
         if path.split('/').any(|part| part == "..") {
             return None;
         }
@@ -261,7 +261,7 @@ fn together(spots: &[Spot]) -> Option<Spot> {
     }
     let folder = common?.join("/");
     let rooted = spots.first().is_some_and(|spot| spot.path().starts_with('/'));
-    Some(Spot::Inside(match (folder.is_empty(), rooted) {
+    Some(PathSpot::Inside(match (folder.is_empty(), rooted) {
         (false, _) => folder,
         (true, true) => "/".to_owned(),
         (true, false) => ".".to_owned(),
@@ -269,8 +269,8 @@ fn together(spots: &[Spot]) -> Option<Spot> {
 }
 
 /// Returns the path that `$(mktemp)` prints.
-fn temporary(word: &Word, functions: &BTreeSet<String>) -> Option<String> {
-    let ([Piece::Unknown], [script]) = (word.pieces.as_slice(), word.inner.as_slice()) else { return None };
+fn temporary(word: &ShellWord, functions: &BTreeSet<String>) -> Option<String> {
+    let ([WordPiece::Unknown], [script]) = (word.pieces.as_slice(), word.inner.as_slice()) else { return None };
     let words = words_of(script)?;
     let (program, rest) = words.split_first()?;
     if base(program) != "mktemp" || program != "mktemp" || functions.contains("mktemp") {
@@ -296,6 +296,6 @@ fn folder() -> Option<String> {
 }
 
 /// Returns the words of a script that is one simple command of literal words.
-fn words_of(script: &Script) -> Option<Vec<String>> {
+fn words_of(script: &ProgramText) -> Option<Vec<String>> {
     script.plain.split_whitespace().map(|name| script.words.get(name)?.literal()).collect()
 }

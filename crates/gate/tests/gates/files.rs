@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use gate::Decision;
+use gate::GateDecision;
 
 use super::hostile::Chance;
 use super::{Scratch, bash_call};
@@ -157,10 +157,10 @@ fn bash_writes_nothing_that_was_not_seen() {
             .env("HOME", scratch.root());
         bash.current_dir(scratch.root()).stdin(Stdio::null());
         bash.output().unwrap();
-        allowed += usize::from(decision == Decision::Allow);
+        allowed += usize::from(decision == GateDecision::Allow);
         let touched = below(&infra) != before;
         changed += usize::from(touched);
-        if touched && decision == Decision::Allow {
+        if touched && decision == GateDecision::Allow {
             wrong.push(text);
         }
     }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
-use gate::Decision;
+use gate::GateDecision;
 
 use super::{Scratch, bash_call};
 
@@ -84,7 +84,7 @@ const NESTS: &[(&str, &str, &str)] = &[
     ("<<E ", "", "\nE"),
 ];
 
-fn judged(gates: &gate::Gates, text: &str, scratch: &Scratch) -> Decision {
+fn judged(gates: &gate::Gates, text: &str, scratch: &Scratch) -> GateDecision {
     let started = Instant::now();
     let (decision, _) = bash_call(gates, text, &scratch.root());
     let took = started.elapsed();
@@ -114,7 +114,7 @@ fn the_deepest_of_everything_ends_in_a_decision() {
             // These opening texts also close, so two of them cancel each other.
             let pairs = matches!(*open, "echo `" | "\"" | "'" | "$'" | "sh -c \"" | "\\" | "#");
             assert!(
-                pairs || shallow == Decision::Allow || decision != Decision::Allow,
+                pairs || shallow == GateDecision::Allow || decision != GateDecision::Allow,
                 "{open} {depth}: {shallow:?}, {decision:?}"
             );
         }
@@ -129,15 +129,15 @@ fn what_is_too_long_asks() {
     let scratch = Scratch::new();
     let gates = scratch.gates(RULES);
     let long = |bytes: usize| format!("ls {}", "a".repeat(bytes - 3));
-    assert_eq!(judged(&gates, &long(BYTES_MAX), &scratch), Decision::Allow);
-    assert_eq!(judged(&gates, &long(BYTES_MAX + 1), &scratch), Decision::Ask);
-    assert_eq!(judged(&gates, &"ä".repeat(BYTES_MAX / 2 + 1), &scratch), Decision::Ask);
-    assert_eq!(judged(&gates, &long(4 << 20), &scratch), Decision::Ask);
+    assert_eq!(judged(&gates, &long(BYTES_MAX), &scratch), GateDecision::Allow);
+    assert_eq!(judged(&gates, &long(BYTES_MAX + 1), &scratch), GateDecision::Ask);
+    assert_eq!(judged(&gates, &"ä".repeat(BYTES_MAX / 2 + 1), &scratch), GateDecision::Ask);
+    assert_eq!(judged(&gates, &long(4 << 20), &scratch), GateDecision::Ask);
     let many: String = (0..300).fold(String::new(), |mut text, number| {
         let _: Result<(), _> = write!(text, "ls {number};");
         text
     });
-    assert_eq!(judged(&gates, &many, &scratch), Decision::Allow);
+    assert_eq!(judged(&gates, &many, &scratch), GateDecision::Allow);
 }
 
 /// Numbers that are too large for a parser must not crash the reader either.

@@ -16,7 +16,7 @@ mod tools;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use gate::{Call, Decision, Gates};
+use gate::{GateCall, GateDecision, Gates};
 use wire::json::Value;
 
 /// The part of a project's settings that names gates.
@@ -25,7 +25,7 @@ struct GateSettings {
     #[serde(default)]
     gates: gate::Basics,
     #[serde(default, rename = "gate")]
-    rules: Vec<gate::Rule>,
+    rules: Vec<gate::GateRule>,
 }
 
 /// A repository with some folders and links in it.
@@ -62,9 +62,9 @@ impl Scratch {
     }
 }
 
-pub(crate) fn bash_call(gates: &Gates, command: &str, directory: &Path) -> (Decision, String) {
+pub(crate) fn bash_call(gates: &Gates, command: &str, directory: &Path) -> (GateDecision, String) {
     let input = wire::json::object([("command", Value::Text(command.to_owned()))]);
-    let verdict = gates.judge(&Call { tool: "Bash", input: &input, directory });
+    let verdict = gates.judge(&GateCall { tool: "Bash", input: &input, directory });
     (verdict.decision, verdict.reason)
 }
 
@@ -89,9 +89,9 @@ fn every_list_holds() {
                 continue;
             }
             let wanted = match word {
-                "allow" => Decision::Allow,
-                "ask" => Decision::Ask,
-                "deny" => Decision::Deny,
+                "allow" => GateDecision::Allow,
+                "ask" => GateDecision::Ask,
+                "deny" => GateDecision::Deny,
                 other => panic!("{}: {other} is no decision", file.display()),
             };
             let root = scratch.root().display().to_string();
@@ -102,7 +102,11 @@ fn every_list_holds() {
                 let name = file.file_name().unwrap().to_string_lossy().into_owned();
                 wrong.push(format!("{name}: {line}\n    {found:?}: {reason}"));
             }
-            assert_eq!(reason.is_empty(), found == Decision::Allow, "a reason is given unless it is allowed: {line}");
+            assert_eq!(
+                reason.is_empty(),
+                found == GateDecision::Allow,
+                "a reason is given unless it is allowed: {line}"
+            );
         }
     }
     assert!(wrong.is_empty(), "{} of {played} cases\n{}", wrong.len(), wrong.join("\n"));
@@ -139,11 +143,11 @@ fn without_gates_nothing_is_looked_at() {
     for text in ["", "[gates]\n", "[gates]\ndefault = \"allow\"\n"] {
         let gates = scratch.gates(text);
         assert!(gates.is_empty(), "{text}");
-        assert_eq!(bash_call(&gates, "((((", &scratch.root()), (Decision::Allow, String::new()), "{text}");
+        assert_eq!(bash_call(&gates, "((((", &scratch.root()), (GateDecision::Allow, String::new()), "{text}");
     }
     let gates = scratch.gates("[gates]\ndefault = \"ask\"\n");
     assert!(!gates.is_empty());
-    assert_eq!(bash_call(&gates, "ls", &scratch.root()).0, Decision::Ask);
+    assert_eq!(bash_call(&gates, "ls", &scratch.root()).0, GateDecision::Ask);
 }
 
 #[test]
@@ -167,6 +171,6 @@ fn a_reason_names_the_rule_and_what_to_do() {
     }
     let long = format!("{}; ", "x".repeat(3_000)).repeat(5);
     let (decision, reason) = bash_call(&gates, &long, &scratch.root());
-    assert_eq!(decision, Decision::Ask);
+    assert_eq!(decision, GateDecision::Ask);
     assert!(reason.len() < 1_000, "{reason}");
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use gate::Decision;
+use gate::GateDecision;
 
 use super::{Scratch, bash_call};
 
@@ -36,70 +36,74 @@ fn moves_ask_only_when_they_change_what_a_rule_is_for() {
     let root = scratch.root();
     let gates = scratch.gates(RULES);
     run(&root, MADE);
-    let check = |cases: &[(&str, Decision)]| {
+    let check = |cases: &[(&str, GateDecision)]| {
         for (command, wanted) in cases {
             let (found, reason) = bash_call(&gates, command, &root);
             assert_eq!(found, *wanted, "{command}: {reason}");
         }
     };
     check(&[
-        ("git switch plain", Decision::Allow),
-        ("git checkout plain", Decision::Allow),
-        ("git checkout -b next plain", Decision::Allow),
-        ("git switch -c next", Decision::Allow),
-        ("git merge plain", Decision::Allow),
-        ("git rebase plain", Decision::Allow),
-        ("git cherry-pick plain", Decision::Allow),
-        ("git reset --hard plain", Decision::Allow),
-        ("git reset --hard", Decision::Allow),
-        ("git stash", Decision::Allow),
-        ("git stash pop 1", Decision::Allow),
-        ("git pull", Decision::Allow),
-        ("git pull . plain", Decision::Allow),
-        ("git pull origin main", Decision::Allow),
-        ("git pull . infra-new", Decision::Ask),
-        ("git pull --rebase origin far", Decision::Ask),
-        ("git switch not-there", Decision::Allow),
-        ("git -C src switch plain", Decision::Allow),
-        ("git switch infra-new", Decision::Ask),
-        ("git switch -c next infra-new", Decision::Ask),
-        ("git switch --detach infra-new", Decision::Ask),
-        ("git switch far", Decision::Ask),
-        ("git checkout infra-new", Decision::Ask),
-        ("git checkout -qB main infra-new", Decision::Ask),
-        ("git checkout origin/far", Decision::Ask),
-        ("git merge infra-new", Decision::Ask),
-        ("git merge --no-ff -m x plain infra-new", Decision::Ask),
-        ("git rebase infra-new", Decision::Ask),
-        ("git rebase --onto infra-new main", Decision::Ask),
-        ("git cherry-pick infra-new", Decision::Ask),
-        ("git cherry-pick main..infra-new", Decision::Ask),
-        ("git revert infra-new", Decision::Ask),
-        ("git reset --hard infra-new", Decision::Ask),
-        ("git reset --keep infra-new", Decision::Ask),
-        ("git stash pop", Decision::Ask),
-        ("git stash apply 'stash@{0}'", Decision::Ask),
-        ("git stash branch next", Decision::Ask),
-        ("git -C src switch infra-new", Decision::Ask),
-        ("cd src && git switch infra-new", Decision::Ask),
-        ("git branch next infra-new && git switch next", Decision::Ask),
-        ("git switch $branch", Decision::Ask),
-        ("git switch settings", Decision::Ask),
-        ("git merge settings", Decision::Ask),
+        ("git switch plain", GateDecision::Allow),
+        ("git checkout plain", GateDecision::Allow),
+        ("git checkout -b next plain", GateDecision::Allow),
+        ("git switch -c next", GateDecision::Allow),
+        ("git merge plain", GateDecision::Allow),
+        ("git rebase plain", GateDecision::Allow),
+        ("git cherry-pick plain", GateDecision::Allow),
+        ("git reset --hard plain", GateDecision::Allow),
+        ("git reset --hard", GateDecision::Allow),
+        ("git stash", GateDecision::Allow),
+        ("git stash pop 1", GateDecision::Allow),
+        ("git pull", GateDecision::Allow),
+        ("git pull . plain", GateDecision::Allow),
+        ("git pull origin main", GateDecision::Allow),
+        ("git pull . infra-new", GateDecision::Ask),
+        ("git pull --rebase origin far", GateDecision::Ask),
+        ("git switch not-there", GateDecision::Allow),
+        ("git -C src switch plain", GateDecision::Allow),
+        ("git switch infra-new", GateDecision::Ask),
+        ("git switch -c next infra-new", GateDecision::Ask),
+        ("git switch --detach infra-new", GateDecision::Ask),
+        ("git switch far", GateDecision::Ask),
+        ("git checkout infra-new", GateDecision::Ask),
+        ("git checkout -qB main infra-new", GateDecision::Ask),
+        ("git checkout origin/far", GateDecision::Ask),
+        ("git merge infra-new", GateDecision::Ask),
+        ("git merge --no-ff -m x plain infra-new", GateDecision::Ask),
+        ("git rebase infra-new", GateDecision::Ask),
+        ("git rebase --onto infra-new main", GateDecision::Ask),
+        ("git cherry-pick infra-new", GateDecision::Ask),
+        ("git cherry-pick main..infra-new", GateDecision::Ask),
+        ("git revert infra-new", GateDecision::Ask),
+        ("git reset --hard infra-new", GateDecision::Ask),
+        ("git reset --keep infra-new", GateDecision::Ask),
+        ("git stash pop", GateDecision::Ask),
+        ("git stash apply 'stash@{0}'", GateDecision::Ask),
+        ("git stash branch next", GateDecision::Ask),
+        ("git -C src switch infra-new", GateDecision::Ask),
+        ("cd src && git switch infra-new", GateDecision::Ask),
+        ("git branch next infra-new && git switch next", GateDecision::Ask),
+        ("git switch $branch", GateDecision::Ask),
+        ("git switch settings", GateDecision::Ask),
+        ("git merge settings", GateDecision::Ask),
     ]);
     fs::write(root.join("infra/new.tf"), "x\n").unwrap();
-    check(&[("git stash", Decision::Allow), ("git stash -u", Decision::Ask), ("git stash push -au", Decision::Ask)]);
+    check(&[
+        ("git stash", GateDecision::Allow),
+        ("git stash -u", GateDecision::Ask),
+        ("git stash push -au", GateDecision::Ask),
+    ]);
     fs::write(root.join("infra/main.tf"), "changed\n").unwrap();
     check(&[
-        ("git stash", Decision::Ask),
-        ("git stash push", Decision::Ask),
-        ("git reset --hard", Decision::Ask),
-        ("git checkout -f", Decision::Ask),
-        ("git switch -f main", Decision::Ask),
-        ("git stash push -- src", Decision::Allow),
+        ("git stash", GateDecision::Ask),
+        ("git stash push", GateDecision::Ask),
+        ("git reset --hard", GateDecision::Ask),
+        ("git checkout -f", GateDecision::Ask),
+        ("git switch -f main", GateDecision::Ask),
+        ("git stash push -- src", GateDecision::Allow),
     ]);
     // A guarded file needs approval even if no rule is about writes.
     let gates = scratch.gates("[gates]\ndefault = \"allow\"\n[[gate]]\ncommand = [\"x\"]\ndecision = \"deny\"\n");
-    assert_eq!(bash_call(&gates, "git switch settings", &root).0, Decision::Ask);
-    assert_eq!(bash_call(&gates, "git switch infra-new", &root).0, Decision::Allow);
+    assert_eq!(bash_call(&gates, "git switch settings", &root).0, GateDecision::Ask);
+    assert_eq!(bash_call(&gates, "git switch infra-new", &root).0, GateDecision::Allow);
 }

@@ -1,22 +1,22 @@
 //! Merges the workflow's branch into a task's worktree, so that the agent can fix the conflicts.
 
-use super::look::{Look, look, names};
+use super::look::{WorktreeLook, look, names};
 use super::merge::{commit, conflict};
 use super::quiet::quiet;
-use super::{Author, Line, Merged, Workspace, check_words};
-use crate::program::{Call, Git};
-use crate::repository::Repository;
-use crate::{Dirt, Problem};
+use super::{Author, BranchTip, MergeResult, TaskWorkspace, check_words};
+use crate::program::{Git, GitCall};
+use crate::repository::GitRepository;
+use crate::{Dirt, GitProblem};
 
 /// Merges in the worktree, which must be clean, and leaves a conflict there with its markers; `commit` then creates the
 /// merge. When a merge is already in progress, it starts no new one and returns the paths that are still unmerged.
 pub async fn bring(
     git: &Git,
-    line: &Line,
-    workspace: &Workspace,
+    line: &BranchTip,
+    workspace: &TaskWorkspace,
     message: &str,
     author: &Author,
-) -> Result<Merged, Problem> {
+) -> Result<MergeResult, GitProblem> {
     check_words(message, author)?;
     let mut quiet = quiet(git, &workspace.path).await?;
     // Options for the branch could name a merge strategy, which is a program.
@@ -25,16 +25,16 @@ pub async fn bring(
     if before.merging.is_some() {
         return Ok(unmerged(&before));
     }
-    let repository = Repository::find(git, &workspace.repository).await?;
+    let repository = GitRepository::find(git, &workspace.repository).await?;
     let tip = commit(git, &repository, &line.tip).await?;
     if repository.contains(git, &before.head, &tip).await? {
-        return Ok(Merged::Already { tip: before.head });
+        return Ok(MergeResult::Already { tip: before.head });
     }
     let files = names(before.changed.iter().chain(&before.staged));
     if !files.is_empty() {
         let more = files.len() > 20;
         let dirt = Dirt::Changes { files: files.into_iter().take(20).collect(), more };
-        return Err(Problem::WorkspaceDirty { path: workspace.path.clone(), dirt });
+        return Err(GitProblem::WorkspaceDirty { path: workspace.path.clone(), dirt });
     }
     let arguments = [
         "merge",
@@ -51,17 +51,17 @@ pub async fn bring(
         message,
         "--",
     ];
-    let call = Call::write(&workspace.path, &arguments).and(&tip).here_only().set(&quiet.settings);
+    let call = GitCall::write(&workspace.path, &arguments).and(&tip).here_only().set(&quiet.settings);
     let merged = author.environment(call).run(git).await?;
     let after = look(git, workspace, &quiet).await?;
     if merged.is_success() {
         let is_fast = after.head == tip;
         let tip = after.head;
-        return Ok(if is_fast { Merged::FastForward { tip } } else { Merged::Merge { tip } });
+        return Ok(if is_fast { MergeResult::FastForward { tip } } else { MergeResult::Merge { tip } });
     }
     if after.merging.is_some() { Ok(unmerged(&after)) } else { Err(merged.failure()) }
 }
 
-fn unmerged(look: &Look) -> Merged {
+fn unmerged(look: &WorktreeLook) -> MergeResult {
     conflict(names(look.unmerged.iter().map(|file| &file.path)).into_iter())
 }

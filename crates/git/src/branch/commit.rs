@@ -7,16 +7,21 @@ use std::path::{Path, PathBuf};
 
 use super::look::{Unmerged, filtered, look, lossy, names};
 use super::quiet::quiet;
-use super::{Author, Committed, Left, Why, Workspace, check_words};
-use crate::Problem;
-use crate::program::{Call, Git};
+use super::{Author, CommitResult, TaskWorkspace, UncommittedPath, UncommittedReason, check_words};
+use crate::GitProblem;
+use crate::program::{Git, GitCall};
 
 /// The maximum number of names that are passed to git in one call.
 const LEFT_MAX: usize = 500;
 
 /// Commits everything that is not ignored; a merge in progress gets both its parents. A repeated call finds no work to
 /// commit.
-pub async fn commit(git: &Git, workspace: &Workspace, message: &str, author: &Author) -> Result<Committed, Problem> {
+pub async fn commit(
+    git: &Git,
+    workspace: &TaskWorkspace,
+    message: &str,
+    author: &Author,
+) -> Result<CommitResult, GitProblem> {
     check_words(message, author)?;
     let quiet = quiet(git, &workspace.path).await?;
     let look = look(git, workspace, &quiet).await?;
@@ -27,17 +32,17 @@ pub async fn commit(git: &Git, workspace: &Workspace, message: &str, author: &Au
         }
     }
     if !unmended.is_empty() {
-        return Ok(Committed::Unmended { paths: names(unmended) });
+        return Ok(CommitResult::Unmended { paths: names(unmended) });
     }
     let filtered = filtered(git, workspace, &quiet, &look.changed).await?;
-    let because = |why| move |path: &PathBuf| Left { path: lossy(path), why };
-    let mut left: Vec<Left> = look.nested.iter().map(because(Why::Submodule)).collect();
-    left.extend(filtered.iter().map(because(Why::Filter)));
+    let because = |why| move |path: &PathBuf| UncommittedPath { path: lossy(path), why };
+    let mut left: Vec<UncommittedPath> = look.nested.iter().map(because(UncommittedReason::Submodule)).collect();
+    left.extend(filtered.iter().map(because(UncommittedReason::Filter)));
     if left.len() > LEFT_MAX {
-        return Err(Problem::failed("add", "there are too many submodules and filtered files to leave out"));
+        return Err(GitProblem::failed("add", "there are too many submodules and filtered files to leave out"));
     }
     if look.changed.len() > filtered.len() {
-        let mut add = Call::write(&workspace.path, &["add", "--all", "--", ":/"]).here_only().set(&quiet.settings);
+        let mut add = GitCall::write(&workspace.path, &["add", "--all", "--", ":/"]).here_only().set(&quiet.settings);
         for path in look.nested.iter().chain(&filtered) {
             let mut except = OsString::from(":(top,exclude,literal)");
             except.push(path);
@@ -46,27 +51,28 @@ pub async fn commit(git: &Git, workspace: &Workspace, message: &str, author: &Au
         add.run(git).await?.whole()?;
     }
     let staged = ["diff", "--cached", "--quiet", "--no-ext-diff", "--ignore-submodules=none", "HEAD", "--"];
-    let staged = Call::read(&workspace.path, &staged).here_only().set(&quiet.settings).run(git).await?;
+    let staged = GitCall::read(&workspace.path, &staged).here_only().set(&quiet.settings).run(git).await?;
     match (staged.code(), &look.merging) {
-        (Some(0), None) => return Ok(Committed::Clean { head: look.head, left }),
+        (Some(0), None) => return Ok(CommitResult::Clean { head: look.head, left }),
         (Some(0 | 1), _) => {}
         (Some(_) | None, _) => return Err(staged.failure()),
     }
     let arguments = ["commit", "--quiet", "--no-verify", "--no-gpg-sign", "--no-status", "--cleanup=verbatim"];
-    let call = Call::write(&workspace.path, &arguments).and(format!("--message={message}"));
+    let call = GitCall::write(&workspace.path, &arguments).and(format!("--message={message}"));
     author.environment(call.here_only().set(&quiet.settings)).run(git).await?.whole()?;
-    let head = Call::read(&workspace.path, &["rev-parse", "--verify", "HEAD"]).here_only().run(git).await?.whole()?;
-    Ok(Committed::Commit { head: head.text(), left })
+    let head =
+        GitCall::read(&workspace.path, &["rev-parse", "--verify", "HEAD"]).here_only().run(git).await?.whole()?;
+    Ok(CommitResult::Commit { head: head.text(), left })
 }
 
 /// Tells whether the conflict of a file is fixed: the file has no markers and is not simply our side. A conflict
 /// without markers (a binary file, or a file that one side removed) is fixed only by `git add` or `git rm`, and then
 /// the file is not unmerged.
-async fn is_mended(git: &Git, workspace: &Workspace, file: &Unmerged) -> Result<bool, Problem> {
+async fn is_mended(git: &Git, workspace: &TaskWorkspace, file: &Unmerged) -> Result<bool, GitProblem> {
     let path = workspace.path.join(&file.path);
     let is_file = path.symlink_metadata().is_ok_and(|data| data.is_file());
     let Some(ours) = file.ours.as_ref().filter(|_| is_file && !has_markers(&path)) else { return Ok(false) };
-    let call = Call::read(&workspace.path, &["hash-object", "--no-filters", "--"]).here_only();
+    let call = GitCall::read(&workspace.path, &["hash-object", "--no-filters", "--"]).here_only();
     Ok(call.and(&file.path).run(git).await?.whole()?.text() != *ours)
 }
 

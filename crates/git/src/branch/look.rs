@@ -2,17 +2,17 @@
 
 use std::path::{Path, PathBuf};
 
-use super::Workspace;
+use super::TaskWorkspace;
 use super::quiet::Quiet;
-use crate::Problem;
-use crate::program::{Call, Git};
-use crate::repository::{Repository, path, reference};
+use crate::GitProblem;
+use crate::program::{Git, GitCall};
+use crate::repository::{GitRepository, path, reference};
 
 /// The maximum number of names that are passed to git in one call.
 const CHUNK: usize = 500;
 
 #[derive(Debug, Default)]
-pub(super) struct Look {
+pub(super) struct WorktreeLook {
     /// Paths that the agent staged; the agent decided this, so they are committed.
     pub(super) staged: Vec<PathBuf>,
     /// Paths that are changed, new, deleted or unmerged, and not staged; without submodules.
@@ -33,7 +33,7 @@ pub(super) struct Unmerged {
     pub(super) ours: Option<String>,
 }
 
-pub(super) async fn look(git: &Git, workspace: &Workspace, quiet: &Quiet) -> Result<Look, Problem> {
+pub(super) async fn look(git: &Git, workspace: &TaskWorkspace, quiet: &Quiet) -> Result<WorktreeLook, GitProblem> {
     check(git, workspace).await?;
     let arguments = [
         "status",
@@ -44,8 +44,8 @@ pub(super) async fn look(git: &Git, workspace: &Workspace, quiet: &Quiet) -> Res
         "--ignore-submodules=none",
         "--no-renames",
     ];
-    let output = Call::read(&workspace.path, &arguments).here_only().set(&quiet.settings).run(git).await?.whole()?;
-    let mut look = Look::default();
+    let output = GitCall::read(&workspace.path, &arguments).here_only().set(&quiet.settings).run(git).await?.whole()?;
+    let mut look = WorktreeLook::default();
     let mut branch = None;
     for item in output.stdout.split(|byte| *byte == 0) {
         match item.first() {
@@ -69,13 +69,13 @@ pub(super) async fn look(git: &Git, workspace: &Workspace, quiet: &Quiet) -> Res
         let has = branch.filter(|name| name != "(detached)").unwrap_or_else(|| "a commit without a branch".to_owned());
         return not_ours(workspace, format!("it has {has} checked out and not {}", workspace.branch));
     }
-    let merging = Call::read(&workspace.path, &["rev-parse", "--verify", "--quiet", "MERGE_HEAD"]).here_only();
+    let merging = GitCall::read(&workspace.path, &["rev-parse", "--verify", "--quiet", "MERGE_HEAD"]).here_only();
     let merging = merging.run(git).await?;
     look.merging = Some(merging.text()).filter(|_| merging.is_success());
     Ok(look)
 }
 
-impl Look {
+impl WorktreeLook {
     /// Adds an item `1 XY sub …` or `u XY sub …`, with `fields` fields before the name.
     fn add(&mut self, item: &[u8], fields: usize) {
         let mut words = item.splitn(fields + 1, |byte| *byte == b' ');
@@ -104,16 +104,16 @@ impl Unmerged {
 /// Returns the paths that pass through a filter that is switched off.
 pub(super) async fn filtered(
     git: &Git,
-    workspace: &Workspace,
+    workspace: &TaskWorkspace,
     quiet: &Quiet,
     paths: &[PathBuf],
-) -> Result<Vec<PathBuf>, Problem> {
+) -> Result<Vec<PathBuf>, GitProblem> {
     let mut found = Vec::new();
     if quiet.filters.is_empty() {
         return Ok(found);
     }
     for chunk in paths.chunks(CHUNK) {
-        let mut call = Call::read(&workspace.path, &["check-attr", "-z", "filter", "--"]).here_only();
+        let mut call = GitCall::read(&workspace.path, &["check-attr", "-z", "filter", "--"]).here_only();
         for path in chunk {
             call = call.and(path);
         }
@@ -129,23 +129,23 @@ pub(super) async fn filtered(
 }
 
 /// Checks that the worktree belongs to the repository. An agent may have redirected it to another one.
-async fn check(git: &Git, workspace: &Workspace) -> Result<(), Problem> {
-    let lost = || Problem::NotARepository { path: workspace.path.clone() };
-    let repository = Repository::find(git, &workspace.repository).await?;
+async fn check(git: &Git, workspace: &TaskWorkspace) -> Result<(), GitProblem> {
+    let lost = || GitProblem::NotARepository { path: workspace.path.clone() };
+    let repository = GitRepository::find(git, &workspace.repository).await?;
     let place = workspace.path.canonicalize().map_err(|_| lost())?;
     let entries = repository.worktrees(git).await?;
     let Some(entry) = entries.iter().skip(1).find(|entry| entry.path == place) else {
         return not_ours(workspace, "git does not list it as a worktree of this repository".to_owned());
     };
-    let own = Repository::find(git, &place).await?;
+    let own = GitRepository::find(git, &place).await?;
     if own.home != repository.home || entry.branch != Some(reference(&workspace.branch)) {
         return not_ours(workspace, "it belongs to another repository or branch".to_owned());
     }
     Ok(())
 }
 
-fn not_ours<T>(workspace: &Workspace, problem: String) -> Result<T, Problem> {
-    Err(Problem::WorkspaceNotOurs { path: workspace.path.clone(), problem })
+fn not_ours<T>(workspace: &TaskWorkspace, problem: String) -> Result<T, GitProblem> {
+    Err(GitProblem::WorkspaceNotOurs { path: workspace.path.clone(), problem })
 }
 
 pub(super) fn names<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -> Vec<String> {

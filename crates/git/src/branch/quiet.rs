@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use crate::Problem;
-use crate::program::{Call, Git};
+use crate::GitProblem;
+use crate::program::{Git, GitCall};
 
 /// Settings that override every configuration file.
 const FIXED: &[(&str, &str)] = &[
@@ -30,12 +30,12 @@ pub struct Quiet {
 }
 
 /// Returns the settings for a folder. Reads the configuration, because only it has the names of the drivers.
-pub async fn quiet(git: &Git, folder: &Path) -> Result<Quiet, Problem> {
+pub async fn quiet(git: &Git, folder: &Path) -> Result<Quiet, GitProblem> {
     let mut quiet = Quiet { settings: Vec::new(), filters: BTreeSet::new() };
     quiet.settings.extend(FIXED.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
     let arguments = ["config", "--null", "--name-only", "--get-regexp"];
     let named = r"^(filter|merge)\..*\.(clean|smudge|process|driver)$";
-    let output = Call::read(folder, &arguments).and(named).run(git).await?;
+    let output = GitCall::read(folder, &arguments).and(named).run(git).await?;
     // Exit code 1 means that the configuration has no drivers.
     let output = if output.code() == Some(1) { return Ok(quiet) } else { output.whole()? };
     let text = String::from_utf8_lossy(&output.stdout);
@@ -50,7 +50,7 @@ pub async fn quiet(git: &Git, folder: &Path) -> Result<Quiet, Problem> {
         }
     }
     if quiet.filters.len() + drivers.len() > DRIVERS_MAX {
-        return Err(Problem::failed("config", "it names more filters and merge drivers than we can switch off"));
+        return Err(GitProblem::failed("config", "it names more filters and merge drivers than we can switch off"));
     }
     for name in &quiet.filters {
         for key in ["clean", "smudge", "process"] {

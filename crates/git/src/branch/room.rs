@@ -3,11 +3,11 @@
 use std::path::Path;
 use std::time::Duration;
 
-use super::{Line, merge};
+use super::{BranchTip, merge};
 use crate::program::Git;
 use crate::remnant::is_unfinished;
-use crate::repository::{Repository, reference};
-use crate::{self as worktree, Made, Occupant, Problem, Request};
+use crate::repository::{GitRepository, reference};
+use crate::{self as worktree, GitProblem, MadeWorktree, Occupant, WorktreeRequest};
 
 /// The time between two checks whether a git process has finished. `LOOKS_MAX` bounds the checks; a checkout of many
 /// files takes long.
@@ -19,7 +19,7 @@ const TRIES_MAX: u32 = 5;
 /// Returns the worktree of a task, at the tip of its workflow's branch. A worktree that a stopped runner made is found
 /// again, with its files. When a git process of that runner is still creating it, this function waits. When that git
 /// process died, its unfinished worktree is removed; no agent has worked there yet.
-pub async fn workspace(git: &Git, line: &Line, request: &Request) -> Result<Made, Problem> {
+pub async fn workspace(git: &Git, line: &BranchTip, request: &WorktreeRequest) -> Result<MadeWorktree, GitProblem> {
     let mut is_begun = false;
     for _ in 0..TRIES_MAX {
         let found = made_or_found(git, line, request).await;
@@ -27,12 +27,14 @@ pub async fn workspace(git: &Git, line: &Line, request: &Request) -> Result<Made
             Ok(made) if is_unfinished(&made.path) => &made.path,
             // Git has started to create this folder, or deletes it after a failure. Any other folder was not made by us
             // and stays.
-            Err(Problem::PathTaken { path, by: Occupant::Folder }) if is_begun || path.join(".git").is_file() => path,
+            Err(GitProblem::PathTaken { path, by: Occupant::Folder }) if is_begun || path.join(".git").is_file() => {
+                path
+            }
             Ok(_) | Err(_) => return found,
         };
         is_begun = true;
         if !is_finished_in_time(path).await {
-            let repository = Repository::find(git, &request.repository).await?;
+            let repository = GitRepository::find(git, &request.repository).await?;
             worktree::undo(git, &repository, path.clone()).await?;
         }
     }
@@ -49,28 +51,28 @@ async fn is_finished_in_time(path: &Path) -> bool {
     false
 }
 
-async fn made_or_found(git: &Git, line: &Line, request: &Request) -> Result<Made, Problem> {
-    let request = Request { base: Some(line.branch.clone()), ..request.clone() };
+async fn made_or_found(git: &Git, line: &BranchTip, request: &WorktreeRequest) -> Result<MadeWorktree, GitProblem> {
+    let request = WorktreeRequest { base: Some(line.branch.clone()), ..request.clone() };
     let branch = request.branch.clone();
     match worktree::create(git, &request).await {
-        Err(Problem::BranchExists { checked_out: Some(path), .. }) => {
-            let repository = Repository::find(git, &request.repository).await?;
+        Err(GitProblem::BranchExists { checked_out: Some(path), .. }) => {
+            let repository = GitRepository::find(git, &request.repository).await?;
             let base_commit = merge::fork(git, &repository, &reference(&branch), &line.tip).await?;
-            Ok(Made { path, branch, base_branch: line.branch.clone(), base_commit })
+            Ok(MadeWorktree { path, branch, base_branch: line.branch.clone(), base_commit })
         }
-        Err(Problem::BranchExists { checked_out: None, .. }) => {
-            let repository = Repository::find(git, &request.repository).await?;
+        Err(GitProblem::BranchExists { checked_out: None, .. }) => {
+            let repository = GitRepository::find(git, &request.repository).await?;
             let Some(tip) = repository.commit(git, &reference(&branch)).await? else {
                 return worktree::create(git, &request).await;
             };
             // A branch without work is left over from a worktree that was never created.
             if !repository.contains(git, &line.tip, &tip).await? {
-                return Err(Problem::BranchExists { branch, checked_out: None });
+                return Err(GitProblem::BranchExists { branch, checked_out: None });
             }
             repository.delete_branch(git, &branch, &tip).await?;
             match worktree::create(git, &request).await {
                 // An empty folder is left over, too; a folder with content stays.
-                Err(Problem::PathTaken { path, by: Occupant::Folder }) if std::fs::remove_dir(&path).is_ok() => {
+                Err(GitProblem::PathTaken { path, by: Occupant::Folder }) if std::fs::remove_dir(&path).is_ok() => {
                     worktree::create(git, &request).await
                 }
                 other => other,

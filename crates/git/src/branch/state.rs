@@ -1,14 +1,14 @@
 //! Keeps the state of a project out of branches: a checkout of it would overwrite the token and the store.
 
-use crate::Problem;
-use crate::program::{Call, Git};
-use crate::repository::Repository;
+use crate::GitProblem;
+use crate::program::{Git, GitCall};
+use crate::repository::GitRepository;
 use crate::{FOLDER, STATE};
 
 /// Returns the path of `.handover/state` in a commit, if the commit has it. Also returns `.handover` when it is not a
 /// folder, because a link there would redirect the state. Upper and lower case count as equal, because some disks do
 /// not distinguish them.
-pub(super) async fn in_tree(git: &Git, repository: &Repository, commit: &str) -> Result<Option<String>, Problem> {
+pub(super) async fn in_tree(git: &Git, repository: &GitRepository, commit: &str) -> Result<Option<String>, GitProblem> {
     for (kind, own) in entries(git, repository, commit).await? {
         if !own.eq_ignore_ascii_case(FOLDER) {
             continue;
@@ -29,8 +29,8 @@ fn is_state(own: &str, name: &str) -> bool {
 }
 
 /// Returns the kind and name of each entry of a tree. Git prints `mode kind hash\tname`.
-async fn entries(git: &Git, repository: &Repository, tree: &str) -> Result<Vec<(String, String)>, Problem> {
-    let call = Call::read(&repository.home, &["ls-tree", "-z", "--full-tree", "--end-of-options"]).and(tree);
+async fn entries(git: &Git, repository: &GitRepository, tree: &str) -> Result<Vec<(String, String)>, GitProblem> {
+    let call = GitCall::read(&repository.home, &["ls-tree", "-z", "--full-tree", "--end-of-options"]).and(tree);
     let output = call.run(git).await?.whole()?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let entry = |line: &str| {

@@ -2,28 +2,28 @@
 
 use std::fs;
 
-use git::Problem;
-use git::branch::{Author, Committed, Left, Why, Workspace, commit};
+use git::GitProblem;
+use git::branch::{Author, CommitResult, TaskWorkspace, UncommittedPath, UncommittedReason, commit};
 
 use crate::scene::{Scene, alone, author, git, save};
 
-fn head(workspace: &Workspace) -> String {
+fn head(workspace: &TaskWorkspace) -> String {
     git(&workspace.path, &["rev-parse", "HEAD"])
 }
 
-fn committed(workspace: &Workspace, left: Vec<Left>) -> Result<Committed, Problem> {
-    Ok(Committed::Commit { head: head(workspace), left })
+fn committed(workspace: &TaskWorkspace, left: Vec<UncommittedPath>) -> Result<CommitResult, GitProblem> {
+    Ok(CommitResult::Commit { head: head(workspace), left })
 }
 
-fn clean(workspace: &Workspace, left: Vec<Left>) -> Result<Committed, Problem> {
-    Ok(Committed::Clean { head: head(workspace), left })
+fn clean(workspace: &TaskWorkspace, left: Vec<UncommittedPath>) -> Result<CommitResult, GitProblem> {
+    Ok(CommitResult::Clean { head: head(workspace), left })
 }
 
-fn left(path: &str, why: Why) -> Left {
-    Left { path: path.to_owned(), why }
+fn left(path: &str, why: UncommittedReason) -> UncommittedPath {
+    UncommittedPath { path: path.to_owned(), why }
 }
 
-async fn conflicted(scene: &Scene) -> Workspace {
+async fn conflicted(scene: &Scene) -> TaskWorkspace {
     let (one, other) = (scene.workspace("tk_one").await, scene.workspace("tk_other").await);
     scene.merge(&save(&one.path, "a.txt", "ONE\ntwo\nthree\n")).await.unwrap();
     save(&other.path, "a.txt", "OTHER\ntwo\nthree\n");
@@ -72,27 +72,27 @@ alone! {
         }
         save(&workspace.path.join("nested"), "x", "x");
         fs::write(workspace.path.join("mine"), "mine").unwrap();
-        let nested = || left("nested", Why::Submodule);
-        let Ok(Committed::Commit { left: found, .. }) = scene.commit(&workspace).await else { panic!() };
+        let nested = || left("nested", UncommittedReason::Submodule);
+        let Ok(CommitResult::Commit { left: found, .. }) = scene.commit(&workspace).await else { panic!() };
         assert!(found.contains(&nested()), "{found:?}");
         assert_eq!(git(&workspace.path, &["show", "--name-only", "--format="]), "mine");
         // Now the submodule is tracked, and its commit changes.
         git(&workspace.path, &["add", "nested"]);
         git(&workspace.path, &["commit", "--quiet", "-m", "as the agent wants"]);
         save(&workspace.path.join("nested"), "y", "y");
-        let Ok(Committed::Clean { left: found, .. }) = scene.commit(&workspace).await else { panic!() };
+        let Ok(CommitResult::Clean { left: found, .. }) = scene.commit(&workspace).await else { panic!() };
         assert!(found.contains(&nested()), "{found:?}");
     }
 
     fn a_worktree_that_is_not_the_tasks_is_refused(scene) {
         let workspace = scene.workspace("tk_1").await;
-        let code = async |workspace: &Workspace| scene.commit(workspace).await.unwrap_err().code();
+        let code = async |workspace: &TaskWorkspace| scene.commit(workspace).await.unwrap_err().code();
         git(&workspace.path, &["checkout", "--quiet", "-b", "elsewhere"]);
         fs::write(workspace.path.join("new"), "").unwrap();
         assert_eq!(code(&workspace).await, "WORKSPACE_NOT_OURS");
         git(&workspace.path, &["checkout", "--quiet", "--detach"]);
         assert_eq!(code(&workspace).await, "WORKSPACE_NOT_OURS");
-        let person = Workspace { path: scene.home.clone(), branch: "main".to_owned(), ..workspace.clone() };
+        let person = TaskWorkspace { path: scene.home.clone(), branch: "main".to_owned(), ..workspace.clone() };
         assert_eq!(code(&person).await, "WORKSPACE_NOT_OURS", "the person's own");
         // The worktree's `.git` file leads to another repository.
         git(&workspace.path, &["checkout", "--quiet", &workspace.branch]);
@@ -134,7 +134,7 @@ alone! {
 
     fn a_conflict_is_committed_when_it_is_mended(scene) {
         let workspace = conflicted(&scene).await;
-        let unmended = Ok(Committed::Unmended { paths: vec!["a.txt".to_owned()] });
+        let unmended = Ok(CommitResult::Unmended { paths: vec!["a.txt".to_owned()] });
         let before = head(&workspace);
         assert!(fs::read_to_string(workspace.path.join("a.txt")).unwrap().contains("<<<<<<< "));
         assert_eq!(scene.commit(&workspace).await, unmended);

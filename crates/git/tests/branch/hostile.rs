@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use git::branch::{Committed, Left, Merged, Why, workflow_branch};
+use git::branch::{CommitResult, MergeResult, UncommittedPath, UncommittedReason, workflow_branch};
 
 use crate::scene::{WORKFLOW, alone, git, save, script};
 
@@ -69,33 +69,33 @@ alone! {
         for name in ["y.fa", "y.fb"] {
             fs::write(one.path.join(name), "filtered").unwrap();
         }
-        let Ok(Committed::Commit { head, left }) = scene.commit(&one).await else { panic!() };
-        let behind = |path: &str| Left { path: path.to_owned(), why: Why::Filter };
+        let Ok(CommitResult::Commit { head, left }) = scene.commit(&one).await else { panic!() };
+        let behind = |path: &str| UncommittedPath { path: path.to_owned(), why: UncommittedReason::Filter };
         assert_eq!(left, [behind("y.fa"), behind("y.fb")]);
         assert!(!git(&one.path, &["ls-tree", "--name-only", &head]).contains("y.f"));
         scene.merge(&head).await.unwrap();
         saved(&other.path, "other");
-        let Ok(Committed::Commit { head, .. }) = scene.commit(&other).await else { panic!() };
-        let expected = Ok(Merged::Conflict { paths: vec!["a.txt".to_owned(), "x.m".to_owned()], more: false });
+        let Ok(CommitResult::Commit { head, .. }) = scene.commit(&other).await else { panic!() };
+        let expected = Ok(MergeResult::Conflict { paths: vec!["a.txt".to_owned(), "x.m".to_owned()], more: false });
         assert_eq!(scene.merge(&head).await, expected);
         assert_eq!(scene.bring(&other).await, expected);
         fs::write(other.path.join("a.txt"), "both").unwrap();
         // The file whose driver did not run has no markers.
-        let unmended = Committed::Unmended { paths: vec!["x.m".to_owned()] };
+        let unmended = CommitResult::Unmended { paths: vec!["x.m".to_owned()] };
         assert_eq!(scene.commit(&other).await, Ok(unmended));
         fs::write(other.path.join("x.m"), "both").unwrap();
-        let Ok(Committed::Commit { head, .. }) = scene.commit(&other).await else { panic!() };
-        assert_eq!(scene.merge(&head).await, Ok(Merged::FastForward { tip: head.clone() }));
+        let Ok(CommitResult::Commit { head, .. }) = scene.commit(&other).await else { panic!() };
+        assert_eq!(scene.merge(&head).await, Ok(MergeResult::FastForward { tip: head.clone() }));
         // A merge without conflicts.
         fs::write(third.path.join("third"), "3").unwrap();
-        let Ok(Committed::Commit { head, .. }) = scene.commit(&third).await else { panic!() };
+        let Ok(CommitResult::Commit { head, .. }) = scene.commit(&third).await else { panic!() };
         scene.merge(&head).await.unwrap();
         fs::write(one.path.join("plain"), "more").unwrap();
         fs::write(one.path.join("z.fc"), "changed behind a filter").unwrap();
-        let Ok(Committed::Commit { head, left }) = scene.commit(&one).await else { panic!() };
+        let Ok(CommitResult::Commit { head, left }) = scene.commit(&one).await else { panic!() };
         assert_eq!(left, [behind("z.fc"), behind("y.fa"), behind("y.fb")]);
-        assert!(matches!(scene.merge(&head).await, Ok(Merged::Merge { .. })));
-        assert!(matches!(scene.bring(&third).await, Ok(Merged::FastForward { .. })));
+        assert!(matches!(scene.merge(&head).await, Ok(MergeResult::Merge { .. })));
+        assert!(matches!(scene.bring(&third).await, Ok(MergeResult::FastForward { .. })));
         assert_eq!(fs::read_to_string(&mark).unwrap_or_default(), "");
         // Run the same by hand, to show that the filter does run otherwise.
         fs::write(one.path.join("y.fa"), "more").unwrap();
@@ -115,9 +115,9 @@ alone! {
     ) {
         let workspace = scene.workspace("tk_1").await;
         fs::write(workspace.path.join("new"), "new").unwrap();
-        let Ok(Committed::Commit { head, .. }) = scene.commit(&workspace).await else { panic!() };
+        let Ok(CommitResult::Commit { head, .. }) = scene.commit(&workspace).await else { panic!() };
         assert_eq!(git(&workspace.path, &["show", "-s", "--format=%an"]), "Quinn  the  Tester");
-        assert_eq!(scene.merge(&head).await, Ok(Merged::FastForward { tip: head.clone() }));
+        assert_eq!(scene.merge(&head).await, Ok(MergeResult::FastForward { tip: head.clone() }));
     }
 
     fn files_that_look_like_options_or_patterns(scene) {
@@ -126,15 +126,15 @@ alone! {
         for name in names.iter().filter(|name| !name.contains('/')) {
             fs::write(workspace.path.join(name), "x").unwrap();
         }
-        let Ok(Committed::Commit { .. }) = scene.commit(&workspace).await else { panic!() };
+        let Ok(CommitResult::Commit { .. }) = scene.commit(&workspace).await else { panic!() };
         assert_eq!(git(&workspace.path, &["status", "--porcelain"]), "");
         // The same when such a path is left out.
         fs::create_dir(workspace.path.join("-r*")).unwrap();
         git(&workspace.path.join("-r*"), &["init", "--quiet"]);
         save(&workspace.path.join("-r*"), "x", "x");
         fs::write(workspace.path.join("-rest"), "x").unwrap();
-        let Ok(Committed::Commit { left, .. }) = scene.commit(&workspace).await else { panic!() };
-        assert_eq!(left, [Left { path: "-r*".to_owned(), why: Why::Submodule }]);
+        let Ok(CommitResult::Commit { left, .. }) = scene.commit(&workspace).await else { panic!() };
+        assert_eq!(left, [UncommittedPath { path: "-r*".to_owned(), why: UncommittedReason::Submodule }]);
         assert_eq!(git(&workspace.path, &["show", "--name-only", "--format="]), "-rest");
     }
 }

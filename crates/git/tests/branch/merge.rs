@@ -4,13 +4,13 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use git::branch::{Line, Merged, is_merged, line, merge, task_branch, workflow_branch, workspace};
-use git::{Problem, Request};
+use git::branch::{BranchTip, MergeResult, is_merged, line, merge, task_branch, workflow_branch, workspace};
+use git::{GitProblem, WorktreeRequest};
 
 use crate::scene::{Scene, WORKFLOW, alone, git, save};
 
-fn conflict(paths: &[&str]) -> Result<Merged, Problem> {
-    Ok(Merged::Conflict { paths: paths.iter().map(|&path| path.to_owned()).collect(), more: false })
+fn conflict(paths: &[&str]) -> Result<MergeResult, GitProblem> {
+    Ok(MergeResult::Conflict { paths: paths.iter().map(|&path| path.to_owned()).collect(), more: false })
 }
 
 /// Returns the parts of a checkout that a person would notice: commit, status and a file.
@@ -23,7 +23,7 @@ alone! {
     fn a_line_begins_at_its_base_and_stays(scene) {
         let first = scene.git(&["rev-parse", "HEAD"]);
         let made = scene.line().await;
-        assert_eq!(made, Line { branch: workflow_branch(WORKFLOW), tip: first.clone() });
+        assert_eq!(made, BranchTip { branch: workflow_branch(WORKFLOW), tip: first.clone() });
         let second = save(&scene.home, "b.txt", "b");
         assert_eq!(scene.line().await.tip, first);
         let other = line(&scene.git, &scene.home, "wf_other", Some("main")).await.unwrap();
@@ -54,9 +54,9 @@ alone! {
         // A branch that has work but no worktree is not replaced.
         save(&one.path, "work", "work");
         scene.git(&["worktree", "remove", one.path.to_str().unwrap()]);
-        let request = Request { repository: scene.home.clone(), root: None, branch: one.branch.clone(), base: None };
+        let request = WorktreeRequest { repository: scene.home.clone(), root: None, branch: one.branch.clone(), base: None };
         let problem = workspace(&scene.git, &scene.line().await, &request).await.unwrap_err();
-        assert_eq!(problem, Problem::BranchExists { branch: one.branch, checked_out: None });
+        assert_eq!(problem, GitProblem::BranchExists { branch: one.branch, checked_out: None });
     }
 
     fn a_workspace_that_is_being_made_is_waited_for(scene) {
@@ -94,19 +94,19 @@ alone! {
         let before = checkout(&scene.home);
         let (one, other) = (scene.workspace("tk_one").await, scene.workspace("tk_other").await);
         let base = scene.line().await.tip;
-        assert_eq!(scene.merge(&base).await, Ok(Merged::Already { tip: base }));
+        assert_eq!(scene.merge(&base).await, Ok(MergeResult::Already { tip: base }));
         let first = save(&one.path, "one", "1");
         assert!(!is_merged(&scene.git, &scene.request(&first)).await.unwrap());
-        assert_eq!(scene.merge(&first).await, Ok(Merged::FastForward { tip: first.clone() }));
+        assert_eq!(scene.merge(&first).await, Ok(MergeResult::FastForward { tip: first.clone() }));
         assert!(is_merged(&scene.git, &scene.request(&first)).await.unwrap());
         let second = save(&other.path, "other", "2");
         let watched = checkout(&other.path);
-        let Ok(Merged::Merge { tip }) = scene.merge(&second).await else { panic!() };
+        let Ok(MergeResult::Merge { tip }) = scene.merge(&second).await else { panic!() };
         assert_eq!(scene.line().await.tip, tip);
         let shown = scene.git(&["show", "-s", "--format=%P|%an|%ae|%s", &tip]);
         assert_eq!(shown, format!("{first} {second}|Quinn  the  Tester|quinn@handover|merge the task"));
         assert_eq!((scene.shown("one"), scene.shown("other")), ("1".to_owned(), "2".to_owned()));
-        assert_eq!(scene.merge(&second).await, Ok(Merged::Already { tip }));
+        assert_eq!(scene.merge(&second).await, Ok(MergeResult::Already { tip }));
         assert_eq!(checkout(&scene.home), before);
         assert_eq!(checkout(&other.path), watched);
     }
@@ -135,13 +135,13 @@ alone! {
         fs::write(other.path.join("a.txt"), "dirty").unwrap();
         assert_eq!(scene.bring(&other).await.unwrap_err().code(), "WORKSPACE_DIRTY");
         git(&other.path, &["checkout", "--quiet", "a.txt"]);
-        assert_eq!(scene.bring(&other).await, Ok(Merged::FastForward { tip: first.clone() }));
-        assert_eq!(scene.bring(&other).await, Ok(Merged::Already { tip: first }));
+        assert_eq!(scene.bring(&other).await, Ok(MergeResult::FastForward { tip: first.clone() }));
+        assert_eq!(scene.bring(&other).await, Ok(MergeResult::Already { tip: first }));
         let second = save(&other.path, "other", "2");
         scene.merge(&save(&one.path, "more", "3")).await.unwrap();
-        let Ok(Merged::Merge { tip }) = scene.bring(&other).await else { panic!() };
+        let Ok(MergeResult::Merge { tip }) = scene.bring(&other).await else { panic!() };
         assert_eq!(git(&other.path, &["rev-parse", "HEAD", "HEAD^"]), format!("{tip}\n{second}"));
-        assert_eq!(scene.merge(&tip).await, Ok(Merged::FastForward { tip }));
+        assert_eq!(scene.merge(&tip).await, Ok(MergeResult::FastForward { tip }));
     }
 
     fn a_branch_that_somebody_looks_at_does_not_move(scene) {
@@ -149,7 +149,7 @@ alone! {
         let head = save(&one.path, "one", "1");
         let path = scene.beside("looking");
         scene.git(&["worktree", "add", "--quiet", path.to_str().unwrap(), &workflow_branch(WORKFLOW)]);
-        assert_eq!(scene.merge(&head).await, Ok(Merged::CheckedOut { path: path.clone() }));
+        assert_eq!(scene.merge(&head).await, Ok(MergeResult::CheckedOut { path: path.clone() }));
         assert_eq!(git(&path, &["status", "--porcelain"]), "");
     }
 
@@ -186,7 +186,7 @@ alone! {
             }
             while let Some(merged) = mergers.join_next().await {
                 let merged = merged.unwrap().unwrap();
-                assert!(matches!(merged, Merged::Merge { .. } | Merged::FastForward { .. }), "{merged:?}");
+                assert!(matches!(merged, MergeResult::Merge { .. } | MergeResult::FastForward { .. }), "{merged:?}");
             }
             for head in heads {
                 assert!(is_merged(&scene.git, &scene.request(&head)).await.unwrap(), "{round}");

@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use git::branch::{
-    Author, Committed, Line, Merge, Merged, Workspace, bring, commit, line, merge, task_branch, workspace,
+    Author, BranchTip, CommitResult, Merge, MergeResult, TaskWorkspace, bring, commit, line, merge, task_branch,
+    workspace,
 };
-use git::{Git, Problem, Request};
+use git::{Git, GitProblem, WorktreeRequest};
 use tempfile::TempDir;
 
 pub(crate) use crate::git::{git, program, script};
@@ -77,18 +78,18 @@ impl Scene {
         git(&self.home, arguments)
     }
 
-    pub(crate) async fn line(&self) -> Line {
+    pub(crate) async fn line(&self) -> BranchTip {
         line(&self.git, &self.home, WORKFLOW, None).await.unwrap()
     }
 
-    pub(crate) async fn workspace(&self, task: &str) -> Workspace {
+    pub(crate) async fn workspace(&self, task: &str) -> TaskWorkspace {
         let branch = task_branch(task, 1);
-        let request = Request { repository: self.home.clone(), root: None, branch: branch.clone(), base: None };
+        let request = WorktreeRequest { repository: self.home.clone(), root: None, branch: branch.clone(), base: None };
         let made = workspace(&self.git, &self.line().await, &request).await.unwrap();
-        Workspace { repository: self.home.clone(), path: made.path, branch }
+        TaskWorkspace { repository: self.home.clone(), path: made.path, branch }
     }
 
-    pub(crate) async fn commit(&self, workspace: &Workspace) -> Result<Committed, Problem> {
+    pub(crate) async fn commit(&self, workspace: &TaskWorkspace) -> Result<CommitResult, GitProblem> {
         commit(&self.git, workspace, "what the agent left", &author()).await
     }
 
@@ -99,11 +100,11 @@ impl Scene {
         Merge { repository: self.home.clone(), branch, head, message, author: author() }
     }
 
-    pub(crate) async fn merge(&self, head: &str) -> Result<Merged, Problem> {
+    pub(crate) async fn merge(&self, head: &str) -> Result<MergeResult, GitProblem> {
         merge(&self.git, &self.request(head)).await
     }
 
-    pub(crate) async fn bring(&self, workspace: &Workspace) -> Result<Merged, Problem> {
+    pub(crate) async fn bring(&self, workspace: &TaskWorkspace) -> Result<MergeResult, GitProblem> {
         bring(&self.git, &self.line().await, workspace, "bring the others' work", &author()).await
     }
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use git::Git;
-use git::branch::{Committed, Merged, workflow_branch};
+use git::branch::{CommitResult, MergeResult, workflow_branch};
 
 use crate::scene::{Scene, WORKFLOW, alone, git, runtime, save, script, this_test};
 
@@ -18,20 +18,21 @@ async fn work(scene: &Scene) {
         fs::write(workspace.path.join("new"), "new").unwrap();
     }
     let head = match scene.commit(&workspace).await.unwrap() {
-        Committed::Clean { head, .. } | Committed::Commit { head, .. } => head,
-        Committed::Unmended { .. } => git(&workspace.path, &["rev-parse", "HEAD"]),
+        CommitResult::Clean { head, .. } | CommitResult::Commit { head, .. } => head,
+        CommitResult::Unmended { .. } => git(&workspace.path, &["rev-parse", "HEAD"]),
     };
-    let Merged::Conflict { .. } = scene.merge(&head).await.unwrap() else { return };
-    if let Merged::Conflict { paths, .. } = scene.bring(&workspace).await.unwrap() {
+    let MergeResult::Conflict { .. } = scene.merge(&head).await.unwrap() else { return };
+    if let MergeResult::Conflict { paths, .. } = scene.bring(&workspace).await.unwrap() {
         assert!(paths.is_empty() || paths == ["a.txt"], "{paths:?}");
         fs::write(workspace.path.join("a.txt"), "OURS and MINE\ntwo\nthree\n").unwrap();
     }
-    let (Committed::Clean { head, .. } | Committed::Commit { head, .. }) = scene.commit(&workspace).await.unwrap()
+    let (CommitResult::Clean { head, .. } | CommitResult::Commit { head, .. }) =
+        scene.commit(&workspace).await.unwrap()
     else {
         panic!()
     };
     let merged = scene.merge(&head).await.unwrap();
-    assert!(matches!(merged, Merged::FastForward { .. } | Merged::Already { .. }), "{merged:?}");
+    assert!(matches!(merged, MergeResult::FastForward { .. } | MergeResult::Already { .. }), "{merged:?}");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use git::{Git, Made, MissingBase, Occupant, Problem, State, Tree, create, state};
+use git::{Git, GitProblem, MadeWorktree, MissingBase, Occupant, TreeState, WorktreeState, create, state};
 
 use crate::scene::{Scene, alone, commit, git, names};
 
@@ -17,11 +17,11 @@ alone! {
         let path = scene.home.join(".handover/state/worktrees/feat--login-page");
         let branch = "feat/login-page".to_owned();
         let base_branch = "main".to_owned();
-        let expected = Made { path: path.clone(), branch: branch.clone(), base_branch, base_commit: head.clone() };
+        let expected = MadeWorktree { path: path.clone(), branch: branch.clone(), base_branch, base_commit: head.clone() };
         assert_eq!(made, expected);
         assert_eq!(fs::read_to_string(path.join("a.txt")).unwrap(), "one");
         let seen = state(&scene.git, &path).await.unwrap();
-        assert_eq!(seen, State { branch: Some(branch), head: Some(head), tree: Tree::Clean });
+        assert_eq!(seen, WorktreeState { branch: Some(branch), head: Some(head), tree: TreeState::Clean });
         assert_eq!(fs::read_to_string(scene.home.join(".handover/state/.gitignore")).unwrap(), "*\n");
         assert_eq!(scene.git(&["status", "--porcelain"]), "", "state is nobody's to commit");
         assert_eq!(scene.git(&["config", "--local", "--list", "--name-only"]).matches("branch.").count(), 0);
@@ -30,9 +30,9 @@ alone! {
     fn a_branch_that_exists_is_refused_with_its_place(scene) {
         scene.git(&["branch", "lonely"]);
         let made = scene.create("taken").await.unwrap();
-        let expected = Problem::BranchExists { branch: "taken".to_owned(), checked_out: Some(made.path) };
+        let expected = GitProblem::BranchExists { branch: "taken".to_owned(), checked_out: Some(made.path) };
         assert_eq!(scene.create("taken").await, Err(expected));
-        let expected = Problem::BranchExists { branch: "lonely".to_owned(), checked_out: None };
+        let expected = GitProblem::BranchExists { branch: "lonely".to_owned(), checked_out: None };
         assert_eq!(scene.create("lonely").await, Err(expected.clone()));
         assert_eq!(expected.code(), "BRANCH_EXISTS");
         scene.git(&["pack-refs", "--all"]);
@@ -93,11 +93,11 @@ alone! {
         let mut request = scene.request("b");
         request.base = Some("nowhere".to_owned());
         let problem = create(&scene.git, &request).await.unwrap_err();
-        assert_eq!(problem, Problem::BaseNotFound(MissingBase::Unknown { base: "nowhere".to_owned() }));
+        assert_eq!(problem, GitProblem::BaseNotFound(MissingBase::Unknown { base: "nowhere".to_owned() }));
         for base in ["main~1", "--all", "", "main..dev", "@{u}", ":/one", "main^{tree}", "a b"] {
             request.base = Some(base.to_owned());
             let problem = create(&scene.git, &request).await.unwrap_err();
-            assert!(matches!(problem, Problem::InvalidInput { field: "base_branch", .. }), "{base}: {problem:?}");
+            assert!(matches!(problem, GitProblem::InvalidInput { field: "base_branch", .. }), "{base}: {problem:?}");
         }
         assert_eq!(scene.remains(), ("main".to_owned(), String::new(), Vec::new()));
     }
@@ -108,7 +108,7 @@ alone! {
         for base in [None, Some("main".to_owned())] {
             request.base = base;
             let problem = create(&scene.git, &request).await.unwrap_err();
-            assert_eq!(problem, Problem::BaseNotFound(MissingBase::NoCommits));
+            assert_eq!(problem, GitProblem::BaseNotFound(MissingBase::NoCommits));
             assert!(problem.suggestion().contains("first commit"));
         }
     }
@@ -138,8 +138,8 @@ alone! {
         for path in [empty, scene.beside("missing"), scene.home.join("a.txt")] {
             let mut request = scene.request("b");
             request.repository = path.clone();
-            assert_eq!(create(&scene.git, &request).await, Err(Problem::NotARepository { path: path.clone() }));
-            assert_eq!(state(&scene.git, &path).await, Err(Problem::NotARepository { path }));
+            assert_eq!(create(&scene.git, &request).await, Err(GitProblem::NotARepository { path: path.clone() }));
+            assert_eq!(state(&scene.git, &path).await, Err(GitProblem::NotARepository { path }));
         }
     }
 
@@ -246,7 +246,7 @@ alone! {
         ];
         for (branch, by) in table {
             let path = scene.worktrees().join(branch);
-            assert_eq!(scene.create(branch).await, Err(Problem::PathTaken { path, by }));
+            assert_eq!(scene.create(branch).await, Err(GitProblem::PathTaken { path, by }));
         }
         assert_eq!(scene.remains().0, before.0, "no branch is left");
         assert_eq!(scene.remains().1, before.1, "no registration is left or lost");

@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::time::Duration;
 
-use git::{Git, Occupant, Problem, create, state};
+use git::{Git, GitProblem, Occupant, create, state};
 
 use crate::scene::{alone, git, names, script};
 
@@ -62,7 +62,7 @@ alone! {
         let slashes = "a/".repeat(99) + "a";
         for name in NAMES.iter().copied().chain([long.as_str(), slashes.as_str()]) {
             let problem = scene.create(name).await.unwrap_err();
-            assert!(matches!(problem, Problem::InvalidInput { field: "branch", .. }), "{name:?}: {problem:?}");
+            assert!(matches!(problem, GitProblem::InvalidInput { field: "branch", .. }), "{name:?}: {problem:?}");
         }
         assert_eq!(scene.remains(), ("main".to_owned(), String::new(), Vec::new()));
         assert_eq!(names(&scene.home), [".git", "a.txt"]);
@@ -86,7 +86,7 @@ alone! {
             fs::create_dir_all(link.parent().unwrap()).unwrap();
             fs::create_dir_all(&elsewhere).unwrap();
             symlink(&elsewhere, &link).unwrap();
-            let expected = Problem::PathTaken { path: link.clone(), by: Occupant::Link };
+            let expected = GitProblem::PathTaken { path: link.clone(), by: Occupant::Link };
             assert_eq!(scene.create("b").await, Err(expected));
             assert_eq!(names(&elsewhere), Vec::<String>::new());
             fs::remove_file(&link).unwrap();
@@ -195,7 +195,7 @@ alone! {
         let late = Git { program, ..Git::default() };
         let other = scene.create("other").await.unwrap();
         let problem = create(&late, &scene.request("b")).await.unwrap_err();
-        let expected = Problem::GitFailed { command: "worktree add".to_owned(), stderr: "no".to_owned() };
+        let expected = GitProblem::GitFailed { command: "worktree add".to_owned(), stderr: "no".to_owned() };
         assert_eq!(problem, expected);
         assert_eq!(scene.remains(), ("main\nother".to_owned(), "other".to_owned(), vec!["other".to_owned()]));
         assert!(other.path.join("a.txt").is_file());
@@ -213,7 +213,7 @@ alone! {
         scene.git(&["config", "filter.slow.smudge", sleeper.to_str().unwrap()]);
         let quick = Git { time_limit: Duration::from_secs(1), ..Git::default() };
         let problem = create(&quick, &scene.request("b")).await.unwrap_err();
-        let expected = Problem::GitTimeout { command: "worktree add".to_owned(), seconds: 1 };
+        let expected = GitProblem::GitTimeout { command: "worktree add".to_owned(), seconds: 1 };
         assert_eq!(problem, expected);
         assert_eq!(scene.remains(), ("main".to_owned(), String::new(), Vec::new()));
         let pid: i32 = fs::read_to_string(&pid).unwrap().trim().parse().unwrap();

@@ -3,11 +3,13 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use git::{Branch, Dirt, Kept, Made, Problem, Removal, Removed, State, Tree, remove, state};
+use git::{
+    Branch, Dirt, GitProblem, KeptBranch, MadeWorktree, Removal, Removed, TreeState, WorktreeState, remove, state,
+};
 
 use crate::scene::{NOW, Scene, alone, commit, git};
 
-fn kept(why: Kept) -> Removed {
+fn kept(why: KeptBranch) -> Removed {
     Removed { worktree_removed: true, branch: Branch::Kept(why) }
 }
 
@@ -27,12 +29,12 @@ fn removed_references(scene: &Scene) -> Vec<String> {
 }
 
 fn not_merged() -> Removed {
-    kept(Kept::NotMerged { base: "main".to_owned() })
+    kept(KeptBranch::NotMerged { base: "main".to_owned() })
 }
 
-fn dirty(made: &Made, files: &[&str]) -> Problem {
+fn dirty(made: &MadeWorktree, files: &[&str]) -> GitProblem {
     let files = files.iter().map(|&file| file.to_owned()).collect();
-    Problem::WorkspaceDirty { path: made.path.clone(), dirt: Dirt::Changes { files, more: false } }
+    GitProblem::WorkspaceDirty { path: made.path.clone(), dirt: Dirt::Changes { files, more: false } }
 }
 
 fn has_branch(scene: &Scene, branch: &str) -> bool {
@@ -54,7 +56,7 @@ alone! {
         assert_eq!(scene.remove(&made).await, Ok(deleted(&made.branch, &tip)));
         assert_eq!(scene.remains(), ("main".to_owned(), String::new(), Vec::new()));
         // A repeated removal succeeds, and the name can be used again.
-        assert_eq!(scene.remove(&made).await, Ok(kept(Kept::Gone)));
+        assert_eq!(scene.remove(&made).await, Ok(kept(KeptBranch::Gone)));
         scene.create("done").await.unwrap();
     }
 
@@ -86,10 +88,10 @@ alone! {
         };
         for nonsense in ["", "main", "--all", "abc", "HEAD~1", "zzzzzzzzzz", &"0".repeat(65)] {
             let problem = remove(&scene.git, &removal(nonsense)).await.unwrap_err();
-            assert!(matches!(problem, Problem::InvalidInput { field: "merge_commit", .. }), "{problem:?}");
+            assert!(matches!(problem, GitProblem::InvalidInput { field: "merge_commit", .. }), "{problem:?}");
             assert!(made.path.is_dir());
         }
-        let missing = kept(Kept::MergeNotFound { base: "main".to_owned() });
+        let missing = kept(KeptBranch::MergeNotFound { base: "main".to_owned() });
         for other in [aside.as_str(), "0123456789"] {
             assert_eq!(remove(&scene.git, &removal(other)).await, Ok(missing.clone()));
         }
@@ -111,7 +113,7 @@ alone! {
         let tip = commit(&made.path, "b.txt", "work");
         let main = scene.git(&["rev-parse", "main"]);
         let removal = Removal { merge_commit: Some(main.clone()), ..scene.removal(&made) };
-        let expected = kept(Kept::MergeBeforeBranch { merge: main });
+        let expected = kept(KeptBranch::MergeBeforeBranch { merge: main });
         assert_eq!(remove(&scene.git, &removal).await, Ok(expected));
         assert_eq!(scene.git(&["rev-parse", "work"]), tip);
         assert_eq!(removed_references(&scene), [""; 0]);
@@ -122,7 +124,7 @@ alone! {
         commit(&made.path, "b.txt", "work");
         let other = scene.commit("c.txt", "another's work");
         let removal = Removal { merge_commit: Some(other.clone()), ..scene.removal(&made) };
-        let expected = kept(Kept::MergeLacks { merge: other, file: Some("b.txt".to_owned()) });
+        let expected = kept(KeptBranch::MergeLacks { merge: other, file: Some("b.txt".to_owned()) });
         assert_eq!(remove(&scene.git, &removal).await, Ok(expected));
         assert!(has_branch(&scene, "work"));
     }
@@ -152,7 +154,7 @@ alone! {
             let removal = Removal { merge_commit: Some(merge.clone()), ..scene.removal(&made) };
             let expected = match holds {
                 true => deleted(name, &tip),
-                false => kept(Kept::MergeLacks { merge, file: Some(file) }),
+                false => kept(KeptBranch::MergeLacks { merge, file: Some(file) }),
             };
             assert_eq!(remove(&scene.git, &removal).await, Ok(expected), "{name}");
         }
@@ -168,11 +170,11 @@ alone! {
         git(&made.path, &["checkout", "--quiet", "--", "."]);
         let partly = scene.commit("more.txt", "more");
         let removal = |merge: &str| Removal { merge_commit: Some(merge.to_owned()), ..scene.removal(&made) };
-        let expected = kept(Kept::MergeLacks { merge: partly.clone(), file: Some("gone.txt".to_owned()) });
+        let expected = kept(KeptBranch::MergeLacks { merge: partly.clone(), file: Some("gone.txt".to_owned()) });
         assert_eq!(remove(&scene.git, &removal(&partly)).await, Ok(expected));
         scene.git(&["rm", "--quiet", "gone.txt"]);
         let partly = scene.commit("more.txt", "still more");
-        let expected = kept(Kept::MergeLacks { merge: partly.clone(), file: Some("tool.sh".to_owned()) });
+        let expected = kept(KeptBranch::MergeLacks { merge: partly.clone(), file: Some("tool.sh".to_owned()) });
         assert_eq!(remove(&scene.git, &removal(&partly)).await, Ok(expected));
         let merge = squash(&scene, "work");
         let tip = scene.git(&["rev-parse", "work"]);
@@ -184,7 +186,7 @@ alone! {
         git(&made.path, &["commit", "--quiet", "--allow-empty", "-m", "a thought"]);
         let merge = scene.commit("c.txt", "else");
         let removal = Removal { merge_commit: Some(merge.clone()), ..scene.removal(&made) };
-        assert_eq!(remove(&scene.git, &removal).await, Ok(kept(Kept::MergeLacks { merge, file: None })));
+        assert_eq!(remove(&scene.git, &removal).await, Ok(kept(KeptBranch::MergeLacks { merge, file: None })));
     }
 
     fn a_deleted_branch_can_be_restored_for_thirty_days(scene) {
@@ -216,11 +218,11 @@ alone! {
         let made = scene.create("b").await.unwrap();
         for base in ["b", "gone"] {
             let removal = Removal { base: Some(base.to_owned()), ..scene.removal(&made) };
-            assert_eq!(remove(&scene.git, &removal).await, Ok(kept(Kept::BaseNotFound)), "{base}");
+            assert_eq!(remove(&scene.git, &removal).await, Ok(kept(KeptBranch::BaseNotFound)), "{base}");
         }
         scene.git(&["checkout", "--quiet", "--detach"]);
         let removal = Removal { base: None, ..scene.removal(&made) };
-        assert_eq!(remove(&scene.git, &removal).await, Ok(kept(Kept::BaseNotFound)));
+        assert_eq!(remove(&scene.git, &removal).await, Ok(kept(KeptBranch::BaseNotFound)));
         scene.git(&["checkout", "--quiet", "main"]);
         assert_eq!(remove(&scene.git, &removal).await, Ok(deleted(&made.branch, &made.base_commit)));
     }
@@ -253,8 +255,8 @@ alone! {
         }
         let files: Vec<String> = (0..20).map(|number| format!("f{number:02}")).collect();
         let dirt = Dirt::Changes { files: files.clone(), more: true };
-        assert_eq!(scene.remove(&made).await, Err(Problem::WorkspaceDirty { path: made.path.clone(), dirt }));
-        assert_eq!(state(&scene.git, &made.path).await.unwrap().tree, Tree::Dirty { files, more: true });
+        assert_eq!(scene.remove(&made).await, Err(GitProblem::WorkspaceDirty { path: made.path.clone(), dirt }));
+        assert_eq!(state(&scene.git, &made.path).await.unwrap().tree, TreeState::Dirty { files, more: true });
     }
 
     fn ignored_files_are_no_work(scene) {
@@ -262,7 +264,7 @@ alone! {
         let made = scene.create("b").await.unwrap();
         fs::create_dir(made.path.join("target")).unwrap();
         fs::write(made.path.join("target/built"), "").unwrap();
-        assert_eq!(state(&scene.git, &made.path).await.unwrap().tree, Tree::Clean);
+        assert_eq!(state(&scene.git, &made.path).await.unwrap().tree, TreeState::Clean);
         assert_eq!(scene.remove(&made).await, Ok(deleted(&made.branch, &made.base_commit)));
         assert!(!made.path.exists());
     }
@@ -272,7 +274,7 @@ alone! {
         let path = made.path.to_str().unwrap();
         scene.git(&["worktree", "lock", "--reason", "busy: 3 tests", path]);
         let dirt = Dirt::Locked { reason: "busy: 3 tests".to_owned() };
-        let expected = Problem::WorkspaceDirty { path: made.path.clone(), dirt };
+        let expected = GitProblem::WorkspaceDirty { path: made.path.clone(), dirt };
         assert_eq!(scene.remove(&made).await, Err(expected.clone()));
         // The worktree may be on a disk that is not mounted now.
         let hidden = scene.beside("hidden");
@@ -360,7 +362,7 @@ alone! {
         let made = scene.create("b").await.unwrap();
         let second = scene.beside("second");
         scene.git(&["worktree", "add", "--quiet", "--force", second.to_str().unwrap(), "b"]);
-        assert_eq!(scene.remove(&made).await, Ok(kept(Kept::CheckedOut { path: second.clone() })));
+        assert_eq!(scene.remove(&made).await, Ok(kept(KeptBranch::CheckedOut { path: second.clone() })));
         assert!(second.join("a.txt").is_file() && has_branch(&scene, "b"));
     }
 
@@ -371,7 +373,7 @@ alone! {
         scene.git(&["commit", "--quiet", "-m", "sub"]);
         let made = scene.create("b").await.unwrap();
         git(&made.path, &["submodule", "--quiet", "update", "--init"]);
-        let expected = Problem::WorkspaceDirty { path: made.path.clone(), dirt: Dirt::Submodules };
+        let expected = GitProblem::WorkspaceDirty { path: made.path.clone(), dirt: Dirt::Submodules };
         assert_eq!(scene.remove(&made).await, Err(expected));
         fs::write(made.path.join("sub/i.txt"), "changed").unwrap();
         assert_eq!(scene.remove(&made).await, Err(dirty(&made, &["sub"])));
@@ -387,11 +389,11 @@ alone! {
 
     fn the_state_of_a_worktree(scene) {
         let young = scene.init("young");
-        let expected = State { branch: Some("main".to_owned()), head: None, tree: Tree::Clean };
+        let expected = WorktreeState { branch: Some("main".to_owned()), head: None, tree: TreeState::Clean };
         assert_eq!(state(&scene.git, &young).await, Ok(expected));
         let head = scene.git(&["rev-parse", "HEAD"]);
         scene.git(&["checkout", "--quiet", "--detach"]);
-        let expected = State { branch: None, head: Some(head), tree: Tree::Clean };
+        let expected = WorktreeState { branch: None, head: Some(head), tree: TreeState::Clean };
         assert_eq!(state(&scene.git, &scene.home).await, Ok(expected));
         fs::create_dir(scene.home.join("sub")).unwrap();
         let inner = state(&scene.git, &scene.home.join("sub")).await.unwrap_err();

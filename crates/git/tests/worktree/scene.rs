@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use git::{Git, Made, Problem, Removal, Removed, Request, create, remove};
+use git::{Git, GitProblem, MadeWorktree, Removal, Removed, WorktreeRequest, create, remove};
 use tempfile::TempDir;
 
 pub(crate) use crate::git::{git, program, script};
@@ -78,15 +78,15 @@ impl Scene {
         commit(&self.home, file, text)
     }
 
-    pub(crate) fn request(&self, branch: &str) -> Request {
-        Request { repository: self.home.clone(), root: None, branch: branch.to_owned(), base: None }
+    pub(crate) fn request(&self, branch: &str) -> WorktreeRequest {
+        WorktreeRequest { repository: self.home.clone(), root: None, branch: branch.to_owned(), base: None }
     }
 
-    pub(crate) async fn create(&self, branch: &str) -> Result<Made, Problem> {
+    pub(crate) async fn create(&self, branch: &str) -> Result<MadeWorktree, GitProblem> {
         create(&self.git, &self.request(branch)).await
     }
 
-    pub(crate) fn removal(&self, made: &Made) -> Removal {
+    pub(crate) fn removal(&self, made: &MadeWorktree) -> Removal {
         Removal {
             repository: self.home.clone(),
             path: made.path.clone(),
@@ -98,7 +98,7 @@ impl Scene {
         }
     }
 
-    pub(crate) async fn remove(&self, made: &Made) -> Result<Removed, Problem> {
+    pub(crate) async fn remove(&self, made: &MadeWorktree) -> Result<Removed, GitProblem> {
         remove(&self.git, &self.removal(made)).await
     }
 

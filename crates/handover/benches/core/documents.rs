@@ -26,7 +26,7 @@ const HANDOFF: &str = r#"All tests pass; the login page is live.
 "#;
 
 fn judge() -> bool {
-    wire::handoff::judge(std::hint::black_box(HANDOFF), &wire::handoff::Context::default()).is_valid()
+    wire::handoff::judge(std::hint::black_box(HANDOFF), &wire::handoff::HandoffContext::default()).is_valid()
 }
 
 pub(crate) fn handoff(report: &mut Report) -> Result<()> {
@@ -91,7 +91,8 @@ pub(crate) fn hostile(report: &mut Report) -> Result<()> {
             worst = (found, name);
         }
     };
-    let contract = |text: &str| wire::handoff::judge(text, &wire::handoff::Context::default()).problems().count();
+    let contract =
+        |text: &str| wire::handoff::judge(text, &wire::handoff::HandoffContext::default()).problems().count();
     let fences = fill("```\n", MEBIBYTE);
     measure("fences", &|| contract(&fences));
     let wrong = handoff("\"evidence_report\":{\"files_checked\":[", "1,", "1]}");

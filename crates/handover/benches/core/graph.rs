@@ -6,7 +6,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 use engine::command::Note;
 use engine::id::{AgentId, TaskId, WorkflowId};
-use engine::offer::Ask;
+use engine::offer::OfferQuery;
 use engine::plan::PlanTask;
 use engine::{Caller, Command, Reply};
 use handover::Service;
@@ -29,7 +29,7 @@ async fn sized(service: &Service, tasks: usize, ready: usize) -> Result<Workflow
 }
 
 async fn page_us(service: &Service, workflow: WorkflowId) -> Result<f64> {
-    let ask = Ask { workflow, agent: None, include_failed: false, after: None, limit: 50 };
+    let ask = OfferQuery { workflow, agent: None, include_failed: false, after: None, limit: 50 };
     let mut times = Vec::new();
     for _ in 0..300 {
         let start = Instant::now();

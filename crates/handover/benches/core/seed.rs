@@ -50,7 +50,7 @@ async fn task_ids(store: &dyn Store, workflow: WorkflowId) -> Result<Vec<TaskId>
     let mut ids = Vec::new();
     let mut after = None;
     loop {
-        let ask = engine::offer::Ask { workflow, agent: None, include_failed: false, after, limit: 499 };
+        let ask = engine::offer::OfferQuery { workflow, agent: None, include_failed: false, after, limit: 499 };
         let page = store::view(store, Vec::new(), move |world| engine::offer::next(world, &ask, engine::Timestamp(0)))
             .await??;
         ids.extend(page.tasks.iter().map(|task| task.id));

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::ops::Range;
 
 use unicode_width::UnicodeWidthChar;
-use wire::check::{Finding, Kind, Note, Severity};
+use wire::check::{CheckFinding, CheckNote, DocumentKind, Severity};
 use wire::json::Value;
 use wire::visible::is_hidden;
 
@@ -29,7 +29,7 @@ impl Paint {
     }
 }
 
-pub(super) fn text(kind: Kind, name: &str, bytes: &[u8], finding: &Finding, colour: bool) -> String {
+pub(super) fn text(kind: DocumentKind, name: &str, bytes: &[u8], finding: &CheckFinding, colour: bool) -> String {
     let paint = Paint(colour);
     let mut out = String::new();
     for note in finding.notes.iter().take(SHOWN_MAX) {
@@ -58,21 +58,25 @@ pub(super) fn text(kind: Kind, name: &str, bytes: &[u8], finding: &Finding, colo
 }
 
 /// Tells whether a kind produces a result instead of a verdict.
-fn is_result(kind: Kind) -> bool {
+fn is_result(kind: DocumentKind) -> bool {
     match kind {
-        Kind::Prompt | Kind::Merge | Kind::Remote | Kind::Reference | Kind::Transitions => true,
-        Kind::EnvelopeInput
-        | Kind::EnvelopeOutput
-        | Kind::FeedbackRequest
-        | Kind::FeedbackResponse
-        | Kind::Stream
-        | Kind::Handoff
-        | Kind::Wire
-        | Kind::Card => false,
+        DocumentKind::Prompt
+        | DocumentKind::Merge
+        | DocumentKind::Remote
+        | DocumentKind::Reference
+        | DocumentKind::Transitions => true,
+        DocumentKind::EnvelopeInput
+        | DocumentKind::EnvelopeOutput
+        | DocumentKind::FeedbackRequest
+        | DocumentKind::FeedbackResponse
+        | DocumentKind::Stream
+        | DocumentKind::Handoff
+        | DocumentKind::Wire
+        | DocumentKind::Card => false,
     }
 }
 
-fn result(out: &mut String, kind: Kind, finding: &Finding) {
+fn result(out: &mut String, kind: DocumentKind, finding: &CheckFinding) {
     if !finding.valid || !is_result(kind) {
         return;
     }
@@ -82,7 +86,7 @@ fn result(out: &mut String, kind: Kind, finding: &Finding) {
     }
 }
 
-fn problem(out: &mut String, note: &Note, name: &str, bytes: &[u8], paint: &Paint) {
+fn problem(out: &mut String, note: &CheckNote, name: &str, bytes: &[u8], paint: &Paint) {
     let _ = writeln!(out, "{}: {}", paint.severity(note.severity), paint.with("1", &plain(&note.code)));
     let place = note.place.as_ref().and_then(|place| Some((std::str::from_utf8(bytes).ok()?, place)));
     match place.and_then(|(text, place)| locate(text, place)) {

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 use wire::lifecycle::TOOLS;
 
-use super::verbs::{VERBS, Verb};
+use super::verbs::{ToolVerb, VERBS};
 
 /// Returns a suggestion in the form that a person types. Suggestions name tools, because models read them, too.
 pub(crate) fn typed(suggestion: &str) -> String {
@@ -48,7 +48,7 @@ fn arguments(rest: &mut &str) -> Map<String, Value> {
     arguments
 }
 
-fn command(verb: &Verb, arguments: &Map<String, Value>) -> String {
+fn command(verb: &ToolVerb, arguments: &Map<String, Value>) -> String {
     let mut words = vec!["handover".to_owned(), verb.noun.to_owned(), verb.verb.to_owned()];
     words.extend(verb.places.iter().map_while(|place| arguments.get(*place)).map(shell_word));
     for (name, value) in arguments.iter().filter(|(name, _)| !verb.places.contains(&name.as_str())) {

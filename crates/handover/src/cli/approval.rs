@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Subcommand;
-use engine::approval::{Approval, ApprovalStatus, Decision, Via};
+use engine::approval::{Approval, ApprovalDecision, ApprovalStatus, Via};
 use engine::id::ApprovalId;
 use handover::office::Office;
 use handover::{Service, approvals, keeper, person};
@@ -104,9 +104,13 @@ pub(super) async fn run(office: &Office, verb: ApprovalVerb) -> anyhow::Result<E
             }
             Ok(ExitCode::SUCCESS)
         }
-        ApprovalVerb::Approve { id, json } => decide(office, id, Decision::Approve, json).await,
-        ApprovalVerb::Reject { id, reason, json } => decide(office, id, Decision::Reject { reason }, json).await,
-        ApprovalVerb::Revoke { id, reason, json } => decide(office, id, Decision::Revoke { reason }, json).await,
+        ApprovalVerb::Approve { id, json } => decide(office, id, ApprovalDecision::Approve, json).await,
+        ApprovalVerb::Reject { id, reason, json } => {
+            decide(office, id, ApprovalDecision::Reject { reason }, json).await
+        }
+        ApprovalVerb::Revoke { id, reason, json } => {
+            decide(office, id, ApprovalDecision::Revoke { reason }, json).await
+        }
     }
 }
 
@@ -130,7 +134,7 @@ async fn note(service: &Service, rows: &[Approval]) {
     }
 }
 
-async fn decide(office: &Office, id: ApprovalId, decision: Decision, json: bool) -> anyhow::Result<ExitCode> {
+async fn decide(office: &Office, id: ApprovalId, decision: ApprovalDecision, json: bool) -> anyhow::Result<ExitCode> {
     let service = office.desk.service();
     let caller = match person::decider(service).await? {
         Ok(caller) => caller,

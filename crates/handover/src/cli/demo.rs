@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::Args;
-use handover::demo::{self, Wanted};
+use handover::demo::{self, DemoOptions};
 
 #[derive(Debug, Args)]
 pub(crate) struct Demo {
@@ -40,7 +40,7 @@ pub(super) async fn run(asked: Demo) -> anyhow::Result<ExitCode> {
         (None, None) => anyhow::bail!("no folder to work in"),
     };
     let (look, width) = super::run::look(asked.json);
-    let good = demo::run(Wanted { program, folder: folder.clone(), look, width }).await?;
+    let good = demo::run(DemoOptions { program, folder: folder.clone(), look, width }).await?;
     if asked.folder.is_some() && !asked.json {
         eprintln!("Look around: cd {} && handover status", folder.display());
     }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Color, Style};
 use clap::Args;
-use handover::doctor::{Finding, State, examine};
+use handover::doctor::{DoctorFinding, DoctorState, examine};
 use wire::json::{Value, object};
 
 use super::show::plain;
@@ -19,17 +19,17 @@ pub(crate) struct Doctor {
 
 pub(super) async fn run(named: Option<&str>, asked: &Doctor) -> anyhow::Result<ExitCode> {
     let json = asked.json;
-    let mut tell = |finding: &Finding| {
+    let mut tell = |finding: &DoctorFinding| {
         if !json {
             // A finding counts even when it cannot be printed.
             let _unseen = show(finding);
         }
     };
     let found = examine(named, &mut tell).await;
-    let bad = found.iter().filter(|finding| finding.state == State::Bad).count();
+    let bad = found.iter().filter(|finding| finding.state == DoctorState::Bad).count();
     let mut out = anstream::stdout().lock();
     if json {
-        let findings = Value::List(found.iter().map(Finding::to_value).collect());
+        let findings = Value::List(found.iter().map(DoctorFinding::to_value).collect());
         writeln!(out, "{}", object([("healthy", (bad == 0).into()), ("findings", findings)]))?;
     } else if bad == 0 {
         writeln!(out, "\nAll is well.")?;
@@ -39,11 +39,11 @@ pub(super) async fn run(named: Option<&str>, asked: &Doctor) -> anyhow::Result<E
     Ok(ExitCode::from(u8::from(bad > 0)))
 }
 
-fn show(finding: &Finding) -> std::io::Result<()> {
+fn show(finding: &DoctorFinding) -> std::io::Result<()> {
     let colour = match finding.state {
-        State::Good => AnsiColor::Green,
-        State::Notice => AnsiColor::Yellow,
-        State::Bad => AnsiColor::Red,
+        DoctorState::Good => AnsiColor::Green,
+        DoctorState::Notice => AnsiColor::Yellow,
+        DoctorState::Bad => AnsiColor::Red,
     };
     let style = Style::new().fg_color(Some(Color::Ansi(colour)));
     let mut out = anstream::stdout().lock();

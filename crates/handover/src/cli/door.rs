@@ -42,7 +42,7 @@ pub(crate) struct Mcp {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Serve {
+pub(crate) struct ServeArguments {
     /// The port; 0 takes a free one
     #[arg(long)]
     port: Option<u16>,
@@ -79,9 +79,9 @@ pub(super) fn mcp(named: Option<&str>, asked: &Mcp) -> anyhow::Result<ExitCode> 
     Ok(ExitCode::SUCCESS)
 }
 
-pub(super) async fn serve(office: Office, asked: &Serve) -> anyhow::Result<ExitCode> {
+pub(super) async fn serve(office: Office, asked: &ServeArguments) -> anyhow::Result<ExitCode> {
     let port = asked.port;
-    let limits = handover::http::Limits::default();
-    handover::http::serve(office, handover::http::Wanted { port, offer: asked.tools.clone(), limits }).await?;
+    let limits = handover::http::HttpLimits::default();
+    handover::http::serve(office, handover::http::ServeOptions { port, offer: asked.tools.clone(), limits }).await?;
     Ok(ExitCode::SUCCESS)
 }

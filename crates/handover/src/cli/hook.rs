@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use handover::hook::{self, Event};
+use handover::hook::{self, HookEvent};
 
 /// The text at the end of the long help.
 pub(crate) const HELP: &str = "\
@@ -12,12 +12,12 @@ The payload is one JSON object on standard input, as Claude Code and Codex send 
 Exit code: 0 with a JSON object on standard output, or 2 with the reason on standard error; nothing else.";
 
 #[derive(Debug, Args)]
-pub(crate) struct Hook {
+pub(crate) struct HookArguments {
     /// The event, by the client's name for it: SessionStart, PreToolUse, PostToolUse, Stop, SubagentStop, SessionEnd
-    #[arg(value_name = "EVENT", value_parser = Event::parse)]
-    event: Event,
+    #[arg(value_name = "EVENT", value_parser = HookEvent::parse)]
+    event: HookEvent,
 }
 
-pub(crate) fn run(store: Option<&str>, asked: &Hook) -> ExitCode {
+pub(crate) fn run(store: Option<&str>, asked: &HookArguments) -> ExitCode {
     hook::run(asked.event, store)
 }

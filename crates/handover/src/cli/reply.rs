@@ -17,7 +17,7 @@ pub(super) const NOUN: &str = "inbox";
 const VERB: &str = "reply";
 
 #[derive(Debug, Args)]
-pub(crate) struct Answer {
+pub(crate) struct ReplyAnswer {
     /// The id of the message, such as msg_0123456789ab
     message: MessageId,
     /// The answer to the agent
@@ -28,19 +28,19 @@ pub(crate) struct Answer {
 }
 
 pub(super) fn command() -> Command {
-    Answer::augment_args(Command::new(VERB).about("Answer an agent; the task that waits for it goes on"))
+    ReplyAnswer::augment_args(Command::new(VERB).about("Answer an agent; the task that waits for it goes on"))
 }
 
 /// Returns the typed answer; `None` when another command was typed.
-pub(super) fn asked(matches: &ArgMatches) -> Option<Answer> {
+pub(super) fn asked(matches: &ArgMatches) -> Option<ReplyAnswer> {
     let (_, inner) = matches.subcommand().filter(|(noun, _)| *noun == NOUN)?;
     let (_, inner) = inner.subcommand().filter(|(verb, _)| *verb == VERB)?;
-    Some(Answer::from_arg_matches(inner).unwrap_or_else(|error| error.exit()))
+    Some(ReplyAnswer::from_arg_matches(inner).unwrap_or_else(|error| error.exit()))
 }
 
-pub(super) async fn run(office: &Office, asked: Answer) -> anyhow::Result<ExitCode> {
+pub(super) async fn run(office: &Office, asked: ReplyAnswer) -> anyhow::Result<ExitCode> {
     keeper::once(&office.desk).await;
-    let Answer { message, text, json } = asked;
+    let ReplyAnswer { message, text, json } = asked;
     match answers::answer(office.desk.service(), Rights::Person, message, text).await {
         Ok(value) if json => say_json(&value)?,
         Ok(value) => {

@@ -5,7 +5,7 @@ mod stream;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use agents::program::Cut;
+use agents::program::CutReason;
 use clap::{ArgMatches, Args, Command, FromArgMatches as _, Subcommand as _};
 use engine::id::{ReviewId, TaskId};
 use engine::review::{Review, RoundState};
@@ -18,14 +18,14 @@ use handover::keeper;
 use handover::office::Office;
 use handover::place::absolute;
 use handover::principal::host;
-use handover::review::program::{Here, Trouble};
-use handover::review::request::{Artifact, request};
+use handover::review::program::{Here, ReviewError};
+use handover::review::request::{ReviewedSubject, request};
 use handover::review::task_work::{TaskWork, WorkGround, WorkProblem};
-use handover::review::{self, Answered, Bench, NoProvider, Provider, Round, show};
+use handover::review::{self, Bench, NoProvider, Provider, ReviewResponse, RoundToRun, show};
 use handover::trust::Untrusted;
 use tokio::signal::unix::{SignalKind, signal};
 use wire::json::{Value, object};
-use wire::lifecycle::Said;
+use wire::lifecycle::ToolError;
 
 use super::show::{plain, plain_lines, refused, table};
 use super::{say, say_json};
@@ -38,11 +38,11 @@ const ROWS: u32 = 200;
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum ReviewVerb {
     /// Read a request of the feedback protocol on standard input, and write its stream
-    Run(stream::Run),
+    Run(stream::ReviewRun),
     /// Ask for a review of a file: opens a session and lists the findings
-    Ask(Ask),
+    Ask(ReviewAskArguments),
     /// Ask for another round on the file as it is now, with the decisions on the findings
-    Again(Again),
+    Again(ReviewAgainArguments),
     /// Show a review: its rounds, and every finding word for word
     Show(Show),
     /// List reviews, newest first
@@ -54,7 +54,7 @@ pub(crate) enum ReviewVerb {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Ask {
+pub(crate) struct ReviewAskArguments {
     /// The reviewer: an agent of .handover/config.toml, or a role
     #[arg(long, value_name = "PROVIDER")]
     agent: String,
@@ -72,7 +72,7 @@ pub(crate) struct Ask {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Again {
+pub(crate) struct ReviewAgainArguments {
     /// The file to review
     file: PathBuf,
     /// The id of the session; without it the last session
@@ -124,7 +124,7 @@ fn person() -> Caller {
 }
 
 /// Returns the caller that asks for the review: a person, or the agent of the client below which this process runs.
-async fn caller(office: &Office) -> anyhow::Result<Result<Caller, Said>> {
+async fn caller(office: &Office) -> anyhow::Result<Result<Caller, ToolError>> {
     let Some(below) = below::look(Some(&office.live)) else { return Ok(Ok(person())) };
     let agents = ClientAgents::find(office.desk.service(), &below).await?;
     Ok(agents.only().map(|agent| Caller { session: agents.visitor().session, ..Caller::agent(agent) }))
@@ -164,7 +164,7 @@ async fn round(
     provider: &Provider,
     review: ReviewId,
     bytes: &[u8],
-) -> Result<Option<Answered>, Trouble> {
+) -> Result<Option<ReviewResponse>, ReviewError> {
     let service = office.desk.service();
     let known = service.view(move |world| view::review(world, review)).await?;
     let earlier = known.rounds.iter().fold(Spent::default(), |sum, round| match &round.state {
@@ -176,10 +176,10 @@ async fn round(
     let bench = Bench { service, state: &office.state, host: &host, caller: caller.clone(), provider };
     let around = (office.state.as_path(), store.as_str(), None);
     let mut stage = Here::new(provider, review, around, earlier, Box::pin(told_to_stop()));
-    review::round(&bench, Round { review, turn: None }, bytes, &mut stage).await
+    review::round(&bench, RoundToRun { review, turn: None }, bytes, &mut stage).await
 }
 
-async fn told_to_stop() -> Cut {
+async fn told_to_stop() -> CutReason {
     let (Ok(mut interrupt), Ok(mut terminate)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
     else {
         return std::future::pending().await;
@@ -188,7 +188,7 @@ async fn told_to_stop() -> Cut {
         _ = interrupt.recv() => {}
         _ = terminate.recv() => {}
     }
-    Cut::Cancelled
+    CutReason::Cancelled
 }
 
 async fn open(
@@ -203,7 +203,7 @@ async fn open(
     review::open(&bench, gate, None).await
 }
 
-async fn ask(office: &Office, asked: &Ask) -> anyhow::Result<ExitCode> {
+async fn ask(office: &Office, asked: &ReviewAskArguments) -> anyhow::Result<ExitCode> {
     let provider = match provider(office, &asked.agent) {
         Ok(provider) => provider,
         Err(code) => return Ok(code),
@@ -224,7 +224,7 @@ async fn ask(office: &Office, asked: &Ask) -> anyhow::Result<ExitCode> {
     held(office, &provider, id, &request(1, &artifact, &[]), asked.json).await
 }
 
-async fn again(office: &Office, asked: &Again) -> anyhow::Result<ExitCode> {
+async fn again(office: &Office, asked: &ReviewAgainArguments) -> anyhow::Result<ExitCode> {
     let known = match meant(office, asked.session).await? {
         Ok(known) => known,
         Err(code) => return Ok(code),
@@ -241,14 +241,14 @@ async fn again(office: &Office, asked: &Again) -> anyhow::Result<ExitCode> {
 
 /// Sets the artifact's reference to the state of the task's work, so that the worker can complete the work that was
 /// reviewed.
-async fn of_task(office: &Office, artifact: Artifact, task: Option<TaskId>) -> anyhow::Result<Artifact> {
+async fn of_task(office: &Office, artifact: ReviewedSubject, task: Option<TaskId>) -> anyhow::Result<ReviewedSubject> {
     let Some(task) = task else { return Ok(artifact) };
     let (service, state) = (office.desk.service(), Some(office.state.as_path()));
     let ground = WorkGround { service, root: office.place.root.as_deref(), state };
     match TaskWork::look(ground, task).await {
         Ok(work) => {
             let source = Some("A person chose this file to be reviewed.".to_owned());
-            Ok(Artifact { reference: Some(work.name().to_owned()), source, ..artifact })
+            Ok(ReviewedSubject { reference: Some(work.name().to_owned()), source, ..artifact })
         }
         // Opening the review refuses a task that does not exist.
         Err(WorkProblem::Error(handover::Error::Refused(_))) => Ok(artifact),
@@ -256,8 +256,8 @@ async fn of_task(office: &Office, artifact: Artifact, task: Option<TaskId>) -> a
     }
 }
 
-fn shown(file: &Path, media_type: Option<&str>) -> anyhow::Result<Artifact> {
-    Ok(Artifact::of_file(file, media_type)?)
+fn shown(file: &Path, media_type: Option<&str>) -> anyhow::Result<ReviewedSubject> {
+    Ok(ReviewedSubject::of_file(file, media_type)?)
 }
 
 /// Runs the round, and shows the open findings afterwards.
@@ -274,12 +274,12 @@ async fn held(
     let answered = match round(office, &person(), provider, id, document.to_string().as_bytes()).await {
         Ok(Some(answered)) => answered,
         Ok(None) => return Ok(ExitCode::from(130)),
-        Err(Trouble::Service(error)) => return refused(NOUN, error, json),
-        Err(trouble @ Trouble::Io(_)) => return Err(trouble.into()),
+        Err(ReviewError::Service(error)) => return refused(NOUN, error, json),
+        Err(trouble @ ReviewError::Io(_)) => return Err(trouble.into()),
     };
     let failure = match &answered.response.outcome {
-        wire::feedback::Outcome::Success(_) => None,
-        wire::feedback::Outcome::Error(failure) => Some(failure.clone()),
+        wire::feedback::ReviewOutcome::Success(_) => None,
+        wire::feedback::ReviewOutcome::Error(failure) => Some(failure.clone()),
     };
     let Some(found) = session(office, id).await? else { return Ok(ExitCode::from(3)) };
     if json {

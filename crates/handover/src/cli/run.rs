@@ -14,8 +14,8 @@ use handover::keeper::{Keeper, OwnSession};
 use handover::office::Office;
 use handover::runner::open::{self, NotOpened, Opened};
 use handover::runner::plan_file::PlanFile;
-use handover::runner::run::{Ended, Loop, Scope};
-use handover::runner::screen::{Look, Screen};
+use handover::runner::run::{Loop, RunEnded, RunScope};
+use handover::runner::screen::{Screen, ScreenLook};
 use handover::runner::shop::Wish;
 use handover::trust::Untrusted;
 use tokio::signal::unix::{SignalKind, signal};
@@ -23,7 +23,7 @@ use tokio::sync::watch;
 use wire::visible;
 
 #[derive(Debug, Args)]
-pub(crate) struct Run {
+pub(crate) struct RunArguments {
     /// The id of the workflow; without it, works all ready and started workflows until stopped
     workflow: Option<WorkflowId>,
     /// Create a workflow from this YAML file and work it
@@ -63,7 +63,7 @@ const INTERVENTIONS: Duration = Duration::from_secs(1);
 /// The interval at which the seconds on the screen are redrawn.
 const TICK: Duration = Duration::from_millis(250);
 
-pub(super) async fn run(office: &Office, asked: &Run) -> anyhow::Result<ExitCode> {
+pub(super) async fn run(office: &Office, asked: &RunArguments) -> anyhow::Result<ExitCode> {
     let (wishes, wish) = watch::channel(Wish::Work);
     let at_once = asked.agents.map(|agents| usize::try_from(agents).unwrap_or(usize::MAX));
     let mut opened = open::open(office, at_once, wish.clone()).await;
@@ -94,9 +94,9 @@ pub(super) async fn run(office: &Office, asked: &Run) -> anyhow::Result<ExitCode
         }
     };
     let scope = match (workflow, asked.once) {
-        (Some(workflow), _) => Scope::Workflow(workflow),
-        (None, true) => Scope::Once,
-        (None, false) => Scope::All,
+        (Some(workflow), _) => RunScope::Workflow(workflow),
+        (None, true) => RunScope::Once,
+        (None, false) => RunScope::All,
     };
     if let Some(workflow) = workflow {
         office.desk.service().view(move |world| world.workflow(workflow).map(|_| ())).await?;
@@ -110,7 +110,7 @@ pub(super) async fn run(office: &Office, asked: &Run) -> anyhow::Result<ExitCode
     let follower = InterventionFollower::from_now(office.desk.service().clone(), workflow).await?;
     let ended = show(opened, scope, follower, asked.json).await?;
     let code = report(&ended, asked.json)?;
-    if let (Some(workflow), Ended::Completed, true, false) = (workflow, &ended, branches, asked.json) {
+    if let (Some(workflow), RunEnded::Completed, true, false) = (workflow, &ended, branches, asked.json) {
         super::say(&format!(
             "the result is on the branch handover/{workflow}; `handover turn list` says how it came about"
         ))?;
@@ -125,7 +125,7 @@ fn is_accepted_now(office: &Office) -> anyhow::Result<bool> {
 }
 
 /// Asks in the same way about the store that the settings name. It has to be accepted before anything is opened.
-pub(super) fn is_store_accepted_now(asked: &Run) -> anyhow::Result<bool> {
+pub(super) fn is_store_accepted_now(asked: &RunArguments) -> anyhow::Result<bool> {
     let here = std::env::current_dir().context("find the current folder")?;
     match handover::place::root(&here) {
         Some(root) if !asked.json => super::trust::ask_here(&root),
@@ -134,7 +134,12 @@ pub(super) fn is_store_accepted_now(asked: &Run) -> anyhow::Result<bool> {
 }
 
 /// Works the plan, and shows events while they happen, including changes that other callers make to the plan.
-async fn show(opened: Opened, scope: Scope, mut follower: InterventionFollower, json: bool) -> anyhow::Result<Ended> {
+async fn show(
+    opened: Opened,
+    scope: RunScope,
+    mut follower: InterventionFollower,
+    json: bool,
+) -> anyhow::Result<RunEnded> {
     let Opened { shop, mut news, lock: _lock } = opened;
     let (look, width) = look(json);
     let mut screen = Screen::new(anstream::stdout(), look, width);
@@ -168,24 +173,24 @@ async fn show(opened: Opened, scope: Scope, mut follower: InterventionFollower, 
 }
 
 /// Returns the way to show events, and the width of the terminal in columns.
-pub(super) fn look(json: bool) -> (Look, usize) {
+pub(super) fn look(json: bool) -> (ScreenLook, usize) {
     let look = match (json, std::io::stdout().is_terminal()) {
-        (true, _) => Look::Json,
-        (false, true) => Look::Live,
-        (false, false) => Look::Lines,
+        (true, _) => ScreenLook::Json,
+        (false, true) => ScreenLook::Live,
+        (false, false) => ScreenLook::Lines,
     };
     (look, rustix::termios::tcgetwinsize(std::io::stdout()).map_or(100, |size| usize::from(size.ws_col)))
 }
 
-fn report(ended: &Ended, json: bool) -> anyhow::Result<ExitCode> {
+fn report(ended: &RunEnded, json: bool) -> anyhow::Result<ExitCode> {
     let (word, code) = match ended {
-        Ended::Completed => ("completed", 0),
-        Ended::Idle => ("idle", 0),
-        Ended::Stuck(_) => ("stuck", 1),
-        Ended::Stopped => ("stopped", 130),
+        RunEnded::Completed => ("completed", 0),
+        RunEnded::Idle => ("idle", 0),
+        RunEnded::Stuck(_) => ("stuck", 1),
+        RunEnded::Stopped => ("stopped", 130),
     };
     // Agents wrote the names and reasons, so they may contain secrets or hidden characters.
-    let reason = if let Ended::Stuck(reason) = ended { Some(visible::redacted(reason)) } else { None };
+    let reason = if let RunEnded::Stuck(reason) = ended { Some(visible::redacted(reason)) } else { None };
     if json {
         let event = serde_json::json!({"event": "run_ended", "how": word, "reason": reason});
         super::say(&visible::json(&event.to_string()))?;

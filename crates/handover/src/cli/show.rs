@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Color, Style};
 use comfy_table::{ContentArrangement, Table, presets};
-use handover::desk::Outcome;
+use handover::desk::ToolOutcome;
 use wire::json::Value;
 use wire::visible;
 
@@ -14,17 +14,17 @@ use super::outline::{outline, scalar};
 
 /// Shows the outcome of a call, and returns its exit code. With `json`, prints exactly the object that the tool
 /// returns, on one line.
-pub(crate) fn outcome(tool: &str, outcome: &Outcome, json: bool, fresh: bool) -> anyhow::Result<ExitCode> {
+pub(crate) fn outcome(tool: &str, outcome: &ToolOutcome, json: bool, fresh: bool) -> anyhow::Result<ExitCode> {
     let mut out = anstream::stdout().lock();
     if fresh {
         // Move the cursor to the top left corner and clear the screen.
         write!(out, "\x1b[H\x1b[2J")?;
     }
     let (value, code) = match outcome {
-        Outcome::Done(value) => (value.clone(), 0),
-        Outcome::Refused(said) => (said.render(), 1),
-        Outcome::Failed(said) => (said.render(), 3),
-        Outcome::UnknownTool => anyhow::bail!("there is no tool {tool}"),
+        ToolOutcome::Done(value) => (value.clone(), 0),
+        ToolOutcome::Refused(said) => (said.render(), 1),
+        ToolOutcome::Failed(said) => (said.render(), 3),
+        ToolOutcome::UnknownTool => anyhow::bail!("there is no tool {tool}"),
     };
     if json {
         writeln!(out, "{}", visible::json(&value.to_string()))?;
@@ -58,7 +58,7 @@ pub(crate) fn outcome(tool: &str, outcome: &Outcome, json: bool, fresh: bool) ->
 pub(crate) fn refused(noun: &str, error: handover::Error, json: bool) -> anyhow::Result<ExitCode> {
     match error {
         handover::Error::Refused(refusal) => {
-            outcome(noun, &Outcome::Refused(wire::lifecycle::refusal(&refusal)), json, false)
+            outcome(noun, &ToolOutcome::Refused(wire::lifecycle::refusal(&refusal)), json, false)
         }
         fault @ (handover::Error::Fault(_) | handover::Error::Random(_)) => Err(fault.into()),
     }

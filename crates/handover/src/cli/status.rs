@@ -9,7 +9,7 @@ use anstyle::Style;
 use clap::Args;
 use engine::id::WorkflowId;
 use engine::review::Review;
-use engine::task::{State, Task};
+use engine::task::{Task, TaskState};
 use engine::turn::Spent;
 use engine::view::{self, Overview};
 use engine::{Actor, Millis, Timestamp};
@@ -17,7 +17,7 @@ use handover::intervention::{self, Intervention};
 use handover::office::Office;
 use handover::trust;
 use wire::json::{Value, object};
-use wire::lifecycle::{Part as _, presence};
+use wire::lifecycle::{ReplyPart as _, presence};
 use wire::visible;
 
 use super::show::{coloured, plain, table, without_secrets};
@@ -31,7 +31,7 @@ const INTERVENTIONS_SHOWN: usize = 10;
 const WORKFLOWS_LOOKED_AT: usize = 20;
 
 #[derive(Debug, Args)]
-pub(crate) struct Status {
+pub(crate) struct StatusArguments {
     /// Show the state again after every change, until interrupted
     #[arg(long, conflicts_with = "json")]
     watch: bool,
@@ -40,7 +40,7 @@ pub(crate) struct Status {
     json: bool,
 }
 
-pub(super) async fn run(office: &Office, asked: &Status) -> anyhow::Result<ExitCode> {
+pub(super) async fn run(office: &Office, asked: &StatusArguments) -> anyhow::Result<ExitCode> {
     let service = office.desk.service();
     handover::keeper::once(&office.desk).await;
     loop {
@@ -208,20 +208,20 @@ fn counted(count: u64, what: &str) -> String {
 /// Returns the reason why a task cannot continue. When no agent here can unblock it, the text names the person who reads it.
 fn why(task: &Task, agents: &[view::AgentView]) -> String {
     match &task.state {
-        State::Paused { reason, .. } => reason.clone().unwrap_or_default(),
-        State::Blocked(block) => {
+        TaskState::Paused { reason, .. } => reason.clone().unwrap_or_default(),
+        TaskState::Blocked(block) => {
             let is_held = agents.iter().any(|row| row.agent.role == block.role || row.agent.slug == block.role);
             // A person rejected it, so a person has to unblock it.
             let is_yours = block.by == Actor::Person || !is_held;
             let whose = if is_yours { "you" } else { block.role.as_str() };
             format!("{} ({}, for {whose})", block.reason, block.kind)
         }
-        State::Failed { error, .. } => error.clone(),
-        State::Pending { .. }
-        | State::Planning { .. }
-        | State::InProgress { .. }
-        | State::Completed { .. }
-        | State::Skipped { .. } => String::new(),
+        TaskState::Failed { error, .. } => error.clone(),
+        TaskState::Pending { .. }
+        | TaskState::Planning { .. }
+        | TaskState::InProgress { .. }
+        | TaskState::Completed { .. }
+        | TaskState::Skipped { .. } => String::new(),
     }
 }
 

@@ -8,7 +8,7 @@ use engine::token::Scope;
 use handover::Service;
 use handover::office::Office;
 use handover::person::{self, NotAPerson};
-use handover::token::{self, Shown, TokenHolder};
+use handover::token::{self, ShownToken, TokenHolder};
 use wire::json::{Value, object};
 
 use super::{say, show};
@@ -112,7 +112,7 @@ async fn may_revoke(service: &Service, scope: Scope) -> anyhow::Result<Result<()
     }
 }
 
-fn row(token: &Shown) -> Value {
+fn row(token: &ShownToken) -> Value {
     object([
         ("id", token.id.to_string().into()),
         ("name", token.name.as_str().into()),

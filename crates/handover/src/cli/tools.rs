@@ -7,14 +7,14 @@ use anyhow::Context as _;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use handover::below;
 use handover::desk::ClientAgents;
-use handover::desk::{Outcome, Visitor};
+use handover::desk::{ToolOutcome, Visitor};
 use handover::keeper;
 use handover::office::Office;
 use handover::person;
 use wire::json::{Object, Value, parse};
-use wire::lifecycle::{Effect, Said, Tool};
+use wire::lifecycle::{Effect, Tool, ToolError};
 
-use super::verbs::{NOUNS, VERBS, Verb, words};
+use super::verbs::{NOUNS, ToolVerb, VERBS, words};
 use super::{reply, review, show, verify};
 
 /// The size in bytes of the largest file that is read for an argument. No tool accepts more.
@@ -22,7 +22,7 @@ const FILE_BYTES_MAX: u64 = wire::lifecycle::PLAN_BYTES_MAX as u64;
 
 /// The form of an argument on a command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum ArgumentKind {
     Text,
     Whole,
     Flag,
@@ -34,23 +34,23 @@ enum Kind {
     Either,
 }
 
-fn kind(schema: &Value) -> Kind {
+fn kind(schema: &Value) -> ArgumentKind {
     let word = schema.get("type").and_then(Value::as_text);
     match word {
-        Some("boolean") => Kind::Flag,
-        Some("integer") => Kind::Whole,
+        Some("boolean") => ArgumentKind::Flag,
+        Some("integer") => ArgumentKind::Whole,
         Some("array") => {
             let item = schema.get("items").map(kind);
-            if item == Some(Kind::Text) { Kind::Texts } else { Kind::Json }
+            if item == Some(ArgumentKind::Text) { ArgumentKind::Texts } else { ArgumentKind::Json }
         }
-        Some("object" | "number") => Kind::Json,
-        Some(_) => Kind::Text,
-        None if schema.get("enum").is_some() => Kind::Text,
+        Some("object" | "number") => ArgumentKind::Json,
+        Some(_) => ArgumentKind::Text,
+        None if schema.get("enum").is_some() => ArgumentKind::Text,
         // The schema names a list of types.
-        None if schema.get("type").is_some() => Kind::Either,
+        None if schema.get("type").is_some() => ArgumentKind::Either,
         None => match schema.get("anyOf").and_then(Value::as_list).and_then(<[Value]>::first) {
             Some(first) => kind(first),
-            None => Kind::Json,
+            None => ArgumentKind::Json,
         },
     }
 }
@@ -96,7 +96,7 @@ fn verbs(noun: Command) -> Command {
     noun.subcommands(VERBS.iter().filter(|verb| verb.noun == name).filter_map(command).chain(own))
 }
 
-fn command(verb: &Verb) -> Option<Command> {
+fn command(verb: &ToolVerb) -> Option<Command> {
     let tool = Tool::find(verb.tool)?;
     let schema = tool.arguments();
     let required: Vec<&str> =
@@ -137,22 +137,22 @@ fn argument(name: &str, schema: &Value, place: Option<usize>, required: bool) ->
         }
     }
     match kind {
-        Kind::Flag => arg
+        ArgumentKind::Flag => arg
             .action(ArgAction::Set)
             .num_args(0..=1)
             .require_equals(true)
             .default_missing_value("true")
             .value_parser(value_parser!(bool)),
-        Kind::Whole => arg.value_parser(value_parser!(u64)),
-        Kind::Texts if place.is_some() => arg.action(ArgAction::Append).num_args(1..),
-        Kind::Texts => arg.action(ArgAction::Append),
-        Kind::Text | Kind::Json | Kind::Either => arg.allow_hyphen_values(false),
+        ArgumentKind::Whole => arg.value_parser(value_parser!(u64)),
+        ArgumentKind::Texts if place.is_some() => arg.action(ArgAction::Append).num_args(1..),
+        ArgumentKind::Texts => arg.action(ArgAction::Append),
+        ArgumentKind::Text | ArgumentKind::Json | ArgumentKind::Either => arg.allow_hyphen_values(false),
     }
 }
 
 /// The tool that was typed, its arguments, and the form of the reply.
 #[derive(Debug)]
-pub(crate) struct Asked {
+pub(crate) struct TypedToolCall {
     tool: &'static Tool,
     arguments: Value,
     json: bool,
@@ -160,7 +160,7 @@ pub(crate) struct Asked {
 }
 
 /// Reads the typed command; returns `None` when the command is not a tool's.
-pub(crate) fn asked(matches: &ArgMatches) -> anyhow::Result<Option<Asked>> {
+pub(crate) fn asked(matches: &ArgMatches) -> anyhow::Result<Option<TypedToolCall>> {
     let Some((noun, inner)) = matches.subcommand() else { return Ok(None) };
     let Some((verb, inner)) = inner.subcommand() else { return Ok(None) };
     let Some(found) = VERBS.iter().find(|found| found.noun == noun && found.verb == verb) else { return Ok(None) };
@@ -172,23 +172,23 @@ pub(crate) fn asked(matches: &ArgMatches) -> anyhow::Result<Option<Asked>> {
         }
     }
     let flag = |name: &str| inner.try_get_one::<bool>(name).ok().flatten().copied().unwrap_or(false);
-    Ok(Some(Asked { tool, arguments: Value::Object(members), json: flag("--json"), watch: flag("--watch") }))
+    Ok(Some(TypedToolCall { tool, arguments: Value::Object(members), json: flag("--json"), watch: flag("--watch") }))
 }
 
-fn typed(matches: &ArgMatches, name: &str, kind: Kind) -> anyhow::Result<Option<Value>> {
+fn typed(matches: &ArgMatches, name: &str, kind: ArgumentKind) -> anyhow::Result<Option<Value>> {
     let text = || matches.get_one::<String>(name);
     Ok(match kind {
-        Kind::Flag => matches.get_one::<bool>(name).map(|yes| Value::Bool(*yes)),
-        Kind::Whole => matches.get_one::<u64>(name).map(|number| (*number).into()),
-        Kind::Texts => matches
+        ArgumentKind::Flag => matches.get_one::<bool>(name).map(|yes| Value::Bool(*yes)),
+        ArgumentKind::Whole => matches.get_one::<u64>(name).map(|number| (*number).into()),
+        ArgumentKind::Texts => matches
             .get_many::<String>(name)
             .map(|items| Value::List(items.map(|item| Value::from(item.as_str())).collect())),
-        Kind::Text => text().map(|text| text.as_str().into()),
-        Kind::Either => match text() {
+        ArgumentKind::Text => text().map(|text| text.as_str().into()),
+        ArgumentKind::Either => match text() {
             Some(text) if text.trim_start().starts_with('{') => Some(json(name, text)?),
             found => found.map(|text| text.as_str().into()),
         },
-        Kind::Json => text().map(|text| json(name, text)).transpose()?,
+        ArgumentKind::Json => text().map(|text| json(name, text)).transpose()?,
     })
 }
 
@@ -218,7 +218,7 @@ fn json(name: &str, text: &str) -> anyhow::Result<Value> {
 }
 
 /// Replaces agents' names with ids: people know agents by their names, but tools need ids.
-async fn with_ids(office: &Office, asked: &Asked) -> anyhow::Result<Value> {
+async fn with_ids(office: &Office, asked: &TypedToolCall) -> anyhow::Result<Value> {
     let Value::Object(mut members) = asked.arguments.clone() else { return Ok(asked.arguments.clone()) };
     let of_agent = asked.tool.name.starts_with("agent_");
     for (name, value) in &mut members {
@@ -243,7 +243,7 @@ async fn with_ids(office: &Office, asked: &Asked) -> anyhow::Result<Value> {
 
 /// Returns the caller of the command: the agent of a turn, the agent of the client below which this process runs, a
 /// person, or a person's script.
-async fn visitor(office: &Office, asked: &Asked) -> anyhow::Result<Result<Visitor, Said>> {
+async fn visitor(office: &Office, asked: &TypedToolCall) -> anyhow::Result<Result<Visitor, ToolError>> {
     if let Some(seat) = office.desk.seat().await? {
         return Ok(Ok(Visitor::seated(seat)));
     }
@@ -261,11 +261,11 @@ async fn visitor(office: &Office, asked: &Asked) -> anyhow::Result<Result<Visito
 }
 
 /// Calls the tool and shows its outcome. With `--watch`, repeats this after every change.
-pub(crate) async fn run(office: &Office, asked: &Asked) -> anyhow::Result<ExitCode> {
+pub(crate) async fn run(office: &Office, asked: &TypedToolCall) -> anyhow::Result<ExitCode> {
     keeper::once(&office.desk).await;
     let visitor = match visitor(office, asked).await? {
         Ok(visitor) => visitor,
-        Err(said) => return show::outcome(asked.tool.name, &Outcome::Refused(said), asked.json, asked.watch),
+        Err(said) => return show::outcome(asked.tool.name, &ToolOutcome::Refused(said), asked.json, asked.watch),
     };
     let text = with_ids(office, asked).await?.to_string();
     loop {
@@ -274,7 +274,7 @@ pub(crate) async fn run(office: &Office, asked: &Asked) -> anyhow::Result<ExitCo
         let code = show::outcome(asked.tool.name, &outcome, asked.json, asked.watch)?;
         // A review runs in the background of the call, and would end with this process.
         office.desk.settled().await;
-        if !asked.watch || !matches!(outcome, Outcome::Done(_)) {
+        if !asked.watch || !matches!(outcome, ToolOutcome::Done(_)) {
             return Ok(code);
         }
         while !bell.changed(std::time::Duration::from_secs(60)).await {}

@@ -8,7 +8,7 @@ use clap::Subcommand;
 use engine::id::{TaskId, TurnId, WorkflowId};
 use engine::list::Whose;
 use handover::office::Office;
-use handover::turns::{self, Named};
+use handover::turns::{self, NamedTurn};
 use handover::{keeper, objects};
 use wire::json::{Value, object};
 
@@ -75,7 +75,7 @@ async fn list(office: &Office, whose: Option<Whose>, json: bool) -> anyhow::Resu
     Ok(ExitCode::SUCCESS)
 }
 
-fn line(named: &Named) -> Value {
+fn line(named: &NamedTurn) -> Value {
     let row = turns::row(named, |_| true);
     let part = |name: &str| row.get(name).cloned().unwrap_or(Value::Null);
     let ended = named.turn.ended();
@@ -110,7 +110,7 @@ async fn one(office: &Office, id: TurnId, json: bool) -> anyhow::Result<ExitCode
 }
 
 /// Returns the text and the tool calls of a turn. Returns nothing when its kept output is missing or damaged.
-async fn replayed(office: &Office, named: &Named) -> Vec<(String, Value)> {
+async fn replayed(office: &Office, named: &NamedTurn) -> Vec<(String, Value)> {
     let Some(stream) = named.turn.ended().and_then(|ended| ended.stream.clone()) else { return Vec::new() };
     let (state, adapter) = (office.state.clone(), named.turn.adapter.clone());
     let heard =

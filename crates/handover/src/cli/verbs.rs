@@ -2,7 +2,7 @@
 
 /// A command `handover NOUN VERB` that calls a tool.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Verb {
+pub(crate) struct ToolVerb {
     pub(crate) noun: &'static str,
     pub(crate) verb: &'static str,
     pub(crate) tool: &'static str,
@@ -30,11 +30,11 @@ const fn verb(
     tool: &'static str,
     places: &'static [&'static str],
     about: &'static str,
-) -> Verb {
-    Verb { noun, verb, tool, places, about }
+) -> ToolVerb {
+    ToolVerb { noun, verb, tool, places, about }
 }
 
-pub(crate) const VERBS: &[Verb] = &[
+pub(crate) const VERBS: &[ToolVerb] = &[
     verb("workflow", "list", "workflow_list", &[], "List workflows, newest first"),
     verb("workflow", "show", "workflow_get", &["id"], "Show one workflow"),
     verb("workflow", "create", "workflow_create", &["name"], "Begin a workflow"),

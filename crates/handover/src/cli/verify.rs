@@ -9,13 +9,15 @@ use clap::{ArgMatches, Args, FromArgMatches as _};
 use engine::id::{AgentId, TaskId};
 use handover::below;
 use handover::desk::ClientAgents;
-use handover::desk::{Outcome, Visitor};
+use handover::desk::{ToolOutcome, Visitor};
 use handover::office::Office;
 use handover::runner::open;
-use handover::runner::verify::{Asked, Finished, Order, Progress, Unfinished, finish};
+use handover::runner::verify::{
+    CompletionOrder, EvaluatorQuestion, Finished, Unfinished, VerificationProgress, finish,
+};
 use handover::{Error, keeper, person, place, random, settings, trust};
 use wire::json::{Value, object};
-use wire::lifecycle::Said;
+use wire::lifecycle::ToolError;
 
 use super::show::{self, plain};
 
@@ -60,7 +62,7 @@ pub(crate) fn asked(matches: &ArgMatches) -> Option<Verify> {
 pub(crate) async fn run(office: &Office, asked: &Verify) -> anyhow::Result<ExitCode> {
     match prepared(office, asked).await? {
         Ok(prepared) => verify(office, asked, &prepared).await,
-        Err(said) => show::outcome(VERB, &Outcome::Refused(said), asked.json, false),
+        Err(said) => show::outcome(VERB, &ToolOutcome::Refused(said), asked.json, false),
     }
 }
 
@@ -68,11 +70,11 @@ struct Prepared {
     agent: Option<AgentId>,
     root: PathBuf,
     worktree: PathBuf,
-    team: settings::Team,
+    team: settings::TeamSettings,
 }
 
 /// Finds the agent, the project and the worktree, and refuses unless a person accepted the commands of this clone.
-async fn prepared(office: &Office, asked: &Verify) -> anyhow::Result<Result<Prepared, Said>> {
+async fn prepared(office: &Office, asked: &Verify) -> anyhow::Result<Result<Prepared, ToolError>> {
     if std::env::var_os(TURN).is_some_and(|turn| !turn.is_empty()) {
         let message = "this runs in a turn of the runner, which verifies the output when the turn ends";
         return Ok(Err(said("NOT_PERMITTED", message, "end your turn with your output")));
@@ -103,7 +105,7 @@ async fn prepared(office: &Office, asked: &Verify) -> anyhow::Result<Result<Prep
 
 /// Returns the agent that claims to hold the task. A person need not name one. Below an agent, it is an agent of that
 /// client.
-async fn worker(office: &Office, named: Option<&str>) -> anyhow::Result<Result<Option<AgentId>, Said>> {
+async fn worker(office: &Office, named: Option<&str>) -> anyhow::Result<Result<Option<AgentId>, ToolError>> {
     let service = office.desk.service();
     let named = match named {
         None => None,
@@ -141,7 +143,7 @@ async fn verify(office: &Office, asked: &Verify, prepared: &Prepared) -> anyhow:
     keeper::once(&office.desk).await;
     let mark = format!("verify_{}", random::token()?);
     let folder = office.state.join("verify").join(&mark);
-    let order = Order {
+    let order = CompletionOrder {
         task: asked.task,
         agent: prepared.agent,
         output_ref: Some(&asked.output_ref),
@@ -154,10 +156,10 @@ async fn verify(office: &Office, asked: &Verify, prepared: &Prepared) -> anyhow:
         mark: &mark,
     };
     let has_evaluator = prepared.team.evaluator.is_some();
-    let evaluate =
-        has_evaluator.then_some(async |asking: Asked| Box::pin(open::judge(office, asked.task, &asking)).await);
+    let evaluate = has_evaluator
+        .then_some(async |asking: EvaluatorQuestion| Box::pin(open::judge(office, asked.task, &asking)).await);
     let is_silent = asked.json;
-    let mut progress = |progress: Progress<'_>| {
+    let mut progress = |progress: VerificationProgress<'_>| {
         if !is_silent {
             tell(progress);
         }
@@ -169,15 +171,15 @@ async fn verify(office: &Office, asked: &Verify, prepared: &Prepared) -> anyhow:
             let Value::Object(mut members) = completed.to_value() else { return Ok(ExitCode::from(3)) };
             members.insert(0, ("success".to_owned(), true.into()));
             members.insert(1, ("status".to_owned(), "completed".into()));
-            Outcome::Done(Value::Object(members))
+            ToolOutcome::Done(Value::Object(members))
         }
         Ok(Finished::Failed { complaints, is_blocked }) => {
             if !asked.json {
                 complaints.iter().for_each(|(code, text)| eprintln!("{code} {}", show::plain_lines(text)));
             }
-            Outcome::Refused(failed(&complaints, is_blocked))
+            ToolOutcome::Refused(failed(&complaints, is_blocked))
         }
-        Err(unfinished) => Outcome::Refused(refused(unfinished)?),
+        Err(unfinished) => ToolOutcome::Refused(refused(unfinished)?),
     };
     show::outcome(VERB, &outcome, asked.json, false)
 }
@@ -187,15 +189,17 @@ fn remove(folder: &Path) {
     let _kept = std::fs::remove_dir_all(folder);
 }
 
-fn tell(progress: Progress<'_>) {
+fn tell(progress: VerificationProgress<'_>) {
     match progress {
-        Progress::Output => {}
-        Progress::Check { number, of, command } => eprintln!("check {number}/{of}: {}", plain(&command.join(" "))),
-        Progress::Checked { check, .. } => eprintln!("  {}", plain(&check.told())),
+        VerificationProgress::Output => {}
+        VerificationProgress::Check { number, of, command } => {
+            eprintln!("check {number}/{of}: {}", plain(&command.join(" ")))
+        }
+        VerificationProgress::Checked { check, .. } => eprintln!("  {}", plain(&check.told())),
     }
 }
 
-fn failed(complaints: &[(String, String)], is_blocked: bool) -> Said {
+fn failed(complaints: &[(String, String)], is_blocked: bool) -> ToolError {
     let codes: Vec<&str> = complaints.iter().map(|(code, _)| code.as_str()).collect();
     let problem =
         |(code, text): &(String, String)| object([("code", code.as_str().into()), ("message", text.as_str().into())]);
@@ -206,10 +210,10 @@ fn failed(complaints: &[(String, String)], is_blocked: bool) -> Said {
     };
     let details =
         object([("problems", Value::List(complaints.iter().map(problem).collect())), ("blocked", is_blocked.into())]);
-    Said { details: Some(details), ..said("VERIFICATION_FAILED", &codes.join(", "), suggestion) }
+    ToolError { details: Some(details), ..said("VERIFICATION_FAILED", &codes.join(", "), suggestion) }
 }
 
-fn refused(unfinished: Unfinished) -> anyhow::Result<Said> {
+fn refused(unfinished: Unfinished) -> anyhow::Result<ToolError> {
     let message = unfinished.to_string();
     Ok(match unfinished {
         Unfinished::Error(Error::Refused(refusal)) => wire::lifecycle::refusal(&refusal),
@@ -234,11 +238,11 @@ fn refused(unfinished: Unfinished) -> anyhow::Result<Said> {
 }
 
 /// Splits a message that begins with its code into the code and the text.
-fn coded(message: &str, suggestion: &str) -> Said {
+fn coded(message: &str, suggestion: &str) -> ToolError {
     let (code, rest) = message.split_once(' ').unwrap_or(("NOT_TRUSTED", message));
     if code == "NOT_TRUSTED" { said("NOT_TRUSTED", rest, suggestion) } else { said("NOT_TRUSTED", message, suggestion) }
 }
 
-fn said(code: &'static str, message: &str, suggestion: &str) -> Said {
-    Said { code, message: message.to_owned(), recoverable: true, suggestion: suggestion.to_owned(), details: None }
+fn said(code: &'static str, message: &str, suggestion: &str) -> ToolError {
+    ToolError { code, message: message.to_owned(), recoverable: true, suggestion: suggestion.to_owned(), details: None }
 }

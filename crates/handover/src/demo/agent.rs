@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::Failed;
-use super::client::Client;
+use super::client::DemoClient;
 
 /// The names of the agents. Each has one role, so that every demo is the same.
 pub(super) const TEAM: [&str; 3] = ["amy", "bob", "carol"];
@@ -22,7 +22,7 @@ pub async fn run(program: &Path, folder: &Path, name: &str) -> Result<(), Failed
     let input: Value = serde_json::from_str(&line).map_err(|error| Failed::Step(error.to_string()))?;
     let params = &input["task"]["params"];
     let action = input["task"]["action"].as_str().unwrap_or_default();
-    let mut client = Client::start(program, folder, name).await?;
+    let mut client = DemoClient::start(program, folder, name).await?;
     let note =
         json!({"task_id": params["task_id"], "type": "progress", "summary": format!("{name} looks at {action}")});
     must(client.call("checkpoint_add", note).await?)?;

@@ -11,14 +11,14 @@ use crate::spawn;
 use crate::turn_proof::PROOF;
 use agents::host::TURN;
 
-pub(super) struct Client {
+pub(super) struct DemoClient {
     _server: Child,
     input: ChildStdin,
     output: Lines<BufReader<ChildStdout>>,
     number: u64,
 }
 
-impl Client {
+impl DemoClient {
     /// Starts `handover mcp` in a folder and opens the connection, as an agent's client does.
     pub(super) async fn start(program: &Path, folder: &Path, name: &str) -> Result<Self, Failed> {
         let mut command = spawn::program(program, folder);

@@ -8,12 +8,12 @@ use engine::id::{Ids, SessionId, TaskId, WorkflowId};
 use engine::{Caller, Command, Rights};
 use tokio::sync::{mpsc, watch};
 
-use super::{Failed, Wanted};
-use crate::desk::{Desk, Surroundings};
-use crate::place::{self, By, Place};
-use crate::runner::place::Ground;
+use super::{DemoOptions, Failed};
+use crate::desk::{Desk, DeskSurroundings};
+use crate::place::{self, PlaceReason, StorePlace};
+use crate::runner::place::WorktreeGround;
 use crate::runner::plan_file::PlanFile;
-use crate::runner::shop::{News, Parts, Shop, Wish};
+use crate::runner::shop::{RunNews, Shop, ShopParts, Wish};
 use crate::service::Service;
 use crate::team::Team;
 use crate::{random, settings, spawn};
@@ -25,23 +25,24 @@ const PLAN: &str = include_str!("plan.yaml");
 /// Opens everything that a run needs, in a new repository. Handover itself writes the commands, so no person has to
 /// accept them first.
 pub(super) async fn open(
-    wanted: &Wanted,
+    wanted: &DemoOptions,
     wish: watch::Receiver<Wish>,
-) -> Result<(Arc<Shop>, mpsc::Receiver<News>, Desk), Failed> {
+) -> Result<(Arc<Shop>, mpsc::Receiver<RunNews>, Desk), Failed> {
     let folder = wanted.folder.canonicalize()?;
     let is_repository = prepare(&folder, &wanted.program).await?;
     let state = folder.join(".handover/state");
     let file = state.join("handover.db").display().to_string();
     let opened = store::open(&file, random::store_seed()?).await?;
     let service = Service::new(opened, Arc::new(crate::clock::SystemClock));
-    let desk = Desk::new(service.clone(), Surroundings { root: Some(folder.clone()), ..Surroundings::default() });
+    let desk =
+        Desk::new(service.clone(), DeskSurroundings { root: Some(folder.clone()), ..DeskSurroundings::default() });
     let settings = settings::read(Some(&folder)).map_err(|problem| Failed::Step(problem.to_string()))?.team;
     let team = Team::gather(&folder, &settings, std::env::var_os("PATH").as_deref());
     let team = team.map_err(|problem| Failed::Step(problem.to_string()))?;
-    let parts = Parts {
+    let parts = ShopParts {
         service,
         store: file,
-        ground: Ground::new(Git::default(), folder, is_repository, None),
+        ground: WorktreeGround::new(Git::default(), folder, is_repository, None),
         state,
         settings,
         team,
@@ -58,7 +59,7 @@ pub(super) async fn open(
 async fn prepare(folder: &Path, program: &Path) -> Result<bool, Failed> {
     let own = folder.join(".handover");
     let store = folder.join(place::STATE).join("handover.db").display().to_string();
-    place::prepare(&Place { store, by: By::Repository, root: Some(folder.to_owned()) })?;
+    place::prepare(&StorePlace { store, by: PlaceReason::Repository, root: Some(folder.to_owned()) })?;
     let program = program.display();
     let mut text =
         "[contract.page]\nchecks = [{ command = [\"grep\", \"-q\", \"<form\", \"web/page.html\"], seconds = 10 }]\n"

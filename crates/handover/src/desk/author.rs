@@ -3,7 +3,7 @@
 use engine::plan::PlanTask;
 use engine::{Command, Json, Refusal, Rights};
 
-use super::{Desk, Request, Stopped};
+use super::{Desk, Stopped, ToolRequest};
 use crate::error::Error;
 use crate::task_extra::PLANNED_BY;
 
@@ -12,7 +12,7 @@ const COORDINATOR: &str = "coordinator";
 
 impl Desk {
     /// Returns the name of the agent that makes the call; `None` for a person.
-    pub(super) async fn author(&self, request: &Request<'_>) -> Result<Option<String>, Stopped> {
+    pub(super) async fn author(&self, request: &ToolRequest<'_>) -> Result<Option<String>, Stopped> {
         match request.caller.rights {
             Rights::Person | Rights::Script | Rights::Engine => return Ok(None),
             Rights::Agent | Rights::Runner | Rights::Coordinator => {}

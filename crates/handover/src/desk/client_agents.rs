@@ -2,7 +2,7 @@
 
 use engine::id::{AgentId, SessionId};
 use engine::{Need, Rights};
-use wire::lifecycle::Said;
+use wire::lifecycle::ToolError;
 
 use super::Visitor;
 use crate::below::{AgentSign, BelowAgent};
@@ -46,7 +46,7 @@ impl ClientAgents {
     }
 
     /// Returns the client's agent when it has exactly one. Otherwise refuses and says what to name.
-    pub fn only(&self) -> Result<AgentId, Said> {
+    pub fn only(&self) -> Result<AgentId, ToolError> {
         match self.agents.as_slice() {
             [(only, _)] => Ok(*only),
             several => Err(required(several, &self.sign)),
@@ -67,7 +67,7 @@ impl ClientAgents {
 }
 
 /// Returns the refusal that says which agents can be named, or how to register one.
-fn required(agents: &[(AgentId, String)], sign: &AgentSign) -> Said {
+fn required(agents: &[(AgentId, String)], sign: &AgentSign) -> ToolError {
     let names = agents.iter().map(|(_, slug)| slug.as_str()).collect::<Vec<_>>().join(", ");
     let (message, suggestion) = if agents.is_empty() {
         let turn = match sign {
@@ -87,5 +87,5 @@ fn required(agents: &[(AgentId, String)], sign: &AgentSign) -> Said {
         let message = format!("this runs below a client that has registered several agents: {names}");
         (message, "name one of them with --agent-id".to_owned())
     };
-    Said { code: "AGENT_REQUIRED", message, recoverable: true, suggestion, details: None }
+    ToolError { code: "AGENT_REQUIRED", message, recoverable: true, suggestion, details: None }
 }

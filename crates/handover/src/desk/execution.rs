@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use engine::command::Course;
 use engine::id::{TaskId, WorkflowId};
 use engine::list::List;
-use engine::offer::Ask;
+use engine::offer::OfferQuery;
 use engine::runner::Runner;
 use engine::task::{Status, Task};
 use engine::turn::Turn;
@@ -14,20 +14,20 @@ use engine::verification::Verification;
 use engine::workspace::Workspace;
 use engine::{Command, Fact, Need, Refusal, Reply, World, view};
 use wire::lifecycle::{
-    ExecutionReply, Handle, MergeReply, MergedRow, Part, RunnerRow, WorkflowCheckMerge, WorkflowExecutionStatus,
+    ExecutionReply, Handle, MergeReply, MergedRow, ReplyPart, RunnerRow, WorkflowCheckMerge, WorkflowExecutionStatus,
     WorkflowResume, WorkflowResumed, WorkflowStart, WorkflowStarted, WorkflowSuspend, WorkflowSuspended, who_works,
 };
 
 use super::places::refused;
-use super::{Answer, Desk, Request, Stopped, limit, place, unexpected};
+use super::{Desk, Stopped, ToolAnswer, ToolRequest, limit, place, unexpected};
 use git::branch::{task_branch, workflow_branch};
-use git::repository::{Repository, reference};
-use git::{Git, Problem};
+use git::repository::{GitRepository, reference};
+use git::{Git, GitProblem};
 
 impl Desk {
     async fn steer(
         &self,
-        request: &Request<'_>,
+        request: &ToolRequest<'_>,
         workflow: WorkflowId,
         course: Course,
     ) -> Result<&'static str, Stopped> {
@@ -43,7 +43,7 @@ impl Desk {
         Ok(found.await?)
     }
 
-    pub(super) async fn start(&self, request: &Request<'_>, asked: &WorkflowStart) -> Answer {
+    pub(super) async fn start(&self, request: &ToolRequest<'_>, asked: &WorkflowStart) -> ToolAnswer {
         let status = self.steer(request, asked.workflow_id, Course::Start).await?;
         let (runners, turns) = self.at_work(asked.workflow_id).await?;
         let reply = WorkflowStarted {
@@ -57,18 +57,18 @@ impl Desk {
         Ok(reply.render())
     }
 
-    pub(super) async fn suspend(&self, request: &Request<'_>, asked: &WorkflowSuspend) -> Answer {
+    pub(super) async fn suspend(&self, request: &ToolRequest<'_>, asked: &WorkflowSuspend) -> ToolAnswer {
         let status = self.steer(request, asked.workflow_id, Course::Suspend).await?;
         let (_, turns) = self.at_work(asked.workflow_id).await?;
         let running = turns.iter().map(Handle::of).collect();
         Ok(WorkflowSuspended { success: true, status, agentsStopped: 0, tasksReleased: 0, running }.render())
     }
 
-    pub(super) async fn resume(&self, request: &Request<'_>, asked: &WorkflowResume) -> Answer {
+    pub(super) async fn resume(&self, request: &ToolRequest<'_>, asked: &WorkflowResume) -> ToolAnswer {
         let status = self.steer(request, asked.workflow_id, Course::Resume).await?;
         let (runners, _) = self.at_work(asked.workflow_id).await?;
         let limit = engine::limits::PAGE_ROWS_MAX;
-        let ask = Ask { workflow: asked.workflow_id, agent: None, include_failed: false, after: None, limit };
+        let ask = OfferQuery { workflow: asked.workflow_id, agent: None, include_failed: false, after: None, limit };
         let offered = self.service.next_tasks(ask).await?.tasks.len();
         let reply = WorkflowResumed {
             success: true,
@@ -81,14 +81,14 @@ impl Desk {
         Ok(reply.render())
     }
 
-    pub(super) async fn execution(&self, asked: &WorkflowExecutionStatus) -> Answer {
+    pub(super) async fn execution(&self, asked: &WorkflowExecutionStatus) -> ToolAnswer {
         let (id, now, rows) = (asked.workflow_id, self.service.now(), limit(asked.limit));
         let after = place::<u32, TaskId>(asked.cursor.as_ref())?;
         let found = self.service.view(move |world| view::execution(world, id, after, rows, now)).await?;
         Ok(ExecutionReply::of(&found).render())
     }
 
-    pub(super) async fn check_merge(&self, asked: &WorkflowCheckMerge) -> Answer {
+    pub(super) async fn check_merge(&self, asked: &WorkflowCheckMerge) -> ToolAnswer {
         let (id, rows) = (asked.workflow_id, limit(asked.limit));
         let after = place::<u32, TaskId>(asked.cursor.as_ref())?;
         let (done, next) = self.service.view(move |world| completed(world, id, after, rows)).await?;
@@ -96,14 +96,14 @@ impl Desk {
         let repository = repository.or_else(|| self.surroundings.root.clone()).ok_or(Refusal::MissingRepoPath)?;
         let checked = async {
             let git = Git::default();
-            let repository = Repository::find(&git, &repository).await?;
+            let repository = GitRepository::find(&git, &repository).await?;
             let branch = workflow_branch(&id.to_string());
             let line = repository.commit(&git, &reference(&branch)).await?.map(|tip| (branch, tip));
             let mut rows = Vec::new();
             for done in &done {
                 rows.push(done.merged(&git, &repository, line.as_ref()).await?);
             }
-            Ok::<_, Problem>((rows, line.map(|(branch, _)| branch)))
+            Ok::<_, GitProblem>((rows, line.map(|(branch, _)| branch)))
         };
         let (rows, branch) = checked.await.map_err(|problem| refused(&problem))?;
         Ok(MergeReply::of(rows, branch, next.map(|(sequence, task)| format!("{sequence}.{task}"))))
@@ -111,16 +111,21 @@ impl Desk {
 }
 
 /// A completed task, and the records that tell where to find its work.
-struct Done {
+struct CompletedTask {
     task: Task,
     workspace: Option<Workspace>,
     /// The last verification of the present attempt.
     verification: Option<Verification>,
 }
 
-type Page = (Vec<Done>, Option<view::Position>);
+type ExecutionPage = (Vec<CompletedTask>, Option<view::ListPosition>);
 
-fn completed(world: &World, id: WorkflowId, after: Option<view::Position>, limit: u32) -> Result<Page, engine::Stop> {
+fn completed(
+    world: &World,
+    id: WorkflowId,
+    after: Option<view::ListPosition>,
+    limit: u32,
+) -> Result<ExecutionPage, engine::DecisionStop> {
     let page = view::tasks(world, id, &[Status::Completed], after, limit)?;
     world.want(page.rows.iter().filter_map(|row| row.task.workspace).map(Need::Workspace))?;
     world.want(page.rows.iter().map(|row| Need::VerificationCount(row.task.id)))?;
@@ -135,12 +140,12 @@ fn completed(world: &World, id: WorkflowId, after: Option<view::Position>, limit
         let workspace = row.task.workspace.map(|id| world.workspace(id).cloned()).transpose()?;
         let found = if let Fact::VerificationRows(rows) = world.list(list)? { rows.first().cloned() } else { None };
         let verification = found.filter(|found| found.attempt == row.task.attempt);
-        done.push(Done { task: row.task, workspace, verification });
+        done.push(CompletedTask { task: row.task, workspace, verification });
     }
     Ok((done, page.next))
 }
 
-impl Done {
+impl CompletedTask {
     /// Returns the names under which git may find the task's work, the most reliable first: the merge commit, the
     /// verified commit, the branch.
     fn heads(&self) -> Vec<String> {
@@ -163,9 +168,9 @@ impl Done {
     async fn merged(
         &self,
         git: &Git,
-        repository: &Repository,
+        repository: &GitRepository,
         line: Option<&(String, String)>,
-    ) -> Result<MergedRow, Problem> {
+    ) -> Result<MergedRow, GitProblem> {
         let base = self.workspace.as_ref().and_then(|row| row.base_branch.clone());
         let into = match (line, base) {
             (Some(line), _) => Some(line.clone()),

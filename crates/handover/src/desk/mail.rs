@@ -1,15 +1,15 @@
 //! Reads mailboxes, for both dialects of messages.
 
-use engine::inbox::{Message, Owner, Recipients};
+use engine::inbox::{MailboxOwner, Message, Recipients};
 
 use engine::view::{self, MailFilter, MailState};
-use engine::{Actor, Command, Need, Refusal, Stop, Timestamp, World, identity};
+use engine::{Actor, Command, DecisionStop, Need, Refusal, Timestamp, World, identity};
 use wire::lifecycle::{
-    Address, Call, Inbox, InboxRead, InboxRow, MessageCountUnread, MessageGet, MessageList, MessageRow, MessageStatus,
-    Messages, Named, Part, Unread, original_priority,
+    Address, Call, InboxAnswer, InboxRead, InboxRow, MessageCountUnread, MessageGet, MessageList, MessageRow,
+    MessageStatus, Messages, NamedParts, ReplyPart, UnreadAnswer, original_priority,
 };
 
-use super::{Answer, Desk, Request, Stopped, bad_cursor, limit};
+use super::{Desk, Stopped, ToolAnswer, ToolRequest, bad_cursor, limit};
 use crate::error::Error;
 
 /// Replaces the refusal of an unknown agent with the refusal of an unknown sender, where the agent is the sender of a
@@ -27,12 +27,14 @@ pub(super) fn of_a_sender(call: &Call, error: Error) -> Error {
 impl Desk {
     /// Refuses a mailbox that is not the caller's: only a person reads a person's mail, and only the agent reads an
     /// agent's mail. Coordinators and persons may read agents' mail under their own name.
-    async fn may_read(&self, request: &Request<'_>, owner: Owner) -> Result<(), Stopped> {
+    async fn may_read(&self, request: &ToolRequest<'_>, owner: MailboxOwner) -> Result<(), Stopped> {
         match owner {
-            Owner::Human if request.visitor.rights.is_persons() => Ok(()),
-            Owner::Human => Err(Refusal::NotPermitted { problem: format!("this is the mailbox of {owner}") }.into()),
-            Owner::Agent(_) if request.visitor.may_override() => Ok(()),
-            Owner::Agent(id) => {
+            MailboxOwner::Human if request.visitor.rights.is_persons() => Ok(()),
+            MailboxOwner::Human => {
+                Err(Refusal::NotPermitted { problem: format!("this is the mailbox of {owner}") }.into())
+            }
+            MailboxOwner::Agent(_) if request.visitor.may_override() => Ok(()),
+            MailboxOwner::Agent(id) => {
                 let (caller, now) = (request.caller.clone(), self.service.now());
                 let voice = move |world: &World| identity::check_voice(world, &caller, world.agent(id)?, now);
                 Ok(self.service.view(voice).await?)
@@ -41,16 +43,16 @@ impl Desk {
     }
 
     /// Returns the owner of the mailbox that the call means, if the caller may read it.
-    async fn owner(&self, request: &Request<'_>, address: Option<&Address>) -> Result<Owner, Stopped> {
+    async fn owner(&self, request: &ToolRequest<'_>, address: Option<&Address>) -> Result<MailboxOwner, Stopped> {
         let owner = match address.map(|address| address.0.clone()) {
             Some(Recipients::One(owner)) => owner,
             Some(Recipients::Slug(slug)) => {
                 let unknown = Refusal::RecipientNotFound { recipient: slug.clone() };
-                Owner::Agent(self.service.agent_by_slug(&slug).await?.ok_or(unknown)?)
+                MailboxOwner::Agent(self.service.agent_by_slug(&slug).await?.ok_or(unknown)?)
             }
             Some(Recipients::All(_)) | None => match self.acting(request).await? {
-                Some(agent) => Owner::Agent(agent),
-                None if request.visitor.rights.is_persons() => Owner::Human,
+                Some(agent) => MailboxOwner::Agent(agent),
+                None if request.visitor.rights.is_persons() => MailboxOwner::Human,
                 None => return Err(Refusal::AgentNotFound { agent: None }.into()),
             },
         };
@@ -58,7 +60,7 @@ impl Desk {
         Ok(owner)
     }
 
-    pub(super) async fn messages(&self, request: &Request<'_>, asked: &MessageList) -> Answer {
+    pub(super) async fn messages(&self, request: &ToolRequest<'_>, asked: &MessageList) -> ToolAnswer {
         let owner = self.owner(request, asked.agent_id.as_ref()).await?;
         let before = asked.cursor.as_ref().map(|cursor| cursor.as_str().parse::<u32>().map_err(|_| bad_cursor()));
         let before = before.transpose()?;
@@ -88,7 +90,7 @@ impl Desk {
         Ok(reply.render())
     }
 
-    pub(super) async fn message(&self, request: &Request<'_>, asked: &MessageGet) -> Answer {
+    pub(super) async fn message(&self, request: &ToolRequest<'_>, asked: &MessageGet) -> ToolAnswer {
         let id = asked.id;
         let found = self.service.view(move |world| view::message(world, id)).await?;
         if !request.visitor.may_override() {
@@ -111,7 +113,7 @@ impl Desk {
         Ok(MessageRow::of(&found).render())
     }
 
-    pub(super) async fn count_unread(&self, request: &Request<'_>, asked: &MessageCountUnread) -> Answer {
+    pub(super) async fn count_unread(&self, request: &ToolRequest<'_>, asked: &MessageCountUnread) -> ToolAnswer {
         let owner = self.owner(request, asked.agent_id.as_ref()).await?;
         let wanted: Vec<u8> = asked.priority.iter().flat_map(|list| &list.0).map(|word| word.number()).collect();
         let found = self.service.view(move |world| view::unread(world, owner, 0)).await?;
@@ -119,30 +121,34 @@ impl Desk {
         let counted = found.by_priority.iter().filter_map(|(word, count)| Some((number(word)?, *count)));
         let counted: Vec<(u8, u32)> =
             counted.filter(|(number, _)| wanted.is_empty() || wanted.contains(number)).collect();
-        let reply = Unread {
+        let reply = UnreadAnswer {
             count: counted.iter().map(|(_, count)| count).sum(),
-            by_priority: Named(
+            by_priority: NamedParts(
                 counted.iter().map(|(number, count)| (original_priority(*number).to_owned(), *count)).collect(),
             ),
         };
         Ok(reply.render())
     }
 
-    pub(super) async fn inbox(&self, request: &Request<'_>, asked: &InboxRead) -> Answer {
+    pub(super) async fn inbox(&self, request: &ToolRequest<'_>, asked: &InboxRead) -> ToolAnswer {
         let owner = self.owner(request, asked.agent_id.as_ref()).await?;
         let rows = limit(asked.limit);
         let (messages, unread) = self.service.view(move |world| unread_with_senders(world, owner, rows)).await?;
-        Ok(Inbox { messages, unread }.render())
+        Ok(InboxAnswer { messages, unread }.render())
     }
 
     /// Returns the number of unread messages in a mailbox.
-    pub(super) async fn unread(&self, owner: Owner) -> Result<u32, Stopped> {
+    pub(super) async fn unread(&self, owner: MailboxOwner) -> Result<u32, Stopped> {
         Ok(self.service.view(move |world| world.mailbox(owner).map(|mailbox| mailbox.unread)).await?)
     }
 }
 
 /// Returns unread messages with the slugs of their senders, and the number of all unread messages.
-pub(crate) fn unread_with_senders(world: &World, owner: Owner, rows: u32) -> Result<(Vec<InboxRow>, u32), Stop> {
+pub(crate) fn unread_with_senders(
+    world: &World,
+    owner: MailboxOwner,
+    rows: u32,
+) -> Result<(Vec<InboxRow>, u32), DecisionStop> {
     let found = view::unread(world, owner, rows)?;
     let agents = found.messages.iter().filter_map(|message| match message.from {
         Actor::Agent(agent) => Some(Need::Agent(agent)),

@@ -6,14 +6,14 @@ use engine::command::UpdateWorkspace;
 use engine::workspace::{Cleaned, Workspace};
 use engine::{Command, Refusal, Reply};
 use wire::json::object;
-use wire::lifecycle::{Call, Part, Said, WorkspaceCreate, WorkspaceReply, WorkspaceUpdate, WorkspaceUpdated};
+use wire::lifecycle::{Call, ReplyPart, ToolError, WorkspaceCreate, WorkspaceReply, WorkspaceUpdate, WorkspaceUpdated};
 
-use super::{Answer, Desk, Request, Stopped, unexpected};
+use super::{Desk, Stopped, ToolAnswer, ToolRequest, unexpected};
 use git::removed::restore_command;
-use git::{Branch, Dirt, Git, Kept, Problem};
+use git::{Branch, Dirt, Git, GitProblem, KeptBranch};
 
 impl Desk {
-    pub(super) async fn create_workspace(&self, request: &Request<'_>, asked: &WorkspaceCreate) -> Answer {
+    pub(super) async fn create_workspace(&self, request: &ToolRequest<'_>, asked: &WorkspaceCreate) -> ToolAnswer {
         if let Some(first) = self.service.kept(&request.caller, "create_workspace").await? {
             return self.created(&first?).await;
         }
@@ -30,7 +30,7 @@ impl Desk {
         let repository = repository.or_else(|| self.surroundings.root.clone()).ok_or(Refusal::MissingRepoPath)?;
         self.may_place(request, asked).await?;
         self.may_work_in(request, &repository).await?;
-        let wanted = git::Request {
+        let wanted = git::WorktreeRequest {
             repository,
             root: self.surroundings.worktrees.clone(),
             branch: asked.branch.to_string(),
@@ -54,13 +54,13 @@ impl Desk {
     }
 
     /// Refuses a workspace that the engine would refuse, before git changes anything.
-    async fn may_place(&self, request: &Request<'_>, asked: &WorkspaceCreate) -> Result<(), Stopped> {
+    async fn may_place(&self, request: &ToolRequest<'_>, asked: &WorkspaceCreate) -> Result<(), Stopped> {
         let create = Command::CreateWorkspace(asked.create("worktree", true));
         self.service.would(without_key(request), create).await?;
         Ok(())
     }
 
-    async fn created(&self, reply: &Reply) -> Answer {
+    async fn created(&self, reply: &Reply) -> ToolAnswer {
         let Reply::WorkspaceCreated { workspace } = reply else { return Err(unexpected("workspace_create")) };
         let id = *workspace;
         let row = self.service.view(move |world| world.workspace(id).cloned()).await?;
@@ -70,7 +70,7 @@ impl Desk {
         Ok(reply.render())
     }
 
-    pub(super) async fn update_workspace(&self, request: &Request<'_>, asked: &WorkspaceUpdate) -> Answer {
+    pub(super) async fn update_workspace(&self, request: &ToolRequest<'_>, asked: &WorkspaceUpdate) -> ToolAnswer {
         let id = asked.id;
         let update = Command::UpdateWorkspace(asked.update());
         if !asked.cleanup_worktree.unwrap_or(false) {
@@ -94,7 +94,7 @@ impl Desk {
             .await?;
         if !row.created_by_us {
             let problem = "it was not made here".to_owned();
-            return Err(refused(&Problem::WorkspaceNotOurs { path: PathBuf::from(&row.path), problem }));
+            return Err(refused(&GitProblem::WorkspaceNotOurs { path: PathBuf::from(&row.path), problem }));
         }
         let home = repository.map(|repository| PathBuf::from(repository.path));
         let home = home.or_else(|| self.surroundings.root.clone()).ok_or(Refusal::MissingRepoPath)?;
@@ -133,7 +133,7 @@ fn removal(repository: &Path, path: &Path, (branch, base): (&str, Option<&str>),
     }
 }
 
-fn without_key(request: &Request<'_>) -> engine::Caller {
+fn without_key(request: &ToolRequest<'_>) -> engine::Caller {
     engine::Caller { key: None, ..request.caller.clone() }
 }
 
@@ -142,7 +142,7 @@ fn cleaned(removed: &git::Removed, branch: &str) -> Cleaned {
         worktree_removed: removed.worktree_removed,
         branch_deleted: matches!(removed.branch, Branch::Deleted { .. }),
         branch_kept_because: match &removed.branch {
-            Branch::Deleted { .. } | Branch::Kept(Kept::Gone) => None,
+            Branch::Deleted { .. } | Branch::Kept(KeptBranch::Gone) => None,
             Branch::Kept(kept) => Some(why(kept)),
         },
         restore: match &removed.branch {
@@ -152,7 +152,7 @@ fn cleaned(removed: &git::Removed, branch: &str) -> Cleaned {
     }
 }
 
-fn updated(reply: &Reply) -> Answer {
+fn updated(reply: &Reply) -> ToolAnswer {
     let Reply::WorkspaceUpdated { cleaned } = reply else { return Err(unexpected("workspace_update")) };
     let cleaned = cleaned.as_ref();
     let updated = WorkspaceUpdated {
@@ -167,19 +167,19 @@ fn updated(reply: &Reply) -> Answer {
 
 /// Turns a problem that git or Handover's own checks found into a refusal.
 #[expect(clippy::wildcard_enum_match_arm, reason = "the other problems say all in their message")]
-pub(super) fn refused(problem: &Problem) -> Stopped {
+pub(super) fn refused(problem: &GitProblem) -> Stopped {
     let details = match problem {
-        Problem::InvalidInput { field, problem } => {
+        GitProblem::InvalidInput { field, problem } => {
             let entry = object([("field", (*field).into()), ("problem", problem.as_str().into())]);
             Some(object([("fields", vec![entry].into())]))
         }
-        Problem::WorkspaceDirty { dirt: Dirt::Changes { files, more }, .. } => {
+        GitProblem::WorkspaceDirty { dirt: Dirt::Changes { files, more }, .. } => {
             let files: Vec<&str> = files.iter().map(String::as_str).collect();
             Some(object([("files", files.into()), ("more", (*more).into())]))
         }
         _ => None,
     };
-    Stopped::Said(Said {
+    Stopped::Said(ToolError {
         code: problem.code(),
         message: problem.to_string(),
         recoverable: problem.is_recoverable(),
@@ -209,24 +209,24 @@ impl Desk {
 }
 
 /// Returns the reason why a branch is kept, in words.
-fn why(kept: &Kept) -> String {
+fn why(kept: &KeptBranch) -> String {
     match kept {
-        Kept::Gone => "it is gone".to_owned(),
-        Kept::NotMerged { base } => format!("its commits are not in {base}"),
-        Kept::MergeNotFound { base } => format!("the merge commit is not in {base}"),
-        Kept::MergeBeforeBranch { merge } => {
+        KeptBranch::Gone => "it is gone".to_owned(),
+        KeptBranch::NotMerged { base } => format!("its commits are not in {base}"),
+        KeptBranch::MergeNotFound { base } => format!("the merge commit is not in {base}"),
+        KeptBranch::MergeBeforeBranch { merge } => {
             format!("{merge} is older than the branch's own commits; give the commit that merged them")
         }
-        Kept::MergeLacks { merge, file: Some(file) } => {
+        KeptBranch::MergeLacks { merge, file: Some(file) } => {
             format!(
                 "{merge} does not hold the branch's changes of {file}; merge the branch, or give the commit that did"
             )
         }
-        Kept::MergeLacks { merge, file: None } => {
+        KeptBranch::MergeLacks { merge, file: None } => {
             format!("{merge} does not show that it holds the branch's commits; merge the branch")
         }
-        Kept::BaseNotFound => "there is no base to compare it with".to_owned(),
-        Kept::CheckedOut { path } => format!("it is checked out at {}", path.display()),
-        Kept::Failed { problem } => problem.clone(),
+        KeptBranch::BaseNotFound => "there is no base to compare it with".to_owned(),
+        KeptBranch::CheckedOut { path } => format!("it is checked out at {}", path.display()),
+        KeptBranch::Failed { problem } => problem.clone(),
     }
 }

@@ -7,12 +7,12 @@ use engine::plan::PlanTask;
 use engine::template::TemplateBody;
 use engine::{Caller, Command, Need, Refusal, Reply, view};
 use wire::lifecycle::{
-    Applied, Call, Part, Planned, TemplateApply, TemplateCreate, TemplateList, TemplateRow, Templates, Within,
+    Applied, Call, Planned, ReplyPart, TemplateApply, TemplateCreate, TemplateList, TemplateRow, Templates, Within,
     WorkflowAddTask, WorkflowReplan, WorkflowSetPlan,
 };
 
 use super::author::{signed, signed_command};
-use super::{Answer, Desk, Request, Stopped, answered, limit};
+use super::{Desk, Stopped, ToolAnswer, ToolRequest, answered, limit};
 use crate::project;
 use crate::task_extra::TaskExtra;
 
@@ -48,7 +48,7 @@ impl Desk {
 
     async fn planned(
         &self,
-        request: &Request<'_>,
+        request: &ToolRequest<'_>,
         workflow: WorkflowId,
         tasks: &[Planned],
     ) -> Result<Vec<PlanTask>, Stopped> {
@@ -58,7 +58,7 @@ impl Desk {
         Ok(signed(tasks.iter().map(planned).collect(), self.author(request).await?.as_deref()))
     }
 
-    pub(super) async fn set_plan(&self, request: &Request<'_>, call: &Call, asked: &WorkflowSetPlan) -> Answer {
+    pub(super) async fn set_plan(&self, request: &ToolRequest<'_>, call: &Call, asked: &WorkflowSetPlan) -> ToolAnswer {
         let (id, caller) = (asked.id, &request.caller);
         let tasks = self.planned(request, id, &asked.plan.tasks.0).await?;
         let summary = asked.plan.summary.to_string();
@@ -70,7 +70,7 @@ impl Desk {
         answered(call, &reply)
     }
 
-    pub(super) async fn add_task(&self, request: &Request<'_>, call: &Call, asked: &WorkflowAddTask) -> Answer {
+    pub(super) async fn add_task(&self, request: &ToolRequest<'_>, call: &Call, asked: &WorkflowAddTask) -> ToolAnswer {
         let workflow = asked.workflow_id;
         let known = self.attach(&request.caller, workflow, asked.repository().into_iter()).await?;
         let task = asked.planned(asked.repository().and_then(|path| known.get(path).copied()));
@@ -81,7 +81,7 @@ impl Desk {
         answered(call, &reply)
     }
 
-    pub(super) async fn replan(&self, request: &Request<'_>, call: &Call, asked: &WorkflowReplan) -> Answer {
+    pub(super) async fn replan(&self, request: &ToolRequest<'_>, call: &Call, asked: &WorkflowReplan) -> ToolAnswer {
         let workflow = asked.workflow_id;
         let tasks = self.planned(request, workflow, &asked.plan.tasks.0).await?;
         let (summary, reason) = (asked.plan.summary.to_string(), asked.plan.reason.to_string());
@@ -90,7 +90,12 @@ impl Desk {
         answered(call, &reply)
     }
 
-    pub(super) async fn create_template(&self, request: &Request<'_>, call: &Call, asked: &TemplateCreate) -> Answer {
+    pub(super) async fn create_template(
+        &self,
+        request: &ToolRequest<'_>,
+        call: &Call,
+        asked: &TemplateCreate,
+    ) -> ToolAnswer {
         let body = match (&asked.template, asked.from_workflow_id) {
             (Some(template), None) => template.body(),
             (None, Some(workflow)) => self.body_of(workflow).await?,
@@ -165,7 +170,7 @@ impl Desk {
         }
     }
 
-    pub(super) async fn templates(&self, asked: &TemplateList) -> Answer {
+    pub(super) async fn templates(&self, asked: &TemplateList) -> ToolAnswer {
         let after = asked.cursor.as_ref().map(ToString::to_string).unwrap_or_default();
         let rows = limit(asked.limit);
         let page = self.service.view(move |world| view::templates(world, &after, rows)).await?;
@@ -183,7 +188,7 @@ impl Desk {
     }
 
     /// Returns the templates that the project keeps in files.
-    fn files(&self) -> Result<Vec<project::TemplateFile>, Stopped> {
+    fn files(&self) -> Result<Vec<project::ProjectTemplate>, Stopped> {
         let Some(root) = &self.surroundings.root else { return Ok(Vec::new()) };
         project::templates(root).map_err(|problem| {
             let problem = format!("cannot be read: {problem}");
@@ -214,7 +219,7 @@ impl Desk {
         }
     }
 
-    pub(super) async fn apply_template(&self, request: &Request<'_>, asked: &TemplateApply) -> Answer {
+    pub(super) async fn apply_template(&self, request: &ToolRequest<'_>, asked: &TemplateApply) -> ToolAnswer {
         let (name, description, body) = self.template(asked.template_id.as_str()).await?;
         let given = asked.variables.iter().flat_map(|map| &map.0);
         let values: BTreeMap<String, String> = given.map(|(name, value)| (name.clone(), value.to_string())).collect();

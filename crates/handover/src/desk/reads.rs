@@ -8,12 +8,13 @@ use engine::{Need, Refusal, Timestamp, view};
 use wire::json::{Value, object};
 use wire::lifecycle::{
     AgentGet, AgentList, AgentRow, AgentStatus, Agents, BlockedRow, CheckpointList, CheckpointRow, Checkpoints,
-    Configured, DependenciesReply, Format, GroupRow, LockInfo, Mention, Named, Part, ProgressReply, Repositories,
-    RepositoryList, RepositoryRow, Summarized, TaskGet, TaskReply, Within, WorkflowGet, WorkflowGetSummary,
-    WorkflowList, WorkflowReply, WorkflowRow, Workflows, WorkspaceList, WorkspaceRow, Workspaces, presence,
+    Configured, DependenciesReply, Format, GroupRow, LockInfo, Mention, NamedParts, ProgressReply, ReplyPart,
+    Repositories, RepositoryList, RepositoryRow, Summarized, TaskGet, TaskReply, Within, WorkflowGet,
+    WorkflowGetSummary, WorkflowList, WorkflowReply, WorkflowRow, Workflows, WorkspaceList, WorkspaceRow, Workspaces,
+    presence,
 };
 
-use super::{Answer, Desk, Request, bad_cursor, limit, place};
+use super::{Desk, ToolAnswer, ToolRequest, bad_cursor, limit, place};
 
 /// Returns the cursor for a position in a list that is ordered by time.
 fn cursor<I: std::fmt::Display>(next: Option<(Timestamp, I)>) -> Option<String> {
@@ -25,7 +26,7 @@ fn moment<I: std::str::FromStr>(given: Option<&wire::shape::NonBlank>) -> Result
 }
 
 impl Desk {
-    pub(super) async fn task(&self, asked: &TaskGet) -> Answer {
+    pub(super) async fn task(&self, asked: &TaskGet) -> ToolAnswer {
         let (id, wanted) = (asked.id, asked.include_checkpoints.unwrap_or(false));
         let rows = limit(asked.checkpoint_limit);
         let (task, newest) = self
@@ -44,7 +45,7 @@ impl Desk {
         Ok(reply.render())
     }
 
-    pub(super) async fn checkpoints(&self, asked: &CheckpointList) -> Answer {
+    pub(super) async fn checkpoints(&self, asked: &CheckpointList) -> ToolAnswer {
         let after = match &asked.cursor {
             Some(cursor) => cursor.as_str().parse().map_err(|_| bad_cursor())?,
             None => asked.since_sequence.map_or(0, |Within(number)| number),
@@ -69,7 +70,7 @@ impl Desk {
         Ok(Checkpoints { checkpoints, next_cursor: next }.render())
     }
 
-    pub(super) async fn dependencies(&self, task: TaskId) -> Answer {
+    pub(super) async fn dependencies(&self, task: TaskId) -> ToolAnswer {
         let found = self.service.view(move |world| view::dependencies(world, task)).await?;
         let (met, open): (Vec<_>, Vec<_>) = found.iter().partition(|task| task.status().is_met());
         let reply = DependenciesReply {
@@ -80,7 +81,7 @@ impl Desk {
         Ok(reply.render())
     }
 
-    pub(super) async fn workflow(&self, asked: &WorkflowGet) -> Answer {
+    pub(super) async fn workflow(&self, asked: &WorkflowGet) -> ToolAnswer {
         let (id, now, rows) = (asked.id, self.service.now(), limit(asked.limit));
         let wanted = asked.include_tasks.or(asked.include_task_summaries).unwrap_or(false);
         let after = place::<u32, TaskId>(asked.cursor.as_ref())?;
@@ -100,13 +101,13 @@ impl Desk {
         Ok(reply.render())
     }
 
-    pub(super) async fn config(&self, id: WorkflowId) -> Answer {
+    pub(super) async fn config(&self, id: WorkflowId) -> ToolAnswer {
         let (_, detail) = self.service.view(move |world| view::workflow(world, id)).await?;
         let config = detail.config.unwrap_or_else(|| engine::Json::from_stored("{}".to_owned()));
         Ok(Configured { id, config }.render())
     }
 
-    pub(super) async fn workflows(&self, asked: &WorkflowList) -> Answer {
+    pub(super) async fn workflows(&self, asked: &WorkflowList) -> ToolAnswer {
         let words = asked.status.iter().flat_map(|list| &list.0);
         let statuses: Vec<WorkflowStatus> = words.filter_map(|status| WorkflowStatus::parse(status.as_str())).collect();
         let none = asked.status.as_ref().is_some_and(|list| list.0.is_empty());
@@ -134,7 +135,7 @@ impl Desk {
         Ok(reply.render())
     }
 
-    pub(super) async fn progress(&self, id: WorkflowId) -> Answer {
+    pub(super) async fn progress(&self, id: WorkflowId) -> ToolAnswer {
         let found = self.service.view(move |world| view::progress(world, id)).await?;
         let (workflow, planned) = (&found.workflow, view::is_planned(&found.workflow));
         let (tasks, open) = if planned { (workflow.tasks, workflow.open) } else { (0, 0) };
@@ -149,19 +150,19 @@ impl Desk {
             workflow_id: id,
             status: workflow.status.as_str(),
             total_tasks: tasks,
-            by_status: Named(found.by_status.clone()),
+            by_status: NamedParts(found.by_status.clone()),
             completed_sequence: found.completed_sequence,
             current_sequence: found.current_sequence,
             blocked_tasks: blocked.collect(),
             more_blocked_tasks: found.blocked_more.then_some(true),
-            parallel_groups: Named(found.groups.iter().map(group).collect()),
+            parallel_groups: NamedParts(found.groups.iter().map(group).collect()),
             estimated_remaining: open,
             all_complete: tasks > 0 && open == 0,
         };
         Ok(reply.render())
     }
 
-    pub(super) async fn summary(&self, asked: &WorkflowGetSummary) -> Answer {
+    pub(super) async fn summary(&self, asked: &WorkflowGetSummary) -> ToolAnswer {
         let id = asked.id;
         let ((workflow, detail), progress, repositories) = self
             .service
@@ -182,7 +183,7 @@ impl Desk {
                     ("status", row.status.into()),
                     ("plan_summary", row.plan_summary.as_deref().into()),
                     ("total_tasks", u64::from(row.total_tasks).into()),
-                    ("tasks_by_status", Named(progress.by_status).render()),
+                    ("tasks_by_status", NamedParts(progress.by_status).render()),
                     ("repositories", Value::List(known.collect())),
                 ]);
                 value.to_string()
@@ -193,7 +194,7 @@ impl Desk {
         Ok(Summarized { summary, token_estimate }.render())
     }
 
-    pub(super) async fn lock_info(&self, id: WorkflowId) -> Answer {
+    pub(super) async fn lock_info(&self, id: WorkflowId) -> ToolAnswer {
         let now = self.service.now();
         let workflow = self.service.view(move |world| world.workflow(id).cloned()).await?;
         let lock = workflow.lock.filter(|lock| lock.until > now);
@@ -206,13 +207,13 @@ impl Desk {
         Ok(reply.render())
     }
 
-    pub(super) async fn attached(&self, id: WorkflowId) -> Answer {
+    pub(super) async fn attached(&self, id: WorkflowId) -> ToolAnswer {
         let found = self.service.view(move |world| view::attached(world, id)).await?;
         let repositories = found.iter().map(|(row, added)| RepositoryRow::of(row, Some(*added))).collect();
         Ok(Repositories { repositories, total: None, next_cursor: None }.render())
     }
 
-    pub(super) async fn repositories(&self, asked: &RepositoryList) -> Answer {
+    pub(super) async fn repositories(&self, asked: &RepositoryList) -> ToolAnswer {
         let after = moment::<RepositoryId>(asked.cursor.as_ref())?;
         let (offset, rows) = (asked.offset.map_or(0, |Within(number)| number), limit(asked.limit));
         let page = self.service.view(move |world| view::repositories(world, after, offset, rows)).await?;
@@ -220,7 +221,7 @@ impl Desk {
         Ok(Repositories { repositories, total: page.total, next_cursor: cursor(page.next) }.render())
     }
 
-    pub(super) async fn repository(&self, path: &str) -> Answer {
+    pub(super) async fn repository(&self, path: &str) -> ToolAnswer {
         let path = path.to_owned();
         let found = self
             .service
@@ -232,7 +233,7 @@ impl Desk {
         Ok(RepositoryRow::of(&found, None).render())
     }
 
-    pub(super) async fn workspaces(&self, asked: &WorkspaceList) -> Answer {
+    pub(super) async fn workspaces(&self, asked: &WorkspaceList) -> ToolAnswer {
         let words = asked.status.iter().flat_map(|list| &list.0);
         let statuses: Vec<_> = words.filter_map(|status| WorkspaceStatus::parse(status.as_str())).collect();
         let (workflow, rows) = (asked.workflow_id, limit(asked.limit));
@@ -242,7 +243,7 @@ impl Desk {
         Ok(Workspaces { workspaces, next_cursor: cursor(page.next) }.render())
     }
 
-    pub(super) async fn agent(&self, request: &Request<'_>, asked: &AgentGet) -> Answer {
+    pub(super) async fn agent(&self, request: &ToolRequest<'_>, asked: &AgentGet) -> ToolAnswer {
         let (now, alive) = (self.service.now(), self.alive());
         let id = match asked.id {
             Some(id) => id,
@@ -252,7 +253,7 @@ impl Desk {
         Ok(AgentRow::of(&found).render())
     }
 
-    pub(super) async fn agents(&self, asked: &AgentList) -> Answer {
+    pub(super) async fn agents(&self, asked: &AgentList) -> ToolAnswer {
         let (now, alive) = (self.service.now(), self.alive());
         let word = |found: Option<&wire::shape::NonBlank>| found.map(ToString::to_string);
         let filter = AgentFilter {
@@ -272,7 +273,7 @@ impl Desk {
     }
 }
 
-fn markdown(row: &WorkflowRow, statuses: &[(String, u32)], repositories: &[view::Known]) -> String {
+fn markdown(row: &WorkflowRow, statuses: &[(String, u32)], repositories: &[view::KnownRepository]) -> String {
     let mut lines = vec![
         format!("# {}", row.name),
         String::new(),

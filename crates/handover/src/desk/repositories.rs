@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use engine::{Actor, view};
-use wire::lifecycle::{Said, WorkspaceUpdate};
+use wire::lifecycle::{ToolError, WorkspaceUpdate};
 
 use super::places::refused;
-use super::{Desk, Request, Stopped};
+use super::{Desk, Stopped, ToolRequest};
 use git::name::check_commit;
-use git::repository::Repository;
-use git::{Git, Problem};
+use git::repository::GitRepository;
+use git::{Git, GitProblem};
 
 /// The number of repositories that one read returns.
 const PAGE: u32 = 500;
@@ -19,24 +19,24 @@ const REGISTERED_MAX: usize = 1_000;
 
 impl Desk {
     /// Refuses a repository that is not the project's and that no person registered.
-    pub(super) async fn may_work_in(&self, request: &Request<'_>, path: &Path) -> Result<(), Stopped> {
+    pub(super) async fn may_work_in(&self, request: &ToolRequest<'_>, path: &Path) -> Result<(), Stopped> {
         if request.is_persons() {
             return Ok(());
         }
         let git = Git::default();
-        let home = Repository::find(&git, path).await.map_err(|problem| refused(&problem))?.home;
+        let home = GitRepository::find(&git, path).await.map_err(|problem| refused(&problem))?.home;
         if self.is_open_to_agents(&git, &home).await? { Ok(()) } else { Err(self.not_permitted(path)) }
     }
 
     /// Refuses to record a path outside of the repositories that are open to agents. The path need not exist yet.
-    pub(super) async fn may_record_in(&self, request: &Request<'_>, path: &Path) -> Result<(), Stopped> {
+    pub(super) async fn may_record_in(&self, request: &ToolRequest<'_>, path: &Path) -> Result<(), Stopped> {
         if request.is_persons() {
             return Ok(());
         }
         let git = Git::default();
-        let is_open = match Repository::find(&git, path).await {
+        let is_open = match GitRepository::find(&git, path).await {
             Ok(repository) => self.is_open_to_agents(&git, &repository.home).await?,
-            Err(Problem::NotARepository { .. }) => self.is_below_open(path).await?,
+            Err(GitProblem::NotARepository { .. }) => self.is_below_open(path).await?,
             Err(problem) => return Err(refused(&problem)),
         };
         if is_open { Ok(()) } else { Err(self.not_permitted(path)) }
@@ -49,7 +49,7 @@ impl Desk {
                 return Ok(true);
             }
             // A person may have named a folder of the repository, or a link to it.
-            if let Ok(found) = Repository::find(git, known).await
+            if let Ok(found) = GitRepository::find(git, known).await
                 && found.home == home
             {
                 return Ok(true);
@@ -91,7 +91,7 @@ impl Desk {
             Some(_) => "leave the path out to work in the project's repository, or ",
             None => "",
         };
-        Stopped::Said(Said {
+        Stopped::Said(ToolError {
             code: "NOT_PERMITTED",
             message: format!(
                 "{path} is neither in the project's repository nor in one that a person registered; workspaces are only there"
@@ -121,12 +121,12 @@ impl Desk {
         let git = Git::default();
         let places = [repository.map(|known| PathBuf::from(known.path)), Some(PathBuf::from(row.path))];
         for place in places.into_iter().flatten() {
-            let Ok(found) = Repository::find(&git, &place).await else { continue };
+            let Ok(found) = GitRepository::find(&git, &place).await else { continue };
             if found.commit(&git, &commit).await.map_err(|problem| refused(&problem))?.is_some() {
                 return Ok(());
             }
             let problem = format!("is no commit that git finds in {}: {commit}", found.home.display());
-            return Err(refused(&Problem::InvalidInput { field: "merge_commit", problem }));
+            return Err(refused(&GitProblem::InvalidInput { field: "merge_commit", problem }));
         }
         Ok(())
     }

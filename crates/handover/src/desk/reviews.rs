@@ -9,17 +9,18 @@ use engine::turn::Spent;
 use engine::view::{self, Reviewed};
 use engine::{Actor, Command, Reply, Rights, World};
 use wire::lifecycle::{
-    Body, FindingReply, Part, ReviewAnswer, ReviewReply, ReviewRequest, ReviewStatusGet, Said, Within, is_running,
+    Body, FindingReply, ReplyPart, ReviewAnswer, ReviewReply, ReviewRequest, ReviewStatusGet, ToolError, Within,
+    is_running,
 };
 
 use super::task_reviews::TaskGate;
-use super::waits::Wanted;
-use super::{Answer, Desk, Request, Stopped, Surroundings, unexpected};
+use super::waits::WantedChange;
+use super::{Desk, DeskSurroundings, Stopped, ToolAnswer, ToolRequest, unexpected};
 use crate::principal::host;
 use crate::review::program::Here;
-use crate::review::request::{Artifact, request as document};
-use crate::review::{self, Bench, NoProvider, Provider, Round};
-use agents::program::Cut;
+use crate::review::request::{ReviewedSubject, request as document};
+use crate::review::{self, Bench, NoProvider, Provider, RoundToRun};
+use agents::program::CutReason;
 
 /// The default time to wait, in seconds. Clients give up a call that is silent for a minute.
 const WAIT_SECONDS_DEFAULT: u32 = 50;
@@ -27,7 +28,7 @@ const WAIT_SECONDS_DEFAULT: u32 = 50;
 const LOOKED_AT: u32 = 200;
 
 /// The reviewer and the facts about this machine that are needed to ask it.
-struct Ground {
+struct ReviewGround {
     provider: Provider,
     state: PathBuf,
     store: String,
@@ -35,7 +36,7 @@ struct Ground {
 }
 
 impl Desk {
-    pub(super) async fn review_request(&self, request: &Request<'_>, asked: &ReviewRequest) -> Answer {
+    pub(super) async fn review_request(&self, request: &ToolRequest<'_>, asked: &ReviewRequest) -> ToolAnswer {
         if request.visitor.seat.is_some() || review::is_below_a_turn() {
             let message = "a turn asks for no reviews; the runner has the task's own work reviewed when it says so";
             return Err(Stopped::Said(said("NOT_PERMITTED", message, "end your turn with your output")));
@@ -75,7 +76,7 @@ impl Desk {
     }
 
     /// Refuses a caller that may not ask for a review, before any error about reviewers is reported.
-    async fn may_ask(&self, request: &Request<'_>) -> Result<(), Stopped> {
+    async fn may_ask(&self, request: &ToolRequest<'_>) -> Result<(), Stopped> {
         let open = engine::command::OpenReview { provider: "reviewer".to_owned(), gate: None, rounds_max: None };
         let caller = engine::Caller { key: None, ..request.caller.clone() };
         self.service.would(caller, Command::OpenReview(open)).await?;
@@ -83,7 +84,11 @@ impl Desk {
     }
 
     /// Returns the review that an earlier call with the same idempotency key asked for.
-    async fn asked_before(&self, request: &Request<'_>, asked: &ReviewRequest) -> Result<Option<ReviewId>, Stopped> {
+    async fn asked_before(
+        &self,
+        request: &ToolRequest<'_>,
+        asked: &ReviewRequest,
+    ) -> Result<Option<ReviewId>, Stopped> {
         if let Some(Ok(Reply::ReviewOpened { review })) = self.service.kept(&request.caller, "open_review").await? {
             return Ok(Some(review));
         }
@@ -102,20 +107,20 @@ impl Desk {
         }
     }
 
-    fn ground(&self, named: &str) -> Result<Ground, Stopped> {
-        let Surroundings { root, state, data, store, binary, .. } = &*self.surroundings;
+    fn ground(&self, named: &str) -> Result<ReviewGround, Stopped> {
+        let DeskSurroundings { root, state, data, store, binary, .. } = &*self.surroundings;
         let provider = Provider::find(root.as_deref(), data.as_deref(), named).map_err(|problem| refused(&problem))?;
         let (Some(state), Some(store)) = (state.clone(), store.clone()) else {
             return Err(refused(&NoProvider::NoProject));
         };
-        Ok(Ground { provider, state, store, binary: binary.clone() })
+        Ok(ReviewGround { provider, state, store, binary: binary.clone() })
     }
 
     async fn open_review(
         &self,
-        request: &Request<'_>,
+        request: &ToolRequest<'_>,
         gate: Option<&TaskGate>,
-        ground: &Ground,
+        ground: &ReviewGround,
     ) -> Result<ReviewId, Stopped> {
         let provider = ground.provider.slug().to_owned();
         let open = engine::command::OpenReview {
@@ -128,7 +133,11 @@ impl Desk {
         Ok(review)
     }
 
-    pub(super) async fn attempt(&self, task: TaskId, given: Option<wire::lifecycle::Attempt>) -> Result<u32, Stopped> {
+    pub(super) async fn attempt(
+        &self,
+        task: TaskId,
+        given: Option<wire::lifecycle::AttemptNumber>,
+    ) -> Result<u32, Stopped> {
         match given {
             Some(Within(attempt)) => Ok(attempt),
             None => Ok(self.service.view(move |world| world.task(task).map(|task| task.attempt)).await?),
@@ -139,8 +148,8 @@ impl Desk {
     /// cannot start.
     async fn begin_round(
         &self,
-        request: &Request<'_>,
-        ground: Ground,
+        request: &ToolRequest<'_>,
+        ground: ReviewGround,
         (id, earlier): (ReviewId, Spent),
         bytes: String,
     ) -> Result<(), Stopped> {
@@ -151,10 +160,10 @@ impl Desk {
             let host = host();
             let bench =
                 Bench { service: &service, state: &ground.state, host: &host, caller, provider: &ground.provider };
-            let never = Box::pin(std::future::pending::<Cut>());
+            let never = Box::pin(std::future::pending::<CutReason>());
             let around = (ground.state.as_path(), ground.store.as_str(), ground.binary.as_deref());
             let mut stage = Here::new(&ground.provider, id, around, earlier, never);
-            let which = Round { review: id, turn: None };
+            let which = RoundToRun { review: id, turn: None };
             review::round(&bench, which, bytes.as_bytes(), &mut stage).await
         });
         let mut task = std::pin::pin!(task);
@@ -176,18 +185,18 @@ impl Desk {
     }
 
     /// Returns the review when it is answered, or its present state when the time is over.
-    async fn watched(&self, request: &Request<'_>, id: ReviewId, seconds: u32) -> Answer {
+    async fn watched(&self, request: &ToolRequest<'_>, id: ReviewId, seconds: u32) -> ToolAnswer {
         let mut waiting = self.waiting(request, seconds).await?;
         loop {
             let found = self.service.view(move |world| view::review(world, id)).await?;
             let reply = ReviewReply::of(&found, self.service.now());
-            if !is_running(&found) || reply.status == "lost" || !waiting.more(self, Wanted::Anything).await? {
+            if !is_running(&found) || reply.status == "lost" || !waiting.more(self, WantedChange::Anything).await? {
                 return Ok(reply.render());
             }
         }
     }
 
-    pub(super) async fn review_status(&self, request: &Request<'_>, asked: &ReviewStatusGet) -> Answer {
+    pub(super) async fn review_status(&self, request: &ToolRequest<'_>, asked: &ReviewStatusGet) -> ToolAnswer {
         let id = match asked.session {
             Some(id) => id,
             None => self.last_review(request).await?,
@@ -195,7 +204,7 @@ impl Desk {
         self.watched(request, id, wait(asked.wait_seconds, 0)).await
     }
 
-    pub(super) async fn review_answer(&self, request: &Request<'_>, asked: &ReviewAnswer) -> Answer {
+    pub(super) async fn review_answer(&self, request: &ToolRequest<'_>, asked: &ReviewAnswer) -> ToolAnswer {
         let (session, finding) = asked.place();
         let review = match session {
             Some(id) => id,
@@ -209,7 +218,7 @@ impl Desk {
 
     /// Returns the session for a call that names none: below a turn the review of the task, otherwise the caller's
     /// newest review.
-    async fn last_review(&self, request: &Request<'_>) -> Result<ReviewId, Stopped> {
+    async fn last_review(&self, request: &ToolRequest<'_>) -> Result<ReviewId, Stopped> {
         if let Some(seat) = request.visitor.seat {
             let found = self.service.view(move |world| view::gating(world, seat.task, seat.attempt)).await?;
             return found.map(|found| found.review.id).ok_or_else(none);
@@ -224,7 +233,7 @@ impl Desk {
     }
 }
 
-fn newest(world: &World, who: Option<Actor>) -> Result<Option<ReviewId>, engine::Stop> {
+fn newest(world: &World, who: Option<Actor>) -> Result<Option<ReviewId>, engine::DecisionStop> {
     let rows = view::reviews(world, None, LOOKED_AT)?.rows;
     // On a command line, a person and a coordinator cannot be told apart, so each finds the other's reviews, too.
     let is_person = |who: Actor| matches!(who, Actor::Person | Actor::Coordinator);
@@ -246,14 +255,14 @@ fn spent(known: &Reviewed) -> Spent {
 }
 
 /// Returns the content of a call as an artifact to review.
-pub(super) fn content(asked: &ReviewRequest) -> Option<Artifact> {
+pub(super) fn content(asked: &ReviewRequest) -> Option<ReviewedSubject> {
     let reference = asked.artifact_ref.as_ref().map(ToString::to_string);
     let media_type = asked.media_type.as_ref().map(ToString::to_string);
     Some(match asked.content.as_ref()? {
         Body::Text(text) => {
-            Artifact::of_text(text.clone(), media_type.unwrap_or_else(|| "text/plain".to_owned()), reference)
+            ReviewedSubject::of_text(text.clone(), media_type.unwrap_or_else(|| "text/plain".to_owned()), reference)
         }
-        Body::Object(value) => Artifact {
+        Body::Object(value) => ReviewedSubject {
             media_type: media_type.unwrap_or_else(|| "application/json".to_owned()),
             content: value.clone(),
             reference,
@@ -280,16 +289,16 @@ fn wait(asked: Option<Within<0, 50>>, default: u32) -> u32 {
     asked.map_or(default, |Within(seconds)| seconds)
 }
 
-type Joined = Result<Result<Option<review::Answered>, review::program::Trouble>, tokio::task::JoinError>;
+type Joined = Result<Result<Option<review::ReviewResponse>, review::program::ReviewError>, tokio::task::JoinError>;
 
 /// Returns the refusal for a round that ended before it started, because the request is invalid or not the next one.
 fn not_begun(ended: Joined) -> Result<(), Stopped> {
-    use review::program::Trouble;
-    use wire::feedback::Outcome;
+    use review::program::ReviewError;
+    use wire::feedback::ReviewOutcome;
     match ended {
         Ok(Ok(Some(answered))) => match answered.response.outcome {
-            Outcome::Success(_) => Ok(()),
-            Outcome::Error(failure) => {
+            ReviewOutcome::Success(_) => Ok(()),
+            ReviewOutcome::Error(failure) => {
                 let field = "content".to_owned();
                 Err(engine::Refusal::InvalidInput {
                     field,
@@ -299,8 +308,8 @@ fn not_begun(ended: Joined) -> Result<(), Stopped> {
             }
         },
         Ok(Ok(None)) => Ok(()),
-        Ok(Err(Trouble::Service(error))) => Err(error.into()),
-        Ok(Err(Trouble::Io(error))) => Err(crate::Error::file("ask a provider in", error).into()),
+        Ok(Err(ReviewError::Service(error))) => Err(error.into()),
+        Ok(Err(ReviewError::Io(error))) => Err(crate::Error::file("ask a provider in", error).into()),
         Err(panicked) => Err(crate::Error::file("ask a provider in", std::io::Error::other(panicked)).into()),
     }
 }
@@ -331,7 +340,7 @@ fn refused(problem: &NoProvider) -> Stopped {
     Stopped::Said(said)
 }
 
-pub(super) fn said(code: &'static str, message: &str, suggestion: &str) -> Said {
+pub(super) fn said(code: &'static str, message: &str, suggestion: &str) -> ToolError {
     let (message, suggestion) = (message.to_owned(), suggestion.to_owned());
-    Said { code, message, recoverable: false, suggestion, details: None }
+    ToolError { code, message, recoverable: false, suggestion, details: None }
 }

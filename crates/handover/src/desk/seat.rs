@@ -6,9 +6,9 @@
 use engine::command::Target;
 use engine::id::{AgentId, TaskId, TurnId};
 use engine::{Command, Need, Refusal, Reply, Rights, Standing, limits};
-use wire::lifecycle::{self, Call, Effect, Said};
+use wire::lifecycle::{self, Call, Effect, ToolError};
 
-use super::{Answer, Desk, Request, Stopped, Visitor, answered};
+use super::{Desk, Stopped, ToolAnswer, ToolRequest, Visitor, answered};
 use crate::error::Error;
 use crate::trust;
 use crate::turn_proof;
@@ -16,7 +16,7 @@ use agents::host;
 
 /// The turn below which a caller runs, with its agent, task and attempt. The runner gave these to its program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Seat {
+pub struct TurnSeat {
     pub turn: TurnId,
     pub agent: AgentId,
     pub task: TaskId,
@@ -111,14 +111,14 @@ pub(super) const BELOW_TURN: &[(&str, BelowTurn)] = &[
 
 impl Desk {
     /// Returns the turn that this process runs below, if the turn is in this store and this process belongs to it.
-    pub async fn seat(&self) -> Result<Option<Seat>, Error> {
+    pub async fn seat(&self) -> Result<Option<TurnSeat>, Error> {
         let Some(turn) = std::env::var(host::TURN).ok().and_then(|text| text.parse::<TurnId>().ok()) else {
             return Ok(None);
         };
         match self.service.view(move |world| world.turn(turn).cloned()).await {
             // A turn that ended needs no proof, because every call below it is refused.
             Ok(row) if row.ended().is_none() && !self.belongs_to(turn) => Ok(None),
-            Ok(row) => Ok(Some(Seat { turn, agent: row.agent, task: row.task, attempt: row.attempt })),
+            Ok(row) => Ok(Some(TurnSeat { turn, agent: row.agent, task: row.task, attempt: row.attempt })),
             Err(Error::Refused(_)) => Ok(None),
             Err(error) => Err(error),
         }
@@ -130,7 +130,7 @@ impl Desk {
     }
 
     /// Refuses a call of a program that outlived its turn.
-    pub(super) async fn still_runs(&self, seat: Seat) -> Result<(), Stopped> {
+    pub(super) async fn still_runs(&self, seat: TurnSeat) -> Result<(), Stopped> {
         let ended = self.service.view(move |world| world.turn(seat.turn).map(|turn| turn.ended().is_some())).await?;
         if !ended {
             return Ok(());
@@ -139,7 +139,12 @@ impl Desk {
     }
 
     /// Decides on a call below a turn. Returns `None` when the call is performed as for any agent.
-    pub(super) async fn below_turn(&self, seat: Seat, request: &Request<'_>, call: &Call) -> Option<Answer> {
+    pub(super) async fn below_turn(
+        &self,
+        seat: TurnSeat,
+        request: &ToolRequest<'_>,
+        call: &Call,
+    ) -> Option<ToolAnswer> {
         let reads = lifecycle::Tool::find(call.tool()).is_some_and(|tool| tool.effect == Effect::Reads);
         if request.caller.agent != Some(seat.agent) && !reads {
             // The call names another agent: the engine refuses it with the right code.
@@ -164,7 +169,7 @@ impl Desk {
     }
 
     /// Answers a call for a step that the runner has already done.
-    async fn unchanged(&self, seat: Seat, call: &Call) -> Answer {
+    async fn unchanged(&self, seat: TurnSeat, call: &Call) -> ToolAnswer {
         let reply = match call.command() {
             Some(Command::Unregister) => Reply::Unregistered { released: 0 },
             Some(Command::Heartbeat { .. }) => Reply::Alive { next_heartbeat_ms: limits::HEARTBEAT_MS },
@@ -191,7 +196,7 @@ impl Desk {
     }
 
     /// Tells whether the settings allow the turn's agent to add tasks.
-    async fn may_plan(&self, seat: Seat) -> Result<bool, Stopped> {
+    async fn may_plan(&self, seat: TurnSeat) -> Result<bool, Stopped> {
         let slug = self.service.view(move |world| world.agent(seat.agent).map(|agent| agent.name.clone())).await?;
         let Some(root) = &self.surroundings.root else { return Ok(false) };
         let settings = trust::basics(root, self.surroundings.data.as_deref()).ok();
@@ -201,7 +206,7 @@ impl Desk {
 
 impl Visitor {
     /// Returns a caller below a turn.
-    pub fn seated(seat: Seat) -> Self {
+    pub fn seated(seat: TurnSeat) -> Self {
         Self {
             rights: Rights::Agent,
             standing: Standing::Client,
@@ -214,7 +219,7 @@ impl Visitor {
     }
 }
 
-impl Seat {
+impl TurnSeat {
     /// Refuses calls about another task, and statuses of the turn's task that only the turn's output may cause.
     fn own_task(self, call: &Call) -> Result<(), Stopped> {
         let (task, to) = match call.command() {
@@ -247,7 +252,7 @@ impl Seat {
     }
 
     fn elsewhere(self) -> Stopped {
-        Stopped::Said(Said {
+        Stopped::Said(ToolError {
             code: "NOT_ELIGIBLE",
             message: format!("this turn is for {} and no other task", self.task),
             recoverable: false,
@@ -257,7 +262,7 @@ impl Seat {
     }
 
     fn by_output(self, code: &'static str) -> Stopped {
-        Stopped::Said(Said {
+        Stopped::Said(ToolError {
             code,
             message: format!("the runner holds {} and decides by the output of your turn", self.task),
             recoverable: false,
@@ -268,7 +273,7 @@ impl Seat {
     }
 
     fn refused(self, tool: &str) -> Stopped {
-        Stopped::Said(Said {
+        Stopped::Said(ToolError {
             code: "NOT_PERMITTED",
             message: format!("{tool} is not for a program below a turn, which works on {} only", self.task),
             recoverable: false,

@@ -4,14 +4,14 @@ use engine::command::{OpenReview, Target};
 use engine::id::TaskId;
 use engine::view::{self, Reviewed};
 use engine::{Caller, Command, Reply};
-use wire::lifecycle::{ReviewRequest, Said};
+use wire::lifecycle::{ReviewRequest, ToolError};
 
 use super::places::refused;
 use super::reviews::{content, said};
-use super::{Desk, Request, Stopped, Surroundings};
+use super::{Desk, DeskSurroundings, Stopped, ToolRequest};
 use crate::review::base::ClaimBase;
 use crate::review::provider::{own_slug, slug};
-use crate::review::request::Artifact;
+use crate::review::request::ReviewedSubject;
 use crate::review::task_work::{DIFF, TaskWork, WorkGround, WorkProblem, state_to_complete};
 use crate::task_extra::TaskExtra;
 use crate::trust;
@@ -33,7 +33,7 @@ impl Desk {
     /// Returns the task that a request is about. Refuses a session that belongs to another task.
     pub(super) async fn task_gate(
         &self,
-        request: &Request<'_>,
+        request: &ToolRequest<'_>,
         asked: &ReviewRequest,
     ) -> Result<Option<TaskGate>, Stopped> {
         let session = match asked.session {
@@ -89,7 +89,7 @@ impl Desk {
     ) -> Result<String, Stopped> {
         let asked = asked.provider.as_ref().map(|named| named.as_str());
         // These are the accepted settings: an agent that no person accepted cannot review.
-        let Surroundings { root, data, .. } = &*self.surroundings;
+        let DeskSurroundings { root, data, .. } = &*self.surroundings;
         let view = root.as_deref().and_then(|root| trust::view(root, data.as_deref()).ok());
         let settings = view.map(|view| view.settings.team).unwrap_or_default();
         let worker = gate.worker.as_deref().map(|worker| own_slug(&settings, worker));
@@ -119,10 +119,10 @@ impl Desk {
 
     /// Returns the artifact for the reviewer: the changes of the task. Only without changes, returns the content of the
     /// call.
-    pub(super) async fn work_of(&self, gate: &TaskGate, asked: &ReviewRequest) -> Result<Artifact, Stopped> {
+    pub(super) async fn work_of(&self, gate: &TaskGate, asked: &ReviewRequest) -> Result<ReviewedSubject, Stopped> {
         let work = TaskWork::look(self.work_ground(), gate.task).await.map_err(unseen)?;
         let artifact = match work.diff() {
-            Some(text) => Artifact::of_text(text.to_owned(), DIFF.to_owned(), None),
+            Some(text) => ReviewedSubject::of_text(text.to_owned(), DIFF.to_owned(), None),
             None => content(asked).ok_or_else(|| {
                 let problem =
                     "is needed: the task has no changes that could be gathered, so give what is to be reviewed";
@@ -131,11 +131,11 @@ impl Desk {
         };
         // The reference is set here and not by the caller, because completing the task compares with it.
         let (reference, source) = (Some(work.name().to_owned()), Some(work.source().to_owned()));
-        Ok(Artifact { reference, source, ..artifact })
+        Ok(ReviewedSubject { reference, source, ..artifact })
     }
 
     fn work_ground(&self) -> WorkGround<'_> {
-        let Surroundings { root, state, .. } = &*self.surroundings;
+        let DeskSurroundings { root, state, .. } = &*self.surroundings;
         WorkGround { service: &self.service, root: root.as_deref(), state: state.as_deref() }
     }
 
@@ -155,7 +155,7 @@ impl Desk {
     }
 
     /// Returns the caller of a command, with the state of the work if the command completes a task.
-    pub(super) async fn with_work(&self, request: &Request<'_>, command: &Command) -> Result<Caller, Stopped> {
+    pub(super) async fn with_work(&self, request: &ToolRequest<'_>, command: &Command) -> Result<Caller, Stopped> {
         let caller = request.caller.clone();
         let Command::Move { task, to: Target::Completed { .. }, .. } = command else { return Ok(caller) };
         if request.is_person() {
@@ -196,5 +196,5 @@ fn refuse_reviewer(gate: &TaskGate, asked: &str, why: &WrongReviewer<'_>) -> Sto
             (format!("{asked} works on {task} and cannot review it"), "name another agent as `provider`".to_owned())
         }
     };
-    Stopped::Said(Said { code: "NOT_PERMITTED", message, recoverable: true, suggestion, details: None })
+    Stopped::Said(ToolError { code: "NOT_PERMITTED", message, recoverable: true, suggestion, details: None })
 }

@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use crate::service::{Cursor, Entry, Watch};
+use crate::service::{Cursor, Entry, StoreWatch};
 use engine::Event;
 use engine::id::TaskId;
-use engine::inbox::Owner;
+use engine::inbox::MailboxOwner;
 use engine::{Refusal, view};
 use tokio_util::sync::CancellationToken;
-use wire::lifecycle::{Change, Part, TaskWait, Waited, Within};
+use wire::lifecycle::{ChangeAnswer, ReplyPart, TaskWait, Waited, Within};
 
-use super::{Answer, Desk, Progress, Request, Stopped};
+use super::{CallProgress, Desk, Stopped, ToolAnswer, ToolRequest};
 
 /// The default time to wait, in seconds. Clients give up a call that is silent for a minute.
 const WAIT_SECONDS_DEFAULT: u32 = 50;
@@ -22,7 +22,7 @@ const CHANGES_MAX: usize = 50;
 
 /// The changes that end a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Wanted {
+pub(super) enum WantedChange {
     /// Any log entry of a workflow, because it may make a task claimable.
     Work,
     /// Any log entry.
@@ -30,26 +30,26 @@ pub(super) enum Wanted {
 }
 
 /// A call that waits: its position in the log, and the time that it has left.
-pub(super) struct Waiting {
-    watch: Watch,
+pub(super) struct WaitingCall {
+    watch: StoreWatch,
     cursor: Cursor,
     left: Duration,
     told: u32,
-    progress: Option<Progress>,
+    progress: Option<CallProgress>,
     leaving: CancellationToken,
 }
 
 impl Desk {
-    pub(super) async fn waiting(&self, request: &Request<'_>, seconds: u32) -> Result<Waiting, Stopped> {
+    pub(super) async fn waiting(&self, request: &ToolRequest<'_>, seconds: u32) -> Result<WaitingCall, Stopped> {
         // Watch before the state is read, so that every later change wakes this call.
         let watch = self.service.bell();
         let cursor = self.service.end().await?;
         let left = Duration::from_secs(u64::from(seconds));
         let (progress, leaving) = (request.progress.clone(), request.visitor.leaving.clone());
-        Ok(Waiting { watch, cursor, left, told: 0, progress, leaving })
+        Ok(WaitingCall { watch, cursor, left, told: 0, progress, leaving })
     }
 
-    pub(super) async fn task_wait(&self, request: &Request<'_>, asked: &TaskWait) -> Answer {
+    pub(super) async fn task_wait(&self, request: &ToolRequest<'_>, asked: &TaskWait) -> ToolAnswer {
         let seconds = asked.wait_seconds.map_or(WAIT_SECONDS_DEFAULT, |Within(seconds)| seconds);
         let mut waiting = self.waiting(request, seconds).await?;
         let agent = self.acting(request).await?;
@@ -66,14 +66,14 @@ impl Desk {
             let work = topics.work && (moved || (first && !known));
             let claimable = if work { self.claimable(asked.workflow_id, agent).await? } else { 0 };
             let unread = match agent {
-                Some(agent) if first && !known => self.unread(Owner::Agent(agent)).await?,
+                Some(agent) if first && !known => self.unread(MailboxOwner::Agent(agent)).await?,
                 Some(_) | None => 0,
             };
             first = false;
             if !seen.is_empty() || claimable > 0 || unread > 0 {
                 return self.happened(&topics, seen, agent, &waiting).await;
             }
-            if !waiting.more(self, Wanted::Anything).await? {
+            if !waiting.more(self, WantedChange::Anything).await? {
                 let cursor = waiting.cursor();
                 let reply = Waited { happened: false, claimable: None, unread: None, changes: Vec::new(), cursor };
                 return Ok(reply.render());
@@ -84,13 +84,13 @@ impl Desk {
     async fn happened(
         &self,
         topics: &Topics,
-        changes: Vec<Change>,
+        changes: Vec<ChangeAnswer>,
         agent: Option<engine::id::AgentId>,
-        waiting: &Waiting,
-    ) -> Answer {
+        waiting: &WaitingCall,
+    ) -> ToolAnswer {
         let claimable = if topics.work { Some(self.claimable(topics.workflow, agent).await?) } else { None };
         let unread = match agent {
-            Some(agent) => Some(self.unread(Owner::Agent(agent)).await?),
+            Some(agent) => Some(self.unread(MailboxOwner::Agent(agent)).await?),
             None => None,
         };
         Ok(Waited { happened: true, claimable, unread, changes, cursor: waiting.cursor() }.render())
@@ -130,12 +130,12 @@ struct Topics {
 
 impl Topics {
     /// Returns the change in a log entry, if the call waits for it.
-    fn change(&self, entry: &Entry) -> Option<Change> {
+    fn change(&self, entry: &Entry) -> Option<ChangeAnswer> {
         let event = || serde_json::from_str::<Event>(&entry.body).ok();
         let mail = Some(&entry.topic) == self.inbox.as_ref() && entry.kind == "sent";
         let task = if Some(&entry.topic) == self.tasks.as_ref() { event()?.task() } else { None };
         let own = task.is_some() && task == self.task;
-        (mail || own).then(|| Change {
+        (mail || own).then(|| ChangeAnswer {
             topic: entry.topic.clone(),
             what: entry.kind.clone(),
             task_id: task,
@@ -145,14 +145,14 @@ impl Topics {
     }
 }
 
-impl Waiting {
+impl WaitingCall {
     /// Returns the cursor for the next call.
     pub(super) fn cursor(&self) -> String {
         self.cursor.to_string()
     }
 
     /// Returns the changes since the cursor that the call waits for, and whether any workflow has a new log entry.
-    async fn read(&mut self, desk: &Desk, topics: &Topics) -> Result<(Vec<Change>, bool), Stopped> {
+    async fn read(&mut self, desk: &Desk, topics: &Topics) -> Result<(Vec<ChangeAnswer>, bool), Stopped> {
         let (mut changes, mut moved) = (Vec::new(), false);
         loop {
             let page = desk.service.follow(self.cursor, ENTRIES_MAX).await?;
@@ -173,14 +173,14 @@ impl Waiting {
     }
 
     /// Waits for the next change. Returns `false` when the time is over or the caller is about to leave.
-    pub(super) async fn more(&mut self, desk: &Desk, wanted: Wanted) -> Result<bool, Stopped> {
+    pub(super) async fn more(&mut self, desk: &Desk, wanted: WantedChange) -> Result<bool, Stopped> {
         while !self.left.is_zero() {
             let step = self.left.min(PROGRESS);
             let changed = tokio::select! {
                 () = self.leaving.cancelled() => return Ok(false),
                 changed = self.watch.changed(step) => changed,
             };
-            if changed && wanted == Wanted::Anything {
+            if changed && wanted == WantedChange::Anything {
                 return Ok(true);
             }
             if changed && self.has_moved(desk).await? {

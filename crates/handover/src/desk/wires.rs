@@ -6,12 +6,12 @@ use engine::id::{ApprovalId, TaskId};
 use engine::inbox::MessageKind;
 use engine::{Actor, Caller, Command, Refusal, Reply, Rights};
 use wire::json::object;
-use wire::lifecycle::{Call, Part, Posted, Said, WirePost};
-use wire::message::{MessageType, Payload};
+use wire::lifecycle::{Call, Posted, ReplyPart, ToolError, WirePost};
+use wire::message::{MessageType, WirePayload};
 use wire::shape::Shape;
 
 use super::author::signed_command;
-use super::{Answer, Desk, Request, Stopped};
+use super::{Desk, Stopped, ToolAnswer, ToolRequest};
 use crate::approvals;
 use crate::error::Error;
 use crate::seal::Seal;
@@ -36,12 +36,12 @@ impl Asks {
 }
 
 impl Desk {
-    pub(super) async fn post(&self, request: &Request<'_>, asked: &WirePost) -> Answer {
+    pub(super) async fn post(&self, request: &ToolRequest<'_>, asked: &WirePost) -> ToolAnswer {
         let text = asked.wire.render().to_string();
         let judged = wire::message::judge(text.as_bytes());
         let warnings: Vec<String> = judged.report.codes().1;
         let Some(document) = judged.value else {
-            return Err(Stopped::Said(Said {
+            return Err(Stopped::Said(ToolError {
                 code: "INVALID_WIRE",
                 message: judged.report.errors().first().map(|first| judged.report.message(first)).unwrap_or_default(),
                 recoverable: true,
@@ -51,11 +51,11 @@ impl Desk {
         };
         self.may_send(request, document.sender.as_str()).await?;
         let done = match &document.payload {
-            Payload::Brief(_) => "brief",
-            Payload::Inbox(_) => "inbox",
-            Payload::Complete(_) => "complete",
-            Payload::Blocked(_) => "blocked",
-            Payload::Claim(_) => "claim",
+            WirePayload::Brief(_) => "brief",
+            WirePayload::Inbox(_) => "inbox",
+            WirePayload::Complete(_) => "complete",
+            WirePayload::Blocked(_) => "blocked",
+            WirePayload::Claim(_) => "claim",
         };
         if done == "complete" && request.visitor.rights != Rights::Runner {
             let problem = "`complete` is accepted from the runner only, after verification; use task_update_status";
@@ -87,7 +87,7 @@ impl Desk {
             self.keep_base(&reply).await;
             note(&mut posted, &reply);
         }
-        if let Payload::Inbox(inbox) = &document.payload
+        if let WirePayload::Inbox(inbox) = &document.payload
             && inbox.message_type == MessageType::ExecGate
         {
             let task = inbox.ref_task_id.get().and_then(|id| id.as_str().parse::<TaskId>().ok());
@@ -99,7 +99,11 @@ impl Desk {
 
     /// Asks a person to approve the operation of an `exec.gate` message. If the agent holds the task that the message
     /// names, the task waits for the decision.
-    pub(super) async fn ask_exec_gate(&self, request: &Request<'_>, asks: Asks) -> Result<Option<ApprovalId>, Stopped> {
+    pub(super) async fn ask_exec_gate(
+        &self,
+        request: &ToolRequest<'_>,
+        asks: Asks,
+    ) -> Result<Option<ApprovalId>, Stopped> {
         let Some(agent) = self.acting(request).await? else { return Ok(None) };
         let Asks { operation, content, task: named } = asks;
         let held = match named {
@@ -109,11 +113,11 @@ impl Desk {
                 (task.holder() == Some(agent)).then_some((task.id, task.attempt))
             }
         };
-        let sealed = engine::approval::Request {
+        let sealed = engine::approval::ApprovalRequest {
             operation,
             content,
             scope: named.map(|task| task.to_string()).unwrap_or_default(),
-            ..engine::approval::Request::default()
+            ..engine::approval::ApprovalRequest::default()
         };
         let (task, attempt) = (held.map(|(task, _)| task), held.map(|(_, attempt)| attempt));
         let fingerprint = Seal { request: &sealed, task, attempt, agent: Some(agent) }.fingerprint();
@@ -125,7 +129,7 @@ impl Desk {
     }
 
     /// Refuses a document whose sender is not the caller.
-    async fn may_send(&self, request: &Request<'_>, sender: &str) -> Result<(), Stopped> {
+    async fn may_send(&self, request: &ToolRequest<'_>, sender: &str) -> Result<(), Stopped> {
         let own = match self.acting(request).await? {
             Some(agent) => Some(self.service.view(move |world| world.agent(agent).map(|row| row.slug.clone())).await?),
             None => None,

@@ -2,18 +2,18 @@
 
 use engine::id::{AgentId, TaskId, WorkflowId};
 use engine::list::WorkflowFilter;
-use engine::offer::{self, Ask};
-use engine::task::{State, Task};
+use engine::offer::{self, OfferQuery};
+use engine::task::{Task, TaskState};
 use engine::workflow::{Workflow, WorkflowStatus};
-use engine::{Command, Need, Refusal, Reply, Stop, Timestamp, World, view};
+use engine::{Command, DecisionStop, Need, Refusal, Reply, Timestamp, World, view};
 use wire::context;
 use wire::lifecycle::{
-    Include, NextRow, NextTask, NextTasks, Part, TaskGetAvailable, TaskLoadContext, TaskNext, TaskReply, TasksReply,
-    Within, WorkflowNextTasks,
+    Include, NextRow, NextTask, NextTasks, ReplyPart, TaskGetAvailable, TaskLoadContext, TaskNext, TaskReply,
+    TasksReply, Within, WorkflowNextTasks,
 };
 
-use super::waits::Wanted;
-use super::{Answer, Desk, Request, Seat, Stopped, bad_cursor, limit};
+use super::waits::WantedChange;
+use super::{Desk, Stopped, ToolAnswer, ToolRequest, TurnSeat, bad_cursor, limit};
 use crate::error::Error;
 
 /// The largest number of workflows that are searched for work, oldest first.
@@ -24,7 +24,7 @@ const PARALLEL_MAX: u32 = 20;
 const RETRY_MS: u32 = 5_000;
 
 /// Returns the workflows that may have work, oldest first, so that started workflows finish first.
-pub(super) fn running(world: &World, preferred: Option<WorkflowId>) -> Result<Vec<WorkflowId>, Stop> {
+pub(super) fn running(world: &World, preferred: Option<WorkflowId>) -> Result<Vec<WorkflowId>, DecisionStop> {
     let statuses = vec![WorkflowStatus::InProgress, WorkflowStatus::Ready];
     let filter = WorkflowFilter { statuses, repository: None };
     let page = view::workflows(world, &filter, None, 0, WORKFLOWS_MAX)?;
@@ -58,7 +58,7 @@ fn offering(
     workflow: Option<WorkflowId>,
     seeker: &WorkSeeker,
     now: Timestamp,
-) -> Result<Option<WorkflowId>, Stop> {
+) -> Result<Option<WorkflowId>, DecisionStop> {
     let WorkSeeker { agent, include_failed, .. } = *seeker;
     let candidates = match workflow {
         Some(workflow) => {
@@ -74,7 +74,7 @@ fn offering(
         if workflow.is_none() && seeker.is_kept_out(world.workflow(id)?, now) {
             continue;
         }
-        let ask = Ask { workflow: id, agent, include_failed, after: None, limit: 1 };
+        let ask = OfferQuery { workflow: id, agent, include_failed, after: None, limit: 1 };
         if !offer::next(world, &ask, now)?.tasks.is_empty() {
             return Ok(Some(id));
         }
@@ -83,22 +83,22 @@ fn offering(
 }
 
 impl Desk {
-    pub(super) async fn load_context(&self, asked: &TaskLoadContext) -> Answer {
+    pub(super) async fn load_context(&self, asked: &TaskLoadContext) -> ToolAnswer {
         let budget = asked.max_tokens.map_or(context::MAX_TOKENS_DEFAULT, |Within(tokens)| tokens);
         self.context(asked.task_id, asked.include.as_ref(), budget).await
     }
 
-    async fn context(&self, task: TaskId, include: Option<&Include>, max_tokens: u32) -> Answer {
+    async fn context(&self, task: TaskId, include: Option<&Include>, max_tokens: u32) -> ToolAnswer {
         let rows = context::rows_wanted(include, max_tokens);
         let full = include.and_then(|include| include.prior_task_full).unwrap_or(false);
         let facts = self.service.view(move |world| view::context(world, task, rows, full)).await?;
         Ok(context::fit(&facts, include, max_tokens))
     }
 
-    pub(super) async fn next_tasks(&self, asked: &WorkflowNextTasks) -> Answer {
+    pub(super) async fn next_tasks(&self, asked: &WorkflowNextTasks) -> ToolAnswer {
         let after = asked.cursor.as_ref().map(|cursor| position(cursor.as_str()).ok_or_else(bad_cursor)).transpose()?;
         let rows = limit(asked.limit);
-        let ask = Ask {
+        let ask = OfferQuery {
             workflow: asked.workflow_id,
             agent: asked.agent_id,
             include_failed: asked.include_failed.unwrap_or(false),
@@ -110,7 +110,7 @@ impl Desk {
         Ok(reply.render())
     }
 
-    pub(super) async fn available(&self, request: &Request<'_>, asked: &TaskGetAvailable) -> Answer {
+    pub(super) async fn available(&self, request: &ToolRequest<'_>, asked: &TaskGetAvailable) -> ToolAnswer {
         let agent = match self.acting(request).await {
             // Every caller may read this list, so the call also works without an agent.
             Err(Stopped::Error(Error::Refused(Refusal::AgentElsewhere { .. } | Refusal::AgentRequired { .. }))) => None,
@@ -138,8 +138,13 @@ impl Desk {
                 }
                 for id in workflows {
                     let place = after.filter(|(from, _)| *from == id).and_then(|(_, place)| place);
-                    let ask =
-                        Ask { workflow: id, agent, include_failed: false, after: place, limit: rows - found.len() };
+                    let ask = OfferQuery {
+                        workflow: id,
+                        agent,
+                        include_failed: false,
+                        after: place,
+                        limit: rows - found.len(),
+                    };
                     let page = offer::next(world, &ask, now)?;
                     found.extend(page.tasks);
                     if let Some((priority, sequence, task)) = page.next {
@@ -160,7 +165,7 @@ impl Desk {
     }
 
     /// Picks, claims and returns a task with its context. Without a claimable task, waits as long as the call allows.
-    pub(super) async fn task_next(&self, request: &Request<'_>, asked: &TaskNext) -> Answer {
+    pub(super) async fn task_next(&self, request: &ToolRequest<'_>, asked: &TaskNext) -> ToolAnswer {
         let agent = self.acting(request).await?.ok_or(Refusal::AgentNotFound { agent: None })?;
         let budget = asked.max_tokens.map_or(context::MAX_TOKENS_DEFAULT, |Within(tokens)| tokens);
         if let Some(seat) = request.visitor.seat {
@@ -189,21 +194,27 @@ impl Desk {
                 // Another agent claimed the task first: look again.
                 continue;
             }
-            if !waiting.more(self, Wanted::Work).await? {
+            if !waiting.more(self, WantedChange::Work).await? {
                 let reply = Reply::NoTask { limit_reached: false, all_done: false };
                 return self.taken(&reply, budget, Some(waiting.cursor()), workflow).await;
             }
         }
     }
 
-    async fn seated(&self, seat: Seat, budget: u32) -> Answer {
+    async fn seated(&self, seat: TurnSeat, budget: u32) -> ToolAnswer {
         let lease = self.service.view(move |world| Ok(world.task(seat.task)?.state.lease().map(|lease| lease.until)));
         let until = lease.await?.ok_or(Refusal::ClaimLost { task: seat.task, holder: None, attempt: seat.attempt })?;
         let held = Reply::Claimed { task: seat.task, attempt: seat.attempt, until, review: false };
         self.taken(&held, budget, None, None).await
     }
 
-    async fn taken(&self, reply: &Reply, budget: u32, cursor: Option<String>, workflow: Option<WorkflowId>) -> Answer {
+    async fn taken(
+        &self,
+        reply: &Reply,
+        budget: u32,
+        cursor: Option<String>,
+        workflow: Option<WorkflowId>,
+    ) -> ToolAnswer {
         let Reply::Claimed { task, attempt, until, .. } = reply else {
             let now = self.service.now();
             let (reason, retry_after_ms) = self.service.view(move |world| idle(world, workflow, now)).await?;
@@ -238,7 +249,7 @@ impl Desk {
 
 /// Returns the reason why no task can be claimed, and the time after which to ask again. There is no such time when the
 /// workflow is over.
-fn idle(world: &World, workflow: Option<WorkflowId>, now: Timestamp) -> Result<(String, Option<u32>), Stop> {
+fn idle(world: &World, workflow: Option<WorkflowId>, now: Timestamp) -> Result<(String, Option<u32>), DecisionStop> {
     let again = Some(RETRY_MS);
     let Some(id) = workflow else {
         let none = running(world, None)?.is_empty();
@@ -259,13 +270,13 @@ fn idle(world: &World, workflow: Option<WorkflowId>, now: Timestamp) -> Result<(
 }
 
 /// Parses a position in a list of tasks: priority, sequence and id.
-fn position(text: &str) -> Option<offer::Position> {
+fn position(text: &str) -> Option<offer::OfferPosition> {
     let mut parts = text.splitn(3, '.');
     let (priority, sequence, id) = (parts.next()?, parts.next()?, parts.next()?);
     Some((priority.parse().ok()?, sequence.parse().ok()?, id.parse().ok()?))
 }
 
-fn next_tasks(world: &World, ask: &Ask, now: Timestamp) -> Result<NextTasks, Stop> {
+fn next_tasks(world: &World, ask: &OfferQuery, now: Timestamp) -> Result<NextTasks, DecisionStop> {
     let page = offer::next(world, ask, now)?;
     let workflow = world.workflow(ask.workflow)?;
     let views = view::with_texts(world, &page.tasks)?;
@@ -292,7 +303,7 @@ fn is_complete(workflow: &Workflow) -> bool {
     view::is_planned(workflow) && workflow.tasks > 0 && workflow.open == 0
 }
 
-fn next_row(world: &World, view: &view::TaskView) -> Result<NextRow, Stop> {
+fn next_row(world: &World, view: &view::TaskView) -> Result<NextRow, DecisionStop> {
     let task = &view.task;
     let mut together = Vec::new();
     if let Some(group) = task.group.clone() {
@@ -309,7 +320,7 @@ fn next_row(world: &World, view: &view::TaskView) -> Result<NextRow, Stop> {
     met.sort_by_key(|task| (task.sequence, task.id));
     let names = met.into_iter().map(|task| task.name.clone()).collect();
     let listed = TaskReply::listed(view);
-    let error = if let State::Failed { .. } = task.state { listed.error } else { None };
+    let error = if let TaskState::Failed { .. } = task.state { listed.error } else { None };
     Ok(NextRow {
         id: task.id,
         workflow_id: task.workflow,
@@ -341,7 +352,7 @@ impl Desk {
             .service
             .view(move |world| {
                 let Some(id) = offering(world, workflow, &seeker, now)? else { return Ok(0) };
-                let ask = Ask { workflow: id, agent, include_failed: false, after: None, limit: 20 };
+                let ask = OfferQuery { workflow: id, agent, include_failed: false, after: None, limit: 20 };
                 Ok(u32::try_from(offer::next(world, &ask, now)?.tasks.len()).unwrap_or(u32::MAX))
             })
             .await?;

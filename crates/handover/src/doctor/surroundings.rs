@@ -2,21 +2,22 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Finding, chain};
-use crate::setup::{self, Client};
+use super::{DoctorFinding, chain};
+use crate::setup::{self, ClientProgram};
 use crate::{project, settings, spawn, trust};
 
-pub(super) fn settings(root: Option<&Path>) -> Vec<Finding> {
+pub(super) fn settings(root: Option<&Path>) -> Vec<DoctorFinding> {
     let Some(root) = root else {
-        return vec![Finding::notice("project", "this is no repository", "run in one, so that its agents meet")];
+        return vec![DoctorFinding::notice("project", "this is no repository", "run in one, so that its agents meet")];
     };
-    let known = Finding::good("project", root.display().to_string());
+    let known = DoctorFinding::good("project", root.display().to_string());
     let configured = match settings::read(Some(root)) {
-        Ok(_) if root.join(".handover/config.toml").exists() => Finding::good("configuration", "is readable"),
-        Ok(_) => {
-            Finding::good("configuration", "there is none, so everything is as usual (`handover init` writes one)")
-        }
-        Err(problem) => Finding::bad("configuration", problem.to_string(), "correct the named line"),
+        Ok(_) if root.join(".handover/config.toml").exists() => DoctorFinding::good("configuration", "is readable"),
+        Ok(_) => DoctorFinding::good(
+            "configuration",
+            "there is none, so everything is as usual (`handover init` writes one)",
+        ),
+        Err(problem) => DoctorFinding::bad("configuration", problem.to_string(), "correct the named line"),
     };
     let mut found = vec![known, configured];
     found.extend(accepted(root));
@@ -24,36 +25,40 @@ pub(super) fn settings(root: Option<&Path>) -> Vec<Finding> {
 }
 
 /// Checks whether a person accepted the commands of the settings, and whether notices to people are accepted.
-fn accepted(root: &Path) -> Vec<Finding> {
+fn accepted(root: &Path) -> Vec<DoctorFinding> {
     let advice = "look at it with `handover trust`";
     let view = match trust::view(root, crate::place::data_folder().as_deref()) {
         Ok(view) => view,
         // The check of the configuration already reports settings that cannot be parsed.
         Err(trust::Untrusted::Settings(_)) => return Vec::new(),
-        Err(problem) => return vec![Finding::bad("trust", chain(&problem), advice)],
+        Err(problem) => return vec![DoctorFinding::bad("trust", chain(&problem), advice)],
     };
     let mut found = vec![match view.notice() {
-        Some(notice) => Finding::notice("trust", notice, advice),
-        None if view.list.commands().is_empty() => Finding::good("trust", "the settings run nothing"),
-        None => Finding::good("trust", "everything that the settings run was accepted"),
+        Some(notice) => DoctorFinding::notice("trust", notice, advice),
+        None if view.list.commands().is_empty() => DoctorFinding::good("trust", "the settings run nothing"),
+        None => DoctorFinding::good("trust", "everything that the settings run was accepted"),
     }];
     let wanted = settings::read(Some(root)).map(|settings| settings.notify).unwrap_or_default();
     if !wanted.is_empty() {
         found.push(if view.settings.notify == wanted {
-            Finding::good("notices", "are configured and trusted")
+            DoctorFinding::good("notices", "are configured and trusted")
         } else {
             let seen = "NOT_TRUSTED the command or webhook of [notify] was not accepted on this machine";
-            Finding::notice("notices", seen, "look at it with `handover trust`; until then the accepted one counts")
+            DoctorFinding::notice(
+                "notices",
+                seen,
+                "look at it with `handover trust`; until then the accepted one counts",
+            )
         });
     }
     found
 }
 
-pub(super) fn cards(root: Option<&Path>) -> Vec<Finding> {
+pub(super) fn cards(root: Option<&Path>) -> Vec<DoctorFinding> {
     let Some(root) = root else { return Vec::new() };
     match project::cards(root) {
-        Err(error) => vec![Finding::bad("cards", error.to_string(), "make .handover/cards readable")],
-        Ok(cards) if cards.is_empty() => vec![Finding::good("cards", "there are none")],
+        Err(error) => vec![DoctorFinding::bad("cards", error.to_string(), "make .handover/cards readable")],
+        Ok(cards) if cards.is_empty() => vec![DoctorFinding::good("cards", "there are none")],
         Ok(cards) => {
             let wrong: Vec<String> = cards
                 .iter()
@@ -61,10 +66,10 @@ pub(super) fn cards(root: Option<&Path>) -> Vec<Finding> {
                 .filter_map(|judged| Some(judged.path.file_name()?.to_string_lossy().into_owned()))
                 .collect();
             if wrong.is_empty() {
-                return vec![Finding::good("cards", format!("{} are valid", cards.len()))];
+                return vec![DoctorFinding::good("cards", format!("{} are valid", cards.len()))];
             }
             let mend = format!("run `handover check card .handover/cards/{}`", wrong.join(" …/"));
-            vec![Finding::bad("cards", format!("{} of {} are not valid", wrong.len(), cards.len()), mend)]
+            vec![DoctorFinding::bad("cards", format!("{} of {} are not valid", wrong.len(), cards.len()), mend)]
         }
     }
 }
@@ -72,11 +77,11 @@ pub(super) fn cards(root: Option<&Path>) -> Vec<Finding> {
 /// The oldest version of git that supports worktrees as Handover uses them.
 const GIT_OLDEST: (u32, u32) = (2, 31);
 
-pub(super) async fn git(root: Option<&Path>) -> Vec<Finding> {
+pub(super) async fn git(root: Option<&Path>) -> Vec<DoctorFinding> {
     let folder = root.map_or_else(std::env::temp_dir, Path::to_owned);
     let asked = spawn::program(Path::new("git"), &folder).arg("--version").output().await;
     let Ok(output) = asked else {
-        return vec![Finding::bad("git", "git does not start", "install git; worktrees need it")];
+        return vec![DoctorFinding::bad("git", "git does not start", "install git; worktrees need it")];
     };
     let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
     let mut numbers = text.split_whitespace().nth(2).unwrap_or_default().split('.');
@@ -84,9 +89,9 @@ pub(super) async fn git(root: Option<&Path>) -> Vec<Finding> {
     let version = (number(), number());
     if version < GIT_OLDEST {
         let mend = format!("install git {}.{} or later; worktrees need it", GIT_OLDEST.0, GIT_OLDEST.1);
-        return vec![Finding::bad("git", text, mend)];
+        return vec![DoctorFinding::bad("git", text, mend)];
     }
-    let mut found = vec![Finding::good("git", text)];
+    let mut found = vec![DoctorFinding::good("git", text)];
     if let Some(root) = root.filter(|root| root.join(".git").exists()) {
         let ignored = spawn::program(Path::new("git"), root)
             .args(["check-ignore", "--quiet", "--", ".handover/state/handover.db"])
@@ -95,14 +100,14 @@ pub(super) async fn git(root: Option<&Path>) -> Vec<Finding> {
         // Exit code 1 means that the path is not ignored. Any other failure proves nothing.
         if ignored.is_ok_and(|status| status.code() == Some(1)) {
             let mend = "write a line with * into .handover/state/.gitignore";
-            found.push(Finding::bad("git ignores state", ".handover/state could be committed", mend));
+            found.push(DoctorFinding::bad("git ignores state", ".handover/state could be committed", mend));
         }
     }
     found
 }
 
 /// Checks that only the owner can read the token of this machine, because its bearer has an admin's access.
-pub(super) fn token(state: &Path) -> Option<Finding> {
+pub(super) fn token(state: &Path) -> Option<DoctorFinding> {
     let path = state.join(crate::http::TOKEN_FILE);
     let known = std::fs::metadata(&path).ok()?;
     {
@@ -113,25 +118,25 @@ pub(super) fn token(state: &Path) -> Option<Finding> {
                 "chmod 600 {0}; if others may have read it: `handover token revoke` it and delete {0}",
                 path.display()
             );
-            return Some(Finding::bad("token", seen, mend));
+            return Some(DoctorFinding::bad("token", seen, mend));
         }
     }
     let _ = known;
-    Some(Finding::good("token", "only its owner can read it"))
+    Some(DoctorFinding::good("token", "only its owner can read it"))
 }
 
 /// Checks which clients are installed on this machine, and whether they are configured for Handover.
-pub(super) fn clients(root: Option<&Path>) -> Vec<Finding> {
+pub(super) fn clients(root: Option<&Path>) -> Vec<DoctorFinding> {
     let Some(root) = root else { return Vec::new() };
-    let known = Client::ALL.iter().filter(|client| is_installed(client.program()));
+    let known = ClientProgram::ALL.iter().filter(|client| is_installed(client.program()));
     let mut found = Vec::new();
     for client in known {
         let name = client.as_str();
         let connected = setup::is_connected(*client, root);
         found.push(if connected {
-            Finding::good("client", format!("{name} is connected"))
+            DoctorFinding::good("client", format!("{name} is connected"))
         } else {
-            Finding::notice(
+            DoctorFinding::notice(
                 "client",
                 format!("{name} is installed and not connected"),
                 format!("run `handover setup {name}`"),
@@ -139,7 +144,7 @@ pub(super) fn clients(root: Option<&Path>) -> Vec<Finding> {
         });
     }
     if found.is_empty() {
-        found.push(Finding::notice("client", "no client is in PATH", "install one, then `handover setup NAME`"));
+        found.push(DoctorFinding::notice("client", "no client is in PATH", "install one, then `handover setup NAME`"));
     }
     found
 }

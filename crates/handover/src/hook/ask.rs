@@ -2,12 +2,12 @@
 //! waits for a person.
 
 use engine::agent::Origin;
-use engine::approval::{Request, Source};
+use engine::approval::{ApprovalRequest, Source};
 use engine::command::{AskApproval, PassGate, Register};
 use engine::id::{AgentId, Ids};
 use engine::{Caller, Command, Millis, Reply, Rights};
 
-use super::{Answer, Hook, Trouble, who};
+use super::{HookAnswer, HookCall, HookError, who};
 use crate::error::Error;
 use crate::office::Office;
 use crate::seal::{Seal, sealed_input};
@@ -16,10 +16,10 @@ use crate::seal::{Seal, sealed_input};
 /// approval only one passes.
 pub(super) async fn ask(
     office: &Office,
-    hook: &Hook<'_>,
+    hook: &HookCall<'_>,
     (tool, input): (&str, &str),
     reason: &str,
-) -> Result<Answer, Trouble> {
+) -> Result<HookAnswer, HookError> {
     let request = request(hook, tool, input);
     let (conversation, part) = (hook.payload.session_id.clone(), hook.payload.part());
     let turn = office.desk.seat().await?.map(|seat| seat.turn).filter(|turn| office.desk.belongs_to(*turn));
@@ -38,14 +38,14 @@ pub(super) async fn ask(
     });
     let reply = done.await?;
     if reply == Reply::ApprovalConsumed {
-        return Ok(Answer::Nothing);
+        return Ok(HookAnswer::Nothing);
     }
     if let Reply::ApprovalRefused { approval, reason } = &reply {
         let why = reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
-        return Ok(Answer::Deny(format!("a person said no to exactly this ({approval}){why}. Do something else.")));
+        return Ok(HookAnswer::Deny(format!("a person said no to exactly this ({approval}){why}. Do something else.")));
     }
     let Reply::ApprovalAsked { approval, .. } = reply else { return Err(Error::unexpected(&reply).into()) };
-    Ok(Answer::Deny(format!(
+    Ok(HookAnswer::Deny(format!(
         "a gate of this project asks a person first: {reason}. It waits as {approval}. A person decides in a terminal of \
          their own, with `handover approval approve {approval}` or `handover approval reject {approval} --reason REASON`; you \
          cannot. When it is approved, make the same call again within {}: it goes through once. The description and the time \
@@ -65,19 +65,19 @@ fn words(time: Millis) -> String {
 
 /// Returns the request that the fingerprint covers: the tool, its input without caption and time limit, the folder and
 /// the session.
-fn request(hook: &Hook<'_>, tool: &str, input: &str) -> Request {
+fn request(hook: &HookCall<'_>, tool: &str, input: &str) -> ApprovalRequest {
     let session = &hook.payload.session_id;
     let scope = match hook.payload.part() {
         Some(part) => format!("session {session}, sub-agent {part}"),
         None => format!("session {session}"),
     };
     let directory = hook.payload.cwd.clone().or_else(|| hook.folder()).unwrap_or_default();
-    Request {
+    ApprovalRequest {
         operation: tool.to_owned(),
         content: sealed_input(input),
         scope,
         directory: directory.display().to_string(),
-        ..Request::default()
+        ..ApprovalRequest::default()
     }
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Event {
+pub enum HookEvent {
     SessionStart,
     PreToolUse,
     PostToolUse,
@@ -39,10 +39,16 @@ const OTHERS: [&str; 20] = [
     "PreModelRequest",
 ];
 
-const OURS: [Event; 6] =
-    [Event::SessionStart, Event::PreToolUse, Event::PostToolUse, Event::Stop, Event::SubagentStop, Event::SessionEnd];
+const OURS: [HookEvent; 6] = [
+    HookEvent::SessionStart,
+    HookEvent::PreToolUse,
+    HookEvent::PostToolUse,
+    HookEvent::Stop,
+    HookEvent::SubagentStop,
+    HookEvent::SessionEnd,
+];
 
-impl Event {
+impl HookEvent {
     /// Parses the name of an event as the command line gives it.
     pub fn parse(name: &str) -> Result<Self, String> {
         let ours = OURS.into_iter().find(|event| event.as_str() == name);

@@ -3,25 +3,27 @@
 use std::sync::mpsc;
 use std::time::Duration;
 
-use super::event::Event;
-use super::reply::Answer;
+use super::event::HookEvent;
+use super::reply::HookAnswer;
 
 /// Returns the answer for a failure of the hook. Before a tool call it refuses the call. At every other event the
 /// session continues, and the person sees a note.
-pub(super) fn failed(event: Event, problem: &str) -> Answer {
+pub(super) fn failed(event: HookEvent, problem: &str) -> HookAnswer {
     match event {
-        Event::PreToolUse => Answer::Refuse(format!("{problem}; the call is not let through, because gates are set")),
-        Event::SessionStart
-        | Event::PostToolUse
-        | Event::Stop
-        | Event::SubagentStop
-        | Event::SessionEnd
-        | Event::Other(_) => Answer::Note(format!("{problem}; this {} was not looked at", event.as_str())),
+        HookEvent::PreToolUse => {
+            HookAnswer::Refuse(format!("{problem}; the call is not let through, because gates are set"))
+        }
+        HookEvent::SessionStart
+        | HookEvent::PostToolUse
+        | HookEvent::Stop
+        | HookEvent::SubagentStop
+        | HookEvent::SessionEnd
+        | HookEvent::Other(_) => HookAnswer::Note(format!("{problem}; this {} was not looked at", event.as_str())),
     }
 }
 
 /// Starts a thread that answers and ends the process when the hook has not answered after `patience`.
-pub(super) fn watch(event: Event, patience: Duration) {
+pub(super) fn watch(event: HookEvent, patience: Duration) {
     // Without this thread, the hook takes as long as the client allows.
     let _none = std::thread::Builder::new().name("patience".to_owned()).spawn(move || {
         let (_kept, never) = mpsc::channel::<()>();
@@ -31,7 +33,7 @@ pub(super) fn watch(event: Event, patience: Duration) {
 }
 
 /// Runs `work` and turns a panic into the answer for a failure.
-pub(super) fn caught(event: Event, work: impl FnOnce() -> Answer) -> Answer {
+pub(super) fn caught(event: HookEvent, work: impl FnOnce() -> HookAnswer) -> HookAnswer {
     // Unwind safety does not matter: any half-changed state ends with this process.
     match std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)) {
         Ok(answer) => answer,
@@ -40,7 +42,7 @@ pub(super) fn caught(event: Event, work: impl FnOnce() -> Answer) -> Answer {
 }
 
 #[expect(clippy::exit, reason = "the thread that would return is the one that waits")]
-fn end(event: Event, problem: &str) {
+fn end(event: HookEvent, problem: &str) {
     if let Some(code) = failed(event, problem).give(event) {
         std::process::exit(i32::from(code));
     }
@@ -53,9 +55,15 @@ mod tests {
     #[test]
     fn a_panic_keeps_tools_from_being_called_and_sessions_from_being_held() {
         let boom = |event| caught(event, || panic!("boom"));
-        assert!(matches!(boom(Event::PreToolUse), Answer::Refuse(_)));
-        for event in [Event::Stop, Event::SubagentStop, Event::SessionStart, Event::SessionEnd, Event::PostToolUse] {
-            assert!(matches!(boom(event), Answer::Note(_)), "{event:?}");
+        assert!(matches!(boom(HookEvent::PreToolUse), HookAnswer::Refuse(_)));
+        for event in [
+            HookEvent::Stop,
+            HookEvent::SubagentStop,
+            HookEvent::SessionStart,
+            HookEvent::SessionEnd,
+            HookEvent::PostToolUse,
+        ] {
+            assert!(matches!(boom(event), HookAnswer::Note(_)), "{event:?}");
         }
     }
 }

@@ -2,28 +2,28 @@
 
 use std::path::{Path, PathBuf};
 
-use engine::approval::{Request, Source};
+use engine::approval::{ApprovalRequest, Source};
 use engine::checkpoint::Kind;
 use engine::command::{AskApproval, Target};
 use engine::{Caller, Command, Refusal, Reply};
-use wire::handoff::{Contract, Status};
+use wire::handoff::{HandoffContract, HandoffStatus};
 use wire::json::object;
-use wire::translate::{self, Turn};
+use wire::translate::{self, TurnFence};
 
-use super::stop::{Due, let_go, runner, send_back};
-use super::{Answer, Hook, Trouble};
+use super::stop::{DueHandoff, let_go, runner, send_back};
+use super::{HookAnswer, HookCall, HookError};
 use crate::digest::sha256;
 use crate::error::Error;
 use crate::office::Office;
 use crate::review::task_work::{WorkGround, WorkProblem, state_to_complete};
 use crate::runner::learn::{Learner, Lesson, lessons, note};
 use crate::runner::route::{self, To};
-use crate::runner::verify::{Asked, Finished, Order, Said, Unfinished, finish};
+use crate::runner::verify::{CompletionOrder, EvaluatorQuestion, Finished, SaidReference, Unfinished, finish};
 use crate::runner::{asks, open};
 use crate::seal::Seal;
 use crate::service::{self, merged_section};
-use crate::settings::Team;
-use crate::together::{Act, Done};
+use crate::settings::TeamSettings;
+use crate::together::{TransactionResult, TransactionStep};
 use crate::{random, trust};
 
 /// The message to an agent whose output failed its verification. The runner uses the same words.
@@ -33,22 +33,22 @@ const REFUSED: &str = "Your handoff is valid, but it cannot take effect. Mend wh
 /// One handoff of one session.
 struct Taking<'a> {
     office: &'a Office,
-    hook: &'a Hook<'a>,
-    team: &'a Team,
-    due: &'a Due,
-    contract: &'a Contract,
+    hook: &'a HookCall<'a>,
+    team: &'a TeamSettings,
+    due: &'a DueHandoff,
+    contract: &'a HandoffContract,
 }
 
 pub(super) async fn take(
     office: &Office,
-    hook: &Hook<'_>,
-    team: &Team,
-    due: &Due,
-    contract: &Contract,
-) -> Result<Answer, Trouble> {
+    hook: &HookCall<'_>,
+    team: &TeamSettings,
+    due: &DueHandoff,
+    contract: &HandoffContract,
+) -> Result<HookAnswer, HookError> {
     let taking = Taking { office, hook, team, due, contract };
     match taking.effect().await {
-        Err(Trouble::Error(Error::Refused(refusal))) => taking.refused(&refusal).await,
+        Err(HookError::Error(Error::Refused(refusal))) => taking.refused(&refusal).await,
         done => done,
     }
 }
@@ -69,30 +69,30 @@ impl Taking<'_> {
         }
     }
 
-    async fn effect(&self) -> Result<Answer, Trouble> {
+    async fn effect(&self) -> Result<HookAnswer, HookError> {
         let task = self.due.task.id;
         let done = match self.contract.status() {
-            Status::Complete { .. } => self.complete().await?,
-            Status::InProgress => self.go_on().await?,
-            Status::NeedsInput => {
-                self.hand_over(self.acts().into_iter().map(Act::of)).await?;
-                Answer::Note(format!(
+            HandoffStatus::Complete { .. } => self.complete().await?,
+            HandoffStatus::InProgress => self.go_on().await?,
+            HandoffStatus::NeedsInput => {
+                self.hand_over(self.acts().into_iter().map(TransactionStep::of)).await?;
+                HookAnswer::Note(format!(
                     "{task} waits for an answer: `handover status` shows the question and how to answer it"
                 ))
             }
-            Status::ApprovalRequest { .. } => self.ask_approval().await?,
-            Status::Blocked => self.block().await?,
+            HandoffStatus::ApprovalRequest { .. } => self.ask_approval().await?,
+            HandoffStatus::Blocked => self.block().await?,
         };
         let others = self.due.others;
-        if done == Answer::Nothing && others > 0 {
-            return Ok(Answer::Note(format!("the handoff was for {task}; this session holds {others} more")));
+        if done == HookAnswer::Nothing && others > 0 {
+            return Ok(HookAnswer::Note(format!("the handoff was for {task}; this session holds {others} more")));
         }
         Ok(done)
     }
 
     /// Records the lessons of the handoff and runs its commands in one commit. Returns `None` when the same words
     /// already had their effect.
-    async fn hand_over(&self, acts: impl IntoIterator<Item = Act>) -> Result<Option<Reply>, Trouble> {
+    async fn hand_over(&self, acts: impl IntoIterator<Item = TransactionStep>) -> Result<Option<Reply>, HookError> {
         self.hand_over_with(None, acts).await
     }
 
@@ -100,8 +100,8 @@ impl Taking<'_> {
     async fn hand_over_with(
         &self,
         work: Option<String>,
-        acts: impl IntoIterator<Item = Act>,
-    ) -> Result<Option<Reply>, Trouble> {
+        acts: impl IntoIterator<Item = TransactionStep>,
+    ) -> Result<Option<Reply>, HookError> {
         let (service, task, attempt) = (self.office.desk.service(), self.due.task.id, self.due.task.attempt);
         let (mut all, mut best) = (Vec::new(), None);
         for lesson in lessons(self.contract) {
@@ -109,10 +109,12 @@ impl Taking<'_> {
                 // Optional: the agent's work is still good when a section has an invalid name or there are too many
                 // sections.
                 Lesson::Section { name, payloads } => {
-                    all.push(Act::made(move |world| merged_section(world, &name, &payloads, task)).optional());
+                    all.push(
+                        TransactionStep::made(move |world| merged_section(world, &name, &payloads, task)).optional(),
+                    );
                 }
                 Lesson::Note(_, note) => {
-                    all.push(Act::of(Command::AddCheckpoint { task, attempt: Some(attempt), note: *note }));
+                    all.push(TransactionStep::of(Command::AddCheckpoint { task, attempt: Some(attempt), note: *note }));
                 }
                 Lesson::NextBest(name) => best = Some(name),
             }
@@ -123,8 +125,8 @@ impl Taking<'_> {
         }
         let caller = Caller { work, ..self.once("hands over") };
         let reply = match service.execute_all(caller, all).await? {
-            Done::Before => None,
-            Done::Now { reply, left_out } => {
+            TransactionResult::Before => None,
+            TransactionResult::Now { reply, left_out } => {
                 left_out.iter().for_each(|refusal| eprintln!("handover: not learned: {refusal}"));
                 Some(reply)
             }
@@ -138,23 +140,23 @@ impl Taking<'_> {
     }
 
     fn acts(&self) -> Vec<Command> {
-        translate::handoff(self.contract, Turn { task: self.due.task.id, attempt: self.due.task.attempt }).commands
+        translate::handoff(self.contract, TurnFence { task: self.due.task.id, attempt: self.due.task.attempt }).commands
     }
 
-    async fn go_on(&self) -> Result<Answer, Trouble> {
+    async fn go_on(&self) -> Result<HookAnswer, HookError> {
         let evidence = self.contract.render().get("evidence_report").cloned();
         let note = note(Kind::Progress, self.contract.next_action(), evidence.as_ref());
         let go_on = Command::GoOn { report: self.due.report.clone(), note };
-        let reply = self.hand_over([Act::of(go_on)]).await?;
+        let reply = self.hand_over([TransactionStep::of(go_on)]).await?;
         Ok(if let Some(Reply::Moved { .. }) = reply {
-            Answer::Note(format!("{} is blocked (ambiguity): IN_PROGRESS_LIMIT", self.due.task.id))
+            HookAnswer::Note(format!("{} is blocked (ambiguity): IN_PROGRESS_LIMIT", self.due.task.id))
         } else {
-            Answer::Nothing
+            HookAnswer::Nothing
         })
     }
 
     #[expect(clippy::wildcard_enum_match_arm, reason = "a handoff becomes few of the commands there are")]
-    async fn block(&self) -> Result<Answer, Trouble> {
+    async fn block(&self) -> Result<HookAnswer, HookError> {
         let routed = |command: Command| match command {
             Command::Move { task, attempt, to: Target::Blocked { kind, reason, .. } } => {
                 let role = match route::by_settings(&self.team.routes, kind) {
@@ -165,20 +167,20 @@ impl Taking<'_> {
             }
             other => other,
         };
-        self.hand_over(self.acts().into_iter().map(routed).map(Act::of)).await?;
-        Ok(Answer::Note(format!("{} is blocked, as its agent says", self.due.task.id)))
+        self.hand_over(self.acts().into_iter().map(routed).map(TransactionStep::of)).await?;
+        Ok(HookAnswer::Note(format!("{} is blocked, as its agent says", self.due.task.id)))
     }
 
-    async fn ask_approval(&self) -> Result<Answer, Trouble> {
+    async fn ask_approval(&self) -> Result<HookAnswer, HookError> {
         let (task, attempt, agent) = (self.due.task.id, self.due.task.attempt, self.due.agent.id);
         let folder = self.folder();
-        let request: Request = asks::request(self.contract, &folder)
-            .ok_or_else(|| Trouble::Other("the handoff asks for nothing that could be approved".to_owned()))?;
+        let request: ApprovalRequest = asks::request(self.contract, &folder)
+            .ok_or_else(|| HookError::Other("the handoff asks for nothing that could be approved".to_owned()))?;
         let seal = Seal { request: &request, task: Some(task), attempt: Some(attempt), agent: Some(agent) };
         let fingerprint = seal.fingerprint();
         let asked = AskApproval { source: Source::Handoff, waits: Some((task, attempt)), request, fingerprint };
-        let reply = self.hand_over([Act::of(Command::AskApproval(Box::new(asked)))]).await?;
-        Ok(Answer::Note(match reply {
+        let reply = self.hand_over([TransactionStep::of(Command::AskApproval(Box::new(asked)))]).await?;
+        Ok(HookAnswer::Note(match reply {
             Some(Reply::ApprovalAsked { approval, .. }) => {
                 format!("{task} waits for {approval}: decide with `handover approval approve {approval}` or `reject`")
             }
@@ -198,34 +200,36 @@ impl Taking<'_> {
     }
 
     /// Completes the task, after verifying its output when the task asks for that.
-    async fn complete(&self) -> Result<Answer, Trouble> {
+    async fn complete(&self) -> Result<HookAnswer, HookError> {
         if !self.due.task.verify {
             let work = state_to_complete(self.ground(), self.due.task.id, None).await.map_err(unseen)?;
-            self.hand_over_with(work, self.acts().into_iter().map(Act::of)).await?;
-            return Ok(Answer::Nothing);
+            self.hand_over_with(work, self.acts().into_iter().map(TransactionStep::of)).await?;
+            return Ok(HookAnswer::Nothing);
         }
         let (task, attempt) = (self.due.task.id, Some(self.due.task.attempt));
         let Some(root) = self.office.place.root.clone() else {
-            return Ok(Answer::Note(format!("{task} says that it is done, but there is no project to verify it in")));
+            return Ok(HookAnswer::Note(format!(
+                "{task} says that it is done, but there is no project to verify it in"
+            )));
         };
         if let Err(untrusted) = trust::accepted(&root, crate::place::data_folder().as_deref()) {
             let detail = object([("said", self.contract.next_action().into())]);
             let note = note(Kind::Progress, "says that it is done", Some(&detail));
-            self.hand_over([Act::of(Command::AddCheckpoint { task, attempt, note })]).await?;
+            self.hand_over([TransactionStep::of(Command::AddCheckpoint { task, attempt, note })]).await?;
             let text =
                 format!("{task} says that it is done and has to be verified: {untrusted}; then `handover task verify`");
-            return Ok(Answer::Note(text));
+            return Ok(HookAnswer::Note(text));
         }
         self.hand_over([]).await?;
         self.verify(&root).await
     }
 
-    async fn verify(&self, root: &Path) -> Result<Answer, Trouble> {
+    async fn verify(&self, root: &Path) -> Result<HookAnswer, HookError> {
         let (task, agent) = (self.due.task.id, self.due.agent.id);
         let mark = format!("verify_{}", random::token()?);
         let folder = self.office.state.join("verify").join(&mark);
-        let said = Said::of_handoff(self.contract);
-        let order = Order {
+        let said = SaidReference::of_handoff(self.contract);
+        let order = CompletionOrder {
             task,
             agent: Some(agent),
             output_ref: None,
@@ -237,28 +241,30 @@ impl Taking<'_> {
             folder: &folder,
             mark: &mark,
         };
-        let judge = async |asked: Asked| Box::pin(open::judge(self.office, task, &asked)).await;
+        let judge = async |asked: EvaluatorQuestion| Box::pin(open::judge(self.office, task, &asked)).await;
         let evaluate = self.team.evaluator.is_some().then_some(judge);
         let done = finish(self.office.desk.service(), self.team, order, evaluate, &mut |_| ()).await;
         // The output of the checks is in the record. The folder was only for their host processes.
         let _kept = std::fs::remove_dir_all(&folder);
         match done {
-            Ok(Finished::Completed(_)) => Ok(Answer::Nothing),
-            Ok(Finished::Failed { is_blocked: true, .. }) => {
-                Ok(Answer::Note(format!("{task} is blocked (verification_fail): its output failed verification twice")))
-            }
+            Ok(Finished::Completed(_)) => Ok(HookAnswer::Nothing),
+            Ok(Finished::Failed { is_blocked: true, .. }) => Ok(HookAnswer::Note(format!(
+                "{task} is blocked (verification_fail): its output failed verification twice"
+            ))),
             // The store counts failures, and the second one blocks the task: the loop ends.
             Ok(Finished::Failed { complaints, .. }) => {
-                Ok(Answer::Block(crate::runner::brief::repair(agent, FAILED, complaints)))
+                Ok(HookAnswer::Block(crate::runner::brief::repair(agent, FAILED, complaints)))
             }
             Err(Unfinished::Error(error)) => Err(error.into()),
-            Err(problem) => Ok(Answer::Note(format!("{task} says that it is done, but was not verified: {problem}"))),
+            Err(problem) => {
+                Ok(HookAnswer::Note(format!("{task} says that it is done, but was not verified: {problem}")))
+            }
         }
     }
 
     /// Answers a refusal of the engine. An agent that lost the task has nothing to fix. Any other agent gets the
     /// problem sent back.
-    async fn refused(&self, refusal: &Refusal) -> Result<Answer, Trouble> {
+    async fn refused(&self, refusal: &Refusal) -> Result<HookAnswer, HookError> {
         if matches!(
             refusal,
             Refusal::ClaimLost { .. } | Refusal::TaskNotFound { .. } | Refusal::WorkflowNotFound { .. }
@@ -270,9 +276,9 @@ impl Taking<'_> {
     }
 }
 
-fn unseen(problem: WorkProblem) -> Trouble {
+fn unseen(problem: WorkProblem) -> HookError {
     match problem {
         WorkProblem::Error(error) => error.into(),
-        WorkProblem::Git(problem) => Trouble::Other(problem.to_string()),
+        WorkProblem::Git(problem) => HookError::Other(problem.to_string()),
     }
 }

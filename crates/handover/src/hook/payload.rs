@@ -7,13 +7,13 @@ use std::path::PathBuf;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::event::Event;
+use super::event::HookEvent;
 
 /// The largest payload in bytes. A tool may have read a large file, and its answer is in the payload.
 pub(super) const BYTES_MAX: u64 = 16 << 20;
 
 #[derive(Debug, Deserialize)]
-pub struct Payload {
+pub struct HookPayload {
     pub session_id: String,
     pub hook_event_name: String,
     pub cwd: Option<PathBuf>,
@@ -49,8 +49,8 @@ pub enum Bad {
     NoSession,
 }
 
-impl Payload {
-    pub fn read(event: Event, input: impl Read) -> Result<Self, Bad> {
+impl HookPayload {
+    pub fn read(event: HookEvent, input: impl Read) -> Result<Self, Bad> {
         let mut bytes = Vec::new();
         input.take(BYTES_MAX + 1).read_to_end(&mut bytes)?;
         if u64::try_from(bytes.len()).is_ok_and(|length| length > BYTES_MAX) {

@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Value, json};
 
-use super::event::Event;
+use super::event::HookEvent;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Answer {
+pub enum HookAnswer {
     Nothing,
     /// Text for the model, when a session starts.
     Context(String),
@@ -27,8 +27,8 @@ pub enum Answer {
 /// Set when an answer was given. Only the first of three may answer: the hook's work, the timeout or a panic.
 static ANSWERED: AtomicBool = AtomicBool::new(false);
 
-impl Answer {
-    fn to_value(&self, event: Event) -> Value {
+impl HookAnswer {
+    fn to_value(&self, event: HookEvent) -> Value {
         let event = event.as_str();
         match self {
             Self::Nothing | Self::Refuse(_) => json!({}),
@@ -44,7 +44,7 @@ impl Answer {
     }
 
     /// Writes the answer and returns the exit code. Returns `None` when an answer was already given.
-    pub(super) fn give(&self, event: Event) -> Option<u8> {
+    pub(super) fn give(&self, event: HookEvent) -> Option<u8> {
         if ANSWERED.swap(true, Ordering::SeqCst) {
             return None;
         }
@@ -63,12 +63,12 @@ impl Answer {
         match (said, event) {
             (Ok(()), _) => Some(0),
             // The client would take a denial that it cannot read for a permission.
-            (Err(_), Event::PreToolUse) => Some(2),
+            (Err(_), HookEvent::PreToolUse) => Some(2),
             (Err(_), _) => Some(0),
         }
     }
 
-    pub(super) fn code(&self, event: Event) -> ExitCode {
+    pub(super) fn code(&self, event: HookEvent) -> ExitCode {
         // Another thread gave the answer and is about to end the process.
         self.give(event).map_or_else(
             || loop {

@@ -1,12 +1,12 @@
 //! The text for the model when its session starts: its agent, its tasks, its mail, and the calls to continue with.
 
 use engine::agent::Agent;
-use engine::inbox::{Message, Owner};
+use engine::inbox::{MailboxOwner, Message};
 use engine::task::Task;
-use engine::{Stop, World, view};
+use engine::{DecisionStop, World, view};
 use wire::prompt::fenced;
 
-use super::{Answer, Hook, Trouble, who};
+use super::{HookAnswer, HookCall, HookError, who};
 use crate::office::Office;
 use crate::trust;
 
@@ -20,25 +20,25 @@ const CHARS_MAX: usize = 200;
 /// The longest text in characters. A client may cut a longer text at any place.
 const TEXT_CHARS_MAX: usize = 8_000;
 
-struct Known {
+struct KnownAgent {
     agent: Agent,
     tasks: Vec<Task>,
     unread: u32,
     mail: Vec<Message>,
 }
 
-pub(super) async fn context(office: &Office, hook: &Hook<'_>) -> Result<Answer, Trouble> {
-    let whose = who::Told { part: None, ..hook.told(office) };
+pub(super) async fn context(office: &Office, hook: &HookCall<'_>) -> Result<HookAnswer, HookError> {
+    let whose = who::ToldConversation { part: None, ..hook.told(office) };
     let known = office.desk.service().view(move |world| known(world, &whose)).await?;
     let text = if known.is_empty() { nobody(hook.payload.source.as_deref()) } else { told(&known) };
     // Settings that wait for a person are shown in full, even when the rest has to be cut.
     let notice = unaccepted(hook).unwrap_or_default();
     let room = TEXT_CHARS_MAX.saturating_sub(notice.chars().count());
-    Ok(Answer::Context(text.chars().take(room).chain(notice.chars()).collect()))
+    Ok(HookAnswer::Context(text.chars().take(room).chain(notice.chars()).collect()))
 }
 
 /// Returns a notice about settings that wait for a person to accept them, which the model can pass on.
-fn unaccepted(hook: &Hook<'_>) -> Option<String> {
+fn unaccepted(hook: &HookCall<'_>) -> Option<String> {
     let waiting = trust::view(&hook.root()?, crate::place::data_folder().as_deref()).ok()?.waiting();
     if waiting.is_empty() {
         return None;
@@ -53,16 +53,16 @@ fn unaccepted(hook: &Hook<'_>) -> Option<String> {
     ))
 }
 
-fn known(world: &World, whose: &who::Told) -> Result<Vec<Known>, Stop> {
+fn known(world: &World, whose: &who::ToldConversation) -> Result<Vec<KnownAgent>, DecisionStop> {
     let agents = who::agents(world, whose)?;
     let held = who::held(world, &agents)?;
     let mut found = Vec::new();
     for agent in agents.into_iter().take(AGENTS_MAX) {
         let rows = u32::try_from(MAIL_MAX).unwrap_or(u32::MAX);
-        let mail = view::unread(world, Owner::Agent(agent.id), rows)?;
+        let mail = view::unread(world, MailboxOwner::Agent(agent.id), rows)?;
         let unread = mail.by_priority.iter().map(|(_, count)| *count).sum();
         let tasks = held.iter().filter(|(holder, _)| holder.id == agent.id).map(|(_, task)| task.clone()).collect();
-        found.push(Known { agent, tasks, unread, mail: mail.messages });
+        found.push(KnownAgent { agent, tasks, unread, mail: mail.messages });
     }
     Ok(found)
 }
@@ -81,9 +81,9 @@ fn nobody(source: Option<&str>) -> String {
     )
 }
 
-fn told(known: &[Known]) -> String {
+fn told(known: &[KnownAgent]) -> String {
     let mut text = "Handover keeps the tasks of this project, and knows you from earlier in this session.\n".to_owned();
-    for Known { agent, tasks, unread, mail } in known {
+    for KnownAgent { agent, tasks, unread, mail } in known {
         text.push_str(&format!(
             "\nYou are agent {} ({}), in handoffs {}. Call agent_register with name {:?} and runtime {:?} to go on as this \
              agent.\n",

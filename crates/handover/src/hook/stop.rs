@@ -3,54 +3,54 @@
 
 use engine::agent::{Agent, slug_of};
 use engine::checkpoint::Kind;
-use engine::command::{Report, SendBack};
-use engine::task::{Detail, Task};
+use engine::command::{PromptReport, SendBack};
+use engine::task::{Task, TaskDetail};
 use engine::{Caller, Command, Refusal, Reply, Rights};
-use wire::handoff::{Context, Contract, judge};
+use wire::handoff::{HandoffContext, HandoffContract, judge};
 use wire::json::object;
-use wire::output::Output;
+use wire::output::AgentOutput;
 
-use super::{Answer, Event, Hook, Trouble, handoff, who, with_store};
+use super::{HookAnswer, HookCall, HookError, HookEvent, handoff, who, with_store};
 use crate::error::Error;
 use crate::office::Office;
 use crate::runner::brief::{self, REPAIR};
 use crate::runner::learn::note;
-use crate::settings::{self, Team, team};
+use crate::settings::{self, TeamSettings, team};
 use crate::trust;
 
 /// The longest text of an agent that is kept with the task, in characters.
 const SAID_CHARS_MAX: usize = 8_000;
 
 /// A handoff that is due, with its agent and its task.
-pub(super) struct Due {
+pub(super) struct DueHandoff {
     pub(super) agent: Agent,
     pub(super) task: Task,
-    pub(super) settings: team::Agent,
-    pub(super) report: Report,
-    pub(super) detail: Detail,
+    pub(super) settings: team::AgentSettings,
+    pub(super) report: PromptReport,
+    pub(super) detail: TaskDetail,
     /// The number of other tasks on which this session works.
     pub(super) others: usize,
 }
 
-pub(super) fn stopping(hook: &Hook<'_>) -> Result<Answer, Trouble> {
+pub(super) fn stopping(hook: &HookCall<'_>) -> Result<HookAnswer, HookError> {
     // The payload does not name the sub-agent that stops, and the claims of the session itself are not affected.
-    if hook.event == Event::SubagentStop && hook.payload.part().is_none() {
-        return Ok(Answer::Nothing);
+    if hook.event == HookEvent::SubagentStop && hook.payload.part().is_none() {
+        return Ok(HookAnswer::Nothing);
     }
     let team = match hook.root() {
         Some(root) => {
             let view = trust::view(&root, crate::place::data_folder().as_deref())?;
             // The form of an agent's answer starts no program, so the written settings count. The checks of its output
             // count only as a person accepted them.
-            settings::Team { agents: view.written.team.agents, ..view.settings.team }
+            settings::TeamSettings { agents: view.written.team.agents, ..view.settings.team }
         }
-        None => settings::Team::default(),
+        None => settings::TeamSettings::default(),
     };
     if !team.agents.iter().any(owes) {
-        return Ok(Answer::Nothing);
+        return Ok(HookAnswer::Nothing);
     }
     with_store(hook, async |office| {
-        let Some(due) = due(office, hook, &team).await? else { return Ok(Answer::Nothing) };
+        let Some(due) = due(office, hook, &team).await? else { return Ok(HookAnswer::Nothing) };
         let said = hook.payload.last_assistant_message.as_deref().unwrap_or_default();
         match judged(&due, said) {
             Ok(contract) => handoff::take(office, hook, &team, &due, &contract).await,
@@ -59,12 +59,12 @@ pub(super) fn stopping(hook: &Hook<'_>) -> Result<Answer, Trouble> {
     })
 }
 
-fn owes(agent: &team::Agent) -> bool {
-    agent.output() == team::Output::Handoff
+fn owes(agent: &team::AgentSettings) -> bool {
+    agent.output() == team::OutputSettings::Handoff
 }
 
 /// Returns the latest claim of this part of the session whose agent must hand over.
-async fn due(office: &Office, hook: &Hook<'_>, team: &Team) -> Result<Option<Due>, Trouble> {
+async fn due(office: &Office, hook: &HookCall<'_>, team: &TeamSettings) -> Result<Option<DueHandoff>, HookError> {
     let told = hook.told(office);
     let settings = team.agents.clone();
     let prompt = hook.payload.prompt();
@@ -76,33 +76,33 @@ async fn due(office: &Office, hook: &Hook<'_>, team: &Team) -> Result<Option<Due
         let Some((agent, task)) = held.into_iter().next() else { return Ok(None) };
         let detail = world.detail(task.id)?.clone();
         let Some(settings) = settings_of(&settings, &agent).cloned() else { return Ok(None) };
-        let report = Report {
+        let report = PromptReport {
             conversation: told.conversation.clone(),
             part: told.part.clone().unwrap_or_default(),
             prompt: prompt.chars().take(200).collect(),
             task: task.id,
             attempt: task.attempt,
         };
-        Ok(Some(Due { agent, task, settings, report, detail, others }))
+        Ok(Some(DueHandoff { agent, task, settings, report, detail, others }))
     });
     Ok(found.await?)
 }
 
 /// Finds the settings of an agent by its slug, else by the slug of its name: a second agent of one name has a number
 /// after its slug.
-fn settings_of<'a>(settings: &'a [team::Agent], agent: &Agent) -> Option<&'a team::Agent> {
+fn settings_of<'a>(settings: &'a [team::AgentSettings], agent: &Agent) -> Option<&'a team::AgentSettings> {
     let by = |slug: &str| settings.iter().find(|known| known.slug == slug);
     by(&agent.slug).or_else(|| by(&slug_of(&agent.name)))
 }
 
 /// Returns the handoff in the agent's last message, or its problems, by the same rules as at the end of a runner's turn.
-fn judged(due: &Due, said: &str) -> Result<Contract, Vec<(String, String)>> {
+fn judged(due: &DueHandoff, said: &str) -> Result<HandoffContract, Vec<(String, String)>> {
     let input = brief::demands(&due.detail, &due.settings.writable_sections);
     let alias = wire::handoff::alias(due.agent.id);
-    let mut verdict = judge(said, &Context { input: Some(&input), dispatch_agent_id: Some(&alias) });
+    let mut verdict = judge(said, &HandoffContext { input: Some(&input), dispatch_agent_id: Some(&alias) });
     match verdict.contract.take() {
         Some(contract) => Ok(contract),
-        None => Err(Output::Handoff(Box::new(verdict)).problems()),
+        None => Err(AgentOutput::Handoff(Box::new(verdict)).problems()),
     }
 }
 
@@ -110,11 +110,11 @@ fn judged(due: &Due, said: &str) -> Result<Contract, Vec<(String, String)>> {
 /// blocked and the session may stop.
 pub(super) async fn send_back(
     office: &Office,
-    due: &Due,
+    due: &DueHandoff,
     said: &str,
     reason: &str,
     problems: Vec<(String, String)>,
-) -> Result<Answer, Trouble> {
+) -> Result<HookAnswer, HookError> {
     let codes = problems.iter().take(10).map(|(code, _)| code.as_str()).collect::<Vec<_>>().join(", ");
     let said: String = said.chars().take(SAID_CHARS_MAX).collect();
     let detail = object([("codes", codes.as_str().into()), ("said", said.as_str().into())]);
@@ -131,18 +131,18 @@ pub(super) async fn send_back(
     if !matches!(reply, Reply::SentBack { .. }) {
         let task = due.task.id;
         let text = format!("{task} is blocked (verification_fail): its handoff stayed wrong: {codes}");
-        return Ok(Answer::Note(text));
+        return Ok(HookAnswer::Note(text));
     }
     let holds = format!("You hold {}, so you stop with a handoff. {reason}", due.task.id);
-    Ok(Answer::Block(brief::repair(due.agent.id, &holds, problems)))
+    Ok(HookAnswer::Block(brief::repair(due.agent.id, &holds, problems)))
 }
 
 /// Returns the note for an agent that lost its task before it handed over. It has to do nothing more.
-pub(super) fn let_go(due: &Due, refusal: &Refusal) -> Answer {
-    Answer::Note(format!("the handoff of {} had no effect: {refusal}", due.task.id))
+pub(super) fn let_go(due: &DueHandoff, refusal: &Refusal) -> HookAnswer {
+    HookAnswer::Note(format!("the handoff of {} had no effect: {refusal}", due.task.id))
 }
 
 /// Returns a caller with the runner's rights. A handoff has these rights in a hook as in a runner.
-pub(super) fn runner(due: &Due) -> Caller {
+pub(super) fn runner(due: &DueHandoff) -> Caller {
     Caller { agent: Some(due.agent.id), ..Caller::with_rights(Rights::Runner) }
 }

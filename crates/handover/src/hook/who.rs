@@ -2,21 +2,21 @@
 
 use engine::agent::Agent;
 use engine::id::{AgentId, SessionId, TaskId, TurnId};
-use engine::task::{State, Task};
-use engine::{Need, Stop, World};
+use engine::task::{Task, TaskState};
+use engine::{DecisionStop, Need, World};
 
 /// The conversation that a payload names, with the live connections of other clients. A payload can name any
 /// conversation, but it does not speak for an agent whose home is another client's connection.
 #[derive(Debug, Clone)]
-pub(super) struct Told {
+pub(super) struct ToldConversation {
     pub(super) conversation: String,
     pub(super) part: Option<String>,
     pub(super) foreign: Vec<SessionId>,
 }
 
 /// Returns the agents of this part of a conversation, the latest registered first.
-pub(super) fn agents(world: &World, told: &Told) -> Result<Vec<Agent>, Stop> {
-    let Told { conversation, part, foreign } = told;
+pub(super) fn agents(world: &World, told: &ToldConversation) -> Result<Vec<Agent>, DecisionStop> {
+    let ToldConversation { conversation, part, foreign } = told;
     let ids = world.agent_ids(&Need::ConversationAgents(conversation.clone()))?;
     world.want(ids.iter().map(|id| Need::Agent(*id)))?;
     let mut found = Vec::new();
@@ -32,20 +32,24 @@ pub(super) fn agents(world: &World, told: &Told) -> Result<Vec<Agent>, Stop> {
 
 /// Returns the agent in whose name a gate asks: the agent of the turn, else the first agent that registered, which
 /// always stays the first.
-pub(super) fn asker(world: &World, turn: Option<TurnId>, told: &Told) -> Result<Option<AgentId>, Stop> {
+pub(super) fn asker(
+    world: &World,
+    turn: Option<TurnId>,
+    told: &ToldConversation,
+) -> Result<Option<AgentId>, DecisionStop> {
     if let Some(turn) = turn {
         match world.turn(turn) {
             Ok(found) => return Ok(Some(found.agent)),
-            Err(missing @ Stop::Missing(_)) => return Err(missing),
+            Err(missing @ DecisionStop::Missing(_)) => return Err(missing),
             // The turn belongs to another store.
-            Err(Stop::Refused(_) | Stop::Recorded(_)) => {}
+            Err(DecisionStop::Refused(_) | DecisionStop::Recorded(_)) => {}
         }
     }
     Ok(agents(world, told)?.last().map(|agent| agent.id))
 }
 
 /// Returns the tasks that the agents hold, the latest claimed first.
-pub(super) fn held(world: &World, agents: &[Agent]) -> Result<Vec<(Agent, Task)>, Stop> {
+pub(super) fn held(world: &World, agents: &[Agent]) -> Result<Vec<(Agent, Task)>, DecisionStop> {
     world.want(agents.iter().map(|agent| Need::Held(agent.id)))?;
     let mut pairs: Vec<(Agent, TaskId)> = Vec::new();
     for agent in agents {
@@ -63,5 +67,5 @@ pub(super) fn held(world: &World, agents: &[Agent]) -> Result<Vec<(Agent, Task)>
 
 /// Tells whether the task waits for an answer.
 pub(super) fn is_paused(task: &Task) -> bool {
-    matches!(task.state, State::Paused { .. })
+    matches!(task.state, TaskState::Paused { .. })
 }

@@ -9,19 +9,19 @@ use http::StatusCode;
 use wire::json::{Object, Value, object};
 use wire::lifecycle::Tool;
 
-use super::Shared;
+use super::HttpState;
 use super::intake;
-use super::problem::{Problem, json};
-use crate::desk::{Outcome, Visitor};
+use super::problem::{HttpProblem, json};
+use crate::desk::{ToolOutcome, Visitor};
 use crate::service::Entry;
 
 /// Handles `POST /api/v1/tools/{tool}`.
 pub(super) async fn call(
-    State(shared): State<Shared>,
+    State(shared): State<HttpState>,
     Path(tool): Path<String>,
     Extension(visitor): Extension<Visitor>,
     body: Body,
-) -> Result<Response, Problem> {
+) -> Result<Response, HttpProblem> {
     let bytes_max = Tool::find(&tool).map_or(wire::document::BYTES_MAX, |tool| tool.bytes_max);
     let body = intake::whole(body, bytes_max).await?;
     let arguments: &[u8] = if body.is_empty() { b"{}" } else { &body };
@@ -29,18 +29,18 @@ pub(super) async fn call(
 }
 
 /// Calls a tool and turns its outcome into an HTTP response.
-async fn done(shared: &Shared, visitor: &Visitor, tool: &str, arguments: &[u8]) -> Response {
+async fn done(shared: &HttpState, visitor: &Visitor, tool: &str, arguments: &[u8]) -> Response {
     let began = shared.desk.service().now();
     let outcome = shared.desk.call(visitor, tool, arguments, None).await;
     let ms = shared.desk.service().now().0 - began.0;
     let (word, response) = match outcome {
-        Outcome::Done(value) => ("done", json(&value)),
-        Outcome::Refused(said) => ("refused", Problem::refused(said).into_response()),
-        Outcome::Failed(said) => ("failed", Problem::failed(said).into_response()),
-        Outcome::UnknownTool => {
+        ToolOutcome::Done(value) => ("done", json(&value)),
+        ToolOutcome::Refused(said) => ("refused", HttpProblem::refused(said).into_response()),
+        ToolOutcome::Failed(said) => ("failed", HttpProblem::failed(said).into_response()),
+        ToolOutcome::UnknownTool => {
             let message = format!("there is no tool {}", tool.chars().take(64).collect::<String>());
             let next = "see /api/v1/openapi.json for the tools";
-            return Problem::new(StatusCode::NOT_FOUND, "TOOL_NOT_FOUND", message, next).into_response();
+            return HttpProblem::new(StatusCode::NOT_FOUND, "TOOL_NOT_FOUND", message, next).into_response();
         }
     };
     if let Some(known) = Tool::find(tool) {
@@ -79,12 +79,12 @@ fn members(query: Option<&str>, lists: &[&str], numbers: &[&str], flags: &[&str]
     found
 }
 
-async fn look(shared: &Shared, visitor: &Visitor, tool: &str, members: Object) -> Response {
+async fn look(shared: &HttpState, visitor: &Visitor, tool: &str, members: Object) -> Response {
     done(shared, visitor, tool, Value::Object(members).to_string().as_bytes()).await
 }
 
 pub(super) async fn workflows(
-    State(shared): State<Shared>,
+    State(shared): State<HttpState>,
     Extension(visitor): Extension<Visitor>,
     RawQuery(query): RawQuery,
 ) -> Response {
@@ -92,7 +92,7 @@ pub(super) async fn workflows(
 }
 
 pub(super) async fn workflow(
-    State(shared): State<Shared>,
+    State(shared): State<HttpState>,
     Path(id): Path<String>,
     Extension(visitor): Extension<Visitor>,
     RawQuery(query): RawQuery,
@@ -104,7 +104,7 @@ pub(super) async fn workflow(
 
 /// Lists the tasks that can be claimed, in all workflows.
 pub(super) async fn tasks(
-    State(shared): State<Shared>,
+    State(shared): State<HttpState>,
     Extension(visitor): Extension<Visitor>,
     RawQuery(query): RawQuery,
 ) -> Response {
@@ -112,7 +112,7 @@ pub(super) async fn tasks(
 }
 
 pub(super) async fn task(
-    State(shared): State<Shared>,
+    State(shared): State<HttpState>,
     Path(id): Path<String>,
     Extension(visitor): Extension<Visitor>,
     RawQuery(query): RawQuery,
@@ -123,7 +123,7 @@ pub(super) async fn task(
 }
 
 pub(super) async fn agents(
-    State(shared): State<Shared>,
+    State(shared): State<HttpState>,
     Extension(visitor): Extension<Visitor>,
     RawQuery(query): RawQuery,
 ) -> Response {
@@ -131,7 +131,7 @@ pub(super) async fn agents(
 }
 
 pub(super) async fn agent(
-    State(shared): State<Shared>,
+    State(shared): State<HttpState>,
     Path(id): Path<String>,
     Extension(visitor): Extension<Visitor>,
 ) -> Response {
@@ -139,7 +139,7 @@ pub(super) async fn agent(
 }
 
 pub(super) async fn inbox(
-    State(shared): State<Shared>,
+    State(shared): State<HttpState>,
     Path(agent): Path<String>,
     Extension(visitor): Extension<Visitor>,
     RawQuery(query): RawQuery,
@@ -166,7 +166,7 @@ pub(super) enum Sight {
 }
 
 impl Sight {
-    pub(super) async fn of(shared: &Shared, visitor: &Visitor, scope: Scope) -> Result<Self, Problem> {
+    pub(super) async fn of(shared: &HttpState, visitor: &Visitor, scope: Scope) -> Result<Self, HttpProblem> {
         match scope {
             Scope::Person => return Ok(Self::All),
             Scope::Admin => return Ok(Self::Tokens),
@@ -181,7 +181,7 @@ impl Sight {
             // A header that names an agent does not give access to its mail.
             Ok((bound || (session.is_some() && row.session == session)).then(|| row.slug.clone()))
         });
-        own.await.map(Self::Agent).map_err(|error| Problem::fault(&error))
+        own.await.map(Self::Agent).map_err(|error| HttpProblem::fault(&error))
     }
 
     pub(super) fn takes(&self, topic: &str) -> bool {
@@ -199,16 +199,16 @@ impl Sight {
 
 /// Returns the entries of a topic after a sequence number.
 pub(super) async fn log(
-    State(shared): State<Shared>,
+    State(shared): State<HttpState>,
     Path(topic): Path<String>,
     Extension(visitor): Extension<Visitor>,
     Extension(scope): Extension<Scope>,
     RawQuery(query): RawQuery,
-) -> Result<Response, Problem> {
+) -> Result<Response, HttpProblem> {
     if !Sight::of(&shared, &visitor, scope).await?.takes(&topic) {
         let message = "this token does not show that: an agent's shows workflows and its own mail, a coordinator's the team's, an \
              admin's workflows and tokens";
-        return Err(Problem::new(StatusCode::FORBIDDEN, "NOT_PERMITTED", message, "use a person's token"));
+        return Err(HttpProblem::new(StatusCode::FORBIDDEN, "NOT_PERMITTED", message, "use a person's token"));
     }
     let words: Vec<(String, String)> =
         form_urlencoded::parse(query.unwrap_or_default().as_bytes()).into_owned().collect();
@@ -216,13 +216,13 @@ pub(super) async fn log(
         None => Ok(usual),
         Some((_, text)) => text.parse::<i64>().ok().filter(|number| (0..=most).contains(number)).ok_or_else(|| {
             let message = format!("`{name}` must be a number up to {most}");
-            Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "INVALID_INPUT", message, "correct it and try again")
+            HttpProblem::new(StatusCode::UNPROCESSABLE_ENTITY, "INVALID_INPUT", message, "correct it and try again")
         }),
     };
     let (after, limit) = (number("after", i64::MAX, 0)?, number("limit", 500, 50)?);
     let limit = u32::try_from(limit).unwrap_or(50);
     let found = shared.desk.service().topic(topic.clone(), after, limit + 1).await;
-    let found = found.map_err(|error| Problem::fault(&error))?;
+    let found = found.map_err(|error| HttpProblem::fault(&error))?;
     let size = usize::try_from(limit).unwrap_or(usize::MAX);
     let page = found.get(..size.min(found.len())).unwrap_or_default();
     let next = page.last().filter(|_| found.len() > size).map(|entry| Value::Number(entry.seq.into()));

@@ -4,48 +4,48 @@ use axum::Extension;
 use axum::body::Body;
 use axum::extract::{Path, RawQuery, State};
 use axum::response::Response;
-use engine::approval::{Approval, ApprovalStatus, Decision, Via};
+use engine::approval::{Approval, ApprovalDecision, ApprovalStatus, Via};
 use engine::id::ApprovalId;
 use engine::token::Scope;
 use engine::{Caller, Timestamp};
 use http::StatusCode;
 use wire::json::{Value, object};
 
-use super::problem::{Problem, json};
-use super::{Shared, intake};
+use super::problem::{HttpProblem, json};
+use super::{HttpState, intake};
 use crate::approvals;
 use crate::desk::Visitor;
 
 const ROWS_DEFAULT: u32 = 50;
 const ROWS_MAX: u32 = 500;
 
-fn invalid(message: impl Into<String>) -> Problem {
-    Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "INVALID_INPUT", message, "correct it and try again")
+fn invalid(message: impl Into<String>) -> HttpProblem {
+    HttpProblem::new(StatusCode::UNPROCESSABLE_ENTITY, "INVALID_INPUT", message, "correct it and try again")
 }
 
 /// Refuses tokens of scope agent: an agent sees its own requests in its prompt, and the list is for the people who
 /// answer, coordinators and admins.
-fn may_look(scope: Scope) -> Result<(), Problem> {
+fn may_look(scope: Scope) -> Result<(), HttpProblem> {
     match scope {
         Scope::Coordinator | Scope::Person | Scope::Admin => Ok(()),
         Scope::Agent => Err(not_permitted("a token with scope agent cannot look at approvals")),
     }
 }
 
-fn not_permitted(message: &str) -> Problem {
-    Problem::new(StatusCode::FORBIDDEN, "NOT_PERMITTED", message, "ask a person")
+fn not_permitted(message: &str) -> HttpProblem {
+    HttpProblem::new(StatusCode::FORBIDDEN, "NOT_PERMITTED", message, "ask a person")
 }
 
-fn id(text: &str) -> Result<ApprovalId, Problem> {
+fn id(text: &str) -> Result<ApprovalId, HttpProblem> {
     text.parse().map_err(|_| invalid("an approval's id is ap_ and 12 characters of 0-9a-z"))
 }
 
 /// Handles `GET /api/v1/approvals?status=pending&limit=50&cursor=…`.
 pub(super) async fn list(
-    State(shared): State<Shared>,
+    State(shared): State<HttpState>,
     Extension(scope): Extension<Scope>,
     RawQuery(query): RawQuery,
-) -> Result<Response, Problem> {
+) -> Result<Response, HttpProblem> {
     may_look(scope)?;
     let (mut statuses, mut limit, mut before) = (Vec::new(), ROWS_DEFAULT, None);
     for (name, value) in form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
@@ -62,7 +62,7 @@ pub(super) async fn list(
         }
     }
     let service = shared.desk.service();
-    let page = approvals::list(service, statuses, before, limit).await.map_err(|error| Problem::fault(&error))?;
+    let page = approvals::list(service, statuses, before, limit).await.map_err(|error| HttpProblem::fault(&error))?;
     note(&shared, scope, &page.rows).await;
     let rows = page.rows.iter().map(|row| approvals::row(row, service.now())).collect();
     let next = page.next.map(|(asked, id)| format!("{}.{id}", asked.0));
@@ -76,26 +76,26 @@ fn place(cursor: &str) -> Option<(Timestamp, ApprovalId)> {
 
 /// Handles `GET /api/v1/approvals/{id}`.
 pub(super) async fn show(
-    State(shared): State<Shared>,
+    State(shared): State<HttpState>,
     Extension(scope): Extension<Scope>,
     Path(text): Path<String>,
-) -> Result<Response, Problem> {
+) -> Result<Response, HttpProblem> {
     may_look(scope)?;
     let service = shared.desk.service();
-    let found = approvals::show(service, id(&text)?).await.map_err(|error| Problem::fault(&error))?;
+    let found = approvals::show(service, id(&text)?).await.map_err(|error| HttpProblem::fault(&error))?;
     note(&shared, scope, std::slice::from_ref(&found)).await;
     Ok(json(&approvals::row(&found, service.now())))
 }
 
 /// Records that a person has seen these approvals. A failure to record is ignored: the person sees them anyway.
-async fn note(shared: &Shared, scope: Scope, rows: &[Approval]) {
+async fn note(shared: &HttpState, scope: Scope, rows: &[Approval]) {
     if scope == Scope::Person {
         let _unrecorded = approvals::seen(shared.desk.service(), rows, Via::Http).await;
     }
 }
 
 /// Refuses every scope except person: agents may be able to read a token of another scope.
-fn may_decide(scope: Scope) -> Result<(), Problem> {
+fn may_decide(scope: Scope) -> Result<(), HttpProblem> {
     match scope {
         Scope::Person => Ok(()),
         Scope::Agent | Scope::Coordinator | Scope::Admin => {
@@ -106,22 +106,22 @@ fn may_decide(scope: Scope) -> Result<(), Problem> {
 
 /// Handles `POST /api/v1/approvals/{id}/{approve,reject,revoke}`.
 pub(super) async fn decide(
-    State(shared): State<Shared>,
+    State(shared): State<HttpState>,
     Extension(scope): Extension<Scope>,
     Extension(visitor): Extension<Visitor>,
     Path((text, verb)): Path<(String, String)>,
     body: Body,
-) -> Result<Response, Problem> {
+) -> Result<Response, HttpProblem> {
     may_decide(scope)?;
     let reason = reason(&intake::whole(body, wire::document::BYTES_MAX).await?)?;
     let decision = match (verb.as_str(), reason) {
-        ("approve", None) => Decision::Approve,
+        ("approve", None) => ApprovalDecision::Approve,
         ("approve", Some(_)) => return Err(invalid("an approval is given without a reason")),
-        ("reject", Some(reason)) => Decision::Reject { reason },
+        ("reject", Some(reason)) => ApprovalDecision::Reject { reason },
         ("reject", None) => return Err(invalid("`reason` is required: the agent is told why not")),
-        ("revoke", reason) => Decision::Revoke { reason },
+        ("revoke", reason) => ApprovalDecision::Revoke { reason },
         _ => {
-            return Err(Problem::new(
+            return Err(HttpProblem::new(
                 StatusCode::NOT_FOUND,
                 "ROUTE_NOT_FOUND",
                 "approve, reject or revoke",
@@ -134,12 +134,12 @@ pub(super) async fn decide(
     let agent = visitor.agent.or(visitor.named);
     let caller = Caller { agent, ..Caller::with_rights(scope.rights()) };
     let status = approvals::decide_as(shared.desk.service(), caller, id(&text)?, decision).await;
-    let status = status.map_err(|error| Problem::fault(&error))?;
+    let status = status.map_err(|error| HttpProblem::fault(&error))?;
     Ok(json(&object([("success", true.into()), ("status", status.as_str().into())])))
 }
 
 /// Reads the reason from a body of the form `{}` or `{"reason": …}`.
-fn reason(body: &[u8]) -> Result<Option<String>, Problem> {
+fn reason(body: &[u8]) -> Result<Option<String>, HttpProblem> {
     if body.is_empty() {
         return Ok(None);
     }

@@ -11,11 +11,11 @@ use engine::token::Scope;
 use futures_util::Stream;
 use http::{HeaderMap, StatusCode};
 
-use super::Shared;
+use super::HttpState;
 use super::api::{Sight, entry};
-use super::problem::Problem;
+use super::problem::HttpProblem;
 use crate::desk::Visitor;
-use crate::service::{Cursor, Entry, Watch};
+use crate::service::{Cursor, Entry, StoreWatch};
 
 /// The number of log entries that one read returns.
 ///
@@ -28,13 +28,13 @@ const LOOK: Duration = Duration::from_secs(10);
 
 /// The events that a client asked for.
 #[derive(Debug)]
-struct Filter {
+struct EventFilter {
     topics: Vec<String>,
     types: Vec<String>,
     sight: Sight,
 }
 
-impl Filter {
+impl EventFilter {
     /// Tells whether the client asked for an entry. A topic that ends with `/*` matches all topics below it.
     fn takes(&self, entry: &Entry) -> bool {
         let within = |topic: &String| match topic.strip_suffix('*') {
@@ -48,14 +48,14 @@ impl Filter {
 }
 
 pub(super) async fn events(
-    State(shared): State<Shared>,
+    State(shared): State<HttpState>,
     Extension(visitor): Extension<Visitor>,
     Extension(scope): Extension<Scope>,
     headers: HeaderMap,
     RawQuery(query): RawQuery,
-) -> Result<Response, Problem> {
+) -> Result<Response, HttpProblem> {
     let sight = Sight::of(&shared, &visitor, scope).await?;
-    let mut filter = Filter { topics: Vec::new(), types: Vec::new(), sight };
+    let mut filter = EventFilter { topics: Vec::new(), types: Vec::new(), sight };
     let mut after = headers.get("last-event-id").and_then(|id| id.to_str().ok()).map(str::to_owned);
     for (name, value) in form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
         match name.as_ref() {
@@ -69,28 +69,28 @@ pub(super) async fn events(
         // `0` means the beginning of the log.
         Some("0") => Cursor::default(),
         Some(text) => text.parse().map_err(|_| invalid("`after` is no cursor: use the id of an event, or 0"))?,
-        None => shared.desk.service().end().await.map_err(|error| Problem::fault(&error))?,
+        None => shared.desk.service().end().await.map_err(|error| HttpProblem::fault(&error))?,
     };
     let stream = follow(shared, cursor, filter);
     let keep = KeepAlive::new().interval(KEEP_ALIVE);
     Ok(Sse::new(stream).keep_alive(keep).into_response())
 }
 
-fn invalid(message: &str) -> Problem {
-    Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "INVALID_INPUT", message, "correct it and try again")
+fn invalid(message: &str) -> HttpProblem {
+    HttpProblem::new(StatusCode::UNPROCESSABLE_ENTITY, "INVALID_INPUT", message, "correct it and try again")
 }
 
 /// One client that follows the log, with the events that are read and not sent yet.
 struct Follower {
-    shared: Shared,
-    bell: Watch,
+    shared: HttpState,
+    bell: StoreWatch,
     cursor: Cursor,
-    filter: Filter,
+    filter: EventFilter,
     ready: std::collections::VecDeque<Event>,
     ended: bool,
 }
 
-fn follow(shared: Shared, cursor: Cursor, filter: Filter) -> impl Stream<Item = Result<Event, Infallible>> {
+fn follow(shared: HttpState, cursor: Cursor, filter: EventFilter) -> impl Stream<Item = Result<Event, Infallible>> {
     let bell = shared.desk.service().bell();
     let follower = Follower { shared, bell, cursor, filter, ready: std::collections::VecDeque::new(), ended: false };
     futures_util::stream::unfold(follower, |mut follower| async move {

@@ -12,9 +12,9 @@ use engine::token::{Scope, Token};
 use engine::{Standing, Timestamp};
 use http::{HeaderMap, StatusCode, header};
 
-use super::Shared;
+use super::HttpState;
 use super::leash::{Leashed, QUICK};
-use super::problem::Problem;
+use super::problem::HttpProblem;
 use crate::desk::Visitor;
 use crate::principal;
 use crate::service::Service;
@@ -33,7 +33,7 @@ pub(crate) struct Guard {
     hosts: Vec<String>,
     origins: Vec<String>,
     rate: u32,
-    known: Mutex<HashMap<String, Known>>,
+    known: Mutex<HashMap<String, KnownToken>>,
     strangers: Mutex<Bucket>,
 }
 
@@ -44,7 +44,7 @@ impl std::fmt::Debug for Guard {
 }
 
 #[derive(Debug)]
-struct Known {
+struct KnownToken {
     token: Token,
     at: Timestamp,
     bucket: Bucket,
@@ -69,7 +69,7 @@ impl Bucket {
 }
 
 impl Guard {
-    pub(super) fn new(service: Service, settings: &settings::Serve, port: u16) -> Self {
+    pub(super) fn new(service: Service, settings: &settings::ServeSettings, port: u16) -> Self {
         let own = ["127.0.0.1", "localhost", "[::1]"];
         let hosts = own.iter().map(|host| (*host).to_owned()).chain(settings.hosts.iter().cloned());
         let origins = own.iter().map(|host| format!("http://{host}:{port}")).chain(settings.origins.iter().cloned());
@@ -93,9 +93,9 @@ impl Guard {
 
     /// Refuses a request whose host is not a name of this server (DNS rebinding), and a request of a page from another
     /// origin.
-    fn place(&self, headers: &HeaderMap, authority: Option<&str>) -> Result<(), Problem> {
+    fn place(&self, headers: &HeaderMap, authority: Option<&str>) -> Result<(), HttpProblem> {
         if !self.is_called(headers, authority) {
-            return Err(Problem::new(
+            return Err(HttpProblem::new(
                 StatusCode::FORBIDDEN,
                 "FOREIGN_HOST",
                 "this server is not called that",
@@ -107,7 +107,7 @@ impl Guard {
         if allowed {
             return Ok(());
         }
-        Err(Problem::new(
+        Err(HttpProblem::new(
             StatusCode::FORBIDDEN,
             "FOREIGN_ORIGIN",
             "pages from there may not call this server",
@@ -131,14 +131,14 @@ impl Guard {
     }
 
     /// Returns the token of a request. Refuses unknown and revoked tokens, and too many requests.
-    async fn token(&self, headers: &HeaderMap) -> Result<Token, Problem> {
+    async fn token(&self, headers: &HeaderMap) -> Result<Token, HttpProblem> {
         let now = self.service.now();
         let Some(secret) = bearer(headers) else { return Err(self.stranger(now, "a token is needed")) };
         let hash = crate::token::hash(secret);
         if let Some(found) = self.remembered(&hash, now)? {
             return Ok(found);
         }
-        let found = crate::token::find(&self.service, secret).await.map_err(|error| Problem::fault(&error))?;
+        let found = crate::token::find(&self.service, secret).await.map_err(|error| HttpProblem::fault(&error))?;
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(token) = found else {
             known.remove(&hash);
@@ -148,13 +148,16 @@ impl Guard {
         if known.len() >= KNOWN_MAX {
             known.clear();
         }
-        let entry =
-            known.entry(hash).or_insert_with(|| Known { token: token.clone(), at: now, bucket: Bucket::default() });
+        let entry = known.entry(hash).or_insert_with(|| KnownToken {
+            token: token.clone(),
+            at: now,
+            bucket: Bucket::default(),
+        });
         (entry.token, entry.at) = (token.clone(), now);
         if entry.bucket.take(now, self.rate) { Ok(token) } else { Err(too_often()) }
     }
 
-    fn remembered(&self, hash: &str, now: Timestamp) -> Result<Option<Token>, Problem> {
+    fn remembered(&self, hash: &str, now: Timestamp) -> Result<Option<Token>, HttpProblem> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(entry) = known.get_mut(hash).filter(|entry| now.0 < entry.at.0 + TRUST_MS && entry.at <= now) else {
             return Ok(None);
@@ -170,14 +173,14 @@ impl Guard {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
-    fn stranger(&self, now: Timestamp, message: &str) -> Problem {
+    fn stranger(&self, now: Timestamp, message: &str) -> HttpProblem {
         if !self.strangers.lock().unwrap_or_else(PoisonError::into_inner).take(now, STRANGERS_MAX) {
             return too_often();
         }
         unauthorized(message)
     }
 
-    async fn visitor(&self, headers: &HeaderMap) -> Result<(Visitor, Token), Problem> {
+    async fn visitor(&self, headers: &HeaderMap) -> Result<(Visitor, Token), HttpProblem> {
         let token = self.token(headers).await?;
         let named = match headers.get("handover-agent") {
             Some(name) => Some(self.agent(name.to_str().unwrap_or_default()).await?),
@@ -202,14 +205,14 @@ impl Guard {
     }
 
     /// Finds an agent by its id or slug.
-    async fn agent(&self, name: &str) -> Result<AgentId, Problem> {
+    async fn agent(&self, name: &str) -> Result<AgentId, HttpProblem> {
         if let Ok(id) = name.parse() {
             return Ok(id);
         }
-        let found = self.service.agent_by_slug(name).await.map_err(|error| Problem::fault(&error))?;
+        let found = self.service.agent_by_slug(name).await.map_err(|error| HttpProblem::fault(&error))?;
         found.ok_or_else(|| {
             let refusal = engine::Refusal::RecipientNotFound { recipient: name.chars().take(64).collect() };
-            let mut problem = Problem::refused(wire::lifecycle::refusal(&refusal));
+            let mut problem = HttpProblem::refused(wire::lifecycle::refusal(&refusal));
             problem.said.code = "AGENT_NOT_FOUND";
             problem.said.message = "the header Handover-Agent names no agent".to_owned();
             problem
@@ -224,8 +227,8 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
     (scheme.eq_ignore_ascii_case("bearer") && (1..=512).contains(&secret.len())).then_some(secret)
 }
 
-fn unauthorized(message: &str) -> Problem {
-    Problem::new(
+fn unauthorized(message: &str) -> HttpProblem {
+    HttpProblem::new(
         StatusCode::UNAUTHORIZED,
         "UNAUTHORIZED",
         message,
@@ -233,13 +236,13 @@ fn unauthorized(message: &str) -> Problem {
     )
 }
 
-fn bad_key() -> Problem {
+fn bad_key() -> HttpProblem {
     let message = "the header Idempotency-Key has characters that are no ASCII";
-    Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "INVALID_INPUT", message, "send another key")
+    HttpProblem::new(StatusCode::UNPROCESSABLE_ENTITY, "INVALID_INPUT", message, "send another key")
 }
 
-fn too_often() -> Problem {
-    Problem::new(
+fn too_often() -> HttpProblem {
+    HttpProblem::new(
         StatusCode::TOO_MANY_REQUESTS,
         "TOO_OFTEN",
         "there are too many requests",
@@ -248,7 +251,7 @@ fn too_often() -> Problem {
 }
 
 /// Checks the host and the origin of every request.
-pub(super) async fn check_place(State(shared): State<Shared>, request: Request, next: Next) -> Response {
+pub(super) async fn check_place(State(shared): State<HttpState>, request: Request, next: Next) -> Response {
     let authority = request.uri().authority().map(|authority| authority.as_str().to_owned());
     match shared.guard.place(request.headers(), authority.as_deref()) {
         Ok(()) => next.run(request).await,
@@ -260,7 +263,7 @@ pub(super) async fn check_place(State(shared): State<Shared>, request: Request, 
 }
 
 /// Checks the token of every request except for health checks. Adds the caller and the scope to the request.
-pub(super) async fn admit(State(shared): State<Shared>, request: Request, next: Next) -> Response {
+pub(super) async fn admit(State(shared): State<HttpState>, request: Request, next: Next) -> Response {
     let response = match shared.guard.visitor(request.headers()).await {
         Ok((visitor, token)) => {
             let visitor = Visitor { leaving: shared.stopping.clone(), ..visitor };
@@ -268,7 +271,7 @@ pub(super) async fn admit(State(shared): State<Shared>, request: Request, next: 
             request.extensions_mut().insert(visitor);
             request.extensions_mut().insert(token.scope);
             let response = while_valid(&shared, token.id, next.run(request)).await;
-            let response = held.problem().map_or(response, Problem::into_response);
+            let response = held.problem().map_or(response, HttpProblem::into_response);
             if is_stream(&response) {
                 let leashes = Arc::clone(&shared.leashes);
                 response.map(|body| Body::new(Leashed::new(body, leashes, token.id, held)))
@@ -283,7 +286,7 @@ pub(super) async fn admit(State(shared): State<Shared>, request: Request, next: 
 }
 
 /// Returns the response, or a refusal when the token is revoked during a long request.
-async fn while_valid(shared: &Shared, token: TokenId, work: impl Future<Output = Response>) -> Response {
+async fn while_valid(shared: &HttpState, token: TokenId, work: impl Future<Output = Response>) -> Response {
     tokio::pin!(work);
     if let Ok(quick) = tokio::time::timeout(QUICK, &mut work).await {
         return quick;

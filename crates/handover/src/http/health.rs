@@ -9,8 +9,8 @@ use http::StatusCode;
 use tokio::sync::Mutex;
 use wire::json::{Value, object};
 
-use super::Shared;
-use super::problem::{Problem, json};
+use super::HttpState;
+use super::problem::{HttpProblem, json};
 
 /// The time for which a result is reused, in milliseconds, because a check of the full store may take long.
 const KEPT_MS: i64 = 10_000;
@@ -20,11 +20,11 @@ const WAIT: Duration = Duration::from_secs(5);
 /// The result of the last check of the store.
 #[derive(Debug, Default)]
 pub(crate) struct Health {
-    last: Mutex<Option<Checked>>,
+    last: Mutex<Option<HealthCheck>>,
 }
 
 #[derive(Debug, Clone)]
-struct Checked {
+struct HealthCheck {
     at: i64,
     problems: Vec<String>,
 }
@@ -33,7 +33,7 @@ pub(super) async fn alive() -> Response {
     json(&object([("status", "alive".into())]))
 }
 
-pub(super) async fn ready(State(shared): State<Shared>) -> Response {
+pub(super) async fn ready(State(shared): State<HttpState>) -> Response {
     let check = tokio::spawn(check(Arc::clone(&shared.health), shared.clone()));
     let checked = match tokio::time::timeout(WAIT, check).await {
         Ok(Ok(checked)) => checked,
@@ -46,7 +46,7 @@ pub(super) async fn ready(State(shared): State<Shared>) -> Response {
     if checked.problems.is_empty() {
         return json(&object([("status", "ready".into()), ("integrity", "ok".into())]));
     }
-    let mut problem = Problem::new(
+    let mut problem = HttpProblem::new(
         StatusCode::SERVICE_UNAVAILABLE,
         "NOT_READY",
         "the store failed its integrity check",
@@ -56,7 +56,7 @@ pub(super) async fn ready(State(shared): State<Shared>) -> Response {
     problem.into_response()
 }
 
-async fn check(health: Arc<Health>, shared: Shared) -> Option<Checked> {
+async fn check(health: Arc<Health>, shared: HttpState) -> Option<HealthCheck> {
     let mut last = health.last.lock().await;
     let now = shared.desk.service().now().0;
     if let Some(known) = last.as_ref().filter(|known| (known.at..known.at + KEPT_MS).contains(&now)) {
@@ -66,7 +66,7 @@ async fn check(health: Arc<Health>, shared: Shared) -> Option<Checked> {
         Ok(problems) => problems,
         Err(fault) => vec![fault.told()],
     };
-    let checked = Checked { at: now, problems };
+    let checked = HealthCheck { at: now, problems };
     *last = Some(checked.clone());
     Some(checked)
 }

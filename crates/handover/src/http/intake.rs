@@ -14,8 +14,8 @@ use http_body_util::BodyExt as _;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Sleep;
 
-use super::limits::Limits;
-use super::problem::Problem;
+use super::limits::HttpLimits;
+use super::problem::HttpProblem;
 
 /// The unit in which memory is reserved, in bytes.
 const UNIT_BYTES: usize = 1 << 10;
@@ -32,12 +32,12 @@ pub(super) struct Intake {
 
 /// The memory that one request reserves, and the reason why its body was refused.
 #[derive(Debug, Default)]
-pub(super) struct Held {
-    state: Mutex<State>,
+pub(super) struct HeldMemory {
+    state: Mutex<IntakeState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct IntakeState {
     room: Option<OwnedSemaphorePermit>,
     given_up: Option<GivenUp>,
 }
@@ -49,31 +49,31 @@ enum GivenUp {
 }
 
 impl Intake {
-    pub(super) fn new(limits: &Limits) -> Self {
+    pub(super) fn new(limits: &HttpLimits) -> Self {
         Self { room: Arc::new(Semaphore::new(limits.bodies_bytes_max / UNIT_BYTES)), time_max: limits.body_max }
     }
 
     /// Wraps the body of a request so that it is measured. Dropping the second value releases the reserved memory.
-    pub(super) fn measure(&self, request: Request) -> (Request, Arc<Held>) {
-        let held = Arc::<Held>::default();
+    pub(super) fn measure(&self, request: Request) -> (Request, Arc<HeldMemory>) {
+        let held = Arc::<HeldMemory>::default();
         let (room, time_max) = (Arc::clone(&self.room), self.time_max);
         let measure = |body| Measured { body, room, time_max, end: None, seen: 0, held: Arc::clone(&held) };
         (request.map(|body| Body::new(measure(body))), held)
     }
 }
 
-impl Held {
+impl HeldMemory {
     /// Returns the reason why the body was refused, if it was. Any other response to the request is then invalid.
-    pub(super) fn problem(&self) -> Option<Problem> {
+    pub(super) fn problem(&self) -> Option<HttpProblem> {
         let given_up = self.state.lock().unwrap_or_else(PoisonError::into_inner).given_up?;
         Some(match given_up {
-            GivenUp::TooSlow => Problem::new(
+            GivenUp::TooSlow => HttpProblem::new(
                 StatusCode::REQUEST_TIMEOUT,
                 "TOO_SLOW",
                 "the body of the request did not come in time",
                 "send it again, all at once",
             ),
-            GivenUp::NoRoom => Problem::new(
+            GivenUp::NoRoom => HttpProblem::new(
                 StatusCode::SERVICE_UNAVAILABLE,
                 "TOO_BUSY",
                 "too many large requests come in at once",
@@ -103,7 +103,7 @@ struct Measured {
     /// The timer for the body. It starts when the server first waits for the client.
     end: Option<Pin<Box<Sleep>>>,
     seen: usize,
-    held: Arc<Held>,
+    held: Arc<HeldMemory>,
 }
 
 impl Measured {
@@ -156,7 +156,7 @@ impl http_body::Body for Measured {
 
 /// Returns the full body if it has at most `bytes_max` bytes. Reads and drops a part of a longer body, because its
 /// sender does not read the response before it has sent everything.
-pub(super) async fn whole(mut body: Body, bytes_max: usize) -> Result<Vec<u8>, Problem> {
+pub(super) async fn whole(mut body: Body, bytes_max: usize) -> Result<Vec<u8>, HttpProblem> {
     let mut text = Vec::new();
     let mut seen = 0_usize;
     while let Some(frame) = body.frame().await {
@@ -175,12 +175,12 @@ pub(super) async fn whole(mut body: Body, bytes_max: usize) -> Result<Vec<u8>, P
     if seen <= bytes_max { Ok(text) } else { Err(too_large(bytes_max)) }
 }
 
-fn too_large(bytes_max: usize) -> Problem {
+fn too_large(bytes_max: usize) -> HttpProblem {
     let message = format!("the body is longer than {bytes_max} bytes");
-    Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "TOO_LARGE", message, "send less in one request")
+    HttpProblem::new(StatusCode::PAYLOAD_TOO_LARGE, "TOO_LARGE", message, "send less in one request")
 }
 
-fn broken() -> Problem {
+fn broken() -> HttpProblem {
     let message = "the body of the request is not whole";
-    Problem::new(StatusCode::BAD_REQUEST, "INVALID_BODY", message, "send the arguments as a JSON object")
+    HttpProblem::new(StatusCode::BAD_REQUEST, "INVALID_BODY", message, "send the arguments as a JSON object")
 }

@@ -14,7 +14,7 @@ use tokio::task::AbortHandle;
 use tokio::time::Sleep;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
-use super::intake::Held;
+use super::intake::HeldMemory;
 use crate::service::Service;
 
 /// A request that ends within this time is answered without another check of its token.
@@ -88,7 +88,7 @@ pub(super) struct Leashed {
     leashes: Arc<Leashes>,
     token: TokenId,
     hold: Hold,
-    _held: Arc<Held>,
+    _held: Arc<HeldMemory>,
 }
 
 enum Hold {
@@ -97,7 +97,7 @@ enum Hold {
 }
 
 impl Leashed {
-    pub(super) fn new(body: Body, leashes: Arc<Leashes>, token: TokenId, held: Arc<Held>) -> Self {
+    pub(super) fn new(body: Body, leashes: Arc<Leashes>, token: TokenId, held: Arc<HeldMemory>) -> Self {
         Self { body, leashes, token, hold: Hold::NotYet(Box::pin(tokio::time::sleep(QUICK))), _held: held }
     }
 

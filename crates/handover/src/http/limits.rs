@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 #[derive(Debug, Clone)]
-pub struct Limits {
+pub struct HttpLimits {
     /// The largest number of connections. Each uses some kilobytes and a file; a team has a few dozen. One more gets
     /// status 503.
     pub connections_max: usize,
@@ -24,7 +24,7 @@ pub struct Limits {
     pub session_idle_max: Duration,
 }
 
-impl Default for Limits {
+impl Default for HttpLimits {
     fn default() -> Self {
         Self {
             connections_max: 4_096,

@@ -13,7 +13,7 @@ use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
-use super::limits::Limits;
+use super::limits::HttpLimits;
 use super::patience::Patient;
 
 /// The pause after the system refused a connection, for example because all files are in use.
@@ -42,7 +42,7 @@ struct Hall {
 pub(super) async fn serve(
     listener: TcpListener,
     router: Router,
-    limits: &Limits,
+    limits: &HttpLimits,
     (stop, close): (impl Future<Output = ()>, impl Future<Output = ()>),
 ) {
     let mut http = http1::Builder::new();

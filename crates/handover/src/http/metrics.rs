@@ -8,7 +8,7 @@ use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
 use http::{HeaderValue, header};
 
-use super::Shared;
+use super::HttpState;
 
 #[derive(Debug, Default)]
 pub(crate) struct Metrics {
@@ -60,7 +60,7 @@ impl Metrics {
     }
 }
 
-pub(super) async fn show(State(shared): State<Shared>) -> Response {
+pub(super) async fn show(State(shared): State<HttpState>) -> Response {
     let mut text = shared.metrics.text();
     let now = shared.desk.service().now();
     // When the store does not answer, the numbers are missing, but the page still loads.

@@ -3,13 +3,13 @@
 use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, StatusCode, Uri, header};
 use wire::json::{Object, Value};
-use wire::lifecycle::Said;
+use wire::lifecycle::ToolError;
 
 /// An error response: the reason why a request failed, and the HTTP status.
 #[derive(Debug, Clone)]
-pub(super) struct Problem {
+pub(super) struct HttpProblem {
     pub(super) status: StatusCode,
-    pub(super) said: Said,
+    pub(super) said: ToolError,
 }
 
 /// Returns the HTTP status of a refusal, by its code.
@@ -22,19 +22,19 @@ pub(super) fn status(code: &str) -> StatusCode {
     }
 }
 
-impl Problem {
-    pub(super) fn refused(said: Said) -> Self {
+impl HttpProblem {
+    pub(super) fn refused(said: ToolError) -> Self {
         Self { status: status(said.code), said }
     }
 
     /// Returns the response to a fault of the machine. Its status is 503, so that a client may retry.
-    pub(super) fn failed(said: Said) -> Self {
+    pub(super) fn failed(said: ToolError) -> Self {
         Self { status: StatusCode::SERVICE_UNAVAILABLE, said }
     }
 
     pub(super) fn new(status: StatusCode, code: &'static str, message: impl Into<String>, next: &str) -> Self {
         let (message, suggestion) = (message.into(), next.to_owned());
-        Self { status, said: Said { code, message, recoverable: false, suggestion, details: None } }
+        Self { status, said: ToolError { code, message, recoverable: false, suggestion, details: None } }
     }
 
     pub(super) fn fault(error: &crate::Error) -> Self {
@@ -47,7 +47,7 @@ impl Problem {
     }
 }
 
-impl IntoResponse for Problem {
+impl IntoResponse for HttpProblem {
     fn into_response(self) -> Response {
         let title = self.said.code.to_ascii_lowercase().replace('_', " ");
         let mut members: Object = vec![
@@ -79,9 +79,9 @@ pub(super) fn json(value: &Value) -> Response {
     response
 }
 
-pub(super) async fn nowhere(uri: Uri) -> Problem {
+pub(super) async fn nowhere(uri: Uri) -> HttpProblem {
     let path: String = uri.path().chars().take(200).collect();
-    Problem::new(
+    HttpProblem::new(
         StatusCode::NOT_FOUND,
         "ROUTE_NOT_FOUND",
         format!("there is nothing at {path}"),

@@ -9,28 +9,28 @@ use engine::token::Scope;
 use http::StatusCode;
 use wire::json::Value;
 
-use super::problem::{Problem, json};
-use super::{Shared, intake};
+use super::problem::{HttpProblem, json};
+use super::{HttpState, intake};
 use crate::answers;
 
-fn invalid(message: impl Into<String>) -> Problem {
-    Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "INVALID_INPUT", message, "correct it and try again")
+fn invalid(message: impl Into<String>) -> HttpProblem {
+    HttpProblem::new(StatusCode::UNPROCESSABLE_ENTITY, "INVALID_INPUT", message, "correct it and try again")
 }
 
 /// Handles `POST /api/v1/messages/{id}/reply` with the body `{"text": …}`.
 pub(super) async fn reply(
-    State(shared): State<Shared>,
+    State(shared): State<HttpState>,
     Extension(scope): Extension<Scope>,
     Path(id): Path<String>,
     body: Body,
-) -> Result<Response, Problem> {
+) -> Result<Response, HttpProblem> {
     let text = text(&intake::whole(body, wire::document::BYTES_MAX).await?)?;
     let id: MessageId = id.parse().map_err(|_| invalid("a message's id is msg_ and 12 characters of 0-9a-z"))?;
     let answered = answers::answer(shared.desk.service(), scope.rights(), id, text).await;
-    Ok(json(&answered.map_err(|error| Problem::fault(&error))?))
+    Ok(json(&answered.map_err(|error| HttpProblem::fault(&error))?))
 }
 
-fn text(body: &[u8]) -> Result<String, Problem> {
+fn text(body: &[u8]) -> Result<String, HttpProblem> {
     let whole = std::str::from_utf8(body).map_err(|_| invalid("the body is not UTF-8"))?;
     let node =
         wire::json::parse_object(whole).map_err(|error| invalid(format!("the body is not a JSON object: {error}")))?;

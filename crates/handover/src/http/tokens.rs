@@ -9,18 +9,18 @@ use engine::token::Scope;
 use http::StatusCode;
 use wire::json::{Value, object};
 
-use super::problem::{Problem, json};
-use super::{Shared, intake};
-use crate::token::{self, Shown, TokenHolder};
+use super::problem::{HttpProblem, json};
+use super::{HttpState, intake};
+use crate::token::{self, ShownToken, TokenHolder};
 
 /// The fields of a request for a token.
 const FIELDS: [&str; 4] = ["name", "scope", "agent", "shared"];
 
-fn admin(scope: Scope) -> Result<(), Problem> {
+fn admin(scope: Scope) -> Result<(), HttpProblem> {
     if scope == Scope::Admin {
         return Ok(());
     }
-    Err(Problem::new(
+    Err(HttpProblem::new(
         StatusCode::FORBIDDEN,
         "NOT_PERMITTED",
         format!("a token with scope {scope} cannot manage tokens"),
@@ -30,11 +30,11 @@ fn admin(scope: Scope) -> Result<(), Problem> {
 
 /// Refuses every scope other than agent. Over HTTP only agents' tokens are made and revoked, because their bearers
 /// cannot decide.
-fn agents(scope: Scope) -> Result<(), Problem> {
+fn agents(scope: Scope) -> Result<(), HttpProblem> {
     if scope == Scope::Agent {
         return Ok(());
     }
-    Err(Problem::new(
+    Err(HttpProblem::new(
         StatusCode::FORBIDDEN,
         "NOT_PERMITTED",
         format!("a token of scope {scope} is made and revoked by a person at a terminal, never over HTTP"),
@@ -42,21 +42,21 @@ fn agents(scope: Scope) -> Result<(), Problem> {
     ))
 }
 
-fn invalid(message: &str) -> Problem {
+fn invalid(message: &str) -> HttpProblem {
     let next = "send {\"name\": …, \"agent\": optional name or id, \"shared\": true for several agents}";
-    Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "INVALID_INPUT", message, next)
+    HttpProblem::new(StatusCode::UNPROCESSABLE_ENTITY, "INVALID_INPUT", message, next)
 }
 
 pub(super) async fn list(
-    State(shared): State<Shared>,
+    State(shared): State<HttpState>,
     Extension(scope): Extension<Scope>,
-) -> Result<Response, Problem> {
+) -> Result<Response, HttpProblem> {
     admin(scope)?;
-    let found = token::list(shared.desk.service()).await.map_err(|error| Problem::fault(&error))?;
+    let found = token::list(shared.desk.service()).await.map_err(|error| HttpProblem::fault(&error))?;
     Ok(json(&object([("tokens", Value::List(found.iter().map(row).collect()))])))
 }
 
-fn row(token: &Shown) -> Value {
+fn row(token: &ShownToken) -> Value {
     object([
         ("id", token.id.to_string().into()),
         ("name", token.name.as_str().into()),
@@ -68,10 +68,10 @@ fn row(token: &Shown) -> Value {
 }
 
 pub(super) async fn create(
-    State(site): State<Shared>,
+    State(site): State<HttpState>,
     Extension(scope): Extension<Scope>,
     body: Body,
-) -> Result<Response, Problem> {
+) -> Result<Response, HttpProblem> {
     admin(scope)?;
     let service = site.desk.service();
     let body = intake::whole(body, wire::document::BYTES_MAX).await?;
@@ -103,9 +103,9 @@ pub(super) async fn create(
         Some(Value::Text(agent)) => TokenHolder::Agent(agent.clone()),
         Some(_) => return Err(invalid("`agent` must be an agent's name or id")),
     };
-    let agent = token::holder(service, &holder).await.map_err(|error| Problem::fault(&error))?;
+    let agent = token::holder(service, &holder).await.map_err(|error| HttpProblem::fault(&error))?;
     let made = token::create(service, name, wanted, agent).await;
-    let made = made.map_err(|error| Problem::fault(&error))?;
+    let made = made.map_err(|error| HttpProblem::fault(&error))?;
     let reply = object([
         ("id", made.id.to_string().into()),
         ("token", made.secret.into()),
@@ -116,15 +116,15 @@ pub(super) async fn create(
 }
 
 pub(super) async fn revoke(
-    State(shared): State<Shared>,
+    State(shared): State<HttpState>,
     Extension(scope): Extension<Scope>,
     Path(id): Path<String>,
-) -> Result<Response, Problem> {
+) -> Result<Response, HttpProblem> {
     admin(scope)?;
     let id: TokenId = id.parse().map_err(|_| invalid("a token's id is tok_ and 12 characters of 0-9a-z"))?;
-    let known = token::known(shared.desk.service(), id).await.map_err(|error| Problem::fault(&error))?;
+    let known = token::known(shared.desk.service(), id).await.map_err(|error| HttpProblem::fault(&error))?;
     agents(known.scope)?;
-    token::revoke(shared.desk.service(), id).await.map_err(|error| Problem::fault(&error))?;
+    token::revoke(shared.desk.service(), id).await.map_err(|error| HttpProblem::fault(&error))?;
     shared.guard.forget();
     Ok(json(&object([("success", true.into())])))
 }

@@ -15,7 +15,7 @@ use engine::id::SessionId;
 use tokio::time::Instant;
 
 use super::survey::{Survey, survey};
-use super::watch::Watch;
+use super::watch::SessionWatch;
 
 /// The file of an older version is deleted after a week when no store of this folder knows its session.
 const UNKNOWN_MAX: Duration = Duration::from_secs(7 * 24 * 60 * 60);
@@ -27,7 +27,7 @@ pub struct LiveSessions {
     /// The folder in which processes of version 0.1 keep their files, shared by all stores of the same folder.
     shared: Option<PathBuf>,
     start: Instant,
-    watch: Mutex<Watch>,
+    watch: Mutex<SessionWatch>,
     known: RwLock<LiveSnapshot>,
     /// The session of a runner in this process. It is alive as long as the process, even if its file was deleted.
     own: RwLock<Option<SessionId>>,

@@ -5,7 +5,7 @@ use std::fs::{self, File, TryLockError};
 use std::io::{self, ErrorKind, Read};
 use std::path::Path;
 
-use super::{BIRTH, LINE_BYTES, Line, RUNNER, Word, inode, is_at, is_session};
+use super::{BIRTH, LINE_BYTES, LiveLine, LiveWord, RUNNER, inode, is_at, is_session};
 
 /// The most files of one survey. A machine has far fewer agents. Further files wait until some of these are deleted.
 pub const ENTRIES_MAX: usize = 10_000;
@@ -122,7 +122,7 @@ fn life(path: &Path) -> io::Result<Option<Life>> {
     }
 }
 
-fn line(file: &mut File) -> Option<Line> {
+fn line(file: &mut File) -> Option<LiveLine> {
     let mut text = String::new();
     let limit = u64::try_from(LINE_BYTES).unwrap_or(u64::MAX);
     file.take(limit).read_to_string(&mut text).ok()?;
@@ -133,8 +133,8 @@ fn line(file: &mut File) -> Option<Line> {
 /// change that.
 fn word(file: &mut File) -> Life {
     match line(file) {
-        Some(Line { word: Word::Silent, .. }) => Life::Silent,
-        Some(Line { word: Word::Active, calls_noted, .. }) => Life::Alive { calls_noted: Some(calls_noted) },
+        Some(LiveLine { word: LiveWord::Silent, .. }) => Life::Silent,
+        Some(LiveLine { word: LiveWord::Active, calls_noted, .. }) => Life::Alive { calls_noted: Some(calls_noted) },
         None => Life::Alive { calls_noted: None },
     }
 }

@@ -11,17 +11,17 @@ use super::survey::{Life, Survey, look};
 /// The last observation of each session. A stopped process does not write `silent`, but its number of calls stops
 /// increasing.
 #[derive(Debug, Default)]
-pub struct Watch {
-    seen: BTreeMap<String, Seen>,
+pub struct SessionWatch {
+    seen: BTreeMap<String, SeenSession>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Seen {
+struct SeenSession {
     calls_noted: u64,
     since: Duration,
 }
 
-impl Watch {
+impl SessionWatch {
     /// Surveys the folder like [`survey`](super::survey). `now` is the watcher's own waking time.
     pub fn survey(&mut self, folder: &Path, now: Duration) -> io::Result<Survey> {
         let (lives, more) = look(folder)?;
@@ -46,7 +46,7 @@ impl Watch {
             (Some(seen), _) => return now.saturating_sub(seen.since) >= SILENCE_MAX,
             (None, _) => {}
         }
-        let seen = Seen { calls_noted: calls_noted.unwrap_or_default(), since: now };
+        let seen = SeenSession { calls_noted: calls_noted.unwrap_or_default(), since: now };
         self.seen.insert(session.to_owned(), seen);
         false
     }

@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex};
 
 use engine::Timestamp;
-use engine::approval::{Decision, Request, Source, Via};
+use engine::approval::{ApprovalDecision, ApprovalRequest, Source, Via};
 use engine::command::{AskApproval, Register};
 use engine::notice::Notice;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -16,14 +16,14 @@ use crate::seal::Seal;
 
 const SECRET: &str = "sixteen bytes and more";
 
-struct Scene {
+struct NotifyScene {
     folder: tempfile::TempDir,
     service: Service,
     clock: Arc<ManualClock>,
     agent: engine::id::AgentId,
 }
 
-impl Scene {
+impl NotifyScene {
     async fn new(settings: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(folder.path().join("root/.handover")).unwrap();
@@ -48,11 +48,11 @@ impl Scene {
     }
 
     async fn ask(&self, operation: &str) -> ApprovalId {
-        let request = Request {
+        let request = ApprovalRequest {
             operation: operation.to_owned(),
             content: "the exact content".to_owned(),
             risk: "HIGH".to_owned(),
-            ..Request::default()
+            ..ApprovalRequest::default()
         };
         let seal = Seal { request: &request, task: None, attempt: None, agent: Some(self.agent) };
         let fingerprint = seal.fingerprint();
@@ -110,7 +110,7 @@ fn webhook(port: u16, more: &str) -> String {
 #[tokio::test]
 async fn a_notice_arrives_signed_and_is_tried_again_until_then() {
     let (port, heard) = receiver(&["500 No", "302 Found", "204 Done"]).await;
-    let scene = Scene::new(&webhook(port, "private = true")).await;
+    let scene = NotifyScene::new(&webhook(port, "private = true")).await;
     let (notifier, id) = (scene.notifier(), scene.ask("push with token=abcdefghijkl").await);
     assert_eq!(notifier.round().await.unwrap(), 0, "nobody trusted it yet");
     scene.trust();
@@ -147,7 +147,7 @@ async fn a_notice_arrives_signed_and_is_tried_again_until_then() {
 #[tokio::test]
 async fn a_private_address_is_not_called_unless_that_is_allowed() {
     let (port, heard) = receiver(&["200 OK"]).await;
-    let scene = Scene::new(&webhook(port, "")).await;
+    let scene = NotifyScene::new(&webhook(port, "")).await;
     scene.trust();
     let id = scene.ask("push").await;
     assert_eq!(scene.notifier().round().await.unwrap(), 1);
@@ -158,7 +158,7 @@ async fn a_private_address_is_not_called_unless_that_is_allowed() {
 
 #[tokio::test]
 async fn a_command_gets_the_notice_on_its_standard_input() {
-    let scene = Scene::new("[notify]\ncommand = [\"sh\", \"-c\", \"cat >> told; test ! -e refuse\"]\n").await;
+    let scene = NotifyScene::new("[notify]\ncommand = [\"sh\", \"-c\", \"cat >> told; test ! -e refuse\"]\n").await;
     scene.trust();
     let root = scene.folder.path().join("root");
     std::fs::write(root.join("refuse"), "").unwrap();
@@ -183,7 +183,7 @@ async fn a_command_gets_the_notice_on_its_standard_input() {
     assert!(!root.join("owned").exists());
     let later = scene.ask("push again").await;
     scene.trust();
-    crate::approvals::decide(&scene.service, Rights::Person, later, Decision::Approve).await.unwrap();
+    crate::approvals::decide(&scene.service, Rights::Person, later, ApprovalDecision::Approve).await.unwrap();
     assert_eq!(scene.notifier().round().await.unwrap(), 0);
     assert!(!root.join("owned").exists());
 }
@@ -191,7 +191,7 @@ async fn a_command_gets_the_notice_on_its_standard_input() {
 /// With a paused clock, time jumps ahead as soon as all tasks only wait.
 #[tokio::test(start_paused = true)]
 async fn a_command_that_does_not_end_is_ended() {
-    let scene = Scene::new("[notify]\ncommand = [\"sleep\", \"1000\"]\n").await;
+    let scene = NotifyScene::new("[notify]\ncommand = [\"sleep\", \"1000\"]\n").await;
     scene.trust();
     let id = scene.ask("push").await;
     assert_eq!(scene.notifier().round().await.unwrap(), 1);
@@ -203,7 +203,7 @@ async fn a_command_that_does_not_end_is_ended() {
 #[tokio::test(flavor = "multi_thread")]
 async fn of_many_senders_one_sends() {
     let (port, heard) = receiver(&["200 OK", "200 OK", "200 OK", "200 OK"]).await;
-    let scene = Scene::new(&webhook(port, "private = true")).await;
+    let scene = NotifyScene::new(&webhook(port, "private = true")).await;
     scene.trust();
     for operation in ["one", "two", "three"] {
         scene.ask(operation).await;

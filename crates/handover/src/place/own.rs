@@ -3,9 +3,9 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::{By, FOLDER, Place, STATE};
+use super::{FOLDER, PlaceReason, STATE, StorePlace};
 use git::Git;
-use git::program::Call;
+use git::program::GitCall;
 
 /// The reasons why a store is not opened. Its content would decide which work, mail and tokens count here.
 #[derive(Debug, thiserror::Error)]
@@ -30,8 +30,8 @@ pub enum ForeignStore {
 
 /// Refuses a store that does not belong to this user, and removes the rights of other users from one that does. Returns
 /// messages about changes, for a person. A store that the caller named counts as the caller's own.
-pub async fn judge(place: &Place) -> Result<Vec<String>, ForeignStore> {
-    if place.by == By::Name || place.store == "memory:" {
+pub async fn judge(place: &StorePlace) -> Result<Vec<String>, ForeignStore> {
+    if place.by == PlaceReason::Name || place.store == "memory:" {
         return Ok(Vec::new());
     }
     let mut kept: Vec<(PathBuf, u32)> = Vec::new();
@@ -93,7 +93,7 @@ async fn is_untracked(root: &Path, path: &str) -> Result<(), ForeignStore> {
     if !may_have(root, path) {
         return Ok(());
     }
-    let call = Call::read(root, &["ls-files", "-z", "--cached", "--"]).and(format!(":(top,icase){path}"));
+    let call = GitCall::read(root, &["ls-files", "-z", "--cached", "--"]).and(format!(":(top,icase){path}"));
     let tracked = || ForeignStore::Tracked { path: path.to_owned() };
     // When git cannot answer, the path counts as tracked.
     let output = call.run(&Git::default()).await.map_err(|_| tracked())?;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use mcp::{Argument, Problem, Prompt, Said, Speaker};
+use mcp::{Argument, BackendProblem, Prompt, PromptText, Speaker};
 
 pub(super) fn prompts() -> Vec<Prompt> {
     let argument =
@@ -23,7 +23,7 @@ pub(super) fn prompts() -> Vec<Prompt> {
     ]
 }
 
-pub(super) fn say(name: &str, arguments: &BTreeMap<String, String>) -> Result<Vec<Said>, Problem> {
+pub(super) fn say(name: &str, arguments: &BTreeMap<String, String>) -> Result<Vec<PromptText>, BackendProblem> {
     let own = arguments.get("name").map_or("a name of your own", String::as_str);
     let role = arguments.get("role").map(|role| format!(", role \"{role}\"")).unwrap_or_default();
     let register = format!("Call agent_register with name {own:?}{role} and your program as runtime.");
@@ -59,8 +59,10 @@ pub(super) fn say(name: &str, arguments: &BTreeMap<String, String>) -> Result<Ve
             }
         ),
         other => {
-            return Err(Problem::NotFound(format!("there is no prompt {other}; there are start_work and resume_work")));
+            return Err(BackendProblem::NotFound(format!(
+                "there is no prompt {other}; there are start_work and resume_work"
+            )));
         }
     };
-    Ok(vec![Said { by: Speaker::User, text }])
+    Ok(vec![PromptText { by: Speaker::User, text }])
 }

@@ -3,14 +3,14 @@
 use tokio::sync::watch;
 
 use super::Reception;
-use crate::desk::{Outcome, Visitor};
-use crate::feed::Subject;
-use mcp::{Page, Problem, Resource, Template};
+use crate::desk::{ToolOutcome, Visitor};
+use crate::feed::WatchedSubject;
+use mcp::{BackendProblem, Resource, ResourcePage, UriTemplate};
 
 const SCHEME: &str = "handover://";
 
-pub(super) fn templates() -> Vec<Template> {
-    let template = |path: &str, name: &str, about: &str| Template {
+pub(super) fn templates() -> Vec<UriTemplate> {
+    let template = |path: &str, name: &str, about: &str| UriTemplate {
         uri_template: format!("{SCHEME}{path}"),
         name: name.to_owned(),
         title: None,
@@ -24,11 +24,11 @@ pub(super) fn templates() -> Vec<Template> {
 }
 
 /// Returns the kind and the id in a `handover://` URI.
-fn named(uri: &str) -> Result<(&str, &str), Problem> {
+fn named(uri: &str) -> Result<(&str, &str), BackendProblem> {
     let path = uri.strip_prefix(SCHEME).and_then(|path| path.split_once('/'));
     match path {
         Some((kind @ ("workflow" | "task" | "inbox"), id)) if is_plain(id) => Ok((kind, id)),
-        _ => Err(Problem::NotFound(format!(
+        _ => Err(BackendProblem::NotFound(format!(
             "{uri} is no resource; there are {SCHEME}workflow/{{id}}, {SCHEME}task/{{id}} and {SCHEME}inbox/{{agent}}"
         ))),
     }
@@ -44,7 +44,7 @@ impl Reception {
         &self,
         visitor: &Visitor,
         cursor: Option<&str>,
-    ) -> Result<Page<Resource>, Problem> {
+    ) -> Result<ResourcePage<Resource>, BackendProblem> {
         let cursor =
             cursor.map(|cursor| format!(",\"cursor\":{}", serde_json::Value::from(cursor))).unwrap_or_default();
         let text = self.ask(visitor, "workflow_list", &format!("{{\"limit\":50{cursor}}}")).await?;
@@ -60,10 +60,10 @@ impl Reception {
             description: Some(format!("workflow, {}", text(row, "status"))),
         });
         let next = reply.get("next_cursor").and_then(serde_json::Value::as_str).map(str::to_owned);
-        Ok(Page { items: items.collect(), next_cursor: next })
+        Ok(ResourcePage { items: items.collect(), next_cursor: next })
     }
 
-    pub(super) async fn read_resource(&self, visitor: &Visitor, uri: &str) -> Result<String, Problem> {
+    pub(super) async fn read_resource(&self, visitor: &Visitor, uri: &str) -> Result<String, BackendProblem> {
         match named(uri)? {
             ("workflow", id) => {
                 self.ask(visitor, "workflow_get", &format!("{{\"id\":\"{id}\",\"include_tasks\":true}}")).await
@@ -75,19 +75,23 @@ impl Reception {
         }
     }
 
-    pub(super) async fn watch_resource(&self, visitor: &Visitor, uri: &str) -> Result<watch::Receiver<u64>, Problem> {
+    pub(super) async fn watch_resource(
+        &self,
+        visitor: &Visitor,
+        uri: &str,
+    ) -> Result<watch::Receiver<u64>, BackendProblem> {
         // A caller may watch only a resource that it may read.
         self.read_resource(visitor, uri).await?;
         let subject = match named(uri)? {
-            ("workflow", id) => Subject::Workflow(id.to_owned()),
-            ("task", id) => Subject::Task(id.to_owned()),
-            (_, agent) => Subject::Inbox(self.slug(visitor, agent).await?),
+            ("workflow", id) => WatchedSubject::Workflow(id.to_owned()),
+            ("task", id) => WatchedSubject::Task(id.to_owned()),
+            (_, agent) => WatchedSubject::Inbox(self.slug(visitor, agent).await?),
         };
-        self.feed.watch(subject).await.map_err(|unwatched| Problem::Fault(unwatched.to_string()))
+        self.feed.watch(subject).await.map_err(|unwatched| BackendProblem::Fault(unwatched.to_string()))
     }
 
     /// Returns the slug of an agent, because inboxes are followed by slug.
-    async fn slug(&self, visitor: &Visitor, agent: &str) -> Result<String, Problem> {
+    async fn slug(&self, visitor: &Visitor, agent: &str) -> Result<String, BackendProblem> {
         if !agent.starts_with("ag_") {
             return Ok(agent.to_owned());
         }
@@ -96,13 +100,15 @@ impl Reception {
         Ok(reply.get("slug").and_then(serde_json::Value::as_str).unwrap_or_default().to_owned())
     }
 
-    async fn ask(&self, visitor: &Visitor, tool: &str, arguments: &str) -> Result<String, Problem> {
+    async fn ask(&self, visitor: &Visitor, tool: &str, arguments: &str) -> Result<String, BackendProblem> {
         match self.desk.call(visitor, tool, arguments.as_bytes(), None).await {
-            Outcome::Done(value) => Ok(value.to_string()),
-            Outcome::Refused(said) if said.code.ends_with("_NOT_FOUND") => Err(Problem::NotFound(said.message)),
-            Outcome::Refused(said) => Err(Problem::Invalid(said.message)),
-            Outcome::Failed(said) => Err(Problem::Fault(said.message)),
-            Outcome::UnknownTool => Err(Problem::Fault(format!("there is no tool {tool}"))),
+            ToolOutcome::Done(value) => Ok(value.to_string()),
+            ToolOutcome::Refused(said) if said.code.ends_with("_NOT_FOUND") => {
+                Err(BackendProblem::NotFound(said.message))
+            }
+            ToolOutcome::Refused(said) => Err(BackendProblem::Invalid(said.message)),
+            ToolOutcome::Failed(said) => Err(BackendProblem::Fault(said.message)),
+            ToolOutcome::UnknownTool => Err(BackendProblem::Fault(format!("there is no tool {tool}"))),
         }
     }
 }

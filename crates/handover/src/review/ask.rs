@@ -4,12 +4,12 @@
 use engine::limits;
 use engine::review::Finding;
 use engine::turn::{Spent, TurnEnd};
-use wire::feedback::{self, Asked, Outcome, Response};
+use wire::feedback::{self, AskedParts, Response, ReviewOutcome};
 use wire::json::Value;
 use wire::output::object_in;
 
 use super::prompt;
-use agents::adapter::Kind;
+use agents::adapter::AdapterKind;
 use agents::program::NO_CONVERSATION;
 
 /// The number of repairs after which the review fails.
@@ -19,7 +19,7 @@ const WRONG_MAX: usize = 20;
 
 /// One start of the provider's program.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Try {
+pub struct ProviderTry {
     pub system: String,
     pub message: String,
     pub resume: Option<String>,
@@ -27,7 +27,7 @@ pub struct Try {
 
 /// The result of one start of the provider's program.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Said {
+pub struct ProviderSaid {
     pub end: TurnEnd,
     pub reason: Option<String>,
     /// The answer as bytes, because not every program writes text.
@@ -38,18 +38,18 @@ pub struct Said {
 
 /// Runs the provider's program.
 pub trait Stage: Send {
-    type Trouble;
+    type StageError;
 
-    fn play(&mut self, attempt: Try) -> impl Future<Output = Result<Said, Self::Trouble>> + Send;
+    fn play(&mut self, attempt: ProviderTry) -> impl Future<Output = Result<ProviderSaid, Self::StageError>> + Send;
 }
 
 /// The question for a provider.
 #[derive(Debug, Clone)]
-pub struct Question<'a> {
-    pub kind: Kind,
-    pub who: &'a wire::prompt::Who,
+pub struct ProviderQuestion<'a> {
+    pub kind: AdapterKind,
+    pub who: &'a wire::prompt::PromptAgent,
     pub request: &'a Value,
-    pub asked: &'a Asked,
+    pub asked: &'a AskedParts,
     /// The origin of a task's work, in our own words.
     pub source: Option<String>,
     /// The findings of the session so far.
@@ -59,14 +59,14 @@ pub struct Question<'a> {
 
 /// The final result of asking a provider.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Heard {
-    pub reply: Reply,
+pub struct ProviderResult {
+    pub reply: ProviderReply,
     pub conversation: Option<String>,
     pub spent: Spent,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub enum Reply {
+pub enum ProviderReply {
     Response(Box<Response>),
     /// The reason of a failure: the program died, took too long, or did not keep to the protocol.
     Failed(String),
@@ -74,8 +74,8 @@ pub enum Reply {
     Cut(TurnEnd),
 }
 
-pub async fn ask<S: Stage>(stage: &mut S, question: &Question<'_>) -> Result<Heard, S::Trouble> {
-    let is_talked_with = question.kind != Kind::Exec;
+pub async fn ask<S: Stage>(stage: &mut S, question: &ProviderQuestion<'_>) -> Result<ProviderResult, S::StageError> {
+    let is_talked_with = question.kind != AdapterKind::Exec;
     let mut resume = question.conversation.clone().filter(|_| is_talked_with);
     let (mut wrong, mut repairs, mut spent) = (Vec::new(), 0, Spent::default());
     let mut conversation = None;
@@ -86,14 +86,14 @@ pub async fn ask<S: Stage>(stage: &mut S, question: &Question<'_>) -> Result<Hea
             prompt::input(question.request, &wrong)
         };
         let system = prompt::system(question.who, question.earlier, resume.is_some());
-        let said = stage.play(Try { system, message, resume: resume.clone() }).await?;
+        let said = stage.play(ProviderTry { system, message, resume: resume.clone() }).await?;
         spent = spent.and(said.spent);
         conversation = said.conversation.clone().or(conversation);
-        let done = |reply, conversation| Ok(Heard { reply, conversation, spent });
+        let done = |reply, conversation| Ok(ProviderResult { reply, conversation, spent });
         match said.end {
             TurnEnd::Finished => {}
             TurnEnd::Cancelled | TurnEnd::ClaimLost | TurnEnd::Interrupted => {
-                return done(Reply::Cut(said.end), conversation);
+                return done(ProviderReply::Cut(said.end), conversation);
             }
             // The program lost the conversation, so it gets everything again in a new one. This does not count as a repair.
             TurnEnd::Failed if resume.is_some() && said.reason.as_deref() == Some(NO_CONVERSATION) => {
@@ -107,17 +107,20 @@ pub async fn ask<S: Stage>(stage: &mut S, question: &Question<'_>) -> Result<Hea
             | TurnEnd::SpawnFailed
             | TurnEnd::ApiError => {
                 let reason = said.reason.map(|reason| format!(": {reason}")).unwrap_or_default();
-                return done(Reply::Failed(format!("the provider gave no answer: {}{reason}", said.end)), conversation);
+                return done(
+                    ProviderReply::Failed(format!("the provider gave no answer: {}{reason}", said.end)),
+                    conversation,
+                );
             }
         }
         wrong = match judge(&said.answer, question.asked) {
-            Ok(response) => return done(Reply::Response(response), conversation),
+            Ok(response) => return done(ProviderReply::Response(response), conversation),
             Err(found) => found,
         };
         if repairs >= REPAIRS_MAX {
             let codes = wrong.iter().map(|(code, _)| code.as_str()).collect::<Vec<_>>().join(", ");
             let reason = format!("the provider still answers outside of the protocol after {repairs} repairs: {codes}");
-            return done(Reply::Failed(reason), conversation);
+            return done(ProviderReply::Failed(reason), conversation);
         }
         repairs += 1;
         resume = said.conversation.filter(|_| is_talked_with).or(resume);
@@ -125,7 +128,7 @@ pub async fn ask<S: Stage>(stage: &mut S, question: &Question<'_>) -> Result<Hea
 }
 
 /// Returns the response in a provider's answer, or everything that is wrong with the answer.
-pub fn judge(answer: &[u8], asked: &Asked) -> Result<Box<Response>, Vec<(String, String)>> {
+pub fn judge(answer: &[u8], asked: &AskedParts) -> Result<Box<Response>, Vec<(String, String)>> {
     let only = |code: &str, message: &str| Err(vec![(code.to_owned(), message.to_owned())]);
     // The program may write the event stream of this protocol.
     let stream = wire::stream::read(answer).ok().and_then(|transcript| transcript.response);
@@ -143,7 +146,7 @@ pub fn judge(answer: &[u8], asked: &Asked) -> Result<Box<Response>, Vec<(String,
         let problems = report.errors().iter().take(WRONG_MAX);
         return Err(problems.map(|problem| (report.code(problem), report.message(problem))).collect());
     };
-    if let Outcome::Success(feedback) = &response.outcome
+    if let ReviewOutcome::Success(feedback) = &response.outcome
         && feedback.areas_for_improvement.0.len() > limits::FOUND_MAX
     {
         let message = format!("give at most {} areas for improvement, the most important ones", limits::FOUND_MAX);

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use engine::id::TaskId;
 
-use git::program::{Call, Git};
-use git::repository::Repository;
+use git::program::{Git, GitCall};
+use git::repository::GitRepository;
 
 const FOLDER: &str = "review-bases";
 /// The number of repositories that are looked at. Each takes three calls of git when a task with a review is claimed.
@@ -26,11 +26,11 @@ impl ClaimBase {
     pub async fn look(git: &Git, folders: impl IntoIterator<Item = PathBuf>) -> Self {
         let mut found = BTreeMap::new();
         for folder in folders.into_iter().take(REPOSITORIES_MAX) {
-            let Ok(repository) = Repository::find(git, &folder).await else { continue };
+            let Ok(repository) = GitRepository::find(git, &folder).await else { continue };
             let Ok(Some(commit)) = repository.commit(git, HEAD).await else { continue };
             found.insert((repository.home.clone(), HEAD.to_owned()), commit);
             let list = ["for-each-ref", BRANCHES_MAX, "--sort=-committerdate", "--format=%(objectname) %(refname)"];
-            let Ok(tips) = Call::read(&repository.home, &list).and("refs/heads/").run(git).await else { continue };
+            let Ok(tips) = GitCall::read(&repository.home, &list).and("refs/heads/").run(git).await else { continue };
             for (commit, name) in tips.text().lines().filter_map(|line| line.split_once(' ')) {
                 found.insert((repository.home.clone(), name.to_owned()), commit.to_owned());
             }

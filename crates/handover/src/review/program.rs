@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use engine::id::ReviewId;
 use engine::turn::{Spent, TurnEnd};
 
-use super::ask::{Said, Stage, Try};
+use super::ask::{ProviderSaid, ProviderTry, Stage};
 use super::provider::Provider;
 use crate::budget::amounts;
 use crate::error::Error;
-use agents::adapter::acp::{Asked, Permit};
-use agents::adapter::{self, Heard, Kind, Order, Permissions, Server};
+use agents::adapter::acp::{PermissionQuestion, Permit};
+use agents::adapter::{self, AdapterKind, HeardEvent, McpServerLaunch, Permissions, TurnOrder};
 use agents::host;
-use agents::program::{self, Cut, Follow, Ran, Start};
+use agents::program::{self, CutReason, Follow, ProgramStart, Ran};
 
 /// Returns the folder in which the programs of reviews run.
 pub fn folder(state: &Path) -> PathBuf {
@@ -38,7 +38,7 @@ pub struct Here<'a, C> {
 
 /// The reasons why a round cannot run.
 #[derive(Debug, thiserror::Error)]
-pub enum Trouble {
+pub enum ReviewError {
     #[error(transparent)]
     Service(#[from] Error),
     #[error("run the provider")]
@@ -62,7 +62,7 @@ impl<'a, C> Here<'a, C> {
         folder(self.state).join(self.review.to_string())
     }
 
-    fn start(&self, attempt: Try, folder: &Path) -> Result<Start, Trouble> {
+    fn start(&self, attempt: ProviderTry, folder: &Path) -> Result<ProgramStart, ReviewError> {
         let settings = &self.provider.member.settings;
         // All rounds use the same folder: opencode resumes a conversation only in the folder where it began, and hangs
         // in any other.
@@ -73,7 +73,7 @@ impl<'a, C> Here<'a, C> {
         let mark = self.review.to_string();
         let environment =
             vec![(host::TURN.to_owned(), mark.clone()), ("HANDOVER_STORE".to_owned(), self.store.to_owned())];
-        let order = Order {
+        let order = TurnOrder {
             kind: settings.adapter,
             command: self.provider.member.command(),
             args: settings.args.clone(),
@@ -83,13 +83,13 @@ impl<'a, C> Here<'a, C> {
             input: None,
             worktree: room,
             folder: folder.to_owned(),
-            server: Server { program: program.to_owned(), arguments: vec!["mcp".to_owned()], environment },
+            server: McpServerLaunch { program: program.to_owned(), arguments: vec!["mcp".to_owned()], environment },
             resume: attempt.resume,
             permissions: Permissions::Read,
             home: self.provider.home(self.state),
             usd_left: self.provider.limits.usd,
         };
-        Ok(Start {
+        Ok(ProgramStart {
             binary: self.binary.map_or_else(host::own_binary, |binary| Ok(binary.to_owned()))?,
             turn: mark,
             order,
@@ -100,10 +100,10 @@ impl<'a, C> Here<'a, C> {
     }
 }
 
-impl<C: Future<Output = Cut> + Send + Unpin> Stage for Here<'_, C> {
-    type Trouble = Trouble;
+impl<C: Future<Output = CutReason> + Send + Unpin> Stage for Here<'_, C> {
+    type StageError = ReviewError;
 
-    async fn play(&mut self, attempt: Try) -> Result<Said, Trouble> {
+    async fn play(&mut self, attempt: ProviderTry) -> Result<ProviderSaid, ReviewError> {
         if self.starts == 0 {
             clear(self.place()).await;
         }
@@ -111,7 +111,7 @@ impl<C: Future<Output = Cut> + Send + Unpin> Stage for Here<'_, C> {
         let folder = self.place().join(self.starts.to_string());
         std::fs::create_dir_all(&folder)?;
         let start = self.start(attempt, &folder)?;
-        let ran = program::run(&start, &mut Silent, &mut self.cut).await;
+        let ran = program::run(&start, &mut SilentProvider, &mut self.cut).await;
         let said = ran.map(|ran| said(&ran, start.order.kind, &folder, self.earlier));
         // The output was read already, and the conversation is kept in the program's home.
         let _gone = std::fs::remove_dir_all(self.place());
@@ -138,8 +138,8 @@ async fn clear(place: PathBuf) {
     let _panicked = cleared.await;
 }
 
-fn unstarted(reason: &str) -> Said {
-    Said {
+fn unstarted(reason: &str) -> ProviderSaid {
+    ProviderSaid {
         end: TurnEnd::SpawnFailed,
         reason: Some(reason.to_owned()),
         answer: Vec::new(),
@@ -149,15 +149,17 @@ fn unstarted(reason: &str) -> Said {
 }
 
 /// Returns the answer of a program and its cost beyond the cost that was known before.
-pub fn said(ran: &Ran, kind: Kind, folder: &Path, earlier: Spent) -> Said {
+pub fn said(ran: &Ran, kind: AdapterKind, folder: &Path, earlier: Spent) -> ProviderSaid {
     let (usd_micros, tokens) = amounts(ran.said.usd, ran.said.tokens, earlier);
     let ms = u64::try_from(ran.ended.ended_at.saturating_sub(ran.ended.started_at)).unwrap_or(0);
     // A program without an event format answers with the bytes on its standard output.
     let answer = match kind {
-        Kind::Exec => std::fs::read(folder.join(host::STDOUT)).unwrap_or_default(),
-        Kind::Claude | Kind::Opencode | Kind::Codex | Kind::Gemini | Kind::Acp => ran.said.text.clone().into_bytes(),
+        AdapterKind::Exec => std::fs::read(folder.join(host::STDOUT)).unwrap_or_default(),
+        AdapterKind::Claude | AdapterKind::Opencode | AdapterKind::Codex | AdapterKind::Gemini | AdapterKind::Acp => {
+            ran.said.text.clone().into_bytes()
+        }
     };
-    Said {
+    ProviderSaid {
         end: ran.end,
         reason: ran.reason.clone(),
         answer,
@@ -168,14 +170,14 @@ pub fn said(ran: &Ran, kind: Kind, folder: &Path, earlier: Spent) -> Said {
 
 /// Follows a provider without recording anything. Rejects every call that needs a permission, because a provider has none.
 #[derive(Debug)]
-pub struct Silent;
+pub struct SilentProvider;
 
-impl Follow for Silent {
-    fn heard(&mut self, _: Heard) {}
+impl Follow for SilentProvider {
+    fn heard(&mut self, _: HeardEvent) {}
 
-    fn spent(&mut self, _: Option<adapter::Spent<f64>>, _: Option<adapter::Spent<u64>>) {}
+    fn spent(&mut self, _: Option<adapter::SpentAmount<f64>>, _: Option<adapter::SpentAmount<u64>>) {}
 
-    async fn permit(&mut self, _: Asked) -> Permit {
+    async fn permit(&mut self, _: PermissionQuestion) -> Permit {
         Permit::RejectOnce
     }
 }

@@ -2,7 +2,7 @@
 
 use engine::review::Finding;
 use wire::json::{Value, object};
-use wire::prompt::{self, Sources, Who, fenced};
+use wire::prompt::{self, PromptAgent, Sources, fenced};
 
 /// The longest list of earlier findings for a program that does not remember them, in bytes.
 const HISTORY_CHARS_MAX: usize = 60_000;
@@ -30,7 +30,7 @@ const PROTOCOL: &str = "# Reviewing\n\
 
 /// Returns the system prompt: the agent's card or persona, the protocol, and the earlier findings when the program does
 /// not remember them.
-pub fn system(who: &Who, earlier: &[Finding], remembers: bool) -> String {
+pub fn system(who: &PromptAgent, earlier: &[Finding], remembers: bool) -> String {
     let mut text = prompt::assemble(&Sources::of(who.clone()));
     text.push_str("\n\n");
     text.push_str(PROTOCOL);

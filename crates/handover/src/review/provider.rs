@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use wire::feedback::is_listed;
 
 use crate::settings::{self, team};
-use crate::team::{Member, NotReady, Team};
+use crate::team::{NotReady, Team, TeamMember};
 use crate::trust;
 
 /// An agent that can be asked for a review.
 #[derive(Debug, Clone)]
 pub struct Provider {
-    pub member: Member,
-    pub limits: team::Limits,
+    pub member: TeamMember,
+    pub limits: team::LimitSettings,
 }
 
 /// The reasons why no provider can be asked.
@@ -57,10 +57,10 @@ impl Provider {
     }
 
     /// Returns the home folder of the provider's program.
-    pub fn home(&self, state: &Path) -> agents::adapter::Home {
+    pub fn home(&self, state: &Path) -> agents::adapter::ProgramHome {
         match self.member.settings.home {
-            team::Home::User => agents::adapter::Home::User,
-            team::Home::Own => agents::adapter::Home::Own(homes(state).join(&self.member.settings.slug)),
+            team::HomeSettings::User => agents::adapter::ProgramHome::User,
+            team::HomeSettings::Own => agents::adapter::ProgramHome::Own(homes(state).join(&self.member.settings.slug)),
         }
     }
 }
@@ -70,7 +70,7 @@ fn homes(state: &Path) -> PathBuf {
 }
 
 /// Returns the slug that a worker has in the settings. An agent with several roles registers as `slug-role`.
-pub fn own_slug(settings: &settings::Team, worker: &str) -> String {
+pub fn own_slug(settings: &settings::TeamSettings, worker: &str) -> String {
     let own = settings.agents.iter().find(|agent| {
         worker == agent.slug || agent.roles.iter().any(|role| worker == format!("{}-{role}", agent.slug))
     });
@@ -84,7 +84,7 @@ pub fn can_review(root: Option<&Path>) -> bool {
 
 /// Returns the slug that `roles.NAME`, a slug or a role names. Skips the agent `but`, because an agent does not review
 /// its own work.
-pub fn slug(settings: &settings::Team, named: &str, but: Option<&str>) -> Option<String> {
+pub fn slug(settings: &settings::TeamSettings, named: &str, but: Option<&str>) -> Option<String> {
     let others = || settings.agents.iter().filter(|agent| Some(agent.slug.as_str()) != but);
     let by_role = |role: &str| others().find(|agent| agent.roles.iter().any(|own| own == role));
     let found = match named.strip_prefix("roles.") {

@@ -15,7 +15,7 @@ pub(super) const SOURCE: &str = "x-source";
 
 /// The subject of a review.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Artifact {
+pub struct ReviewedSubject {
     pub media_type: String,
     pub content: Value,
     pub reference: Option<String>,
@@ -34,7 +34,7 @@ pub enum Unshown {
     NotText { path: String },
 }
 
-impl Artifact {
+impl ReviewedSubject {
     /// Reads a file as an artifact. Its hash names the version.
     pub fn of_file(path: &Path, media_type: Option<&str>) -> Result<Self, Unshown> {
         let shown = || path.display().to_string();
@@ -61,7 +61,7 @@ impl Artifact {
 }
 
 /// Returns the request of an iteration, with all decisions that the provider has not received yet.
-pub fn request(iteration: u32, artifact: &Artifact, findings: &[Finding]) -> Value {
+pub fn request(iteration: u32, artifact: &ReviewedSubject, findings: &[Finding]) -> Value {
     let mut shown: Object = vec![
         ("media_type".to_owned(), artifact.media_type.as_str().into()),
         ("content".to_owned(), artifact.content.clone()),
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn json_is_shown_as_json_and_null_as_text() {
-        let of = |text: &str, media: &str| Artifact::of_text(text.to_owned(), media.to_owned(), None).content;
+        let of = |text: &str, media: &str| ReviewedSubject::of_text(text.to_owned(), media.to_owned(), None).content;
         assert_eq!(of("{\"a\": 1.0}", "application/json").to_string(), "{\"a\":1.0}");
         assert_eq!(of("[1", "application/vnd.x+json"), Value::from("[1"));
         assert_eq!(of("null", "application/json; charset=utf-8"), Value::from("null"));

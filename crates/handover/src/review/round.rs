@@ -4,17 +4,17 @@
 use std::fs::File;
 use std::path::Path;
 
-use engine::command::{EndRound, Found, OpenReview, RoundAnswer, RoundEnd, StartRound};
+use engine::command::{EndRound, FoundProblem, OpenReview, RoundAnswer, RoundEnd, StartRound};
 use engine::id::{ReviewId, TaskId, TurnId};
-use engine::review::{Artifact, Decision, Review, Verdict};
-use engine::turn::{Object, Spent};
+use engine::review::{FindingDecision, Review, ReviewedVersion, Verdict};
+use engine::turn::{Spent, StoredObject};
 use engine::view::{self, Reviewed};
 use engine::{Caller, Command, Refusal, Rights, Timestamp};
-use wire::feedback::{self, Asked, DecisionStatus, Feedback, Outcome, Request, Response};
+use wire::feedback::{self, AskedParts, DecisionStatus, Feedback, FeedbackRequest, Response, ReviewOutcome};
 use wire::json::Value;
 use wire::shape::Shape as _;
 
-use super::ask::{self, Heard, Question, Reply, Stage};
+use super::ask::{self, ProviderQuestion, ProviderReply, ProviderResult, Stage};
 use super::provider::Provider;
 use crate::error::Error;
 use crate::objects;
@@ -39,7 +39,7 @@ pub struct Bench<'a> {
 
 /// A round to run: its review, and the turn whose output is reviewed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Round {
+pub struct RoundToRun {
     pub review: ReviewId,
     /// The turn whose output is reviewed.
     pub turn: Option<TurnId>,
@@ -47,13 +47,13 @@ pub struct Round {
 
 /// The response for the requester, with its cost.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Answered {
+pub struct ReviewResponse {
     pub response: Response,
     pub spent: Spent,
 }
 
-impl Answered {
-    fn failure(asked: &Asked, code: &str, message: &str) -> Option<Self> {
+impl ReviewResponse {
+    fn failure(asked: &AskedParts, code: &str, message: &str) -> Option<Self> {
         Response::failure(asked, code, message).map(|response| Self { response, spent: Spent::default() })
     }
 
@@ -74,56 +74,58 @@ pub async fn open(bench: &Bench<'_>, gate: Option<(TaskId, u32)>, rounds_max: Op
 /// Runs a round. Returns `None` when we ended the provider ourselves, or when no response can be formed.
 pub async fn round<S>(
     bench: &Bench<'_>,
-    which: Round,
+    which: RoundToRun,
     bytes: &[u8],
     stage: &mut S,
-) -> Result<Option<Answered>, S::Trouble>
+) -> Result<Option<ReviewResponse>, S::StageError>
 where
     S: Stage,
-    S::Trouble: From<Error> + From<std::io::Error>,
+    S::StageError: From<Error> + From<std::io::Error>,
 {
     let id = which.review;
     let known = bench.service.view(move |world| view::review(world, id)).await?;
     let issued = known.findings.iter().map(|finding| finding.name.clone()).collect();
-    let asked = Asked::by(bytes, Some(issued));
+    let asked = AskedParts::by(bytes, Some(issued));
     let judged = feedback::judge_request(bytes);
     let Some(request) = &judged.value else {
         let report = &judged.report;
         let problems = report.errors().iter().take(PROBLEMS_MAX);
         let problems = problems.map(|problem| format!("{}: {}", report.code(problem), report.message(problem)));
-        return Ok(Answered::failure(&asked, "INVALID_REQUEST", &problems.collect::<Vec<_>>().join("; ")));
+        return Ok(ReviewResponse::failure(&asked, "INVALID_REQUEST", &problems.collect::<Vec<_>>().join("; ")));
     };
     let Some(_alone) = alone(bench.state, id)? else {
         let message = format!("another request of {id} is under way; wait for its answer");
-        return Ok(Answered::failure(&asked, "INVALID_REQUEST", &message));
+        return Ok(ReviewResponse::failure(&asked, "INVALID_REQUEST", &message));
     };
     let begun = match begin(bench, which, request, bytes).await? {
         Ok(begun) => begun,
-        Err(refused) => return Ok(Answered::failure(&asked, "INVALID_REQUEST", &refused)),
+        Err(refused) => return Ok(ReviewResponse::failure(&asked, "INVALID_REQUEST", &refused)),
     };
     let ended = match unsupported(bench.provider, request) {
-        Some(message) => Some((Answered::failure(&asked, "UNSUPPORTED_MEDIA_TYPE", &message), None, Spent::default())),
+        Some(message) => {
+            Some((ReviewResponse::failure(&asked, "UNSUPPORTED_MEDIA_TYPE", &message), None, Spent::default()))
+        }
         None => heard(bench, &known, request, &asked, stage).await?,
     };
     let Some((Some(answered), conversation, spent)) = ended else { return Ok(None) };
     match end(bench, &begun, &answered.response, conversation, spent).await {
         Ok(()) => Ok(Some(answered)),
         // Another process started the round again, and its requester gets the response.
-        Err(Error::Refused(refusal)) => Ok(Answered::failure(&asked, "INTERNAL_ERROR", &refusal.to_string())),
+        Err(Error::Refused(refusal)) => Ok(ReviewResponse::failure(&asked, "INTERNAL_ERROR", &refusal.to_string())),
         Err(error) => Err(error.into()),
     }
 }
 
-type Ended = (Option<Answered>, Option<String>, Spent);
+type RoundEnded = (Option<ReviewResponse>, Option<String>, Spent);
 
 async fn heard<S: Stage>(
     bench: &Bench<'_>,
     known: &Reviewed,
-    request: &Request,
-    asked: &Asked,
+    request: &FeedbackRequest,
+    asked: &AskedParts,
     stage: &mut S,
-) -> Result<Option<Ended>, S::Trouble> {
-    let question = Question {
+) -> Result<Option<RoundEnded>, S::StageError> {
+    let question = ProviderQuestion {
         kind: bench.provider.member.settings.adapter,
         who: &bench.provider.member.who,
         request: &request.render(),
@@ -132,27 +134,26 @@ async fn heard<S: Stage>(
         earlier: &known.findings,
         conversation: known.review.conversation.clone(),
     };
-    let Heard { reply, conversation, spent } = ask::ask(stage, &question).await?;
+    let ProviderResult { reply, conversation, spent } = ask::ask(stage, &question).await?;
     let answered = match reply {
-        Reply::Response(response) => Some(Answered { response: *response, spent }),
-        Reply::Failed(reason) => {
-            Answered::failure(asked, "INTERNAL_ERROR", &reason).map(|answered| Answered { spent, ..answered })
-        }
-        Reply::Cut(_) => return Ok(None),
+        ProviderReply::Response(response) => Some(ReviewResponse { response: *response, spent }),
+        ProviderReply::Failed(reason) => ReviewResponse::failure(asked, "INTERNAL_ERROR", &reason)
+            .map(|answered| ReviewResponse { spent, ..answered }),
+        ProviderReply::Cut(_) => return Ok(None),
     };
     Ok(Some((answered, conversation, spent)))
 }
 
 /// Returns our own description of the origin of a task's work. Returns `None` for a review without a task: others wrote
 /// that request.
-fn source(known: &Reviewed, request: &Request) -> Option<String> {
+fn source(known: &Reviewed, request: &FeedbackRequest) -> Option<String> {
     known.review.gate?;
     let Value::Object(members) = request.render().get("artifact")?.clone() else { return None };
     let found = members.into_iter().find(|(name, _)| name == super::request::SOURCE)?;
     found.1.as_text().map(str::to_owned)
 }
 
-fn unsupported(provider: &Provider, request: &Request) -> Option<String> {
+fn unsupported(provider: &Provider, request: &FeedbackRequest) -> Option<String> {
     let wanted = request.artifact.media_type.as_str();
     if provider.takes(wanted) {
         return None;
@@ -172,8 +173,8 @@ struct Begun {
 /// Records the start of a round, or returns the reason why it may not start.
 async fn begin(
     bench: &Bench<'_>,
-    which: Round,
-    request: &Request,
+    which: RoundToRun,
+    request: &FeedbackRequest,
     bytes: &[u8],
 ) -> Result<Result<Begun, String>, Error> {
     let number = request.iteration.number().as_u64().and_then(|number| u32::try_from(number).ok());
@@ -185,7 +186,7 @@ async fn begin(
         review: which.review,
         number,
         turn: which.turn,
-        artifact: Artifact {
+        artifact: ReviewedVersion {
             media_type: plain(request.artifact.media_type.as_str()),
             reference: request.artifact.artifact_ref.get().map(|text| plain(text.as_str())),
             request: kept(bench.state, bytes).await?,
@@ -207,10 +208,10 @@ async fn begin(
     }
 }
 
-fn decisions(request: &Request) -> Vec<(String, Decision)> {
+fn decisions(request: &FeedbackRequest) -> Vec<(String, FindingDecision)> {
     let items = request.applied_feedback.get().map(|applied| applied.items.0.as_slice()).unwrap_or_default();
     let decision = |item: &feedback::Decision| {
-        let decision = Decision {
+        let decision = FindingDecision {
             verdict: match item.status {
                 DecisionStatus::Accepted => Verdict::Accepted,
                 DecisionStatus::Rejected => Verdict::Rejected,
@@ -238,7 +239,7 @@ async fn end(
 ) -> Result<(), Error> {
     let text = response.render().to_string();
     let end = match &response.outcome {
-        Outcome::Success(feedback) => RoundEnd::Answered(RoundAnswer {
+        ReviewOutcome::Success(feedback) => RoundEnd::Answered(RoundAnswer {
             confidence: feedback.confidence.level.as_str().to_owned(),
             summary: plain(feedback.general_summary.as_str()),
             found: found(feedback),
@@ -246,7 +247,7 @@ async fn end(
             response: Some(kept(bench.state, text.as_bytes()).await?),
             spent,
         }),
-        Outcome::Error(failure) => RoundEnd::Failed {
+        ReviewOutcome::Error(failure) => RoundEnd::Failed {
             code: word(failure.code.as_str()),
             message: plain(failure.message.as_str()),
             conversation,
@@ -259,8 +260,8 @@ async fn end(
     Ok(())
 }
 
-fn found(feedback: &Feedback) -> Vec<Found> {
-    let area = |area: &feedback::Area| Found {
+fn found(feedback: &Feedback) -> Vec<FoundProblem> {
+    let area = |area: &feedback::Area| FoundProblem {
         name: area.id.to_string(),
         aspect: plain(area.aspect.as_str()),
         description: plain(area.description.as_str()),
@@ -275,7 +276,7 @@ fn word(code: &str) -> String {
     if word.trim().is_empty() { "INTERNAL_ERROR".to_owned() } else { word }
 }
 
-async fn kept(state: &Path, bytes: &[u8]) -> Result<Object, Error> {
+async fn kept(state: &Path, bytes: &[u8]) -> Result<StoredObject, Error> {
     let (state, bytes) = (state.to_owned(), bytes.to_vec());
     let kept = tokio::task::spawn_blocking(move || objects::put(&state, bytes.as_slice())).await;
     let kept = kept.unwrap_or_else(|error| Err(std::io::Error::other(error)));

@@ -1,6 +1,6 @@
 //! Renders reviews as JSON objects for people and agents.
 
-use engine::review::{Finding, Review, Round, RoundState};
+use engine::review::{Finding, Review, ReviewRound, RoundState};
 use engine::view::Reviewed;
 use wire::json::{Value, object};
 
@@ -26,7 +26,7 @@ pub fn review(row: &Review) -> Value {
     ])
 }
 
-pub fn round(row: &Round) -> Value {
+pub fn round(row: &ReviewRound) -> Value {
     let (ended, confidence, summary, found, error, cost) = match &row.state {
         RoundState::Running { .. } => (None, None, None, None, None, None),
         RoundState::Answered(answered) => (

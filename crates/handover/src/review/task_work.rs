@@ -12,15 +12,15 @@ use std::path::{Path, PathBuf};
 use engine::id::{AgentId, TaskId, WorkspaceId};
 use engine::task::Task;
 use engine::workspace::{Workspace, WorkspaceStatus};
-use engine::{Refusal, Stop, World, view};
+use engine::{DecisionStop, Refusal, World, view};
 
 use super::base::ClaimBase;
 use super::work::{GitWork, WorkDiff, WorkSource, worktree_tree};
 use crate::error::Error;
 use crate::service::Service;
-use git::Problem;
+use git::GitProblem;
 use git::program::Git;
-use git::repository::{Repository, reference};
+use git::repository::{GitRepository, reference};
 
 /// The names of a reviewed state that has no tree.
 const GIVEN_UNCHANGED: &str = "given: no changes in the repository";
@@ -47,7 +47,7 @@ pub enum WorkProblem {
     #[error(transparent)]
     Error(#[from] Error),
     #[error(transparent)]
-    Git(#[from] Problem),
+    Git(#[from] GitProblem),
 }
 
 /// The current work of a task.
@@ -166,14 +166,14 @@ fn elsewhere(names: &[String], more: usize) -> String {
     )
 }
 
-async fn main_worktree(git: &Git, root: Option<&Path>) -> Result<Option<GitWork>, Problem> {
+async fn main_worktree(git: &Git, root: Option<&Path>) -> Result<Option<GitWork>, GitProblem> {
     let Some(root) = root else { return Ok(None) };
-    match Repository::find(git, root).await {
+    match GitRepository::find(git, root).await {
         Ok(repository) => {
             let source = WorkSource::Worktree(repository.home.clone());
             Ok(Some(GitWork { repository, source }))
         }
-        Err(Problem::NotARepository { .. }) => Ok(None),
+        Err(GitProblem::NotARepository { .. }) => Ok(None),
         Err(problem) => Err(problem),
     }
 }
@@ -225,12 +225,12 @@ async fn own_worktree(
     let home = [Some(path.clone()), repository, ground.root.map(Path::to_owned)];
     let mut found = None;
     for folder in home.into_iter().flatten() {
-        match Repository::find(git, &folder).await {
+        match GitRepository::find(git, &folder).await {
             Ok(repository) => {
                 found = Some(repository);
                 break;
             }
-            Err(Problem::NotARepository { .. }) => {}
+            Err(GitProblem::NotARepository { .. }) => {}
             Err(problem) => return Err(problem.into()),
         }
     }
@@ -248,7 +248,7 @@ async fn own_worktree(
         // The task was claimed on another machine, so the base of the workspace counts.
         None => match repository.base(git, workspace.base_branch.as_deref()).await {
             Ok(base) => Some(base.commit),
-            Err(Problem::BaseNotFound(_)) => None,
+            Err(GitProblem::BaseNotFound(_)) => None,
             Err(problem) => return Err(problem.into()),
         },
     };
@@ -263,7 +263,7 @@ async fn own_worktree(
 /// Finds the worktree of a workspace, else the tip of its branch. Refuses a record that git contradicts.
 async fn located(
     git: &Git,
-    repository: &Repository,
+    repository: &GitRepository,
     (task, workspace): (TaskId, &Workspace),
     path: &Path,
 ) -> Result<Option<WorkSource>, WorkProblem> {
@@ -291,7 +291,7 @@ async fn located(
     Err(Error::from(Refusal::InvalidState { problem }).into())
 }
 
-fn recorded(world: &World, task: TaskId) -> Result<Option<Recorded>, Stop> {
+fn recorded(world: &World, task: TaskId) -> Result<Option<Recorded>, DecisionStop> {
     let row = world.task(task)?;
     let Some(id) = row.workspace else { return Ok(None) };
     let workspace = world.workspace(id)?.clone();
@@ -303,7 +303,7 @@ fn recorded(world: &World, task: TaskId) -> Result<Option<Recorded>, Stop> {
     Ok(Some(Recorded { sharing: sharing(world, row, id)?, workspace, repository }))
 }
 
-fn sharing(world: &World, task: &Task, workspace: WorkspaceId) -> Result<Sharing, Stop> {
+fn sharing(world: &World, task: &Task, workspace: WorkspaceId) -> Result<Sharing, DecisionStop> {
     let (mut after, mut found) = (None, Sharing::Alone);
     for _ in 0..PAGES_MAX {
         let page = view::tasks(world, task.workflow, &[], after, PAGE)?;

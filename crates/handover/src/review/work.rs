@@ -5,10 +5,10 @@
 
 use std::path::{Path, PathBuf};
 
-use git::Problem;
+use git::GitProblem;
 use git::branch::quiet::quiet;
-use git::program::{Call, Git};
-use git::repository::Repository;
+use git::program::{Git, GitCall};
+use git::repository::GitRepository;
 
 /// The number of other changed files that are named to a reviewer.
 const NAMES_MAX: usize = 50;
@@ -19,7 +19,7 @@ const SEEN: &[(&str, &str)] =
 /// The work of a task that git can compare.
 #[derive(Debug)]
 pub(crate) struct GitWork {
-    pub(crate) repository: Repository,
+    pub(crate) repository: GitRepository,
     pub(crate) source: WorkSource,
 }
 
@@ -41,10 +41,10 @@ pub(crate) struct WorkDiff {
 
 impl GitWork {
     /// Returns the changes since the base. Returns `None` when there are none.
-    pub(crate) async fn diff(&self, git: &Git, base: Option<&str>) -> Result<Option<WorkDiff>, Problem> {
+    pub(crate) async fn diff(&self, git: &Git, base: Option<&str>) -> Result<Option<WorkDiff>, GitProblem> {
         let Some((fork, tree)) = self.ends(git, base).await? else { return Ok(None) };
         let arguments = ["diff", "--no-color", "--no-ext-diff", "--no-textconv", "--end-of-options"];
-        let output = Call::read(self.folder(), &arguments).and(&fork).and(&tree).run(git).await?.whole()?;
+        let output = GitCall::read(self.folder(), &arguments).and(&fork).and(&tree).run(git).await?.whole()?;
         if output.stdout.is_empty() {
             return Ok(None);
         }
@@ -53,10 +53,10 @@ impl GitWork {
     }
 
     /// Returns the names of files that were changed since the base, and how many more there are.
-    pub(crate) async fn names(&self, git: &Git, base: Option<&str>) -> Result<(Vec<String>, usize), Problem> {
+    pub(crate) async fn names(&self, git: &Git, base: Option<&str>) -> Result<(Vec<String>, usize), GitProblem> {
         let Some((fork, tree)) = self.ends(git, base).await? else { return Ok((Vec::new(), 0)) };
         let arguments = ["diff", "--name-only", "-z", "--no-ext-diff", "--no-textconv", "--end-of-options"];
-        let output = Call::read(self.folder(), &arguments).and(&fork).and(&tree).run(git).await?.whole()?;
+        let output = GitCall::read(self.folder(), &arguments).and(&fork).and(&tree).run(git).await?.whole()?;
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         let names: Vec<String> = text.split_terminator('\0').map(str::to_owned).collect();
         let more = names.len().saturating_sub(NAMES_MAX);
@@ -71,15 +71,15 @@ impl GitWork {
     }
 
     /// Returns the two trees to compare. Returns `None` before the first commit.
-    async fn ends(&self, git: &Git, base: Option<&str>) -> Result<Option<(String, String)>, Problem> {
+    async fn ends(&self, git: &Git, base: Option<&str>) -> Result<Option<(String, String)>, GitProblem> {
         let (head, tree) = match &self.source {
             WorkSource::Commit(commit) => {
-                let tree = Call::read(&self.repository.home, &["rev-parse", "--verify", "--end-of-options"]);
+                let tree = GitCall::read(&self.repository.home, &["rev-parse", "--verify", "--end-of-options"]);
                 let tree = tree.and(format!("{commit}^{{tree}}")).run(git).await?.whole()?.text();
                 (commit.clone(), tree)
             }
             WorkSource::Worktree(path) => {
-                let head = Call::read(path, &["rev-parse", "--verify", "--quiet", "HEAD"]).run(git).await?;
+                let head = GitCall::read(path, &["rev-parse", "--verify", "--quiet", "HEAD"]).run(git).await?;
                 if !head.is_success() {
                     return Ok(None);
                 }
@@ -98,16 +98,16 @@ impl GitWork {
     }
 }
 
-async fn empty_tree(git: &Git, folder: &Path) -> Result<String, Problem> {
+async fn empty_tree(git: &Git, folder: &Path) -> Result<String, GitProblem> {
     // The call gets an empty standard input, so it writes the empty tree.
-    let call = Call::write(folder, &["hash-object", "-t", "tree", "-w", "--stdin"]);
+    let call = GitCall::write(folder, &["hash-object", "-t", "tree", "-w", "--stdin"]);
     Ok(call.run(git).await?.whole()?.text())
 }
 
 /// Returns the tree of all files in the worktree that git does not ignore. It neither reads nor changes the worktree's
 /// index, because a flag in the index could hide a changed file.
-pub(crate) async fn worktree_tree(git: &Git, folder: &Path) -> Result<String, Problem> {
-    let failed = |error: std::io::Error| Problem::failed("add", &error.to_string());
+pub(crate) async fn worktree_tree(git: &Git, folder: &Path) -> Result<String, GitProblem> {
+    let failed = |error: std::io::Error| GitProblem::failed("add", &error.to_string());
     let scratch = tempfile::tempdir().map_err(failed)?;
     let index = scratch.path().join("index").display().to_string();
     let mut settings = quiet(git, folder).await?.settings;
@@ -115,7 +115,7 @@ pub(crate) async fn worktree_tree(git: &Git, folder: &Path) -> Result<String, Pr
     let place = folder.display().to_string();
     let call = |arguments: &[&str]| {
         // The worktree is named explicitly, because a configuration can name another folder.
-        let call = Call::write(folder, arguments).env("GIT_INDEX_FILE", &index).env("GIT_WORK_TREE", &place);
+        let call = GitCall::write(folder, arguments).env("GIT_INDEX_FILE", &index).env("GIT_WORK_TREE", &place);
         call.set(&settings)
     };
     call(&["read-tree", "HEAD"]).run(git).await?.whole()?;

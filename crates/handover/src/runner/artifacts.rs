@@ -24,10 +24,10 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::path::Path;
 
-use check::Plan;
-use disk::Root;
-use journal::{Journal, Standing};
-use perform::Known;
+use check::ArtifactPlan;
+use disk::ArtifactRoot;
+use journal::{Journal, JournalStanding};
+use perform::KnownOutput;
 
 /// The number of artifacts that the rules of an output allow.
 pub const ARTIFACTS_MAX: usize = 1_000;
@@ -35,15 +35,15 @@ pub const ARTIFACTS_MAX: usize = 1_000;
 pub const BYTES_MAX: usize = 16 << 20;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Artifact {
+pub struct CheckedArtifact {
     /// The path relative to the root. `.` and `..` within the path are resolved.
     pub path: String,
-    pub operation: Operation,
+    pub operation: ArtifactOperation,
     pub content: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Operation {
+pub enum ArtifactOperation {
     /// Creates a file. The path must be free.
     Create,
     /// Replaces a regular file that must exist. Its permissions stay.
@@ -51,7 +51,7 @@ pub enum Operation {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Applied {
+pub struct AppliedArtifacts {
     /// The resolved paths, in the order of the output.
     pub paths: Vec<String>,
     /// The paths of another output that was stopped and is now finished. The same task made them.
@@ -72,7 +72,7 @@ pub enum Recovered {
 /// The reasons why no artifact was written. With `Unfinished`, the reason why the output could be neither finished nor
 /// undone.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Problem {
+pub enum ArtifactProblem {
     TooMany {
         count: usize,
     },
@@ -92,11 +92,11 @@ pub enum Problem {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unfit {
     pub path: String,
-    pub why: Why,
+    pub why: ArtifactReason,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Why {
+pub enum ArtifactReason {
     /// The path is taken, or there is a link or file where a folder should be.
     Exists,
     /// There is no regular file at the path that can be reached without a link.
@@ -113,19 +113,19 @@ pub enum Why {
 pub fn apply(
     root: &Path,
     journal: &Path,
-    artifacts: &[Artifact],
+    artifacts: &[CheckedArtifact],
     made_before: &BTreeSet<String>,
-) -> Result<Applied, Problem> {
-    let plan = Plan::of(artifacts)?;
+) -> Result<AppliedArtifacts, ArtifactProblem> {
+    let plan = ArtifactPlan::of(artifacts)?;
     let mut journal = Journal::open(journal)?;
-    let root = Root::open(root)?;
-    let mut applied = Applied { paths: plan.paths(), finished: Vec::new() };
-    let known = Known { digest: &plan.output, artifacts };
+    let root = ArtifactRoot::open(root)?;
+    let mut applied = AppliedArtifacts { paths: plan.paths(), finished: Vec::new() };
+    let known = KnownOutput { digest: &plan.output, artifacts };
     if let Recovered::Finished { paths } = perform::recover(&root, &mut journal, known)? {
         applied.finished = paths;
     }
     let mut made = made_before.clone();
-    if let Some(record) = journal.read(Standing::Done)? {
+    if let Some(record) = journal.read(JournalStanding::Done)? {
         if record.output == plan.output {
             applied.finished.clear();
             return Ok(applied);
@@ -138,13 +138,13 @@ pub fn apply(
 }
 
 /// Finishes or undoes a stopped output, without the output itself.
-pub fn recover(root: &Path, journal: &Path) -> Result<Recovered, Problem> {
+pub fn recover(root: &Path, journal: &Path) -> Result<Recovered, ArtifactProblem> {
     let mut journal = Journal::open(journal)?;
-    let root = Root::open(root)?;
-    perform::recover(&root, &mut journal, Known::default())
+    let root = ArtifactRoot::open(root)?;
+    perform::recover(&root, &mut journal, KnownOutput::default())
 }
 
-impl Problem {
+impl ArtifactProblem {
     /// Returns the codes of the rules for problems that the agent can fix, and an empty list when it cannot.
     pub fn codes(&self) -> Vec<String> {
         match self {
@@ -155,15 +155,15 @@ impl Problem {
     }
 }
 
-impl From<std::io::Error> for Problem {
+impl From<std::io::Error> for ArtifactProblem {
     fn from(error: std::io::Error) -> Self {
         Self::Failed { problem: error.to_string() }
     }
 }
 
-impl std::error::Error for Problem {}
+impl std::error::Error for ArtifactProblem {}
 
-impl fmt::Display for Problem {
+impl fmt::Display for ArtifactProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::TooMany { count } => write!(f, "{count} artifacts are more than {ARTIFACTS_MAX}"),
@@ -178,10 +178,10 @@ impl fmt::Display for Problem {
 impl fmt::Display for Unfit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let code = match self.why {
-            Why::Exists => "ARTIFACT_EXISTS",
-            Why::Missing => "ARTIFACT_MISSING",
-            Why::Outside => "PATH_OUTSIDE_ROOT",
-            Why::Duplicate => "DUPLICATE_PATH",
+            ArtifactReason::Exists => "ARTIFACT_EXISTS",
+            ArtifactReason::Missing => "ARTIFACT_MISSING",
+            ArtifactReason::Outside => "PATH_OUTSIDE_ROOT",
+            ArtifactReason::Duplicate => "DUPLICATE_PATH",
         };
         write!(f, "{code}:{}", self.path)
     }

@@ -5,44 +5,44 @@ use std::path::Path;
 use engine::approval::Source;
 use engine::command::{AskApproval, Target};
 use engine::id::TurnId;
-use engine::inbox::{Draft, Filter, MessageKind, Owner, Recipients};
-use engine::task::{Priority, State};
-use engine::view::Attempt as Facts;
+use engine::inbox::{MailboxOwner, MessageDraft, MessageKind, RecipientMatch, Recipients};
+use engine::task::{Priority, TaskState};
+use engine::view::AttemptView as Facts;
 use engine::{Command, Need, Reply, approval};
 use wire::card::Via;
-use wire::handoff::{Contract, Request, Status};
-use wire::output::Output;
+use wire::handoff::{HandoffApproval, HandoffContract, HandoffStatus};
+use wire::output::AgentOutput;
 use wire::shape::NonBlank;
-use wire::translate::{self, Turn};
+use wire::translate::{self, TurnFence};
 
-use super::attempt::{Attempt, Trouble, cut};
-use super::place::Place;
+use super::attempt::{AttemptError, AttemptRun, cut};
+use super::place::WorkPlace;
 use super::route::{self, To};
 use super::shop::What;
 use crate::approvals;
 use crate::seal::{Seal, sealed_input};
-use agents::adapter::acp::Asked;
+use agents::adapter::acp::PermissionQuestion;
 
-impl Attempt {
+impl AttemptRun {
     /// Returns the engine's commands for the output of a turn.
-    fn acts(&self, turn: TurnId) -> Result<Vec<Command>, Trouble> {
+    fn acts(&self, turn: TurnId) -> Result<Vec<Command>, AttemptError> {
         let text = self.answer(turn)?;
-        let of = Turn { task: self.task, attempt: self.attempt };
+        let of = TurnFence { task: self.task, attempt: self.attempt };
         let acts = self.read(turn, &text, |output| match output {
-            Output::Handoff(verdict) => verdict.contract.as_ref().map(|contract| translate::handoff(contract, of)),
-            Output::Envelope(judged) => judged.value.as_ref().map(|envelope| translate::output(envelope, of)),
-            Output::Missing => None,
+            AgentOutput::Handoff(verdict) => verdict.contract.as_ref().map(|contract| translate::handoff(contract, of)),
+            AgentOutput::Envelope(judged) => judged.value.as_ref().map(|envelope| translate::output(envelope, of)),
+            AgentOutput::Missing => None,
         });
-        acts.map(|acts| acts.commands).ok_or_else(|| Trouble::Other("the output cannot be read again".to_owned()))
+        acts.map(|acts| acts.commands).ok_or_else(|| AttemptError::Other("the output cannot be read again".to_owned()))
     }
 
     /// Pauses the task, and then asks a person. In the other order, the question could be answered before the task is
     /// paused.
     #[expect(clippy::wildcard_enum_match_arm, reason = "an output becomes few of the commands there are")]
-    pub(super) async fn ask(&self, facts: &Facts, turn: TurnId) -> Result<(), Trouble> {
+    pub(super) async fn ask(&self, facts: &Facts, turn: TurnId) -> Result<(), AttemptError> {
         for command in self.acts(turn)? {
             match command {
-                Command::Move { .. } if matches!(facts.task.state, State::Paused { .. }) => {}
+                Command::Move { .. } if matches!(facts.task.state, TaskState::Paused { .. }) => {}
                 Command::Move { .. } => drop(self.execute(command).await?),
                 Command::Send { ref draft, .. } if self.is_gated(&draft.body) => {
                     let question = draft.body.clone();
@@ -61,15 +61,15 @@ impl Attempt {
         Ok(())
     }
 
-    pub(super) async fn ask_approval(&self, facts: &Facts, turn: TurnId) -> Result<(), Trouble> {
+    pub(super) async fn ask_approval(&self, facts: &Facts, turn: TurnId) -> Result<(), AttemptError> {
         let text = self.answer(turn)?;
         let contract = self.read(turn, &text, |output| match output {
-            Output::Handoff(verdict) => verdict.contract.clone(),
-            Output::Envelope(_) | Output::Missing => None,
+            AgentOutput::Handoff(verdict) => verdict.contract.clone(),
+            AgentOutput::Envelope(_) | AgentOutput::Missing => None,
         });
         let place = self.place(facts).await?;
         let Some(request) = contract.as_ref().and_then(|contract| request(contract, place.path())) else {
-            return Err(Trouble::Other("the output asks for nothing that could be approved".to_owned()));
+            return Err(AttemptError::Other("the output asks for nothing that could be approved".to_owned()));
         };
         let operation = request.operation.clone();
         let fingerprint = self.seal(&request);
@@ -83,19 +83,19 @@ impl Attempt {
 
     /// Returns the call that a program was not allowed to make as a request that a person can approve. It has the bytes
     /// of the program's own request, without a command's caption and time limit.
-    fn permission(worktree: &Path, asked: &Asked) -> approval::Request {
+    fn permission(worktree: &Path, asked: &PermissionQuestion) -> approval::ApprovalRequest {
         let paths: Vec<String> = asked.paths.iter().map(|path| path.display().to_string()).collect();
-        approval::Request {
+        approval::ApprovalRequest {
             operation: asked.title.clone(),
             content: asked.input.as_deref().map(sealed_input).unwrap_or_default(),
             scope: paths.join("\n"),
             directory: worktree.display().to_string(),
-            ..approval::Request::default()
+            ..approval::ApprovalRequest::default()
         }
     }
 
     /// Consumes a person's approval of exactly this call. Returns false when there is none.
-    pub(super) async fn is_approved(&self, worktree: &Path, asked: &Asked) -> bool {
+    pub(super) async fn is_approved(&self, worktree: &Path, asked: &PermissionQuestion) -> bool {
         let fingerprint = self.seal(&Self::permission(worktree, asked));
         let need = Need::ApprovalSealed(fingerprint.clone());
         let found =
@@ -105,7 +105,12 @@ impl Attempt {
     }
 
     /// Creates a request for approval of a program's call. The task waits for a person's decision.
-    pub(super) async fn ask_permission(&self, facts: &Facts, place: &Place, asked: &Asked) -> Result<(), Trouble> {
+    pub(super) async fn ask_permission(
+        &self,
+        facts: &Facts,
+        place: &WorkPlace,
+        asked: &PermissionQuestion,
+    ) -> Result<(), AttemptError> {
         let mut request = Self::permission(place.path(), asked);
         if request.operation.trim().is_empty() {
             request.operation = "a tool".to_owned();
@@ -119,7 +124,7 @@ impl Attempt {
         Ok(())
     }
 
-    fn seal(&self, request: &approval::Request) -> String {
+    fn seal(&self, request: &approval::ApprovalRequest) -> String {
         let (task, attempt, agent) = (Some(self.task), Some(self.attempt), Some(self.seat.agent));
         Seal { request, task, attempt, agent }.fingerprint()
     }
@@ -129,13 +134,13 @@ impl Attempt {
         matches!(route::by_card(&self.seat.member.who, question), Some((_, Via::ExecGate)))
     }
 
-    async fn ask_exec_gate(&self, facts: &Facts, question: &str) -> Result<(), Trouble> {
-        let request = approval::Request {
+    async fn ask_exec_gate(&self, facts: &Facts, question: &str) -> Result<(), AttemptError> {
+        let request = approval::ApprovalRequest {
             operation: approvals::first_line(question),
             content: question.to_owned(),
             scope: format!("task {} of workflow {}", facts.task.name, facts.workflow.name),
             directory: self.place(facts).await?.path().display().to_string(),
-            ..approval::Request::default()
+            ..approval::ApprovalRequest::default()
         };
         let (operation, fingerprint) = (request.operation.clone(), self.seal(&request));
         let ask =
@@ -147,12 +152,12 @@ impl Attempt {
     }
 
     #[expect(clippy::wildcard_enum_match_arm, reason = "an output becomes few of the commands there are")]
-    pub(super) async fn block_as_said(&self, facts: &Facts, turn: TurnId) -> Result<(), Trouble> {
+    pub(super) async fn block_as_said(&self, facts: &Facts, turn: TurnId) -> Result<(), AttemptError> {
         let found = self.acts(turn)?.into_iter().find_map(|command| match command {
             Command::Move { to: Target::Blocked { kind, reason, .. }, .. } => Some((kind, reason)),
             _ => None,
         });
-        let (kind, reason) = found.ok_or_else(|| Trouble::Other("the output does not say why".to_owned()))?;
+        let (kind, reason) = found.ok_or_else(|| AttemptError::Other("the output does not say why".to_owned()))?;
         self.block(facts, kind, reason).await
     }
 
@@ -165,7 +170,8 @@ impl Attempt {
                 self.tell_agent(facts, &slug, MessageKind::Question, texts).await;
             }
             Some((To::Role(role), _)) => {
-                let filter = Filter { role: Some(role.clone()), include_silent: true, ..Filter::default() };
+                let filter =
+                    RecipientMatch { role: Some(role.clone()), include_silent: true, ..RecipientMatch::default() };
                 let draft = self.draft(facts, MessageKind::Question, (subject(), question.to_owned()));
                 if let Err(error) = self.execute(Command::Send { to: Recipients::All(filter), draft }).await {
                     self.tell(facts, What::Warning { text: format!("nobody with the role {role} was told: {error}") });
@@ -175,8 +181,8 @@ impl Attempt {
         }
     }
 
-    pub(super) fn draft(&self, facts: &Facts, kind: MessageKind, (subject, body): (String, String)) -> Draft {
-        Draft {
+    pub(super) fn draft(&self, facts: &Facts, kind: MessageKind, (subject, body): (String, String)) -> MessageDraft {
+        MessageDraft {
             kind,
             priority: Priority::FIRST,
             subject: Some(subject),
@@ -193,7 +199,7 @@ impl Attempt {
     pub(super) async fn tell_agent(&self, facts: &Facts, slug: &str, kind: MessageKind, texts: (String, String)) {
         let draft = self.draft(facts, kind, texts);
         let to = match self.shop.seats.get(slug) {
-            Some(seat) => Recipients::One(Owner::Agent(seat.agent)),
+            Some(seat) => Recipients::One(MailboxOwner::Agent(seat.agent)),
             None => Recipients::Slug(slug.to_owned()),
         };
         if let Err(error) = self.execute(Command::Send { to, draft }).await {
@@ -203,12 +209,12 @@ impl Attempt {
 }
 
 /// Returns the approval that a handoff asks for, with the folder to which it applies.
-pub(crate) fn request(contract: &Contract, folder: &Path) -> Option<approval::Request> {
-    let Status::ApprovalRequest { request } = contract.status() else { return None };
-    let Request { rollback, verification, operation, exact_content, scope, risk_level, .. } = request;
+pub(crate) fn request(contract: &HandoffContract, folder: &Path) -> Option<approval::ApprovalRequest> {
+    let HandoffStatus::ApprovalRequest { request } = contract.status() else { return None };
+    let HandoffApproval { rollback, verification, operation, exact_content, scope, risk_level, .. } = request;
     let text = |found: Option<&NonBlank>| found.map(ToString::to_string).unwrap_or_default();
     let operation = text(operation.get());
-    Some(approval::Request {
+    Some(approval::ApprovalRequest {
         operation: if operation.is_empty() { contract.next_action().to_owned() } else { operation },
         content: text(exact_content.get()),
         scope: text(scope.get()),

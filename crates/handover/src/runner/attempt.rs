@@ -7,31 +7,31 @@ use std::time::Duration;
 use engine::command::Target;
 use engine::id::TaskId;
 use engine::inbox::MessageKind;
-use engine::task::{BlockKind, State};
-use engine::view::{self, Attempt as Facts};
+use engine::task::{BlockKind, TaskState};
+use engine::view::{self, AttemptView as Facts};
 use engine::{Command, Refusal, Timestamp};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::brief;
-use super::place::Place;
+use super::place::WorkPlace;
 use super::remains;
 use super::route::{self, To};
-use super::shop::{News, Seat, Shop, What, Wish};
-use super::step::{Given, Step, step};
+use super::shop::{RunNews, RunnerAgent, Shop, What, Wish};
+use super::step::{AttemptStep, StepInput, step};
 use crate::budget::Bounds;
 use crate::error::Error;
 use crate::task_extra::TaskExtra;
-use agents::adapter::Kind;
-use git::Problem;
+use agents::adapter::AdapterKind;
+use git::GitProblem;
 use git::branch::Author;
 
 /// The reasons why an attempt cannot continue.
 #[derive(Debug, thiserror::Error)]
-pub enum Trouble {
+pub enum AttemptError {
     #[error(transparent)]
     Service(#[from] Error),
     #[error(transparent)]
-    Git(#[from] Problem),
+    Git(#[from] GitProblem),
     #[error(transparent)]
     Io(#[from] std::io::Error),
     #[error(transparent)]
@@ -55,64 +55,64 @@ pub(super) type Room = (OwnedSemaphorePermit, OwnedSemaphorePermit);
 
 /// The end of an attempt, as far as it matters for the next attempt of its agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Over {
+pub enum AttemptOver {
     Ended,
     /// The program gave no answer. The next attempt may fail as well if it starts at once.
     Crashed,
 }
 
 #[derive(Debug)]
-pub struct Attempt {
+pub struct AttemptRun {
     pub shop: Arc<Shop>,
-    pub seat: Arc<Seat>,
+    pub seat: Arc<RunnerAgent>,
     pub task: TaskId,
     pub attempt: u32,
     /// The place of the work, once it was created or found.
-    place: tokio::sync::Mutex<Option<Place>>,
+    place: tokio::sync::Mutex<Option<WorkPlace>>,
 }
 
-impl Attempt {
-    pub fn new(shop: Arc<Shop>, seat: Arc<Seat>, task: TaskId, attempt: u32) -> Self {
+impl AttemptRun {
+    pub fn new(shop: Arc<Shop>, seat: Arc<RunnerAgent>, task: TaskId, attempt: u32) -> Self {
         Self { shop, seat, task, attempt, place: tokio::sync::Mutex::default() }
     }
 
     /// Works until nothing is left to do. After any failure, the next runner finds the work that was started.
-    pub async fn work(self, mut room: Option<Room>) -> Over {
+    pub async fn work(self, mut room: Option<Room>) -> AttemptOver {
         let mut tries = 0;
         let mut slow = 0;
         loop {
             match Box::pin(self.go_on(&mut tries, room.take())).await {
                 Ok(over) => return over,
                 // A machine that slept may have lost the claim only because its lease expired.
-                Err(Trouble::Service(Error::Refused(refusal))) if is_lost(&refusal) && self.regain().await => {}
-                Err(Trouble::Service(Error::Refused(refusal))) if is_lost(&refusal) => {
+                Err(AttemptError::Service(Error::Refused(refusal))) if is_lost(&refusal) && self.regain().await => {}
+                Err(AttemptError::Service(Error::Refused(refusal))) if is_lost(&refusal) => {
                     self.leave(None).await;
-                    return Over::Ended;
+                    return AttemptOver::Ended;
                 }
-                Err(Trouble::Service(Error::Refused(refusal))) => {
+                Err(AttemptError::Service(Error::Refused(refusal))) => {
                     self.give_up(&format!("the store refused: {refusal}")).await;
-                    return Over::Ended;
+                    return AttemptOver::Ended;
                 }
-                Err(Trouble::Service(error)) if tries < TRIES_MAX => {
+                Err(AttemptError::Service(error)) if tries < TRIES_MAX => {
                     tries += 1;
                     self.tell_plainly(What::Warning { text: format!("the store does not answer: {error}") });
                     tokio::time::sleep(Duration::from_millis(100 << tries)).await;
                 }
                 // A machine that is busy or wakes up is not a reason to block a task. The retry finds the work that git
                 // had started.
-                Err(Trouble::Git(problem @ Problem::GitTimeout { .. })) if slow < GIT_TIMEOUTS_MAX => {
+                Err(AttemptError::Git(problem @ GitProblem::GitTimeout { .. })) if slow < GIT_TIMEOUTS_MAX => {
                     slow += 1;
                     self.tell_plainly(What::Warning { text: format!("{problem}; it is tried again") });
                 }
                 Err(trouble) => {
                     self.give_up(&trouble.to_string()).await;
-                    return Over::Ended;
+                    return AttemptOver::Ended;
                 }
             }
         }
     }
 
-    async fn go_on(&self, tries: &mut u32, mut room: Option<Room>) -> Result<Over, Trouble> {
+    async fn go_on(&self, tries: &mut u32, mut room: Option<Room>) -> Result<AttemptOver, AttemptError> {
         let mut bell = self.shop.service.bell();
         loop {
             let facts = self.facts().await?;
@@ -124,8 +124,8 @@ impl Attempt {
             let next = step(&facts, &self.given(&facts));
             let stopping = self.shop.wish() != Wish::Work;
             match &next {
-                Step::Wait if stopping || self.shop.closing.is_cancelled() => return Ok(Over::Ended),
-                Step::Wait => {
+                AttemptStep::Wait if stopping || self.shop.closing.is_cancelled() => return Ok(AttemptOver::Ended),
+                AttemptStep::Wait => {
                     room = None;
                     tokio::select! {
                         _ = bell.changed(LOOK) => tokio::time::sleep(BREATH).await,
@@ -133,24 +133,30 @@ impl Attempt {
                     }
                     continue;
                 }
-                Step::Finish(_) | Step::Merge(_) | Step::Review(_) if self.shop.wish() == Wish::Stop => {
+                AttemptStep::Finish(_) | AttemptStep::Merge(_) | AttemptStep::Review(_)
+                    if self.shop.wish() == Wish::Stop =>
+                {
                     self.hand_back(&facts, "the runner was stopped").await?;
-                    return Ok(Over::Ended);
+                    return Ok(AttemptOver::Ended);
                 }
-                Step::Turn(..) if stopping => {
+                AttemptStep::Turn(..) if stopping => {
                     self.hand_back(&facts, "the runner was stopped").await?;
-                    return Ok(Over::Ended);
+                    return Ok(AttemptOver::Ended);
                 }
                 // Frees the permits: the reviewer may itself wait for us to review its work.
-                Step::Review(_) => room = None,
-                Step::Turn(..) | Step::Finish(_) if room.is_none() => {
+                AttemptStep::Review(_) => room = None,
+                AttemptStep::Turn(..) | AttemptStep::Finish(_) if room.is_none() => {
                     // Looks at the task again after the wait, because the runner may have to stop or the task may be lost.
                     room = self.room().await;
                     continue;
                 }
-                Step::Turn(..) | Step::Finish(_) | Step::Recover(_) | Step::Merge(_) => {}
-                Step::Ask(_) | Step::AskApproval(_) | Step::AskReview(_) | Step::BlockAsSaid(_) | Step::Block(..) => {}
-                Step::Crash(_) | Step::Return(_) | Step::Leave => {}
+                AttemptStep::Turn(..) | AttemptStep::Finish(_) | AttemptStep::Recover(_) | AttemptStep::Merge(_) => {}
+                AttemptStep::Ask(_)
+                | AttemptStep::AskApproval(_)
+                | AttemptStep::AskReview(_)
+                | AttemptStep::BlockAsSaid(_)
+                | AttemptStep::Block(..) => {}
+                AttemptStep::Crash(_) | AttemptStep::Return(_) | AttemptStep::Leave => {}
             }
             if let Some(over) = self.perform(&facts, next).await? {
                 return Ok(over);
@@ -159,30 +165,30 @@ impl Attempt {
     }
 
     /// Performs one step. Returns the end of the attempt when it is over.
-    async fn perform(&self, facts: &Facts, next: Step) -> Result<Option<Over>, Trouble> {
+    async fn perform(&self, facts: &Facts, next: AttemptStep) -> Result<Option<AttemptOver>, AttemptError> {
         match next {
-            Step::Wait => {}
-            Step::Leave => {
+            AttemptStep::Wait => {}
+            AttemptStep::Leave => {
                 self.leave(Some(facts)).await;
-                return Ok(Some(Over::Ended));
+                return Ok(Some(AttemptOver::Ended));
             }
-            Step::Recover(turn) => self.recover(facts, turn).await?,
-            Step::Turn(purpose, because) => Box::pin(self.turn(facts, purpose, because)).await?,
-            Step::Finish(turn) => self.finish(facts, turn).await?,
-            Step::Review(turn) => self.review(facts, turn).await?,
-            Step::AskReview(turn) => self.ask_about_review(facts, turn).await?,
-            Step::Merge(turn) => self.merge(facts, turn).await?,
-            Step::Ask(turn) => self.ask(facts, turn).await?,
-            Step::AskApproval(turn) => self.ask_approval(facts, turn).await?,
-            Step::BlockAsSaid(turn) => self.block_as_said(facts, turn).await?,
-            Step::Block(kind, reason) => self.block(facts, kind, reason).await?,
-            Step::Crash(reason) => {
+            AttemptStep::Recover(turn) => self.recover(facts, turn).await?,
+            AttemptStep::Turn(purpose, because) => Box::pin(self.turn(facts, purpose, because)).await?,
+            AttemptStep::Finish(turn) => self.finish(facts, turn).await?,
+            AttemptStep::Review(turn) => self.review(facts, turn).await?,
+            AttemptStep::AskReview(turn) => self.ask_about_review(facts, turn).await?,
+            AttemptStep::Merge(turn) => self.merge(facts, turn).await?,
+            AttemptStep::Ask(turn) => self.ask(facts, turn).await?,
+            AttemptStep::AskApproval(turn) => self.ask_approval(facts, turn).await?,
+            AttemptStep::BlockAsSaid(turn) => self.block_as_said(facts, turn).await?,
+            AttemptStep::Block(kind, reason) => self.block(facts, kind, reason).await?,
+            AttemptStep::Crash(reason) => {
                 self.crash(facts, reason).await?;
-                return Ok(Some(Over::Crashed));
+                return Ok(Some(AttemptOver::Crashed));
             }
-            Step::Return(reason) => {
+            AttemptStep::Return(reason) => {
                 self.hand_back(facts, &reason).await?;
-                return Ok(Some(Over::Ended));
+                return Ok(Some(AttemptOver::Ended));
             }
         }
         Ok(None)
@@ -200,17 +206,17 @@ impl Attempt {
         self.shop.service.view(move |world| view::attempt(world, task)).await
     }
 
-    fn given(&self, facts: &Facts) -> Given<'_> {
+    fn given(&self, facts: &Facts) -> StepInput<'_> {
         let limits = &self.shop.settings.limits;
         let (bounds, bounds_workflow) = self.bounds(facts);
-        Given {
+        StepInput {
             agent: self.seat.agent,
             attempt: self.attempt,
             runner: &self.shop.name,
             repairs_max: limits.repairs,
             bounds,
             bounds_workflow,
-            can_resume: self.seat.member.settings.adapter != Kind::Exec,
+            can_resume: self.seat.member.settings.adapter != AdapterKind::Exec,
             has_reviewer: TaskExtra::of(&facts.detail).review.is_some(),
             now: self.now(),
         }
@@ -241,7 +247,7 @@ impl Attempt {
         }
     }
 
-    pub(super) async fn place(&self, facts: &Facts) -> Result<Place, Problem> {
+    pub(super) async fn place(&self, facts: &Facts) -> Result<WorkPlace, GitProblem> {
         let mut known = self.place.lock().await;
         if let Some(place) = &*known {
             return Ok(place.clone());
@@ -252,7 +258,7 @@ impl Attempt {
             .mode(0o700)
             .recursive(true)
             .create(&folder)
-            .map_err(|error| Problem::PathUnusable { path: folder, problem: error.to_string() })?;
+            .map_err(|error| GitProblem::PathUnusable { path: folder, problem: error.to_string() })?;
         self.shop.ground.clean_up(self.task, self.attempt).await?;
         let place = self.shop.ground.place(facts.workflow.id, self.task, self.attempt).await?;
         Ok(known.insert(place).clone())
@@ -261,15 +267,15 @@ impl Attempt {
     pub(super) fn author(&self) -> Author {
         let settings = &self.seat.member.settings;
         let name = match &self.seat.member.who {
-            wire::prompt::Who::Card(card) => card.identity.name.to_string(),
-            wire::prompt::Who::Persona(_) => settings.slug.clone(),
+            wire::prompt::PromptAgent::Card(card) => card.identity.name.to_string(),
+            wire::prompt::PromptAgent::Persona(_) => settings.slug.clone(),
         };
         Author { name, slug: settings.slug.clone() }
     }
 
     pub(super) fn tell(&self, facts: &Facts, what: What) {
         let (name, agent) = (facts.task.name.clone(), self.seat.slug.clone());
-        self.shop.tell(News { task: self.task, name, agent, what });
+        self.shop.tell(RunNews { task: self.task, name, agent, what });
     }
 
     pub(super) fn warn(&self, text: &str) {
@@ -278,14 +284,14 @@ impl Attempt {
 
     fn tell_plainly(&self, what: What) {
         let (name, agent) = (self.task.to_string(), self.seat.slug.clone());
-        self.shop.tell(News { task: self.task, name, agent, what });
+        self.shop.tell(RunNews { task: self.task, name, agent, what });
     }
 
     pub(super) async fn execute(&self, command: Command) -> Result<engine::Reply, Error> {
         self.shop.service.execute(self.shop.caller(self.seat.agent), command).await
     }
 
-    pub(super) async fn block(&self, facts: &Facts, kind: BlockKind, reason: String) -> Result<(), Trouble> {
+    pub(super) async fn block(&self, facts: &Facts, kind: BlockKind, reason: String) -> Result<(), AttemptError> {
         let said = route::by_card(&self.seat.member.who, &reason).map(|(to, _)| to);
         let route = said.or_else(|| route::by_settings(&self.shop.settings.routes, kind));
         let role = if let Some(To::Role(role)) = &route { Some(role.clone()) } else { None };
@@ -299,7 +305,7 @@ impl Attempt {
         Ok(())
     }
 
-    async fn crash(&self, facts: &Facts, reason: String) -> Result<(), Trouble> {
+    async fn crash(&self, facts: &Facts, reason: String) -> Result<(), AttemptError> {
         let crash = Command::Crash { task: self.task, attempt: self.attempt, reason: cut(&reason) };
         let reply = self.execute(crash).await?;
         let failed = matches!(reply, engine::Reply::Moved { status: engine::task::Status::Failed });
@@ -308,7 +314,7 @@ impl Attempt {
         Ok(())
     }
 
-    async fn hand_back(&self, facts: &Facts, reason: &str) -> Result<(), Trouble> {
+    async fn hand_back(&self, facts: &Facts, reason: &str) -> Result<(), AttemptError> {
         let release = Command::Release { task: self.task, attempt: Some(self.attempt), reason: Some(cut(reason)) };
         self.execute(release).await?;
         self.tell(facts, What::Returned { reason: reason.to_owned() });
@@ -320,7 +326,7 @@ impl Attempt {
     async fn give_up(&self, reason: &str) {
         let Ok(facts) = self.facts().await else { return };
         let ours = facts.task.attempt == self.attempt && facts.task.holder() == Some(self.seat.agent);
-        if ours && !matches!(facts.task.state, State::Paused { .. }) {
+        if ours && !matches!(facts.task.state, TaskState::Paused { .. }) {
             let _lost = self.block(&facts, BlockKind::ToolFailure, reason.to_owned()).await;
         }
         self.leave(Some(&facts)).await;

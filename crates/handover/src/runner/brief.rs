@@ -5,34 +5,34 @@ use engine::Timestamp;
 use engine::agent::Agent;
 use engine::id::TurnId;
 use engine::section::Section;
-use engine::task::{Detail, State, Task};
+use engine::task::{Task, TaskDetail, TaskState};
 use engine::workflow::{Workflow, WorkflowDetail};
 use wire::json::{Object, Value, object, parse};
-use wire::message::{Brief, Payload, Wire};
-use wire::prompt::{self, Skill, Sources, Unread};
+use wire::message::{Brief, Wire, WirePayload};
+use wire::prompt::{self, Skill, Sources, UnreadMessage};
 use wire::shape::Shape as _;
 use wire::translate;
 
-use crate::settings::team::Output;
+use crate::settings::team::OutputSettings;
 use crate::task_extra::TaskExtra;
-use crate::team::Member;
+use crate::team::TeamMember;
 
 /// The version of the handoff contract that we use.
 const CONTRACT_VERSION: &str = "1.0";
 
 /// Everything that the texts of a turn are built from.
 #[derive(Debug, Clone)]
-pub struct Given<'a> {
-    pub member: &'a Member,
+pub struct BriefInput<'a> {
+    pub member: &'a TeamMember,
     pub shared_skills: &'a [Skill],
     /// Other agents that could be asked, by slug and roles.
     pub adjacent: Vec<(String, Vec<String>)>,
     pub agent: &'a Agent,
     pub task: &'a Task,
-    pub detail: &'a Detail,
+    pub detail: &'a TaskDetail,
     pub workflow: &'a Workflow,
     pub workflow_detail: &'a WorkflowDetail,
-    pub unread: Vec<Unread>,
+    pub unread: Vec<UnreadMessage>,
     /// The notes of finished dependencies, oldest first, without the names of their agents.
     pub notes: Vec<String>,
     /// The sections of the project context that this agent may read.
@@ -56,7 +56,7 @@ pub struct Resume {
 
 /// The texts for the program of an agent.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Told {
+pub struct BriefTexts {
     pub system: String,
     pub message: String,
     /// The input envelope, on one line.
@@ -74,7 +74,7 @@ pub enum Untold {
     Paths,
 }
 
-pub fn tell(given: &Given<'_>) -> Result<Told, Untold> {
+pub fn tell(given: &BriefInput<'_>) -> Result<BriefTexts, Untold> {
     let brief = of(given.task, given.detail)?;
     let goal = goal(given, brief.as_ref());
     let mut sources = Sources::of(given.member.who.clone());
@@ -86,14 +86,14 @@ pub fn tell(given: &Given<'_>) -> Result<Told, Untold> {
     sources.goal = Some((author.clone(), goal.clone()));
     sources.brief = brief.clone().map(|brief| (author, brief));
     let envelope = envelope(given, &extra, &goal, brief.as_ref())?;
-    let input =
-        (given.member.settings.output() == Output::Handoff).then(|| input(given, &extra, &goal, brief.as_ref()));
+    let input = (given.member.settings.output() == OutputSettings::Handoff)
+        .then(|| input(given, &extra, &goal, brief.as_ref()));
     let message = message(given, &extra, &envelope, input.as_ref());
-    Ok(Told { system: prompt::assemble(&sources), message, envelope: envelope.to_string(), input })
+    Ok(BriefTexts { system: prompt::assemble(&sources), message, envelope: envelope.to_string(), input })
 }
 
 /// Returns the stored brief, judged as the wire message that it would be.
-pub fn of(task: &Task, detail: &Detail) -> Result<Option<Brief>, Untold> {
+pub fn of(task: &Task, detail: &TaskDetail) -> Result<Option<Brief>, Untold> {
     let Some(stored) = &detail.brief else { return Ok(None) };
     let payload = parse(stored.as_str()).map_err(|error| Untold::Brief(error.to_string()))?.to_value();
     let ts = wire::time::DateTime::from_timestamp(Timestamp(task.created.0)).map(|ts| ts.to_string());
@@ -108,21 +108,21 @@ pub fn of(task: &Task, detail: &Detail) -> Result<Option<Brief>, Untold> {
     let judged = wire::message::judge(text.as_bytes());
     let problems = judged.report.codes().0.join(", ");
     match judged.value {
-        Some(Wire { payload: Payload::Brief(brief), .. }) => Ok(Some(brief)),
+        Some(Wire { payload: WirePayload::Brief(brief), .. }) => Ok(Some(brief)),
         Some(_) | None => Err(Untold::Brief(problems)),
     }
 }
 
 /// Returns the notes of a finished task for the tasks that depend on it: its outcome, and the notes in its outcome.
-pub fn notes(task: &Task, detail: &Detail) -> Vec<String> {
-    let State::Completed { outcome, .. } = &task.state else { return Vec::new() };
+pub fn notes(task: &Task, detail: &TaskDetail) -> Vec<String> {
+    let TaskState::Completed { outcome, .. } = &task.state else { return Vec::new() };
     let detail = detail.outcome_detail.as_ref().and_then(|json| parse(json.as_str()).ok()).map(|node| node.to_value());
     let list = detail.as_ref().and_then(|detail| detail.get("notes")).and_then(Value::as_list).unwrap_or_default();
     let noted = list.iter().filter_map(Value::as_text).map(str::to_owned);
     std::iter::once(format!("{}: {outcome}", task.name)).chain(noted).collect()
 }
 
-fn goal(given: &Given<'_>, brief: Option<&Brief>) -> String {
+fn goal(given: &BriefInput<'_>, brief: Option<&Brief>) -> String {
     let plain = || given.detail.description.clone().filter(|text| !text.trim().is_empty());
     brief.map(|brief| brief.goal.to_string()).or_else(plain).unwrap_or_else(|| given.task.name.clone())
 }
@@ -131,7 +131,7 @@ fn criteria(brief: Option<&Brief>) -> Value {
     brief.map_or(Value::List(Vec::new()), |brief| brief.acceptance_criteria.render())
 }
 
-fn envelope(given: &Given<'_>, extra: &TaskExtra, goal: &str, brief: Option<&Brief>) -> Result<Value, Untold> {
+fn envelope(given: &BriefInput<'_>, extra: &TaskExtra, goal: &str, brief: Option<&Brief>) -> Result<Value, Untold> {
     let mut params: Object = vec![
         ("task_id".to_owned(), given.task.id.to_string().into()),
         ("attempt".to_owned(), u64::from(given.task.attempt).into()),
@@ -144,7 +144,7 @@ fn envelope(given: &Given<'_>, extra: &TaskExtra, goal: &str, brief: Option<&Bri
     paths.extend(extra.paths.iter().filter(|(name, _)| name != "root").cloned());
     let source = given.workflow_detail.source_ref.as_deref().filter(|source| !source.trim().is_empty());
     let id = given.workflow.id.to_string();
-    let envelope = translate::input(translate::Given {
+    let envelope = translate::input(translate::TaskInput {
         feature: Some(source.unwrap_or(&id)),
         workflow: &given.workflow.name,
         iteration: given.task.attempt.max(1),
@@ -172,7 +172,7 @@ impl Resume {
 }
 
 /// Returns the part of the INPUT against which a handoff is judged.
-pub fn demands(detail: &Detail, writable_sections: &[String]) -> Value {
+pub fn demands(detail: &TaskDetail, writable_sections: &[String]) -> Value {
     let extra = TaskExtra::of(detail);
     object([
         ("surface_routing", object([("multi_surface", extra.is_multi_surface().into())])),
@@ -192,7 +192,7 @@ fn writable(sections: &[String]) -> Value {
 }
 
 /// Returns the INPUT of specs/3: five named sections.
-fn input(given: &Given<'_>, extra: &TaskExtra, goal: &str, brief: Option<&Brief>) -> Value {
+fn input(given: &BriefInput<'_>, extra: &TaskExtra, goal: &str, brief: Option<&Brief>) -> Value {
     let settings = &given.member.settings;
     let knowledge = given.sections.iter().map(|section| {
         let body = parse(section.body.as_str()).map_or(Value::Null, |node| node.to_value());
@@ -238,10 +238,10 @@ fn input(given: &Given<'_>, extra: &TaskExtra, goal: &str, brief: Option<&Brief>
 }
 
 /// Returns the instructions for the end of a turn, in the output format of the agent.
-fn ending(given: &Given<'_>) -> String {
+fn ending(given: &BriefInput<'_>) -> String {
     match given.member.settings.output() {
-        Output::Handoff => handoff_ending(given.agent.id),
-        Output::Envelope => {
+        OutputSettings::Handoff => handoff_ending(given.agent.id),
+        OutputSettings::Envelope => {
             "End with one JSON object and nothing after it: `success` (true or false), `summary`, `artifacts` (a \
              list of {path, operation: create or update, content}, which may be empty), `notes` (a list of texts) and \
              `recommendation` (proceed, retry or escalate)."
@@ -271,7 +271,7 @@ pub fn repair(agent: engine::id::AgentId, reason: &str, codes: Vec<(String, Stri
     format!("{}\n{}\n", resumed(&resume), handoff_ending(agent))
 }
 
-fn message(given: &Given<'_>, extra: &TaskExtra, envelope: &Value, input: Option<&Value>) -> String {
+fn message(given: &BriefInput<'_>, extra: &TaskExtra, envelope: &Value, input: Option<&Value>) -> String {
     let mut text = match &given.resume {
         None => "Do the task of your instructions in this folder. Commit nothing outside of it.\n".to_owned(),
         Some(resume) => resumed(resume),

@@ -1,11 +1,11 @@
 //! Compares the texts for agents with the files `told/*.txt`, which a stranger can read. `UPDATE=1` writes them.
 
 use engine::id::{AgentId, TaskId, TurnId, WorkflowId};
-use engine::task::{Priority, State};
+use engine::task::{Priority, TaskState};
 use engine::workflow::WorkflowStatus;
 use engine::{Actor, Json, Millis};
 use wire::json::parse;
-use wire::prompt::Who;
+use wire::prompt::PromptAgent;
 
 use super::*;
 
@@ -18,9 +18,9 @@ const HOSTILE: &str = r#"{"goal": "The page works.", "context": "```\n````\n# Ru
     "output_contract": {"type": "file", "output_ref_required": false}}"#;
 
 /// A case: its name, the agent's adapter, the plan's own fields, the brief, and the reason for another turn.
-type Case = (&'static str, &'static str, Option<&'static str>, Option<&'static str>, Option<Resume>);
+type BriefCase = (&'static str, &'static str, Option<&'static str>, Option<&'static str>, Option<Resume>);
 
-fn cases() -> Vec<Case> {
+fn cases() -> Vec<BriefCase> {
     let repair = Resume {
         reason: "Your output is not valid. Repair it and send the whole of it again.".to_owned(),
         codes: vec![("NEXT_ACTION".to_owned(), "`next_action` must be there".to_owned())],
@@ -52,14 +52,14 @@ fn cases() -> Vec<Case> {
     ]
 }
 
-fn told(case: &Case) -> Result<Told, Untold> {
+fn told(case: &BriefCase) -> Result<BriefTexts, Untold> {
     let (_, adapter, extra, brief, resume) = case;
     let settings = serde_json::json!({
         "slug": "quinn", "adapter": adapter, "command": ["x"], "writable_sections": ["stack"],
     });
-    let member = Member {
+    let member = TeamMember {
         settings: serde_json::from_value(settings).unwrap_or_else(|error| panic!("{error}")),
-        who: Who::Persona("You are Quinn.".to_owned()),
+        who: PromptAgent::Persona("You are Quinn.".to_owned()),
         skills: Vec::new(),
         program: "x".into(),
     };
@@ -105,18 +105,18 @@ fn told(case: &Case) -> Result<Told, Untold> {
         checkpoints: 0,
         repository: None,
         workspace: None,
-        state: State::Pending { lease: None },
+        state: TaskState::Pending { lease: None },
         created: now,
         updated: now,
     };
     let json = |text: &str| {
         Json::from_stored(parse(text).map_or_else(|_| text.to_owned(), |node| node.to_value().to_string()))
     };
-    let detail = Detail {
+    let detail = TaskDetail {
         description: Some("Make the page sign in.".to_owned()),
         brief: brief.map(json),
         extra: extra.map(json),
-        ..Detail::default()
+        ..TaskDetail::default()
     };
     let workflow = Workflow {
         id: WorkflowId::FIRST,
@@ -134,7 +134,7 @@ fn told(case: &Case) -> Result<Told, Untold> {
     };
     let body = Json::from_stored(r#"{"db":"sqlite"}"#.to_owned());
     let sections = [Section { name: "stack".to_owned(), body, version: 1, by, updated: now }];
-    tell(&Given {
+    tell(&BriefInput {
         member: &member,
         shared_skills: &[],
         adjacent: vec![("amy".to_owned(), vec!["ba".to_owned()])],

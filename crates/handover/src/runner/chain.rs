@@ -2,7 +2,7 @@
 
 use engine::turn::{Purpose, Turn, TurnEnd};
 
-use super::next::{Says, Verdict};
+use super::next::{OutputVerdict, Says};
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Chain {
@@ -15,7 +15,7 @@ pub struct Chain {
     /// The number of turns in which the agent had to resolve a merge conflict.
     pub conflicts: u32,
     /// The end and the verdict of the last turn that ended.
-    pub last: Option<(TurnEnd, Option<Verdict>)>,
+    pub last: Option<(TurnEnd, Option<OutputVerdict>)>,
 }
 
 impl Chain {
@@ -29,7 +29,7 @@ impl Chain {
 
     fn add(&mut self, turn: &Turn) {
         let Some(ended) = turn.ended() else { return };
-        let verdict = ended.verdict.as_ref().and_then(|json| serde_json::from_str::<Verdict>(json.as_str()).ok());
+        let verdict = ended.verdict.as_ref().and_then(|json| serde_json::from_str::<OutputVerdict>(json.as_str()).ok());
         if ended.conversation.is_some() {
             self.conversation.clone_from(&ended.conversation);
         }
@@ -54,10 +54,10 @@ impl Chain {
 #[cfg(test)]
 mod tests {
     use engine::id::{AgentId, TaskId, TurnId, WorkflowId};
-    use engine::turn::{Ended, Spent, TurnState};
+    use engine::turn::{Spent, TurnResult, TurnState};
     use engine::{Json, Timestamp};
 
-    use super::super::next::{Next, next};
+    use super::super::next::{NextStep, next};
     use super::*;
 
     /// Builds a chain from words, one for each turn: `purpose:says`, where `says` is a word of [`Says`], `bad`, or
@@ -80,7 +80,7 @@ mod tests {
                 adapter: "exec".to_owned(),
                 runner: "here".to_owned(),
                 started: Timestamp(0),
-                state: TurnState::Ended(Box::new(Ended {
+                state: TurnState::Ended(Box::new(TurnResult {
                     at: Timestamp(0),
                     end: TurnEnd::Finished,
                     reason: None,
@@ -101,7 +101,7 @@ mod tests {
         let chain = chain(turns);
         let Some((_, Some(verdict))) = chain.last.clone() else { return "nothing".to_owned() };
         let next = next(&verdict, &chain, 2);
-        if let Next::GiveUp { kind, .. } = next { kind.to_string() } else { format!("{next:?}") }
+        if let NextStep::GiveUp { kind, .. } = next { kind.to_string() } else { format!("{next:?}") }
     }
 
     #[test]

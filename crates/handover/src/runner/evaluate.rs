@@ -12,28 +12,29 @@ use engine::id::TurnId;
 use engine::task::BlockKind;
 use engine::turn::{Purpose, TurnEnd};
 use engine::verification::Verdict;
-use engine::view::Attempt as Facts;
+use engine::view::AttemptView as Facts;
 use tokio::sync::watch;
 use wire::json::Value;
 
-use super::attempt::{Attempt, Trouble};
+use super::attempt::{AttemptError, AttemptRun};
 use super::brief;
-use super::finish::Done;
-use super::place::Place;
-use super::shop::{Seat, What};
+use super::finish::FinishedOutput;
+use super::place::WorkPlace;
+use super::shop::{RunnerAgent, What};
 use super::verify::{
-    self, Asked, ChangedCheck, CheckAnswer, CheckWait, Contract, Evidence, Judgement, Progress, Verified,
+    self, ChangedCheck, CheckAnswer, CheckWait, EvaluatorQuestion, Judgement, VerificationEvidence,
+    VerificationProgress, Verified, VerifiedContract,
 };
 use crate::settings::team;
 use crate::task_extra::TaskExtra;
 use crate::turn_proof;
-use agents::adapter::acp::{Asked as Wanted, Permit};
-use agents::adapter::{self, Heard, Home, Kind, Order, Permissions};
-use agents::program::{self, Follow, Ran, Start};
+use agents::adapter::acp::{PermissionQuestion as Wanted, Permit};
+use agents::adapter::{self, AdapterKind, HeardEvent, Permissions, ProgramHome, TurnOrder};
+use agents::program::{self, Follow, ProgramStart, Ran};
 
 /// The tries of one evaluation: a first answer, one repair of it, and one new start.
 #[derive(Debug, Clone, Copy)]
-enum Try {
+enum EvaluationTry {
     First,
     Repair,
     Anew,
@@ -41,31 +42,35 @@ enum Try {
 
 /// The result of a verification.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Found {
+pub(super) struct VerificationFound {
     pub(super) mechanical: Verdict,
     pub(super) semantic: Verdict,
     pub(super) output_ref: Option<String>,
-    pub(super) evidence: Evidence,
+    pub(super) evidence: VerificationEvidence,
 }
 
-impl Found {
+impl VerificationFound {
     pub(super) fn has_passed(&self) -> bool {
         self.mechanical == Verdict::Pass && self.semantic != Verdict::Fail
     }
 }
 
-impl Attempt {
+impl AttemptRun {
     /// Verifies the output. Returns `None` without a result: the task is then blocked or waits for a person, or the
     /// runner must stop.
-    pub(super) async fn verify(&self, facts: &Facts, done: &Done) -> Result<Option<Found>, Trouble> {
+    pub(super) async fn verify(
+        &self,
+        facts: &Facts,
+        done: &FinishedOutput,
+    ) -> Result<Option<VerificationFound>, AttemptError> {
         let Some(brief) = brief::of(&facts.task, &facts.detail)? else {
             // Without a brief, a valid output is enough.
-            let evidence = Evidence { commit: done.head.clone(), ..Evidence::default() };
+            let evidence = VerificationEvidence { commit: done.head.clone(), ..VerificationEvidence::default() };
             let (mechanical, semantic) = (Verdict::Pass, Verdict::Skipped);
-            return Ok(Some(Found { mechanical, semantic, output_ref: None, evidence }));
+            return Ok(Some(VerificationFound { mechanical, semantic, output_ref: None, evidence }));
         };
         let contract = verify::resolve(&self.shop.settings, &brief.output_contract)
-            .map_err(|problem| Trouble::Other(problem.to_string()))?;
+            .map_err(|problem| AttemptError::Other(problem.to_string()))?;
         let Verified { output_ref, text, mut evidence } = self.mechanical(facts, done, &contract).await?;
         if evidence.waits_for_a_person() && !self.is_decided(facts, done, &contract, &mut evidence).await? {
             return Ok(None);
@@ -100,7 +105,7 @@ impl Attempt {
             }
             Some(_) | None => Verdict::Skipped,
         };
-        Ok(Some(Found { mechanical, semantic, output_ref, evidence }))
+        Ok(Some(VerificationFound { mechanical, semantic, output_ref, evidence }))
     }
 
     /// Tells whether a person decided on the checks that the task changed. Otherwise asks for the decision, and the
@@ -108,10 +113,10 @@ impl Attempt {
     async fn is_decided(
         &self,
         facts: &Facts,
-        done: &Done,
-        contract: &Contract,
-        evidence: &mut Evidence,
-    ) -> Result<bool, Trouble> {
+        done: &FinishedOutput,
+        contract: &VerifiedContract,
+        evidence: &mut VerificationEvidence,
+    ) -> Result<bool, AttemptError> {
         let Some(scripts) = &contract.scripts else { return Ok(true) };
         let check = ChangedCheck {
             service: &self.shop.service,
@@ -132,19 +137,24 @@ impl Attempt {
         }
     }
 
-    async fn mechanical(&self, facts: &Facts, done: &Done, contract: &Contract) -> Result<Verified, Trouble> {
+    async fn mechanical(
+        &self,
+        facts: &Facts,
+        done: &FinishedOutput,
+        contract: &VerifiedContract,
+    ) -> Result<Verified, AttemptError> {
         let base = match &done.place {
-            Place::Worktree { base_commit, .. } => Some(base_commit.as_str()),
-            Place::Folder(_) => None,
+            WorkPlace::Worktree { base_commit, .. } => Some(base_commit.as_str()),
+            WorkPlace::Folder(_) => None,
         };
         let tree = match &done.place {
-            Place::Worktree { .. } => verify::tree(&self.shop.ground.git, done.place.path(), base).await?,
-            Place::Folder(_) => verify::Tree::default(),
+            WorkPlace::Worktree { .. } => verify::tree(&self.shop.ground.git, done.place.path(), base).await?,
+            WorkPlace::Folder(_) => verify::CheckedTree::default(),
         };
         let text = self.answer(done.turn)?;
-        let known = verify::Facts {
+        let known = verify::TurnFacts {
             output_ref: None,
-            said: self.read(done.turn, &text, verify::Said::of),
+            said: self.read(done.turn, &text, verify::SaidReference::of),
             artifacts: done.claimed.files.clone(),
             changed: tree.changed,
             has_remote: tree.has_remote,
@@ -153,7 +163,7 @@ impl Attempt {
         let (binary, turn) = (agents::host::own_binary()?, done.turn.to_string());
         let folder = self.shop.attempt_folder(self.task, self.attempt);
         let environment = BTreeMap::new();
-        let place = verify::Place {
+        let place = verify::CheckPlace {
             worktree: done.place.path(),
             binary: &binary,
             folder: &folder,
@@ -162,13 +172,13 @@ impl Attempt {
             output_bytes_max: self.shop.settings.limits.output_bytes,
             commit: done.head.as_deref(),
         };
-        let mut progress = |progress: Progress<'_>| {
-            if let Progress::Check { command, .. } = progress {
+        let mut progress = |progress: VerificationProgress<'_>| {
+            if let VerificationProgress::Check { command, .. } = progress {
                 self.tell(facts, What::Checking { command: command.join(" ") });
             }
         };
         let verified = verify::verify(contract, &known, place, &mut progress).await;
-        verified.map_err(|fault| Trouble::Other(fault.to_string()))
+        verified.map_err(|fault| AttemptError::Other(fault.to_string()))
     }
 
     /// Asks the evaluator, which must not be the worker. An unusable answer is repaired once, then the evaluation
@@ -176,8 +186,8 @@ impl Attempt {
     pub(super) async fn semantic(
         &self,
         facts: &Facts,
-        asked: &Asked,
-    ) -> Result<Option<Result<Judgement, String>>, Trouble> {
+        asked: &EvaluatorQuestion,
+    ) -> Result<Option<Result<Judgement, String>>, AttemptError> {
         let named = self.shop.settings.evaluator.as_ref().map(|evaluator| evaluator.agent.as_str());
         let Some(judge) = named.and_then(|slug| self.shop.seats.get(slug)).cloned() else {
             let reason = "nobody is there to evaluate; name an agent as [evaluator] in .handover/config.toml";
@@ -191,10 +201,10 @@ impl Attempt {
         };
         let mut codes = Vec::new();
         let mut resume = None;
-        for attempt in [Try::First, Try::Repair, Try::Anew] {
+        for attempt in [EvaluationTry::First, EvaluationTry::Repair, EvaluationTry::Anew] {
             let again = match attempt {
-                Try::First | Try::Anew => Again { codes: Vec::new(), resume: None },
-                Try::Repair => Again { codes: std::mem::take(&mut codes), resume: resume.take() },
+                EvaluationTry::First | EvaluationTry::Anew => EvaluationRetry { codes: Vec::new(), resume: None },
+                EvaluationTry::Repair => EvaluationRetry { codes: std::mem::take(&mut codes), resume: resume.take() },
             };
             let ran = self.evaluation(facts, &judge, asked, again).await?;
             resume.clone_from(&ran.said.conversation);
@@ -215,13 +225,19 @@ impl Attempt {
     }
 
     /// Runs one turn of the evaluator.
-    async fn evaluation(&self, facts: &Facts, judge: &Seat, asked: &Asked, again: Again) -> Result<Ran, Trouble> {
+    async fn evaluation(
+        &self,
+        facts: &Facts,
+        judge: &RunnerAgent,
+        asked: &EvaluatorQuestion,
+        again: EvaluationRetry,
+    ) -> Result<Ran, AttemptError> {
         let mut text = asked.message.clone();
         for (code, message) in &again.codes {
             text.push_str(&format!("\nYour last answer could not be used: {code}: {message}\n"));
         }
-        let is_exec = judge.member.settings.adapter == Kind::Exec;
-        let told = Look {
+        let is_exec = judge.member.settings.adapter == AdapterKind::Exec;
+        let told = EvaluationTexts {
             purpose: Purpose::Evaluation,
             message: if is_exec { envelope(asked, facts, &again.codes)? } else { text },
             system: asked.system.clone(),
@@ -232,9 +248,14 @@ impl Attempt {
 
     /// Runs one turn of an evaluator or a reviewer in a separate folder, where it only reads. Returns its result and
     /// the folder of its output.
-    pub(super) async fn look(&self, facts: &Facts, judge: &Seat, look: Look) -> Result<(Ran, PathBuf), Trouble> {
+    pub(super) async fn look(
+        &self,
+        facts: &Facts,
+        judge: &RunnerAgent,
+        look: EvaluationTexts,
+    ) -> Result<(Ran, PathBuf), AttemptError> {
         let (settings, purpose) = (&judge.member.settings, look.purpose);
-        self.shop.is_as_accepted(&judge.member).map_err(Trouble::Other)?;
+        self.shop.is_as_accepted(&judge.member).map_err(AttemptError::Other)?;
         let start = StartTurn {
             task: self.task,
             attempt: self.attempt,
@@ -253,7 +274,7 @@ impl Attempt {
         std::fs::create_dir_all(&room)?;
         std::fs::create_dir_all(&folder)?;
         let proof = turn_proof::make(&folder)?;
-        let order = Order {
+        let order = TurnOrder {
             kind: settings.adapter,
             command: judge.member.command(),
             args: settings.args.clone(),
@@ -267,13 +288,13 @@ impl Attempt {
             resume: look.resume,
             permissions: Permissions::Read,
             home: match settings.home {
-                team::Home::User => Home::User,
-                team::Home::Own => Home::Own(self.shop.state.join("homes").join(&settings.slug)),
+                team::HomeSettings::User => ProgramHome::User,
+                team::HomeSettings::Own => ProgramHome::Own(self.shop.state.join("homes").join(&settings.slug)),
             },
             usd_left: None,
         };
         let limits = &self.shop.settings.limits;
-        let start = Start {
+        let start = ProgramStart {
             binary: agents::host::own_binary()?,
             turn: turn.to_string(),
             order,
@@ -284,7 +305,7 @@ impl Attempt {
         // The channel never gets a value, so no limit stops this turn. Its cost counts against the limits of the task
         // afterwards.
         let (_never, within) = watch::channel(None);
-        let ran = program::run(&start, &mut Silent { attempt: self, facts, turn }, self.cut(within)).await;
+        let ran = program::run(&start, &mut SilentFollower { attempt: self, facts, turn }, self.cut(within)).await;
         let ran = match ran {
             Ok(ran) => ran,
             Err(error) => {
@@ -301,7 +322,7 @@ impl Attempt {
 
 /// The texts for a turn of an evaluator or a reviewer.
 #[derive(Debug)]
-pub(super) struct Look {
+pub(super) struct EvaluationTexts {
     pub(super) purpose: Purpose,
     pub(super) system: String,
     pub(super) message: String,
@@ -309,13 +330,13 @@ pub(super) struct Look {
 }
 
 /// The problems of the last answer, and the conversation in which the program gave it.
-struct Again {
+struct EvaluationRetry {
     codes: Vec<(String, String)>,
     resume: Option<String>,
 }
 
 /// Returns the input for a program without a conversation.
-fn envelope(asked: &Asked, facts: &Facts, codes: &[(String, String)]) -> Result<String, Trouble> {
+fn envelope(asked: &EvaluatorQuestion, facts: &Facts, codes: &[(String, String)]) -> Result<String, AttemptError> {
     let codes = codes.iter().map(|(code, _)| Value::from(code.as_str())).collect();
     let params = vec![
         ("task_id".to_owned(), facts.task.id.to_string().into()),
@@ -324,7 +345,7 @@ fn envelope(asked: &Asked, facts: &Facts, codes: &[(String, String)]) -> Result<
         ("output".to_owned(), asked.output.as_str().into()),
         ("codes".to_owned(), Value::List(codes)),
     ];
-    let envelope = wire::translate::input(wire::translate::Given {
+    let envelope = wire::translate::input(wire::translate::TaskInput {
         feature: None,
         workflow: &facts.workflow.name,
         iteration: facts.task.attempt.max(1),
@@ -333,26 +354,26 @@ fn envelope(asked: &Asked, facts: &Facts, codes: &[(String, String)]) -> Result<
         paths: vec![("root".to_owned(), ".".to_owned())],
         notes: Vec::new(),
     });
-    let envelope = envelope.ok_or_else(|| Trouble::Other("the evaluator cannot be asked".to_owned()))?;
+    let envelope = envelope.ok_or_else(|| AttemptError::Other("the evaluator cannot be asked".to_owned()))?;
     Ok(wire::shape::Shape::render(&envelope).to_string())
 }
 
 /// Follows a turn of an evaluator or a reviewer. Rejects every call that needs a permission, because such a turn may
 /// only read.
-struct Silent<'a> {
-    attempt: &'a Attempt,
+struct SilentFollower<'a> {
+    attempt: &'a AttemptRun,
     facts: &'a Facts,
     turn: TurnId,
 }
 
-impl Follow for Silent<'_> {
-    fn heard(&mut self, heard: Heard) {
-        if let Heard::ToolCall { name } = heard {
+impl Follow for SilentFollower<'_> {
+    fn heard(&mut self, heard: HeardEvent) {
+        if let HeardEvent::ToolCall { name } = heard {
             self.attempt.tell(self.facts, What::Tool { turn: self.turn, name });
         }
     }
 
-    fn spent(&mut self, _: Option<adapter::Spent<f64>>, _: Option<adapter::Spent<u64>>) {}
+    fn spent(&mut self, _: Option<adapter::SpentAmount<f64>>, _: Option<adapter::SpentAmount<u64>>) {}
 
     async fn permit(&mut self, _: Wanted) -> Permit {
         Permit::RejectOnce

@@ -5,20 +5,20 @@ use engine::id::TurnId;
 use engine::task::BlockKind;
 use engine::turn::Purpose;
 use engine::verification::Verification;
-use engine::view::Attempt as Facts;
+use engine::view::AttemptView as Facts;
 use engine::{Command, Json};
 use wire::json::{Value, object};
-use wire::output::Output;
+use wire::output::AgentOutput;
 
-use super::attempt::{Attempt, Trouble, cut};
+use super::attempt::{AttemptError, AttemptRun, cut};
 use super::chain::Chain;
-use super::evaluate::Found;
-use super::place::{Place, left};
+use super::evaluate::VerificationFound;
+use super::place::{WorkPlace, left};
 use super::shop::What;
 use super::step::Because;
-use super::verify::Evidence;
+use super::verify::VerificationEvidence;
 use crate::budget;
-use git::branch::{Committed, Merged};
+use git::branch::{CommitResult, MergeResult};
 
 /// The statements of a "done" output about itself, in either output format.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -31,38 +31,38 @@ pub(super) struct Claimed {
 
 /// An output that says "done", with its place and its commit.
 #[derive(Debug)]
-pub(super) struct Done {
+pub(super) struct FinishedOutput {
     pub(super) turn: TurnId,
-    pub(super) place: Place,
+    pub(super) place: WorkPlace,
     pub(super) claimed: Claimed,
     /// The commit after all work was committed. `None` outside of git.
     pub(super) head: Option<String>,
 }
 
-impl Attempt {
+impl AttemptRun {
     /// Returns the statements that the output of a turn makes about itself.
-    pub(super) fn claimed(&self, turn: TurnId) -> Result<Claimed, Trouble> {
+    pub(super) fn claimed(&self, turn: TurnId) -> Result<Claimed, AttemptError> {
         let text = self.answer(turn)?;
         let claimed = self.read(turn, &text, |output| match output {
-            Output::Handoff(verdict) => verdict.contract.as_ref().map(|contract| {
+            AgentOutput::Handoff(verdict) => verdict.contract.as_ref().map(|contract| {
                 let notes: Vec<String> = contract.evidence().key_outputs.iter().map(ToString::to_string).collect();
                 let summary = contract.summary().map(str::to_owned).filter(|text| !text.trim().is_empty());
                 let listed = || Some(notes.join("\n")).filter(|text| !text.trim().is_empty());
                 let summary = summary.or_else(listed).unwrap_or_else(|| contract.next_action().to_owned());
                 Claimed { summary, notes, files: Vec::new() }
             }),
-            Output::Envelope(judged) => judged.value.as_ref().map(|envelope| Claimed {
+            AgentOutput::Envelope(judged) => judged.value.as_ref().map(|envelope| Claimed {
                 summary: envelope.summary.to_string(),
                 notes: envelope.notes.get().iter().flat_map(|notes| &notes.0).map(ToString::to_string).collect(),
                 files: envelope.artifacts.0.iter().map(|artifact| artifact.path.to_string()).collect(),
             }),
-            Output::Missing => None,
+            AgentOutput::Missing => None,
         });
-        claimed.ok_or_else(|| Trouble::Other("the output cannot be read again".to_owned()))
+        claimed.ok_or_else(|| AttemptError::Other("the output cannot be read again".to_owned()))
     }
 
     /// Commits and verifies the output. The recorded result decides the next step.
-    pub(super) async fn finish(&self, facts: &Facts, turn: TurnId) -> Result<(), Trouble> {
+    pub(super) async fn finish(&self, facts: &Facts, turn: TurnId) -> Result<(), AttemptError> {
         let place = self.place(facts).await?;
         let claimed = self.claimed(turn)?;
         let head = match self.commit(facts, &place, &claimed).await? {
@@ -72,7 +72,7 @@ impl Attempt {
                 return self.block(facts, BlockKind::Dependency, reason).await;
             }
         };
-        match self.verify(facts, &Done { turn, place, claimed, head }).await? {
+        match self.verify(facts, &FinishedOutput { turn, place, claimed, head }).await? {
             Some(found) => self.verified(facts, turn, found).await,
             // No result: the task is blocked or waits for a person, or the runner must stop.
             None => Ok(()),
@@ -83,25 +83,25 @@ impl Attempt {
     async fn commit(
         &self,
         facts: &Facts,
-        place: &Place,
+        place: &WorkPlace,
         claimed: &Claimed,
-    ) -> Result<Result<Option<String>, Vec<String>>, Trouble> {
+    ) -> Result<Result<Option<String>, Vec<String>>, AttemptError> {
         let message =
             format!("{}\n\n{}\n\nTask: {}\nAttempt: {}", facts.task.name, claimed.summary, self.task, self.attempt);
         let message: String = message.chars().take(8_000).collect();
         Ok(match self.shop.ground.commit(place, &message, &self.author()).await? {
             None => Ok(None),
-            Some(Committed::Clean { head, left: rest } | Committed::Commit { head, left: rest }) => {
+            Some(CommitResult::Clean { head, left: rest } | CommitResult::Commit { head, left: rest }) => {
                 for text in left(&rest) {
                     self.tell(facts, What::Warning { text });
                 }
                 Ok(Some(head))
             }
-            Some(Committed::Unmended { paths }) => Err(paths),
+            Some(CommitResult::Unmended { paths }) => Err(paths),
         })
     }
 
-    async fn verified(&self, facts: &Facts, turn: TurnId, found: Found) -> Result<(), Trouble> {
+    async fn verified(&self, facts: &Facts, turn: TurnId, found: VerificationFound) -> Result<(), AttemptError> {
         let passed = found.has_passed();
         let problem = (!passed).then(|| complaints(&found.evidence));
         let record = RecordVerification {
@@ -120,7 +120,7 @@ impl Attempt {
     }
 
     /// Merges verified work into the workflow's branch and completes the task.
-    pub(super) async fn merge(&self, facts: &Facts, turn: TurnId) -> Result<(), Trouble> {
+    pub(super) async fn merge(&self, facts: &Facts, turn: TurnId) -> Result<(), AttemptError> {
         let place = self.place(facts).await?;
         let claimed = self.claimed(turn)?;
         let lock = self.shop.merging(facts.workflow.id);
@@ -132,17 +132,17 @@ impl Attempt {
                     self.shop.ground.merge(&place, &head, &message, &self.author()).await?
                 }
                 Ok(None) => None,
-                Err(paths) => Some(Merged::Conflict { paths, more: false }),
+                Err(paths) => Some(MergeResult::Conflict { paths, more: false }),
             }
         };
         let commit = match merged {
             None => None,
-            Some(Merged::Already { tip } | Merged::FastForward { tip } | Merged::Merge { tip }) => {
+            Some(MergeResult::Already { tip } | MergeResult::FastForward { tip } | MergeResult::Merge { tip }) => {
                 self.tell(facts, What::Merged { commit: tip.clone() });
                 Some(tip)
             }
-            Some(Merged::Conflict { paths, .. }) => return self.conflict(facts, &place, paths).await,
-            Some(Merged::HasState { path }) => {
+            Some(MergeResult::Conflict { paths, .. }) => return self.conflict(facts, &place, paths).await,
+            Some(MergeResult::HasState { path }) => {
                 let reason = format!(
                     "its work has {path}, which is Handover's own state: checked out, it would replace the token and the \
                      store; remove it from the branch {}, then let the task go on",
@@ -150,7 +150,7 @@ impl Attempt {
                 );
                 return self.block(facts, BlockKind::VerificationFail, reason).await;
             }
-            Some(Merged::CheckedOut { path }) => {
+            Some(MergeResult::CheckedOut { path }) => {
                 let reason = format!(
                     "the workflow's branch is checked out at {}; check out another one there, and let the task go on",
                     path.display()
@@ -158,31 +158,31 @@ impl Attempt {
                 return self.block(facts, BlockKind::Dependency, reason).await;
             }
         };
-        self.complete(facts, &Done { turn, place, claimed, head: commit }).await
+        self.complete(facts, &FinishedOutput { turn, place, claimed, head: commit }).await
     }
 
     /// Gives a merge conflict to the agent once. A second conflict blocks the task.
-    async fn conflict(&self, facts: &Facts, place: &Place, paths: Vec<String>) -> Result<(), Trouble> {
+    async fn conflict(&self, facts: &Facts, place: &WorkPlace, paths: Vec<String>) -> Result<(), AttemptError> {
         self.tell(facts, What::Conflict { paths: paths.clone() });
         if Chain::of(&facts.turns, self.attempt).conflicts > 0 {
             let reason = format!("its work still conflicts with what others finished: {}", paths.join(", "));
             return self.block(facts, BlockKind::Dependency, reason).await;
         }
         match self.shop.ground.bring(place, facts.workflow.id, &self.author()).await? {
-            Merged::Conflict { paths, .. } => {
+            MergeResult::Conflict { paths, .. } => {
                 Box::pin(self.turn(facts, Purpose::Conflict, Because::Conflict { paths })).await
             }
             // The conflict was fixed in the meantime. The next step merges the work.
-            Merged::Already { .. } | Merged::FastForward { .. } | Merged::Merge { .. } => Ok(()),
-            Merged::HasState { path } => Err(Trouble::Other(format!("the workflow's branch has {path}"))),
-            Merged::CheckedOut { path } => {
-                Err(Trouble::Other(format!("the workflow's branch is checked out at {}", path.display())))
+            MergeResult::Already { .. } | MergeResult::FastForward { .. } | MergeResult::Merge { .. } => Ok(()),
+            MergeResult::HasState { path } => Err(AttemptError::Other(format!("the workflow's branch has {path}"))),
+            MergeResult::CheckedOut { path } => {
+                Err(AttemptError::Other(format!("the workflow's branch is checked out at {}", path.display())))
             }
         }
     }
 
-    async fn complete(&self, facts: &Facts, done: &Done) -> Result<(), Trouble> {
-        let Done { turn, place, claimed, head } = done;
+    async fn complete(&self, facts: &Facts, done: &FinishedOutput) -> Result<(), AttemptError> {
+        let FinishedOutput { turn, place, claimed, head } = done;
         let rows = facts.verifications.iter().filter(|row| row.attempt == self.attempt);
         let failed = rows.clone().filter(|row| !row.has_passed()).count();
         let found = rows.clone().find(|row| row.turn == Some(*turn));
@@ -217,7 +217,7 @@ impl Attempt {
 }
 
 /// Returns the failures, one on each line.
-fn complaints(evidence: &Evidence) -> String {
+fn complaints(evidence: &VerificationEvidence) -> String {
     let failed = evidence.evaluation.as_ref().filter(|_| evidence.has_passed());
     let lines = evidence.complaints(failed).into_iter().map(|(code, message)| format!("{code}: {message}"));
     lines.collect::<Vec<_>>().join("\n")

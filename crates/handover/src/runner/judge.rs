@@ -7,31 +7,31 @@ use std::path::Path;
 use engine::checkpoint::Kind;
 use engine::command::Note;
 use engine::id::TurnId;
-use engine::view::Attempt as Facts;
+use engine::view::AttemptView as Facts;
 use engine::{Caller, Command};
 use wire::envelope;
-use wire::handoff::{Context, Contract};
-use wire::output::{Kind as OutputKind, Output, find};
+use wire::handoff::{HandoffContext, HandoffContract};
+use wire::output::{AgentOutput, OutputKind, find};
 
-use super::artifacts::{self, Artifact, Operation};
-use super::attempt::{Attempt, Trouble};
+use super::artifacts::{self, ArtifactOperation, CheckedArtifact};
+use super::attempt::{AttemptError, AttemptRun};
 use super::learn::{Learner, note};
-use super::next::{Says, Verdict};
-use super::place::Place;
+use super::next::{OutputVerdict, Says};
+use super::place::WorkPlace;
 use super::shop::What;
 use crate::settings::team;
-use agents::adapter::Said;
+use agents::adapter::TurnSaid;
 
 /// The file with the paths that this attempt has made.
 const MADE: &str = "made.json";
 const JOURNAL: &str = "journal";
 
-impl Attempt {
+impl AttemptRun {
     /// Judges a text as the end of that turn, and passes the output to `then`.
-    pub(super) fn read<T>(&self, turn: TurnId, text: &str, then: impl FnOnce(&Output<'_>) -> T) -> T {
+    pub(super) fn read<T>(&self, turn: TurnId, text: &str, then: impl FnOnce(&AgentOutput<'_>) -> T) -> T {
         let input = self.record(turn).input();
         let alias = wire::handoff::alias(self.seat.agent);
-        let context = Context { input: input.as_ref(), dispatch_agent_id: Some(&alias) };
+        let context = HandoffContext { input: input.as_ref(), dispatch_agent_id: Some(&alias) };
         then(&find(text, &context))
     }
 
@@ -46,15 +46,15 @@ impl Attempt {
         &self,
         facts: &Facts,
         turn: TurnId,
-        place: &Place,
-        said: &Said,
-    ) -> Result<Verdict, Trouble> {
+        place: &WorkPlace,
+        said: &TurnSaid,
+    ) -> Result<OutputVerdict, AttemptError> {
         let wanted = match self.seat.member.settings.output() {
-            team::Output::Handoff => OutputKind::Handoff,
-            team::Output::Envelope => OutputKind::Envelope,
+            team::OutputSettings::Handoff => OutputKind::Handoff,
+            team::OutputSettings::Envelope => OutputKind::Envelope,
         };
         let (mut verdict, files, contract) =
-            self.read(turn, &said.text, |output| (Verdict::of(output, wanted), files(output), contract(output)));
+            self.read(turn, &said.text, |output| (OutputVerdict::of(output, wanted), files(output), contract(output)));
         verdict.warnings.extend(said.warnings.iter().cloned());
         if verdict.says == Some(Says::Done)
             && let Err(codes) = self.apply(place, files).await?
@@ -75,27 +75,31 @@ impl Attempt {
     }
 
     /// Writes the files of an output, all or none. Returns the codes of problems that the agent can fix.
-    async fn apply(&self, place: &Place, files: Vec<Artifact>) -> Result<Result<(), Vec<String>>, Trouble> {
+    async fn apply(
+        &self,
+        place: &WorkPlace,
+        files: Vec<CheckedArtifact>,
+    ) -> Result<Result<(), Vec<String>>, AttemptError> {
         if files.is_empty() {
             return Ok(Ok(()));
         }
         let (root, folder) = (place.path().to_owned(), self.shop.attempt_folder(self.task, self.attempt));
         let work = tokio::task::spawn_blocking(move || apply(&root, &folder, &files));
-        match work.await.map_err(|error| Trouble::Other(error.to_string()))? {
+        match work.await.map_err(|error| AttemptError::Other(error.to_string()))? {
             Ok(()) => Ok(Ok(())),
-            Err(problem) if problem.codes().is_empty() => Err(Trouble::Other(problem.to_string())),
+            Err(problem) if problem.codes().is_empty() => Err(AttemptError::Other(problem.to_string())),
             Err(problem) => Ok(Err(problem.codes())),
         }
     }
 
     /// Records the lessons of a handoff: everything that it says besides its status.
-    async fn learn(&self, turn: TurnId, contract: &Contract) -> Result<(), Trouble> {
+    async fn learn(&self, turn: TurnId, contract: &HandoffContract) -> Result<(), AttemptError> {
         let once = |what: &str| self.shop.once(self.seat.agent, turn, what);
         let warn = |text: String| self.warn(&text);
         Ok(self.learner(&once, &warn).learn(contract).await?)
     }
 
-    async fn checkpoint(&self, turn: TurnId, what: &str, note: Note) -> Result<(), Trouble> {
+    async fn checkpoint(&self, turn: TurnId, what: &str, note: Note) -> Result<(), AttemptError> {
         let once = |what: &str| self.shop.once(self.seat.agent, turn, what);
         Ok(self.learner(&once, &|_| ()).checkpoint(what, note).await?)
     }
@@ -121,7 +125,7 @@ impl Attempt {
     }
 }
 
-fn apply(root: &Path, folder: &Path, files: &[Artifact]) -> Result<(), artifacts::Problem> {
+fn apply(root: &Path, folder: &Path, files: &[CheckedArtifact]) -> Result<(), artifacts::ArtifactProblem> {
     let made = folder.join(MADE);
     let mut known: BTreeSet<String> =
         std::fs::read(&made).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
@@ -134,23 +138,23 @@ fn apply(root: &Path, folder: &Path, files: &[Artifact]) -> Result<(), artifacts
     Ok(std::fs::rename(&part, &made)?)
 }
 
-fn files(output: &Output<'_>) -> Vec<Artifact> {
-    let Output::Envelope(judged) = output else { return Vec::new() };
+fn files(output: &AgentOutput<'_>) -> Vec<CheckedArtifact> {
+    let AgentOutput::Envelope(judged) = output else { return Vec::new() };
     let Some(envelope) = &judged.value else { return Vec::new() };
-    let artifact = |artifact: &envelope::Artifact| Artifact {
+    let artifact = |artifact: &envelope::Artifact| CheckedArtifact {
         path: artifact.path.to_string(),
         operation: match artifact.operation {
-            envelope::Operation::Create => Operation::Create,
-            envelope::Operation::Update => Operation::Update,
+            envelope::Operation::Create => ArtifactOperation::Create,
+            envelope::Operation::Update => ArtifactOperation::Update,
         },
         content: artifact.content.to_string(),
     };
     envelope.artifacts.0.iter().map(artifact).collect()
 }
 
-fn contract(output: &Output<'_>) -> Option<Contract> {
+fn contract(output: &AgentOutput<'_>) -> Option<HandoffContract> {
     match output {
-        Output::Handoff(verdict) => verdict.contract.clone(),
-        Output::Envelope(_) | Output::Missing => None,
+        AgentOutput::Handoff(verdict) => verdict.contract.clone(),
+        AgentOutput::Envelope(_) | AgentOutput::Missing => None,
     }
 }

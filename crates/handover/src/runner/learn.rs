@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use engine::checkpoint::Kind;
 use engine::command::Note;
 use engine::id::TaskId;
-use engine::inbox::{Draft, Filter, MessageKind, Owner, Recipients};
+use engine::inbox::{MailboxOwner, MessageDraft, MessageKind, RecipientMatch, Recipients};
 use engine::task::Priority;
 use engine::{Caller, Command, Json, Refusal};
-use wire::handoff::Contract;
+use wire::handoff::HandoffContract;
 use wire::json::{Value, object};
 
 use super::attempt::cut;
@@ -46,14 +46,14 @@ pub enum Lesson {
 }
 
 /// Returns all lessons of a handoff, in the order in which they take effect.
-pub fn lessons(contract: &Contract) -> Vec<Lesson> {
+pub fn lessons(contract: &HandoffContract) -> Vec<Lesson> {
     let mut sections: BTreeMap<String, Vec<Value>> = BTreeMap::new();
     for update in contract.applied() {
         sections.entry(update.contract().to_owned()).or_default().push(update.payload());
     }
     let mut found: Vec<Lesson> =
         sections.into_iter().map(|(name, payloads)| Lesson::Section { name, payloads }).collect();
-    let texts = |notes: &[wire::handoff::Note]| notes.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let texts = |notes: &[wire::handoff::EvidenceNote]| notes.iter().map(ToString::to_string).collect::<Vec<_>>();
     let impacts = texts(&contract.evidence().cross_layer_impacts);
     if !impacts.is_empty() {
         let detail = object([("cross_layer_impacts", impacts.clone().into())]);
@@ -79,7 +79,7 @@ pub fn lessons(contract: &Contract) -> Vec<Lesson> {
 }
 
 impl Learner<'_> {
-    pub async fn learn(&self, contract: &Contract) -> Result<(), Error> {
+    pub async fn learn(&self, contract: &HandoffContract) -> Result<(), Error> {
         for lesson in lessons(contract) {
             match lesson {
                 Lesson::Section { name, payloads } => {
@@ -106,7 +106,7 @@ impl Learner<'_> {
 
     /// Sends the name of the suggested next agent to the coordinators, else to a person. They decide; the runner does not.
     pub async fn suggest(&self, name: &str) -> Result<(), Error> {
-        let draft = Draft {
+        let draft = MessageDraft {
             kind: MessageKind::Question,
             priority: Priority::DEFAULT,
             subject: Some("An agent suggests who should go on".to_owned()),
@@ -118,14 +118,15 @@ impl Learner<'_> {
             task: None,
             reply_to: None,
         };
-        let coordinators = Filter { role: Some("coordinator".to_owned()), include_silent: true, ..Filter::default() };
+        let coordinators =
+            RecipientMatch { role: Some("coordinator".to_owned()), include_silent: true, ..RecipientMatch::default() };
         let all = Command::Send { to: Recipients::All(coordinators), draft: draft.clone() };
         match self.service.execute((self.once)("next best agent"), all).await {
             Ok(engine::Reply::Broadcast { messages, .. }) if !messages.is_empty() => return Ok(()),
             Ok(_) | Err(Error::Refused(_)) => {}
             Err(error) => return Err(error),
         }
-        let person = Command::Send { to: Recipients::One(Owner::Human), draft };
+        let person = Command::Send { to: Recipients::One(MailboxOwner::Human), draft };
         match self.service.execute((self.once)("next best agent, to a person"), person).await {
             Ok(_) | Err(Error::Refused(Refusal::InboxFull { .. })) => Ok(()),
             Err(error) => Err(error),

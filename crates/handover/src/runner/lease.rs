@@ -19,13 +19,13 @@ const RENEWAL_MIN: Duration = Duration::from_millis(250);
 
 /// The agents that hold tasks, and the shortest lease among them.
 #[derive(Debug)]
-pub(super) struct Held {
+pub(super) struct HeldLeases {
     pub(super) agents: BTreeSet<AgentId>,
     pub(super) lease: Duration,
 }
 
 /// Renews leases and shows that the runner is alive, until the future is aborted. A failure is retried.
-pub(super) async fn keep(shop: Arc<Shop>, held: Arc<Mutex<Held>>) {
+pub(super) async fn keep(shop: Arc<Shop>, held: Arc<Mutex<HeldLeases>>) {
     let (mut sign, mut renewed) = (Instant::now() + SIGN, Instant::now());
     loop {
         // A short sleep, because the next claim may have a shorter lease than all claims before it.

@@ -3,8 +3,8 @@
 use engine::task::BlockKind;
 use serde::{Deserialize, Serialize};
 use wire::envelope::Recommendation;
-use wire::handoff::Status;
-use wire::output::{Kind, Output};
+use wire::handoff::HandoffStatus;
+use wire::output::{AgentOutput, OutputKind};
 
 use super::chain::Chain;
 
@@ -25,7 +25,7 @@ pub enum Says {
 
 /// The verdict on the output of a turn, which is kept with the turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Verdict {
+pub struct OutputVerdict {
     /// `handoff` or `envelope`. `None` when the turn ended with neither.
     pub kind: Option<String>,
     /// The status of the output. `None` when the output is not valid.
@@ -36,12 +36,12 @@ pub struct Verdict {
     pub summary: String,
 }
 
-impl Verdict {
-    pub fn of(output: &Output<'_>, wanted: Kind) -> Self {
+impl OutputVerdict {
+    pub fn of(output: &AgentOutput<'_>, wanted: OutputKind) -> Self {
         let mut warnings = match output {
-            Output::Handoff(verdict) => verdict.warnings.iter().map(wire::handoff::Problem::code).collect(),
-            Output::Envelope(judged) => judged.report.codes().1,
-            Output::Missing => Vec::new(),
+            AgentOutput::Handoff(verdict) => verdict.warnings.iter().map(wire::handoff::HandoffProblem::code).collect(),
+            AgentOutput::Envelope(judged) => judged.report.codes().1,
+            AgentOutput::Missing => Vec::new(),
         };
         let kind = output.kind();
         if kind.is_some_and(|kind| kind != wanted) {
@@ -49,28 +49,28 @@ impl Verdict {
         }
         let (says, summary) = said(output).map_or((None, String::new()), |(says, summary)| (Some(says), summary));
         let word = |kind| match kind {
-            Kind::Handoff => "handoff".to_owned(),
-            Kind::Envelope => "envelope".to_owned(),
+            OutputKind::Handoff => "handoff".to_owned(),
+            OutputKind::Envelope => "envelope".to_owned(),
         };
         let codes = output.problems().into_iter().map(|(code, _)| code).collect();
         Self { kind: kind.map(word), says, codes, warnings, summary }
     }
 }
 
-fn said(output: &Output<'_>) -> Option<(Says, String)> {
+fn said(output: &AgentOutput<'_>) -> Option<(Says, String)> {
     match output {
-        Output::Handoff(verdict) => {
+        AgentOutput::Handoff(verdict) => {
             let contract = verdict.contract.as_ref()?;
             let says = match contract.status() {
-                Status::Complete { .. } => Says::Done,
-                Status::InProgress => Says::GoesOn,
-                Status::NeedsInput => Says::Asks,
-                Status::ApprovalRequest { .. } => Says::WantsApproval,
-                Status::Blocked => Says::Blocked,
+                HandoffStatus::Complete { .. } => Says::Done,
+                HandoffStatus::InProgress => Says::GoesOn,
+                HandoffStatus::NeedsInput => Says::Asks,
+                HandoffStatus::ApprovalRequest { .. } => Says::WantsApproval,
+                HandoffStatus::Blocked => Says::Blocked,
             };
             Some((says, contract.summary().unwrap_or_else(|| contract.next_action()).to_owned()))
         }
-        Output::Envelope(judged) => {
+        AgentOutput::Envelope(judged) => {
             let output = judged.value.as_ref()?;
             let says = match output.recommendation {
                 Recommendation::Proceed => Says::Done,
@@ -79,13 +79,13 @@ fn said(output: &Output<'_>) -> Option<(Says, String)> {
             };
             Some((says, output.summary.to_string()))
         }
-        Output::Missing => None,
+        AgentOutput::Missing => None,
     }
 }
 
 /// The next step of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Next {
+pub enum NextStep {
     /// Continues with artifacts, verification, merge and completion.
     Finish,
     /// Starts another turn of the same attempt.
@@ -107,27 +107,27 @@ pub enum Next {
 const GOES_ON_MAX: u32 = 2;
 
 /// Returns the next step after the end of a turn. `chain` sums up the stored turns of the attempt, with this one.
-pub fn next(verdict: &Verdict, chain: &Chain, repairs_max: u32) -> Next {
+pub fn next(verdict: &OutputVerdict, chain: &Chain, repairs_max: u32) -> NextStep {
     let Some(says) = verdict.says else {
         if chain.repairs < repairs_max {
-            return Next::Repair;
+            return NextStep::Repair;
         }
         let codes = verdict.codes.iter().take(10).cloned().collect::<Vec<_>>().join(", ");
         let reason = format!("its output is still not valid after {} repairs: {codes}", chain.repairs);
-        return Next::GiveUp { kind: BlockKind::VerificationFail, reason };
+        return NextStep::GiveUp { kind: BlockKind::VerificationFail, reason };
     };
     match says {
-        Says::Done => Next::Finish,
+        Says::Done => NextStep::Finish,
         Says::GoesOn if chain.goes_on > GOES_ON_MAX => {
             let reason = format!(
                 "IN_PROGRESS_LIMIT: it reported progress {} times in a row: {}",
                 chain.goes_on, verdict.summary
             );
-            Next::GiveUp { kind: BlockKind::Ambiguity, reason }
+            NextStep::GiveUp { kind: BlockKind::Ambiguity, reason }
         }
-        Says::GoesOn => Next::GoOn,
-        Says::Asks => Next::Ask,
-        Says::WantsApproval => Next::AskApproval,
-        Says::Blocked => Next::Block,
+        Says::GoesOn => NextStep::GoOn,
+        Says::Asks => NextStep::Ask,
+        Says::WantsApproval => NextStep::AskApproval,
+        Says::Blocked => NextStep::Block,
     }
 }

@@ -10,17 +10,17 @@ use engine::view;
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
-use super::attempt::Attempt;
-use super::place::Ground;
+use super::attempt::AttemptRun;
+use super::place::WorktreeGround;
 use super::run;
-use super::shop::{News, Parts, Seat, Shop, Wish};
-use super::verify::{Asked, Judgement};
+use super::shop::{RunNews, RunnerAgent, Shop, ShopParts, Wish};
+use super::verify::{EvaluatorQuestion, Judgement};
 use crate::digest::sha256;
 use crate::office::Office;
 use crate::principal;
 use crate::team::{NotReady, Team};
 use crate::trust;
-use git::{Git, Problem, TIME_LIMIT_DEFAULT};
+use git::{Git, GitProblem, TIME_LIMIT_DEFAULT};
 
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -40,14 +40,14 @@ pub enum NotOpened {
     #[error(transparent)]
     Service(#[from] crate::Error),
     #[error(transparent)]
-    Git(#[from] Problem),
+    Git(#[from] GitProblem),
 }
 
 /// A runner that may start. Another runner may start when this value is dropped.
 #[derive(Debug)]
 pub struct Opened {
     pub shop: Shop,
-    pub news: mpsc::Receiver<News>,
+    pub news: mpsc::Receiver<RunNews>,
     pub lock: File,
 }
 
@@ -68,10 +68,10 @@ pub async fn open(office: &Office, at_once: Option<usize>, wish: watch::Receiver
     let worktrees = all.worktrees.as_ref().map(|path| root.join(path));
     let every = all.team.agents.iter().map(|agent| usize::try_from(agent.max_parallel).unwrap_or(usize::MAX));
     let at_once = at_once.unwrap_or_else(|| every.fold(0_usize, usize::saturating_add));
-    let parts = Parts {
+    let parts = ShopParts {
         service: office.desk.service().clone(),
         store: crate::place::absolute(&office.place.store),
-        ground: Ground::new(git, root, is_repository, worktrees),
+        ground: WorktreeGround::new(git, root, is_repository, worktrees),
         state: office.state.clone(),
         settings: all.team,
         team,
@@ -86,7 +86,7 @@ pub async fn open(office: &Office, at_once: Option<usize>, wish: watch::Receiver
 
 /// Asks the evaluator of the settings to judge an output outside of a run, in separate turns. A person must have
 /// accepted the configuration.
-pub async fn judge(office: &Office, task: TaskId, asked: &Asked) -> Result<Judgement, String> {
+pub async fn judge(office: &Office, task: TaskId, asked: &EvaluatorQuestion) -> Result<Judgement, String> {
     let told = |problem: &dyn std::fmt::Display| problem.to_string();
     let root = office.place.root.clone().ok_or_else(|| told(&NotOpened::NoProject))?;
     let accepted = trust::accepted(&root, crate::place::data_folder().as_deref());
@@ -98,10 +98,10 @@ pub async fn judge(office: &Office, task: TaskId, asked: &Asked) -> Result<Judge
     let member = team.members.first().cloned().ok_or("nobody is named as [evaluator] in .handover/config.toml")?;
     let (_nothing_is_wished, wish) = watch::channel(Wish::Work);
     let host = principal::host();
-    let parts = Parts {
+    let parts = ShopParts {
         service: office.desk.service().clone(),
         store: crate::place::absolute(&office.place.store),
-        ground: Ground::new(Git::default(), root, false, None),
+        ground: WorktreeGround::new(Git::default(), root, false, None),
         state: office.state.clone(),
         settings,
         team,
@@ -114,8 +114,8 @@ pub async fn judge(office: &Office, task: TaskId, asked: &Asked) -> Result<Judge
     let facts = shop.service.view(move |world| view::attempt(world, task)).await.map_err(|error| told(&error))?;
     let holder = facts.task.holder().ok_or("nobody holds the task")?;
     let room = Arc::new(tokio::sync::Semaphore::new(1));
-    let seat = Seat { member, agent: holder, slug: holder.to_string(), room };
-    let attempt = Attempt::new(Arc::new(shop), Arc::new(seat), task, facts.task.attempt);
+    let seat = RunnerAgent { member, agent: holder, slug: holder.to_string(), room };
+    let attempt = AttemptRun::new(Arc::new(shop), Arc::new(seat), task, facts.task.attempt);
     let judged = attempt.semantic(&facts, asked).await;
     attempt.forget_turns().await;
     match judged {
@@ -154,10 +154,10 @@ fn session(host: &str) -> SessionId {
     principal::derived(&format!("handover runner {host}"))
 }
 
-async fn is_repository(git: &Git, root: &Path) -> Result<bool, Problem> {
-    match git::repository::Repository::find(git, root).await {
+async fn is_repository(git: &Git, root: &Path) -> Result<bool, GitProblem> {
+    match git::repository::GitRepository::find(git, root).await {
         Ok(_) => Ok(true),
-        Err(Problem::NotARepository { .. }) => Ok(false),
+        Err(GitProblem::NotARepository { .. }) => Ok(false),
         Err(problem) => Err(problem),
     }
 }

@@ -6,16 +6,16 @@ use std::path::{Path, PathBuf};
 use engine::id::{TaskId, WorkflowId};
 
 use crate::clock::{Clock as _, SystemClock};
-use git::branch::{self, Author, Committed, Left, Line, Merge, Merged, Workspace};
-use git::repository::Repository;
-use git::{Branch, Dirt, Git, Kept, Made, Problem, Removal, Removed, Request, remnant};
+use git::branch::{self, Author, BranchTip, CommitResult, Merge, MergeResult, TaskWorkspace, UncommittedPath};
+use git::repository::GitRepository;
+use git::{Branch, Dirt, Git, GitProblem, KeptBranch, MadeWorktree, Removal, Removed, WorktreeRequest, remnant};
 
 /// The place in which the work of one attempt is done.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
+pub enum WorkPlace {
     Worktree {
-        workspace: Workspace,
-        line: Line,
+        workspace: TaskWorkspace,
+        line: BranchTip,
         /// The commit on which the task's branch began.
         base_commit: String,
     },
@@ -40,7 +40,7 @@ const GITS_MAX: usize = 4;
 
 /// The repository and the settings with which worktrees are created.
 #[derive(Debug)]
-pub struct Ground {
+pub struct WorktreeGround {
     pub git: Git,
     pub root: PathBuf,
     /// True when the root is in a repository.
@@ -49,27 +49,33 @@ pub struct Ground {
     turn: tokio::sync::Semaphore,
 }
 
-impl Ground {
+impl WorktreeGround {
     pub fn new(git: Git, root: PathBuf, is_repository: bool, worktrees: Option<PathBuf>) -> Self {
         Self { git, root, is_repository, worktrees, turn: tokio::sync::Semaphore::new(GITS_MAX) }
     }
 
     /// Creates the place of an attempt, or finds the one that a stopped runner created, with its files.
-    pub async fn place(&self, workflow: WorkflowId, task: TaskId, attempt: u32) -> Result<Place, Problem> {
+    pub async fn place(&self, workflow: WorkflowId, task: TaskId, attempt: u32) -> Result<WorkPlace, GitProblem> {
         if !self.is_repository {
-            return Ok(Place::Folder(self.root.clone()));
+            return Ok(WorkPlace::Folder(self.root.clone()));
         }
         let _turn = self.turn.acquire().await;
         let line = branch::line(&self.git, &self.root, &workflow.to_string(), None).await?;
         let branch = branch::task_branch(&task.to_string(), attempt);
-        let request = Request { repository: self.root.clone(), root: self.worktrees.clone(), branch, base: None };
-        let Made { path, branch, base_commit, .. } = branch::workspace(&self.git, &line, &request).await?;
-        let workspace = Workspace { repository: self.root.clone(), path, branch };
-        Ok(Place::Worktree { workspace, line, base_commit })
+        let request =
+            WorktreeRequest { repository: self.root.clone(), root: self.worktrees.clone(), branch, base: None };
+        let MadeWorktree { path, branch, base_commit, .. } = branch::workspace(&self.git, &line, &request).await?;
+        let workspace = TaskWorkspace { repository: self.root.clone(), path, branch };
+        Ok(WorkPlace::Worktree { workspace, line, base_commit })
     }
 
     /// Returns the place of an attempt, if it was created and still exists.
-    pub async fn standing(&self, workflow: WorkflowId, task: TaskId, attempt: u32) -> Result<Option<Place>, Problem> {
+    pub async fn standing(
+        &self,
+        workflow: WorkflowId,
+        task: TaskId,
+        attempt: u32,
+    ) -> Result<Option<WorkPlace>, GitProblem> {
         if !self.is_repository {
             return Ok(None);
         }
@@ -78,11 +84,11 @@ impl Ground {
         let Some(workspace) = branch::standing(&self.git, &self.root, &branch).await? else { return Ok(None) };
         let line = branch::line(&self.git, &self.root, &workflow.to_string(), None).await?;
         let base_commit = line.tip.clone();
-        Ok(Some(Place::Worktree { workspace, line, base_commit }))
+        Ok(Some(WorkPlace::Worktree { workspace, line, base_commit }))
     }
 
     /// Deletes the branch of an attempt whose worktree is gone, unless the branch has work that is nowhere else.
-    pub async fn forget(&self, workflow: WorkflowId, task: TaskId, attempt: u32) -> Result<(), Problem> {
+    pub async fn forget(&self, workflow: WorkflowId, task: TaskId, attempt: u32) -> Result<(), GitProblem> {
         if !self.is_repository {
             return Ok(());
         }
@@ -93,25 +99,30 @@ impl Ground {
     }
 
     /// Commits the changes that the agent left. Returns `None` outside of git.
-    pub async fn commit(&self, place: &Place, message: &str, author: &Author) -> Result<Option<Committed>, Problem> {
+    pub async fn commit(
+        &self,
+        place: &WorkPlace,
+        message: &str,
+        author: &Author,
+    ) -> Result<Option<CommitResult>, GitProblem> {
         match place {
-            Place::Worktree { workspace, .. } => {
+            WorkPlace::Worktree { workspace, .. } => {
                 let _turn = self.turn.acquire().await;
                 branch::commit(&self.git, workspace, message, author).await.map(Some)
             }
-            Place::Folder(_) => Ok(None),
+            WorkPlace::Folder(_) => Ok(None),
         }
     }
 
     /// Merges a commit into the workflow's branch.
     pub async fn merge(
         &self,
-        place: &Place,
+        place: &WorkPlace,
         head: &str,
         message: &str,
         author: &Author,
-    ) -> Result<Option<Merged>, Problem> {
-        let Place::Worktree { line, .. } = place else { return Ok(None) };
+    ) -> Result<Option<MergeResult>, GitProblem> {
+        let WorkPlace::Worktree { line, .. } = place else { return Ok(None) };
         let merge = Merge {
             repository: self.root.clone(),
             branch: line.branch.clone(),
@@ -124,9 +135,14 @@ impl Ground {
     }
 
     /// Merges the workflow's branch into the worktree, so that the agent can fix the conflict with its markers there.
-    pub async fn bring(&self, place: &Place, workflow: WorkflowId, author: &Author) -> Result<Merged, Problem> {
-        let Place::Worktree { workspace, .. } = place else {
-            return Ok(Merged::Already { tip: String::new() });
+    pub async fn bring(
+        &self,
+        place: &WorkPlace,
+        workflow: WorkflowId,
+        author: &Author,
+    ) -> Result<MergeResult, GitProblem> {
+        let WorkPlace::Worktree { workspace, .. } = place else {
+            return Ok(MergeResult::Already { tip: String::new() });
         };
         let _turn = self.turn.acquire().await;
         // Other tasks may have been merged since the worktree was created.
@@ -137,26 +153,26 @@ impl Ground {
 
     /// Commits all uncommitted work to the branch of the place, so that no work is lost with its worktree. Fails when a
     /// file can neither be committed nor be discarded.
-    pub async fn keep(&self, place: &Place, author: &Author) -> Result<KeptWork, Problem> {
-        let Place::Worktree { workspace, .. } = place else { return Ok(KeptWork::Committed) };
+    pub async fn keep(&self, place: &WorkPlace, author: &Author) -> Result<KeptWork, GitProblem> {
+        let WorkPlace::Worktree { workspace, .. } = place else { return Ok(KeptWork::Committed) };
         let _turn = self.turn.acquire().await;
         match branch::commit(&self.git, workspace, "work in progress, kept by the runner", author).await? {
-            Committed::Clean { left, .. } | Committed::Commit { left, .. } if !left.is_empty() => {
+            CommitResult::Clean { left, .. } | CommitResult::Commit { left, .. } if !left.is_empty() => {
                 let files = left.into_iter().map(|left| left.path).collect();
-                Err(Problem::WorkspaceDirty {
+                Err(GitProblem::WorkspaceDirty {
                     path: workspace.path.clone(),
                     dirt: Dirt::Changes { files, more: false },
                 })
             }
-            Committed::Clean { .. } | Committed::Commit { .. } => Ok(KeptWork::Committed),
-            Committed::Unmended { .. } => Ok(KeptWork::Conflict),
+            CommitResult::Clean { .. } | CommitResult::Commit { .. } => Ok(KeptWork::Committed),
+            CommitResult::Unmended { .. } => Ok(KeptWork::Conflict),
         }
     }
 
     /// Removes the worktree of a place whose work was kept, and its branch when the work is in the workflow's branch.
     /// Finishes the removal of a worktree that was removed in part. Returns the branch when it stays.
-    pub async fn clear(&self, place: &Place, kept: KeptWork) -> Result<Option<String>, Problem> {
-        let Place::Worktree { workspace, line, .. } = place else { return Ok(None) };
+    pub async fn clear(&self, place: &WorkPlace, kept: KeptWork) -> Result<Option<String>, GitProblem> {
+        let WorkPlace::Worktree { workspace, line, .. } = place else { return Ok(None) };
         let _turn = self.turn.acquire().await;
         let removal = Removal {
             repository: self.root.clone(),
@@ -168,15 +184,15 @@ impl Ground {
             now_ms: now_ms(),
         };
         match git::remove(&self.git, &removal).await {
-            Ok(Removed { branch: Branch::Kept(Kept::Failed { problem }), .. }) => {
-                Err(Problem::failed("update-ref", &problem))
+            Ok(Removed { branch: Branch::Kept(KeptBranch::Failed { problem }), .. }) => {
+                Err(GitProblem::failed("update-ref", &problem))
             }
             Ok(removed) => Ok(matches!(removed.branch, Branch::Kept(_)).then(|| workspace.branch.clone())),
             // A file was written after all work was committed.
-            Err(problem @ Problem::WorkspaceDirty { .. }) => Err(problem),
+            Err(problem @ GitProblem::WorkspaceDirty { .. }) => Err(problem),
             // Git refuses to remove a worktree whose link to the repository is gone.
             Err(_) => {
-                let repository = Repository::find(&self.git, &self.root).await?;
+                let repository = GitRepository::find(&self.git, &self.root).await?;
                 git::undo(&self.git, &repository, workspace.path.clone()).await?;
                 branch::forget(&self.git, &self.root, (line, &workspace.branch), now_ms()).await?;
                 Ok(None)
@@ -185,7 +201,7 @@ impl Ground {
     }
 
     /// Removes the files that a killed git left of an attempt's branch and worktree. No git may work on that attempt now.
-    pub async fn clean_up(&self, task: TaskId, attempt: u32) -> Result<(), Problem> {
+    pub async fn clean_up(&self, task: TaskId, attempt: u32) -> Result<(), GitProblem> {
         if !self.is_repository {
             return Ok(());
         }
@@ -195,7 +211,7 @@ impl Ground {
     }
 
     /// Removes locks that a killed git left in files that other processes write, too. Returns their paths.
-    pub async fn clean_shared(&self) -> Result<Vec<PathBuf>, Problem> {
+    pub async fn clean_shared(&self) -> Result<Vec<PathBuf>, GitProblem> {
         if !self.is_repository {
             return Ok(Vec::new());
         }
@@ -208,7 +224,7 @@ pub(super) fn now_ms() -> i64 {
     SystemClock.now().0
 }
 
-impl Place {
+impl WorkPlace {
     pub fn path(&self) -> &Path {
         match self {
             Self::Worktree { workspace, .. } => &workspace.path,
@@ -225,10 +241,10 @@ impl Place {
 }
 
 /// Returns the files that we could not commit, as texts for the agent.
-pub fn left(left: &[Left]) -> Vec<String> {
+pub fn left(left: &[UncommittedPath]) -> Vec<String> {
     let why = |why| match why {
-        branch::Why::Submodule => "it is a repository of its own",
-        branch::Why::Filter => "a filter of the configuration would run for it",
+        branch::UncommittedReason::Submodule => "it is a repository of its own",
+        branch::UncommittedReason::Filter => "a filter of the configuration would run for it",
     };
     left.iter().map(|left| format!("NOT_COMMITTED: {}: {}", left.path, why(left.why))).collect()
 }

@@ -6,7 +6,7 @@ use engine::plan::{Plan, PlanTask};
 use wire::json::{Object, Value, object};
 use wire::lifecycle::{self, Call, Planned};
 
-use crate::desk::{Desk, Outcome, Visitor};
+use crate::desk::{Desk, ToolOutcome, Visitor};
 use crate::yaml;
 
 /// The fields of the plan. All other fields belong to the workflow.
@@ -61,9 +61,9 @@ impl PlanFile {
 
 async fn ask(desk: &Desk, tool: &str, arguments: &Value) -> Result<Value, String> {
     match desk.call(&Visitor::person(), tool, arguments.to_string().as_bytes(), None).await {
-        Outcome::Done(value) => Ok(value),
-        Outcome::Refused(said) | Outcome::Failed(said) => Err(format!("{}: {}", said.code, said.message)),
-        Outcome::UnknownTool => Err(format!("there is no tool {tool}")),
+        ToolOutcome::Done(value) => Ok(value),
+        ToolOutcome::Refused(said) | ToolOutcome::Failed(said) => Err(format!("{}: {}", said.code, said.message)),
+        ToolOutcome::UnknownTool => Err(format!("there is no tool {tool}")),
     }
 }
 

@@ -4,10 +4,10 @@
 use engine::approval::Approval;
 use engine::id::WorkflowId;
 use engine::list::List;
-use engine::offer::{self, Ask};
+use engine::offer::{self, OfferQuery};
 use engine::task::Task;
 use engine::workflow::WorkflowStatus;
-use engine::{Fact, Need, Stop, Timestamp, World};
+use engine::{DecisionStop, Fact, Need, Timestamp, World};
 
 use super::brief;
 use super::shop::Shop;
@@ -76,7 +76,7 @@ pub(super) async fn why_stuck(shop: &Shop, id: WorkflowId) -> Result<String, Err
 }
 
 /// Returns the approvals that people were asked for before gated tasks may start.
-fn gates(world: &World, workflow: WorkflowId) -> Result<&[Approval], Stop> {
+fn gates(world: &World, workflow: WorkflowId) -> Result<&[Approval], DecisionStop> {
     let list = List::Gates { workflow, limit: engine::limits::GATES_MAX };
     Ok(if let Fact::ApprovalRows(rows) = world.list(list)? { rows } else { &[] })
 }
@@ -87,15 +87,15 @@ pub(super) async fn offered(shop: &Shop, workflow: WorkflowId) -> Result<Vec<Off
     shop.service.view(move |world| offers(world, workflow, now)).await
 }
 
-fn offers(world: &World, workflow: WorkflowId, now: Timestamp) -> Result<Vec<Offered>, Stop> {
-    let ask = Ask { workflow, agent: None, include_failed: false, after: None, limit: OFFERED_MAX };
+fn offers(world: &World, workflow: WorkflowId, now: Timestamp) -> Result<Vec<Offered>, DecisionStop> {
+    let ask = OfferQuery { workflow, agent: None, include_failed: false, after: None, limit: OFFERED_MAX };
     let tasks = offer::next(world, &ask, now)?.tasks;
     world.want(tasks.iter().filter(|task| task.verify || task.review).map(|task| Need::Detail(task.id)))?;
-    let judged = |task: &Task| -> Result<bool, Stop> {
+    let judged = |task: &Task| -> Result<bool, DecisionStop> {
         let brief = if task.verify { brief::of(task, world.detail(task.id)?).ok().flatten() } else { None };
         Ok(brief.is_some_and(|brief| brief.output_contract.evaluate.get().is_some()))
     };
-    let review = |task: &Task| -> Result<Option<String>, Stop> {
+    let review = |task: &Task| -> Result<Option<String>, DecisionStop> {
         Ok(if task.review { TaskExtra::of(world.detail(task.id)?).review } else { None })
     };
     tasks.into_iter().map(|task| Ok(Offered { judged: judged(&task)?, review: review(&task)?, task })).collect()
@@ -117,15 +117,15 @@ pub(super) fn unwanted(offered: &[Offered]) -> impl Iterator<Item = String> + '_
 
 /// Returns the reason why a task does not continue, on one line.
 fn stuck(task: &Task) -> Option<String> {
-    use engine::task::State;
+    use engine::task::TaskState;
     let name = &task.name;
     match &task.state {
-        State::Paused { reason, .. } => {
+        TaskState::Paused { reason, .. } => {
             Some(format!("{name} is paused: {}", reason.as_deref().unwrap_or("it waits for an answer")))
         }
-        State::Blocked(block) => Some(format!("{name} is blocked by {}: {}", block.kind, block.reason)),
-        State::Failed { error, .. } => Some(format!("{name} failed: {error}")),
-        State::Pending { .. } if task.unmet == 0 => {
+        TaskState::Blocked(block) => Some(format!("{name} is blocked by {}: {}", block.kind, block.reason)),
+        TaskState::Failed { error, .. } => Some(format!("{name} failed: {error}")),
+        TaskState::Pending { .. } if task.unmet == 0 => {
             let role = task.role.as_ref().map(|role| format!("the role {role}"));
             let needs: Vec<String> = role.into_iter().chain(task.capabilities.iter().cloned()).collect();
             (!needs.is_empty()).then(|| {
@@ -133,10 +133,10 @@ fn stuck(task: &Task) -> Option<String> {
                 format!("{name} waits for an agent with {needs}: no agent of .handover/config.toml has it")
             })
         }
-        State::Pending { .. }
-        | State::Planning { .. }
-        | State::InProgress { .. }
-        | State::Completed { .. }
-        | State::Skipped { .. } => None,
+        TaskState::Pending { .. }
+        | TaskState::Planning { .. }
+        | TaskState::InProgress { .. }
+        | TaskState::Completed { .. }
+        | TaskState::Skipped { .. } => None,
     }
 }

@@ -9,11 +9,11 @@ use engine::task::Task;
 use engine::turn::Turn;
 use engine::{Fact, Refusal};
 
-use super::place::{KeptWork, Place};
-use super::shop::{News, Shop, What};
+use super::place::{KeptWork, WorkPlace};
+use super::shop::{RunNews, Shop, What};
 use super::step::is_over;
 use crate::error::Error;
-use git::Problem;
+use git::GitProblem;
 use git::branch::Author;
 
 /// A marker file in the folder of an attempt, from the time its work is kept until its worktree is gone. With the
@@ -39,7 +39,7 @@ pub(super) async fn clear(shop: &Shop) -> Result<(), Error> {
             let author = Author { name: slug.clone(), slug: slug.clone() };
             if let Err(problem) = remove(shop, (&row, attempt), &author, &turns).await {
                 let text = stays(&problem);
-                shop.tell(News { task, name: row.name.clone(), agent: slug, what: What::Warning { text } });
+                shop.tell(RunNews { task, name: row.name.clone(), agent: slug, what: What::Warning { text } });
             }
         }
     }
@@ -47,7 +47,7 @@ pub(super) async fn clear(shop: &Shop) -> Result<(), Error> {
 }
 
 /// Returns the warning that the worktree of an attempt stays until the next run.
-pub(super) fn stays(problem: &Problem) -> String {
+pub(super) fn stays(problem: &GitProblem) -> String {
     format!("the worktree stays until the next run: {problem}")
 }
 
@@ -89,10 +89,10 @@ pub(super) async fn remove(
     (task, attempt): (&Task, u32),
     author: &Author,
     turns: &[Turn],
-) -> Result<Option<String>, Problem> {
+) -> Result<Option<String>, GitProblem> {
     shop.ground.clean_up(task.id, attempt).await?;
     let kept = match shop.ground.standing(task.workflow, task.id, attempt).await? {
-        Some(place @ Place::Worktree { .. }) => {
+        Some(place @ WorkPlace::Worktree { .. }) => {
             let removing = shop.attempt_folder(task.id, attempt).join(REMOVING);
             let kept = match removing.exists() {
                 true => KeptWork::PartlyRemoved,
@@ -100,13 +100,13 @@ pub(super) async fn remove(
             };
             mark(&removing)?;
             let cleared = shop.ground.clear(&place, kept).await;
-            if let Err(Problem::WorkspaceDirty { .. }) = &cleared {
+            if let Err(GitProblem::WorkspaceDirty { .. }) = &cleared {
                 // Nothing was removed. The next run keeps the new work first.
                 let _unmarked = std::fs::remove_file(&removing);
             }
             cleared?
         }
-        Some(Place::Folder(_)) | None => {
+        Some(WorkPlace::Folder(_)) | None => {
             shop.ground.forget(task.workflow, task.id, attempt).await?;
             None
         }
@@ -115,9 +115,9 @@ pub(super) async fn remove(
     Ok(kept)
 }
 
-fn mark(path: &std::path::Path) -> Result<(), Problem> {
+fn mark(path: &std::path::Path) -> Result<(), GitProblem> {
     let made = path.parent().map_or(Ok(()), std::fs::create_dir_all).and_then(|()| std::fs::write(path, ""));
-    made.map_err(|error| Problem::PathUnusable { path: path.to_owned(), problem: error.to_string() })
+    made.map_err(|error| GitProblem::PathUnusable { path: path.to_owned(), problem: error.to_string() })
 }
 
 #[cfg(test)]

@@ -4,27 +4,27 @@ use std::sync::Arc;
 
 use engine::command::Target;
 use engine::id::TurnId;
-use engine::inbox::{Draft, MessageKind, Owner, Recipients};
-use engine::review::{Decision, Finding, RoundState, Verdict};
-use engine::task::{BlockKind, Priority, State};
+use engine::inbox::{MailboxOwner, MessageDraft, MessageKind, Recipients};
+use engine::review::{Finding, FindingDecision, RoundState, Verdict};
+use engine::task::{BlockKind, Priority, TaskState};
 use engine::turn::{Purpose, Spent, Turn};
-use engine::view::{self, Attempt as Facts, Reviewed};
+use engine::view::{self, AttemptView as Facts, Reviewed};
 use engine::{Command, Refusal};
 
-use super::attempt::{Attempt, Trouble, cut};
-use super::evaluate::Look;
-use super::place::Place;
-use super::shop::{Seat, Shop, What};
+use super::attempt::{AttemptError, AttemptRun, cut};
+use super::evaluate::EvaluationTexts;
+use super::place::WorkPlace;
+use super::shop::{RunnerAgent, Shop, What};
 use super::verify;
 use crate::error::Error;
-use crate::review::ask::{Said, Stage, Try};
+use crate::review::ask::{ProviderSaid, ProviderTry, Stage};
 use crate::review::program::said;
 use crate::review::provider::{own_slug, slug};
-use crate::review::request::{Artifact, by_extension, request};
+use crate::review::request::{ReviewedSubject, by_extension, request};
 use crate::review::task_work::DIFF;
-use crate::review::{self, Bench, Provider, Round};
+use crate::review::{self, Bench, Provider, RoundToRun};
 use crate::task_extra::TaskExtra;
-use git::program::Call;
+use git::program::GitCall;
 use git::repository::reference;
 
 /// The message to a worker whose work was reviewed.
@@ -61,9 +61,9 @@ pub(super) fn reviewer(shop: &Shop, named: &str, worker: &str) -> Option<String>
     slug(&shop.settings, named, Some(&own_slug(&shop.settings, worker)))
 }
 
-impl Attempt {
+impl AttemptRun {
     /// Runs one round of the review for the output of a turn.
-    pub(super) async fn review(&self, facts: &Facts, turn: TurnId) -> Result<(), Trouble> {
+    pub(super) async fn review(&self, facts: &Facts, turn: TurnId) -> Result<(), AttemptError> {
         let Some(judge) = self.judge_of(facts) else {
             let reason = "nobody but its worker is there to review it; name another agent or role as its `review`";
             return self.block(facts, BlockKind::ToolFailure, reason.to_owned()).await;
@@ -89,14 +89,14 @@ impl Attempt {
         let artifact = self.artifact(facts, turn).await?;
         let document = request(known.review.next(), &artifact, &known.findings).to_string();
         let mut stage = Chair { attempt: self, facts, judge: &judge, earlier: earlier(facts, &judge) };
-        let which = Round { review: id, turn: Some(turn) };
+        let which = RoundToRun { review: id, turn: Some(turn) };
         let Some(answered) = review::round(&bench, which, document.as_bytes(), &mut stage).await? else {
             return Ok(());
         };
         let known = self.shop.service.view(move |world| view::review(world, id)).await?;
         let problem = match &answered.response.outcome {
-            wire::feedback::Outcome::Success(_) => None,
-            wire::feedback::Outcome::Error(failure) => Some(format!("{}: {}", failure.code, failure.message)),
+            wire::feedback::ReviewOutcome::Success(_) => None,
+            wire::feedback::ReviewOutcome::Error(failure) => Some(format!("{}: {}", failure.code, failure.message)),
         };
         let round = known.last().filter(|round| round.turn == Some(turn));
         let found = match round.map(|round| &round.state) {
@@ -116,7 +116,7 @@ impl Attempt {
     }
 
     /// Returns the reviewer: the agent of the earlier rounds, else the agent that the plan names.
-    fn judge_of(&self, facts: &Facts) -> Option<Arc<Seat>> {
+    fn judge_of(&self, facts: &Facts) -> Option<Arc<RunnerAgent>> {
         let worker = &self.seat.member.settings.slug;
         let named = match &facts.review {
             Some(known) => known.review.provider.clone(),
@@ -127,20 +127,20 @@ impl Attempt {
     }
 
     /// Returns the changes of the task. Without changes, returns the output that the worker named.
-    async fn artifact(&self, facts: &Facts, turn: TurnId) -> Result<Artifact, Trouble> {
+    async fn artifact(&self, facts: &Facts, turn: TurnId) -> Result<ReviewedSubject, AttemptError> {
         let place = self.place(facts).await?;
-        if let Place::Worktree { workspace, line, .. } = &place {
+        if let WorkPlace::Worktree { workspace, line, .. } = &place {
             let arguments =
                 ["diff", "--no-color", "--no-ext-diff", "--no-textconv", "--merge-base", "--end-of-options"];
             let line = reference(&line.branch);
-            let call = Call::read(&workspace.path, &arguments).here_only().and(&line).and("HEAD");
+            let call = GitCall::read(&workspace.path, &arguments).here_only().and(&line).and("HEAD");
             let output = call.run(&self.shop.ground.git).await?.whole()?;
-            let tree = Call::read(&workspace.path, &["rev-parse", "HEAD^{tree}"]).here_only();
+            let tree = GitCall::read(&workspace.path, &["rev-parse", "HEAD^{tree}"]).here_only();
             let tree = tree.run(&self.shop.ground.git).await?;
             if !output.stdout.is_empty() {
                 let text = String::from_utf8_lossy(&output.stdout).into_owned();
-                let artifact = Artifact::of_text(text, DIFF.to_owned(), Some(format!("tree:{}", tree.text())));
-                return Ok(Artifact { source: Some(GATHERED.to_owned()), ..artifact });
+                let artifact = ReviewedSubject::of_text(text, DIFF.to_owned(), Some(format!("tree:{}", tree.text())));
+                return Ok(ReviewedSubject { source: Some(GATHERED.to_owned()), ..artifact });
             }
         }
         let claimed = self.claimed(turn)?;
@@ -155,13 +155,14 @@ impl Attempt {
             if let Some(path) = path.filter(small)
                 && let Ok(text) = std::fs::read_to_string(&path)
             {
-                let artifact = Artifact::of_text(text, by_extension(&path).to_owned(), Some(format!("given: {name}")));
-                return Ok(Artifact { source: Some(GIVEN_FILE.to_owned()), ..artifact });
+                let artifact =
+                    ReviewedSubject::of_text(text, by_extension(&path).to_owned(), Some(format!("given: {name}")));
+                return Ok(ReviewedSubject { source: Some(GIVEN_FILE.to_owned()), ..artifact });
             }
         }
         let text = named.filter(|text| !text.trim().is_empty()).unwrap_or(claimed.summary);
-        let artifact = Artifact::of_text(text, "text/plain".to_owned(), Some(format!("given: {turn}")));
-        Ok(Artifact { source: Some(GIVEN_TEXT.to_owned()), ..artifact })
+        let artifact = ReviewedSubject::of_text(text, "text/plain".to_owned(), Some(format!("given: {turn}")));
+        Ok(ReviewedSubject { source: Some(GIVEN_TEXT.to_owned()), ..artifact })
     }
 
     /// Sends the findings to the worker's inbox, once even when the turn is started again.
@@ -179,12 +180,12 @@ impl Attempt {
                 break;
             }
         }
-        let draft = Draft {
+        let draft = MessageDraft {
             priority: Priority::DEFAULT,
             body,
             ..self.draft(facts, MessageKind::Feedback, (format!("{open} findings of a review"), String::new()))
         };
-        let send = Command::Send { to: Recipients::One(Owner::Agent(self.seat.agent)), draft };
+        let send = Command::Send { to: Recipients::One(MailboxOwner::Agent(self.seat.agent)), draft };
         let caller = self.shop.once(judge.agent, turn, &format!("findings {id} {}", round.number));
         if let Err(error) = self.shop.service.execute(caller, send).await {
             self.tell(facts, What::Warning { text: format!("the findings are not in its inbox: {error}") });
@@ -192,9 +193,9 @@ impl Attempt {
     }
 
     /// Records the decisions on findings that an output has in its notes.
-    pub(super) async fn decide(&self, facts: &Facts, turn: TurnId, text: &str) -> Result<(), Trouble> {
+    pub(super) async fn decide(&self, facts: &Facts, turn: TurnId, text: &str) -> Result<(), AttemptError> {
         let Some(known) = &facts.review else { return Ok(()) };
-        let notes = self.read(turn, text, verify::Said::of).notes;
+        let notes = self.read(turn, text, verify::SaidReference::of).notes;
         for (name, decision) in notes.iter().filter_map(|note| decision(note)) {
             let decide = Command::DecideFinding { review: known.review.id, finding: name.clone(), decision };
             let caller = self.shop.once(self.seat.agent, turn, &format!("feedback {name}"));
@@ -210,7 +211,7 @@ impl Attempt {
     }
 
     /// Pauses the task and then asks a person, because the rounds of the review are used up.
-    pub(super) async fn ask_about_review(&self, facts: &Facts, turn: TurnId) -> Result<(), Trouble> {
+    pub(super) async fn ask_about_review(&self, facts: &Facts, turn: TurnId) -> Result<(), AttemptError> {
         let Some(known) = &facts.review else { return Ok(()) };
         let (id, rounds) = (known.review.id, known.review.rounds);
         let question = format!(
@@ -219,13 +220,13 @@ impl Attempt {
              completed, else its worker goes on with your answer.",
             facts.task.name, known.review.open
         );
-        if !matches!(facts.task.state, State::Paused { .. }) {
+        if !matches!(facts.task.state, TaskState::Paused { .. }) {
             let to = Target::Paused { reason: Some(cut(&question)) };
             self.execute(Command::Move { task: self.task, attempt: Some(self.attempt), to }).await?;
         }
         let draft =
             self.draft(facts, MessageKind::Question, (format!("{}: review", facts.task.name), question.clone()));
-        let send = Command::Send { to: Recipients::One(Owner::Human), draft };
+        let send = Command::Send { to: Recipients::One(MailboxOwner::Human), draft };
         let caller = self.shop.once(self.seat.agent, turn, &format!("review {id} {rounds}"));
         self.shop.service.execute(caller, send).await?;
         self.tell(facts, What::Asks { question });
@@ -234,35 +235,35 @@ impl Attempt {
 }
 
 /// Parses a note of the form `feedback ID accepted|rejected|partial: TEXT`.
-fn decision(note: &str) -> Option<(String, Decision)> {
+fn decision(note: &str) -> Option<(String, FindingDecision)> {
     let rest = note.trim().strip_prefix("feedback ")?.trim_start();
     let (name, rest) = rest.split_once(char::is_whitespace)?;
     let (word, text) = rest.split_once(':').map_or((rest, ""), |(word, text)| (word, text));
     let verdict = Verdict::parse(word.trim())?;
     let explanation = Some(text.trim().to_owned()).filter(|text| !text.is_empty());
-    Some((name.to_owned(), Decision { verdict, code: None, explanation }))
+    Some((name.to_owned(), FindingDecision { verdict, code: None, explanation }))
 }
 
 /// Returns the cost of the reviewer's earlier turns. Some programs report a running total, which includes it.
-fn earlier(facts: &Facts, judge: &Seat) -> Spent {
+fn earlier(facts: &Facts, judge: &RunnerAgent) -> Spent {
     let own = facts.turns.iter().filter(|turn| turn.purpose == Purpose::Review && turn.agent == judge.agent);
     own.filter_map(Turn::ended).fold(Spent::default(), |sum, ended| sum.and(ended.spent))
 }
 
 /// Runs the reviewer's program, each start as a separate turn.
 struct Chair<'a> {
-    attempt: &'a Attempt,
+    attempt: &'a AttemptRun,
     facts: &'a Facts,
-    judge: &'a Seat,
+    judge: &'a RunnerAgent,
     earlier: Spent,
 }
 
 impl Stage for Chair<'_> {
-    type Trouble = Trouble;
+    type StageError = AttemptError;
 
-    async fn play(&mut self, attempt: Try) -> Result<Said, Trouble> {
-        let Try { system, message, resume } = attempt;
-        let look = Look { purpose: Purpose::Review, system, message, resume };
+    async fn play(&mut self, attempt: ProviderTry) -> Result<ProviderSaid, AttemptError> {
+        let ProviderTry { system, message, resume } = attempt;
+        let look = EvaluationTexts { purpose: Purpose::Review, system, message, resume };
         let (ran, folder) = self.attempt.look(self.facts, self.judge, look).await?;
         let said = said(&ran, self.judge.member.settings.adapter, &folder, self.earlier);
         self.earlier = self.earlier.and(said.spent);

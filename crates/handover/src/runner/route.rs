@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use engine::task::BlockKind;
 use wire::card::Via;
-use wire::prompt::Who;
+use wire::prompt::PromptAgent;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum To {
@@ -24,8 +24,8 @@ fn to(route: &str) -> To {
 }
 
 /// Returns the route of the first rule of the card whose trigger is in the text, ignoring letter case and spacing.
-pub fn by_card(who: &Who, text: &str) -> Option<(To, Via)> {
-    let Who::Card(card) = who else { return None };
+pub fn by_card(who: &PromptAgent, text: &str) -> Option<(To, Via)> {
+    let PromptAgent::Card(card) = who else { return None };
     let said = folded(text);
     let fires = |trigger: &str| !trigger.is_empty() && said.contains(trigger);
     let rule = card.escalation_rules.0.iter().find(|rule| fires(&folded(rule.trigger.as_str())))?;
@@ -49,7 +49,7 @@ mod tests {
         let text = include_str!("../init/builder.json");
         let card = wire::card::judge(text.as_bytes(), None).value.map(Box::new);
         let Some(card) = card else { panic!("the card of a new project is not valid") };
-        let who = Who::Card(card);
+        let who = PromptAgent::Card(card);
         let cases = [
             ("the  Brief leaves open\nWHAT is wanted: which port?", Some(To::Role("ba".to_owned()))),
             ("A tool or a machine does not work", Some(To::Role("infra".to_owned()))),
@@ -59,7 +59,7 @@ mod tests {
         for (said, expected) in cases {
             assert_eq!(by_card(&who, said).map(|(to, _)| to), expected, "{said}");
         }
-        assert_eq!(by_card(&Who::Persona("x".to_owned()), "A tool or a machine does not work"), None);
+        assert_eq!(by_card(&PromptAgent::Persona("x".to_owned()), "A tool or a machine does not work"), None);
         assert_eq!((to("exec"), to("mindy")), (To::Person, To::Agent("mindy".to_owned())));
     }
 }

@@ -14,11 +14,11 @@ use engine::{Caller, Command, Fact, Need, Reply, Rights};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use super::attempt::{Attempt, Over};
+use super::attempt::{AttemptOver, AttemptRun};
 use super::fit;
-use super::lease::{self, Held};
+use super::lease::{self, HeldLeases};
 use super::prospect::{self, Offered, Prospect};
-use super::shop::{News, Seat, Shop, What, Wish};
+use super::shop::{RunNews, RunnerAgent, Shop, What, Wish};
 use crate::error::Error;
 use crate::settings::team;
 
@@ -35,7 +35,7 @@ const REASONS_MAX: usize = 20;
 
 /// The workflows to work on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scope {
+pub enum RunScope {
     /// One workflow, until it is over or none of its tasks can continue.
     Workflow(WorkflowId),
     /// All workflows that are ready or started, until the runner is stopped.
@@ -46,7 +46,7 @@ pub enum Scope {
 
 /// The end of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Ended {
+pub enum RunEnded {
     Completed,
     /// The workflow is not completed. The text has the reasons why it cannot continue.
     Stuck(String),
@@ -58,7 +58,7 @@ pub enum Ended {
 
 /// The pause of an agent after crashes: it claims nothing until then.
 #[derive(Debug, Default)]
-struct Rest {
+struct AgentRest {
     crashes: u32,
     until: Option<Instant>,
 }
@@ -66,20 +66,20 @@ struct Rest {
 #[derive(Debug)]
 pub struct Loop {
     shop: Arc<Shop>,
-    scope: Scope,
-    attempts: JoinSet<(String, TaskId, Over)>,
+    scope: RunScope,
+    attempts: JoinSet<(String, TaskId, AttemptOver)>,
     working: HashMap<TaskId, String>,
-    rests: BTreeMap<String, Rest>,
+    rests: BTreeMap<String, AgentRest>,
     lease: Duration,
     /// The missing requirements of each workflow that was checked.
     lacking: HashMap<WorkflowId, Vec<String>>,
-    held: Arc<Mutex<Held>>,
+    held: Arc<Mutex<HeldLeases>>,
 }
 
 impl Loop {
-    pub fn new(shop: Arc<Shop>, scope: Scope) -> Self {
+    pub fn new(shop: Arc<Shop>, scope: RunScope) -> Self {
         let lease = Duration::from_millis(u64::from(engine::limits::LEASE_MS_DEFAULT.0));
-        let held = Arc::new(Mutex::new(Held { agents: BTreeSet::new(), lease }));
+        let held = Arc::new(Mutex::new(HeldLeases { agents: BTreeSet::new(), lease }));
         Self {
             held,
             shop,
@@ -93,11 +93,11 @@ impl Loop {
     }
 
     /// Works to the end. First continues the work that an earlier runner left.
-    pub async fn work(mut self) -> Result<Ended, Error> {
-        if let Scope::Workflow(id) = self.scope {
+    pub async fn work(mut self) -> Result<RunEnded, Error> {
+        if let RunScope::Workflow(id) = self.scope {
             let lacks = fit::lacks(&self.shop, id).await?;
             if !lacks.is_empty() {
-                return Ok(Ended::Stuck(lacks.join("\n")));
+                return Ok(RunEnded::Stuck(lacks.join("\n")));
             }
             self.lacking.insert(id, lacks);
         }
@@ -110,7 +110,7 @@ impl Loop {
         let keeper = tokio::spawn(lease::keep(Arc::clone(&self.shop), Arc::clone(&self.held)));
         let ended = loop {
             if self.shop.wish() != Wish::Work {
-                break Ended::Stopped;
+                break RunEnded::Stopped;
             }
             self.claim().await?;
             if let Some(ended) = self.is_over().await? {
@@ -169,7 +169,7 @@ impl Loop {
             Err(problem) => format!("git's locks cannot be looked at: {problem}"),
         };
         let (name, agent) = ("git".to_owned(), "runner".to_owned());
-        self.shop.tell(News { task: TaskId::FIRST, name, agent, what: What::Warning { text } });
+        self.shop.tell(RunNews { task: TaskId::FIRST, name, agent, what: What::Warning { text } });
     }
 
     /// Ends our running turns whose tasks were given to other agents in the meantime.
@@ -195,11 +195,11 @@ impl Loop {
         Ok(())
     }
 
-    fn spawn(&mut self, seat: &Arc<Seat>, task: TaskId, attempt: u32, room: Option<super::attempt::Room>) {
+    fn spawn(&mut self, seat: &Arc<RunnerAgent>, task: TaskId, attempt: u32, room: Option<super::attempt::Room>) {
         let slug = seat.member.settings.slug.clone();
         self.working.insert(task, slug.clone());
         self.tell_keeper();
-        let work = Attempt::new(Arc::clone(&self.shop), Arc::clone(seat), task, attempt);
+        let work = AttemptRun::new(Arc::clone(&self.shop), Arc::clone(seat), task, attempt);
         let (shop, agent) = (Arc::clone(&self.shop), seat.agent);
         self.attempts.spawn(async move {
             let over = match tokio::spawn(work.work(room)).await {
@@ -209,7 +209,7 @@ impl Loop {
                     let reason = format!("the runner failed: {panicked}");
                     let crash = Command::Crash { task, attempt, reason };
                     let _lost = shop.service.execute(shop.caller(agent), crash).await;
-                    Over::Crashed
+                    AttemptOver::Crashed
                 }
             };
             (slug, task, over)
@@ -220,19 +220,19 @@ impl Loop {
     fn tell_keeper(&self) {
         let agents = self.working.values().filter_map(|slug| Some(self.shop.seats.get(slug)?.agent)).collect();
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        *held = Held { agents, lease: self.lease };
+        *held = HeldLeases { agents, lease: self.lease };
     }
 
-    fn ended(&mut self, over: Option<(String, TaskId, Over)>) {
+    fn ended(&mut self, over: Option<(String, TaskId, AttemptOver)>) {
         let Some((slug, task, over)) = over else { return };
         self.working.remove(&task);
         self.tell_keeper();
         let rest = self.rests.entry(slug).or_default();
         match over {
-            Over::Ended => *rest = Rest::default(),
-            Over::Crashed => {
+            AttemptOver::Ended => *rest = AgentRest::default(),
+            AttemptOver::Crashed => {
                 let pause = REST_MIN.saturating_mul(1 << rest.crashes.min(10)).min(REST_MAX);
-                *rest = Rest { crashes: rest.crashes.saturating_add(1), until: Some(Instant::now() + pause) };
+                *rest = AgentRest { crashes: rest.crashes.saturating_add(1), until: Some(Instant::now() + pause) };
             }
         }
     }
@@ -242,7 +242,7 @@ impl Loop {
     }
 
     async fn workflows(&self) -> Result<Vec<Workflow>, Error> {
-        if let Scope::Workflow(id) = self.scope {
+        if let RunScope::Workflow(id) = self.scope {
             return Ok(vec![self.shop.service.view(move |world| world.workflow(id).cloned()).await?]);
         }
         let statuses = vec![WorkflowStatus::Ready, WorkflowStatus::InProgress];
@@ -317,29 +317,29 @@ impl Loop {
         for text in &lacks {
             let (name, agent) = (workflow.name.clone(), "runner".to_owned());
             let what = What::Warning { text: text.clone() };
-            self.shop.tell(News { task: TaskId::FIRST, name, agent, what });
+            self.shop.tell(RunNews { task: TaskId::FIRST, name, agent, what });
         }
         let is_fit = lacks.is_empty();
         self.lacking.insert(workflow.id, lacks);
         Ok(is_fit)
     }
 
-    async fn claimed(&self, seat: &Seat, task: TaskId, attempt: u32) {
+    async fn claimed(&self, seat: &RunnerAgent, task: TaskId, attempt: u32) {
         let row = self.shop.service.view(move |world| world.task(task).cloned()).await;
         let name = row.map_or_else(|_| task.to_string(), |task| task.name);
-        self.shop.tell(News { task, name, agent: seat.slug.clone(), what: What::Claimed { attempt } });
+        self.shop.tell(RunNews { task, name, agent: seat.slug.clone(), what: What::Claimed { attempt } });
     }
 
-    fn is_reviewed_by_another(&self, named: &str, worker: &team::Agent) -> bool {
+    fn is_reviewed_by_another(&self, named: &str, worker: &team::AgentSettings) -> bool {
         super::review::reviewer(&self.shop, named, &worker.slug).is_some()
     }
 
-    fn is_evaluator(&self, seat: &Seat) -> bool {
+    fn is_evaluator(&self, seat: &RunnerAgent) -> bool {
         self.shop.settings.evaluator.as_ref().is_some_and(|evaluator| evaluator.agent == seat.member.settings.slug)
     }
 
     /// Returns the first task that this agent may claim.
-    fn fitting(&self, seat: &Seat, offered: &[Offered]) -> Option<TaskId> {
+    fn fitting(&self, seat: &RunnerAgent, offered: &[Offered]) -> Option<TaskId> {
         let settings = &seat.member.settings;
         let role = settings.roles.first().map_or("worker", String::as_str);
         let may_judge = self.is_evaluator(seat);
@@ -352,34 +352,34 @@ impl Loop {
         offered.iter().find(fits).map(|offered| offered.task.id)
     }
 
-    fn room(&self, seat: &Seat) -> Option<super::attempt::Room> {
+    fn room(&self, seat: &RunnerAgent) -> Option<super::attempt::Room> {
         let own = Arc::clone(&seat.room).try_acquire_owned().ok()?;
         Some((own, Arc::clone(&self.shop.room).try_acquire_owned().ok()?))
     }
 
     /// Returns the end of the run. Returns `None` while a task of the workflow is held, or an agent of ours could claim
     /// one.
-    async fn is_over(&self) -> Result<Option<Ended>, Error> {
+    async fn is_over(&self) -> Result<Option<RunEnded>, Error> {
         let id = match self.scope {
-            Scope::All => return Ok(None),
-            Scope::Once => return self.is_idle().await,
-            Scope::Workflow(id) => id,
+            RunScope::All => return Ok(None),
+            RunScope::Once => return self.is_idle().await,
+            RunScope::Workflow(id) => id,
         };
         let Prospect { status, held, offered } = prospect::of(&self.shop, id).await?;
         if status == WorkflowStatus::Completed {
             // The running attempts end before the runner does. Tasks of other workflows that wait for a person must not
             // delay it.
-            return Ok(Some(Ended::Completed));
+            return Ok(Some(RunEnded::Completed));
         }
         if held > 0 || self.is_wanted(&offered) {
             return Ok(None);
         }
-        Ok(Some(Ended::Stuck(prospect::why_stuck(&self.shop, id).await?)))
+        Ok(Some(RunEnded::Stuck(prospect::why_stuck(&self.shop, id).await?)))
     }
 
     /// Does the same as `is_over` for all workflows. Does not wait for a workflow that lacks something or is locked,
     /// because none of its tasks can be claimed.
-    async fn is_idle(&self) -> Result<Option<Ended>, Error> {
+    async fn is_idle(&self) -> Result<Option<RunEnded>, Error> {
         let mut reasons = Vec::new();
         for workflow in self.workflows().await? {
             let Prospect { status, held, offered } = prospect::of(&self.shop, workflow.id).await?;
@@ -400,7 +400,7 @@ impl Loop {
             }
         }
         reasons.truncate(REASONS_MAX);
-        Ok(Some(if reasons.is_empty() { Ended::Idle } else { Ended::Stuck(reasons.join("\n")) }))
+        Ok(Some(if reasons.is_empty() { RunEnded::Idle } else { RunEnded::Stuck(reasons.join("\n")) }))
     }
 
     /// Tells whether one of our agents would claim one of these tasks.

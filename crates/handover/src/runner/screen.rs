@@ -9,13 +9,13 @@ use engine::turn::TurnEnd;
 use serde_json::json;
 use tokio::time::Instant;
 
-use super::shop::{News, What};
+use super::shop::{RunNews, What};
 use crate::intervention::Intervention;
 use wire::visible;
 
 /// The form in which a run is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Look {
+pub enum ScreenLook {
     /// Lines that stay, and below them one line for each running turn.
     Live,
     Lines,
@@ -23,7 +23,7 @@ pub enum Look {
 }
 
 #[derive(Debug)]
-struct Row {
+struct ScreenRow {
     agent: String,
     task: String,
     began: Instant,
@@ -39,21 +39,21 @@ const WIDTH_MAX: usize = 200;
 #[derive(Debug)]
 pub struct Screen<W> {
     out: W,
-    look: Look,
+    look: ScreenLook,
     width: usize,
-    rows: BTreeMap<TurnId, Row>,
+    rows: BTreeMap<TurnId, ScreenRow>,
     /// The number of lines of the last drawing that can be erased.
     drawn: usize,
 }
 
 impl<W: Write> Screen<W> {
-    pub fn new(out: W, look: Look, width: usize) -> Self {
+    pub fn new(out: W, look: ScreenLook, width: usize) -> Self {
         Self { out, look, width: width.clamp(20, WIDTH_MAX), rows: BTreeMap::new(), drawn: 0 }
     }
 
-    pub fn tell(&mut self, news: &News) -> io::Result<()> {
+    pub fn tell(&mut self, news: &RunNews) -> io::Result<()> {
         self.follow(news);
-        if self.look == Look::Json {
+        if self.look == ScreenLook::Json {
             let event = event(news);
             return match event.is_null() {
                 true => Ok(()),
@@ -70,7 +70,7 @@ impl<W: Write> Screen<W> {
 
     /// Shows an intervention: a change of the plan, or of another agent's task.
     pub fn intervened(&mut self, found: &Intervention) -> io::Result<()> {
-        if self.look == Look::Json {
+        if self.look == ScreenLook::Json {
             return writeln!(self.out, "{}", visible::json(&found.event().to_string()));
         }
         self.erase()?;
@@ -81,10 +81,10 @@ impl<W: Write> Screen<W> {
         self.draw()
     }
 
-    fn follow(&mut self, news: &News) {
+    fn follow(&mut self, news: &RunNews) {
         match &news.what {
             What::Started { turn, .. } => {
-                let row = Row {
+                let row = ScreenRow {
                     agent: news.agent.clone(),
                     task: news.name.clone(),
                     began: Instant::now(),
@@ -130,7 +130,7 @@ impl<W: Write> Screen<W> {
 
     /// Draws a line for each running turn. Called again as time passes, because the line shows the seconds.
     pub fn draw(&mut self) -> io::Result<()> {
-        if self.look != Look::Live {
+        if self.look != ScreenLook::Live {
             return Ok(());
         }
         self.erase()?;
@@ -173,7 +173,7 @@ impl<W: Write> Screen<W> {
     pub fn end(&mut self, text: &str) -> io::Result<()> {
         self.rows.clear();
         self.erase()?;
-        if self.look != Look::Json {
+        if self.look != ScreenLook::Json {
             writeln!(self.out, "{text}")?;
         }
         self.out.flush()
@@ -189,7 +189,7 @@ fn fit(text: &str, width: usize) -> String {
     clean.chars().take(width.saturating_sub(1)).chain(['…']).collect()
 }
 
-fn line(news: &News) -> Option<(Style, String)> {
+fn line(news: &RunNews) -> Option<(Style, String)> {
     let plain = Style::new();
     let colour = |colour: AnsiColor| Style::new().fg_color(Some(Color::Ansi(colour)));
     let text = |text: &str| fit(text, 160);
@@ -240,12 +240,12 @@ fn line(news: &News) -> Option<(Style, String)> {
 
 /// Returns the codes of an invalid output. Returns an empty text for a valid one.
 fn codes(verdict: &str) -> String {
-    let Ok(verdict) = serde_json::from_str::<super::next::Verdict>(verdict) else { return String::new() };
+    let Ok(verdict) = serde_json::from_str::<super::next::OutputVerdict>(verdict) else { return String::new() };
     if verdict.says.is_some() { String::new() } else { fit(&verdict.codes.join(", "), 120) }
 }
 
 /// Returns an event for programs. Returns null for news that only a person follows.
-fn event(news: &News) -> serde_json::Value {
+fn event(news: &RunNews) -> serde_json::Value {
     let base = |event: &str, more: serde_json::Value| {
         let mut all = json!({"event": event, "task_id": news.task.to_string(), "task": news.name, "agent": news.agent});
         if let (Some(all), serde_json::Value::Object(more)) = (all.as_object_mut(), more) {

@@ -11,11 +11,11 @@ use engine::{Caller, Command, Reply, Rights};
 use tokio::sync::{Semaphore, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
-use super::place::Ground;
+use super::place::WorktreeGround;
 use crate::error::Error;
 use crate::principal;
 use crate::service::{self, Service};
-use crate::team::{Member, Team};
+use crate::team::{Team, TeamMember};
 use crate::turn_proof;
 use crate::{settings, trust};
 
@@ -31,8 +31,8 @@ pub enum Wish {
 
 /// An agent of this runner.
 #[derive(Debug)]
-pub struct Seat {
-    pub member: Member,
+pub struct RunnerAgent {
+    pub member: TeamMember,
     pub agent: AgentId,
     /// The agent's name in the store. It has a suffix when another runner has the plain name.
     pub slug: String,
@@ -42,7 +42,7 @@ pub struct Seat {
 
 /// An item of news that is worth a line on the screen.
 #[derive(Debug, Clone, PartialEq)]
-pub struct News {
+pub struct RunNews {
     pub task: TaskId,
     pub name: String,
     pub agent: String,
@@ -79,19 +79,19 @@ pub struct Shop {
     pub service: Service,
     /// The address of the store, for our MCP server.
     pub store: String,
-    pub ground: Ground,
+    pub ground: WorktreeGround,
     /// The folder of turns, homes and objects.
     pub state: PathBuf,
-    pub settings: settings::Team,
+    pub settings: settings::TeamSettings,
     pub team: Team,
-    pub seats: BTreeMap<String, Arc<Seat>>,
+    pub seats: BTreeMap<String, Arc<RunnerAgent>>,
     /// The name by which the store knows this runner.
     pub name: String,
     pub session: SessionId,
     /// The permits for turns that may run at the same time.
     pub room: Arc<Semaphore>,
     pub wish: watch::Receiver<Wish>,
-    pub news: mpsc::Sender<News>,
+    pub news: mpsc::Sender<RunNews>,
     /// Cancelled when nothing is left to do. Attempts that wait for a person then end.
     pub closing: CancellationToken,
     /// The lock for turns outside of git, where only one may run at a time.
@@ -101,12 +101,12 @@ pub struct Shop {
 
 /// The parts from which a [`Shop`] is built.
 #[derive(Debug)]
-pub struct Parts {
+pub struct ShopParts {
     pub service: Service,
     pub store: String,
-    pub ground: Ground,
+    pub ground: WorktreeGround,
     pub state: PathBuf,
-    pub settings: settings::Team,
+    pub settings: settings::TeamSettings,
     pub team: Team,
     pub name: String,
     pub session: SessionId,
@@ -117,7 +117,7 @@ pub struct Parts {
 impl Shop {
     /// Registers all agents. An agent of this runner stays the same after a restart, because the runner always has the
     /// same session.
-    pub async fn open(parts: Parts) -> Result<(Self, mpsc::Receiver<News>), Error> {
+    pub async fn open(parts: ShopParts) -> Result<(Self, mpsc::Receiver<RunNews>), Error> {
         let (news, heard) = mpsc::channel(NEWS_MAX);
         let mut shop = Self {
             service: parts.service,
@@ -147,7 +147,7 @@ impl Shop {
         Ok((shop, heard))
     }
 
-    async fn seat(&self, member: Member, room: Arc<Semaphore>) -> Result<Seat, Error> {
+    async fn seat(&self, member: TeamMember, room: Arc<Semaphore>) -> Result<RunnerAgent, Error> {
         let settings = &member.settings;
         let register = engine::command::Register {
             name: settings.slug.clone(),
@@ -163,7 +163,7 @@ impl Shop {
         let caller = Caller { session: Some(self.session), principal, ..Caller::with_rights(Rights::Runner) };
         let reply = self.service.execute(caller, Command::Register(register)).await?;
         let Reply::Registered { agent, slug, .. } = reply else { return Err(Error::unexpected(&reply)) };
-        Ok(Seat { agent, slug, room, member })
+        Ok(RunnerAgent { agent, slug, room, member })
     }
 
     /// Returns a caller with which the runner acts for an agent.
@@ -179,10 +179,10 @@ impl Shop {
     }
 
     /// Returns an error when a script of the repository that starts the agent was changed since a person accepted it.
-    pub fn is_as_accepted(&self, member: &Member) -> Result<(), String> {
+    pub fn is_as_accepted(&self, member: &TeamMember) -> Result<(), String> {
         let Some(scripts) = &self.settings.scripts else { return Ok(()) };
         let words: Vec<String> = member.settings.command.iter().chain(&member.settings.args).cloned().collect();
-        let folders = trust::Folders { root: &scripts.root, runs_in: &scripts.root };
+        let folders = trust::ScriptFolders { root: &scripts.root, runs_in: &scripts.root };
         let changed = trust::changed_scripts(&scripts.record, folders, &words).map_err(|error| error.to_string())?;
         let Some(script) = changed.first() else { return Ok(()) };
         Err(format!(
@@ -213,7 +213,7 @@ impl Shop {
     }
 
     /// Sends news to the screen. Drops minor news early, so that a program with much output cannot displace important news.
-    pub fn tell(&self, news: News) {
+    pub fn tell(&self, news: RunNews) {
         let passes_by = matches!(news.what, What::Text { .. } | What::Tool { .. } | What::Spent { .. });
         if !passes_by || self.news.capacity() > NEWS_MAX / 2 {
             let _full = self.news.try_send(news);
@@ -223,7 +223,7 @@ impl Shop {
 
 /// Returns a member for each role. An agent in the store has one role, so an agent of the settings with several roles
 /// is registered once for each. All of them share the same permits.
-fn by_role(member: Member) -> Vec<Member> {
-    let more: Vec<Member> = member.settings.roles.iter().skip(1).map(|role| member.in_role(role)).collect();
+fn by_role(member: TeamMember) -> Vec<TeamMember> {
+    let more: Vec<TeamMember> = member.settings.roles.iter().skip(1).map(|role| member.in_role(role)).collect();
     std::iter::once(member).chain(more).collect()
 }

@@ -16,19 +16,19 @@ use engine::id::{AgentId, ApprovalId, TurnId};
 use engine::review::RoundState;
 use engine::task::{BlockKind, Status, Task};
 use engine::turn::{Purpose, Turn, TurnEnd};
-use engine::view::Attempt;
+use engine::view::AttemptView;
 
 use super::chain::Chain;
-use super::next::{Next, Says, Verdict, next};
-use super::verify::Evidence;
-use crate::budget::{Bounds, Over};
+use super::next::{NextStep, OutputVerdict, Says, next};
+use super::verify::VerificationEvidence;
+use crate::budget::{Bounds, LimitReached};
 use agents::program::NO_CONVERSATION;
 
 /// The number of failed verifications of one attempt that blocks the task.
 const FAILURES_MAX: usize = 2;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Step {
+pub enum AttemptStep {
     /// The attempt is over, or another agent has the task.
     Leave,
     /// The task waits for a person, or its workflow is paused.
@@ -80,7 +80,7 @@ pub enum Because {
 
 /// The facts that the runner knows in addition to the stored ones.
 #[derive(Debug, Clone, Copy)]
-pub struct Given<'a> {
+pub struct StepInput<'a> {
     pub agent: AgentId,
     /// The number of the attempt that we claimed.
     pub attempt: u32,
@@ -95,30 +95,30 @@ pub struct Given<'a> {
     pub now: Timestamp,
 }
 
-pub fn step(facts: &Attempt, given: &Given<'_>) -> Step {
+pub fn step(facts: &AttemptView, given: &StepInput<'_>) -> AttemptStep {
     let task = &facts.task;
     if task.attempt != given.attempt || task.holder() != Some(given.agent) {
-        return Step::Leave;
+        return AttemptStep::Leave;
     }
     match task.status() {
         Status::Pending | Status::Planning | Status::InProgress => {}
         Status::Paused => return paused(facts),
-        Status::Blocked | Status::Failed | Status::Completed | Status::Skipped => return Step::Leave,
+        Status::Blocked | Status::Failed | Status::Completed | Status::Skipped => return AttemptStep::Leave,
     }
     if let Some(running) = facts.turns.iter().find(|turn| turn.ended().is_none()) {
-        return if running.runner == given.runner { Step::Recover(running.id) } else { Step::Leave };
+        return if running.runner == given.runner { AttemptStep::Recover(running.id) } else { AttemptStep::Leave };
     }
     let own = facts.turns.iter().rev().find(|turn| !turn.purpose.is_a_look());
     let step = match own {
-        None => Step::Turn(Purpose::First, Because::Begins),
+        None => AttemptStep::Turn(Purpose::First, Because::Begins),
         Some(last) => after(facts, given, last),
     };
-    if !matches!(step, Step::Turn(..)) {
+    if !matches!(step, AttemptStep::Turn(..)) {
         return step;
     }
     match over(facts, given) {
-        _ if !facts.workflow.status.is_running() => Step::Wait,
-        Some(over) => Step::Block(BlockKind::Resource, over.to_string()),
+        _ if !facts.workflow.status.is_running() => AttemptStep::Wait,
+        Some(over) => AttemptStep::Block(BlockKind::Resource, over.to_string()),
         None => step,
     }
 }
@@ -132,29 +132,31 @@ pub fn is_over(task: &Task, attempt: u32) -> bool {
     task.attempt != attempt || !is_open
 }
 
-fn over(facts: &Attempt, given: &Given<'_>) -> Option<Over> {
+fn over(facts: &AttemptView, given: &StepInput<'_>) -> Option<LimitReached> {
     given.bounds.over(facts.spent).or_else(|| given.bounds_workflow.over(facts.spent_workflow))
 }
 
 /// Returns the next step of a paused task: `Wait`, or the question that an earlier runner paused the task for and did
 /// not ask.
-fn paused(facts: &Attempt) -> Step {
+fn paused(facts: &AttemptView) -> AttemptStep {
     let says = |turn: &&Turn, word: Says| verdict(turn).is_some_and(|verdict| verdict.says == Some(word));
     let own = facts.turns.iter().rev().find(|turn| !turn.purpose.is_a_look());
     if let Some(turn) = own.filter(|turn| says(turn, Says::Done))
         && is_at_its_end(facts)
         && question_after(facts, turn).is_none()
     {
-        return Step::AskReview(turn.id);
+        return AttemptStep::AskReview(turn.id);
     }
     let asks = |turn: &&Turn| says(turn, Says::Asks);
     match facts.turns.last().filter(asks) {
-        Some(turn) if question_after(facts, turn).is_none() && gate_after(facts, turn).is_none() => Step::Ask(turn.id),
-        Some(_) | None => Step::Wait,
+        Some(turn) if question_after(facts, turn).is_none() && gate_after(facts, turn).is_none() => {
+            AttemptStep::Ask(turn.id)
+        }
+        Some(_) | None => AttemptStep::Wait,
     }
 }
 
-fn verdict(turn: &Turn) -> Option<Verdict> {
+fn verdict(turn: &Turn) -> Option<OutputVerdict> {
     serde_json::from_str(turn.ended()?.verdict.as_ref()?.as_str()).ok()
 }
 
@@ -162,47 +164,47 @@ fn ended_at(turn: &Turn) -> Timestamp {
     turn.ended().map_or(turn.started, |ended| ended.at)
 }
 
-fn question_after(facts: &Attempt, turn: &Turn) -> Option<Timestamp> {
+fn question_after(facts: &AttemptView, turn: &Turn) -> Option<Timestamp> {
     facts.questions.iter().map(|message| message.at).find(|at| *at >= ended_at(turn))
 }
 
-fn approval_after<'f>(facts: &'f Attempt, turn: &Turn) -> Option<&'f Approval> {
+fn approval_after<'f>(facts: &'f AttemptView, turn: &Turn) -> Option<&'f Approval> {
     facts.approvals.iter().find(|approval| approval.asked >= ended_at(turn))
 }
 
 /// Returns the approval that the agent, or its card, requested from a person: during that turn, or at its end.
-fn gate_after<'f>(facts: &'f Attempt, turn: &Turn) -> Option<&'f Approval> {
+fn gate_after<'f>(facts: &'f AttemptView, turn: &Turn) -> Option<&'f Approval> {
     facts.approvals.iter().find(|approval| approval.source == Source::ExecGate && approval.asked >= turn.started)
 }
 
 /// Returns the person's answer with which the task continues. A person may also let it continue without one.
-fn answer_after(facts: &Attempt, at: Timestamp) -> String {
+fn answer_after(facts: &AttemptView, at: Timestamp) -> String {
     let decided = facts.checkpoints.iter().rev().find(|row| row.note.kind == Kind::Decision && row.at >= at);
     decided.map_or_else(|| "Go on.".to_owned(), |row| row.note.summary.clone())
 }
 
-fn after(facts: &Attempt, given: &Given<'_>, last: &Turn) -> Step {
-    let Some(ended) = last.ended() else { return Step::Recover(last.id) };
+fn after(facts: &AttemptView, given: &StepInput<'_>, last: &Turn) -> AttemptStep {
+    let Some(ended) = last.ended() else { return AttemptStep::Recover(last.id) };
     let reason = || ended.reason.clone().unwrap_or_else(|| ended.end.to_string());
     match ended.end {
         TurnEnd::Finished => {}
-        TurnEnd::TimedOut | TurnEnd::OverBudget => return Step::Block(BlockKind::Resource, reason()),
-        TurnEnd::ClaimLost => return Step::Leave,
-        TurnEnd::Cancelled => return Step::Return(reason()),
+        TurnEnd::TimedOut | TurnEnd::OverBudget => return AttemptStep::Block(BlockKind::Resource, reason()),
+        TurnEnd::ClaimLost => return AttemptStep::Leave,
+        TurnEnd::Cancelled => return AttemptStep::Return(reason()),
         TurnEnd::Interrupted => {
             let conversation = given.can_resume && Chain::of(&facts.turns, given.attempt).conversation.is_some();
             return if conversation {
-                Step::Turn(Purpose::Recovery, Because::Interrupted)
+                AttemptStep::Turn(Purpose::Recovery, Because::Interrupted)
             } else {
-                Step::Return(reason())
+                AttemptStep::Return(reason())
             };
         }
         // The program lost the conversation, so the next turn starts a new one with the full texts.
         TurnEnd::Failed if reason() == NO_CONVERSATION => {
-            return Step::Turn(Purpose::Recovery, Because::Interrupted);
+            return AttemptStep::Turn(Purpose::Recovery, Because::Interrupted);
         }
         TurnEnd::Failed | TurnEnd::Signalled | TurnEnd::SpawnFailed | TurnEnd::ApiError => {
-            return Step::Crash(format!("{}: {}", ended.end, reason()));
+            return AttemptStep::Crash(format!("{}: {}", ended.end, reason()));
         }
     }
     // The program was refused a permission, and a person has decided about it since.
@@ -217,27 +219,27 @@ fn after(facts: &Attempt, given: &Given<'_>, last: &Turn) -> Step {
             | ApprovalState::Expired { .. }
             | ApprovalState::Revoked { .. } => decided(approval),
         };
-        return Step::Turn(Purpose::Answer, because);
+        return AttemptStep::Turn(Purpose::Answer, because);
     }
     if let Some(approval) = gate_after(facts, last) {
-        return Step::Turn(Purpose::Answer, decided(approval));
+        return AttemptStep::Turn(Purpose::Answer, decided(approval));
     }
-    let Some(verdict) = verdict(last) else { return Step::Crash("its verdict cannot be read".to_owned()) };
+    let Some(verdict) = verdict(last) else { return AttemptStep::Crash("its verdict cannot be read".to_owned()) };
     let chain = Chain::of(&facts.turns, given.attempt);
     match next(&verdict, &chain, given.repairs_max) {
-        Next::Finish => finished(facts, given, last),
-        Next::GoOn => Step::Turn(Purpose::Next, Because::GoesOn),
-        Next::Ask => match question_after(facts, last) {
-            None => Step::Ask(last.id),
-            Some(at) => Step::Turn(Purpose::Answer, Because::Answered(answer_after(facts, at))),
+        NextStep::Finish => finished(facts, given, last),
+        NextStep::GoOn => AttemptStep::Turn(Purpose::Next, Because::GoesOn),
+        NextStep::Ask => match question_after(facts, last) {
+            None => AttemptStep::Ask(last.id),
+            Some(at) => AttemptStep::Turn(Purpose::Answer, Because::Answered(answer_after(facts, at))),
         },
-        Next::AskApproval => match approval_after(facts, last) {
-            None => Step::AskApproval(last.id),
-            Some(approval) => Step::Turn(Purpose::Answer, decided(approval)),
+        NextStep::AskApproval => match approval_after(facts, last) {
+            None => AttemptStep::AskApproval(last.id),
+            Some(approval) => AttemptStep::Turn(Purpose::Answer, decided(approval)),
         },
-        Next::Block => Step::BlockAsSaid(last.id),
-        Next::Repair => Step::Turn(Purpose::Repair, Because::BadOutput(last.id)),
-        Next::GiveUp { kind, reason } => Step::Block(kind, reason),
+        NextStep::Block => AttemptStep::BlockAsSaid(last.id),
+        NextStep::Repair => AttemptStep::Turn(Purpose::Repair, Because::BadOutput(last.id)),
+        NextStep::GiveUp { kind, reason } => AttemptStep::Block(kind, reason),
     }
 }
 
@@ -257,46 +259,51 @@ fn decided(approval: &Approval) -> Because {
 }
 
 /// Returns the next step for an output that says "done": it passed its verification, failed it, or was not verified yet.
-fn finished(facts: &Attempt, given: &Given<'_>, last: &Turn) -> Step {
+fn finished(facts: &AttemptView, given: &StepInput<'_>, last: &Turn) -> AttemptStep {
     let of_attempt = facts.verifications.iter().filter(|row| row.attempt == given.attempt);
     let failures = of_attempt.clone().filter(|row| !row.has_passed()).count();
-    let Some(found) = of_attempt.clone().find(|row| row.turn == Some(last.id)) else { return Step::Finish(last.id) };
+    let Some(found) = of_attempt.clone().find(|row| row.turn == Some(last.id)) else {
+        return AttemptStep::Finish(last.id);
+    };
     if found.has_passed() {
-        return if facts.task.review { reviewed(facts, given, last) } else { Step::Merge(last.id) };
+        return if facts.task.review { reviewed(facts, given, last) } else { AttemptStep::Merge(last.id) };
     }
     let evidence = found.evidence.as_str().to_owned();
     if failures < FAILURES_MAX {
-        return Step::Turn(Purpose::Verification, Because::Failed { evidence });
+        return AttemptStep::Turn(Purpose::Verification, Because::Failed { evidence });
     }
-    let told = serde_json::from_str::<Evidence>(&evidence).map(|evidence| {
+    let told = serde_json::from_str::<VerificationEvidence>(&evidence).map(|evidence| {
         let failed = evidence.evaluation.as_ref().filter(|_| evidence.has_passed());
         let told = |(code, text): (String, String)| format!("{code}: {text}");
         evidence.complaints(failed).into_iter().map(told).collect::<Vec<_>>().join("; ")
     });
     let told: String = told.unwrap_or(evidence).chars().take(2_000).collect();
-    Step::Block(BlockKind::VerificationFail, format!("its output failed verification {failures} times: {told}"))
+    AttemptStep::Block(BlockKind::VerificationFail, format!("its output failed verification {failures} times: {told}"))
 }
 
 /// Tells whether the review used up its rounds while findings are still open.
-fn is_at_its_end(facts: &Attempt) -> bool {
+fn is_at_its_end(facts: &AttemptView) -> bool {
     facts.review.as_ref().is_some_and(|known| known.review.rounds >= known.review.rounds_max && known.review.open > 0)
 }
 
 /// Returns the next step for a verified output of a task that needs a review. Each output is reviewed once. Its
 /// findings go to the worker. After the last round they go to a person, whose answer lets the task continue.
-fn reviewed(facts: &Attempt, given: &Given<'_>, last: &Turn) -> Step {
+fn reviewed(facts: &AttemptView, given: &StepInput<'_>, last: &Turn) -> AttemptStep {
     let Some(known) = &facts.review else {
         if given.has_reviewer {
-            return Step::Review(last.id);
+            return AttemptStep::Review(last.id);
         }
-        return Step::Block(BlockKind::Ambiguity, "it waits for a review, and nobody is named to make it".to_owned());
+        return AttemptStep::Block(
+            BlockKind::Ambiguity,
+            "it waits for a review, and nobody is named to make it".to_owned(),
+        );
     };
     let review = &known.review;
-    let Some(round) = known.last() else { return Step::Review(last.id) };
+    let Some(round) = known.last() else { return AttemptStep::Review(last.id) };
     match &round.state {
-        RoundState::Running { .. } => return Step::Review(last.id),
+        RoundState::Running { .. } => return AttemptStep::Review(last.id),
         RoundState::Failed { code, message, .. } if round.turn == Some(last.id) => {
-            return Step::Block(
+            return AttemptStep::Block(
                 BlockKind::ToolFailure,
                 format!("{} cannot review it: {code}: {message}", review.provider),
             );
@@ -305,14 +312,14 @@ fn reviewed(facts: &Attempt, given: &Given<'_>, last: &Turn) -> Step {
     }
     let is_shown = round.turn == Some(last.id);
     match (is_shown, review.rounds >= review.rounds_max, review.open > 0) {
-        (true, _, false) => Step::Merge(last.id),
-        (true, false, true) => Step::Turn(Purpose::Feedback, Because::Reviewed),
-        (false, false, _) => Step::Review(last.id),
+        (true, _, false) => AttemptStep::Merge(last.id),
+        (true, false, true) => AttemptStep::Turn(Purpose::Feedback, Because::Reviewed),
+        (false, false, _) => AttemptStep::Review(last.id),
         // A person was asked before this output was made, and let the task continue.
-        (false, true, false) => Step::Merge(last.id),
+        (false, true, false) => AttemptStep::Merge(last.id),
         (_, true, true) => match question_after(facts, last) {
-            None => Step::AskReview(last.id),
-            Some(at) => Step::Turn(Purpose::Answer, Because::Answered(answer_after(facts, at))),
+            None => AttemptStep::AskReview(last.id),
+            Some(at) => AttemptStep::Turn(Purpose::Answer, Because::Answered(answer_after(facts, at))),
         },
     }
 }
@@ -320,11 +327,11 @@ fn reviewed(facts: &Attempt, given: &Given<'_>, last: &Turn) -> Step {
 #[cfg(test)]
 mod tests {
     use engine::id::{TaskId, WorkflowId};
-    use engine::task::{Lease, Priority, State};
+    use engine::task::{Lease, Priority, TaskState};
 
     use super::*;
 
-    fn task(attempt: u32, state: State) -> Task {
+    fn task(attempt: u32, state: TaskState) -> Task {
         Task {
             id: TaskId::FIRST,
             workflow: WorkflowId::FIRST,
@@ -357,12 +364,12 @@ mod tests {
     fn an_attempt_is_over_when_nobody_holds_it() {
         let lease = || Lease { agent: AgentId::FIRST, since: Timestamp(0), until: Timestamp(1) };
         let cases = [
-            ("held", State::Pending { lease: Some(lease()) }, 2, false),
-            ("worked on", State::InProgress { lease: lease() }, 2, false),
-            ("waits for a person", State::Paused { lease: lease(), reason: None }, 2, false),
-            ("given back", State::Pending { lease: None }, 2, true),
-            ("completed", State::Completed { by: engine::Actor::Runner, outcome: "done".to_owned() }, 2, true),
-            ("an earlier one", State::InProgress { lease: lease() }, 1, true),
+            ("held", TaskState::Pending { lease: Some(lease()) }, 2, false),
+            ("worked on", TaskState::InProgress { lease: lease() }, 2, false),
+            ("waits for a person", TaskState::Paused { lease: lease(), reason: None }, 2, false),
+            ("given back", TaskState::Pending { lease: None }, 2, true),
+            ("completed", TaskState::Completed { by: engine::Actor::Runner, outcome: "done".to_owned() }, 2, true),
+            ("an earlier one", TaskState::InProgress { lease: lease() }, 1, true),
         ];
         for (case, state, attempt, expected) in cases {
             assert_eq!(is_over(&task(2, state), attempt), expected, "{case}");

@@ -2,21 +2,21 @@
 //! and sections of the project.
 
 use engine::id::{MessageId, TurnId};
-use engine::inbox::{Message, Owner};
+use engine::inbox::{MailboxOwner, Message};
 use engine::list::List;
 use engine::section::Section;
 use engine::turn::Turn;
-use engine::view::{self, Attempt as Facts};
-use engine::{Actor, Fact, Need, Stop, World};
-use wire::message::Payload;
-use wire::prompt::Unread;
+use engine::view::{self, AttemptView as Facts};
+use engine::{Actor, DecisionStop, Fact, Need, World};
+use wire::message::WirePayload;
+use wire::prompt::UnreadMessage;
 
-use super::attempt::{Attempt, Trouble};
-use super::brief::{self, Given, Resume};
-use super::next::Verdict;
+use super::attempt::{AttemptError, AttemptRun};
+use super::brief::{self, BriefInput, Resume};
+use super::next::OutputVerdict;
 use super::step::Because;
-use super::turn::Shown;
-use super::verify::Evidence;
+use super::turn::ShownTexts;
+use super::verify::VerificationEvidence;
 
 /// The number of messages in one prompt. The next turn gets the others.
 const MAIL_MAX: u32 = 50;
@@ -26,13 +26,13 @@ const SAID_CHARS_MAX: usize = 20_000;
 
 /// The facts from the store for a prompt.
 #[derive(Debug, Clone, Default)]
-struct Known {
+struct KnownFacts {
     mail: Vec<(Message, String)>,
     notes: Vec<String>,
     sections: Vec<Section>,
 }
 
-impl Attempt {
+impl AttemptRun {
     /// Builds the texts of a turn. `remembers` is true when the program resumes its own conversation.
     pub(super) async fn told(
         &self,
@@ -40,7 +40,7 @@ impl Attempt {
         turn: TurnId,
         because: &Because,
         remembers: bool,
-    ) -> Result<Shown, Trouble> {
+    ) -> Result<ShownTexts, AttemptError> {
         let (agent, task) = (self.seat.agent, self.task);
         let (row, known) =
             self.shop.service.view(move |world| Ok((world.agent(agent)?.clone(), known(world, agent, task)?))).await?;
@@ -50,7 +50,7 @@ impl Attempt {
         let others =
             self.shop.team.members.iter().filter(|other| other.settings.slug != self.seat.member.settings.slug);
         let shown: Vec<MessageId> = known.mail.iter().map(|(message, _)| message.id).collect();
-        let told = brief::tell(&Given {
+        let told = brief::tell(&BriefInput {
             member: &self.seat.member,
             shared_skills: &self.shop.team.shared_skills,
             adjacent: others.map(|other| (other.settings.slug.clone(), other.settings.roles.clone())).collect(),
@@ -114,7 +114,8 @@ impl Attempt {
     /// Returns the problems of the output of a turn, each with its explanation.
     fn codes(&self, facts: &Facts, turn: TurnId) -> Vec<(String, String)> {
         let verdict = facts.turns.iter().find(|row| row.id == turn).and_then(Turn::ended);
-        let verdict = verdict.and_then(|ended| serde_json::from_str::<Verdict>(ended.verdict.as_ref()?.as_str()).ok());
+        let verdict =
+            verdict.and_then(|ended| serde_json::from_str::<OutputVerdict>(ended.verdict.as_ref()?.as_str()).ok());
         let Some(verdict) = verdict else { return Vec::new() };
         let explained = self.explained(turn);
         let message = |code: &String| {
@@ -127,15 +128,15 @@ impl Attempt {
 
 /// Returns the problems that a verification found. The output of checks and of the evaluator is fenced.
 fn complaints(evidence: &str) -> Vec<(String, String)> {
-    let Ok(evidence) = serde_json::from_str::<Evidence>(evidence) else {
+    let Ok(evidence) = serde_json::from_str::<VerificationEvidence>(evidence) else {
         return vec![("VERIFICATION_FAILED".to_owned(), evidence.chars().take(SAID_CHARS_MAX).collect())];
     };
     let failed = evidence.evaluation.as_ref().filter(|_| evidence.has_passed());
     evidence.complaints(failed)
 }
 
-fn known(world: &World, agent: engine::id::AgentId, task: engine::id::TaskId) -> Result<Known, Stop> {
-    let mail = view::unread(world, Owner::Agent(agent), MAIL_MAX)?.messages;
+fn known(world: &World, agent: engine::id::AgentId, task: engine::id::TaskId) -> Result<KnownFacts, DecisionStop> {
+    let mail = view::unread(world, MailboxOwner::Agent(agent), MAIL_MAX)?.messages;
     let senders = mail.iter().filter_map(|message| match message.from {
         Actor::Agent(agent) => Some(Need::Agent(agent)),
         Actor::Runner | Actor::Coordinator | Actor::Person | Actor::Engine => None,
@@ -156,12 +157,12 @@ fn known(world: &World, agent: engine::id::AgentId, task: engine::id::TaskId) ->
     finished.sort_by_key(|(task, _)| (task.sequence, task.id));
     let notes = finished.into_iter().flat_map(|(task, detail)| brief::notes(task, detail)).collect();
     let sections = if let Fact::SectionRows(rows) = world.list(sections)? { rows.clone() } else { Vec::new() };
-    Ok(Known { mail, notes, sections })
+    Ok(KnownFacts { mail, notes, sections })
 }
 
-fn unread(message: &Message, from: &str, to: &str) -> Option<Unread> {
+fn unread(message: &Message, from: &str, to: &str) -> Option<UnreadMessage> {
     let wire = wire::translate::inbox(message, from, to)?;
-    let Payload::Inbox(inbox) = wire.payload else { return None };
+    let WirePayload::Inbox(inbox) = wire.payload else { return None };
     let sequence = u64::from(message.sequence);
-    Some(Unread { sequence, sender: wire.sender.to_string(), ts: wire.ts, message: inbox })
+    Some(UnreadMessage { sequence, sender: wire.sender.to_string(), ts: wire.ts, message: inbox })
 }

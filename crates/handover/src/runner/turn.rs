@@ -8,33 +8,33 @@ use std::time::Duration;
 
 use engine::command::StartTurn;
 use engine::id::{MessageId, TurnId};
-use engine::task::State;
-use engine::turn::{Ended, Object, Purpose, Spent, Turn, TurnEnd};
-use engine::view::Attempt as Facts;
+use engine::task::TaskState;
+use engine::turn::{Purpose, Spent, StoredObject, Turn, TurnEnd, TurnResult};
+use engine::view::AttemptView as Facts;
 use engine::{Actor, Command, Json, Reply};
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 use wire::json::Value;
 
-use super::attempt::{Attempt, Trouble};
-use super::brief::Told;
+use super::attempt::{AttemptError, AttemptRun};
+use super::brief::BriefTexts;
 use super::chain::Chain;
-use super::next::{Says, Verdict};
-use super::place::Place;
+use super::next::{OutputVerdict, Says};
+use super::place::WorkPlace;
 use super::shop::{What, Wish};
 use super::step::Because;
 use crate::budget::{self, Bounds};
 use crate::objects;
 use crate::settings::team;
 use crate::turn_proof;
-use agents::adapter::acp::{Asked, Permit, covers};
-use agents::adapter::{self, Heard, Home, Kind, Order, Permissions, Said, Server};
+use agents::adapter::acp::{PermissionQuestion, Permit, covers};
+use agents::adapter::{self, AdapterKind, HeardEvent, McpServerLaunch, Permissions, ProgramHome, TurnOrder, TurnSaid};
 use agents::host;
-use agents::program::{self, Cut, Follow, Ran, Start};
+use agents::program::{self, CutReason, Follow, ProgramStart, Ran};
 
 /// The parts of a turn's texts that are needed to judge its answer, kept with the turn's files.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub(super) struct Record {
+pub(super) struct TurnRecord {
     /// The INPUT of the handoff, as JSON.
     input: Option<String>,
     /// The messages in the prompt. They count as read when the turn ends with a valid output.
@@ -42,7 +42,7 @@ pub(super) struct Record {
 }
 
 /// The further records of a turn that ended: everything it wrote, and the verdict on its output.
-pub(super) type Kept = (Option<Object>, Option<Verdict>);
+pub(super) type KeptTurn = (Option<StoredObject>, Option<OutputVerdict>);
 
 const RECORD: &str = "told.json";
 /// The file with the agent's last text, which contains its output.
@@ -50,14 +50,14 @@ const ANSWER: &str = "answer.txt";
 /// The interval at which we check that the task is still ours.
 const LOOK: Duration = Duration::from_secs(2);
 
-impl Attempt {
-    pub(super) async fn turn(&self, facts: &Facts, purpose: Purpose, because: Because) -> Result<(), Trouble> {
-        self.shop.is_as_accepted(&self.seat.member).map_err(Trouble::Other)?;
+impl AttemptRun {
+    pub(super) async fn turn(&self, facts: &Facts, purpose: Purpose, because: Because) -> Result<(), AttemptError> {
+        self.shop.is_as_accepted(&self.seat.member).map_err(AttemptError::Other)?;
         let place = self.place(facts).await?;
         // Outside of git, all attempts share one folder.
         let _alone = match &place {
-            Place::Folder(_) => Some(self.shop.alone.lock().await),
-            Place::Worktree { .. } => None,
+            WorkPlace::Folder(_) => Some(self.shop.alone.lock().await),
+            WorkPlace::Worktree { .. } => None,
         };
         self.begin(facts).await?;
         if let Because::Approved(Some((approval, fingerprint))) = &because {
@@ -102,35 +102,41 @@ impl Attempt {
     }
 
     /// Sets the status of the task to in progress.
-    async fn begin(&self, facts: &Facts) -> Result<(), Trouble> {
-        if !matches!(facts.task.state, State::InProgress { .. }) {
+    async fn begin(&self, facts: &Facts) -> Result<(), AttemptError> {
+        if !matches!(facts.task.state, TaskState::InProgress { .. }) {
             let to = engine::command::Target::InProgress { answer: None };
             self.execute(Command::Move { task: self.task, attempt: Some(self.attempt), to }).await?;
         }
         Ok(())
     }
 
-    async fn start(&self, facts: &Facts, turn: TurnId, place: &Place, because: &Because) -> Result<Start, Trouble> {
+    async fn start(
+        &self,
+        facts: &Facts,
+        turn: TurnId,
+        place: &WorkPlace,
+        because: &Because,
+    ) -> Result<ProgramStart, AttemptError> {
         let settings = &self.seat.member.settings;
         let chain = Chain::of(&facts.turns, self.attempt);
         let forgotten = facts.turns.iter().rev().find_map(Turn::ended).is_some_and(|ended| {
             ended.end == TurnEnd::Failed && ended.reason.as_deref() == Some(program::NO_CONVERSATION)
         });
-        let resume = chain.conversation.filter(|_| settings.adapter != Kind::Exec && !forgotten);
+        let resume = chain.conversation.filter(|_| settings.adapter != AdapterKind::Exec && !forgotten);
         let (told, shown) = self.told(facts, turn, because, resume.is_some()).await?;
         let folder = self.shop.turn_folder(turn);
-        let record = Record { input: told.input.as_ref().map(Value::to_string), shown };
+        let record = TurnRecord { input: told.input.as_ref().map(Value::to_string), shown };
         let parent = self.shop.attempt_folder(self.task, self.attempt);
         write(&folder, &parent, &record)?;
         let proof = turn_proof::make(&folder)?;
         let (bounds, bounds_workflow) = self.bounds(facts);
         let limits = &self.shop.settings.limits;
-        let order = Order {
+        let order = TurnOrder {
             kind: settings.adapter,
             command: self.seat.member.command(),
             args: settings.args.clone(),
             model: settings.model.clone(),
-            message: if settings.adapter == Kind::Exec { told.envelope.clone() } else { told.message.clone() },
+            message: if settings.adapter == AdapterKind::Exec { told.envelope.clone() } else { told.message.clone() },
             system: told.system,
             input: told.input.map(|input| input.to_string()),
             worktree: place.path().to_owned(),
@@ -139,12 +145,12 @@ impl Attempt {
             resume,
             permissions: settings.permissions,
             home: match settings.home {
-                team::Home::User => Home::User,
-                team::Home::Own => Home::Own(self.shop.state.join("homes").join(&settings.slug)),
+                team::HomeSettings::User => ProgramHome::User,
+                team::HomeSettings::Own => ProgramHome::Own(self.shop.state.join("homes").join(&settings.slug)),
             },
             usd_left: usd_left(bounds, bounds_workflow, facts),
         };
-        Ok(Start {
+        Ok(ProgramStart {
             binary: host::own_binary()?,
             turn: turn.to_string(),
             order,
@@ -159,22 +165,28 @@ impl Attempt {
 
     /// Returns our MCP server for this agent and attempt. The store's address may contain a password, so it is not an
     /// argument.
-    pub(super) fn server(&self, turn: TurnId, proof: &str) -> Result<Server, Trouble> {
+    pub(super) fn server(&self, turn: TurnId, proof: &str) -> Result<McpServerLaunch, AttemptError> {
         let program = std::env::current_exe()?;
-        let program = program.to_str().ok_or_else(|| Trouble::Other("our own path is no text".to_owned()))?.to_owned();
+        let program =
+            program.to_str().ok_or_else(|| AttemptError::Other("our own path is no text".to_owned()))?.to_owned();
         let environment = vec![
             (host::TURN.to_owned(), turn.to_string()),
             (turn_proof::PROOF.to_owned(), proof.to_owned()),
             ("HANDOVER_STORE".to_owned(), self.shop.store.clone()),
         ];
-        Ok(Server { program, arguments: vec!["mcp".to_owned()], environment })
+        Ok(McpServerLaunch { program, arguments: vec!["mcp".to_owned()], environment })
     }
 
     /// Runs the program. Also returns the first call for which the program got no permission.
-    async fn run(&self, facts: &Facts, turn: TurnId, start: &Start) -> Result<(Ran, Option<Asked>), Trouble> {
+    async fn run(
+        &self,
+        facts: &Facts,
+        turn: TurnId,
+        start: &ProgramStart,
+    ) -> Result<(Ran, Option<PermissionQuestion>), AttemptError> {
         let (bounds, bounds_workflow) = self.bounds(facts);
         let (over, exceeded) = watch::channel(None);
-        let mut ears = Ears {
+        let mut ears = TurnFollower {
             attempt: self,
             facts,
             turn,
@@ -191,17 +203,17 @@ impl Attempt {
     }
 
     /// Waits until the program must stop, and returns the reason.
-    pub(super) async fn cut(&self, mut exceeded: watch::Receiver<Option<String>>) -> Cut {
+    pub(super) async fn cut(&self, mut exceeded: watch::Receiver<Option<String>>) -> CutReason {
         let mut wish = self.shop.wish.clone();
         loop {
             // Checks at an interval, not at every change of the store: two hundred turns would all check at each change.
             tokio::select! {
-                _ = wish.wait_for(|wish| *wish == Wish::Stop) => return Cut::Cancelled,
-                Ok(over) = exceeded.wait_for(Option::is_some) => return Cut::OverBudget(over.clone().unwrap_or_default()),
+                _ = wish.wait_for(|wish| *wish == Wish::Stop) => return CutReason::Cancelled,
+                Ok(over) = exceeded.wait_for(Option::is_some) => return CutReason::OverBudget(over.clone().unwrap_or_default()),
                 () = tokio::time::sleep(LOOK) => {}
             }
             if !self.is_ours().await {
-                return Cut::ClaimLost;
+                return CutReason::ClaimLost;
             }
         }
     }
@@ -214,7 +226,7 @@ impl Attempt {
             let task = world.task(task)?;
             let held = task.attempt == attempt && task.holder() == Some(agent);
             // The agent blocked the task itself, and may finish its turn.
-            let own = matches!(&task.state, State::Blocked(block) if block.by == Actor::Agent(agent));
+            let own = matches!(&task.state, TaskState::Blocked(block) if block.by == Actor::Agent(agent));
             Ok((held || (own && task.attempt == attempt), task.attempt == attempt && task.holder().is_none()))
         });
         match found.await {
@@ -228,11 +240,12 @@ impl Attempt {
     }
 
     /// Recovers a turn whose runner is gone. Its program has ended, or is ended now, and its output counts.
-    pub(super) async fn recover(&self, facts: &Facts, turn: TurnId) -> Result<(), Trouble> {
+    pub(super) async fn recover(&self, facts: &Facts, turn: TurnId) -> Result<(), AttemptError> {
         let Some(row) = facts.turns.iter().find(|row| row.id == turn) else { return Ok(()) };
-        let (folder, kind) = (self.shop.turn_folder(turn), Kind::named(&row.adapter).unwrap_or(Kind::Exec));
+        let (folder, kind) =
+            (self.shop.turn_folder(turn), AdapterKind::named(&row.adapter).unwrap_or(AdapterKind::Exec));
         let recovered = tokio::task::spawn_blocking(move || program::recover(&folder, kind)).await;
-        let recovered = recovered.map_err(|error| Trouble::Other(error.to_string()))?;
+        let recovered = recovered.map_err(|error| AttemptError::Other(error.to_string()))?;
         match recovered {
             // Judges only a turn of the agent itself. An evaluation or a review is made again.
             Ok(ran) if !row.purpose.is_a_look() => {
@@ -241,7 +254,7 @@ impl Attempt {
             }
             Ok(ran) => {
                 let ended = self.ended(facts, turn, &ran, (None, None));
-                Ok(self.end(facts, turn, Ended { end: TurnEnd::Interrupted, ..ended }).await?)
+                Ok(self.end(facts, turn, TurnResult { end: TurnEnd::Interrupted, ..ended }).await?)
             }
             // The turn was recorded, but its program never started.
             Err(error) if error.kind() == ErrorKind::NotFound => {
@@ -253,7 +266,13 @@ impl Attempt {
     }
 
     /// Judges the answer, applies its effects, and ends the turn. Everything before the end may be repeated.
-    async fn close(&self, facts: &Facts, turn: TurnId, place: &Place, ran: Ran) -> Result<Option<Says>, Trouble> {
+    async fn close(
+        &self,
+        facts: &Facts,
+        turn: TurnId,
+        place: &WorkPlace,
+        ran: Ran,
+    ) -> Result<Option<Says>, AttemptError> {
         let folder = self.shop.turn_folder(turn);
         let stream = keep(&self.shop.state, &folder).await?;
         let verdict = if ran.end == TurnEnd::Finished {
@@ -268,7 +287,7 @@ impl Attempt {
         Ok(says)
     }
 
-    pub(super) fn ended(&self, facts: &Facts, turn: TurnId, ran: &Ran, (stream, verdict): Kept) -> Ended {
+    pub(super) fn ended(&self, facts: &Facts, turn: TurnId, ran: &Ran, (stream, verdict): KeptTurn) -> TurnResult {
         let at = self.now();
         let started = facts.turns.iter().find(|row| row.id == turn).map(|row| row.started);
         let ms = match ran.ended.started_at {
@@ -276,7 +295,7 @@ impl Attempt {
             began => ran.ended.ended_at - began,
         };
         let verdict = verdict.and_then(|verdict| serde_json::to_string(&verdict).ok()).map(Json::from_stored);
-        Ended {
+        TurnResult {
             at,
             end: ran.end,
             reason: ran.reason.as_deref().map(super::attempt::cut),
@@ -288,7 +307,7 @@ impl Attempt {
         }
     }
 
-    pub(super) async fn end(&self, facts: &Facts, turn: TurnId, ended: Ended) -> Result<(), crate::Error> {
+    pub(super) async fn end(&self, facts: &Facts, turn: TurnId, ended: TurnResult) -> Result<(), crate::Error> {
         let verdict = ended.verdict.as_ref().map(|json| json.as_str().to_owned());
         let (end, reason, ms) = (ended.end, ended.reason.clone(), ended.spent.ms);
         self.execute(Command::EndTurn { turn, ended: Box::new(ended) }).await?;
@@ -297,26 +316,26 @@ impl Attempt {
     }
 
     /// Returns the record of a turn from its folder.
-    pub(super) fn record(&self, turn: TurnId) -> Record {
+    pub(super) fn record(&self, turn: TurnId) -> TurnRecord {
         let text = std::fs::read_to_string(self.shop.turn_folder(turn).join(RECORD)).unwrap_or_default();
         serde_json::from_str(&text).unwrap_or_default()
     }
 
     /// Returns the last text of a turn that ended.
-    pub(super) fn answer(&self, turn: TurnId) -> Result<String, Trouble> {
+    pub(super) fn answer(&self, turn: TurnId) -> Result<String, AttemptError> {
         Ok(std::fs::read_to_string(self.shop.turn_folder(turn).join(ANSWER))?)
     }
 }
 
-impl Record {
+impl TurnRecord {
     pub(super) fn input(&self) -> Option<Value> {
         Some(wire::json::parse(self.input.as_ref()?).ok()?.to_value())
     }
 }
 
 /// Returns the end of a turn whose program gave no output.
-pub(super) fn unheard(end: TurnEnd, reason: &str, ms: u64, at: engine::Timestamp) -> Ended {
-    Ended {
+pub(super) fn unheard(end: TurnEnd, reason: &str, ms: u64, at: engine::Timestamp) -> TurnResult {
+    TurnResult {
         at,
         end,
         reason: Some(super::attempt::cut(reason)),
@@ -328,7 +347,7 @@ pub(super) fn unheard(end: TurnEnd, reason: &str, ms: u64, at: engine::Timestamp
     }
 }
 
-fn write(folder: &Path, parent: &Path, record: &Record) -> std::io::Result<()> {
+fn write(folder: &Path, parent: &Path, record: &TurnRecord) -> std::io::Result<()> {
     use std::os::unix::fs::DirBuilderExt as _;
     for folder in [folder, parent] {
         std::fs::DirBuilder::new().mode(0o700).recursive(true).create(folder)?;
@@ -337,26 +356,26 @@ fn write(folder: &Path, parent: &Path, record: &Record) -> std::io::Result<()> {
 }
 
 /// Saves everything that the program wrote in the object store.
-pub(super) async fn keep(state: &Path, folder: &Path) -> Result<Option<Object>, Trouble> {
+pub(super) async fn keep(state: &Path, folder: &Path) -> Result<Option<StoredObject>, AttemptError> {
     let (state, path) = (state.to_owned(), folder.join(host::STDOUT));
     let kept = tokio::task::spawn_blocking(move || match File::open(path) {
         Ok(file) => objects::put(&state, file).map(Some),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
     });
-    Ok(kept.await.map_err(|error| Trouble::Other(error.to_string()))??)
+    Ok(kept.await.map_err(|error| AttemptError::Other(error.to_string()))??)
 }
 
 /// Returns the cost of earlier turns of the same conversation. Some programs report a running total, which includes it.
 fn earlier(facts: &Facts) -> Spent {
     let last = facts.turns.iter().rev().find_map(|turn| turn.ended()?.conversation.clone());
-    let same = |ended: &&Ended| ended.conversation.is_some() && ended.conversation == last;
+    let same = |ended: &&TurnResult| ended.conversation.is_some() && ended.conversation == last;
     facts.turns.iter().filter_map(Turn::ended).filter(same).fold(Spent::default(), |sum, ended| sum.and(ended.spent))
 }
 
 /// Returns the cost of this turn alone.
-pub(super) fn spent(facts: &Facts, said: &Said, ms: u64) -> Spent {
-    let same = |ended: &&Ended| ended.conversation.is_some() && ended.conversation == said.conversation;
+pub(super) fn spent(facts: &Facts, said: &TurnSaid, ms: u64) -> Spent {
+    let same = |ended: &&TurnResult| ended.conversation.is_some() && ended.conversation == said.conversation;
     let ended = facts.turns.iter().filter_map(Turn::ended).filter(same);
     let earlier = ended.fold(Spent::default(), |sum, ended| sum.and(ended.spent));
     let (usd_micros, tokens) = budget::amounts(said.usd, said.tokens, earlier);
@@ -371,8 +390,8 @@ fn usd_left(bounds: Bounds, bounds_workflow: Bounds, facts: &Facts) -> Option<f6
 }
 
 /// Follows a program while it runs, and stops it when it reaches a limit on its cost.
-struct Ears<'a> {
-    attempt: &'a Attempt,
+struct TurnFollower<'a> {
+    attempt: &'a AttemptRun,
     facts: &'a Facts,
     turn: TurnId,
     bounds: Bounds,
@@ -382,20 +401,20 @@ struct Ears<'a> {
     worktree: &'a Path,
     over: watch::Sender<Option<String>>,
     /// The first call for which the program got no permission.
-    refused: Option<Asked>,
+    refused: Option<PermissionQuestion>,
 }
 
-impl Follow for Ears<'_> {
-    fn heard(&mut self, heard: Heard) {
+impl Follow for TurnFollower<'_> {
+    fn heard(&mut self, heard: HeardEvent) {
         let turn = self.turn;
         match heard {
-            Heard::ToolCall { name } => self.attempt.tell(self.facts, What::Tool { turn, name }),
-            Heard::Text(text) => self.attempt.tell(self.facts, What::Text { turn, text }),
-            Heard::Conversation(_) | Heard::Progress => {}
+            HeardEvent::ToolCall { name } => self.attempt.tell(self.facts, What::Tool { turn, name }),
+            HeardEvent::Text(text) => self.attempt.tell(self.facts, What::Text { turn, text }),
+            HeardEvent::Conversation(_) | HeardEvent::Progress => {}
         }
     }
 
-    fn spent(&mut self, usd: Option<adapter::Spent<f64>>, tokens: Option<adapter::Spent<u64>>) {
+    fn spent(&mut self, usd: Option<adapter::SpentAmount<f64>>, tokens: Option<adapter::SpentAmount<u64>>) {
         let (usd_micros, tokens) = budget::amounts(usd, tokens, self.earlier);
         self.attempt.tell(self.facts, What::Spent { turn: self.turn, usd_micros, tokens });
         let now = Spent { usd_micros, tokens, ms: 0, turns: 0 };
@@ -406,7 +425,7 @@ impl Follow for Ears<'_> {
         }
     }
 
-    async fn permit(&mut self, asked: Asked) -> Permit {
+    async fn permit(&mut self, asked: PermissionQuestion) -> Permit {
         if covers(self.permissions, self.worktree, &asked) || self.attempt.is_approved(self.worktree, &asked).await {
             return Permit::AllowOnce;
         }
@@ -418,4 +437,4 @@ impl Follow for Ears<'_> {
 }
 
 /// The texts of a turn, and the messages that they show.
-pub(super) type Shown = (Told, Vec<MessageId>);
+pub(super) type ShownTexts = (BriefTexts, Vec<MessageId>);

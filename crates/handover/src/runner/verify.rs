@@ -21,15 +21,17 @@ mod schema;
 mod tree;
 
 pub(crate) use changed::{ChangedCheck, CheckAnswer, CheckWait};
-pub use check::{KEPT, Place};
-pub use contract::{Contract, Unresolved, resolve, survey};
-pub use evaluation::{Asked, Criterion, Judgement, ask, judge};
-pub use evidence::{Checked, Code, Ended, Evaluation, Evidence, Output, Problem};
-pub use finish::{Completed, Finished, Order, Unfinished, finish};
-pub use mechanical::{Progress, Verified, verify};
-pub use reference::{Facts, Found, Said, find};
+pub use check::{CheckPlace, KEPT};
+pub use contract::{Unresolved, VerifiedContract, resolve, survey};
+pub use evaluation::{Criterion, EvaluatorQuestion, Judgement, ask, judge};
+pub use evidence::{
+    CheckEnded, CheckResult, Evaluation, EvidenceCode, JudgedOutput, VerificationEvidence, VerificationProblem,
+};
+pub use finish::{Completed, CompletionOrder, Finished, Unfinished, finish};
+pub use mechanical::{VerificationProgress, Verified, verify};
+pub use reference::{FoundReference, SaidReference, TurnFacts, find};
 pub use schema::Schema;
-pub use tree::{Tree, tree};
+pub use tree::{CheckedTree, tree};
 
 use wire::message::Brief;
 
@@ -41,7 +43,7 @@ pub fn needs_verification(brief: &Brief) -> bool {
 
 /// The failures of the machine, not of the agent, that leave an output without a result.
 #[derive(Debug, thiserror::Error)]
-pub enum Fault {
+pub enum VerifyFault {
     #[error("run the check `{command}`")]
     Check {
         command: String,

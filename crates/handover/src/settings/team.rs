@@ -6,12 +6,12 @@ use std::path::PathBuf;
 use engine::task::BlockKind;
 use serde::Deserialize;
 
-use agents::adapter::{Kind, Permissions};
+use agents::adapter::{AdapterKind, Permissions};
 
 /// The limits of one task. A missing value means the default, or no limit.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Limits {
+pub struct LimitSettings {
     pub repairs: u32,
     pub turn_seconds: u32,
     pub output_bytes: u64,
@@ -21,7 +21,7 @@ pub struct Limits {
     pub seconds: Option<u64>,
 }
 
-impl Default for Limits {
+impl Default for LimitSettings {
     fn default() -> Self {
         Self {
             repairs: 2,
@@ -45,7 +45,7 @@ pub struct Evaluator {
 /// The kind of document that ends a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Output {
+pub enum OutputSettings {
     Handoff,
     Envelope,
 }
@@ -53,7 +53,7 @@ pub enum Output {
 /// The home folder of an agent's program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Home {
+pub enum HomeSettings {
     /// The person's home, with its keys and settings.
     #[default]
     User,
@@ -64,9 +64,9 @@ pub enum Home {
 /// The `[[agent]]` section.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Agent {
+pub struct AgentSettings {
     pub slug: String,
-    pub adapter: Kind,
+    pub adapter: AdapterKind,
     pub command: Vec<String>,
     #[serde(default)]
     pub args: Vec<String>,
@@ -84,7 +84,7 @@ pub struct Agent {
     pub permissions: Permissions,
     #[serde(default = "one")]
     pub max_parallel: u32,
-    pub(crate) output: Option<Output>,
+    pub(crate) output: Option<OutputSettings>,
     #[serde(default)]
     pub writable_sections: Vec<String>,
     /// The sections that the agent can read; without this key, all of them.
@@ -93,7 +93,7 @@ pub struct Agent {
     #[serde(default)]
     pub plans: bool,
     #[serde(default)]
-    pub home: Home,
+    pub home: HomeSettings,
     #[serde(default)]
     pub env: BTreeMap<String, String>,
 }
@@ -106,9 +106,10 @@ fn texts() -> Vec<String> {
     vec!["text/*".to_owned(), "application/json".to_owned()]
 }
 
-impl Agent {
-    pub fn output(&self) -> Output {
-        let default = if self.adapter == Kind::Exec { Output::Envelope } else { Output::Handoff };
+impl AgentSettings {
+    pub fn output(&self) -> OutputSettings {
+        let default =
+            if self.adapter == AdapterKind::Exec { OutputSettings::Envelope } else { OutputSettings::Handoff };
         self.output.unwrap_or(default)
     }
 }
@@ -116,11 +117,11 @@ impl Agent {
 /// The `[contract.NAME]` section.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Contract {
+pub struct ContractSettings {
     /// A path relative to `.handover/`.
     pub schema: Option<PathBuf>,
     #[serde(default)]
-    pub checks: Vec<Check>,
+    pub checks: Vec<CheckSettings>,
     /// True when no person accepted the contract's checks on this machine, so that no output can be checked against it.
     #[serde(skip)]
     pub is_unaccepted: bool,
@@ -129,7 +130,7 @@ pub struct Contract {
 /// A command that must exit with code 0.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Check {
+pub struct CheckSettings {
     pub command: Vec<String>,
     #[serde(default = "ten_minutes")]
     pub seconds: u32,
@@ -141,12 +142,12 @@ fn ten_minutes() -> u32 {
 
 /// The settings that say which agents work and how.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Team {
-    pub limits: Limits,
+pub struct TeamSettings {
+    pub limits: LimitSettings,
     pub routes: BTreeMap<BlockKind, String>,
     pub evaluator: Option<Evaluator>,
-    pub agents: Vec<Agent>,
-    pub contracts: BTreeMap<String, Contract>,
+    pub agents: Vec<AgentSettings>,
+    pub contracts: BTreeMap<String, ContractSettings>,
     /// The files of `.handover/contracts/` by name: the text, or the reason why it cannot be read.
     pub schemas: BTreeMap<String, Result<String, String>>,
     /// The accepted contents with which the scripts of checks are compared. Without them, scripts are not compared.
@@ -164,7 +165,7 @@ pub struct ScriptSource {
 /// The most agents in the settings.
 const AGENTS_MAX: usize = 500;
 
-impl Team {
+impl TeamSettings {
     /// Returns the first problem that serde cannot find: invalid names, keys that exclude each other, meaningless
     /// numbers.
     pub fn problem(&self) -> Option<String> {
@@ -204,7 +205,7 @@ impl Team {
         if let Some(route) = self.routes.values().find(|route| !is_route(route)) {
             return Some(format!("routes: `{route}` is no role and no agent; write roles.NAME or an agent's slug"));
         }
-        let empty = |contract: &&Contract| contract.checks.iter().any(|check| check.command.is_empty());
+        let empty = |contract: &&ContractSettings| contract.checks.iter().any(|check| check.command.is_empty());
         if self.contracts.values().find(empty).is_some() {
             return Some("contract.checks: a command names no program".to_owned());
         }

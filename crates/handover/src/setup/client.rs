@@ -12,7 +12,7 @@ pub(super) const SERVER: &str = "handover";
 
 /// A program that talks to a model and can use Handover's tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Client {
+pub enum ClientProgram {
     /// Claude Code, by Anthropic
     ClaudeCode,
     /// opencode
@@ -29,7 +29,7 @@ pub enum Client {
     Qwen,
 }
 
-impl Client {
+impl ClientProgram {
     pub const ALL: &[Self] =
         &[Self::ClaudeCode, Self::Opencode, Self::Codex, Self::Gemini, Self::Copilot, Self::Goose, Self::Qwen];
 
@@ -62,7 +62,7 @@ impl Client {
 
 /// One file of a client, with the entries that it needs.
 #[derive(Debug)]
-pub(super) struct Piece {
+pub(super) struct ClientFile {
     pub(super) path: PathBuf,
     pub(super) about: &'static str,
     pub(super) form: Form,
@@ -81,7 +81,7 @@ pub(super) enum Form {
 /// All files of a client, with the file that names the server first, and notes for its user.
 #[derive(Debug)]
 pub(super) struct Layout {
-    pub(super) pieces: Vec<Piece>,
+    pub(super) pieces: Vec<ClientFile>,
     /// The note about an entry that applies to more projects than the user asked for. An undo then affects the same
     /// projects.
     pub(super) wide: Option<&'static str>,

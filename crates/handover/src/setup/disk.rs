@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::{Component, Path, PathBuf};
 
-use super::problem::Problem;
+use super::problem::SetupProblem;
 
 /// The largest file that is read, in bytes. No configuration seen so far is longer; a long history in one has a few MiB.
 const BYTES_MAX: u64 = 16 << 20;
@@ -13,8 +13,8 @@ const BYTES_MAX: u64 = 16 << 20;
 pub(super) const MARK: &str = "\u{feff}";
 
 /// Returns the text of a file; `None` when the file does not exist.
-pub(super) fn read(path: &Path) -> Result<Option<String>, Problem> {
-    let unreadable = |cause| Problem::Unreadable { path: path.to_owned(), cause };
+pub(super) fn read(path: &Path) -> Result<Option<String>, SetupProblem> {
+    let unreadable = |cause| SetupProblem::Unreadable { path: path.to_owned(), cause };
     let about = match std::fs::metadata(path) {
         Ok(about) => about,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
@@ -22,27 +22,27 @@ pub(super) fn read(path: &Path) -> Result<Option<String>, Problem> {
     };
     // A read of a pipe would block.
     if !about.is_file() {
-        return Err(Problem::NotFile { path: path.to_owned() });
+        return Err(SetupProblem::NotFile { path: path.to_owned() });
     }
     let mut bytes = Vec::new();
     let file = File::open(path).map_err(unreadable)?;
     file.take(BYTES_MAX + 1).read_to_end(&mut bytes).map_err(unreadable)?;
     if u64::try_from(bytes.len()).is_ok_and(|len| len > BYTES_MAX) {
-        return Err(Problem::TooLong { path: path.to_owned(), max: BYTES_MAX });
+        return Err(SetupProblem::TooLong { path: path.to_owned(), max: BYTES_MAX });
     }
-    String::from_utf8(bytes).map(Some).map_err(|_| Problem::NotText { path: path.to_owned() })
+    String::from_utf8(bytes).map(Some).map_err(|_| SetupProblem::NotText { path: path.to_owned() })
 }
 
 /// Reads a file like `read`, to look at a setting. Returns `None` for a path that is not a file; `read` reports it later.
-pub(super) fn peek(path: &Path) -> Result<Option<String>, Problem> {
+pub(super) fn peek(path: &Path) -> Result<Option<String>, SetupProblem> {
     let text = if path.is_file() { read(path)? } else { None };
     Ok(text.map(|text| text.strip_prefix(MARK).map_or_else(|| text.clone(), str::to_owned)))
 }
 
 /// Returns the file that a path names after all links, so that a write keeps the links. A path that does not exist yet
 /// is resolved from its nearest existing folder.
-pub(super) fn resolve(path: &Path) -> Result<PathBuf, Problem> {
-    let unreadable = |cause| Problem::Unreadable { path: path.to_owned(), cause };
+pub(super) fn resolve(path: &Path) -> Result<PathBuf, SetupProblem> {
+    let unreadable = |cause| SetupProblem::Unreadable { path: path.to_owned(), cause };
     let mut path = path.to_owned();
     // The system cannot resolve a link to a missing file, so follow it here. The system also stops after 40 links.
     for _ in 0..40 {

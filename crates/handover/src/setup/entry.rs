@@ -3,8 +3,8 @@
 
 use serde_json::{Value, json};
 
-use super::client::{Client, SERVER};
-use super::plan::Surroundings;
+use super::client::{ClientProgram, SERVER};
+use super::plan::SetupSurroundings;
 
 /// The URL of `handover serve` with the default port.
 pub const URL_DEFAULT: &str = "http://127.0.0.1:4747/mcp";
@@ -47,7 +47,7 @@ pub(super) fn secret_of(headers: &Value) -> Option<&str> {
 }
 
 /// Returns the keys of Handover's entry in a client's configuration.
-pub(super) fn keys(client: Client, around: &Surroundings) -> Vec<(&'static str, Value)> {
+pub(super) fn keys(client: ClientProgram, around: &SetupSurroundings) -> Vec<(&'static str, Value)> {
     let keys = match &around.http {
         Some(http) => reaching(client, http),
         None => starting(client, &around.program),
@@ -56,23 +56,26 @@ pub(super) fn keys(client: Client, around: &Surroundings) -> Vec<(&'static str, 
 }
 
 /// Returns the key that holds the headers in a client's entry.
-pub(super) fn headers_key(client: Client) -> &'static str {
+pub(super) fn headers_key(client: ClientProgram) -> &'static str {
     match client {
-        Client::Codex => "http_headers",
-        Client::ClaudeCode | Client::Opencode | Client::Gemini | Client::Copilot | Client::Goose | Client::Qwen => {
-            "headers"
-        }
+        ClientProgram::Codex => "http_headers",
+        ClientProgram::ClaudeCode
+        | ClientProgram::Opencode
+        | ClientProgram::Gemini
+        | ClientProgram::Copilot
+        | ClientProgram::Goose
+        | ClientProgram::Qwen => "headers",
     }
 }
 
-fn starting(client: Client, program: &str) -> Vec<(&'static str, Value)> {
+fn starting(client: ClientProgram, program: &str) -> Vec<(&'static str, Value)> {
     let args = ("args", json!(["mcp"]));
     match client {
-        Client::ClaudeCode => vec![("type", json!("stdio")), ("command", json!(program)), args],
-        Client::Opencode => vec![("type", json!("local")), ("command", json!([program, "mcp"]))],
-        Client::Codex | Client::Gemini | Client::Qwen => vec![("command", json!(program)), args],
-        Client::Copilot => vec![("type", json!("local")), ("command", json!(program)), args],
-        Client::Goose => {
+        ClientProgram::ClaudeCode => vec![("type", json!("stdio")), ("command", json!(program)), args],
+        ClientProgram::Opencode => vec![("type", json!("local")), ("command", json!([program, "mcp"]))],
+        ClientProgram::Codex | ClientProgram::Gemini | ClientProgram::Qwen => vec![("command", json!(program)), args],
+        ClientProgram::Copilot => vec![("type", json!("local")), ("command", json!(program)), args],
+        ClientProgram::Goose => {
             let mut keys = goose("stdio");
             keys.extend([("cmd", json!(program)), args]);
             keys
@@ -80,16 +83,16 @@ fn starting(client: Client, program: &str) -> Vec<(&'static str, Value)> {
     }
 }
 
-fn reaching(client: Client, http: &HttpEntry) -> Vec<(&'static str, Value)> {
+fn reaching(client: ClientProgram, http: &HttpEntry) -> Vec<(&'static str, Value)> {
     let headers = (headers_key(client), http.headers());
     let url = json!(http.url);
     match client {
-        Client::ClaudeCode | Client::Copilot => vec![("type", json!("http")), ("url", url), headers],
+        ClientProgram::ClaudeCode | ClientProgram::Copilot => vec![("type", json!("http")), ("url", url), headers],
         // Without this key, opencode tries to log in before it sends the header.
-        Client::Opencode => vec![("type", json!("remote")), ("url", url), headers, ("oauth", json!(false))],
-        Client::Codex => vec![("url", url), headers],
-        Client::Gemini | Client::Qwen => vec![("httpUrl", url), headers],
-        Client::Goose => {
+        ClientProgram::Opencode => vec![("type", json!("remote")), ("url", url), headers, ("oauth", json!(false))],
+        ClientProgram::Codex => vec![("url", url), headers],
+        ClientProgram::Gemini | ClientProgram::Qwen => vec![("httpUrl", url), headers],
+        ClientProgram::Goose => {
             let mut keys = goose("streamable_http");
             keys.extend([("uri", url), headers]);
             keys
@@ -107,15 +110,15 @@ fn goose(kind: &str) -> Vec<(&'static str, Value)> {
 }
 
 /// Returns the keys that an entry has both for a started server and for HTTP: mostly the permission to use Handover's tools.
-fn common(client: Client) -> Vec<(&'static str, Value)> {
+fn common(client: ClientProgram) -> Vec<(&'static str, Value)> {
     match client {
-        Client::ClaudeCode => Vec::new(),
-        Client::Opencode => vec![("enabled", json!(true))],
-        Client::Codex => vec![("default_tools_approval_mode", json!("approve"))],
-        Client::Gemini => vec![("trust", json!(true))],
-        Client::Copilot => vec![("tools", json!(["*"]))],
-        Client::Goose => vec![("timeout", json!(300))],
+        ClientProgram::ClaudeCode => Vec::new(),
+        ClientProgram::Opencode => vec![("enabled", json!(true))],
+        ClientProgram::Codex => vec![("default_tools_approval_mode", json!("approve"))],
+        ClientProgram::Gemini => vec![("trust", json!(true))],
+        ClientProgram::Copilot => vec![("tools", json!(["*"]))],
+        ClientProgram::Goose => vec![("timeout", json!(300))],
         // Without this key, Qwen Code hides every tool until its model searches for it.
-        Client::Qwen => vec![("trust", json!(true)), ("alwaysLoadTools", json!(true))],
+        ClientProgram::Qwen => vec![("trust", json!(true)), ("alwaysLoadTools", json!(true))],
     }
 }

@@ -3,41 +3,47 @@
 use serde_json::{Value, json};
 
 use super::want::Want;
-use crate::hook::Event;
+use crate::hook::HookEvent;
 
 /// The events with a hook. Both clients support all of them.
-const EVENTS: [Event; 6] =
-    [Event::SessionStart, Event::PreToolUse, Event::PostToolUse, Event::Stop, Event::SubagentStop, Event::SessionEnd];
+const EVENTS: [HookEvent; 6] = [
+    HookEvent::SessionStart,
+    HookEvent::PreToolUse,
+    HookEvent::PostToolUse,
+    HookEvent::Stop,
+    HookEvent::SubagentStop,
+    HookEvent::SessionEnd,
+];
 
 /// Returns the hooks for Claude Code. A failing hook blocks the tool call, because a gate that cannot answer must not
 /// allow it.
 pub(super) fn claude_code(program: &str) -> Vec<Want> {
-    EVENTS.map(|event| want(event, program, Failure::Blocks)).into()
+    EVENTS.map(|event| want(event, program, HookFailure::Blocks)).into()
 }
 
 pub(super) fn codex(program: &str) -> Vec<Want> {
-    EVENTS.map(|event| want(event, program, Failure::Passes)).into()
+    EVENTS.map(|event| want(event, program, HookFailure::Passes)).into()
 }
 
 /// The client's reaction to a hook that fails to run.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Failure {
+enum HookFailure {
     Blocks,
     Passes,
 }
 
-fn want(event: Event, program: &str, failure: Failure) -> Want {
+fn want(event: HookEvent, program: &str, failure: HookFailure) -> Want {
     let mut hook = json!({
         "type": "command",
         "command": format!("{} hook {}", quoted(program), event.as_str()),
         "timeout": event.timeout_seconds(),
     });
-    if let (Event::PreToolUse, Failure::Blocks, Some(hook)) = (event, failure, hook.as_object_mut()) {
+    if let (HookEvent::PreToolUse, HookFailure::Blocks, Some(hook)) = (event, failure, hook.as_object_mut()) {
         hook.insert("onFailure".to_owned(), json!("block"));
     }
     let mut entry = json!({});
     if let Some(entry) = entry.as_object_mut() {
-        if matches!(event, Event::PreToolUse | Event::PostToolUse) {
+        if matches!(event, HookEvent::PreToolUse | HookEvent::PostToolUse) {
             entry.insert("matcher".to_owned(), json!("*"));
         }
         entry.insert("hooks".to_owned(), json!([hook]));

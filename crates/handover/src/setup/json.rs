@@ -7,7 +7,10 @@ use jsonc_parser::{CollectOptions, ParseOptions};
 use serde_json::Value;
 
 use super::hooks::is_older;
-use super::want::{Made, Met, Rest, STARTS, Trouble, Want, Written, completed, is_remote, item_place, place, will_do};
+use super::want::{
+    FileError, Met, RecordedPlaces, RemainingText, STARTS, Want, WantedText, completed, is_remote, item_place, place,
+    will_do,
+};
 
 /// Accepts JSON with comments and trailing commas, and no other extension: a file that a client cannot read must be an
 /// error here, too.
@@ -25,22 +28,22 @@ const OPTIONS: ParseOptions = ParseOptions {
 };
 
 /// Adds the missing entries.
-pub(super) fn write(text: Option<&str>, wants: &[Want]) -> Result<Written, Trouble> {
+pub(super) fn write(text: Option<&str>, wants: &[Want]) -> Result<WantedText, FileError> {
     let new = text.is_none();
     let text = text.unwrap_or_default();
     check(text, wants)?;
     let root = parse(if text.trim().is_empty() { "{}\n" } else { text })?;
-    let mut written = Written { text: String::new(), made: Vec::new(), kept: false };
+    let mut written = WantedText { text: String::new(), made: Vec::new(), kept: false };
     let object = root.object_value_or_set();
     for want in wants.iter().filter(|want| new || !matches!(want, Want::Seed { .. })) {
-        put(&object, want, &mut written).map_err(|problem| Trouble { line: 1, problem })?;
+        put(&object, want, &mut written).map_err(|problem| FileError { line: 1, problem })?;
     }
     written.text = root.to_string();
     Ok(written)
 }
 
 /// Removes Handover's entries, and the tables that are empty without them.
-pub(super) fn remove(text: &str, wants: &[Want], made: Made<'_>) -> Result<Rest, Trouble> {
+pub(super) fn remove(text: &str, wants: &[Want], made: RecordedPlaces<'_>) -> Result<RemainingText, FileError> {
     check(text, wants)?;
     let root = parse(text)?;
     if let Some(object) = root.object_value() {
@@ -50,7 +53,7 @@ pub(super) fn remove(text: &str, wants: &[Want], made: Made<'_>) -> Result<Rest,
     }
     let comments = root.children().iter().any(CstNode::is_comment);
     let empty = !comments && root.object_value().is_none_or(|object| bare(&object));
-    Ok(Rest { text: root.to_string(), empty })
+    Ok(RemainingText { text: root.to_string(), empty })
 }
 
 /// Tells whether there is a table at this path of keys.
@@ -65,47 +68,47 @@ pub(super) fn value(text: &str, at: &[&str]) -> Option<Value> {
     at.iter().try_fold(&root, |value, key| value.get(key)).cloned()
 }
 
-fn parse(text: &str) -> Result<CstRootNode, Trouble> {
+fn parse(text: &str) -> Result<CstRootNode, FileError> {
     CstRootNode::parse(text, &OPTIONS).map_err(|error| syntax(text, &error))
 }
 
-fn syntax(text: &str, error: &jsonc_parser::errors::ParseError) -> Trouble {
-    Trouble::at(text, error.range().start, format!("not valid JSON: {}", error.kind().to_string().to_lowercase()))
+fn syntax(text: &str, error: &jsonc_parser::errors::ParseError) -> FileError {
+    FileError::at(text, error.range().start, format!("not valid JSON: {}", error.kind().to_string().to_lowercase()))
 }
 
 /// Finds the problems that would make an edit fail: a table or list of another type, and a key that appears twice.
-fn check(text: &str, wants: &[Want]) -> Result<(), Trouble> {
+fn check(text: &str, wants: &[Want]) -> Result<(), FileError> {
     let parsed = jsonc_parser::parse_to_ast(text, &CollectOptions::default(), &OPTIONS);
     let parsed = parsed.map_err(|error| syntax(text, &error))?;
     let Some(root) = &parsed.value else { return Ok(()) };
     wants.iter().try_for_each(|want| follow(text, root, want))
 }
 
-fn follow(text: &str, root: &ast::Value<'_>, want: &Want) -> Result<(), Trouble> {
+fn follow(text: &str, root: &ast::Value<'_>, want: &Want) -> Result<(), FileError> {
     use jsonc_parser::common::Ranged;
     let mut here = root;
     for (depth, key) in want.at().iter().enumerate() {
         let ast::Value::Object(object) = here else {
             let name = if depth == 0 { "the file".to_owned() } else { format!("`{}`", want.at()[..depth].join(".")) };
-            return Err(Trouble::at(text, here.range().start, format!("{name} must be an object")));
+            return Err(FileError::at(text, here.range().start, format!("{name} must be an object")));
         };
         let mut named = object.properties.iter().filter(|property| property.name.as_str() == key);
         let Some(first) = named.next() else { return Ok(()) };
         if let Some(second) = named.next() {
-            return Err(Trouble::at(text, second.range.start, format!("`{key}` is there twice: keep one")));
+            return Err(FileError::at(text, second.range.start, format!("`{key}` is there twice: keep one")));
         }
         here = &first.value;
     }
     let name = want.at().join(".");
     match (want, here) {
         (Want::Table { .. }, ast::Value::Object(_)) | (Want::Item { .. }, ast::Value::Array(_)) => Ok(()),
-        (Want::Table { .. }, _) => Err(Trouble::at(text, here.range().start, format!("`{name}` must be an object"))),
-        (Want::Item { .. }, _) => Err(Trouble::at(text, here.range().start, format!("`{name}` must be a list"))),
+        (Want::Table { .. }, _) => Err(FileError::at(text, here.range().start, format!("`{name}` must be an object"))),
+        (Want::Item { .. }, _) => Err(FileError::at(text, here.range().start, format!("`{name}` must be a list"))),
         (Want::Key { .. } | Want::Seed { .. }, _) => Ok(()),
     }
 }
 
-fn put(root: &CstObject, want: &Want, written: &mut Written) -> Result<(), String> {
+fn put(root: &CstObject, want: &Want, written: &mut WantedText) -> Result<(), String> {
     let mut object = root.clone();
     let mut fresh = false;
     for (depth, key) in want.tables().iter().enumerate() {
@@ -173,7 +176,7 @@ fn set(object: &CstObject, key: &str, value: &Value) -> bool {
 
 /// Removes one entry. Removes a table above it only when this removal left it empty: Handover did not make a table that
 /// was empty before.
-fn take(root: &CstObject, want: &Want, made: Made<'_>) {
+fn take(root: &CstObject, want: &Want, made: RecordedPlaces<'_>) {
     let at = want.at();
     let (Some(key), Some(parent)) = (at.last(), descend(root, &at[..at.len().saturating_sub(1)])) else { return };
     let Some(property) = parent.get(key) else { return };
@@ -184,7 +187,7 @@ fn take(root: &CstObject, want: &Want, made: Made<'_>) {
         }
         Want::Key { .. } => made.has(&place(at)),
         // Without a record, the owner of the file may have written this key.
-        Want::Seed { .. } => matches!(made, Made::Recorded(_)) && made.has(&place(at)),
+        Want::Seed { .. } => matches!(made, RecordedPlaces::Recorded(_)) && made.has(&place(at)),
         Want::Item { item, .. } => {
             let Some(list) = property.array_value().filter(|_| made.has(&item_place(at, item))) else { return };
             if !pick(&list, item) {

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::client::{Client, Form, Layout, Piece, SERVER};
+use super::client::{ClientFile, ClientProgram, Form, Layout, SERVER};
 use super::entry::{HttpEntry, keys};
-use super::plan::{Reach, Surroundings};
-use super::problem::Problem;
+use super::plan::{SetupReach, SetupSurroundings};
+use super::problem::SetupProblem;
 use super::section::Marks;
 use super::want::Want;
 use super::{disk, hooks, json as jsonc};
@@ -21,22 +21,30 @@ const WIRED: &str = "permissions for our tools, and hooks";
 const HOOKS: &str = "hooks";
 const INSTRUCTIONS: &str = "instructions for the model";
 
-pub(super) fn layout(client: Client, reach: Reach, around: &Surroundings) -> Result<Layout, Problem> {
+pub(super) fn layout(
+    client: ClientProgram,
+    reach: SetupReach,
+    around: &SetupSurroundings,
+) -> Result<Layout, SetupProblem> {
     match client {
-        Client::ClaudeCode => claude_code(reach, around),
-        Client::Opencode => opencode(reach, around),
-        Client::Codex => codex(reach, around),
-        Client::Gemini => gemini(reach, around),
-        Client::Copilot => copilot(reach, around),
-        Client::Goose => goose(reach, around),
-        Client::Qwen => qwen(reach, around),
+        ClientProgram::ClaudeCode => claude_code(reach, around),
+        ClientProgram::Opencode => opencode(reach, around),
+        ClientProgram::Codex => codex(reach, around),
+        ClientProgram::Gemini => gemini(reach, around),
+        ClientProgram::Copilot => copilot(reach, around),
+        ClientProgram::Goose => goose(reach, around),
+        ClientProgram::Qwen => qwen(reach, around),
     }
 }
 
 /// Returns all entries that Handover can have in a client's files, with and without HTTP. Entries in the same file are
 /// one piece.
-pub(super) fn whole(client: Client, reach: Reach, around: &Surroundings) -> Result<Layout, Problem> {
-    let with = |http| layout(client, reach, &Surroundings { http, ..around.clone() });
+pub(super) fn whole(
+    client: ClientProgram,
+    reach: SetupReach,
+    around: &SetupSurroundings,
+) -> Result<Layout, SetupProblem> {
+    let with = |http| layout(client, reach, &SetupSurroundings { http, ..around.clone() });
     let mut all = with(None)?;
     for piece in with(Some(HttpEntry::new("")))?.pieces {
         let Some(same) = all.pieces.iter_mut().find(|same| same.path == piece.path) else {
@@ -55,15 +63,16 @@ pub(super) fn whole(client: Client, reach: Reach, around: &Surroundings) -> Resu
     Ok(all)
 }
 
-fn claude_code(reach: Reach, around: &Surroundings) -> Result<Layout, Problem> {
+fn claude_code(reach: SetupReach, around: &SetupSurroundings) -> Result<Layout, SetupProblem> {
     let allow = item(&["permissions", "allow"], json!("mcp__handover"));
     let hooks = if around.hooks { hooks::claude_code(&around.program) } else { Vec::new() };
     let permissions = if around.hooks { WIRED } else { PERMISSIONS };
     let own = around.set("CLAUDE_CONFIG_DIR");
     let of_user = || own.clone().map_or_else(|| around.in_home(".claude.json"), |own| Ok(own.join(".claude.json")));
-    let entry = |above: &[&str]| table(&[above, &["mcpServers", SERVER]].concat(), keys(Client::ClaudeCode, around));
+    let entry =
+        |above: &[&str]| table(&[above, &["mcpServers", SERVER]].concat(), keys(ClientProgram::ClaudeCode, around));
     Ok(match reach {
-        Reach::Project => {
+        SetupReach::Project => {
             let here = around.root.display().to_string();
             let (servers, wants, note) = if around.http.is_some() {
                 // Claude Code calls this the local scope: for one user in one project.
@@ -89,7 +98,7 @@ fn claude_code(reach: Reach, around: &Surroundings) -> Result<Layout, Problem> {
                 notes: vec![note],
             }
         }
-        Reach::User => {
+        SetupReach::User => {
             let folder = own.clone().map_or_else(|| around.in_home(".claude"), Ok)?;
             Layout {
                 pieces: vec![
@@ -104,18 +113,18 @@ fn claude_code(reach: Reach, around: &Surroundings) -> Result<Layout, Problem> {
     })
 }
 
-fn opencode(reach: Reach, around: &Surroundings) -> Result<Layout, Problem> {
+fn opencode(reach: SetupReach, around: &SetupSurroundings) -> Result<Layout, SetupProblem> {
     let (folder, names): (_, &[&str]) = match around.entry_reach(reach) {
-        Reach::Project => {
+        SetupReach::Project => {
             let names = &["opencode.json", "opencode.jsonc", ".opencode/opencode.json", ".opencode/opencode.jsonc"];
             (around.root.clone(), names)
         }
-        Reach::User => (around.config("opencode")?, &["opencode.json", "opencode.jsonc", "config.json"]),
+        SetupReach::User => (around.config("opencode")?, &["opencode.json", "opencode.jsonc", "config.json"]),
     };
     let config = first(&folder, names);
     let wants = vec![
         Want::Seed { at: at(&["$schema"]), value: json!("https://opencode.ai/config.json") },
-        table(&["mcp", SERVER], keys(Client::Opencode, around)),
+        table(&["mcp", SERVER], keys(ClientProgram::Opencode, around)),
     ];
     let mut layout = Layout { pieces: Vec::new(), wide: around.wide(reach), notes: Vec::new() };
     let one_word = disk::peek(&config)?.and_then(|text| jsonc::value(&text, &["permission"])).filter(Value::is_string);
@@ -131,28 +140,28 @@ fn opencode(reach: Reach, around: &Surroundings) -> Result<Layout, Problem> {
         }
     };
     let instructions = match reach {
-        Reach::Project => around.root.join("AGENTS.md"),
-        Reach::User => folder.join("AGENTS.md"),
+        SetupReach::Project => around.root.join("AGENTS.md"),
+        SetupReach::User => folder.join("AGENTS.md"),
     };
     layout.pieces = vec![server_file(config, ALLOWED, wants, around), markdown(instructions)];
     Ok(layout)
 }
 
-fn codex(reach: Reach, around: &Surroundings) -> Result<Layout, Problem> {
-    let server = table(&["mcp_servers", SERVER], keys(Client::Codex, around));
+fn codex(reach: SetupReach, around: &SetupSurroundings) -> Result<Layout, SetupProblem> {
+    let server = table(&["mcp_servers", SERVER], keys(ClientProgram::Codex, around));
     let mut notes = Vec::new();
     let folder_of = |reach| match reach {
-        Reach::Project => Ok(around.root.join(".codex")),
-        Reach::User => around.folder("CODEX_HOME", ".codex"),
+        SetupReach::Project => Ok(around.root.join(".codex")),
+        SetupReach::User => around.folder("CODEX_HOME", ".codex"),
     };
     let instructions = match reach {
-        Reach::Project => around.root.join("AGENTS.md"),
-        Reach::User => folder_of(reach)?.join("AGENTS.md"),
+        SetupReach::Project => around.root.join("AGENTS.md"),
+        SetupReach::User => folder_of(reach)?.join("AGENTS.md"),
     };
-    if around.entry_reach(reach) == Reach::Project {
+    if around.entry_reach(reach) == SetupReach::Project {
         notes.push("Codex reads .codex/config.toml once you trust the project: start `codex` in it and accept");
     }
-    let config = Piece {
+    let config = ClientFile {
         path: folder_of(around.entry_reach(reach))?.join("config.toml"),
         about: ALLOWED,
         form: Form::Toml(vec![server]),
@@ -166,26 +175,26 @@ fn codex(reach: Reach, around: &Surroundings) -> Result<Layout, Problem> {
     Ok(Layout { pieces, wide: around.wide(reach), notes })
 }
 
-fn gemini(reach: Reach, around: &Surroundings) -> Result<Layout, Problem> {
+fn gemini(reach: SetupReach, around: &SetupSurroundings) -> Result<Layout, SetupProblem> {
     let user = match around.set("GEMINI_CLI_HOME") {
         Some(home) => home.join(".gemini"),
-        None if around.entry_reach(reach) == Reach::User => around.in_home(".gemini")?,
+        None if around.entry_reach(reach) == SetupReach::User => around.in_home(".gemini")?,
         None => PathBuf::new(),
     };
-    let mut layout = trusting(Client::Gemini, reach, around, (".gemini", &user))?;
-    if around.entry_reach(reach) == Reach::Project {
+    let mut layout = trusting(ClientProgram::Gemini, reach, around, (".gemini", &user))?;
+    if around.entry_reach(reach) == SetupReach::Project {
         layout.notes.push("Gemini CLI starts servers in trusted folders only: start `gemini` in this one and trust it");
     }
     Ok(layout)
 }
 
-fn qwen(reach: Reach, around: &Surroundings) -> Result<Layout, Problem> {
+fn qwen(reach: SetupReach, around: &SetupSurroundings) -> Result<Layout, SetupProblem> {
     let user = match around.entry_reach(reach) {
-        Reach::User => around.folder("QWEN_HOME", ".qwen")?,
-        Reach::Project => PathBuf::new(),
+        SetupReach::User => around.folder("QWEN_HOME", ".qwen")?,
+        SetupReach::Project => PathBuf::new(),
     };
-    let mut layout = trusting(Client::Qwen, reach, around, (".qwen", &user))?;
-    if around.entry_reach(reach) == Reach::Project {
+    let mut layout = trusting(ClientProgram::Qwen, reach, around, (".qwen", &user))?;
+    if around.entry_reach(reach) == SetupReach::Project {
         layout.notes.push("Qwen Code asks once for a project's server: run `qwen mcp approve handover`");
     }
     Ok(layout)
@@ -193,41 +202,41 @@ fn qwen(reach: Reach, around: &Surroundings) -> Result<Layout, Problem> {
 
 /// Returns the layout of Gemini CLI and its forks. These clients do not ask about the tools of a trusted server.
 fn trusting(
-    client: Client,
-    reach: Reach,
-    around: &Surroundings,
+    client: ClientProgram,
+    reach: SetupReach,
+    around: &SetupSurroundings,
     (hidden, user): (&str, &Path),
-) -> Result<Layout, Problem> {
+) -> Result<Layout, SetupProblem> {
     let server = table(&["mcpServers", SERVER], keys(client, around));
     let settings_of = |reach| match reach {
-        Reach::Project => around.root.join(hidden).join("settings.json"),
-        Reach::User => user.join("settings.json"),
+        SetupReach::Project => around.root.join(hidden).join("settings.json"),
+        SetupReach::User => user.join("settings.json"),
     };
     let beside = match reach {
-        Reach::Project => around.root.as_path(),
-        Reach::User => user,
+        SetupReach::Project => around.root.as_path(),
+        SetupReach::User => user,
     };
     // The name of this file is a setting, and many projects set it to a file that several clients share.
     let named = disk::peek(&settings_of(reach))?.and_then(|text| jsonc::value(&text, &["context", "fileName"]));
     let named = named.map(|name| name.get(0).cloned().unwrap_or(name));
     let plain = |name: &&str| !name.is_empty() && !name.contains(['/', '\\']) && *name != "..";
-    let usual = if client == Client::Qwen { "QWEN.md" } else { "GEMINI.md" };
+    let usual = if client == ClientProgram::Qwen { "QWEN.md" } else { "GEMINI.md" };
     let name = named.as_ref().and_then(Value::as_str).filter(plain).unwrap_or(usual);
     let settings = settings_of(around.entry_reach(reach));
     let pieces = vec![server_file(settings, ALLOWED, vec![server], around), markdown(beside.join(name))];
     Ok(Layout { pieces, wide: around.wide(reach), notes: Vec::new() })
 }
 
-fn copilot(reach: Reach, around: &Surroundings) -> Result<Layout, Problem> {
-    let server = table(&["mcpServers", SERVER], keys(Client::Copilot, around));
+fn copilot(reach: SetupReach, around: &SetupSurroundings) -> Result<Layout, SetupProblem> {
+    let server = table(&["mcpServers", SERVER], keys(ClientProgram::Copilot, around));
     let folder = around.folder("COPILOT_HOME", ".copilot")?;
     let servers = match around.entry_reach(reach) {
-        Reach::Project => around.root.join(".github/mcp.json"),
-        Reach::User => folder.join("mcp-config.json"),
+        SetupReach::Project => around.root.join(".github/mcp.json"),
+        SetupReach::User => folder.join("mcp-config.json"),
     };
     let servers = server_file(servers, SERVERS, vec![server], around);
     Ok(match reach {
-        Reach::Project => {
+        SetupReach::Project => {
             let here = around.root.display().to_string();
             let allow = item(
                 &["locations", &here, "tool_approvals"],
@@ -245,7 +254,7 @@ fn copilot(reach: Reach, around: &Surroundings) -> Result<Layout, Problem> {
                 notes: if around.http.is_some() { Vec::new() } else { vec![trust, own] },
             }
         }
-        Reach::User => Layout {
+        SetupReach::User => Layout {
             pieces: vec![servers, markdown(folder.join("copilot-instructions.md"))],
             wide: None,
             notes: vec![
@@ -255,27 +264,27 @@ fn copilot(reach: Reach, around: &Surroundings) -> Result<Layout, Problem> {
     })
 }
 
-fn goose(reach: Reach, around: &Surroundings) -> Result<Layout, Problem> {
-    let server = table(&["extensions", SERVER], keys(Client::Goose, around));
+fn goose(reach: SetupReach, around: &SetupSurroundings) -> Result<Layout, SetupProblem> {
+    let server = table(&["extensions", SERVER], keys(ClientProgram::Goose, around));
     let folder = match around.set("GOOSE_PATH_ROOT") {
         Some(root) => root.join("config"),
         None => around.config("goose")?,
     };
     let notes = vec!["goose asks for our tools only in its approve modes; `goose configure` allows them there"];
     let (hints, wide) = match reach {
-        Reach::Project => {
+        SetupReach::Project => {
             let wide = "goose has no configuration for a project: the server is in yours, for all projects";
             (around.root.join(".goosehints"), Some(wide))
         }
-        Reach::User => (folder.join(".goosehints"), None),
+        SetupReach::User => (folder.join(".goosehints"), None),
     };
-    let config = Piece {
+    let config = ClientFile {
         path: folder.join("config.yaml"),
         about: SERVERS,
         form: Form::Yaml(vec![server]),
         private: around.http.is_some(),
     };
-    let hints = Piece { path: hints, about: INSTRUCTIONS, form: Form::Section(Marks::Sign), private: false };
+    let hints = ClientFile { path: hints, about: INSTRUCTIONS, form: Form::Section(Marks::Sign), private: false };
     Ok(Layout { pieces: vec![config, hints], wide, notes })
 }
 
@@ -298,17 +307,17 @@ fn item(keys: &[&str], item: Value) -> Want {
     Want::Item { at: at(keys), item }
 }
 
-fn json_file(path: PathBuf, about: &'static str, wants: Vec<Want>) -> Piece {
-    Piece { path, about, form: Form::Json(wants), private: false }
+fn json_file(path: PathBuf, about: &'static str, wants: Vec<Want>) -> ClientFile {
+    ClientFile { path, about, form: Form::Json(wants), private: false }
 }
 
 /// Returns the file with the entry for Handover's server. Over HTTP it contains the token.
-fn server_file(path: PathBuf, about: &'static str, wants: Vec<Want>, around: &Surroundings) -> Piece {
-    Piece { path, about, form: Form::Json(wants), private: around.http.is_some() }
+fn server_file(path: PathBuf, about: &'static str, wants: Vec<Want>, around: &SetupSurroundings) -> ClientFile {
+    ClientFile { path, about, form: Form::Json(wants), private: around.http.is_some() }
 }
 
-fn markdown(path: PathBuf) -> Piece {
-    Piece { path, about: INSTRUCTIONS, form: Form::Section(Marks::Comment), private: false }
+fn markdown(path: PathBuf) -> ClientFile {
+    ClientFile { path, about: INSTRUCTIONS, form: Form::Section(Marks::Comment), private: false }
 }
 
 #[cfg(test)]
@@ -321,7 +330,7 @@ mod tests {
     fn every_settings_file_is_guarded_by_gates() {
         let root = PathBuf::from("/repository");
         let home = std::env::var_os("HOME").map(PathBuf::from);
-        let around = Surroundings {
+        let around = SetupSurroundings {
             root: root.clone(),
             home,
             environment: std::env::vars().collect(),
@@ -331,8 +340,8 @@ mod tests {
             http: None,
         };
         let mut seen = 0;
-        for client in Client::ALL {
-            for reach in [Reach::Project, Reach::User] {
+        for client in ClientProgram::ALL {
+            for reach in [SetupReach::Project, SetupReach::User] {
                 let pieces = whole(*client, reach, &around).expect("a layout").pieces;
                 for piece in pieces.iter().filter(|piece| !matches!(piece.form, Form::Section(_))) {
                     assert!(gate::is_guarded(&piece.path, &root), "{}", piece.path.display());

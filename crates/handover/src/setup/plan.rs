@@ -5,25 +5,25 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::client::{Client, Form, Layout, Piece};
+use super::client::{ClientFile, ClientProgram, Form, Layout};
 use super::disk;
 use super::entry::{self, HttpEntry};
 use super::layout::{layout, whole};
-use super::problem::Problem;
+use super::problem::SetupProblem;
 use super::receipt::Receipt;
-use super::want::{Made, Rest, Trouble, Want, Written, is_entry, is_over_http, place};
+use super::want::{FileError, RecordedPlaces, RemainingText, Want, WantedText, is_entry, is_over_http, place};
 use super::{json, section, toml, yaml};
 
 /// The users that a configuration applies to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reach {
+pub enum SetupReach {
     /// Everyone who works in the project.
     Project,
     /// One user, in all projects.
     User,
 }
 
-impl Reach {
+impl SetupReach {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Project => "project",
@@ -34,7 +34,7 @@ impl Reach {
 
 /// Everything outside of the plan that it depends on.
 #[derive(Debug, Clone)]
-pub struct Surroundings {
+pub struct SetupSurroundings {
     /// The root of the project.
     pub root: PathBuf,
     pub home: Option<PathBuf>,
@@ -50,15 +50,15 @@ pub struct Surroundings {
     pub http: Option<HttpEntry>,
 }
 
-impl Surroundings {
+impl SetupSurroundings {
     /// Returns the reach of the entry for Handover's server. A token belongs to one user, so such an entry is never in
     /// the project's files.
-    pub(super) fn entry_reach(&self, reach: Reach) -> Reach {
-        if self.http.is_some() { Reach::User } else { reach }
+    pub(super) fn entry_reach(&self, reach: SetupReach) -> SetupReach {
+        if self.http.is_some() { SetupReach::User } else { reach }
     }
 
     /// Returns the note about an entry that applies to more projects than the user asked for.
-    pub(super) fn wide(&self, reach: Reach) -> Option<&'static str> {
+    pub(super) fn wide(&self, reach: SetupReach) -> Option<&'static str> {
         (self.entry_reach(reach) != reach).then_some(
             "the token is yours, so it is in your own configuration and not in the project's: the client reaches this server \
              in all projects",
@@ -70,17 +70,17 @@ impl Surroundings {
         self.environment.get(name).filter(|value| !value.is_empty()).map(|value| self.root.join(value))
     }
 
-    pub(super) fn in_home(&self, name: &str) -> Result<PathBuf, Problem> {
-        self.home.as_ref().map(|home| home.join(name)).ok_or(Problem::Homeless)
+    pub(super) fn in_home(&self, name: &str) -> Result<PathBuf, SetupProblem> {
+        self.home.as_ref().map(|home| home.join(name)).ok_or(SetupProblem::Homeless)
     }
 
     /// Returns the folder that an environment variable names. Without the variable, returns a folder in the home folder.
-    pub(super) fn folder(&self, name: &str, otherwise: &str) -> Result<PathBuf, Problem> {
+    pub(super) fn folder(&self, name: &str, otherwise: &str) -> Result<PathBuf, SetupProblem> {
         self.set(name).map_or_else(|| self.in_home(otherwise), Ok)
     }
 
     /// Returns the client's folder in the user's configuration folder.
-    pub(super) fn config(&self, name: &str) -> Result<PathBuf, Problem> {
+    pub(super) fn config(&self, name: &str) -> Result<PathBuf, SetupProblem> {
         Ok(self.folder("XDG_CONFIG_HOME", ".config")?.join(name))
     }
 }
@@ -117,21 +117,21 @@ impl Edit {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Plan {
+pub struct SetupPlan {
     pub edits: Vec<Edit>,
     /// Notes with facts and steps for the user.
     pub notes: Vec<String>,
 }
 
 /// Returns the changes that configure a client for Handover's server.
-pub fn plan(client: Client, reach: Reach, around: &Surroundings) -> Result<Plan, Problem> {
+pub fn plan(client: ClientProgram, reach: SetupReach, around: &SetupSurroundings) -> Result<SetupPlan, SetupProblem> {
     let Layout { pieces, wide, notes } = layout(client, reach, around)?;
     let notes = wide.into_iter().chain(notes).map(str::to_owned).collect();
-    let mut plan = Plan { edits: Vec::new(), notes };
+    let mut plan = SetupPlan { edits: Vec::new(), notes };
     for piece in pieces {
         let (target, before) = open(&piece, reach, around, &plan)?;
-        let trouble = |trouble| Problem::content(piece.path.clone(), trouble);
-        let Written { text: after, made, kept } = piece.write(before.as_deref()).map_err(trouble)?;
+        let trouble = |trouble| SetupProblem::content(piece.path.clone(), trouble);
+        let WantedText { text: after, made, kept } = piece.write(before.as_deref()).map_err(trouble)?;
         if kept {
             let path = piece.path.display();
             plan.notes.push(format!("{path} reaches a server `handover` over the network: its entry is left as it is"));
@@ -149,13 +149,13 @@ pub fn plan(client: Client, reach: Reach, around: &Surroundings) -> Result<Plan,
 }
 
 /// Returns the changes that remove Handover's server from a client.
-pub fn undo(client: Client, reach: Reach, around: &Surroundings) -> Result<Plan, Problem> {
+pub fn undo(client: ClientProgram, reach: SetupReach, around: &SetupSurroundings) -> Result<SetupPlan, SetupProblem> {
     // An earlier setup may have configured hooks.
-    let around = &Surroundings { hooks: true, ..around.clone() };
+    let around = &SetupSurroundings { hooks: true, ..around.clone() };
     let Layout { pieces, wide, .. } = whole(client, reach, around)?;
-    let plain = layout(client, reach, &Surroundings { http: None, ..around.clone() })?;
+    let plain = layout(client, reach, &SetupSurroundings { http: None, ..around.clone() })?;
     let within = plain.pieces.into_iter().map(|piece| piece.path).collect::<Vec<_>>();
-    let mut plan = Plan { edits: Vec::new(), notes: wide.into_iter().map(str::to_owned).collect() };
+    let mut plan = SetupPlan { edits: Vec::new(), notes: wide.into_iter().map(str::to_owned).collect() };
     for piece in pieces {
         let (target, before) = open(&piece, reach, around, &plan)?;
         let Some(text) = before else { continue };
@@ -192,38 +192,38 @@ pub fn undo(client: Client, reach: Reach, around: &Surroundings) -> Result<Plan,
     Ok(plan)
 }
 
-impl Piece {
+impl ClientFile {
     /// Writes the entries. Keeps a byte order mark, which is not part of the document.
-    fn write(&self, text: Option<&str>) -> Result<Written, Trouble> {
+    fn write(&self, text: Option<&str>) -> Result<WantedText, FileError> {
         match text.and_then(|text| text.strip_prefix(disk::MARK)) {
-            Some(text) => {
-                self.write_plain(Some(text)).map(|new| Written { text: format!("{}{}", disk::MARK, new.text), ..new })
-            }
+            Some(text) => self
+                .write_plain(Some(text))
+                .map(|new| WantedText { text: format!("{}{}", disk::MARK, new.text), ..new }),
             None => self.write_plain(text),
         }
     }
 
-    fn remove(&self, text: &str, made: Made<'_>) -> Result<Rest, Trouble> {
+    fn remove(&self, text: &str, made: RecordedPlaces<'_>) -> Result<RemainingText, FileError> {
         match text.strip_prefix(disk::MARK) {
-            Some(text) => {
-                self.remove_plain(text, made).map(|new| Rest { text: format!("{}{}", disk::MARK, new.text), ..new })
-            }
+            Some(text) => self
+                .remove_plain(text, made)
+                .map(|new| RemainingText { text: format!("{}{}", disk::MARK, new.text), ..new }),
             None => self.remove_plain(text, made),
         }
     }
 
-    fn write_plain(&self, text: Option<&str>) -> Result<Written, Trouble> {
+    fn write_plain(&self, text: Option<&str>) -> Result<WantedText, FileError> {
         match &self.form {
             Form::Json(wants) => json::write(text, wants),
             Form::Toml(wants) => toml::write(text, wants),
             Form::Yaml(wants) => yaml::write(text, wants),
             Form::Section(marks) => {
-                section::write(text, *marks).map(|text| Written { text, made: Vec::new(), kept: false })
+                section::write(text, *marks).map(|text| WantedText { text, made: Vec::new(), kept: false })
             }
         }
     }
 
-    fn remove_plain(&self, text: &str, made: Made<'_>) -> Result<Rest, Trouble> {
+    fn remove_plain(&self, text: &str, made: RecordedPlaces<'_>) -> Result<RemainingText, FileError> {
         match &self.form {
             Form::Json(wants) => json::remove(text, wants, made),
             Form::Toml(wants) => toml::remove(text, wants, made),
@@ -266,7 +266,7 @@ impl Piece {
     }
 
     /// Tells whether the file has an entry for Handover's server.
-    fn names_us(&self) -> Result<bool, Problem> {
+    fn names_us(&self) -> Result<bool, SetupProblem> {
         let Some(text) = disk::peek(&self.path)? else { return Ok(false) };
         let held = |wants: &[Want], holds: fn(&str, &[String]) -> bool| {
             wants.iter().any(|want| matches!(want, Want::Table { .. }) && holds(&text, want.at()))
@@ -281,7 +281,11 @@ impl Piece {
 }
 
 /// Returns the secrets in a client's HTTP entries for Handover's server.
-pub(super) fn secrets(client: Client, reach: Reach, around: &Surroundings) -> Result<Vec<String>, Problem> {
+pub(super) fn secrets(
+    client: ClientProgram,
+    reach: SetupReach,
+    around: &SetupSurroundings,
+) -> Result<Vec<String>, SetupProblem> {
     let mut found = Vec::new();
     for piece in whole(client, reach, around)?.pieces.iter().filter(|piece| piece.private) {
         let Some(text) = disk::peek(&piece.path)? else { continue };
@@ -296,34 +300,39 @@ pub(super) fn secrets(client: Client, reach: Reach, around: &Surroundings) -> Re
 }
 
 /// Returns the real path of a file, and its text.
-fn open(piece: &Piece, reach: Reach, around: &Surroundings, plan: &Plan) -> Result<(PathBuf, Option<String>), Problem> {
+fn open(
+    piece: &ClientFile,
+    reach: SetupReach,
+    around: &SetupSurroundings,
+    plan: &SetupPlan,
+) -> Result<(PathBuf, Option<String>), SetupProblem> {
     let target = disk::resolve(&piece.path)?;
     // A repository may come from anyone, so its links must not lead to other files of the user.
-    if reach == Reach::Project
+    if reach == SetupReach::Project
         && piece.path.starts_with(&around.root)
         && !target.starts_with(disk::resolve(&around.root)?)
     {
-        return Err(Problem::Outside { path: piece.path.clone(), target });
+        return Err(SetupProblem::Outside { path: piece.path.clone(), target });
     }
     if let Some(other) = plan.edits.iter().find(|edit| edit.target == target) {
-        return Err(Problem::Same { path: piece.path.clone(), other: other.path.clone() });
+        return Err(SetupProblem::Same { path: piece.path.clone(), other: other.path.clone() });
     }
     let text = disk::read(&target)?;
     Ok((target, text))
 }
 
-fn writable(edit: Edit) -> Result<Edit, Problem> {
+fn writable(edit: Edit) -> Result<Edit, SetupProblem> {
     let refused = edit.changes() && disk::read_only(&edit.target);
-    if refused { Err(Problem::ReadOnly { path: edit.path }) } else { Ok(edit) }
+    if refused { Err(SetupProblem::ReadOnly { path: edit.path }) } else { Ok(edit) }
 }
 
 /// Returns the receipt for a change. It leads back to the text before the first setup, also after several setups.
 fn receipt(
-    piece: &Piece,
-    around: &Surroundings,
+    piece: &ClientFile,
+    around: &SetupSurroundings,
     (target, before): (&Path, Option<&str>),
     (after, made): (&str, Vec<String>),
-) -> Result<Receipt, Problem> {
+) -> Result<Receipt, SetupProblem> {
     let Some(known) = before.map_or(Ok(None), |_| Receipt::find(&around.receipts, target))? else {
         let mut new = Receipt::new(target, before, after);
         new.made = made;
@@ -342,7 +351,7 @@ fn receipt(
 
 /// Returns a file without Handover's entries: the original text, or, when the file was changed since, the present text
 /// without these entries. Returns `None` when the file had no other content.
-fn clear(piece: &Piece, text: &str, known: Option<&Receipt>) -> Result<Option<String>, Problem> {
+fn clear(piece: &ClientFile, text: &str, known: Option<&Receipt>) -> Result<Option<String>, SetupProblem> {
     if let Some(known) = known
         && let Some(before) = known.restore(text)
     {
@@ -352,16 +361,21 @@ fn clear(piece: &Piece, text: &str, known: Option<&Receipt>) -> Result<Option<St
 }
 
 /// Returns the present text of a file without Handover's entries. Returns `None` when the file had no other content.
-fn remove(piece: &Piece, text: &str, known: Option<&Receipt>) -> Result<Option<String>, Problem> {
-    let made = known.map_or(Made::Unknown, |known| Made::Recorded(&known.made));
-    let rest = piece.remove(text, made).map_err(|trouble| Problem::content(piece.path.clone(), trouble))?;
+fn remove(piece: &ClientFile, text: &str, known: Option<&Receipt>) -> Result<Option<String>, SetupProblem> {
+    let made = known.map_or(RecordedPlaces::Unknown, |known| RecordedPlaces::Recorded(&known.made));
+    let rest = piece.remove(text, made).map_err(|trouble| SetupProblem::content(piece.path.clone(), trouble))?;
     let ours = known.is_none_or(|known| !known.existed) && rest.text != text;
     Ok((!(rest.empty && ours)).then_some(rest.text))
 }
 
 /// Returns another configured client that reads the same file of instructions.
-fn sharer(client: Client, reach: Reach, around: &Surroundings, target: &Path) -> Result<Option<Client>, Problem> {
-    for other in Client::ALL.iter().copied().filter(|other| *other != client) {
+fn sharer(
+    client: ClientProgram,
+    reach: SetupReach,
+    around: &SetupSurroundings,
+    target: &Path,
+) -> Result<Option<ClientProgram>, SetupProblem> {
+    for other in ClientProgram::ALL.iter().copied().filter(|other| *other != client) {
         // A client without a valid layout is not configured.
         let Ok(layout) = whole(other, reach, around) else { continue };
         let mut shared = false;

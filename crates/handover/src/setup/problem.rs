@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use super::want::Trouble;
+use super::want::FileError;
 
 /// A reason why nothing was written. Each names the file and the next step.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum Problem {
+pub enum SetupProblem {
     #[error("{}:{line}: {problem}", path.display())]
     Content { path: PathBuf, line: usize, problem: String },
     #[error("{} is not UTF-8 text: convert it, then try again", path.display())]
@@ -52,8 +52,8 @@ pub enum Problem {
     },
 }
 
-impl Problem {
-    pub(super) fn content(path: PathBuf, trouble: Trouble) -> Self {
+impl SetupProblem {
+    pub(super) fn content(path: PathBuf, trouble: FileError) -> Self {
         Self::Content { path, line: trouble.line, problem: trouble.problem }
     }
 }

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
-use super::problem::Problem;
+use super::problem::SetupProblem;
 
 /// The largest size of a receipt in bytes. A longer file is not a receipt of Handover.
 const BYTES_MAX: u64 = 1 << 20;
@@ -72,9 +72,9 @@ impl Receipt {
     }
 
     /// Returns the receipt of a file, if there is one. Ignores a receipt that cannot be read.
-    pub(super) fn find(folder: &Path, target: &Path) -> Result<Option<Self>, Problem> {
+    pub(super) fn find(folder: &Path, target: &Path) -> Result<Option<Self>, SetupProblem> {
         let path = file(folder, target);
-        let unreadable = |cause| Problem::Unreadable { path: path.clone(), cause };
+        let unreadable = |cause| SetupProblem::Unreadable { path: path.clone(), cause };
         match std::fs::metadata(&path) {
             Ok(about) if about.len() > BYTES_MAX => return Ok(None),
             Ok(_) => {}

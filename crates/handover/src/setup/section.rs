@@ -1,6 +1,6 @@
 //! Handover's section in a file of instructions. Two marks enclose it, so that a later version finds and replaces it.
 
-use super::want::{Rest, Trouble};
+use super::want::{FileError, RemainingText};
 
 const BODY: &str = include_str!("instructions.md");
 
@@ -30,7 +30,7 @@ impl Marks {
 }
 
 /// Replaces the section in place, or adds it at the end.
-pub(super) fn write(text: Option<&str>, marks: Marks) -> Result<String, Trouble> {
+pub(super) fn write(text: Option<&str>, marks: Marks) -> Result<String, FileError> {
     let text = text.unwrap_or_default();
     let end = if text.contains("\r\n") { "\r\n" } else { "\n" };
     let section = format!("{}\n{BODY}{}\n", marks.begin(), marks.end()).replace('\n', end);
@@ -47,9 +47,9 @@ pub(super) fn write(text: Option<&str>, marks: Marks) -> Result<String, Trouble>
 }
 
 /// Removes the section, and the empty line before it.
-pub(super) fn remove(text: &str, marks: Marks) -> Result<Rest, Trouble> {
+pub(super) fn remove(text: &str, marks: Marks) -> Result<RemainingText, FileError> {
     let Some((from, to)) = find(text, marks)? else {
-        return Ok(Rest { text: text.to_owned(), empty: text.trim().is_empty() });
+        return Ok(RemainingText { text: text.to_owned(), empty: text.trim().is_empty() });
     };
     let (before, after) = (&text[..from], &text[to..]);
     let alone = after.is_empty() || after.starts_with('\n') || after.starts_with("\r\n");
@@ -58,18 +58,18 @@ pub(super) fn remove(text: &str, marks: Marks) -> Result<Rest, Trouble> {
         Some(_) | None => before,
     };
     let text = format!("{before}{after}");
-    Ok(Rest { empty: text.trim().is_empty(), text })
+    Ok(RemainingText { empty: text.trim().is_empty(), text })
 }
 
 /// Returns the range of the section in bytes, including its last line end.
-fn find(text: &str, marks: Marks) -> Result<Option<(usize, usize)>, Trouble> {
+fn find(text: &str, marks: Marks) -> Result<Option<(usize, usize)>, FileError> {
     let mut begin = None;
     let mut found = None;
     let mut start = 0;
     for line in text.split_inclusive('\n') {
         let end = start + line.len();
         let mark = line.trim();
-        let wrong = |problem: &str| Err(Trouble::at(text, start, problem));
+        let wrong = |problem: &str| Err(FileError::at(text, start, problem));
         match (mark == marks.begin(), mark == marks.end(), begin, found) {
             (true, _, None, None) => begin = Some(start),
             (_, true, Some(from), None) => found = Some((from, end)),
@@ -87,7 +87,7 @@ fn find(text: &str, marks: Marks) -> Result<Option<(usize, usize)>, Trouble> {
     }
     match (begin, found) {
         (Some(from), None) => {
-            Err(Trouble::at(text, from, "`handover:begin` has no `handover:end` after it: add it below our section"))
+            Err(FileError::at(text, from, "`handover:begin` has no `handover:end` after it: add it below our section"))
         }
         (_, found) => Ok(found),
     }

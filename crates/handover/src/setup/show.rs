@@ -5,8 +5,8 @@ use std::path::Path;
 use serde_json::{Value, json};
 use similar::TextDiff;
 
-use super::client::Client;
-use super::plan::{Edit, Plan, Reach, Surroundings};
+use super::client::ClientProgram;
+use super::plan::{Edit, SetupPlan, SetupReach, SetupSurroundings};
 use wire::visible::{is_hidden, redacted};
 
 /// The largest number of characters shown of a line. In a generated file, one line may be the full text.
@@ -64,7 +64,7 @@ pub fn diff(edit: &Edit) -> String {
 }
 
 /// Returns all changes as text for a person.
-pub(super) fn text(plan: &Plan, around: &Surroundings, ink: Ink) -> String {
+pub(super) fn text(plan: &SetupPlan, around: &SetupSurroundings, ink: Ink) -> String {
     let mut out = String::new();
     for edit in &plan.edits {
         let (path, about, action) = (short(&edit.path, around), edit.about, Action::of(edit).as_str());
@@ -81,7 +81,7 @@ pub(super) fn text(plan: &Plan, around: &Surroundings, ink: Ink) -> String {
 }
 
 /// Returns all changes as JSON for a program.
-pub(super) fn json(client: Client, reach: Reach, plan: &Plan, applied: bool) -> Value {
+pub(super) fn json(client: ClientProgram, reach: SetupReach, plan: &SetupPlan, applied: bool) -> Value {
     let change = |edit: &Edit| {
         let action = Action::of(edit).as_str();
         json!({"path": edit.path.display().to_string(), "action": action, "diff": diff(edit)})
@@ -91,7 +91,7 @@ pub(super) fn json(client: Client, reach: Reach, plan: &Plan, applied: bool) -> 
 }
 
 /// Returns a short path: relative to the project, or with `~` for the home folder.
-fn short(path: &Path, around: &Surroundings) -> String {
+fn short(path: &Path, around: &SetupSurroundings) -> String {
     if let Ok(inside) = path.strip_prefix(&around.root) {
         return inside.display().to_string();
     }

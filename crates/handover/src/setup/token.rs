@@ -6,17 +6,17 @@ use std::path::Path;
 use engine::id::TokenId;
 use engine::token::Scope;
 
-use super::client::Client;
+use super::client::ClientProgram;
 use super::entry::{HttpEntry, TO_BE_MADE};
-use super::plan::{Plan, Reach, Surroundings, secrets};
-use super::problem::Problem;
+use super::plan::{SetupPlan, SetupReach, SetupSurroundings, secrets};
+use super::problem::SetupProblem;
 use crate::office::{self, Office};
 use crate::token::{self, TokenHolder};
-use git::program::{Call, Git};
+use git::program::{Git, GitCall};
 
 /// The tokens of one client: in its configuration, and newly made.
 pub(super) struct ClientTokens {
-    client: Client,
+    client: ClientProgram,
     /// The store that the command line names.
     store: Option<String>,
     /// The store, after it was opened.
@@ -30,9 +30,9 @@ pub(super) struct ClientTokens {
 impl ClientTokens {
     /// Finds the tokens in a client's configuration. Opens the store only when there is one.
     pub(super) async fn of(
-        client: Client,
-        reach: Reach,
-        around: &Surroundings,
+        client: ClientProgram,
+        reach: SetupReach,
+        around: &SetupSurroundings,
         store: Option<&str>,
     ) -> anyhow::Result<Self> {
         let mut tokens = Self { client, store: store.map(str::to_owned), office: None, found: Vec::new(), made: None };
@@ -105,10 +105,10 @@ impl ClientTokens {
 }
 
 /// Refuses a plan that would write a token into a file that git tracks or would add with `git add`.
-pub(super) async fn is_private(plan: &Plan, undo: bool) -> Result<(), Problem> {
+pub(super) async fn is_private(plan: &SetupPlan, undo: bool) -> Result<(), SetupProblem> {
     for edit in plan.edits.iter().filter(|edit| !undo && edit.private && edit.changes()) {
         if is_taken_by_git(&edit.target).await {
-            return Err(Problem::Shared { path: edit.path.clone() });
+            return Err(SetupProblem::Shared { path: edit.path.clone() });
         }
     }
     Ok(())
@@ -117,11 +117,11 @@ pub(super) async fn is_private(plan: &Plan, undo: bool) -> Result<(), Problem> {
 /// Tells whether a file is in a repository that does not ignore it.
 async fn is_taken_by_git(file: &Path) -> bool {
     let Some(folder) = file.ancestors().skip(1).find(|folder| folder.is_dir()) else { return false };
-    let inside = Call::read(folder, &["rev-parse", "--is-inside-work-tree"]).run(&Git::default()).await;
+    let inside = GitCall::read(folder, &["rev-parse", "--is-inside-work-tree"]).run(&Git::default()).await;
     // Without git, or outside of a repository, git cannot add the file.
     if !inside.is_ok_and(|inside| inside.is_success() && inside.text().trim() == "true") {
         return false;
     }
-    let ignored = Call::read(folder, &["check-ignore", "--quiet", "--"]).and(file).run(&Git::default()).await;
+    let ignored = GitCall::read(folder, &["check-ignore", "--quiet", "--"]).and(file).run(&Git::default()).await;
     !ignored.is_ok_and(|ignored| ignored.is_success())
 }

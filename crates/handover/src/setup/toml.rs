@@ -3,16 +3,18 @@
 use serde_json::Value;
 use toml_edit::{Array, Document, DocumentMut, InlineTable, Item, Table, TableLike};
 
-use super::want::{Made, Met, Rest, STARTS, Trouble, Want, Written, completed, is_remote, place, will_do};
+use super::want::{
+    FileError, Met, RecordedPlaces, RemainingText, STARTS, Want, WantedText, completed, is_remote, place, will_do,
+};
 
 /// Adds the missing entries.
-pub(super) fn write(text: Option<&str>, wants: &[Want]) -> Result<Written, Trouble> {
+pub(super) fn write(text: Option<&str>, wants: &[Want]) -> Result<WantedText, FileError> {
     let text = text.unwrap_or_default();
     let ends = Ends::of(text);
     let mut document = parse(text, wants)?;
-    let mut written = Written { text: text.to_owned(), made: Vec::new(), kept: false };
+    let mut written = WantedText { text: text.to_owned(), made: Vec::new(), kept: false };
     for want in wants {
-        if put(&mut document, want, &mut written).map_err(|problem| Trouble { line: 1, problem })? {
+        if put(&mut document, want, &mut written).map_err(|problem| FileError { line: 1, problem })? {
             written.text = ends.restore(&document);
         }
     }
@@ -20,7 +22,7 @@ pub(super) fn write(text: Option<&str>, wants: &[Want]) -> Result<Written, Troub
 }
 
 /// Removes Handover's entries, and the tables that are empty without them.
-pub(super) fn remove(text: &str, wants: &[Want], made: Made<'_>) -> Result<Rest, Trouble> {
+pub(super) fn remove(text: &str, wants: &[Want], made: RecordedPlaces<'_>) -> Result<RemainingText, FileError> {
     let ends = Ends::of(text);
     let mut document = parse(text, wants)?;
     let mut touched = false;
@@ -44,7 +46,7 @@ pub(super) fn remove(text: &str, wants: &[Want], made: Made<'_>) -> Result<Rest,
         }
     }
     let text = if touched { ends.restore(&document) } else { text.to_owned() };
-    Ok(Rest { empty: text.trim().is_empty(), text })
+    Ok(RemainingText { empty: text.trim().is_empty(), text })
 }
 
 /// Returns the value at a path of keys, such as a setting that decides which entries Handover needs.
@@ -85,10 +87,10 @@ impl Ends {
     }
 }
 
-fn parse(text: &str, wants: &[Want]) -> Result<DocumentMut, Trouble> {
+fn parse(text: &str, wants: &[Want]) -> Result<DocumentMut, FileError> {
     let document = Document::parse(text.to_owned()).map_err(|error| {
         let start = error.span().map_or(0, |span| span.start);
-        Trouble::at(text, start, format!("not valid TOML: {}", error.message().replace('\n', ", ")))
+        FileError::at(text, start, format!("not valid TOML: {}", error.message().replace('\n', ", ")))
     })?;
     for want in wants {
         let mut here = document.as_item();
@@ -97,7 +99,7 @@ fn parse(text: &str, wants: &[Want]) -> Result<DocumentMut, Trouble> {
             if next.as_table_like().is_none() {
                 let start = next.span().map_or(0, |span| span.start);
                 let name = want.at()[..=depth].join(".");
-                return Err(Trouble::at(text, start, format!("`{name}` must be a table")));
+                return Err(FileError::at(text, start, format!("`{name}` must be a table")));
             }
             here = next;
         }
@@ -106,7 +108,7 @@ fn parse(text: &str, wants: &[Want]) -> Result<DocumentMut, Trouble> {
 }
 
 /// Adds one entry. Returns whether anything had to change.
-fn put(document: &mut DocumentMut, want: &Want, written: &mut Written) -> Result<bool, String> {
+fn put(document: &mut DocumentMut, want: &Want, written: &mut WantedText) -> Result<bool, String> {
     let Want::Table { at, keys } = want else { return Ok(false) };
     let mut table: &mut dyn TableLike = document.as_table_mut();
     let mut fresh = false;

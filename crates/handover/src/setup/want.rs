@@ -56,12 +56,12 @@ impl Want {
     }
 
     /// Tells whether an existing entry may be removed. `has` tells whether the entry has a key.
-    pub(super) fn may_remove(&self, made: Made<'_>, has: impl Fn(&str) -> bool) -> bool {
+    pub(super) fn may_remove(&self, made: RecordedPlaces<'_>, has: impl Fn(&str) -> bool) -> bool {
         let reaches = REMOTE.iter().any(|key| has(key));
         match self {
             // Without a record, a person may have written the entry.
             Self::Table { keys, .. } if is_remote(keys) => {
-                reaches && matches!(made, Made::Recorded(_)) && made.has(&self.record())
+                reaches && matches!(made, RecordedPlaces::Recorded(_)) && made.has(&self.record())
             }
             Self::Table { .. } => !reaches && made.has(&self.record()),
             Self::Key { .. } | Self::Item { .. } | Self::Seed { .. } => false,
@@ -159,7 +159,7 @@ pub(super) fn completed(there: Option<&Value>, wanted: &Value) -> Value {
 
 /// The text of a file with Handover's entries.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Written {
+pub(super) struct WantedText {
     pub(super) text: String,
     /// The records of entries that did not exist before.
     pub(super) made: Vec<String>,
@@ -169,7 +169,7 @@ pub(super) struct Written {
 
 /// The text of a file without Handover's entries.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Rest {
+pub(super) struct RemainingText {
     pub(super) text: String,
     /// `true` if the remaining text is empty, without even a comment.
     pub(super) empty: bool,
@@ -177,12 +177,12 @@ pub(super) struct Rest {
 
 /// A problem in a file, with its line number, counted from 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Trouble {
+pub(super) struct FileError {
     pub(super) line: usize,
     pub(super) problem: String,
 }
 
-impl Trouble {
+impl FileError {
     /// Returns a problem at a byte of the text.
     pub(super) fn at(text: &str, byte: usize, problem: impl Into<String>) -> Self {
         let before = text.as_bytes().iter().take(byte);
@@ -192,12 +192,12 @@ impl Trouble {
 
 /// The places that may be removed: the recorded ones, or any place when there is no record.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Made<'a> {
+pub(super) enum RecordedPlaces<'a> {
     Recorded(&'a [String]),
     Unknown,
 }
 
-impl Made<'_> {
+impl RecordedPlaces<'_> {
     pub(super) fn has(self, place: &str) -> bool {
         match self {
             Self::Recorded(places) => places.iter().any(|made| made == place),

@@ -9,12 +9,12 @@ use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use super::disk;
-use super::plan::{Edit, Plan, Trace};
-use super::problem::Problem;
+use super::plan::{Edit, SetupPlan, Trace};
+use super::problem::SetupProblem;
 use super::receipt;
 
 /// Writes the files of a plan, and writes or deletes the receipts.
-pub fn apply(plan: &Plan, receipts: &Path) -> Result<(), Problem> {
+pub fn apply(plan: &SetupPlan, receipts: &Path) -> Result<(), SetupProblem> {
     let edits = plan.edits.iter().filter(|edit| edit.changes()).collect::<Vec<_>>();
     let mut staged = Staged::default();
     let result = carry_out(&edits, receipts, &mut staged);
@@ -52,7 +52,7 @@ struct Staged {
     folders: Vec<PathBuf>,
 }
 
-fn carry_out(edits: &[&Edit], receipts: &Path, staged: &mut Staged) -> Result<(), Problem> {
+fn carry_out(edits: &[&Edit], receipts: &Path, staged: &mut Staged) -> Result<(), SetupProblem> {
     let mut ready = Vec::new();
     for edit in edits {
         unchanged(edit)?;
@@ -67,7 +67,8 @@ fn carry_out(edits: &[&Edit], receipts: &Path, staged: &mut Staged) -> Result<()
     for edit in edits {
         if let Trace::Keep(kept) = &edit.trace {
             let path = receipt::file(receipts, &edit.target);
-            let text = kept.text().map_err(|cause| Problem::Unwritable { path: path.clone(), cause: cause.into() })?;
+            let text =
+                kept.text().map_err(|cause| SetupProblem::Unwritable { path: path.clone(), cause: cause.into() })?;
             private(receipts)?;
             let beside = stage(&path, &text, Audience::Owner, staged)?;
             rename(&beside, &path)?;
@@ -98,13 +99,13 @@ fn carry_out(edits: &[&Edit], receipts: &Path, staged: &mut Staged) -> Result<()
 }
 
 /// Refuses an edit whose file was changed after the plan read it.
-fn unchanged(edit: &Edit) -> Result<(), Problem> {
+fn unchanged(edit: &Edit) -> Result<(), SetupProblem> {
     let now = disk::read(&edit.target)?;
-    if now == edit.before { Ok(()) } else { Err(Problem::Changed { path: edit.path.clone() }) }
+    if now == edit.before { Ok(()) } else { Err(SetupProblem::Changed { path: edit.path.clone() }) }
 }
 
 /// Writes a text to a temporary file next to its target, with the target's permissions.
-fn stage(target: &Path, text: &str, audience: Audience, staged: &mut Staged) -> Result<PathBuf, Problem> {
+fn stage(target: &Path, text: &str, audience: Audience, staged: &mut Staged) -> Result<PathBuf, SetupProblem> {
     let (Some(folder), Some(name)) = (target.parent(), target.file_name()) else {
         return Err(unwritable(target, std::io::ErrorKind::InvalidFilename.into()));
     };
@@ -129,12 +130,12 @@ fn stage(target: &Path, text: &str, audience: Audience, staged: &mut Staged) -> 
 }
 
 /// Creates the folder of receipts, which only the user may read.
-fn private(folder: &Path) -> Result<(), Problem> {
+fn private(folder: &Path) -> Result<(), SetupProblem> {
     std::fs::create_dir_all(folder).map_err(|cause| unwritable(folder, cause))?;
     std::fs::set_permissions(folder, Permissions::from_mode(0o700)).map_err(|cause| unwritable(folder, cause))
 }
 
-fn rename(from: &Path, to: &Path) -> Result<(), Problem> {
+fn rename(from: &Path, to: &Path) -> Result<(), SetupProblem> {
     std::fs::rename(from, to).map_err(|cause| unwritable(to, cause))
 }
 
@@ -152,6 +153,6 @@ fn give_back(done: &[&Edit], staged: &mut Staged) {
     }
 }
 
-fn unwritable(path: &Path, cause: std::io::Error) -> Problem {
-    Problem::Unwritable { path: path.to_owned(), cause }
+fn unwritable(path: &Path, cause: std::io::Error) -> SetupProblem {
+    SetupProblem::Unwritable { path: path.to_owned(), cause }
 }

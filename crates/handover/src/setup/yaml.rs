@@ -5,13 +5,15 @@ mod lines;
 
 use serde_json::{Map, Value};
 
-use self::lines::{Node, Outline, render};
-use super::want::{Made, Met, Rest, STARTS, Trouble, Want, Written, completed, is_remote, place, will_do};
+use self::lines::{Outline, YamlNode, render};
+use super::want::{
+    FileError, Met, RecordedPlaces, RemainingText, STARTS, Want, WantedText, completed, is_remote, place, will_do,
+};
 
 /// Adds the missing entries.
-pub(super) fn write(text: Option<&str>, wants: &[Want]) -> Result<Written, Trouble> {
+pub(super) fn write(text: Option<&str>, wants: &[Want]) -> Result<WantedText, FileError> {
     let before = text.unwrap_or_default();
-    let mut written = Written { text: before.to_owned(), made: Vec::new(), kept: false };
+    let mut written = WantedText { text: before.to_owned(), made: Vec::new(), kept: false };
     for want in wants {
         if let Want::Table { at, keys } = want {
             put(want, (at, keys), &mut written)?;
@@ -28,7 +30,7 @@ pub(super) fn write(text: Option<&str>, wants: &[Want]) -> Result<Written, Troub
 }
 
 /// Removes Handover's entries, and the table that is empty without them.
-pub(super) fn remove(text: &str, wants: &[Want], made: Made<'_>) -> Result<Rest, Trouble> {
+pub(super) fn remove(text: &str, wants: &[Want], made: RecordedPlaces<'_>) -> Result<RemainingText, FileError> {
     let mut text = text.to_owned();
     for want in wants {
         let [outer, inner] = want.at() else { continue };
@@ -63,7 +65,7 @@ pub(super) fn remove(text: &str, wants: &[Want], made: Made<'_>) -> Result<Rest,
         text = lines.concat();
         prove(&text, &expected)?;
     }
-    Ok(Rest { empty: text.trim().is_empty(), text })
+    Ok(RemainingText { empty: text.trim().is_empty(), text })
 }
 
 /// Returns the value at a path of keys, such as a setting that decides which entries Handover needs.
@@ -78,7 +80,11 @@ pub(super) fn holds(text: &str, at: &[String]) -> bool {
     at.iter().try_fold(&outline.root, |node, key| node.get(key)).is_some()
 }
 
-fn put(want: &Want, (at, keys): (&[String], &[(&'static str, Value)]), written: &mut Written) -> Result<(), Trouble> {
+fn put(
+    want: &Want,
+    (at, keys): (&[String], &[(&'static str, Value)]),
+    written: &mut WantedText,
+) -> Result<(), FileError> {
     let [outer, inner] = at else { return Ok(()) };
     let outline = Outline::read(&written.text)?;
     let entry = || Value::Object(keys.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect());
@@ -114,7 +120,7 @@ fn put(want: &Want, (at, keys): (&[String], &[(&'static str, Value)]), written: 
 }
 
 /// Sets one key of Handover's table, unless its present value satisfies the wanted one.
-fn set(text: &mut String, at: &[String], key: &str, value: &Value) -> Result<(), Trouble> {
+fn set(text: &mut String, at: &[String], key: &str, value: &Value) -> Result<(), FileError> {
     let outline = Outline::read(text)?;
     let Some(table) = at.iter().try_fold(&outline.root, |node, key| node.get(key)) else { return Ok(()) };
     let there = at.iter().try_fold(&outline.value, |value, key| value.get(key)).and_then(|value| value.get(key));
@@ -140,7 +146,7 @@ fn set(text: &mut String, at: &[String], key: &str, value: &Value) -> Result<(),
 }
 
 /// Removes the `{}` of an empty table, so that lines can follow below it.
-fn open(text: &mut String, table: &Node) {
+fn open(text: &mut String, table: &YamlNode) {
     if table.children.is_empty() {
         let mut lines = lines::of(text);
         if let Some(line) = lines.get_mut(table.first) {
@@ -150,7 +156,7 @@ fn open(text: &mut String, table: &Node) {
     }
 }
 
-fn insert(text: &mut String, before: usize, new: &[String]) -> Result<(), Trouble> {
+fn insert(text: &mut String, before: usize, new: &[String]) -> Result<(), FileError> {
     let end = lines::end(text);
     let mut lines = lines::of(text);
     if let Some(last) = lines.last_mut().filter(|last| !last.ends_with('\n')) {
@@ -185,13 +191,13 @@ fn expect(value: &mut Value, at: &[String], keys: &[(&'static str, Value)]) {
 }
 
 /// Parses the result again, and refuses it unless it has the expected value.
-fn prove(text: &str, expected: &Value) -> Result<(), Trouble> {
+fn prove(text: &str, expected: &Value) -> Result<(), FileError> {
     let same = Outline::read(text).is_ok_and(|outline| same(&outline.value, expected));
     if same {
         return Ok(());
     }
     let problem = "this file is laid out in a way we cannot edit safely: add the extension `handover` by hand";
-    Err(Trouble { line: 1, problem: problem.to_owned() })
+    Err(FileError { line: 1, problem: problem.to_owned() })
 }
 
 /// Tells whether two values are equal. Null and an empty table count as equal.

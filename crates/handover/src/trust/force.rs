@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::list::{home_rank, permissions_rank};
 use crate::settings::mcp::McpSettings;
-use crate::settings::team::{Agent, Contract, Limits};
-use crate::settings::{Approvals, Notify, Serve, Settings, Team};
+use crate::settings::team::{AgentSettings, ContractSettings, LimitSettings};
+use crate::settings::{Approvals, Notify, ServeSettings, Settings, TeamSettings};
 
 /// Returns the stricter value of each key. Keys that need no acceptance come from the file. The gates also come from
 /// the file: a hook checks a call against both copies, which one set of rules cannot express.
@@ -34,9 +34,9 @@ fn both(file: &[String], accepted: &[String]) -> Vec<String> {
     file.iter().filter(|name| accepted.contains(name)).cloned().collect()
 }
 
-fn serve(file: &Serve, accepted: &Serve) -> Serve {
-    let rate = |serve: &Serve| serve.rate_per_second.unwrap_or(crate::settings::RATE_DEFAULT);
-    Serve {
+fn serve(file: &ServeSettings, accepted: &ServeSettings) -> ServeSettings {
+    let rate = |serve: &ServeSettings| serve.rate_per_second.unwrap_or(crate::settings::RATE_DEFAULT);
+    ServeSettings {
         port: file.port,
         hosts: both(&file.hosts, &accepted.hosts),
         origins: both(&file.origins, &accepted.origins),
@@ -51,20 +51,20 @@ fn approvals(file: Approvals, accepted: Approvals) -> Approvals {
     }
 }
 
-fn team(file: &Team, accepted: &Team) -> Team {
-    let agent = |agent: &Agent| {
+fn team(file: &TeamSettings, accepted: &TeamSettings) -> TeamSettings {
+    let agent = |agent: &AgentSettings| {
         accepted.agents.iter().find(|known| known.slug == agent.slug).map(|known| self::agent(agent, known))
     };
-    let mut contracts: BTreeMap<String, Contract> = accepted.contracts.clone();
+    let mut contracts: BTreeMap<String, ContractSettings> = accepted.contracts.clone();
     for (name, contract) in &file.contracts {
         contracts.entry(name.clone()).and_modify(|known| shorten(known, contract)).or_insert_with(|| {
             // Without its checks the contract would accept any output.
-            Contract { is_unaccepted: !contract.checks.is_empty(), ..contract.clone() }
+            ContractSettings { is_unaccepted: !contract.checks.is_empty(), ..contract.clone() }
         });
     }
     let mut schemas = file.schemas.clone();
     schemas.extend(accepted.schemas.clone());
-    Team {
+    TeamSettings {
         limits: limits(&file.limits, &accepted.limits),
         routes: file.routes.clone(),
         evaluator: accepted.evaluator.clone(),
@@ -76,7 +76,7 @@ fn team(file: &Team, accepted: &Team) -> Team {
 }
 
 /// Keeps the accepted checks, each with the shorter of the two time limits.
-fn shorten(known: &mut Contract, file: &Contract) {
+fn shorten(known: &mut ContractSettings, file: &ContractSettings) {
     for check in &mut known.checks {
         let same = file.checks.iter().filter(|other| other.command == check.command);
         if let Some(seconds) = same.map(|other| other.seconds).min() {
@@ -85,7 +85,7 @@ fn shorten(known: &mut Contract, file: &Contract) {
     }
 }
 
-fn agent(file: &Agent, accepted: &Agent) -> Agent {
+fn agent(file: &AgentSettings, accepted: &AgentSettings) -> AgentSettings {
     let stricter = |one: f64, other: f64| one <= other;
     let permissions = match stricter(permissions_rank(file.permissions).1, permissions_rank(accepted.permissions).1) {
         true => file.permissions,
@@ -95,7 +95,7 @@ fn agent(file: &Agent, accepted: &Agent) -> Agent {
         true => file.home,
         false => accepted.home,
     };
-    Agent {
+    AgentSettings {
         adapter: accepted.adapter,
         command: accepted.command.clone(),
         args: accepted.args.clone(),
@@ -119,14 +119,14 @@ fn agent(file: &Agent, accepted: &Agent) -> Agent {
     }
 }
 
-fn limits(file: &Limits, accepted: &Limits) -> Limits {
+fn limits(file: &LimitSettings, accepted: &LimitSettings) -> LimitSettings {
     fn least<T: PartialOrd + Copy>(one: Option<T>, other: Option<T>) -> Option<T> {
         match (one, other) {
             (Some(one), Some(other)) => Some(if one < other { one } else { other }),
             (one, other) => one.or(other),
         }
     }
-    Limits {
+    LimitSettings {
         repairs: file.repairs.min(accepted.repairs),
         turn_seconds: file.turn_seconds.min(accepted.turn_seconds),
         output_bytes: file.output_bytes.min(accepted.output_bytes),

@@ -4,10 +4,10 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::script::ScriptMarks;
-use crate::settings::team::{Agent, Check, Home, Limits};
+use crate::settings::team::{AgentSettings, CheckSettings, HomeSettings, LimitSettings};
 use crate::settings::{Approvals, Settings, Webhook};
 use agents::adapter::Permissions;
-use gate::Decision;
+use gate::GateDecision;
 use wire::visible::redacted;
 
 /// The order of two values of an item.
@@ -51,7 +51,7 @@ impl TrustList {
     /// Makes the list of some settings. `store` is the store's URL or path when a person must accept it. `scripts` are
     /// the contents of the scripts that commands name.
     pub(super) fn of(settings: &Settings, store: Option<&str>, scripts: &ScriptMarks) -> Self {
-        let mut list = Items::default();
+        let mut list = AcceptedItems::default();
         if let Some(store) = store {
             list.grant("store", "", json!(store), format!("store: {}", redacted(store)));
         }
@@ -101,9 +101,9 @@ impl TrustList {
 }
 
 #[derive(Debug, Default)]
-struct Items(Vec<TrustItem>);
+struct AcceptedItems(Vec<TrustItem>);
 
-impl Items {
+impl AcceptedItems {
     fn add(&mut self, (key, subject): (&'static str, &str), value: Value, text: String, order: ItemOrder) {
         let (subject, is_default) = (subject.to_owned(), false);
         self.0.push(TrustItem { key, subject, value, text, is_default, order });
@@ -166,9 +166,9 @@ impl Items {
     }
 
     #[expect(clippy::cast_precision_loss, reason = "compared with numbers that people write")]
-    fn limits(&mut self, limits: &Limits) {
-        let Limits { repairs, turn_seconds, output_bytes, usd, tokens, turns, seconds } = limits.clone();
-        let of = Limits::default();
+    fn limits(&mut self, limits: &LimitSettings) {
+        let LimitSettings { repairs, turn_seconds, output_bytes, usd, tokens, turns, seconds } = limits.clone();
+        let of = LimitSettings::default();
         let whole = |number: Option<u64>| number.map(|number| number as f64);
         let rows = [
             ("limits.repairs", "limit repairs", Some(repairs.into()), Some(of.repairs.into())),
@@ -184,8 +184,8 @@ impl Items {
         }
     }
 
-    fn agent(&mut self, agent: &Agent) {
-        let Agent { slug, adapter, command, args, model, permissions, max_parallel, home, env, .. } = agent;
+    fn agent(&mut self, agent: &AgentSettings) {
+        let AgentSettings { slug, adapter, command, args, model, permissions, max_parallel, home, env, .. } = agent;
         let at = |what: &str| format!("agent {slug}: {what}");
         self.grant("agent.command", slug, json!(command), at(&shown(command)));
         self.grant("agent.adapter", slug, json!(adapter.name()), at(&format!("adapter {}", adapter.name())));
@@ -233,7 +233,7 @@ impl Items {
     fn contracts(&mut self, settings: &Settings) {
         for (name, contract) in &settings.team.contracts {
             for check in &contract.checks {
-                let Check { command, seconds } = check;
+                let CheckSettings { command, seconds } = check;
                 let subject = format!("{name} {}", json!(command));
                 let text = format!("check of {name}: {}", shown(command));
                 self.add(("contract.*.checks.command", &subject), json!(command), text, ItemOrder::Fixed);
@@ -257,16 +257,16 @@ impl Items {
 
     fn gates(&mut self, settings: &Settings) {
         let (word, strength) = match settings.gates.otherwise() {
-            Decision::Allow => ("allow", 1),
-            Decision::Ask | Decision::Deny => ("ask", 2),
+            GateDecision::Allow => ("allow", 1),
+            GateDecision::Ask | GateDecision::Deny => ("ask", 2),
         };
         let text = format!("gates: what no rule names: {word}");
         let (key, subject) = ("gates.default", String::new());
         let (is_default, order) = (settings.gates.is_empty(), ItemOrder::Demand(strength));
         self.0.push(TrustItem { key, subject, value: json!(word), text, is_default, order });
         let (word, strength) = match settings.gates.opaque() {
-            Decision::Allow => ("allow", 1),
-            Decision::Ask | Decision::Deny => ("ask", 2),
+            GateDecision::Allow => ("allow", 1),
+            GateDecision::Ask | GateDecision::Deny => ("ask", 2),
         };
         let text = format!("gates: programs that cannot be looked into: {word}");
         let (key, subject, order) = ("gates.opaque", String::new(), ItemOrder::Demand(strength));
@@ -276,9 +276,9 @@ impl Items {
         for (matter, decision) in settings.gates.strictest() {
             let key = if matter.starts_with("write ") { "gate.write" } else { "gate.command" };
             let (word, order) = match decision {
-                Decision::Allow => ("allow", ItemOrder::Grant),
-                Decision::Ask => ("ask", ItemOrder::Demand(2)),
-                Decision::Deny => ("deny", ItemOrder::Demand(3)),
+                GateDecision::Allow => ("allow", ItemOrder::Grant),
+                GateDecision::Ask => ("ask", ItemOrder::Demand(2)),
+                GateDecision::Deny => ("deny", ItemOrder::Demand(3)),
             };
             self.add((key, &matter), json!(word), format!("gate: {word} {matter}"), order);
         }
@@ -301,10 +301,10 @@ pub(super) fn permissions_rank(permissions: Permissions) -> (&'static str, f64) 
     }
 }
 
-pub(super) fn home_rank(home: Home) -> (&'static str, f64) {
+pub(super) fn home_rank(home: HomeSettings) -> (&'static str, f64) {
     match home {
-        Home::Own => ("own", 0.0),
-        Home::User => ("user", 1.0),
+        HomeSettings::Own => ("own", 0.0),
+        HomeSettings::User => ("user", 1.0),
     }
 }
 

@@ -65,7 +65,7 @@ impl ScriptMarks {
     pub(super) fn look(root: &Path, settings: &Settings) -> Self {
         let mut found = Self::default();
         let mut add = |words: &[String], starts_something: bool| {
-            for script in named(Folders { root, runs_in: root }, words, &BTreeSet::new()) {
+            for script in named(ScriptFolders { root, runs_in: root }, words, &BTreeSet::new()) {
                 let known = found.0.entry(script.name).or_default();
                 known.marks.insert(script.mark);
                 known.content = beginning(&script.path);
@@ -86,7 +86,7 @@ impl ScriptMarks {
     }
 
     /// Returns the scripts of a command whose content was never accepted.
-    pub(super) fn changed(&self, folders: Folders<'_>, command: &[String]) -> Vec<ChangedScript> {
+    pub(super) fn changed(&self, folders: ScriptFolders<'_>, command: &[String]) -> Vec<ChangedScript> {
         let known: BTreeSet<&str> = self.0.keys().map(String::as_str).collect();
         let is_accepted = |script: &ChangedScript| {
             is_content(&script.mark) && self.0.get(&script.name).is_some_and(|known| known.marks.contains(&script.mark))
@@ -97,7 +97,7 @@ impl ScriptMarks {
 
 /// The folder of the settings that name a command, and the folder in which it runs.
 #[derive(Debug, Clone, Copy)]
-pub struct Folders<'a> {
+pub struct ScriptFolders<'a> {
     /// The main worktree.
     pub root: &'a Path,
     /// The worktree of a task, or the main worktree.
@@ -106,7 +106,7 @@ pub struct Folders<'a> {
 
 /// Returns every script that a command names, and the files that its programs read by convention. A word in `known` was
 /// a script when it was accepted, so it counts even if the file is missing now.
-fn named(folders: Folders<'_>, command: &[String], known: &BTreeSet<&str>) -> Vec<ChangedScript> {
+fn named(folders: ScriptFolders<'_>, command: &[String], known: &BTreeSet<&str>) -> Vec<ChangedScript> {
     let words = words::take_apart(command);
     let mut found = scripts(folders, &words, known);
     for file in words.runs.iter().flat_map(|call| call.files(folders.runs_in)) {
@@ -121,18 +121,18 @@ fn named(folders: Folders<'_>, command: &[String], known: &BTreeSet<&str>) -> Ve
 }
 
 /// Returns the scripts among the words of a command.
-fn scripts(folders: Folders<'_>, words: &CommandWords, known: &BTreeSet<&str>) -> Vec<ChangedScript> {
+fn scripts(folders: ScriptFolders<'_>, words: &CommandWords, known: &BTreeSet<&str>) -> Vec<ChangedScript> {
     let mut found: Vec<ChangedScript> = Vec::new();
     for Atom { text, place } in &words.atoms {
         let Some((name, path)) = spot(folders, text) else { continue };
         let is_named = known.contains(name.as_str())
             // A file that does not exist yet counts as changed when it is created.
             || path.exists() && match place {
-                words::Spot::Program => text.contains('/'),
-                words::Spot::Script => path.is_file(),
-                words::Spot::Whole => path.is_file() && (words::has_script_name(&path) || can_run(&path)),
-                words::Spot::Argument => words::has_script_name(&path) || can_run(&path),
-                words::Spot::Data => false,
+                words::WordSpot::Program => text.contains('/'),
+                words::WordSpot::Script => path.is_file(),
+                words::WordSpot::Whole => path.is_file() && (words::has_script_name(&path) || can_run(&path)),
+                words::WordSpot::Argument => words::has_script_name(&path) || can_run(&path),
+                words::WordSpot::Data => false,
             };
         if is_named && !found.iter().any(|script| script.name == name) {
             let mark = mark(&path);
@@ -145,7 +145,7 @@ fn scripts(folders: Folders<'_>, words: &CommandWords, known: &BTreeSet<&str>) -
 /// Returns the words of a command with absolute paths of the main worktree for its scripts. Leaves the program itself
 /// unchanged.
 pub(super) fn with_whole_paths(root: &Path, command: &[String]) -> Vec<String> {
-    let scripts = scripts(Folders { root, runs_in: root }, &words::take_apart(command), &BTreeSet::new());
+    let scripts = scripts(ScriptFolders { root, runs_in: root }, &words::take_apart(command), &BTreeSet::new());
     let whole = |word: &str| {
         let is_named = |script: &&ChangedScript| Path::new(&script.name) == plain(Path::new(word));
         scripts.iter().find(is_named).map(|script| script.path.display().to_string())
@@ -162,7 +162,7 @@ pub(super) fn with_whole_paths(root: &Path, command: &[String]) -> Vec<String> {
 
 /// Returns the name that a word gives to a file, and the file. Returns `None` for an absolute path outside of the
 /// repository, because that file belongs to the person.
-fn spot(folders: Folders<'_>, text: &str) -> Option<(String, PathBuf)> {
+fn spot(folders: ScriptFolders<'_>, text: &str) -> Option<(String, PathBuf)> {
     let path = Path::new(text);
     if path.is_absolute() {
         let path = plain(path);

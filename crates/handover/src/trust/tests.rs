@@ -10,7 +10,7 @@ use super::*;
 use git::FOLDER;
 
 /// A function that creates something at the path of a file.
-type Make = fn(&Path);
+type FileMaker = fn(&Path);
 
 /// A clone and a user's data folder.
 struct Clone {
@@ -118,7 +118,7 @@ fn the_accepted_copy_is_the_owners_alone() {
 /// Hostile files: a link to a device, a pipe, a folder, and more than a person can read.
 #[test]
 fn a_configuration_that_is_no_file_is_refused_and_does_not_block() {
-    let cases: [(&str, Make); 4] = [
+    let cases: [(&str, FileMaker); 4] = [
         ("a link to a device", |path| std::os::unix::fs::symlink("/dev/zero", path).unwrap()),
         ("a pipe", |path| {
             let mode = rustix::fs::Mode::from_raw_mode(0o600);

@@ -12,12 +12,12 @@ const ATOMS_MAX: usize = 2_000;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Atom {
     pub(super) text: String,
-    pub(super) place: Spot,
+    pub(super) place: WordSpot,
 }
 
 /// The possible meaning of a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Spot {
+pub(super) enum WordSpot {
     /// The program of a command.
     Program,
     /// The script that an interpreter runs.
@@ -149,13 +149,13 @@ pub(super) struct CommandWords {
 
 /// Splits a command into words. A word that contains spaces may be a shell's text, so it is split, too.
 pub(super) fn take_apart(command: &[String]) -> CommandWords {
-    let mut reader = Reader::default();
+    let mut reader = WordReader::default();
     for word in command {
         if !word.chars().any(|letter| letter.is_whitespace() || is_break(letter) || is_quote(letter)) {
             reader.word(word);
             continue;
         }
-        reader.add(word, Spot::Whole);
+        reader.add(word, WordSpot::Whole);
         // The text has its own program, so keep the outer program for the next words.
         let outer = (reader.program.take(), std::mem::take(&mut reader.wants_script));
         reader.text(word);
@@ -174,7 +174,7 @@ fn is_quote(letter: char) -> bool {
 }
 
 #[derive(Debug, Default)]
-struct Reader {
+struct WordReader {
     found: CommandWords,
     /// The program whose arguments are being read.
     program: Option<String>,
@@ -195,7 +195,7 @@ enum RunnerValue {
     File,
 }
 
-impl Reader {
+impl WordReader {
     /// Reads the commands of a shell's text. An approximation is enough: each word must be seen once.
     fn text(&mut self, text: &str) {
         let outside = self.folder.clone();
@@ -231,7 +231,7 @@ impl Reader {
             self.program = Some(base(word).to_owned());
             self.wants_script = is_interpreter(word);
             self.run(word);
-            return self.add(word, Spot::Program);
+            return self.add(word, WordSpot::Program);
         };
         if let Some(wanted) = self.wants_value.take() {
             return self.value(wanted, word);
@@ -250,7 +250,7 @@ impl Reader {
             // The forms `--file=x` and `-fx`.
             let value = word.split_once('=').map(|(_, value)| value).or_else(|| word.get(2..));
             if let Some(value) = value.filter(|value| !value.is_empty() && !data) {
-                self.add(value, Spot::Argument);
+                self.add(value, WordSpot::Argument);
             }
             return;
         }
@@ -259,12 +259,12 @@ impl Reader {
         }
         if !data && is_interpreter(word) {
             self.wants_script = true;
-            return self.add(word, Spot::Program);
+            return self.add(word, WordSpot::Program);
         }
         let place = match (data, self.wants_script) {
-            (true, _) => Spot::Data,
-            (false, true) => Spot::Script,
-            (false, false) => Spot::Argument,
+            (true, _) => WordSpot::Data,
+            (false, true) => WordSpot::Script,
+            (false, false) => WordSpot::Argument,
         };
         self.wants_script = false;
         self.add(word, place);
@@ -306,13 +306,13 @@ impl Reader {
             (RunnerValue::Folder, Some(call)) => call.folder.push(word),
             (RunnerValue::File, Some(call)) => {
                 let file = call.folder.join(word).display().to_string();
-                self.add(&file, Spot::Script);
+                self.add(&file, WordSpot::Script);
             }
             (_, None) => {}
         }
     }
 
-    fn add(&mut self, text: &str, place: Spot) {
+    fn add(&mut self, text: &str, place: WordSpot) {
         self.found.atoms.push(Atom { text: text.to_owned(), place });
     }
 }

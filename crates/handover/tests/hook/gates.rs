@@ -1,6 +1,6 @@
 //! Gates: a decision by the configuration needs no store, and an approved call passes once.
 
-use engine::approval::{ApprovalStatus, Decision, Source};
+use engine::approval::{ApprovalDecision, ApprovalStatus, Source};
 use engine::command::StartTurn;
 use engine::turn::Purpose;
 use engine::{Caller, Command, Reply, Rights};
@@ -55,7 +55,7 @@ fn what_is_asked_is_sealed_approved_and_goes_through_once() {
     assert!(said.denied().contains("handover approval approve"), "{said:?}");
     // The same call again refers to the same request.
     assert!(scene.bash("git push origin main").denied().contains(&asked.id.to_string()));
-    scene.decide(asked.id, Decision::Approve);
+    scene.decide(asked.id, ApprovalDecision::Approve);
     // A command with any other bytes is a different request.
     for other in ["git push origin  main", "git push origin main ", "git push origin main2"] {
         assert!(!scene.bash(other).denied().is_empty(), "{other}");
@@ -80,7 +80,7 @@ fn another_caption_or_time_limit_uses_the_same_approval() {
     assert_eq!(asked.request.content, r#"{"command":"git push"}"#);
     // With another caption it is the same request.
     assert!(call(json!({"command": "git push", "description": "Send it"})).denied().contains(&asked.id.to_string()));
-    scene.decide(asked.id, Decision::Approve);
+    scene.decide(asked.id, ApprovalDecision::Approve);
     // A field that changes how the command runs makes it a different request.
     let other = call(json!({"command": "git push", "description": "Send it", "run_in_background": true}));
     assert!(!other.denied().is_empty() && !other.denied().contains(&asked.id.to_string()), "{other:?}");
@@ -94,7 +94,7 @@ fn an_approval_is_for_one_session_part_and_folder() {
     let scene = Scene::new(GATED);
     scene.bash("git push");
     let asked = scene.approvals()[0].id;
-    scene.decide(asked, Decision::Approve);
+    scene.decide(asked, ApprovalDecision::Approve);
     let call = json!({"tool_name": "Bash", "tool_input": {"command": "git push"}, "tool_use_id": "t2"});
     let with = |name: &str, value: serde_json::Value| {
         let mut call = call.clone();
@@ -148,7 +148,7 @@ fn below_a_turn_the_turns_agent_asks() {
     assert!(!scene.hook_in("PreToolUse", call.clone(), &environment).denied().is_empty());
     let [asked] = &scene.approvals()[..] else { panic!("{:?}", scene.approvals()) };
     assert_eq!(asked.agent(), Some(holder));
-    scene.decide(asked.id, Decision::Approve);
+    scene.decide(asked.id, ApprovalDecision::Approve);
     scene.hook_in("PreToolUse", call, &environment).is_nothing();
 }
 
@@ -197,7 +197,7 @@ fn a_no_is_told_with_its_reason_and_asked_no_more() {
     let scene = Scene::new(GATED);
     scene.bash("git push");
     let asked = scene.approvals()[0].id;
-    scene.decide(asked, Decision::Reject { reason: "not on a Friday".to_owned() });
+    scene.decide(asked, ApprovalDecision::Reject { reason: "not on a Friday".to_owned() });
     let said = scene.bash("git push");
     assert!(said.denied().contains("not on a Friday"), "{said:?}");
     assert_eq!(scene.approvals().len(), 1, "nobody is asked again");
@@ -217,7 +217,7 @@ fn race(scene: &dyn Fn(u32) -> Scene) {
     for round in 0..5 {
         let scene = scene(round);
         scene.bash("git push");
-        scene.decide(scene.approvals()[0].id, Decision::Approve);
+        scene.decide(scene.approvals()[0].id, ApprovalDecision::Approve);
         let through = std::thread::scope(|scope| {
             let hooks: Vec<_> = (0..4).map(|_| scope.spawn(|| scene.bash("git push"))).collect();
             let said = hooks.into_iter().map(|hook| hook.join().expect("it answers"));
@@ -242,6 +242,6 @@ fn a_call_costs_at_most_one_commit() {
     assert_eq!(count("rm x"), 0);
     assert_eq!(count("git push"), 1, "the agent of the session and its question");
     assert_eq!(count("git push"), 0, "the question is known");
-    scene.decide(scene.approvals()[0].id, Decision::Approve);
+    scene.decide(scene.approvals()[0].id, ApprovalDecision::Approve);
     assert_eq!(count("git push"), 1);
 }

@@ -6,7 +6,7 @@ use std::process::{Command as Program, Stdio};
 use std::sync::Arc;
 
 use engine::agent::Origin;
-use engine::approval::{Approval, ApprovalStatus, Decision};
+use engine::approval::{Approval, ApprovalDecision, ApprovalStatus};
 use engine::command::{CreateWorkflow, Register};
 use engine::id::{AgentId, ApprovalId, TaskId};
 use engine::list::List;
@@ -154,7 +154,7 @@ impl Scene {
         found.expect("a list")
     }
 
-    pub(crate) fn decide(&self, approval: ApprovalId, decision: Decision) {
+    pub(crate) fn decide(&self, approval: ApprovalId, decision: ApprovalDecision) {
         self.run(Caller::with_rights(Rights::Person), Command::DecideApproval { approval, decision });
     }
 

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use engine::inbox::{Draft, MessageKind, Owner, Recipients};
+use engine::inbox::{MailboxOwner, MessageDraft, MessageKind, Recipients};
 use engine::plan::PlanTask;
 use engine::task::{Priority, Status};
 use engine::{Caller, Command, Rights};
@@ -13,7 +13,7 @@ use crate::busy::patience;
 use crate::scene::{GATED, Scene};
 
 fn mail(scene: &Scene, to: engine::id::AgentId, subject: &str) {
-    let draft = Draft {
+    let draft = MessageDraft {
         kind: MessageKind::Info,
         priority: Priority::DEFAULT,
         subject: Some(subject.to_owned()),
@@ -24,7 +24,7 @@ fn mail(scene: &Scene, to: engine::id::AgentId, subject: &str) {
         task: None,
         reply_to: None,
     };
-    let send = Command::Send { to: Recipients::One(Owner::Agent(to)), draft };
+    let send = Command::Send { to: Recipients::One(MailboxOwner::Agent(to)), draft };
     scene.run(Caller::with_rights(Rights::Person), send);
 }
 

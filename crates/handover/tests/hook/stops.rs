@@ -1,11 +1,11 @@
 //! Stops: which agents owe a handoff, what is sent back, how often, and the effect of a valid handoff.
 
-use engine::approval::{ApprovalStatus, Decision, Source};
+use engine::approval::{ApprovalDecision, ApprovalStatus, Source};
 use engine::command::{EndRound, OpenReview, RoundAnswer, RoundEnd, StartRound};
 use engine::plan::PlanTask;
-use engine::review::Artifact;
-use engine::task::{BlockKind, State, Status};
-use engine::turn::{Object, Spent};
+use engine::review::ReviewedVersion;
+use engine::task::{BlockKind, Status, TaskState};
+use engine::turn::{Spent, StoredObject};
 use engine::{Caller, Command, Reply, Rights, Timestamp};
 use serde_json::{Value, json};
 
@@ -52,7 +52,7 @@ fn what_is_wrong_is_sent_back_twice_and_then_blocks_the_task() {
     let third = scene.stop("p1", "no");
     assert_eq!((third.code, third.text("/decision")), (Some(0), ""), "{third:?}");
     assert!(third.text("/systemMessage").contains("verification_fail"), "{third:?}");
-    let State::Blocked(block) = scene.task(task).state else { panic!("it is blocked") };
+    let TaskState::Blocked(block) = scene.task(task).state else { panic!("it is blocked") };
     assert_eq!(block.kind, BlockKind::VerificationFail);
     assert!(block.reason.contains("NO_BLOCK") && block.reason.contains("It said last"), "{}", block.reason);
     scene.stop("p1", "no").is_nothing();
@@ -86,7 +86,7 @@ fn a_valid_handoff_has_its_effect() {
     let quinn = scene.agent("quinn", None);
     let task = scene.held(quinn, PlanTask::named("one"));
     scene.stop("p1", &handoff(quinn, "COMPLETE", json!({"user_facing_summary": "It builds."}))).is_nothing();
-    let State::Completed { outcome, .. } = scene.task(task).state else { panic!("{:?}", scene.task(task)) };
+    let TaskState::Completed { outcome, .. } = scene.task(task).state else { panic!("{:?}", scene.task(task)) };
     assert_eq!(outcome, "It builds.");
 
     let task = scene.held(quinn, PlanTask::named("two"));
@@ -115,10 +115,10 @@ fn complete_is_refused_for_work_that_is_not_what_was_reviewed() {
     let Reply::ReviewOpened { review } = opened else { panic!("{opened:?}") };
     // The folder has no repository, which matches the reference of the second round.
     for (number, shown) in [(1, "tree:0123"), (2, "given: no repository")] {
-        let artifact = Artifact {
+        let artifact = ReviewedVersion {
             media_type: "text/plain".to_owned(),
             reference: Some(shown.to_owned()),
-            request: Object { hash: "00".to_owned(), bytes: 2 },
+            request: StoredObject { hash: "00".to_owned(), bytes: 2 },
         };
         let start = StartRound {
             review,
@@ -163,7 +163,7 @@ fn progress_may_be_reported_twice_in_a_row() {
     assert_eq!(scene.task(task).checkpoints, 2);
     let said = scene.stop("p3", &handoff(quinn, "IN_PROGRESS", json!({})));
     assert!(said.text("/systemMessage").contains("IN_PROGRESS_LIMIT"), "{said:?}");
-    let State::Blocked(block) = scene.task(task).state else { panic!("it is blocked") };
+    let TaskState::Blocked(block) = scene.task(task).state else { panic!("it is blocked") };
     assert_eq!(block.kind, BlockKind::Ambiguity);
 }
 
@@ -182,7 +182,7 @@ fn an_approval_is_sealed_and_the_task_waits() {
     assert!(said.text("/systemMessage").contains(&asked.id.to_string()), "{said:?}");
     assert_eq!(scene.task(task).status(), Status::Paused);
     // The agent learns of the approval by mail, and its next action consumes it.
-    scene.decide(asked.id, Decision::Approve);
+    scene.decide(asked.id, ApprovalDecision::Approve);
     assert_eq!(scene.task(task).status(), Status::InProgress);
     let start = scene.hook("SessionStart", json!({"source": "resume"}));
     assert!(start.text("/hookSpecificOutput/additionalContext").contains(&asked.id.to_string()), "{start:?}");

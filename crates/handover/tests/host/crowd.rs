@@ -6,7 +6,7 @@ use std::hash::BuildHasher;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use agents::host::{End, settle};
+use agents::host::{ProgramEnd, settle};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::task::JoinSet;
 
@@ -41,7 +41,7 @@ async fn fifty_at_once_leave_nothing() {
     }
     while let Some(end) = turns.join_next().await {
         let end = end.unwrap();
-        assert!(matches!(end.how, End::Exited { code: 0 } | End::CutOff), "{end:?}");
+        assert!(matches!(end.how, ProgramEnd::Exited { code: 0 } | ProgramEnd::CutOff), "{end:?}");
         assert_eq!(end.survivors, []);
     }
     for launch in &launches {
@@ -68,7 +68,7 @@ async fn cut_at_any_moment_nothing_lives_on() {
                 let end = tokio::task::spawn_blocking(move || settle(&folder)).await.unwrap().unwrap();
                 assert!(begun.elapsed() < patience(Duration::from_secs(10)), "{:?}", begun.elapsed());
                 assert_eq!(living(&launch.turn), Vec::<String>::new(), "{end:?}");
-                assert!(matches!(end.how, End::CutOff | End::Lost { .. }), "{end:?}");
+                assert!(matches!(end.how, ProgramEnd::CutOff | ProgramEnd::Lost { .. }), "{end:?}");
             });
         }
         while let Some(end) = turns.join_next().await {
@@ -103,7 +103,7 @@ async fn a_host_that_is_killed_at_any_moment_is_settled() {
                 }
                 let end = host.wait().await.unwrap();
                 assert_eq!(living(&launch.turn), Vec::<String>::new(), "{end:?}");
-                assert!(matches!(end.how, End::Lost { .. }), "{end:?}");
+                assert!(matches!(end.how, ProgramEnd::Lost { .. }), "{end:?}");
             });
         }
         while let Some(end) = turns.join_next().await {
@@ -151,7 +151,7 @@ async fn measure() {
         let begun = now();
         let end = scene.start(&is_true()).wait().await.unwrap();
         times.0.push(begun.elapsed());
-        assert_eq!(end.how, End::Exited { code: 0 });
+        assert_eq!(end.how, ProgramEnd::Exited { code: 0 });
         let begun = now();
         #[expect(clippy::disallowed_methods, reason = "what is compared with")]
         let mut command = tokio::process::Command::new("true");

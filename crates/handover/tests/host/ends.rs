@@ -4,12 +4,12 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
-use agents::host::{End, Ended, Event, Host, Inherit, Input, ended, settle};
+use agents::host::{HostEnded, HostEvent, HostInput, Inherit, ProgramEnd, TurnHost, ended, settle};
 
 use crate::scene::{BINARY, Scene, living, started, stat};
 
-fn exited(code: i32) -> End {
-    End::Exited { code }
+fn exited(code: i32) -> ProgramEnd {
+    ProgramEnd::Exited { code }
 }
 
 #[tokio::test]
@@ -25,8 +25,8 @@ async fn what_a_program_writes_is_kept_and_told() {
     assert_eq!((&end.how, end.leaked, end.killed), (&exited(0), false, 0));
     assert_eq!((end.stdout_bytes, end.stderr_bytes), (10, 10));
     assert!(end.started_at > 0 && end.ended_at >= end.started_at);
-    assert!(matches!(events[0], Event::Started { pid: 2.. }), "{events:?}");
-    assert_eq!(events.last(), Some(&Event::Ended(end.clone())));
+    assert!(matches!(events[0], HostEvent::Started { pid: 2.. }), "{events:?}");
+    assert_eq!(events.last(), Some(&HostEvent::Ended(end.clone())));
     let folder = scene.turn(&launch);
     assert_eq!(scene.stdout(&launch), "out hello\n");
     assert_eq!(fs::read_to_string(folder.join("stderr")).unwrap(), "err hello\n");
@@ -43,9 +43,9 @@ async fn codes_and_signals_are_told_apart() {
         (["exit", "0"], exited(0)),
         (["exit", "3"], exited(3)),
         (["exit", "127"], exited(127)),
-        (["die", "SEGV"], End::Signalled { signal: 11 }),
-        (["die", "KILL"], End::Signalled { signal: 9 }),
-        (["die", "TERM"], End::Signalled { signal: 15 }),
+        (["die", "SEGV"], ProgramEnd::Signalled { signal: 11 }),
+        (["die", "KILL"], ProgramEnd::Signalled { signal: 9 }),
+        (["die", "TERM"], ProgramEnd::Signalled { signal: 15 }),
     ] {
         let end = scene.run(&scene.launch(&arguments)).await;
         assert_eq!((end.how, end.leaked), (how, false), "{arguments:?}");
@@ -58,7 +58,7 @@ async fn the_program_sees_what_it_was_given() {
     let mut launch = scene.launch(&["surroundings"]);
     let input = scene.path("input");
     fs::write(&input, "from the file").unwrap();
-    launch.input = Input::File(input);
+    launch.input = HostInput::File(input);
     launch.environment = [("ADDED".to_owned(), "1".to_owned()), ("HANDOVER_TURN".to_owned(), "no".to_owned())].into();
     assert_eq!(scene.run(&launch).await.how, exited(0));
     let said = scene.stdout(&launch);
@@ -85,7 +85,7 @@ async fn what_cannot_be_started_is_said() {
     let mut folder = scene.launch(&[]);
     folder.directory = scene.path("nowhere");
     let mut input = scene.launch(&[]);
-    input.input = Input::File(scene.path("nothing"));
+    input.input = HostInput::File(scene.path("nothing"));
     let mut environment = scene.launch(&[]);
     environment.environment = [("A".to_owned(), "zero\0byte".to_owned())].into();
     for (launch, part) in [
@@ -95,7 +95,7 @@ async fn what_cannot_be_started_is_said() {
         (input, "nothing cannot be read"),
         (environment, "nul byte"),
     ] {
-        let Ended { how: End::SpawnFailed { why }, .. } = scene.run(&launch).await else { panic!("{part}") };
+        let HostEnded { how: ProgramEnd::SpawnFailed { why }, .. } = scene.run(&launch).await else { panic!("{part}") };
         assert!(why.contains(part), "{why}");
     }
 }
@@ -117,7 +117,7 @@ async fn time_is_bounded_also_for_the_stubborn() {
         let mut launch = scene.launch(&[name]);
         launch.seconds_max = 1;
         let end = scene.run(&launch).await;
-        assert_eq!((end.how, end.leaked), (End::TimedOut, false), "{name}");
+        assert_eq!((end.how, end.leaked), (ProgramEnd::TimedOut, false), "{name}");
         assert!(end.killed <= killed, "{name}: {}", end.killed);
         assert!((900..4_000).contains(&(end.ended_at - end.started_at)), "{name}");
     }
@@ -129,7 +129,7 @@ async fn output_is_kept_to_the_byte() {
     let mut launch = scene.launch(&["flood"]);
     launch.output_bytes_max = 100_001;
     let end = scene.run(&launch).await;
-    assert_eq!((end.how, end.stdout_bytes + end.stderr_bytes), (End::TooMuch, 100_001));
+    assert_eq!((end.how, end.stdout_bytes + end.stderr_bytes), (ProgramEnd::TooMuch, 100_001));
     assert_eq!(scene.stdout(&launch).len() as u64, end.stdout_bytes);
 
     let mut launch = scene.launch(&["say", "x"]);
@@ -138,7 +138,7 @@ async fn output_is_kept_to_the_byte() {
     let mut launch = scene.launch(&["say", "x"]);
     launch.output_bytes_max = 11;
     let end = scene.run(&launch).await;
-    assert_eq!((end.how, end.leaked), (End::TooMuch, false));
+    assert_eq!((end.how, end.leaked), (ProgramEnd::TooMuch, false));
 }
 
 #[tokio::test]
@@ -161,7 +161,7 @@ async fn the_host_is_out_of_reach_of_the_terminal() {
     assert_eq!(stat(parent).unwrap()[2..4], [parent.clone(), parent.clone()]);
     assert_ne!(session, &own[3]);
     host.cut_off();
-    assert_eq!(host.wait().await.unwrap().how, End::CutOff);
+    assert_eq!(host.wait().await.unwrap().how, ProgramEnd::CutOff);
 }
 
 #[tokio::test]
@@ -170,7 +170,7 @@ async fn a_turn_is_started_once() {
     let launch = scene.launch(&["say", "once"]);
     scene.run(&launch).await;
     let folder = scene.turn(&launch);
-    assert!(Host::start(BINARY.as_ref(), &folder, &launch).is_err());
+    assert!(TurnHost::start(BINARY.as_ref(), &folder, &launch).is_err());
     // The host refuses to start a turn that is running and a turn that has ended.
     let running = scene.launch(&["silent"]);
     let mut host = scene.start(&running);
@@ -183,7 +183,7 @@ async fn a_turn_is_started_once() {
     drop(host);
     let folder = scene.turn(&running);
     let end = tokio::task::spawn_blocking(move || settle(&folder)).await.unwrap().unwrap();
-    assert_eq!(end.how, End::CutOff);
+    assert_eq!(end.how, ProgramEnd::CutOff);
 }
 
 #[tokio::test]
@@ -194,7 +194,7 @@ async fn output_that_cannot_be_kept_ends_the_turn() {
     fs::create_dir(&folder).unwrap();
     std::os::unix::fs::symlink("/dev/full", folder.join("stdout")).unwrap();
     let end = scene.run(&launch).await;
-    let End::Lost { why } = end.how else { panic!("{end:?}") };
+    let ProgramEnd::Lost { why } = end.how else { panic!("{end:?}") };
     assert!(why.contains("No space left"), "{why}");
 }
 

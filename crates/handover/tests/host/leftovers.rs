@@ -1,6 +1,6 @@
 //! Processes that a program leaves behind, or tries to protect from the end of its turn.
 
-use agents::host::{End, settle};
+use agents::host::{ProgramEnd, settle};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::scene::{Scene, living, processes, started, stat};
@@ -22,7 +22,7 @@ async fn what_is_left_behind_is_a_leak() {
     for name in ["leave", "daemon", "anonymous"] {
         let launch = scene.launch(&[name]);
         let end = scene.run(&launch).await;
-        assert_eq!((end.how, end.leaked, end.killed), (End::Exited { code: 0 }, true, 1), "{name}");
+        assert_eq!((end.how, end.leaked, end.killed), (ProgramEnd::Exited { code: 0 }, true, 1), "{name}");
         assert_eq!(scene.stdout(&launch), "left\n");
         assert_eq!(hidden(&launch.turn), Vec::<String>::new());
     }
@@ -33,7 +33,7 @@ async fn a_last_line_on_its_way_is_no_leak() {
     let scene = Scene::new();
     let launch = scene.launch(&["linger"]);
     let end = scene.run(&launch).await;
-    assert_eq!((end.how, end.leaked), (End::Exited { code: 0 }, false));
+    assert_eq!((end.how, end.leaked), (ProgramEnd::Exited { code: 0 }, false));
     assert_eq!(scene.stdout(&launch), "left\nlate\n");
 }
 
@@ -73,7 +73,7 @@ async fn a_crowd_of_children_ends() {
         tokio::task::yield_now().await;
     }
     host.cut_off();
-    assert_eq!(host.wait().await.unwrap().how, End::CutOff);
+    assert_eq!(host.wait().await.unwrap().how, ProgramEnd::CutOff);
     assert_eq!(living(&launch.turn), Vec::<String>::new());
 }
 
@@ -93,7 +93,7 @@ async fn a_killed_host_takes_its_program_along_and_the_rest_is_swept() {
     let hidden = hidden(&launch.turn);
     kill_process(pid(&stat(&program).unwrap()[1]), Signal::KILL).unwrap();
     let end = host.wait().await.unwrap();
-    assert!(matches!(end.how, End::Lost { .. }), "{end:?}");
+    assert!(matches!(end.how, ProgramEnd::Lost { .. }), "{end:?}");
     assert_eq!((end.survivors, end.stdout_bytes), (Vec::new(), 6));
     assert_eq!(living(&launch.turn), Vec::<String>::new());
     assert_eq!(hidden.len(), 1);
@@ -102,5 +102,5 @@ async fn a_killed_host_takes_its_program_along_and_the_rest_is_swept() {
     }
     let folder = scene.turn(&launch);
     let again = tokio::task::spawn_blocking(move || settle(&folder)).await.unwrap().unwrap();
-    assert!(matches!(again.how, End::Lost { .. }));
+    assert!(matches!(again.how, ProgramEnd::Lost { .. }));
 }

@@ -4,16 +4,16 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use agents::host::{End, Event, Input, Launch};
+use agents::host::{HostEvent, HostInput, HostLaunch, ProgramEnd};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 
 use crate::scene::{Scene, living};
 
-fn relay(scene: &Scene, program: &str, arguments: &[&str]) -> Launch {
+fn relay(scene: &Scene, program: &str, arguments: &[&str]) -> HostLaunch {
     let mut launch = scene.launch(arguments);
     launch.program = PathBuf::from(program);
-    launch.input = Input::Relay;
+    launch.input = HostInput::Relay;
     launch.output_bytes_max = 64 << 20;
     launch
 }
@@ -34,12 +34,12 @@ async fn bytes_go_through_and_are_kept() {
     assert!(got == sent);
     drop(input);
     let end = host.wait().await.unwrap();
-    assert_eq!((&end.how, end.stdout_bytes), (&End::CutOff, sent.len() as u64));
+    assert_eq!((&end.how, end.stdout_bytes), (&ProgramEnd::CutOff, sent.len() as u64));
     assert!(fs::read(scene.turn(&launch).join("stdout")).unwrap() == sent);
     let events = fs::read_to_string(scene.turn(&launch).join("events")).unwrap();
-    let events: Vec<Event> = events.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    assert!(matches!(events[0], Event::Started { .. }));
-    assert_eq!(events.last(), Some(&Event::Ended(end)));
+    let events: Vec<HostEvent> = events.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(matches!(events[0], HostEvent::Started { .. }));
+    assert_eq!(events.last(), Some(&HostEvent::Ended(end)));
 }
 
 #[tokio::test]
@@ -52,7 +52,7 @@ async fn a_program_that_ends_closes_the_stream_and_loses_nothing() {
     output.read_to_end(&mut got).await.unwrap();
     assert_eq!(got.len(), 200_000);
     let end = host.wait().await.unwrap();
-    assert_eq!((end.how, end.leaked), (End::Exited { code: 0 }, false));
+    assert_eq!((end.how, end.leaked), (ProgramEnd::Exited { code: 0 }, false));
     drop(input);
 }
 
@@ -66,7 +66,7 @@ async fn the_lifeline_is_seen_behind_bytes_that_nobody_reads() {
     let stuck = timeout(Duration::from_millis(300), input.write_all(&vec![0; 1 << 20])).await;
     assert!(stuck.is_err());
     drop(input);
-    assert_eq!(host.wait().await.unwrap().how, End::CutOff);
+    assert_eq!(host.wait().await.unwrap().how, ProgramEnd::CutOff);
     assert_eq!(living(&launch.turn), Vec::<String>::new());
 }
 
@@ -88,6 +88,6 @@ async fn a_runner_that_does_not_read_holds_the_program_up_and_nothing_else() {
     }
     assert!(before < 1 << 20, "{before}");
     drop(input);
-    assert_eq!(host.wait().await.unwrap().how, End::CutOff);
+    assert_eq!(host.wait().await.unwrap().how, ProgramEnd::CutOff);
     drop(output);
 }

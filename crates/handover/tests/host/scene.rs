@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use agents::host::{End, Ended, Event, Host, Inherit, Input, Launch};
+use agents::host::{HostEnded, HostEvent, HostInput, HostLaunch, Inherit, ProgramEnd, TurnHost};
 use tempfile::TempDir;
 
 use crate::busy::patience;
@@ -28,39 +28,39 @@ impl Scene {
     }
 
     /// Returns a launch of the script `misbehave.sh`, with generous limits and a unique turn id.
-    pub(crate) fn launch(&self, arguments: &[&str]) -> Launch {
+    pub(crate) fn launch(&self, arguments: &[&str]) -> HostLaunch {
         let number = TURNS.fetch_add(1, Ordering::SeqCst);
-        Launch {
+        HostLaunch {
             turn: format!("turn_{}_{number}", std::process::id()),
             program: Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/host/misbehave.sh"),
             arguments: arguments.iter().map(|&argument| argument.to_owned()).collect(),
             directory: self.path(""),
             inherit: Inherit::Only(vec!["PATH".to_owned()]),
             environment: BTreeMap::new(),
-            input: Input::Nothing,
+            input: HostInput::Nothing,
             output_bytes_max: 1 << 20,
             seconds_max: 60,
             grace_ms: 300,
         }
     }
 
-    pub(crate) fn turn(&self, launch: &Launch) -> PathBuf {
+    pub(crate) fn turn(&self, launch: &HostLaunch) -> PathBuf {
         self.path(&launch.turn)
     }
 
-    pub(crate) fn start(&self, launch: &Launch) -> Host {
-        Host::start(Path::new(BINARY), &self.turn(launch), launch).unwrap()
+    pub(crate) fn start(&self, launch: &HostLaunch) -> TurnHost {
+        TurnHost::start(Path::new(BINARY), &self.turn(launch), launch).unwrap()
     }
 
     /// Runs a program until its end, and checks that no process of the turn is left.
-    pub(crate) async fn run(&self, launch: &Launch) -> Ended {
+    pub(crate) async fn run(&self, launch: &HostLaunch) -> HostEnded {
         let ended = self.start(launch).wait().await.unwrap();
         assert_eq!(living(&launch.turn), Vec::<String>::new());
         ended
     }
 
     /// Cuts a program off when it is ready, and checks that all its processes end within ten seconds.
-    pub(crate) async fn cut(&self, launch: &Launch) -> Ended {
+    pub(crate) async fn cut(&self, launch: &HostLaunch) -> HostEnded {
         let mut host = self.start(launch);
         while !self.stdout(launch).contains("ready") {
             host.event().await.unwrap();
@@ -70,11 +70,11 @@ impl Scene {
         let ended = host.wait().await.unwrap();
         assert!(begun.elapsed() < patience(Duration::from_secs(10)), "{:?}", begun.elapsed());
         assert_eq!(living(&launch.turn), Vec::<String>::new());
-        assert_eq!((&ended.how, ended.leaked), (&End::CutOff, false));
+        assert_eq!((&ended.how, ended.leaked), (&ProgramEnd::CutOff, false));
         ended
     }
 
-    pub(crate) fn stdout(&self, launch: &Launch) -> String {
+    pub(crate) fn stdout(&self, launch: &HostLaunch) -> String {
         String::from_utf8(fs::read(self.turn(launch).join("stdout")).unwrap_or_default()).unwrap()
     }
 }
@@ -85,9 +85,9 @@ pub(crate) fn now() -> Instant {
 }
 
 /// Waits until the program starts, and returns its process id.
-pub(crate) async fn started(host: &mut Host) -> u32 {
+pub(crate) async fn started(host: &mut TurnHost) -> u32 {
     match host.event().await {
-        Some(Event::Started { pid }) => pid,
+        Some(HostEvent::Started { pid }) => pid,
         other => panic!("{other:?}"),
     }
 }

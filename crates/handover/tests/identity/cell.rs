@@ -6,9 +6,9 @@ use std::rc::Rc;
 
 use engine::command::{OpenReview, StartTurn};
 use engine::id::{AgentId, TaskId, TurnId, WorkflowId};
-use engine::turn::{Ended, Purpose, Spent, TurnEnd};
+use engine::turn::{Purpose, Spent, TurnEnd, TurnResult};
 use engine::{Caller, Command, Reply, Rights};
-use handover::desk::{Seat, Visitor};
+use handover::desk::{TurnSeat, Visitor};
 use handover::reception::new_session;
 use serde_json::{Value, json};
 
@@ -38,7 +38,7 @@ pub(crate) struct TableProject {
 pub(crate) struct CellState {
     pub(crate) agent: String,
     pub(crate) arguments: Value,
-    pub(crate) seat: Option<Seat>,
+    pub(crate) seat: Option<TurnSeat>,
 }
 
 /// The time and the kind of process in which the agent of a cell is made.
@@ -122,18 +122,18 @@ impl TableProject {
         CellState { arguments: filled(&row.arguments, &values), agent, seat }
     }
 
-    fn turn(&self, agent: &str, (task, attempt): (TaskId, u32)) -> Seat {
+    fn turn(&self, agent: &str, (task, attempt): (TaskId, u32)) -> TurnSeat {
         let agent: AgentId = agent.parse().unwrap();
         let (adapter, runner) = ("exec".to_owned(), "table".to_owned());
         let start = StartTurn { task, attempt, agent: None, purpose: Purpose::First, adapter, runner };
         let caller = Caller { rights: Rights::Runner, ..Caller::agent(agent) };
         let reply = self.inside.execute(caller, Command::StartTurn(start));
         let Reply::TurnStarted { turn, .. } = reply else { panic!("{reply:?}") };
-        Seat { turn, agent, task, attempt }
+        TurnSeat { turn, agent, task, attempt }
     }
 
-    pub(crate) fn end_turn(&self, seat: Seat) {
-        let ended = Ended {
+    pub(crate) fn end_turn(&self, seat: TurnSeat) {
+        let ended = TurnResult {
             at: engine::Timestamp(0),
             end: TurnEnd::Finished,
             reason: None,

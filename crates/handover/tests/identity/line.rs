@@ -7,7 +7,7 @@ use std::sync::Arc;
 use engine::id::{SessionId, TokenId};
 use engine::{Caller, Command, Reply, Rights, Standing, Timestamp};
 use handover::clock::{Clock, ManualClock, SystemClock};
-use handover::desk::{Desk, Outcome, Surroundings, Visitor};
+use handover::desk::{Desk, DeskSurroundings, ToolOutcome, Visitor};
 use handover::principal;
 use handover::service::Service;
 use handover::turn_proof;
@@ -188,7 +188,7 @@ impl InnerDesk {
     pub(crate) fn open(place: &Place) -> Self {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let store = runtime.block_on(store::open(&place.store, 7)).unwrap();
-        let surroundings = Surroundings {
+        let surroundings = DeskSurroundings {
             state: Some(place.folder.join("state")),
             data: Some(place.folder.clone()),
             store: Some(place.store.clone()),
@@ -213,10 +213,10 @@ impl InnerDesk {
         let read = |value: &wire::json::Value| serde_json::from_str(&value.to_string()).unwrap();
         let text = arguments.to_string();
         match self.runtime.block_on(self.desk(time).call(visitor, tool, text.as_bytes(), None)) {
-            Outcome::Done(value) => Answer::Done(read(&value)),
-            Outcome::Refused(said) => Answer::Refused(read(&said.render())),
-            Outcome::Failed(said) => panic!("{tool} failed: {}", said.message),
-            Outcome::UnknownTool => panic!("there is no tool {tool}"),
+            ToolOutcome::Done(value) => Answer::Done(read(&value)),
+            ToolOutcome::Refused(said) => Answer::Refused(read(&said.render())),
+            ToolOutcome::Failed(said) => panic!("{tool} failed: {}", said.message),
+            ToolOutcome::UnknownTool => panic!("there is no tool {tool}"),
         }
     }
 

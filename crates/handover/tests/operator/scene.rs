@@ -6,7 +6,7 @@ use std::sync::Arc;
 use engine::command::{CreateWorkflow, RecordVerification, Register, StartTurn};
 use engine::id::{AgentId, TaskId, TurnId, WorkflowId};
 use engine::plan::PlanTask;
-use engine::turn::{Ended, Purpose, Spent, TurnEnd};
+use engine::turn::{Purpose, Spent, TurnEnd, TurnResult};
 use engine::verification::Verdict;
 use engine::{Caller, Command, Json, Reply, Rights, Timestamp};
 use handover::clock::ManualClock;
@@ -89,7 +89,7 @@ impl Scene {
         let Reply::TurnStarted { turn, .. } = self.as_runner(Command::StartTurn(start)) else { panic!("no turn") };
         let verdict =
             r#"{"kind":"handoff","says":"done","codes":[],"warnings":["MULTIPLE_BLOCKS"],"summary":"it builds"}"#;
-        let ended = Ended {
+        let ended = TurnResult {
             at: Timestamp(NOW + 12_000),
             end: if wrote.is_some() { TurnEnd::Finished } else { TurnEnd::SpawnFailed },
             reason: wrote.is_none().then(|| "no such program".to_owned()),

@@ -1,7 +1,7 @@
 //! An acknowledgement: a write that a writer got confirmed, with enough data to find it again.
 
 use engine::id::{AgentId, CheckpointId, MessageId, TaskId, WorkflowId};
-use engine::inbox::Owner;
+use engine::inbox::MailboxOwner;
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -14,7 +14,7 @@ pub(crate) enum Ack {
     Noted { task: TaskId, sequence: u32, checkpoint: CheckpointId },
     Completed { task: TaskId, agent: AgentId, attempt: u32, outcome: String },
     Released { task: TaskId, agent: AgentId, attempt: u32 },
-    Sent { message: MessageId, to: Owner, sequence: u32 },
+    Sent { message: MessageId, to: MailboxOwner, sequence: u32 },
     Read { message: MessageId },
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use engine::command::{CreateWorkflow, Note, Register, Target};
 use engine::id::{AgentId, TaskId, WorkflowId};
 use engine::plan::PlanTask;
-use engine::task::{State as TaskState, Task};
+use engine::task::{Task, TaskState};
 use engine::{Actor, Caller, Command, Millis, Refusal, Reply, Rights, Timestamp};
 use handover::clock::{Clock, ManualClock};
 use handover::{Error, Service};

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use engine::command::{CreateWorkflow, Note, Register, Target};
 use engine::id::{AgentId, MessageId, TaskId, WorkflowId};
-use engine::inbox::{Draft, MessageKind, Owner, Recipients};
+use engine::inbox::{MailboxOwner, MessageDraft, MessageKind, Recipients};
 use engine::plan::PlanTask;
 use engine::task::Priority;
 use engine::workflow::{Workflow, WorkflowStatus};
@@ -153,14 +153,15 @@ impl Writer {
 
     async fn send(&mut self) -> Result<(), Error> {
         let to = match self.board.any_mail(&mut self.rng) {
-            Some((agent, _)) if self.rng.percent(90) => Owner::Agent(agent),
-            _ => Owner::Human,
+            Some((agent, _)) if self.rng.percent(90) => MailboxOwner::Agent(agent),
+            _ => MailboxOwner::Human,
         };
-        let draft = Draft::text(MessageKind::Info, Priority::DEFAULT, format!("{} act {}", self.agent, self.acts));
+        let draft =
+            MessageDraft::text(MessageKind::Info, Priority::DEFAULT, format!("{} act {}", self.agent, self.acts));
         let reply = self.execute(Command::Send { to: Recipients::One(to), draft }).await?;
         if let Reply::Sent { message, sequence, .. } = reply {
             (self.report)(Ack::Sent { message, to, sequence });
-            if let Owner::Agent(agent) = to {
+            if let MailboxOwner::Agent(agent) = to {
                 self.board.add_mail(agent, Some(message));
             }
         }

@@ -214,7 +214,13 @@ pub(crate) async fn drafts_are_hidden(service: &handover::Service, state: &State
     let mut problems = Problems::new();
     let Some(agent) = state.agents.keys().next().copied() else { return problems };
     for workflow in state.workflows.keys().filter(|id| !state.is_planned(**id)) {
-        let ask = engine::offer::Ask { workflow: *workflow, agent: None, include_failed: true, after: None, limit: 10 };
+        let ask = engine::offer::OfferQuery {
+            workflow: *workflow,
+            agent: None,
+            include_failed: true,
+            after: None,
+            limit: 10,
+        };
         let page = service.next_tasks(ask).await;
         if !page.as_ref().is_ok_and(|page| page.tasks.is_empty()) {
             problems.push((Problem::HalfDone, format!("{workflow} is in planning and offers {page:?}")));

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use engine::Event;
 use engine::id::{AgentId, CheckpointId, MessageId, TaskId, WorkflowId};
-use engine::inbox::Owner;
+use engine::inbox::MailboxOwner;
 use engine::task::Status;
 use engine::workflow::WorkflowStatus;
 use serde_json::Value;
@@ -19,7 +19,7 @@ pub(crate) struct State {
     pub(crate) edges: Vec<(TaskId, TaskId)>,
     pub(crate) checkpoints: BTreeMap<(TaskId, u64), CheckpointId>,
     pub(crate) agents: BTreeMap<AgentId, String>,
-    pub(crate) mailboxes: BTreeMap<Owner, (u64, u64)>,
+    pub(crate) mailboxes: BTreeMap<MailboxOwner, (u64, u64)>,
     pub(crate) messages: BTreeMap<MessageId, Message>,
     /// Every entry, in the order in which a follower sees them.
     pub(crate) log: Vec<(String, i64, Event)>,
@@ -47,7 +47,7 @@ pub(crate) struct Task {
 
 #[derive(Debug)]
 pub(crate) struct Message {
-    pub(crate) owner: Owner,
+    pub(crate) owner: MailboxOwner,
     pub(crate) sequence: u64,
     pub(crate) is_unread: bool,
 }
@@ -129,7 +129,7 @@ impl State {
     /// Counts again everything that the store counts. Returns the differences.
     pub(crate) fn recount(&self) -> Vec<String> {
         let mut problems = self.recount_tasks();
-        let mut mail: BTreeMap<Owner, (BTreeSet<u64>, u64)> = BTreeMap::new();
+        let mut mail: BTreeMap<MailboxOwner, (BTreeSet<u64>, u64)> = BTreeMap::new();
         for message in self.messages.values() {
             let (sequences, unread) = mail.entry(message.owner).or_default();
             sequences.insert(message.sequence);

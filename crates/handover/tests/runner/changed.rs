@@ -1,7 +1,7 @@
 //! A task that changes the check of its own output, and a task that writes into Handover's state folder.
 
 use engine::Rights;
-use engine::approval::Decision;
+use engine::approval::ApprovalDecision;
 use engine::id::ApprovalId;
 use handover::approvals;
 
@@ -47,7 +47,7 @@ fn a_check_changed_by_its_task_counts_after_a_person_saw_it() {
     let waits = scene.run(&[&workflow(&ran, &scene)]);
     assert_eq!((waits.code, waits.story("cheat").as_str()), (1, ""), "{}", waits.stderr);
     service(&scene, async |service| {
-        approvals::decide(service, Rights::Person, id, Decision::Approve).await.unwrap();
+        approvals::decide(service, Rights::Person, id, ApprovalDecision::Approve).await.unwrap();
     });
     let again = scene.run(&[&workflow(&ran, &scene)]);
     assert_eq!((again.code, again.story("cheat").as_str()), (0, "verified merged completed"), "{}", again.stderr);
@@ -62,7 +62,7 @@ fn a_changed_check_that_a_person_rejects_goes_back_to_the_agent() {
     let scene = team();
     let ran = scene.run_plan(&format!("name: c\ntasks:\n{}", task("cheat", "cheats honest", CHECKED)));
     let id = asked(&ran, "cheat");
-    let reject = Decision::Reject { reason: "test it for real".to_owned() };
+    let reject = ApprovalDecision::Reject { reason: "test it for real".to_owned() };
     service(&scene, async |service| {
         approvals::decide(service, Rights::Person, id, reject).await.unwrap();
     });

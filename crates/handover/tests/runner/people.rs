@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use engine::Rights;
-use engine::approval::{ApprovalStatus, Decision};
+use engine::approval::{ApprovalDecision, ApprovalStatus};
 use engine::id::ApprovalId;
 use handover::clock::SystemClock;
 use handover::service::Service;
@@ -66,8 +66,8 @@ fn yes_and_no(scene: &Scene, ran: &Ran, reason: &str) -> ApprovalId {
     };
     let (yes, no) = (of("yes"), of("no"));
     service(scene, async |service| {
-        approvals::decide(service, Rights::Person, yes, Decision::Approve).await.unwrap();
-        let reject = Decision::Reject { reason: reason.to_owned() };
+        approvals::decide(service, Rights::Person, yes, ApprovalDecision::Approve).await.unwrap();
+        let reject = ApprovalDecision::Reject { reason: reason.to_owned() };
         approvals::decide(service, Rights::Person, no, reject).await.unwrap();
     });
     yes
@@ -218,7 +218,7 @@ fn what_a_program_may_not_do_waits_for_a_person_and_is_done_once() {
     let shown = scene.json(&["approval", "show", asked["approval_id"].as_str().unwrap()]);
     assert_eq!((&shown["exact_content"], &shown["source"]), (&r#"{"mode": "yolo"}"#.into(), &"acp".into()), "{shown}");
     service(&scene, async |service| {
-        approvals::decide(service, Rights::Person, approval, Decision::Approve).await.unwrap();
+        approvals::decide(service, Rights::Person, approval, ApprovalDecision::Approve).await.unwrap();
     });
     let again = scene.run(&[&workflow(&ran, &scene)]);
     assert_eq!(
@@ -250,7 +250,7 @@ fn a_gated_task_begins_when_a_person_says_so() {
         service(scene, async |service| approvals::show(service, approval).await.unwrap().state.status())
     };
     service(&scene, async |service| {
-        approvals::decide(service, Rights::Person, approval, Decision::Approve).await.unwrap();
+        approvals::decide(service, Rights::Person, approval, ApprovalDecision::Approve).await.unwrap();
     });
     let again = scene.run(&[&workflow(&ran, &scene)]);
     let story = "first done verified merged completed";

@@ -6,7 +6,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use wire::feedback::{Asked, judge_response};
+use wire::feedback::{AskedParts, judge_response};
 
 use crate::busy::patience;
 use crate::process::{now, rest, strangers};
@@ -60,7 +60,7 @@ fn ask(scene: &Scene, provider: &str, session: Option<&str>, request: &[u8], iss
     let read = wire::stream::read(text.as_bytes()).unwrap();
     let response = read.response.unwrap();
     let issued = issued.iter().map(|id| (*id).to_owned()).collect();
-    let asked = Asked::by(request, Some(issued));
+    let asked = AskedParts::by(request, Some(issued));
     let judged = judge_response(response.as_bytes(), Some(&asked));
     assert!(judged.report.is_valid(), "{provider}: {:?}: {response}", judged.report.codes());
     let response = serde_json::from_str(&response).unwrap();

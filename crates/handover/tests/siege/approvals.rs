@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use engine::approval::{Request, Source};
+use engine::approval::{ApprovalRequest, Source};
 use engine::command::AskApproval;
 use engine::{Caller, Command, Reply, Rights};
 use handover::Service;
@@ -29,7 +29,7 @@ impl Asked {
         let claimed = team.server.must("task_claim", &claim);
         let attempt = u32::try_from(claimed["attempt"].as_u64().unwrap()).unwrap();
         let text = |words: &str| words.to_owned();
-        let request = Request {
+        let request = ApprovalRequest {
             operation: text(operation),
             content: text("git push origin main"),
             scope: text("the remote"),

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use engine::token::Scope;
 use handover::Service;
 use handover::clock::SystemClock;
-use handover::desk::{Desk, Surroundings};
-use handover::http::{Limits, Site, Wanted};
+use handover::desk::{Desk, DeskSurroundings};
+use handover::http::{HttpLimits, ServeOptions, Site};
 use handover::reception::Offer;
 use handover::settings;
 use tokio::runtime::Runtime;
@@ -27,19 +27,19 @@ pub(crate) struct Inside {
 }
 
 impl Inside {
-    pub(crate) fn start(limits: Limits) -> Self {
+    pub(crate) fn start(limits: HttpLimits) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let (stop, stopped) = oneshot::channel::<()>();
         let (port, running) = runtime.block_on(async {
             let store = store::open("memory:", 1).await.unwrap();
-            let desk = Desk::new(Service::new(store, Arc::new(SystemClock)), Surroundings::default());
+            let desk = Desk::new(Service::new(store, Arc::new(SystemClock)), DeskSurroundings::default());
             for (secret, scope) in [(TOKEN, Scope::Coordinator), (ADMIN, Scope::Admin)] {
                 handover::token::keep(desk.service(), "siege", secret, scope, None).await.unwrap();
             }
             let listener = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
             let port = listener.local_addr().unwrap().port();
-            let wanted = Wanted { port: Some(port), offer: Offer::Full, limits };
-            let site = Site::new(desk, &settings::Serve::default(), &wanted);
+            let wanted = ServeOptions { port: Some(port), offer: Offer::Full, limits };
+            let site = Site::new(desk, &settings::ServeSettings::default(), &wanted);
             let stop = async move { drop(stopped.await) };
             (port, tokio::spawn(site.run(listener, stop)))
         });

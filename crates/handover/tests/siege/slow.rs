@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use handover::http::Limits;
+use handover::http::HttpLimits;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::{Value, json};
 
@@ -21,8 +21,8 @@ const SOON: Duration = Duration::from_secs(10);
 const ANSWER_MAX: Duration = Duration::from_secs(2);
 const MIB: u64 = 1 << 20;
 
-fn short() -> Limits {
-    Limits { head_max: SHORT, body_max: SHORT, stall_max: SHORT, ..Limits::default() }
+fn short() -> HttpLimits {
+    HttpLimits { head_max: SHORT, body_max: SHORT, stall_max: SHORT, ..HttpLimits::default() }
 }
 
 /// Makes the call of a well-behaved client, and checks that the answer comes in time.
@@ -129,7 +129,7 @@ fn a_connection_without_a_request_is_let_go() {
 /// server disconnects the follower, there is room for a new connection.
 #[test]
 fn a_follower_that_does_not_read_is_let_go() {
-    let inside = Inside::start(Limits { stall_max: SHORT, connections_max: 2, ..Limits::default() });
+    let inside = Inside::start(HttpLimits { stall_max: SHORT, connections_max: 2, ..HttpLimits::default() });
     let mut client = Connection::open(inside.port);
     let task = one_task(&mut client);
     let detail = "x".repeat(400 << 10);
@@ -155,7 +155,7 @@ fn a_follower_that_does_not_read_is_let_go() {
 
 #[test]
 fn one_connection_too_many_is_told_so() {
-    let inside = Inside::start(Limits { connections_max: 3, ..Limits::default() });
+    let inside = Inside::start(HttpLimits { connections_max: 3, ..HttpLimits::default() });
     let mut client = Connection::open(inside.port);
     call(&mut client, "workflow_list", &json!({}));
     let idle = [Connection::open(inside.port), Connection::open(inside.port)];

@@ -6,7 +6,7 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use handover::http::Limits;
+use handover::http::HttpLimits;
 use serde_json::{Value, json};
 
 use crate::busy::patience;
@@ -237,10 +237,10 @@ fn what_was_said_before_the_end_of_a_pipe_is_answered() {
 /// default of five minutes is not enough for an agent that thinks.
 #[test]
 fn a_silent_session_is_served_for_as_long_as_the_limits_say() {
-    assert!(Limits::default().session_idle_max > Duration::from_secs(2 * 3600), "an agent may think for hours");
+    assert!(HttpLimits::default().session_idle_max > Duration::from_secs(2 * 3600), "an agent may think for hours");
     let short = Duration::from_millis(600);
-    let patient = Inside::start(Limits::default());
-    let hasty = Inside::start(Limits { session_idle_max: short, ..Limits::default() });
+    let patient = Inside::start(HttpLimits::default());
+    let hasty = Inside::start(HttpLimits { session_idle_max: short, ..HttpLimits::default() });
     let lasting = open(patient.port);
     let silent = open(hasty.port);
     let began = Instant::now();
@@ -256,7 +256,7 @@ fn a_silent_session_is_served_for_as_long_as_the_limits_say() {
 /// with an open stream is not replaced.
 #[test]
 fn sessions_that_are_in_use_are_never_given_up_for_a_new_one() {
-    let inside = Inside::start(Limits { sessions_max: 3, ..Limits::default() });
+    let inside = Inside::start(HttpLimits { sessions_max: 3, ..HttpLimits::default() });
     let [first, second, third] = [open(inside.port), open(inside.port), open(inside.port)];
     assert_eq!(call(inside.port, &first).status, 200);
     let fourth = open(inside.port);

@@ -2,21 +2,23 @@
 
 use std::fs;
 
-use agents::host::{self, End};
+use agents::host::{self, ProgramEnd};
 use handover::digest::sha256;
-use handover::runner::verify::{Checked, Contract, Ended, Facts, Fault, Progress};
-use handover::settings::team::Check;
+use handover::runner::verify::{
+    CheckEnded, CheckResult, TurnFacts, VerificationProgress, VerifiedContract, VerifyFault,
+};
+use handover::settings::team::CheckSettings;
 use wire::message::OutputType;
 
 use super::scene::{Scene, check, contract, shell};
 
-fn held_to(checks: Vec<Check>) -> Contract {
-    Contract { checks, ..contract(OutputType::File) }
+fn held_to(checks: Vec<CheckSettings>) -> VerifiedContract {
+    VerifiedContract { checks, ..contract(OutputType::File) }
 }
 
 /// Runs one check, and asserts that no process of it is alive afterwards.
-async fn run(scene: &Scene, check: Check) -> Checked {
-    let verified = scene.verify(&held_to(vec![check]), &Facts::default()).await;
+async fn run(scene: &Scene, check: CheckSettings) -> CheckResult {
+    let verified = scene.verify(&held_to(vec![check]), &TurnFacts::default()).await;
     assert_eq!(scene.living(), Vec::<String>::new());
     assert_eq!(verified.evidence.has_passed(), verified.evidence.checks[0].has_passed());
     verified.evidence.checks.into_iter().next().unwrap()
@@ -26,15 +28,20 @@ async fn run(scene: &Scene, check: Check) -> Checked {
 async fn how_a_check_ends_is_kept() {
     let quiet = 1 << 30;
     let cases = [
-        (shell("exit 0"), Ended::Exited, Some(0), quiet),
-        (shell("exit 1"), Ended::Exited, Some(1), quiet),
-        (shell("exit 127"), Ended::Exited, Some(127), quiet),
-        (shell("kill -9 $$"), Ended::Signalled { signal: 9 }, None, quiet),
-        (Check { seconds: 1, ..shell("sleep 1000") }, Ended::TimedOut, None, quiet),
-        (Check { seconds: 1, ..shell("trap '' TERM; while :; do sleep 1; done") }, Ended::TimedOut, None, quiet),
-        (shell("while :; do echo 0123456789; done"), Ended::TooMuchOutput, None, 10_000),
+        (shell("exit 0"), CheckEnded::Exited, Some(0), quiet),
+        (shell("exit 1"), CheckEnded::Exited, Some(1), quiet),
+        (shell("exit 127"), CheckEnded::Exited, Some(127), quiet),
+        (shell("kill -9 $$"), CheckEnded::Signalled { signal: 9 }, None, quiet),
+        (CheckSettings { seconds: 1, ..shell("sleep 1000") }, CheckEnded::TimedOut, None, quiet),
+        (
+            CheckSettings { seconds: 1, ..shell("trap '' TERM; while :; do sleep 1; done") },
+            CheckEnded::TimedOut,
+            None,
+            quiet,
+        ),
+        (shell("while :; do echo 0123456789; done"), CheckEnded::TooMuchOutput, None, 10_000),
         // Too much output is a failure, regardless of the exit code.
-        (shell("head -c 20000 /dev/zero"), Ended::TooMuchOutput, None, 10_000),
+        (shell("head -c 20000 /dev/zero"), CheckEnded::TooMuchOutput, None, 10_000),
     ];
     for (check, ended, exit_code, output_bytes_max) in cases {
         let mut scene = Scene::new();
@@ -53,7 +60,7 @@ async fn what_cannot_be_started_says_why() {
     scene.write("no-program", "text");
     for name in ["no-such-program", "./no-such-program", "./no-program"] {
         let found = run(&scene, check(&[name, "x"])).await;
-        assert!(matches!(&found.ended, Ended::NotStarted { why } if why.contains(name)), "{found:?}");
+        assert!(matches!(&found.ended, CheckEnded::NotStarted { why } if why.contains(name)), "{found:?}");
         assert!(found.told().contains("could not be started"), "{}", found.told());
     }
 }
@@ -106,11 +113,11 @@ async fn all_checks_run_in_their_order_and_are_shown() {
     let contract = held_to(vec![shell("echo 1 >> order; exit 1"), shell("echo 2 >> order"), check(&["false"])]);
     let mut seen = Vec::new();
     let verified = scene
-        .try_verify(&contract, &Facts::default(), &mut |progress| {
+        .try_verify(&contract, &TurnFacts::default(), &mut |progress| {
             seen.push(match progress {
-                Progress::Output => "output".to_owned(),
-                Progress::Check { number, of, command } => format!("{number}/{of} {}", command[0]),
-                Progress::Checked { number, check, .. } => format!("{number} {:?}", check.exit_code),
+                VerificationProgress::Output => "output".to_owned(),
+                VerificationProgress::Check { number, of, command } => format!("{number}/{of} {}", command[0]),
+                VerificationProgress::Checked { number, check, .. } => format!("{number} {:?}", check.exit_code),
             });
         })
         .await
@@ -129,13 +136,13 @@ async fn a_verification_that_is_dropped_cuts_its_check_off() {
     let scene = Scene::new();
     let begun = scene.bell();
     let contract = held_to(vec![shell("(setsid sleep 1000 >/dev/null 2>&1 &); echo begun > bell; sleep 1000")]);
-    let facts = Facts::default();
+    let facts = TurnFacts::default();
     tokio::select! {
         _ = scene.verify(&contract, &facts) => panic!("it does not end by itself"),
         rung = begun => rung.unwrap(),
     }
     // Do not wait for the end of the first check: the next verification does.
-    let again = scene.verify(&held_to(vec![shell("echo again")]), &Facts::default()).await;
+    let again = scene.verify(&held_to(vec![shell("echo again")]), &TurnFacts::default()).await;
     assert_eq!(again.evidence.checks[0].tail, "again");
     assert_eq!(scene.living(), Vec::<String>::new());
 }
@@ -145,7 +152,7 @@ async fn a_check_whose_host_was_killed_is_no_verdict() {
     let scene = Scene::new();
     let begun = scene.bell();
     let contract = held_to(vec![shell("echo begun > bell; sleep 1000")]);
-    let (facts, mut silent) = (Facts::default(), |_: Progress<'_>| ());
+    let (facts, mut silent) = (TurnFacts::default(), |_: VerificationProgress<'_>| ());
     let verifying = scene.try_verify(&contract, &facts, &mut silent);
     let killing = async {
         begun.await.unwrap();
@@ -153,9 +160,9 @@ async fn a_check_whose_host_was_killed_is_no_verdict() {
         rustix::process::kill_process(host, rustix::process::Signal::KILL).unwrap();
     };
     let (verified, ()) = tokio::join!(verifying, killing);
-    assert!(matches!(verified, Err(Fault::Lost { .. })), "{verified:?}");
+    assert!(matches!(verified, Err(VerifyFault::Lost { .. })), "{verified:?}");
     assert_eq!(scene.living(), Vec::<String>::new());
-    assert!(matches!(host::ended(&scene.hosts().join("check-1")).unwrap().unwrap().how, End::Lost { .. }));
+    assert!(matches!(host::ended(&scene.hosts().join("check-1")).unwrap().unwrap().how, ProgramEnd::Lost { .. }));
 }
 
 /// Returns the only parent that is not among these processes: the host.

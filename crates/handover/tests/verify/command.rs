@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
-use handover::runner::verify::{Asked, Finished, Order, finish, judge};
+use handover::runner::verify::{CompletionOrder, EvaluatorQuestion, Finished, finish, judge};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -260,7 +260,7 @@ fn a_check_that_was_changed_counts_after_a_person_saw_it() {
         let file = site.root().join(".handover/state/handover.db");
         let store = store::open(file.to_str().unwrap(), 1).await.unwrap();
         let service = handover::Service::new(store, std::sync::Arc::new(handover::clock::SystemClock));
-        let approve = engine::approval::Decision::Approve;
+        let approve = engine::approval::ApprovalDecision::Approve;
         handover::approvals::decide(&service, engine::Rights::Person, id.parse().unwrap(), approve).await.unwrap();
     });
     let passed = site.verify(&["out.json", "--agent-id", "quinn"]);
@@ -285,7 +285,7 @@ async fn an_evaluator_decides_or_nothing_is_recorded() {
     let service = handover::Service::new(store, std::sync::Arc::new(handover::clock::SystemClock));
     let (root, folder) = (site.root(), site.folder.path().join("hosts"));
     let state = root.join(".handover/state");
-    let order = Order {
+    let order = CompletionOrder {
         task: site.task.parse().unwrap(),
         agent: None,
         output_ref: Some("out.json"),
@@ -297,14 +297,14 @@ async fn an_evaluator_decides_or_nothing_is_recorded() {
         folder: &folder,
         mark: "verify_test",
     };
-    let team = handover::settings::Team::default();
+    let team = handover::settings::TeamSettings::default();
     let said = |success: bool, recommendation: &str| {
         json!({"success": success, "summary": "S", "artifacts": [], "notes": ["n"], "recommendation": recommendation})
             .to_string()
     };
     let mut found = Vec::new();
     for answer in [said(true, "escalate"), "away".to_owned(), said(false, "retry"), said(true, "proceed")] {
-        let evaluate = async |asked: Asked| {
+        let evaluate = async |asked: EvaluatorQuestion| {
             assert!(asked.message.contains("Is it good?") && asked.message.contains(r#"{"summary": "done"}"#));
             if answer == "away" { Err("it did not start".to_owned()) } else { Ok(judge(&answer)) }
         };

@@ -4,17 +4,17 @@ use std::os::unix::fs::symlink;
 
 use git::Git;
 use handover::digest::sha256;
-use handover::runner::verify::{Contract, Facts, Output, Said, Schema, Tree, tree};
+use handover::runner::verify::{CheckedTree, JudgedOutput, SaidReference, Schema, TurnFacts, VerifiedContract, tree};
 use wire::message::OutputType;
 
 use super::scene::{Scene, contract};
 
-fn names(output_ref: &str) -> Facts {
-    let said = Said { summary: "Done.".to_owned(), notes: vec![format!("output_ref: {output_ref}")] };
-    Facts { said, ..Facts::default() }
+fn names(output_ref: &str) -> TurnFacts {
+    let said = SaidReference { summary: "Done.".to_owned(), notes: vec![format!("output_ref: {output_ref}")] };
+    TurnFacts { said, ..TurnFacts::default() }
 }
 
-async fn codes(scene: &Scene, contract: &Contract, facts: &Facts) -> String {
+async fn codes(scene: &Scene, contract: &VerifiedContract, facts: &TurnFacts) -> String {
     let verified = scene.verify(contract, facts).await;
     let codes: Vec<&str> = verified.evidence.problems.iter().map(|problem| problem.code.as_str()).collect();
     assert_eq!(codes.is_empty(), verified.evidence.has_passed());
@@ -39,14 +39,16 @@ fn scene() -> Scene {
 async fn files_are_there_and_long_enough() {
     let scene = scene();
     let free = contract(OutputType::Report);
-    let required = Contract { output_ref_required: true, ..free.clone() };
-    let of_five = Contract { min_length: 5, ..free.clone() };
-    let of_six = Contract { min_length: 6, ..free.clone() };
-    let asked = Contract { evaluate: Some("?".to_owned()), ..free.clone() };
-    let changed =
-        |names: &[&str]| Facts { changed: names.iter().map(|&name| name.to_owned()).collect(), ..Facts::default() };
+    let required = VerifiedContract { output_ref_required: true, ..free.clone() };
+    let of_five = VerifiedContract { min_length: 5, ..free.clone() };
+    let of_six = VerifiedContract { min_length: 6, ..free.clone() };
+    let asked = VerifiedContract { evaluate: Some("?".to_owned()), ..free.clone() };
+    let changed = |names: &[&str]| TurnFacts {
+        changed: names.iter().map(|&name| name.to_owned()).collect(),
+        ..TurnFacts::default()
+    };
     let cases = [
-        (&free, Facts::default(), "pass None"),
+        (&free, TurnFacts::default(), "pass None"),
         (&free, changed(&["a", "b"]), "pass None"),
         (&free, changed(&["link"]), "pass None"),
         (&free, names("report.md"), "pass Some(\"report.md\")"),
@@ -57,24 +59,24 @@ async fn files_are_there_and_long_enough() {
         (&free, names("link"), "OUTPUT_NOT_A_FILE"),
         (&free, names("away/passwd"), "OUTPUT_NOT_A_FILE"),
         (&free, names("../report.md"), "PATH_OUTSIDE_ROOT"),
-        (&required, Facts::default(), "OUTPUT_REF_MISSING"),
+        (&required, TurnFacts::default(), "OUTPUT_REF_MISSING"),
         (&required, changed(&["a", "b"]), "OUTPUT_REF_AMBIGUOUS"),
         (&required, changed(&["report.md"]), "pass Some(\"report.md\")"),
         (&required, changed(&["link"]), "OUTPUT_NOT_A_FILE"),
         // The length counts characters, not bytes.
         (&of_five, names("report.md"), "pass Some(\"report.md\")"),
         (&of_six, names("report.md"), "OUTPUT_TOO_SHORT"),
-        (&of_six, Facts::default(), "OUTPUT_REF_MISSING"),
+        (&of_six, TurnFacts::default(), "OUTPUT_REF_MISSING"),
         (&of_six, names("bytes"), "OUTPUT_NOT_TEXT"),
         (&of_six, names("huge"), "OUTPUT_TOO_LARGE"),
         (&asked, names("bytes"), "OUTPUT_NOT_TEXT"),
-        (&asked, Facts::default(), "OUTPUT_REF_MISSING"),
+        (&asked, TurnFacts::default(), "OUTPUT_REF_MISSING"),
     ];
     for (contract, facts, expected) in cases {
         assert_eq!(codes(&scene, contract, &facts).await, expected, "{facts:?}");
     }
     let verified = scene.verify(&free, &names("./report.md")).await;
-    let output = Output { path: "report.md".to_owned(), bytes: 6, sha256: sha256("hällo".as_bytes()) };
+    let output = JudgedOutput { path: "report.md".to_owned(), bytes: 6, sha256: sha256("hällo".as_bytes()) };
     assert_eq!((verified.evidence.output, verified.text.as_deref()), (Some(output), Some("hällo")));
 }
 
@@ -83,8 +85,8 @@ async fn json_fits_its_schema() {
     let scene = scene();
     let plain = contract(OutputType::Json);
     let schema = r#"{"properties": {"summary": {"type": "string"}}}"#;
-    let held = Contract { schema: Some(Schema::compile(schema).unwrap()), ..plain.clone() };
-    let other = Contract { kind: OutputType::Report, ..held.clone() };
+    let held = VerifiedContract { schema: Some(Schema::compile(schema).unwrap()), ..plain.clone() };
+    let other = VerifiedContract { kind: OutputType::Report, ..held.clone() };
     let cases = [
         (&plain, "good.json", "pass Some(\"good.json\")"),
         (&plain, "bad.json", "pass Some(\"bad.json\")"),
@@ -103,8 +105,8 @@ async fn json_fits_its_schema() {
     for (contract, name, expected) in cases {
         assert_eq!(codes(&scene, contract, &names(name)).await, expected, "{name}");
     }
-    assert_eq!(codes(&scene, &held, &Facts::default()).await, "OUTPUT_REF_MISSING", "a schema needs an output");
-    assert_eq!(codes(&scene, &plain, &Facts::default()).await, "pass None");
+    assert_eq!(codes(&scene, &held, &TurnFacts::default()).await, "OUTPUT_REF_MISSING", "a schema needs an output");
+    assert_eq!(codes(&scene, &plain, &TurnFacts::default()).await, "pass None");
 }
 
 /// Tests with real git: the changes of a branch, and the answer for a folder that is not a repository.
@@ -120,9 +122,9 @@ async fn the_tree_says_what_changed_since_the_base() {
         String::from_utf8(output.stdout).unwrap().trim().to_owned()
     };
     let look = async |base: Option<&str>| tree(&Git::default(), &scene.worktree(), base).await.unwrap();
-    assert_eq!(look(None).await, Tree::default());
+    assert_eq!(look(None).await, CheckedTree::default());
     git(&["init", "-q"]);
-    assert_eq!(look(None).await, Tree::default(), "there is no commit yet");
+    assert_eq!(look(None).await, CheckedTree::default(), "there is no commit yet");
     ["kept", "gone", "old"].iter().for_each(|name| scene.write(name, name));
     git(&["add", "-A"]);
     git(&["commit", "-q", "-m", "base"]);
@@ -134,23 +136,25 @@ async fn the_tree_says_what_changed_since_the_base() {
     scene.write("untracked", "");
     let head = Some(git(&["rev-parse", "HEAD"]));
     let changed = vec!["kept".to_owned(), "new name".to_owned()];
-    assert_eq!(look(Some(&base)).await, Tree { head: head.clone(), has_remote: false, changed });
+    assert_eq!(look(Some(&base)).await, CheckedTree { head: head.clone(), has_remote: false, changed });
     git(&["remote", "add", "origin", "https://example.org/x.git"]);
-    assert_eq!(look(None).await, Tree { head, has_remote: true, changed: Vec::new() });
+    assert_eq!(look(None).await, CheckedTree { head, has_remote: true, changed: Vec::new() });
 }
 
 #[tokio::test]
 async fn messages_and_requests_are_what_they_say() {
     let scene = scene();
-    let message = Contract { min_length: 6, ..contract(OutputType::Message) };
-    let said =
-        |summary: &str| Facts { said: Said { summary: summary.to_owned(), notes: Vec::new() }, ..Facts::default() };
+    let message = VerifiedContract { min_length: 6, ..contract(OutputType::Message) };
+    let said = |summary: &str| TurnFacts {
+        said: SaidReference { summary: summary.to_owned(), notes: Vec::new() },
+        ..TurnFacts::default()
+    };
     assert_eq!(codes(&scene, &message, &said("hällo")).await, "OUTPUT_TOO_SHORT");
     assert_eq!(codes(&scene, &message, &said("hällo!")).await, "pass Some(\"hällo!\")");
-    let request = Contract { output_ref_required: true, ..contract(OutputType::Pr) };
-    let alone = Facts { commit: Some("c0ffee".to_owned()), changed: vec!["a.rs".to_owned()], ..said("Done.") };
+    let request = VerifiedContract { output_ref_required: true, ..contract(OutputType::Pr) };
+    let alone = TurnFacts { commit: Some("c0ffee".to_owned()), changed: vec!["a.rs".to_owned()], ..said("Done.") };
     assert_eq!(codes(&scene, &request, &alone).await, "pass Some(\"c0ffee\")");
     let verified = scene.verify(&request, &alone).await;
     assert_eq!(verified.text.as_deref(), Some("c0ffee\n\nDone.\n\nchanged files:\n- a.rs"));
-    assert_eq!(codes(&scene, &request, &Facts { has_remote: true, ..alone }).await, "OUTPUT_REF_MISSING");
+    assert_eq!(codes(&scene, &request, &TurnFacts { has_remote: true, ..alone }).await, "OUTPUT_REF_MISSING");
 }

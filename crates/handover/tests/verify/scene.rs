@@ -5,8 +5,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use handover::runner::verify::{Contract, Facts, Fault, Place, Progress, Verified, verify};
-use handover::settings::team::Check;
+use handover::runner::verify::{
+    CheckPlace, TurnFacts, VerificationProgress, Verified, VerifiedContract, VerifyFault, verify,
+};
+use handover::settings::team::CheckSettings;
 use tempfile::TempDir;
 use wire::message::OutputType;
 
@@ -52,18 +54,18 @@ impl Scene {
         tokio::task::spawn_blocking(move || drop(fs::read(path).unwrap()))
     }
 
-    pub(crate) async fn verify(&self, contract: &Contract, facts: &Facts) -> Verified {
+    pub(crate) async fn verify(&self, contract: &VerifiedContract, facts: &TurnFacts) -> Verified {
         self.try_verify(contract, facts, &mut |_| ()).await.unwrap()
     }
 
     pub(crate) async fn try_verify(
         &self,
-        contract: &Contract,
-        facts: &Facts,
-        progress: &mut (dyn FnMut(Progress<'_>) + Send),
-    ) -> Result<Verified, Fault> {
+        contract: &VerifiedContract,
+        facts: &TurnFacts,
+        progress: &mut (dyn FnMut(VerificationProgress<'_>) + Send),
+    ) -> Result<Verified, VerifyFault> {
         let (worktree, hosts) = (self.worktree(), self.hosts());
-        let place = Place {
+        let place = CheckPlace {
             worktree: &worktree,
             binary: Path::new(env!("CARGO_BIN_EXE_handover")),
             folder: &hosts,
@@ -88,16 +90,16 @@ impl Scene {
 }
 
 /// Returns a contract for an output of this type, without requirements.
-pub(crate) fn contract(kind: OutputType) -> Contract {
+pub(crate) fn contract(kind: OutputType) -> VerifiedContract {
     let (evaluate, schema, checks, scripts) = (None, None, Vec::new(), None);
-    Contract { kind, output_ref_required: false, min_length: 0, evaluate, schema, checks, scripts }
+    VerifiedContract { kind, output_ref_required: false, min_length: 0, evaluate, schema, checks, scripts }
 }
 
-pub(crate) fn check(command: &[&str]) -> Check {
-    Check { command: command.iter().map(|&word| word.to_owned()).collect(), seconds: 60 }
+pub(crate) fn check(command: &[&str]) -> CheckSettings {
+    CheckSettings { command: command.iter().map(|&word| word.to_owned()).collect(), seconds: 60 }
 }
 
 /// Returns a check that runs a line of shell.
-pub(crate) fn shell(script: &str) -> Check {
+pub(crate) fn shell(script: &str) -> CheckSettings {
     check(&["sh", "-c", script])
 }

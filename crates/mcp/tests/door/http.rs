@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mcp::Settings;
+use mcp::HttpSettings;
 use serde_json::{Value, json};
 
 use crate::site::{Site, call, initialize, settings};
@@ -177,7 +177,7 @@ fn bodies() {
             ("the next", &named, call("echo", "{}"), 200, json!({"result": {"isError": false}})),
         ],
     );
-    let small = Site::start(&Settings { message_bytes_max: 1_000, ..settings() });
+    let small = Site::start(&HttpSettings { message_bytes_max: 1_000, ..settings() });
     let session = small.open("ada");
     let named = [("mcp-session-id", session.as_str())];
     check(
@@ -191,7 +191,7 @@ fn bodies() {
 
 #[test]
 fn when_there_are_too_many_sessions_the_one_unused_for_longest_gives_way() {
-    let site = Site::start(&Settings { sessions_max: 2, ..settings() });
+    let site = Site::start(&HttpSettings { sessions_max: 2, ..settings() });
     let (first, second) = (site.open("ada"), site.open("bob"));
     let echo = |session: &String| site.post(&[("mcp-session-id", session)], &call("echo", "{}")).status;
     assert_eq!(echo(&first), 200);
@@ -207,7 +207,7 @@ fn when_there_are_too_many_sessions_the_one_unused_for_longest_gives_way() {
 
 #[test]
 fn a_silent_session_ends_and_one_that_is_used_does_not() {
-    let site = Site::start(&Settings { session_idle_max: Duration::from_secs(2), ..settings() });
+    let site = Site::start(&HttpSettings { session_idle_max: Duration::from_secs(2), ..settings() });
     let (used, silent) = (site.open("ada"), site.open("bob"));
     let echo = |session: &String| site.post(&[("mcp-session-id", session)], &call("echo", "{}")).status;
     let mut told = false;

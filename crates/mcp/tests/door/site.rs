@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::serve::ListenerExt as _;
-use mcp::{Http, Settings};
+use mcp::{Http, HttpSettings};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -15,8 +15,8 @@ use crate::toy::Toy;
 use crate::transcript::{PATIENCE, is_part};
 
 /// Returns settings that allow the pages of this machine.
-pub(crate) fn settings() -> Settings {
-    Settings { origins: vec!["http://127.0.0.1:*".to_owned()], ..Settings::default() }
+pub(crate) fn settings() -> HttpSettings {
+    HttpSettings { origins: vec!["http://127.0.0.1:*".to_owned()], ..HttpSettings::default() }
 }
 
 pub(crate) fn initialize(version: &str) -> String {
@@ -65,7 +65,7 @@ impl Answer {
 }
 
 impl Site {
-    pub(crate) fn start(settings: &Settings) -> Self {
+    pub(crate) fn start(settings: &HttpSettings) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         listener.set_nonblocking(true).unwrap();
         let address = listener.local_addr().unwrap().to_string();

@@ -5,16 +5,16 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use mcp::{
-    Argument, Backend, Call, Client, Hints, Outcome, Page, Problem, Prompt, Resource, Said, Server, Speaker, Template,
-    Tool, Who, limits,
+    Argument, Backend, BackendProblem, CallOutcome, CallerIdentity, Hints, McpCall, McpClient, McpTool, Prompt,
+    PromptText, Resource, ResourcePage, ServerInfo, Speaker, UriTemplate, limits,
 };
 use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 
 #[derive(Debug)]
 pub(crate) struct Toy {
-    tools: Vec<Tool>,
-    templates: Vec<Template>,
+    tools: Vec<McpTool>,
+    templates: Vec<UriTemplate>,
     prompts: Vec<Prompt>,
     light: watch::Sender<u64>,
     told: mpsc::Sender<String>,
@@ -24,8 +24,8 @@ fn object(value: &Value) -> Map<String, Value> {
     value.as_object().cloned().unwrap_or_default()
 }
 
-fn tool(name: &str, description: &str) -> Tool {
-    Tool {
+fn tool(name: &str, description: &str) -> McpTool {
+    McpTool {
         name: name.to_owned(),
         title: None,
         description: description.to_owned(),
@@ -36,10 +36,10 @@ fn tool(name: &str, description: &str) -> Tool {
     }
 }
 
-fn name_of(who: &Who) -> String {
+fn name_of(who: &CallerIdentity) -> String {
     match who {
-        Who::Pipe => "pipe".to_owned(),
-        Who::Http { session, parts } => {
+        CallerIdentity::Pipe => "pipe".to_owned(),
+        CallerIdentity::Http { session, parts } => {
             let agent = parts.headers.get("x-agent").and_then(|agent| agent.to_str().ok()).unwrap_or("nobody");
             format!("{agent} {}", if session.is_some() { "in a session" } else { "without a session" })
         }
@@ -58,7 +58,7 @@ impl Toy {
             tool("workflow_set_plan", "takes long messages"),
         ];
         tools.extend((0..150).map(|number| tool(&format!("extra_{number:03}"), "one of many")));
-        let template = Template {
+        let template = UriTemplate {
             uri_template: "toy://{name}".to_owned(),
             name: "thing".to_owned(),
             title: None,
@@ -79,7 +79,7 @@ impl Toy {
         let _unheard = self.told.send(line);
     }
 
-    async fn wait(&self, call: Call) -> Outcome {
+    async fn wait(&self, call: McpCall) -> CallOutcome {
         let ms =
             serde_json::from_str::<Value>(&call.arguments).ok().and_then(|all| all.get("ms")?.as_u64()).unwrap_or(0);
         let going = Going { told: Some(self.told.clone()) };
@@ -92,12 +92,12 @@ impl Toy {
                 () = call.act.waiting(pause) => {}
                 () = call.closing.cancelled() => {
                     going.done();
-                    return Outcome::Reply(r#"{"waited":"until closing"}"#.to_owned());
+                    return CallOutcome::Reply(r#"{"waited":"until closing"}"#.to_owned());
                 }
             }
         }
         going.done();
-        Outcome::Reply(r#"{"waited":"to the end"}"#.to_owned())
+        CallOutcome::Reply(r#"{"waited":"to the end"}"#.to_owned())
     }
 }
 
@@ -121,8 +121,8 @@ impl Drop for Going {
 }
 
 impl Backend for Toy {
-    fn server(&self) -> Server {
-        Server {
+    fn server(&self) -> ServerInfo {
+        ServerInfo {
             name: "toy".to_owned(),
             title: "Toy".to_owned(),
             version: "1".to_owned(),
@@ -134,7 +134,7 @@ impl Backend for Toy {
         self.tools.iter().map(|tool| tool.name.clone()).collect()
     }
 
-    fn tools(&self) -> Vec<Tool> {
+    fn tools(&self) -> Vec<McpTool> {
         self.tools.clone()
     }
 
@@ -142,25 +142,31 @@ impl Backend for Toy {
         if tool == "workflow_set_plan" { limits::MESSAGE_BYTES_MAX } else { limits::MESSAGE_BYTES_DEFAULT }
     }
 
-    async fn call(&self, call: Call) -> Outcome {
+    async fn call(&self, call: McpCall) -> CallOutcome {
         match call.tool.as_str() {
-            "echo" => Outcome::Reply(call.arguments),
-            "whoami" => Outcome::Reply(json!({"who": name_of(&call.who), "meta": call.meta}).to_string()),
-            "refuse" => Outcome::Refused(r#"{"code":"NO","message":"no","recoverable":false}"#.to_owned()),
-            "fail" => Outcome::Fault(r#"{"code":"INTERNAL_ERROR","message":"it broke","recoverable":true}"#.to_owned()),
+            "echo" => CallOutcome::Reply(call.arguments),
+            "whoami" => CallOutcome::Reply(json!({"who": name_of(&call.who), "meta": call.meta}).to_string()),
+            "refuse" => CallOutcome::Refused(r#"{"code":"NO","message":"no","recoverable":false}"#.to_owned()),
+            "fail" => {
+                CallOutcome::Fault(r#"{"code":"INTERNAL_ERROR","message":"it broke","recoverable":true}"#.to_owned())
+            }
             "wait" => self.wait(call).await,
             "touch" => {
                 self.light.send_modify(|version| *version += 1);
                 // Followers are notified before this call is answered.
                 call.act_slowly().await;
-                Outcome::Reply(r#"{"touched":true}"#.to_owned())
+                CallOutcome::Reply(r#"{"touched":true}"#.to_owned())
             }
-            "workflow_set_plan" => Outcome::Reply(json!({"bytes": call.arguments.len()}).to_string()),
-            _ => Outcome::UnknownTool,
+            "workflow_set_plan" => CallOutcome::Reply(json!({"bytes": call.arguments.len()}).to_string()),
+            _ => CallOutcome::UnknownTool,
         }
     }
 
-    async fn resources(&self, _who: &Who, cursor: Option<&str>) -> Result<Page<Resource>, Problem> {
+    async fn resources(
+        &self,
+        _who: &CallerIdentity,
+        cursor: Option<&str>,
+    ) -> Result<ResourcePage<Resource>, BackendProblem> {
         let resource = |name: &str| Resource {
             uri: format!("toy://{name}"),
             name: name.to_owned(),
@@ -168,29 +174,29 @@ impl Backend for Toy {
             description: None,
         };
         match cursor {
-            None => Ok(Page { items: vec![resource("light")], next_cursor: Some("2".to_owned()) }),
-            Some("2") => Ok(Page { items: vec![resource("door")], next_cursor: None }),
-            Some(_) => Err(Problem::Invalid("unknown cursor".to_owned())),
+            None => Ok(ResourcePage { items: vec![resource("light")], next_cursor: Some("2".to_owned()) }),
+            Some("2") => Ok(ResourcePage { items: vec![resource("door")], next_cursor: None }),
+            Some(_) => Err(BackendProblem::Invalid("unknown cursor".to_owned())),
         }
     }
 
-    fn templates(&self) -> &[Template] {
+    fn templates(&self) -> &[UriTemplate] {
         &self.templates
     }
 
-    async fn read(&self, _who: &Who, uri: &str) -> Result<String, Problem> {
+    async fn read(&self, _who: &CallerIdentity, uri: &str) -> Result<String, BackendProblem> {
         match uri {
             "toy://light" => Ok(json!({"touched": *self.light.borrow()}).to_string()),
-            _ => Err(Problem::NotFound(format!("no resource {uri}"))),
+            _ => Err(BackendProblem::NotFound(format!("no resource {uri}"))),
         }
     }
 
     /// Waits long enough that a change can come first, if the subscription is acknowledged too early.
-    async fn watch(&self, _who: &Who, uri: &str) -> Result<watch::Receiver<u64>, Problem> {
+    async fn watch(&self, _who: &CallerIdentity, uri: &str) -> Result<watch::Receiver<u64>, BackendProblem> {
         tokio::time::sleep(Duration::from_millis(50)).await;
         match uri {
             "toy://light" => Ok(self.light.subscribe()),
-            _ => Err(Problem::NotFound(format!("no resource {uri}"))),
+            _ => Err(BackendProblem::NotFound(format!("no resource {uri}"))),
         }
     }
 
@@ -198,23 +204,29 @@ impl Backend for Toy {
         &self.prompts
     }
 
-    async fn prompt(&self, _who: &Who, name: &str, arguments: BTreeMap<String, String>) -> Result<Vec<Said>, Problem> {
+    async fn prompt(
+        &self,
+        _who: &CallerIdentity,
+        name: &str,
+        arguments: BTreeMap<String, String>,
+    ) -> Result<Vec<PromptText>, BackendProblem> {
         if name != "greet" {
-            return Err(Problem::NotFound(format!("unknown prompt: {name}")));
+            return Err(BackendProblem::NotFound(format!("unknown prompt: {name}")));
         }
-        let whom = arguments.get("name").ok_or_else(|| Problem::Invalid("arguments.name is missing".to_owned()))?;
-        Ok(vec![Said { by: Speaker::User, text: format!("Greet {whom}.") }])
+        let whom =
+            arguments.get("name").ok_or_else(|| BackendProblem::Invalid("arguments.name is missing".to_owned()))?;
+        Ok(vec![PromptText { by: Speaker::User, text: format!("Greet {whom}.") }])
     }
 
-    fn opened(&self, who: &Who) {
+    fn opened(&self, who: &CallerIdentity) {
         self.tell(format!("opened {}", name_of(who)));
     }
 
-    fn introduced(&self, _who: &Who, client: Client) {
+    fn introduced(&self, _who: &CallerIdentity, client: McpClient) {
         self.tell(format!("introduced {} {}", client.name, client.version));
     }
 
-    async fn closed(&self, who: &Who) {
+    async fn closed(&self, who: &CallerIdentity) {
         self.tell(format!("closed {}", name_of(who)));
     }
 }
@@ -223,7 +235,7 @@ trait Slowly {
     async fn act_slowly(&self);
 }
 
-impl Slowly for Call {
+impl Slowly for McpCall {
     async fn act_slowly(&self) {
         for _ in 0..100 {
             tokio::task::yield_now().await;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use engine::agent::Origin;
 use engine::command::{Course, CreateWorkflow, CreateWorkspace, Register, SessionEnd, UpdateWorkspace};
 use engine::id::{RepositoryId, TemplateId, WorkflowId, WorkspaceId};
-use engine::plan::Piece;
+use engine::plan::PlanPiece;
 use engine::tables::Tables;
 use engine::template::TemplateBody;
 use engine::token::Scope;
@@ -16,12 +16,12 @@ use engine::{Caller, Command, Millis, Rights};
 
 use super::conversations::origin;
 use super::plans::{self, ROLES, SKILLS, json, maybe_json, maybe_text, text};
-use super::script::Script;
+use super::script::ConformanceScript;
 
 const NAMES: [&str; 6] = ["bob", "bob-2", "Bob Smith", "Ünal", "worker", "human"];
 const PATHS: [&str; 4] = ["/srv/a", "/srv/b", "/srv/Ä b", "c:\\d"];
 
-impl Script {
+impl ConformanceScript {
     pub(super) fn command(&mut self, tables: &Tables) -> (Caller, Command) {
         if tables.agents.values().filter(|agent| agent.left.is_none()).count() < 5 {
             return self.register(tables);
@@ -193,7 +193,7 @@ impl Script {
             4 | 5 => Command::ClearDraft { workflow, token },
             6 => {
                 // The tasks come first, as in a large plan that the service splits.
-                let tasks_only = Piece { tasks: piece.tasks.clone(), edges: Vec::new() };
+                let tasks_only = PlanPiece { tasks: piece.tasks.clone(), edges: Vec::new() };
                 Command::StagePlan { workflow, token, piece: Arc::new(tasks_only) }
             }
             7 | 8 => Command::StagePlan { workflow, token, piece },

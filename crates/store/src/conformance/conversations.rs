@@ -1,16 +1,16 @@
 //! Commands that clients' hooks send, with random but mostly sensible arguments.
 
 use engine::agent::Origin;
-use engine::approval::{Request, Source};
+use engine::approval::{ApprovalRequest, Source};
 use engine::checkpoint::Kind;
-use engine::command::{AskApproval, Note, PassGate, Register, Report, SendBack};
+use engine::command::{AskApproval, Note, PassGate, PromptReport, Register, SendBack};
 use engine::id::{AgentId, TaskId};
 use engine::tables::Tables;
 use engine::{Caller, Command, Rights};
 
 use super::chance::Chance;
 use super::plans::text;
-use super::script::Script;
+use super::script::ConformanceScript;
 
 const CONVERSATIONS: [&str; 4] = ["c1", "c2", "Ü'3", ""];
 const PARTS: [&str; 3] = ["p1", "p2", "p3"];
@@ -30,7 +30,7 @@ fn engine() -> Caller {
     Caller::with_rights(Rights::Engine)
 }
 
-impl Script {
+impl ConformanceScript {
     pub(super) fn conversation(&mut self, tables: &Tables) -> (Caller, Command) {
         match self.chance.below(10) {
             0..3 => (engine(), Command::Hear { origin: origin(&mut self.chance) }),
@@ -43,7 +43,7 @@ impl Script {
     fn report(&mut self, tables: &Tables) -> (Caller, Command) {
         let (task, holder, attempt) = self.held(tables).unwrap_or((TaskId::LAST, AgentId::LAST, 1));
         let chance = &mut self.chance;
-        let report = Report {
+        let report = PromptReport {
             conversation: chance.word_of(&CONVERSATIONS),
             part: if chance.percent(50) { String::new() } else { chance.word_of(&PARTS) },
             prompt: chance.word_of(&PROMPTS),
@@ -63,7 +63,7 @@ impl Script {
         let agent = self.agent(tables);
         let chance = &mut self.chance;
         let plain = || String::new();
-        let request = Request {
+        let request = ApprovalRequest {
             operation: text(chance),
             content: text(chance),
             scope: plain(),

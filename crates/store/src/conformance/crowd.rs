@@ -5,7 +5,7 @@ use engine::id::SessionId;
 use engine::{Caller, Command, Reply, Rights};
 
 use super::oracle::Oracle;
-use super::{Order, lock_step, needs};
+use super::{StoreOrder, lock_step, needs};
 use crate::Store;
 
 const NOW: i64 = 1_800_000_000_000;
@@ -22,7 +22,7 @@ pub(super) async fn keeps_slugs_apart(store: &dyn Store, oracle: &mut Oracle) {
             ..Register::named(name, "crowd")
         };
         let caller = Caller { session, ..Caller::with_rights(Rights::Agent) };
-        Order::new(caller, Command::Register(register), NOW, (serial << 100) | 0xC40)
+        StoreOrder::new(caller, Command::Register(register), NOW, (serial << 100) | 0xC40)
     };
     for number in 0..=engine::limits::SESSION_AGENTS_MAX {
         let order = register(format!("kim long-ending-{number}x"), None, Some(SessionId::LAST));

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use engine::approval::{ApprovalStatus, Decision, Request, Source};
+use engine::approval::{ApprovalDecision, ApprovalRequest, ApprovalStatus, Source};
 use engine::command::AskApproval;
 use engine::id::{AgentId, ApprovalId};
 use engine::limits;
@@ -13,8 +13,8 @@ use engine::plan::PlanTask;
 use engine::task::Status;
 use engine::{Caller, Command, Need, Refusal, Reply, Rights};
 
-use super::race::{CALLERS, Field, create};
-use super::{Order, act, must};
+use super::race::{CALLERS, RaceField, create};
+use super::{StoreOrder, act, must};
 
 const ROUNDS: usize = 6;
 
@@ -27,11 +27,11 @@ fn engine() -> Caller {
 }
 
 fn ask(words: &str, source: Source, waits: Option<(engine::id::TaskId, u32)>) -> Command {
-    let request = Request { operation: words.to_owned(), ..Request::default() };
+    let request = ApprovalRequest { operation: words.to_owned(), ..ApprovalRequest::default() };
     Command::AskApproval(Box::new(AskApproval { source, waits, request, fingerprint: words.to_owned() }))
 }
 
-impl Field {
+impl RaceField {
     pub(super) async fn approvals(self: &Arc<Self>, agents: &[AgentId]) {
         for round in 0..ROUNDS {
             let words = format!("round {round}");
@@ -93,8 +93,8 @@ impl Field {
         let heard = self
             .all(|field, place| async move {
                 let decision = match place % 2 {
-                    0 => Decision::Approve,
-                    _ => Decision::Reject { reason: format!("{place}") },
+                    0 => ApprovalDecision::Approve,
+                    _ => ApprovalDecision::Reject { reason: format!("{place}") },
                 };
                 let change = field.act(place, person(), Command::DecideApproval { approval, decision }).await;
                 match change.reply {
@@ -112,7 +112,7 @@ impl Field {
     /// used at most once.
     async fn consumers(self: &Arc<Self>, agent: AgentId, words: &str) {
         let approval = self.asked(agent, words).await;
-        let decide = Command::DecideApproval { approval, decision: Decision::Approve };
+        let decide = Command::DecideApproval { approval, decision: ApprovalDecision::Approve };
         assert!(self.act(1, person(), decide).await.reply.is_ok());
         let words = words.to_owned();
         let used = self
@@ -120,7 +120,7 @@ impl Field {
                 let fingerprint = words.clone();
                 async move {
                     let (caller, command) = if place == CALLERS / 2 {
-                        let decision = Decision::Revoke { reason: None };
+                        let decision = ApprovalDecision::Revoke { reason: None };
                         (person(), Command::DecideApproval { approval, decision })
                     } else {
                         (Caller::agent(agent), Command::ConsumeApproval { approval, fingerprint })
@@ -142,7 +142,7 @@ impl Field {
     /// exactly one of the two succeeds.
     async fn expiry(self: &Arc<Self>, agent: AgentId, words: &str) {
         let approval = self.asked(agent, words).await;
-        let decide = self.order(person(), Command::DecideApproval { approval, decision: Decision::Approve });
+        let decide = self.order(person(), Command::DecideApproval { approval, decision: ApprovalDecision::Approve });
         assert!(act(self.stores[0].as_ref(), &decide).await.reply.is_ok());
         let until = decide.stamp.now + limits::APPROVAL_MS;
         let words = words.to_owned();
@@ -155,7 +155,7 @@ impl Field {
                         _ => (Caller::agent(agent), Command::ConsumeApproval { approval, fingerprint }, until.0 - 1),
                     };
                     let seed = field.order(engine(), Command::ForgetKeys).stamp.seed;
-                    let order = Order::new(caller, command, now, seed);
+                    let order = StoreOrder::new(caller, command, now, seed);
                     let change = act(field.stores[place % field.stores.len()].as_ref(), &order).await;
                     let moved = change.events.iter().any(
                         |event| matches!(event, engine::Event::ApprovalMoved { approval: row } if row.id == approval),
@@ -190,7 +190,7 @@ impl Field {
         self.all(|field, place| {
             let approval = approvals[place];
             async move {
-                let decide = Command::DecideApproval { approval, decision: Decision::Approve };
+                let decide = Command::DecideApproval { approval, decision: ApprovalDecision::Approve };
                 let change = field.act(place, person(), decide).await;
                 assert!(change.reply.is_ok(), "{change:?}");
             }
@@ -224,7 +224,7 @@ impl Field {
                 let agent = agents[place];
                 async move {
                     if place == CALLERS / 2 {
-                        let decision = Decision::Approve;
+                        let decision = ApprovalDecision::Approve;
                         let change = field.act(place, person(), Command::DecideApproval { approval, decision }).await;
                         assert!(change.reply.is_ok(), "{change:?}");
                         return 0;

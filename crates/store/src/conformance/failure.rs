@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use engine::command::Register;
 use engine::id::{AgentId, Ids, TaskId, WorkflowId};
-use engine::inbox::{Draft, MessageKind, Owner, Recipients};
+use engine::inbox::{MailboxOwner, MessageDraft, MessageKind, Recipients};
 use engine::task::Priority;
 use engine::{Caller, Command, Need, Rights, Timestamp};
 
-use super::{Order, act, must, rows};
-use crate::{Fault, Job, Step, Store};
+use super::{StoreOrder, act, must, rows};
+use crate::{DecisionStep, Fault, Job, Store};
 
 pub(super) async fn leaves_nothing(store: &dyn Store) {
     let before = rows(store).await;
@@ -33,7 +33,7 @@ pub(super) async fn leaves_nothing(store: &dyn Store) {
     works(store).await;
 }
 
-fn bad_steps() -> Vec<(&'static str, Step)> {
+fn bad_steps() -> Vec<(&'static str, DecisionStep)> {
     vec![
         ("asks for what it was given", Arc::new(|_| Err(vec![Need::Workflow(WorkflowId::FIRST)]))),
         ("asks twice", Arc::new(|_| Err(vec![Need::Task(TaskId::LAST), Need::Agent(AgentId::LAST)]))),
@@ -51,7 +51,7 @@ fn bad_steps() -> Vec<(&'static str, Step)> {
     ]
 }
 
-fn refused() -> Vec<Order> {
+fn refused() -> Vec<StoreOrder> {
     let agent = Caller::agent(AgentId::FIRST);
     let person = Caller::with_rights(Rights::Person);
     let commands = [
@@ -60,7 +60,7 @@ fn refused() -> Vec<Order> {
         (person.clone(), Command::Sweep { workflow: WorkflowId::FIRST }),
         (person, Command::RemoveTask { workflow: WorkflowId::LAST, task: TaskId::LAST }),
     ];
-    commands.into_iter().map(|(caller, command)| Order::new(caller, command, 1, 1)).collect()
+    commands.into_iter().map(|(caller, command)| StoreOrder::new(caller, command, 1, 1)).collect()
 }
 
 /// Checks that the store works: an agent registers and gets two messages. The second has an older stamp and takes the
@@ -70,14 +70,14 @@ async fn works(store: &dyn Store) {
     let seed = u128::try_from(before).unwrap_or(0) << 64;
     let register = Register::named("somebody who works", "exec");
     let caller = Caller::with_rights(Rights::Agent);
-    let registered = act(store, &Order::new(caller, Command::Register(register), 2_000_000, seed + 1)).await;
+    let registered = act(store, &StoreOrder::new(caller, Command::Register(register), 2_000_000, seed + 1)).await;
     assert!(registered.reply.is_ok(), "the store works after failures: {registered:?}");
     let agent = AgentId::next(&mut Ids::new(seed + 1));
     let topic = registered.events.first().and_then(engine::Event::topic);
     for (now, seed) in [(3_000_000, seed + 2), (1_000_000, seed + 3)] {
-        let draft = Draft::text(MessageKind::Info, Priority::DEFAULT, "hello");
-        let command = Command::Send { to: Recipients::One(Owner::Agent(agent)), draft };
-        let sent = act(store, &Order::new(Caller::with_rights(Rights::Person), command, now, seed)).await;
+        let draft = MessageDraft::text(MessageKind::Info, Priority::DEFAULT, "hello");
+        let command = Command::Send { to: Recipients::One(MailboxOwner::Agent(agent)), draft };
+        let sent = act(store, &StoreOrder::new(Caller::with_rights(Rights::Person), command, now, seed)).await;
         assert!(sent.reply.is_ok(), "the store works after failures: {sent:?}");
     }
     let topic = topic.map(|topic| topic.to_string()).unwrap_or_default();

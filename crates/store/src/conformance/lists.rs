@@ -4,7 +4,7 @@
 use engine::Timestamp;
 use engine::approval::{Approval, ApprovalStatus};
 use engine::id::{AgentId, ReviewId, TaskId, WorkflowId};
-use engine::inbox::Owner;
+use engine::inbox::MailboxOwner;
 use engine::list::{AgentFilter, List, Whose, WorkflowFilter};
 use engine::notice::Channel;
 use engine::tables::Tables;
@@ -46,15 +46,15 @@ pub(super) fn all(tables: &Tables, now: Timestamp) -> Vec<List> {
             lists.extend([true, false].map(|revoked| List::Tokens { revoked, after, limit }));
         }
     }
-    let agents = some(tables.agents.keys().copied(), [AgentId::LAST]).into_iter().map(Owner::Agent);
-    for owner in agents.chain([Owner::Human]) {
+    let agents = some(tables.agents.keys().copied(), [AgentId::LAST]).into_iter().map(MailboxOwner::Agent);
+    for owner in agents.chain([MailboxOwner::Human]) {
         lists.push(List::Unread(owner));
         let last = tables.mailboxes.get(&owner).map_or(0, |mailbox| mailbox.sequence);
         for before in [0, 1, last, u32::MAX] {
             lists.extend(LIMITS.map(|limit| List::Mail { owner, before, limit }));
         }
     }
-    let last = tables.mailboxes.get(&Owner::Human).map_or(0, |mailbox| mailbox.sequence);
+    let last = tables.mailboxes.get(&MailboxOwner::Human).map_or(0, |mailbox| mailbox.sequence);
     for after in [0, 1, last] {
         lists.extend(LIMITS.map(|limit| List::Questions { after, limit }));
     }

@@ -7,7 +7,7 @@ use engine::id::{
     AgentId, ApprovalId, MessageId, RepositoryId, ReviewId, SessionId, TaskId, TemplateId, TokenId, TurnId, WorkflowId,
     WorkspaceId,
 };
-use engine::inbox::{Filter, Owner};
+use engine::inbox::{MailboxOwner, RecipientMatch};
 use engine::key::KeyId;
 use engine::notice::Channel;
 use engine::tables::Tables;
@@ -169,7 +169,7 @@ fn of_agents(tables: &Tables, needs: &mut Vec<Need>) {
     let word = |word: Option<&str>| word.map(str::to_owned);
     for (role, runtime) in words.iter().flat_map(|role| words.iter().map(move |runtime| (*role, *runtime))) {
         for workflow in [None, tables.workflows.keys().next().copied(), Some(WorkflowId::LAST)] {
-            let filter = Filter { role: word(role), runtime: word(runtime), workflow, include_silent: true };
+            let filter = RecipientMatch { role: word(role), runtime: word(runtime), workflow, include_silent: true };
             needs.push(Need::Agents(filter));
         }
     }
@@ -177,8 +177,8 @@ fn of_agents(tables: &Tables, needs: &mut Vec<Need>) {
 
 fn of_messages(tables: &Tables, needs: &mut Vec<Need>) {
     needs.extend(some(tables.messages.keys().copied(), [MessageId::LAST]).into_iter().map(Need::Message));
-    let agents = some(tables.agents.keys().copied(), [AgentId::LAST]).into_iter().map(Owner::Agent);
-    for owner in agents.chain([Owner::Human]) {
+    let agents = some(tables.agents.keys().copied(), [AgentId::LAST]).into_iter().map(MailboxOwner::Agent);
+    for owner in agents.chain([MailboxOwner::Human]) {
         needs.push(Need::Mailbox(owner));
         let last = tables.mailboxes.get(&owner).map_or(0, |mailbox| mailbox.sequence);
         for (unread, after) in [true, false].into_iter().flat_map(|unread| [0, last / 2, last].map(|at| (unread, at))) {

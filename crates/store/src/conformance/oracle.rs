@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use engine::tables::Tables;
 use engine::{Change, Need, World, fold};
 
-use super::{Order, must};
+use super::{StoreOrder, must};
 use crate::log::{Entry, Head};
 use crate::memory::Contents;
-use crate::{Memory, Row, Store, export, import, memory, record};
+use crate::{MemoryStore, Row, Store, export, import, memory, record};
 
 #[derive(Debug, Default)]
 pub(super) struct Oracle {
@@ -19,9 +19,9 @@ pub(super) struct Oracle {
 impl Oracle {
     /// Returns an oracle with the present contents of a store.
     pub(super) async fn of(store: &dyn Store) -> Self {
-        let text = Text::default();
+        let text = ExportText::default();
         must(export(store, text.clone()).await, "export");
-        let memory = Memory::default();
+        let memory = MemoryStore::default();
         must(import(&memory, std::io::Cursor::new(text.take())).await, "import into memory");
         Self { contents: memory.into_contents() }
     }
@@ -39,7 +39,7 @@ impl Oracle {
     }
 
     /// Decides on the tables and applies the writes of the fold to them.
-    pub(super) fn act(&mut self, order: &Order) -> Change {
+    pub(super) fn act(&mut self, order: &StoreOrder) -> Change {
         let job = order.job();
         let contents = &mut self.contents;
         let mut world = World::default();
@@ -83,15 +83,15 @@ impl Oracle {
 
 /// An export that is kept in memory.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Text(Arc<Mutex<Vec<u8>>>);
+pub(super) struct ExportText(Arc<Mutex<Vec<u8>>>);
 
-impl Text {
+impl ExportText {
     pub(super) fn take(&self) -> Vec<u8> {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-impl std::io::Write for Text {
+impl std::io::Write for ExportText {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
         Ok(bytes.len())
@@ -103,7 +103,7 @@ impl std::io::Write for Text {
 }
 
 /// Checks that no need holds a zero byte. PostgreSQL does not accept one, so no store may be asked with one.
-fn check_needs(needs: &[Need], order: &Order) {
+fn check_needs(needs: &[Need], order: &StoreOrder) {
     let odd = needs.iter().find(|need| format!("{need:?}").contains("\\0"));
     assert!(odd.is_none(), "{order:?} asks for a text with a zero byte, which PostgreSQL does not take: {odd:?}");
 }

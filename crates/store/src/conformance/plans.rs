@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use engine::Json;
 use engine::id::{Ids, WorkflowId};
-use engine::plan::{Piece, Place, Plan, PlanTask};
+use engine::plan::{Plan, PlanPiece, PlanPlace, PlanTask};
 use engine::tables::Tables;
 use engine::task::Priority;
 use engine::time::Timestamp;
@@ -96,7 +96,7 @@ pub(super) fn tasks(chance: &mut Chance, prefix: &str, tables: &Tables) -> Vec<P
 
 /// Returns the rows of a plan, or `None` when the plan is refused. The service refuses such a plan before it sends any
 /// piece.
-pub(super) fn rows(tasks: Vec<PlanTask>, workflow: WorkflowId, now: Timestamp, seed: u128) -> Option<Piece> {
-    let place = Place { workflow, sequence: 0, now, existing: &BTreeMap::new() };
+pub(super) fn rows(tasks: Vec<PlanTask>, workflow: WorkflowId, now: Timestamp, seed: u128) -> Option<PlanPiece> {
+    let place = PlanPlace { workflow, sequence: 0, now, existing: &BTreeMap::new() };
     Plan::whole(tasks).ok()?.lay_out(&place, &mut Ids::new(seed)).ok()
 }

@@ -8,13 +8,13 @@ use std::time::Duration;
 
 use engine::command::{CreateWorkflow, Key, Register, Target};
 use engine::id::{AgentId, TaskId, WorkflowId};
-use engine::inbox::{Draft, MessageKind, Owner, Recipients};
+use engine::inbox::{MailboxOwner, MessageDraft, MessageKind, Recipients};
 use engine::plan::PlanTask;
 use engine::task::{Priority, Status};
 use engine::{Caller, Command, Event, Need, Refusal, Reply, Rights, Timestamp};
 
 use super::journal::{check_chain, check_tail};
-use super::{Order, act, must, plans};
+use super::{StoreOrder, act, must, plans};
 use crate::{Cursor, Entry, Store, verify};
 
 const STORES: usize = 8;
@@ -33,7 +33,7 @@ where
     }
     let written = Arc::new(AtomicUsize::new(usize::MAX));
     let follower = tokio::spawn(tail(open().await, Arc::clone(&written)));
-    let field = Arc::new(Field { stores, serial: AtomicU64::new(1) });
+    let field = Arc::new(RaceField { stores, serial: AtomicU64::new(1) });
     let agents = field.registrations().await;
     field.claims(&agents).await;
     field.dependencies(&agents).await;
@@ -72,15 +72,15 @@ async fn tail(store: Arc<dyn Store>, written: Arc<AtomicUsize>) -> Vec<Entry> {
     }
 }
 
-pub(super) struct Field {
+pub(super) struct RaceField {
     pub(super) stores: Vec<Arc<dyn Store>>,
     serial: AtomicU64,
 }
 
-impl Field {
-    pub(super) fn order(&self, caller: Caller, command: Command) -> Order {
+impl RaceField {
+    pub(super) fn order(&self, caller: Caller, command: Command) -> StoreOrder {
         let serial = self.serial.fetch_add(1, Ordering::Relaxed);
-        Order::new(caller, command, NOW + i64::try_from(serial).unwrap_or(0), u128::from(serial) << 70 | 0xACE)
+        StoreOrder::new(caller, command, NOW + i64::try_from(serial).unwrap_or(0), u128::from(serial) << 70 | 0xACE)
     }
 
     pub(super) async fn act(&self, place: usize, caller: Caller, command: Command) -> engine::Change {
@@ -221,8 +221,8 @@ impl Field {
             .all(|field, place| async move {
                 let mut sent = Vec::new();
                 for number in 0..10 {
-                    let draft = Draft::text(MessageKind::Info, Priority::DEFAULT, format!("{place} {number}"));
-                    let command = Command::Send { to: Recipients::One(Owner::Agent(to)), draft };
+                    let draft = MessageDraft::text(MessageKind::Info, Priority::DEFAULT, format!("{place} {number}"));
+                    let command = Command::Send { to: Recipients::One(MailboxOwner::Agent(to)), draft };
                     let change = field.act(place, Caller::with_rights(Rights::Person), command).await;
                     let Ok(Reply::Sent { sequence, .. }) = change.reply else { panic!("{change:?}") };
                     assert!(sent.last().is_none_or(|last| *last < sequence), "a sender's messages keep their order");
@@ -234,7 +234,7 @@ impl Field {
         let mut sent: Vec<u32> = sent.into_iter().flatten().collect();
         sent.sort_unstable();
         assert!(sent.iter().copied().eq(1..=u32::try_from(CALLERS * 10).unwrap_or(0)), "gaps in the mailbox: {sent:?}");
-        let need = Need::Inbox { owner: Owner::Agent(to), unread: false, after: 0, limit: 500 };
+        let need = Need::Inbox { owner: MailboxOwner::Agent(to), unread: false, after: 0, limit: 500 };
         let world = must(self.stores[3].look(vec![need.clone()], Arc::new(|_| Vec::new())).await, "look");
         let found = must(world.messages(&need).map_err(|stop| format!("{stop:?}")), "inbox");
         assert!(found.iter().map(|message| message.sequence).eq(sent), "what was sent is there");
@@ -248,8 +248,9 @@ impl Field {
         self.act(0, Caller::agent(agent), Command::Claim { task }).await;
         let to = Target::Paused { reason: None };
         self.act(1, Caller::agent(agent), Command::Move { task, attempt: Some(1), to }).await;
-        let draft = Draft { task: Some(task), ..Draft::text(MessageKind::Question, Priority::FIRST, "which?") };
-        let asked = Command::Send { to: Recipients::One(Owner::Human), draft };
+        let draft =
+            MessageDraft { task: Some(task), ..MessageDraft::text(MessageKind::Question, Priority::FIRST, "which?") };
+        let asked = Command::Send { to: Recipients::One(MailboxOwner::Human), draft };
         let asked = self.act(2, Caller::agent(agent), asked).await;
         let Ok(Reply::Sent { message, .. }) = asked.reply else { panic!("{asked:?}") };
         let given = self
@@ -265,7 +266,7 @@ impl Field {
             .await;
         let given: Vec<_> = given.into_iter().flatten().collect();
         assert_eq!(given.len(), 1, "answers that were given");
-        let need = Need::Inbox { owner: Owner::Agent(agent), unread: true, after: 0, limit: 500 };
+        let need = Need::Inbox { owner: MailboxOwner::Agent(agent), unread: true, after: 0, limit: 500 };
         let world = must(self.stores[3].look(vec![need.clone()], Arc::new(|_| Vec::new())).await, "look");
         let found = must(world.messages(&need).map_err(|stop| format!("{stop:?}")), "inbox");
         assert!(found.iter().map(|message| message.id).eq(given), "the agent was told once: {found:?}");

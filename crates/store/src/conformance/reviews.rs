@@ -1,18 +1,18 @@
 //! Commands about reviews, with random but mostly sensible arguments.
 
-use engine::command::{EndRound, Found, OpenReview, RoundAnswer, RoundEnd, StartRound};
+use engine::command::{EndRound, FoundProblem, OpenReview, RoundAnswer, RoundEnd, StartRound};
 use engine::id::{AgentId, ReviewId};
-use engine::review::{Artifact, Decision, Review, Round, RoundState, Verdict};
+use engine::review::{FindingDecision, Review, ReviewRound, ReviewedVersion, RoundState, Verdict};
 use engine::tables::Tables;
-use engine::turn::{Object, Spent};
+use engine::turn::{Spent, StoredObject};
 use engine::{Actor, Caller, Command, Rights, Timestamp};
 
 use super::plans::{maybe_text, text};
-use super::script::Script;
+use super::script::ConformanceScript;
 
 const NAMES: [&str; 5] = ["finding-one", "finding-two", "finding.three", "finding_four", "never-given"];
 
-impl Script {
+impl ConformanceScript {
     pub(super) fn review(&mut self, tables: &Tables) -> (Caller, Command) {
         match self.chance.below(20) {
             0..3 => self.open_review(tables),
@@ -56,8 +56,8 @@ impl Script {
         }
     }
 
-    fn decision(&mut self) -> Decision {
-        Decision {
+    fn decision(&mut self) -> FindingDecision {
+        FindingDecision {
             verdict: self.chance.pick(Verdict::ALL).unwrap_or(Verdict::Accepted),
             code: maybe_text(&mut self.chance),
             explanation: maybe_text(&mut self.chance),
@@ -83,10 +83,10 @@ impl Script {
             review: review.map_or(ReviewId::LAST, |review| review.id),
             number,
             turn: self.chance.key(&tables.turns),
-            artifact: Artifact {
+            artifact: ReviewedVersion {
                 media_type: "text/plain".to_owned(),
                 reference,
-                request: Object { hash: "00ff".to_owned(), bytes },
+                request: StoredObject { hash: "00ff".to_owned(), bytes },
             },
             decisions,
             host,
@@ -96,7 +96,7 @@ impl Script {
     }
 
     fn end_round(&mut self, tables: &Tables) -> (Caller, Command) {
-        let running = |round: &&Round| matches!(round.state, RoundState::Running { .. });
+        let running = |round: &&ReviewRound| matches!(round.state, RoundState::Running { .. });
         let running: Vec<(ReviewId, u32)> =
             tables.rounds.values().filter(running).map(|round| (round.review, round.number)).collect();
         let known = self.chance.pick(&running).filter(|_| self.chance.percent(90));
@@ -116,7 +116,7 @@ impl Script {
             let mut found = Vec::new();
             for name in &NAMES[..4] {
                 if self.chance.percent(40) {
-                    found.push(Found {
+                    found.push(FoundProblem {
                         name: (*name).to_owned(),
                         aspect: text(&mut self.chance),
                         description: text(&mut self.chance),
@@ -124,7 +124,7 @@ impl Script {
                     });
                 }
             }
-            let response = self.chance.percent(50).then(|| Object { hash: "ff00".to_owned(), bytes: 3 });
+            let response = self.chance.percent(50).then(|| StoredObject { hash: "ff00".to_owned(), bytes: 3 });
             let summary = text(&mut self.chance);
             let answer = RoundAnswer { confidence: "high".to_owned(), summary, found, conversation, response, spent };
             RoundEnd::Answered(answer)

@@ -9,7 +9,7 @@ use engine::task::Task;
 use engine::workflow::WorkflowStatus;
 use engine::{Caller, Change, Command, Rights, Timestamp};
 
-use super::Order;
+use super::StoreOrder;
 use super::chance::Chance;
 use super::plans::text;
 
@@ -88,17 +88,17 @@ const SESSIONS: usize = 4;
 const RECENT_MAX: usize = 30;
 
 #[derive(Debug)]
-pub(super) struct Script {
+pub(super) struct ConformanceScript {
     pub(super) chance: Chance,
     pub(super) now: i64,
     ids: Ids,
     sessions: Vec<SessionId>,
-    recent: VecDeque<Order>,
+    recent: VecDeque<StoreOrder>,
     accepted: BTreeSet<String>,
     serial: usize,
 }
 
-impl Script {
+impl ConformanceScript {
     pub(super) fn new(seed: u64) -> Self {
         let mut chance = Chance::new(seed);
         let mut ids = Ids::new(chance.seed());
@@ -114,7 +114,7 @@ impl Script {
         }
     }
 
-    pub(super) fn next(&mut self, tables: &Tables) -> Order {
+    pub(super) fn next(&mut self, tables: &Tables) -> StoreOrder {
         self.pass_time();
         self.serial += 1;
         let (caller, command) = if self.chance.percent(6) && !self.recent.is_empty() {
@@ -123,7 +123,7 @@ impl Script {
             let (caller, command) = self.command(tables);
             (self.with_key(caller), command)
         };
-        let order = Order::new(caller, command, self.now, self.chance.seed());
+        let order = StoreOrder::new(caller, command, self.now, self.chance.seed());
         // The service sends each piece of a plan once, so a piece is never repeated.
         if order.command.is_final() {
             self.recent.push_back(order.clone());
@@ -134,7 +134,7 @@ impl Script {
         order
     }
 
-    pub(super) fn learn(&mut self, order: &Order, change: &Change) {
+    pub(super) fn learn(&mut self, order: &StoreOrder, change: &Change) {
         if change.reply.is_err() {
             return;
         }

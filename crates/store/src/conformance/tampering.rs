@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 
 use super::oracle::Oracle;
-use super::script::Script;
+use super::script::ConformanceScript;
 use super::{act, must};
 use crate::Tampering::{Changed, Inserted, Moved, Removed};
 use crate::log::{Entry, Head, ZERO_HASH};
@@ -100,7 +100,7 @@ where
     F: Fn(String) -> O,
     O: Future<Output = ()>,
 {
-    let (mut oracle, mut script) = (Oracle::default(), Script::new(5));
+    let (mut oracle, mut script) = (Oracle::default(), ConformanceScript::new(5));
     let kinds = |entries: &[Entry]| -> BTreeSet<String> {
         let listed = entries.iter().filter(|entry| entry.kind != "dependencies_kept");
         listed.map(|entry| entry.kind.clone()).collect()

@@ -2,7 +2,7 @@
 
 use std::io::Cursor;
 
-use super::oracle::Text;
+use super::oracle::ExportText;
 use super::{must, rows};
 use crate::{Fault, Store, export, import};
 
@@ -19,7 +19,7 @@ pub async fn same_after_transfer(from: &dyn Store, to: &dyn Store) {
 }
 
 async fn exported(store: &dyn Store) -> Vec<u8> {
-    let text = Text::default();
+    let text = ExportText::default();
     let count = must(export(store, text.clone()).await, "export");
     assert_eq!(usize::try_from(count), Ok(rows(store).await.len()), "an export says how many rows it has");
     text.take()

@@ -1,16 +1,16 @@
 //! Commands of the runner and about approvals, with random but mostly sensible arguments.
 
-use engine::approval::{Approval, ApprovalStatus, Decision, Request, Source, Via};
+use engine::approval::{Approval, ApprovalDecision, ApprovalRequest, ApprovalStatus, Source, Via};
 use engine::command::{AskApproval, RecordVerification, StartTurn};
 use engine::id::{AgentId, ApprovalId, TaskId, TurnId};
 use engine::notice::Channel;
 use engine::tables::Tables;
-use engine::turn::{Ended, Object, Purpose, Spent, TurnEnd};
+use engine::turn::{Purpose, Spent, StoredObject, TurnEnd, TurnResult};
 use engine::verification::Verdict;
 use engine::{Caller, Command, Rights};
 
 use super::plans::{json, maybe_json, maybe_text, text};
-use super::script::Script;
+use super::script::ConformanceScript;
 
 const RUNNERS: [&str; 3] = ["here", "there", "Ünal's"];
 const SECTIONS: [&str; 4] = ["stack", "services", "x_y", "Not a slug"];
@@ -23,7 +23,7 @@ fn engine() -> Caller {
     Caller::with_rights(Rights::Engine)
 }
 
-impl Script {
+impl ConformanceScript {
     pub(super) fn turn(&mut self, tables: &Tables) -> (Caller, Command) {
         match self.chance.below(26) {
             0..5 => self.start_turn(tables),
@@ -84,14 +84,14 @@ impl Script {
             turns: 1,
         };
         let bytes = u64::from(chance.between(0, u32::MAX));
-        let ended = Ended {
+        let ended = TurnResult {
             at,
             end: chance.pick(TurnEnd::ALL).unwrap_or(TurnEnd::Finished),
             reason: maybe_text(chance),
             conversation: chance.percent(50).then(|| "c-1".to_owned()),
             spent,
             tool_calls: chance.between(0, 9),
-            stream: chance.percent(50).then(|| Object { hash: "00ff".to_owned(), bytes }),
+            stream: chance.percent(50).then(|| StoredObject { hash: "00ff".to_owned(), bytes }),
             verdict: maybe_json(chance),
         };
         Command::EndTurn { turn, ended: Box::new(ended) }
@@ -119,7 +119,7 @@ impl Script {
     pub(super) fn use_of_what_was_given(&mut self, tables: &Tables) -> Option<(Caller, Command)> {
         let now = self.at();
         let is_usable = |row: &&Approval| {
-            let claim = |waiting: engine::approval::Waiting| {
+            let claim = |waiting: engine::approval::WaitingTask| {
                 tables.tasks.get(&waiting.task).is_some_and(|task| {
                     task.attempt == waiting.attempt && task.holder().is_some() && task.holder() == row.agent()
                 })
@@ -148,7 +148,7 @@ impl Script {
                 let held = self.held(tables).filter(|_| self.chance.percent(80));
                 let agent = held.map(|(_, holder, _)| holder).or_else(|| self.agent(tables));
                 let chance = &mut self.chance;
-                let request = Request {
+                let request = ApprovalRequest {
                     operation: text(chance),
                     content: text(chance),
                     scope: text(chance),
@@ -167,9 +167,9 @@ impl Script {
             }
             4..7 => {
                 let decision = match self.chance.below(4) {
-                    0 | 1 => Decision::Approve,
-                    2 => Decision::Reject { reason: text(&mut self.chance) },
-                    _ => Decision::Revoke { reason: maybe_text(&mut self.chance) },
+                    0 | 1 => ApprovalDecision::Approve,
+                    2 => ApprovalDecision::Reject { reason: text(&mut self.chance) },
+                    _ => ApprovalDecision::Revoke { reason: maybe_text(&mut self.chance) },
                 };
                 (Self::person(), Command::DecideApproval { approval, decision })
             }
@@ -206,7 +206,7 @@ impl Script {
     fn ask_gate(&mut self, tables: &Tables) -> (Caller, Command) {
         let gated: Vec<_> = tables.tasks.values().filter(|task| task.gate && task.holder().is_none()).collect();
         let task = self.chance.pick(&gated).map(|task| (task.id, task.attempt + 1));
-        let request = Request { operation: text(&mut self.chance), ..Request::default() };
+        let request = ApprovalRequest { operation: text(&mut self.chance), ..ApprovalRequest::default() };
         let waits = task.or_else(|| self.chance.key(&tables.tasks).map(|task| (task, 1)));
         let asked = AskApproval { source: Source::ExecGate, waits, request, fingerprint: "gate".to_owned() };
         (engine(), Command::AskApproval(Box::new(asked)))

@@ -3,15 +3,15 @@
 use engine::checkpoint::Kind;
 use engine::command::{Note, Target};
 use engine::id::{MessageId, TaskId};
-use engine::inbox::{Draft, Filter, MessageKind, Owner, Recipients};
+use engine::inbox::{MailboxOwner, MessageDraft, MessageKind, RecipientMatch, Recipients};
 use engine::tables::Tables;
 use engine::task::{BlockKind, Priority, Status, Task};
 use engine::{Caller, Command, Rights};
 
 use super::plans::{ROLES, json, maybe_json, maybe_text, text};
-use super::script::Script;
+use super::script::ConformanceScript;
 
-impl Script {
+impl ConformanceScript {
     pub(super) fn work(&mut self, tables: &Tables) -> (Caller, Command) {
         if self.chance.percent(30) {
             return self.claim(tables);
@@ -123,7 +123,7 @@ impl Script {
 
     pub(super) fn message(&mut self, tables: &Tables) -> (Caller, Command) {
         let caller = self.caller(tables);
-        let own = caller.agent.map(Owner::Agent);
+        let own = caller.agent.map(MailboxOwner::Agent);
         let mine = |message: &&engine::inbox::Message| Some(message.to) == own;
         let mut messages: Vec<MessageId> = tables.messages.values().filter(mine).map(|message| message.id).collect();
         messages.truncate(5);
@@ -153,11 +153,11 @@ impl Script {
     fn recipients(&mut self, tables: &Tables) -> Recipients {
         let agent = self.chance.key(&tables.agents);
         match (self.chance.below(10), agent) {
-            (0..4, Some(agent)) => Recipients::One(Owner::Agent(agent)),
+            (0..4, Some(agent)) => Recipients::One(MailboxOwner::Agent(agent)),
             (4 | 5, Some(agent)) => Recipients::Slug(tables.agents[&agent].slug.clone()),
             (6 | 7, _) => {
                 let chance = &mut self.chance;
-                Recipients::All(Filter {
+                Recipients::All(RecipientMatch {
                     role: chance
                         .percent(60)
                         .then(|| if chance.percent(90) { chance.word_of(&ROLES) } else { text(chance) }),
@@ -168,14 +168,14 @@ impl Script {
             }
             (8, _) if self.chance.percent(30) => Recipients::Slug(text(&mut self.chance)),
             (8, _) => Recipients::Slug("human".to_owned()),
-            _ => Recipients::One(Owner::Human),
+            _ => Recipients::One(MailboxOwner::Human),
         }
     }
 
-    fn draft(&mut self, tables: &Tables) -> Draft {
+    fn draft(&mut self, tables: &Tables) -> MessageDraft {
         let chance = &mut self.chance;
         let body_json = chance.percent(20);
-        Draft {
+        MessageDraft {
             kind: chance.pick(MessageKind::ALL).unwrap_or(MessageKind::Info),
             priority: Priority::try_from(u8::try_from(chance.between(1, 3)).unwrap_or(2)).unwrap_or(Priority::DEFAULT),
             subject: maybe_text(chance),

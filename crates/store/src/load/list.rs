@@ -3,7 +3,7 @@
 mod review;
 mod turn;
 
-use engine::inbox::Owner;
+use engine::inbox::MailboxOwner;
 use engine::list::List;
 use engine::task::Status;
 use engine::workflow::WorkflowStatus;
@@ -14,11 +14,11 @@ use super::{many, one};
 use crate::fault::Fault;
 use crate::row;
 use crate::sql::list as sql;
-use crate::value::{Columns, Statement, Value, optional, text};
+use crate::value::{Columns, SqlValue, Statement, optional, text};
 
 /// Returns the words of a filter, repeated to as many places as the statement has. An empty filter stands for all
 /// words.
-fn words<T: Copy>(chosen: &[T], all: &[T], word: impl Fn(T) -> &'static str) -> Vec<Value> {
+fn words<T: Copy>(chosen: &[T], all: &[T], word: impl Fn(T) -> &'static str) -> Vec<SqlValue> {
     let chosen = if chosen.is_empty() { all } else { chosen };
     let Some(first) = chosen.first() else { return Vec::new() };
     let places = chosen.iter().chain(std::iter::repeat(first)).take(all.len());
@@ -28,19 +28,19 @@ fn words<T: Copy>(chosen: &[T], all: &[T], word: impl Fn(T) -> &'static str) -> 
 /// A position after every row.
 const LAST: (i64, &str) = (i64::MAX, "~");
 
-fn before<I: ToString>(after: Option<&(Timestamp, I)>) -> [Value; 2] {
-    after.map_or([LAST.0.into(), LAST.1.into()], |(time, id)| [(*time).into(), Value::from(id.to_string())])
+fn before<I: ToString>(after: Option<&(Timestamp, I)>) -> [SqlValue; 2] {
+    after.map_or([LAST.0.into(), LAST.1.into()], |(time, id)| [(*time).into(), SqlValue::from(id.to_string())])
 }
 
-fn behind<I: ToString>(after: Option<&(Timestamp, I)>) -> [Value; 2] {
-    after.map_or([Value::Int(-1), "".into()], |(time, id)| [(*time).into(), Value::from(id.to_string())])
+fn behind<I: ToString>(after: Option<&(Timestamp, I)>) -> [SqlValue; 2] {
+    after.map_or([SqlValue::Int(-1), "".into()], |(time, id)| [(*time).into(), SqlValue::from(id.to_string())])
 }
 
-fn position(after: Option<&(u32, engine::id::TaskId)>) -> [Value; 2] {
-    after.map_or([Value::Int(-1), "".into()], |(sequence, id)| [(*sequence).into(), text(id)])
+fn position(after: Option<&(u32, engine::id::TaskId)>) -> [SqlValue; 2] {
+    after.map_or([SqlValue::Int(-1), "".into()], |(sequence, id)| [(*sequence).into(), text(id)])
 }
 
-fn owner(owner: &Owner) -> Value {
+fn owner(owner: &MailboxOwner) -> SqlValue {
     text(owner)
 }
 
@@ -114,7 +114,7 @@ pub(super) fn query(list: &List) -> Statement {
 fn other_query(list: &List) -> Statement {
     match list {
         List::Agents { filter, after, limit } => {
-            let [role, runtime] = [&filter.role, &filter.runtime].map(|word| Value::from(word.as_ref()));
+            let [role, runtime] = [&filter.role, &filter.runtime].map(|word| SqlValue::from(word.as_ref()));
             let [time, id] = behind(after.as_ref());
             Statement::new(sql::AGENTS, [role, runtime, optional(filter.workflow), time, id, (*limit).into()])
         }
@@ -144,7 +144,7 @@ fn other_query(list: &List) -> Statement {
     }
 }
 
-pub(super) fn fact(list: &List, rows: Vec<Vec<Value>>) -> Result<Fact, Fault> {
+pub(super) fn fact(list: &List, rows: Vec<Vec<SqlValue>>) -> Result<Fact, Fault> {
     Ok(match list {
         List::Workflows { .. } => Fact::WorkflowRows(many(rows, row::read_workflow)?),
         List::WorkflowTotal(_) | List::RepositoryTotal | List::FirstOpen(_) => {

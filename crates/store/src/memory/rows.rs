@@ -6,8 +6,8 @@ use crate::log::{Entry, Head};
 use crate::row;
 use crate::stored_row::{PAGE, Row, not_empty};
 use crate::table::TABLES;
-use crate::value::{Columns, Value, text};
-use crate::{Sink, Source, record};
+use crate::value::{Columns, SqlValue, text};
+use crate::{RowSource, Sink, record};
 
 /// Gives the rows of the memory store to an export, in the order in which the databases give theirs.
 pub(crate) fn dump(contents: &Contents, sink: &mut Sink) -> Result<(), Fault> {
@@ -20,7 +20,7 @@ pub(crate) fn dump(contents: &Contents, sink: &mut Sink) -> Result<(), Fault> {
     Ok(())
 }
 
-fn memory_rows(contents: &Contents, table: &str) -> Result<Vec<Vec<Value>>, Fault> {
+fn memory_rows(contents: &Contents, table: &str) -> Result<Vec<Vec<SqlValue>>, Fault> {
     let tables = &contents.tables;
     Ok(match table {
         "workflow" => tables.workflows.values().map(row::workflow).collect(),
@@ -62,7 +62,7 @@ fn memory_rows(contents: &Contents, table: &str) -> Result<Vec<Vec<Value>>, Faul
 }
 
 /// Fills the memory store with the rows of an import. A store that is not empty stays as it is.
-pub(crate) fn fill(contents: &mut Contents, source: &mut Source) -> Result<(), Fault> {
+pub(crate) fn fill(contents: &mut Contents, source: &mut RowSource) -> Result<(), Fault> {
     let empty = Contents::default();
     if contents.tables != empty.tables || !contents.entries.is_empty() {
         return Err(not_empty());
@@ -77,7 +77,7 @@ pub(crate) fn fill(contents: &mut Contents, source: &mut Source) -> Result<(), F
     Ok(())
 }
 
-fn fill_row(contents: &mut Contents, table: &'static str, row: Vec<Value>) -> Result<(), Fault> {
+fn fill_row(contents: &mut Contents, table: &'static str, row: Vec<SqlValue>) -> Result<(), Fault> {
     use engine::Write as W;
     let tables = &mut contents.tables;
     match table {

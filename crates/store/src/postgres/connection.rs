@@ -10,7 +10,7 @@ use tokio_postgres::{Config, Row};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::fault::Fault;
-use crate::value::Value;
+use crate::value::SqlValue;
 
 /// The maximum number of connections of one process. More of them would only wait for the same locks and disk.
 const CONNECTIONS_MAX: usize = 16;
@@ -63,7 +63,7 @@ pub(super) fn pool(config: Config) -> Result<Pool, Fault> {
         .map_err(|error| Fault::Pool(Box::new(error)))
 }
 
-impl ToSql for Value {
+impl ToSql for SqlValue {
     fn to_sql(&self, kind: &Type, out: &mut bytes::BytesMut) -> Result<IsNull, Box<dyn Error + Sync + Send>> {
         match self {
             Self::Null => Ok(IsNull::Yes),
@@ -80,7 +80,7 @@ impl ToSql for Value {
     to_sql_checked!();
 }
 
-impl FromSql<'_> for Value {
+impl FromSql<'_> for SqlValue {
     fn from_sql(kind: &Type, raw: &[u8]) -> Result<Self, Box<dyn Error + Sync + Send>> {
         Ok(match *kind {
             Type::INT8 => Self::Int(i64::from_sql(kind, raw)?),
@@ -98,6 +98,6 @@ impl FromSql<'_> for Value {
     }
 }
 
-pub(super) fn values(row: &Row) -> Result<Vec<Value>, Fault> {
+pub(super) fn values(row: &Row) -> Result<Vec<SqlValue>, Fault> {
     (0..row.len()).map(|column| row.try_get(column).map_err(Fault::from)).collect()
 }

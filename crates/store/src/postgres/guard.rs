@@ -6,10 +6,10 @@
 
 use std::collections::BTreeSet;
 
-use engine::inbox::Owner;
+use engine::inbox::MailboxOwner;
 use engine::{Need, Topic};
 
-use crate::value::{Statement, Value};
+use crate::value::{SqlValue, Statement};
 
 /// The names to lock, and the rows whose workflow or owner the server looks up in the same statement.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -32,10 +32,10 @@ const LOCK: &str = "SELECT name, pg_advisory_xact_lock(key)::text FROM (\
      WHERE id = ANY (ARRAY(SELECT json_array_elements_text($4::text::json)))\
      ) AS names ORDER BY key) AS keys";
 
-fn owner_name(owner: Owner) -> String {
+fn owner_name(owner: MailboxOwner) -> String {
     match owner {
-        Owner::Agent(id) => format!("agents/{id}"),
-        Owner::Human => "human".to_owned(),
+        MailboxOwner::Agent(id) => format!("agents/{id}"),
+        MailboxOwner::Human => "human".to_owned(),
     }
 }
 
@@ -124,7 +124,7 @@ impl Guards {
     /// Returns the one statement that takes all locks in sorted order and returns their names.
     pub(super) fn lock(&self) -> Statement {
         let list =
-            |names: &BTreeSet<String>| Value::Text(serde_json::to_string(names).unwrap_or_else(|_| "[]".to_owned()));
+            |names: &BTreeSet<String>| SqlValue::Text(serde_json::to_string(names).unwrap_or_else(|_| "[]".to_owned()));
         Statement::new(LOCK, [list(&self.names), list(&self.tasks), list(&self.workspaces), list(&self.messages)])
     }
 
@@ -135,13 +135,13 @@ impl Guards {
 
 /// The names of the locks that are held.
 #[derive(Debug, Default)]
-pub(super) struct Held(BTreeSet<String>);
+pub(super) struct HeldLocks(BTreeSet<String>);
 
-impl Held {
-    pub(super) fn read(rows: Vec<Vec<Value>>) -> Self {
-        let name = |row: Vec<Value>| match row.into_iter().next() {
-            Some(Value::Text(name)) => Some(name),
-            Some(Value::Int(_) | Value::Null) | None => None,
+impl HeldLocks {
+    pub(super) fn read(rows: Vec<Vec<SqlValue>>) -> Self {
+        let name = |row: Vec<SqlValue>| match row.into_iter().next() {
+            Some(SqlValue::Text(name)) => Some(name),
+            Some(SqlValue::Int(_) | SqlValue::Null) | None => None,
         };
         Self(rows.into_iter().filter_map(name).collect())
     }

@@ -17,7 +17,7 @@ use super::connection;
 use super::transaction::connect;
 use crate::fault::Fault;
 use crate::sql;
-use crate::watch::{Bell, Watch};
+use crate::watch::{Bell, StoreWatch};
 
 /// The time in which commits share one notification.
 const GATHER: Duration = Duration::from_millis(5);
@@ -26,7 +26,7 @@ const GATHER: Duration = Duration::from_millis(5);
 const LOOK: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
-pub(super) struct Wire {
+pub(super) struct ListenConnection {
     bell: Bell,
     dirty: Arc<Notify>,
     pool: Pool,
@@ -45,7 +45,7 @@ impl std::fmt::Debug for TlsConnector {
     }
 }
 
-impl Wire {
+impl ListenConnection {
     pub(super) fn new(pool: Pool, config: Config) -> Result<Self, Fault> {
         let dirty = Arc::new(Notify::new());
         let runtime = tokio::runtime::Handle::current();
@@ -60,7 +60,7 @@ impl Wire {
         self.dirty.notify_one();
     }
 
-    pub(super) fn watch(this: &Arc<Self>) -> Watch {
+    pub(super) fn watch(this: &Arc<Self>) -> StoreWatch {
         let watch = this.bell.watch();
         if !this.listening.swap(true, Ordering::AcqRel) {
             this.runtime.spawn(listen(Arc::downgrade(this)));
@@ -77,7 +77,7 @@ impl Wire {
     }
 }
 
-impl Drop for Wire {
+impl Drop for ListenConnection {
     fn drop(&mut self) {
         // Wakes the sender, which ends when the store is gone.
         self.dirty.notify_one();
@@ -101,7 +101,7 @@ async fn notify(pool: Pool, dirty: Weak<Notify>) {
 }
 
 /// Rings the bell when another process notifies, or when the slow poll finds a new entry.
-async fn listen(wire: Weak<Wire>) {
+async fn listen(wire: Weak<ListenConnection>) {
     let mut last = None;
     loop {
         let Some(strong) = wire.upgrade() else { return };

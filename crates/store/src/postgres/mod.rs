@@ -14,23 +14,23 @@ use deadpool_postgres::{Object, Pool};
 use engine::{Change, Need, Timestamp, World};
 
 use crate::fault::Fault;
-use crate::log::{Cursor, Entry, Head, Page};
+use crate::log::{Cursor, Entry, Head, LogPage};
 use crate::migrate;
 use crate::record;
 use crate::stored_row::{PAGE, Row, not_empty};
 use crate::table::TABLES;
-use crate::value::{Columns, Statement, Value};
-use crate::watch::Watch;
-use crate::{Answer, Job, Question, Sink, Source, Store, guarded, load, sql};
-use listen::Wire;
-use transaction::{Open, connect};
+use crate::value::{Columns, SqlValue, Statement};
+use crate::watch::StoreWatch;
+use crate::{Answer, Job, RowSource, Sink, StateQuestion, Store, guarded, load, sql};
+use listen::ListenConnection;
+use transaction::{OpenTransaction, connect};
 
 /// The longest time that a command is retried before the caller gets the fault that the server is not available.
 const WAIT_MAX: Duration = Duration::from_secs(30);
 
 pub struct Postgres {
     pool: Pool,
-    wire: Arc<Wire>,
+    wire: Arc<ListenConnection>,
     generation: i64,
 }
 
@@ -46,24 +46,24 @@ impl Postgres {
     pub async fn open(url: &str, seed: u64) -> Result<Self, Fault> {
         let config = connection::config(url)?;
         let pool = connection::pool(config.clone())?;
-        let mut open = Open::new(connect(&pool).await?);
+        let mut open = OpenTransaction::new(connect(&pool).await?);
         let generation = migrate(open.client()?, seed).await;
         match &generation {
             Ok(_) => open.keep(),
             Err(_) => open.roll_back().await,
         }
-        let wire = Arc::new(Wire::new(pool.clone(), config)?);
+        let wire = Arc::new(ListenConnection::new(pool.clone(), config)?);
         Ok(Self { pool, wire, generation: generation? })
     }
 
-    async fn read(&self, statement: Statement) -> Result<Vec<Vec<Value>>, Fault> {
+    async fn read(&self, statement: Statement) -> Result<Vec<Vec<SqlValue>>, Fault> {
         let client = connect(&self.pool).await?;
         let answers = pipeline::run(&client, None, std::slice::from_ref(&statement)).await?;
         Ok(answers.into_iter().next().unwrap_or_default())
     }
 
-    async fn look_once(&self, needs: &[Need], question: &Question) -> Result<World, Fault> {
-        let mut open = Open::new(connect(&self.pool).await?);
+    async fn look_once(&self, needs: &[Need], question: &StateQuestion) -> Result<World, Fault> {
+        let mut open = OpenTransaction::new(connect(&self.pool).await?);
         let client = open.client()?;
         let mut world = World::default();
         let mut begin = Some("BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY");
@@ -87,7 +87,7 @@ impl Postgres {
     }
 
     async fn dump_all(&self, sink: &mut Sink) -> Result<(), Fault> {
-        let mut open = Open::new(connect(&self.pool).await?);
+        let mut open = OpenTransaction::new(connect(&self.pool).await?);
         let client = open.client()?;
         client.batch_execute("BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY").await?;
         for (place, table) in TABLES.iter().enumerate() {
@@ -113,8 +113,8 @@ impl Postgres {
         Ok(())
     }
 
-    async fn fill_all(&self, source: &mut Source) -> Result<(), Fault> {
-        let mut open = Open::new(connect(&self.pool).await?);
+    async fn fill_all(&self, source: &mut RowSource) -> Result<(), Fault> {
+        let mut open = OpenTransaction::new(connect(&self.pool).await?);
         let result = fill(open.client()?, source).await;
         match &result {
             Ok(()) => open.keep(),
@@ -160,7 +160,7 @@ async fn put_meta(client: &Object, name: &str, value: i64) -> Result<(), Fault> 
     Ok(())
 }
 
-async fn fill(client: &Object, source: &mut Source) -> Result<(), Fault> {
+async fn fill(client: &Object, source: &mut RowSource) -> Result<(), Fault> {
     client.batch_execute("BEGIN").await?;
     let names: Vec<&str> = TABLES.iter().map(|table| table.name).collect();
     client.batch_execute(&format!("LOCK TABLE {} IN EXCLUSIVE MODE", names.join(", "))).await?;
@@ -171,11 +171,11 @@ async fn fill(client: &Object, source: &mut Source) -> Result<(), Fault> {
     }
     while let Some((table, rows)) = source()? {
         let table = TABLES[table];
-        let mut rows: Vec<Vec<Value>> = rows.into_iter().map(|Row(row)| row).collect();
+        let mut rows: Vec<Vec<SqlValue>> = rows.into_iter().map(|Row(row)| row).collect();
         let mut columns = table.columns.to_vec();
         if table.name == "event" {
             columns.push("xid");
-            rows.iter_mut().for_each(|row| row.push(Value::Int(0)));
+            rows.iter_mut().for_each(|row| row.push(SqlValue::Int(0)));
         }
         pipeline::insert(client, table.name, &columns, &rows).await?;
     }
@@ -194,16 +194,16 @@ impl Store for Postgres {
         })
     }
 
-    fn look(&self, needs: Vec<Need>, question: Question) -> Answer<'_, World> {
+    fn look(&self, needs: Vec<Need>, question: StateQuestion) -> Answer<'_, World> {
         Box::pin(async move { transaction::again(|| self.look_once(&needs, &question)).await })
     }
 
-    fn follow(&self, after: Cursor, limit: u32) -> Answer<'_, Page> {
+    fn follow(&self, after: Cursor, limit: u32) -> Answer<'_, LogPage> {
         let after = after.in_generation(self.generation);
         let statement = Statement::new(sql::POSTGRES.follow, [after.xid.into(), after.pos.into(), limit.into()]);
         Box::pin(async move {
             let rows = transaction::again(|| self.read(statement.clone())).await?;
-            Page::read(after, rows)
+            LogPage::read(after, rows)
         })
     }
 
@@ -225,7 +225,7 @@ impl Store for Postgres {
     }
 
     fn server_identity(&self) -> Answer<'_, Option<String>> {
-        let text = |rows: Vec<Vec<Value>>| {
+        let text = |rows: Vec<Vec<SqlValue>>| {
             rows.into_iter().next().map(|row| Columns::new("server identity", row).text()).transpose()
         };
         Box::pin(async move {
@@ -279,15 +279,15 @@ impl Store for Postgres {
         })
     }
 
-    fn watch(&self) -> Watch {
-        Wire::watch(&self.wire)
+    fn watch(&self) -> StoreWatch {
+        ListenConnection::watch(&self.wire)
     }
 
     fn dump(&self, mut sink: Sink) -> Answer<'_, ()> {
         Box::pin(async move { self.dump_all(&mut sink).await })
     }
 
-    fn fill(&self, mut source: Source) -> Answer<'_, ()> {
+    fn fill(&self, mut source: RowSource) -> Answer<'_, ()> {
         Box::pin(async move { self.fill_all(&mut source).await })
     }
 }

@@ -13,14 +13,18 @@ use crate::fault::Fault;
 use crate::record::Op;
 use crate::sql;
 use crate::table::insert_sql;
-use crate::value::{Statement, Value};
+use crate::value::{SqlValue, Statement};
 
-type Rows = Vec<Vec<Value>>;
-type Waiting<'a, T> = Pin<Box<dyn Future<Output = Result<T, Fault>> + Send + 'a>>;
+type PipelineRows = Vec<Vec<SqlValue>>;
+type PipelineWaiter<'a, T> = Pin<Box<dyn Future<Output = Result<T, Fault>> + Send + 'a>>;
 
 /// Runs statements in order over one connection; all of them are sent before the first answer is back. Returns the
 /// first fault, because it is the cause of the others.
-pub(super) async fn run(client: &Object, first: Option<&str>, statements: &[Statement]) -> Result<Vec<Rows>, Fault> {
+pub(super) async fn run(
+    client: &Object,
+    first: Option<&str>,
+    statements: &[Statement],
+) -> Result<Vec<PipelineRows>, Fault> {
     let mut prepared = Vec::with_capacity(statements.len());
     for statement in statements {
         prepared.push(client.prepare_cached(statement.sql).await?);
@@ -28,16 +32,16 @@ pub(super) async fn run(client: &Object, first: Option<&str>, statements: &[Stat
     let begin = first.map(|sql| client.batch_execute(sql));
     let queries = statements.iter().zip(&prepared).map(|(statement, prepared)| async move {
         let rows = client.query(prepared, &parameters(&statement.values)).await?;
-        rows.iter().map(values).collect::<Result<Rows, Fault>>()
+        rows.iter().map(values).collect::<Result<PipelineRows, Fault>>()
     });
-    let mut waiting: Vec<Waiting<'_, Rows>> = Vec::new();
+    let mut waiting: Vec<PipelineWaiter<'_, PipelineRows>> = Vec::new();
     if let Some(begin) = begin {
         waiting.push(Box::pin(async move {
             begin.await?;
-            Ok(Rows::new())
+            Ok(PipelineRows::new())
         }));
     }
-    waiting.extend(queries.map(|query| Box::pin(query) as Waiting<'_, Rows>));
+    waiting.extend(queries.map(|query| Box::pin(query) as PipelineWaiter<'_, PipelineRows>));
     let mut answers = in_order(waiting).await?;
     if first.is_some() {
         answers.remove(0);
@@ -45,12 +49,12 @@ pub(super) async fn run(client: &Object, first: Option<&str>, statements: &[Stat
     Ok(answers)
 }
 
-fn parameters(values: &[Value]) -> Vec<&(dyn ToSql + Sync)> {
+fn parameters(values: &[SqlValue]) -> Vec<&(dyn ToSql + Sync)> {
     values.iter().map(|value| value as &(dyn ToSql + Sync)).collect()
 }
 
 /// Polls the futures in the order of the list, because the connection sends statements in the order of the polls.
-async fn in_order<T>(waiting: Vec<Waiting<'_, T>>) -> Result<Vec<T>, Fault> {
+async fn in_order<T>(waiting: Vec<PipelineWaiter<'_, T>>) -> Result<Vec<T>, Fault> {
     let mut slots: Vec<Result<_, Result<T, Fault>>> = waiting.into_iter().map(Ok).collect();
     poll_fn(|context| {
         let mut open = false;
@@ -79,7 +83,7 @@ pub(super) async fn write(client: &Object, ops: Vec<Op>, last: Statement) -> Res
                 run(client, None, &std::mem::take(&mut single)).await?;
                 for page in ids.chunks(DROP_ROWS) {
                     let drop = |id: &String| {
-                        let id = Value::from(id);
+                        let id = SqlValue::from(id);
                         sql::DROP_TASK.iter().map(move |sql| Statement::new(sql, [id.clone()]))
                     };
                     run(client, None, &page.iter().flat_map(drop).collect::<Vec<_>>()).await?;
@@ -101,14 +105,19 @@ pub(super) async fn write(client: &Object, ops: Vec<Op>, last: Statement) -> Res
         .flatten()
         .flatten()
         .next()
-        .and_then(|value| if let Value::Int(number) = value { Some(number) } else { None }))
+        .and_then(|value| if let SqlValue::Int(number) = value { Some(number) } else { None }))
 }
 
 const DROP_ROWS: usize = 50;
 /// The number of rows of one insert: 512 rows of the widest table stay below the limit of 65,535 parameters.
 const INSERT_ROWS: usize = 512;
 
-pub(super) async fn insert(client: &Object, table: &str, columns: &[&str], rows: &[Vec<Value>]) -> Result<(), Fault> {
+pub(super) async fn insert(
+    client: &Object,
+    table: &str,
+    columns: &[&str],
+    rows: &[Vec<SqlValue>],
+) -> Result<(), Fault> {
     let mut rest = rows;
     while !rest.is_empty() {
         let size = if rest.len() >= INSERT_ROWS { INSERT_ROWS } else { 1 << rest.len().ilog2() };

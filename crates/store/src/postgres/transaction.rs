@@ -7,11 +7,11 @@ use deadpool_postgres::{Object, Pool};
 use engine::{Change, Need, Topic, World};
 use tokio_postgres::error::SqlState;
 
-use super::guard::{Guards, Held};
+use super::guard::{Guards, HeldLocks};
 use super::{WAIT_MAX, pipeline};
 use crate::fault::Fault;
 use crate::log::Head;
-use crate::value::{Statement, Value};
+use crate::value::{SqlValue, Statement};
 use crate::{Job, load, record, sql};
 
 /// The number of unique violations that a command retries as lost races. A violation that comes back more often is a
@@ -22,7 +22,7 @@ const XID: &str = "SELECT pg_current_xact_id()::text::bigint";
 const FATE: &str = "SELECT pg_xact_status($1::bigint::text::xid8)";
 
 /// The result of one try.
-enum Try {
+enum TransactionTry {
     Done(Box<Change>),
     /// The try needs more locks than it took.
     Grow,
@@ -60,18 +60,18 @@ pub(super) async fn transact(pool: &Pool, job: &Job) -> Result<Change, Fault> {
                 continue;
             }
         };
-        let mut open = Open::new(client);
+        let mut open = OpenTransaction::new(client);
         match attempt(&mut open, job, &mut guards).await {
-            Try::Done(change) => {
+            TransactionTry::Done(change) => {
                 open.keep();
                 return Ok(*change);
             }
-            Try::Grow => open.roll_back().await,
-            Try::Failed(fault) => {
+            TransactionTry::Grow => open.roll_back().await,
+            TransactionTry::Failed(fault) => {
                 open.roll_back().await;
                 patience.wait(fault).await?;
             }
-            Try::Unknown { change, trail, fault } => {
+            TransactionTry::Unknown { change, trail, fault } => {
                 drop(open);
                 if committed(pool, &trail, fault).await? {
                     return Ok(*change);
@@ -87,11 +87,11 @@ pub(super) async fn connect(pool: &Pool) -> Result<Object, Fault> {
 
 /// A connection with an open transaction. When it is dropped before the end (the caller went away), the connection is
 /// closed and not reused.
-pub(super) struct Open {
+pub(super) struct OpenTransaction {
     client: Option<Object>,
 }
 
-impl Open {
+impl OpenTransaction {
     pub(super) fn new(client: Object) -> Self {
         Self { client: Some(client) }
     }
@@ -114,7 +114,7 @@ impl Open {
     }
 }
 
-impl Drop for Open {
+impl Drop for OpenTransaction {
     fn drop(&mut self) {
         if let Some(client) = self.client.take() {
             drop(Object::take(client));
@@ -122,18 +122,18 @@ impl Drop for Open {
     }
 }
 
-async fn attempt(open: &mut Open, job: &Job, guards: &mut Guards) -> Try {
+async fn attempt(open: &mut OpenTransaction, job: &Job, guards: &mut Guards) -> TransactionTry {
     match decide_and_write(open, job, guards).await {
-        Err(fault) => Try::Failed(fault),
-        Ok(None) => Try::Grow,
+        Err(fault) => TransactionTry::Failed(fault),
+        Ok(None) => TransactionTry::Grow,
         Ok(Some((change, trail))) => {
-            let Ok(client) = open.client() else { return Try::Failed(Fault::Closed) };
+            let Ok(client) = open.client() else { return TransactionTry::Failed(Fault::Closed) };
             match client.batch_execute("COMMIT").await {
-                Ok(()) => Try::Done(Box::new(change)),
-                Err(error) if error.as_db_error().is_some() && !is_away(&error) => Try::Failed(error.into()),
+                Ok(()) => TransactionTry::Done(Box::new(change)),
+                Err(error) if error.as_db_error().is_some() && !is_away(&error) => TransactionTry::Failed(error.into()),
                 Err(error) => match trail {
-                    Some(trail) => Try::Unknown { change: Box::new(change), trail, fault: error.into() },
-                    None => Try::Failed(error.into()),
+                    Some(trail) => TransactionTry::Unknown { change: Box::new(change), trail, fault: error.into() },
+                    None => TransactionTry::Failed(error.into()),
                 },
             }
         }
@@ -143,7 +143,7 @@ async fn attempt(open: &mut Open, job: &Job, guards: &mut Guards) -> Try {
 /// Runs everything before the commit. Returns `None` when the locks do not suffice; the guards then hold the locks for
 /// the next try.
 async fn decide_and_write(
-    open: &Open,
+    open: &OpenTransaction,
     job: &Job,
     guards: &mut Guards,
 ) -> Result<Option<(Change, Option<Trail>)>, Fault> {
@@ -209,20 +209,25 @@ fn inserted(op: &record::Op) -> Option<Statement> {
 
 /// Begins, locks and loads in one round trip. With a task it also loads the task's workflow and the head of that topic,
 /// which nearly every command about a task needs.
-async fn begin(client: &Object, job: &Job, guards: &Guards) -> Result<(World, Held, BTreeMap<String, Head>), Fault> {
+async fn begin(
+    client: &Object,
+    job: &Job,
+    guards: &Guards,
+) -> Result<(World, HeldLocks, BTreeMap<String, Head>), Fault> {
     let mut statements = vec![guards.lock()];
     statements.extend(job.needs.iter().map(load::query));
     let beside: Vec<Need> = job.needs.iter().filter(|need| matches!(need, Need::Task(_))).cloned().collect();
     for need in &beside {
         let Need::Task(id) = need else { continue };
-        statements.push(Statement::new(sql::WORKFLOW_OF_TASK, [Value::Text(id.to_string())]));
-        statements.push(Statement::new(sql::TOPIC_OF_TASK, [Value::Text(id.to_string())]));
+        statements.push(Statement::new(sql::WORKFLOW_OF_TASK, [SqlValue::Text(id.to_string())]));
+        statements.push(Statement::new(sql::TOPIC_OF_TASK, [SqlValue::Text(id.to_string())]));
     }
     if guards.is_empty() {
         statements.remove(0);
     }
     let mut answers = pipeline::run(client, Some("BEGIN"), &statements).await?.into_iter();
-    let held = if guards.is_empty() { Held::default() } else { Held::read(answers.next().unwrap_or_default()) };
+    let held =
+        if guards.is_empty() { HeldLocks::default() } else { HeldLocks::read(answers.next().unwrap_or_default()) };
     let mut world = World::default();
     for need in &job.needs {
         load::absorb(need, answers.next().unwrap_or_default(), &mut world)?;
@@ -260,8 +265,8 @@ async fn committed(pool: &Pool, trail: &Trail, fault: Fault) -> Result<bool, Fau
     let statement = Statement::new(FATE, [trail.xid.into()]);
     loop {
         let waited = match ask(pool, &statement).await {
-            Ok(Some(Value::Text(fate))) if fate == "aborted" => return Ok(false),
-            Ok(Some(Value::Text(fate))) if fate == "committed" => match &trail.witness {
+            Ok(Some(SqlValue::Text(fate))) if fate == "aborted" => return Ok(false),
+            Ok(Some(SqlValue::Text(fate))) if fate == "committed" => match &trail.witness {
                 // Without a witness, the change only renewed something or kept an answer. Repeating it has the same
                 // effect.
                 None => return Ok(false),
@@ -284,7 +289,7 @@ async fn committed(pool: &Pool, trail: &Trail, fault: Fault) -> Result<bool, Fau
 }
 
 /// Runs a statement and returns the first value of its first row.
-async fn ask(pool: &Pool, statement: &Statement) -> Result<Option<Value>, Fault> {
+async fn ask(pool: &Pool, statement: &Statement) -> Result<Option<SqlValue>, Fault> {
     let client = connect(pool).await?;
     let answers = pipeline::run(&client, None, std::slice::from_ref(statement)).await?;
     Ok(answers.into_iter().flatten().flatten().next())
@@ -306,10 +311,10 @@ impl Patience {
     /// Waits a little longer each time. Returns the fault when a retry cannot help.
     async fn wait(&mut self, fault: Fault) -> Result<(), Fault> {
         match class(&fault) {
-            Class::Final => return Err(fault),
-            Class::Race if self.races >= RACES_MAX => return Err(fault),
-            Class::Race => self.races += 1,
-            Class::Again => {}
+            FailureClass::Final => return Err(fault),
+            FailureClass::Race if self.races >= RACES_MAX => return Err(fault),
+            FailureClass::Race => self.races += 1,
+            FailureClass::Again => {}
         }
         self.pause().await.map_err(|_| fault)
     }
@@ -325,7 +330,7 @@ impl Patience {
     }
 }
 
-enum Class {
+enum FailureClass {
     /// The server or the connection is not available, or two transactions conflict.
     Again,
     /// Another transaction inserted the same key first; the next load shows it.
@@ -333,17 +338,17 @@ enum Class {
     Final,
 }
 
-fn class(fault: &Fault) -> Class {
+fn class(fault: &Fault) -> FailureClass {
     let Fault::Postgres(error) = fault else {
-        return if matches!(fault, Fault::Pool(_)) { Class::Again } else { Class::Final };
+        return if matches!(fault, Fault::Pool(_)) { FailureClass::Again } else { FailureClass::Final };
     };
     match error.code() {
-        Some(code) if *code == SqlState::UNIQUE_VIOLATION => Class::Race,
+        Some(code) if *code == SqlState::UNIQUE_VIOLATION => FailureClass::Race,
         Some(code) if *code == SqlState::T_R_SERIALIZATION_FAILURE || *code == SqlState::T_R_DEADLOCK_DETECTED => {
-            Class::Again
+            FailureClass::Again
         }
-        _ if is_away(error) => Class::Again,
-        _ => Class::Final,
+        _ if is_away(error) => FailureClass::Again,
+        _ => FailureClass::Final,
     }
 }
 

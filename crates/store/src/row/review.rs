@@ -1,16 +1,16 @@
 //! Converts reviews, rounds and findings to columns and back.
 
 use engine::review::{
-    Answered, Artifact, Decided, Decision, Finding, FindingState, Gate, Review, ReviewStatus, Round, RoundState,
-    Verdict,
+    Answered, Decided, Finding, FindingDecision, FindingState, Review, ReviewGate, ReviewRound, ReviewStatus,
+    ReviewedVersion, RoundState, Verdict,
 };
-use engine::turn::{Object, Spent};
+use engine::turn::{Spent, StoredObject};
 
 use super::turn::{amount, known, read_spent_columns};
 use crate::fault::Fault;
-use crate::value::{Columns, Value, optional, text};
+use crate::value::{Columns, SqlValue, optional, text};
 
-pub(crate) fn review(row: &Review) -> Vec<Value> {
+pub(crate) fn review(row: &Review) -> Vec<SqlValue> {
     vec![
         text(row.id),
         (&row.provider).into(),
@@ -29,7 +29,7 @@ pub(crate) fn review(row: &Review) -> Vec<Value> {
     ]
 }
 
-pub(crate) fn read_review(row: Vec<Value>) -> Result<Review, Fault> {
+pub(crate) fn read_review(row: Vec<SqlValue>) -> Result<Review, Fault> {
     let mut columns = Columns::new("review", row);
     let row = &mut columns;
     Ok(Review {
@@ -38,7 +38,7 @@ pub(crate) fn read_review(row: Vec<Value>) -> Result<Review, Fault> {
         by: row.parsed()?,
         gate: match (row.maybe_parsed()?, row.maybe_parsed()?, row.maybe_int()?) {
             (Some(workflow), Some(task), Some(attempt)) => {
-                Some(Gate { workflow, task, attempt: u32::try_from(attempt).unwrap_or(u32::MAX) })
+                Some(ReviewGate { workflow, task, attempt: u32::try_from(attempt).unwrap_or(u32::MAX) })
             }
             _ => None,
         },
@@ -53,17 +53,17 @@ pub(crate) fn read_review(row: Vec<Value>) -> Result<Review, Fault> {
     })
 }
 
-fn spent(spent: &Spent) -> [Value; 4] {
+fn spent(spent: &Spent) -> [SqlValue; 4] {
     [
-        spent.usd_micros.map_or(Value::Null, amount),
-        spent.tokens.map_or(Value::Null, amount),
+        spent.usd_micros.map_or(SqlValue::Null, amount),
+        spent.tokens.map_or(SqlValue::Null, amount),
         amount(spent.ms),
         spent.turns.into(),
     ]
 }
 
-pub(crate) fn round(row: &Round) -> Vec<Value> {
-    let Artifact { media_type, reference, request } = &row.artifact;
+pub(crate) fn round(row: &ReviewRound) -> Vec<SqlValue> {
+    let ReviewedVersion { media_type, reference, request } = &row.artifact;
     let mut values = vec![
         text(row.review),
         row.number.into(),
@@ -79,36 +79,43 @@ pub(crate) fn round(row: &Round) -> Vec<Value> {
     match &row.state {
         RoundState::Running { host, until } => {
             values.extend([host.into(), (*until).into()]);
-            values.extend(std::iter::repeat_n(Value::Null, 11));
+            values.extend(std::iter::repeat_n(SqlValue::Null, 11));
         }
         RoundState::Answered(answered) => {
             let Answered { at, confidence, summary, found, response, spent: cost } = &**answered;
-            values.extend([Value::Null, Value::Null, (*at).into(), confidence.into(), summary.into(), (*found).into()]);
+            values.extend([
+                SqlValue::Null,
+                SqlValue::Null,
+                (*at).into(),
+                confidence.into(),
+                summary.into(),
+                (*found).into(),
+            ]);
             values.push(response.as_ref().map(|object| &object.hash).into());
-            values.push(response.as_ref().map_or(Value::Null, |object| amount(object.bytes)));
-            values.push(Value::Null);
+            values.push(response.as_ref().map_or(SqlValue::Null, |object| amount(object.bytes)));
+            values.push(SqlValue::Null);
             values.extend(spent(cost));
         }
         RoundState::Failed { at, code, message, spent: cost } => {
-            values.extend([Value::Null, Value::Null, (*at).into(), Value::Null, message.into()]);
-            values.extend([Value::Null, Value::Null, Value::Null, code.into()]);
+            values.extend([SqlValue::Null, SqlValue::Null, (*at).into(), SqlValue::Null, message.into()]);
+            values.extend([SqlValue::Null, SqlValue::Null, SqlValue::Null, code.into()]);
             values.extend(spent(cost));
         }
     }
     values
 }
 
-pub(crate) fn read_round(row: Vec<Value>) -> Result<Round, Fault> {
+pub(crate) fn read_round(row: Vec<SqlValue>) -> Result<ReviewRound, Fault> {
     let mut columns = Columns::new("review_round", row);
     let row = &mut columns;
     let (review, number, tries, turn) = (row.parsed()?, row.count()?, row.count()?, row.maybe_parsed()?);
     let (media_type, reference, hash) = (row.text()?, row.maybe_text()?, row.text()?);
-    let request = Object { hash, bytes: known(row.maybe_int()?).unwrap_or(0) };
+    let request = StoredObject { hash, bytes: known(row.maybe_int()?).unwrap_or(0) };
     let (started, status) = (row.time()?, row.word(ReviewStatus::parse)?);
     let (host, until, at) = (row.maybe_text()?, row.maybe_time()?, row.maybe_time()?);
     let (confidence, summary, found) = (row.maybe_text()?, row.maybe_text()?, row.maybe_int()?);
     let response = match (row.maybe_text()?, known(row.maybe_int()?)) {
-        (Some(hash), Some(bytes)) => Some(Object { hash, bytes }),
+        (Some(hash), Some(bytes)) => Some(StoredObject { hash, bytes }),
         _ => None,
     };
     let code = row.maybe_text()?;
@@ -131,11 +138,11 @@ pub(crate) fn read_round(row: Vec<Value>) -> Result<Round, Fault> {
             return Err(Fault::Damaged { what });
         }
     };
-    let artifact = Artifact { media_type, reference, request };
-    Ok(Round { review, number, tries, turn, artifact, started, state })
+    let artifact = ReviewedVersion { media_type, reference, request };
+    Ok(ReviewRound { review, number, tries, turn, artifact, started, state })
 }
 
-pub(crate) fn finding(row: &Finding) -> Vec<Value> {
+pub(crate) fn finding(row: &Finding) -> Vec<SqlValue> {
     let mut values = vec![
         text(row.review),
         (&row.name).into(),
@@ -147,16 +154,16 @@ pub(crate) fn finding(row: &Finding) -> Vec<Value> {
         row.status().into(),
     ];
     match &row.state {
-        FindingState::Open => values.extend(std::iter::repeat_n(Value::Null, 5)),
+        FindingState::Open => values.extend(std::iter::repeat_n(SqlValue::Null, 5)),
         FindingState::Decided(decided) => {
-            let Decided { decision: Decision { code, explanation, .. }, by, at, told } = &**decided;
+            let Decided { decision: FindingDecision { code, explanation, .. }, by, at, told } = &**decided;
             values.extend([text(by), (*at).into(), code.as_ref().into(), explanation.as_ref().into(), (*told).into()]);
         }
     }
     values
 }
 
-pub(crate) fn read_finding(row: Vec<Value>) -> Result<Finding, Fault> {
+pub(crate) fn read_finding(row: Vec<SqlValue>) -> Result<Finding, Fault> {
     let mut columns = Columns::new("finding", row);
     let row = &mut columns;
     let (review, name, number, round) = (row.parsed()?, row.text()?, row.count()?, row.count()?);
@@ -166,7 +173,7 @@ pub(crate) fn read_finding(row: Vec<Value>) -> Result<Finding, Fault> {
     let (code, explanation, told) = (row.maybe_text()?, row.maybe_text()?, row.maybe_int()?);
     let state = match (Verdict::parse(&status), by, at) {
         (Some(verdict), Some(by), Some(at)) => FindingState::Decided(Box::new(Decided {
-            decision: Decision { verdict, code, explanation },
+            decision: FindingDecision { verdict, code, explanation },
             by,
             at,
             told: told.map(|round| u32::try_from(round).unwrap_or(u32::MAX)),

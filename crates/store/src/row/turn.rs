@@ -1,28 +1,28 @@
 //! Converts turns, verifications, runners, project context and approvals to columns and back.
 
 use engine::Actor;
-use engine::approval::{Approval, ApprovalState, ApprovalStatus, Request, Source, Waiting};
+use engine::approval::{Approval, ApprovalRequest, ApprovalState, ApprovalStatus, Source, WaitingTask};
 use engine::notice::{Channel, Notice};
 use engine::reminder::Reminder;
 use engine::runner::Runner;
 use engine::section::{Section, SectionChange};
-use engine::turn::{Ended, Object, Purpose, Spent, Turn, TurnEnd, TurnState};
+use engine::turn::{Purpose, Spent, StoredObject, Turn, TurnEnd, TurnResult, TurnState};
 use engine::verification::{Verdict, Verification};
 
 use crate::fault::Fault;
-use crate::value::{Columns, Value, list, optional, text};
+use crate::value::{Columns, SqlValue, list, optional, text};
 
 /// Returns an amount as a signed integer, the only kind that a database sums. Larger amounts become the maximum; they
 /// do not occur.
-pub(super) fn amount(number: u64) -> Value {
-    Value::Int(i64::try_from(number).unwrap_or(i64::MAX))
+pub(super) fn amount(number: u64) -> SqlValue {
+    SqlValue::Int(i64::try_from(number).unwrap_or(i64::MAX))
 }
 
 pub(super) fn known(number: Option<i64>) -> Option<u64> {
     number.map(|number| u64::try_from(number).unwrap_or(0))
 }
 
-pub(crate) fn turn(row: &Turn) -> Vec<Value> {
+pub(crate) fn turn(row: &Turn) -> Vec<SqlValue> {
     let mut values = vec![
         text(row.id),
         text(row.task),
@@ -36,21 +36,21 @@ pub(crate) fn turn(row: &Turn) -> Vec<Value> {
         row.started.into(),
     ];
     match &row.state {
-        TurnState::Running => values.extend(std::iter::repeat_n(Value::Null, 12)),
+        TurnState::Running => values.extend(std::iter::repeat_n(SqlValue::Null, 12)),
         TurnState::Ended(ended) => {
-            let Ended { at, end, reason, conversation, spent, tool_calls, stream, verdict } = &**ended;
+            let TurnResult { at, end, reason, conversation, spent, tool_calls, stream, verdict } = &**ended;
             values.extend([
                 (*at).into(),
                 end.as_str().into(),
                 reason.as_ref().into(),
                 conversation.as_ref().into(),
-                spent.usd_micros.map_or(Value::Null, amount),
-                spent.tokens.map_or(Value::Null, amount),
+                spent.usd_micros.map_or(SqlValue::Null, amount),
+                spent.tokens.map_or(SqlValue::Null, amount),
                 amount(spent.ms),
                 spent.turns.into(),
                 (*tool_calls).into(),
                 stream.as_ref().map(|object| &object.hash).into(),
-                stream.as_ref().map_or(Value::Null, |object| amount(object.bytes)),
+                stream.as_ref().map_or(SqlValue::Null, |object| amount(object.bytes)),
                 verdict.as_ref().into(),
             ]);
         }
@@ -58,7 +58,7 @@ pub(crate) fn turn(row: &Turn) -> Vec<Value> {
     values
 }
 
-pub(crate) fn read_turn(row: Vec<Value>) -> Result<Turn, Fault> {
+pub(crate) fn read_turn(row: Vec<SqlValue>) -> Result<Turn, Fault> {
     let mut columns = Columns::new("turn", row);
     let row = &mut columns;
     Ok(Turn {
@@ -74,7 +74,7 @@ pub(crate) fn read_turn(row: Vec<Value>) -> Result<Turn, Fault> {
         started: row.time()?,
         state: match row.maybe_time()? {
             None => TurnState::Running,
-            Some(at) => TurnState::Ended(Box::new(Ended {
+            Some(at) => TurnState::Ended(Box::new(TurnResult {
                 at,
                 end: row.word(TurnEnd::parse)?,
                 reason: row.maybe_text()?,
@@ -82,7 +82,7 @@ pub(crate) fn read_turn(row: Vec<Value>) -> Result<Turn, Fault> {
                 spent: read_spent_columns(row)?,
                 tool_calls: row.count()?,
                 stream: match (row.maybe_text()?, known(row.maybe_int()?)) {
-                    (Some(hash), Some(bytes)) => Some(Object { hash, bytes }),
+                    (Some(hash), Some(bytes)) => Some(StoredObject { hash, bytes }),
                     _ => None,
                 },
                 verdict: row.json()?,
@@ -100,11 +100,11 @@ pub(super) fn read_spent_columns(row: &mut Columns) -> Result<Spent, Fault> {
     })
 }
 
-pub(crate) fn read_spent(row: Vec<Value>) -> Result<Spent, Fault> {
+pub(crate) fn read_spent(row: Vec<SqlValue>) -> Result<Spent, Fault> {
     read_spent_columns(&mut Columns::new("turn", row))
 }
 
-pub(crate) fn verification(row: &Verification) -> Vec<Value> {
+pub(crate) fn verification(row: &Verification) -> Vec<SqlValue> {
     vec![
         text(row.task),
         row.number.into(),
@@ -120,7 +120,7 @@ pub(crate) fn verification(row: &Verification) -> Vec<Value> {
     ]
 }
 
-pub(crate) fn read_verification(row: Vec<Value>) -> Result<Verification, Fault> {
+pub(crate) fn read_verification(row: Vec<SqlValue>) -> Result<Verification, Fault> {
     let mut columns = Columns::new("verification", row);
     let row = &mut columns;
     Ok(Verification {
@@ -138,14 +138,14 @@ pub(crate) fn read_verification(row: Vec<Value>) -> Result<Verification, Fault> 
     })
 }
 
-pub(crate) fn reminder(row: &Reminder) -> Vec<Value> {
+pub(crate) fn reminder(row: &Reminder) -> Vec<SqlValue> {
     let Reminder { conversation, part, prompt, count, task, attempt, goes_on, at } = row;
-    let names = [conversation, part, prompt].map(Value::from);
+    let names = [conversation, part, prompt].map(SqlValue::from);
     let rest = [(*count).into(), text(task), (*attempt).into(), (*goes_on).into(), (*at).into()];
     names.into_iter().chain(rest).collect()
 }
 
-pub(crate) fn read_reminder(row: Vec<Value>) -> Result<Reminder, Fault> {
+pub(crate) fn read_reminder(row: Vec<SqlValue>) -> Result<Reminder, Fault> {
     let mut columns = Columns::new("reminder", row);
     let row = &mut columns;
     Ok(Reminder {
@@ -160,12 +160,12 @@ pub(crate) fn read_reminder(row: Vec<Value>) -> Result<Reminder, Fault> {
     })
 }
 
-pub(crate) fn runner(row: &Runner) -> Vec<Value> {
+pub(crate) fn runner(row: &Runner) -> Vec<SqlValue> {
     let Runner { name, host, pid, agents, since, seen } = row;
     vec![name.into(), host.into(), (*pid).into(), list(agents), (*since).into(), (*seen).into()]
 }
 
-pub(crate) fn read_runner(row: Vec<Value>) -> Result<Runner, Fault> {
+pub(crate) fn read_runner(row: Vec<SqlValue>) -> Result<Runner, Fault> {
     let mut columns = Columns::new("runner", row);
     let row = &mut columns;
     Ok(Runner {
@@ -178,11 +178,11 @@ pub(crate) fn read_runner(row: Vec<Value>) -> Result<Runner, Fault> {
     })
 }
 
-pub(crate) fn section(row: &Section) -> Vec<Value> {
+pub(crate) fn section(row: &Section) -> Vec<SqlValue> {
     vec![(&row.name).into(), (&row.body).into(), row.version.into(), text(row.by), row.updated.into()]
 }
 
-pub(crate) fn read_section(row: Vec<Value>) -> Result<Section, Fault> {
+pub(crate) fn read_section(row: Vec<SqlValue>) -> Result<Section, Fault> {
     let mut columns = Columns::new("section", row);
     let row = &mut columns;
     Ok(Section {
@@ -194,7 +194,7 @@ pub(crate) fn read_section(row: Vec<Value>) -> Result<Section, Fault> {
     })
 }
 
-pub(crate) fn section_change(row: &SectionChange) -> Vec<Value> {
+pub(crate) fn section_change(row: &SectionChange) -> Vec<SqlValue> {
     vec![
         (&row.section).into(),
         row.version.into(),
@@ -206,7 +206,7 @@ pub(crate) fn section_change(row: &SectionChange) -> Vec<Value> {
     ]
 }
 
-pub(crate) fn read_section_change(row: Vec<Value>) -> Result<SectionChange, Fault> {
+pub(crate) fn read_section_change(row: Vec<SqlValue>) -> Result<SectionChange, Fault> {
     let mut columns = Columns::new("section_change", row);
     let row = &mut columns;
     Ok(SectionChange {
@@ -220,8 +220,8 @@ pub(crate) fn read_section_change(row: Vec<Value>) -> Result<SectionChange, Faul
     })
 }
 
-pub(crate) fn approval(row: &Approval) -> Vec<Value> {
-    let Request { operation, content, scope, directory, risk, rollback, verification } = &row.request;
+pub(crate) fn approval(row: &Approval) -> Vec<SqlValue> {
+    let ApprovalRequest { operation, content, scope, directory, risk, rollback, verification } = &row.request;
     let mut values = vec![
         text(row.id),
         row.source.as_str().into(),
@@ -230,7 +230,7 @@ pub(crate) fn approval(row: &Approval) -> Vec<Value> {
         optional(row.waiting.map(|waiting| waiting.task)),
         row.waiting.map(|waiting| waiting.attempt).into(),
     ];
-    values.extend([operation, content, scope, directory, risk, rollback, verification].map(Value::from));
+    values.extend([operation, content, scope, directory, risk, rollback, verification].map(SqlValue::from));
     values.extend([(&row.fingerprint).into(), row.asked.into(), row.state.status().as_str().into()]);
     let (by, at, reason): (Option<Actor>, _, Option<&String>) = match &row.state {
         ApprovalState::Pending { .. } => (None, None, None),
@@ -246,17 +246,17 @@ pub(crate) fn approval(row: &Approval) -> Vec<Value> {
     values
 }
 
-pub(crate) fn read_approval(row: Vec<Value>) -> Result<Approval, Fault> {
+pub(crate) fn read_approval(row: Vec<SqlValue>) -> Result<Approval, Fault> {
     let mut columns = Columns::new("approval", row);
     let row = &mut columns;
     let (id, source, asker) = (row.parsed()?, row.word(Source::parse)?, row.parsed()?);
     let waiting = match (row.maybe_parsed()?, row.maybe_parsed()?, row.maybe_int()?) {
         (Some(workflow), Some(task), Some(attempt)) => {
-            Some(Waiting { workflow, task, attempt: u32::try_from(attempt).unwrap_or(u32::MAX) })
+            Some(WaitingTask { workflow, task, attempt: u32::try_from(attempt).unwrap_or(u32::MAX) })
         }
         _ => None,
     };
-    let request = Request {
+    let request = ApprovalRequest {
         operation: row.text()?,
         content: row.text()?,
         scope: row.text()?,
@@ -293,7 +293,7 @@ pub(crate) fn read_approval(row: Vec<Value>) -> Result<Approval, Fault> {
     Ok(Approval { id, source, asker, waiting, request, fingerprint, asked, state, shown })
 }
 
-pub(crate) fn notice(row: &Notice) -> Vec<Value> {
+pub(crate) fn notice(row: &Notice) -> Vec<SqlValue> {
     vec![
         text(row.approval),
         row.channel.as_str().into(),
@@ -303,7 +303,7 @@ pub(crate) fn notice(row: &Notice) -> Vec<Value> {
     ]
 }
 
-pub(crate) fn read_notice(row: Vec<Value>) -> Result<Notice, Fault> {
+pub(crate) fn read_notice(row: Vec<SqlValue>) -> Result<Notice, Fault> {
     let mut columns = Columns::new("notice", row);
     let row = &mut columns;
     Ok(Notice {

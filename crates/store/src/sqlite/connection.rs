@@ -8,18 +8,18 @@ use rusqlite::types::{ToSql, ToSqlOutput, ValueRef};
 use rusqlite::{CachedStatement, Connection};
 
 use crate::fault::Fault;
-use crate::value::{Statement, Value};
+use crate::value::{SqlValue, Statement};
 use crate::{migrate, sql};
 
 /// The settings of a connection, for the writer or for a reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Settings {
+pub(super) struct ConnectionSettings {
     /// The size of the page cache, in KiB.
     cache_kib: u32,
     writes: bool,
 }
 
-impl Settings {
+impl ConnectionSettings {
     pub(super) const WRITER: Self = Self { cache_kib: 16 * 1024, writes: true };
     pub(super) const READER: Self = Self { cache_kib: 2 * 1024, writes: false };
 }
@@ -45,7 +45,7 @@ pub(super) fn make(path: &Path) -> Result<(), Fault> {
 
 /// Opens a file and, for writing, brings it to our schema. A caller that writes must hold the queue. Returns the
 /// generation, which distinguishes this store's cursors from those of another store.
-pub(super) fn open(path: &Path, settings: Settings, seed: Option<u64>) -> Result<(Connection, i64), Fault> {
+pub(super) fn open(path: &Path, settings: ConnectionSettings, seed: Option<u64>) -> Result<(Connection, i64), Fault> {
     #[expect(clippy::disallowed_methods, reason = "the one place that opens a file")]
     let mut connection = Connection::open(path)?;
     connection.busy_handler(Some(|tries| {
@@ -76,12 +76,12 @@ pub(super) fn open(path: &Path, settings: Settings, seed: Option<u64>) -> Result
 }
 
 fn meta(connection: &Connection, name: &str) -> Result<Option<i64>, Fault> {
-    let rows = Session::new(connection).query(&Statement::new(sql::META, [name.into()]))?;
+    let rows = ConnectionSession::new(connection).query(&Statement::new(sql::META, [name.into()]))?;
     Ok(rows
         .into_iter()
         .flatten()
         .next()
-        .and_then(|value| if let Value::Int(number) = value { Some(number) } else { None }))
+        .and_then(|value| if let SqlValue::Int(number) = value { Some(number) } else { None }))
 }
 
 fn migrate(connection: &Connection, seed: u64) -> Result<(), Fault> {
@@ -91,11 +91,12 @@ fn migrate(connection: &Connection, seed: u64) -> Result<(), Fault> {
         let found = meta(connection, "schema")?.unwrap_or(0);
         for (number, script) in migrate::pending(found, &sql::SQLITE)? {
             connection.execute_batch(&script)?;
-            Session::new(connection).run(&Statement::new(sql::PUT_META, ["schema".into(), number.into()]))?;
+            ConnectionSession::new(connection).run(&Statement::new(sql::PUT_META, ["schema".into(), number.into()]))?;
         }
         if found == 0 {
             let generation = i64::from(u32::try_from(seed >> 33).unwrap_or(1).max(1));
-            Session::new(connection).run(&Statement::new(sql::PUT_META, ["generation".into(), generation.into()]))?;
+            ConnectionSession::new(connection)
+                .run(&Statement::new(sql::PUT_META, ["generation".into(), generation.into()]))?;
         }
         connection.execute_batch("COMMIT").map_err(Fault::from)
     })();
@@ -105,7 +106,7 @@ fn migrate(connection: &Connection, seed: u64) -> Result<(), Fault> {
     result
 }
 
-impl ToSql for Value {
+impl ToSql for SqlValue {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
         Ok(ToSqlOutput::Borrowed(match self {
             Self::Null => ValueRef::Null,
@@ -117,12 +118,12 @@ impl ToSql for Value {
 
 /// A connection during one transaction. It keeps the statements that it used, because finding one by its text takes a
 /// large part of the time of a small statement.
-pub(super) struct Session<'c> {
+pub(super) struct ConnectionSession<'c> {
     connection: &'c Connection,
     prepared: Vec<(&'static str, CachedStatement<'c>)>,
 }
 
-impl<'c> Session<'c> {
+impl<'c> ConnectionSession<'c> {
     pub(super) fn new(connection: &'c Connection) -> Self {
         Self { connection, prepared: Vec::new() }
     }
@@ -142,14 +143,14 @@ impl<'c> Session<'c> {
         self.run_with(statement.sql, &statement.values)
     }
 
-    pub(super) fn run_with(&mut self, sql: &'static str, values: &[Value]) -> Result<(), Fault> {
+    pub(super) fn run_with(&mut self, sql: &'static str, values: &[SqlValue]) -> Result<(), Fault> {
         let prepared = self.prepare(sql)?;
         bind(prepared, values)?;
         prepared.raw_execute()?;
         Ok(())
     }
 
-    pub(super) fn query(&mut self, statement: &Statement) -> Result<Vec<Vec<Value>>, Fault> {
+    pub(super) fn query(&mut self, statement: &Statement) -> Result<Vec<Vec<SqlValue>>, Fault> {
         let prepared = self.prepare(statement.sql)?;
         bind(prepared, &statement.values)?;
         let mut found = Vec::new();
@@ -161,14 +162,14 @@ impl<'c> Session<'c> {
     }
 }
 
-fn bind(statement: &mut rusqlite::Statement<'_>, values: &[Value]) -> rusqlite::Result<()> {
+fn bind(statement: &mut rusqlite::Statement<'_>, values: &[SqlValue]) -> rusqlite::Result<()> {
     (1..).zip(values).try_for_each(|(place, value)| statement.raw_bind_parameter(place, value))
 }
 
 /// Passes the rows one by one, so that a whole table need not fit in memory.
 pub(super) fn each(
     prepared: &mut rusqlite::Statement<'_>,
-    mut take: impl FnMut(Vec<Value>) -> Result<(), Fault>,
+    mut take: impl FnMut(Vec<SqlValue>) -> Result<(), Fault>,
 ) -> Result<(), Fault> {
     let width = prepared.column_count();
     let mut rows = prepared.raw_query();
@@ -176,9 +177,9 @@ pub(super) fn each(
         let mut values = Vec::with_capacity(width);
         for column in 0..width {
             values.push(match row.get_ref(column)? {
-                ValueRef::Null => Value::Null,
-                ValueRef::Integer(number) => Value::Int(number),
-                ValueRef::Text(bytes) => Value::Text(String::from_utf8_lossy(bytes).into_owned()),
+                ValueRef::Null => SqlValue::Null,
+                ValueRef::Integer(number) => SqlValue::Int(number),
+                ValueRef::Text(bytes) => SqlValue::Text(String::from_utf8_lossy(bytes).into_owned()),
                 ValueRef::Real(_) | ValueRef::Blob(_) => {
                     return Err(Fault::Damaged {
                         what: format!("column {column} holds neither text nor a whole number"),

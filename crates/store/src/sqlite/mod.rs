@@ -19,15 +19,15 @@ use engine::{Change, Need, World};
 use tokio::sync::{Semaphore, oneshot};
 
 use crate::fault::Fault;
-use crate::log::{Cursor, Entry, Head, Page};
-use crate::watch::{Bell, Watch};
-use crate::{Answer, Job, Question, Sink, Source, Store};
-use connection::{Settings, make, open};
+use crate::log::{Cursor, Entry, Head, LogPage};
+use crate::watch::{Bell, StoreWatch};
+use crate::{Answer, Job, RowSource, Sink, StateQuestion, Store};
+use connection::{ConnectionSettings, make, open};
 use queue::Queue;
 use reader::Readers;
-use reply::{Others, Reply, Ticket};
+use reply::{Others, ReplySender, ReplyTicket};
 pub(crate) use upgrade::upgrade;
-use writer::{Request, Writer};
+use writer::{Writer, WriterRequest};
 
 /// The bounds that a caller may choose when it opens a store.
 #[derive(Debug, Clone, Copy)]
@@ -72,7 +72,7 @@ pub struct Sqlite {
     options: Options,
     /// The sending end of an unbounded channel. A bounded channel allocates all its slots at once, a megabyte; `places`
     /// bounds it instead.
-    sender: Mutex<Option<Sender<Request>>>,
+    sender: Mutex<Option<Sender<WriterRequest>>>,
     places: Arc<Semaphore>,
     /// Disconnects when the writer ends.
     closed: Mutex<Receiver<()>>,
@@ -120,7 +120,7 @@ impl Sqlite {
         let queue = Queue::beside(&path)?;
         let turn = queue.wait(|| ())?;
         make(&path)?;
-        let (connection, generation) = open(&path, Settings::WRITER, Some(seed))?;
+        let (connection, generation) = open(&path, ConnectionSettings::WRITER, Some(seed))?;
         drop(turn);
         let bell = Bell::new();
         let statistics = Arc::new(Statistics::default());
@@ -158,12 +158,12 @@ impl Sqlite {
         &self.statistics
     }
 
-    async fn ask<T: Send>(&self, request: impl FnOnce(Reply<T>) -> Request + Send) -> Result<T, Fault> {
+    async fn ask<T: Send>(&self, request: impl FnOnce(ReplySender<T>) -> WriterRequest + Send) -> Result<T, Fault> {
         let (answer, mut receiver) = oneshot::channel();
-        let ticket = Arc::new(Ticket::default());
+        let ticket = Arc::new(ReplyTicket::default());
         let sender = self.sender.lock().unwrap_or_else(PoisonError::into_inner).clone().ok_or(Fault::Closed)?;
         let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else { return Err(Fault::Busy { seconds: 0 }) };
-        let reply = Reply { answer, ticket: Arc::clone(&ticket), _place: place };
+        let reply = ReplySender { answer, ticket: Arc::clone(&ticket), _place: place };
         sender.send(request(reply)).map_err(|_| Fault::Closed)?;
         let answer = match tokio::time::timeout(self.options.wait_max, &mut receiver).await {
             Ok(answer) => answer,
@@ -196,14 +196,14 @@ impl Drop for Sqlite {
 
 impl Store for Sqlite {
     fn transact(&self, job: Job) -> Answer<'_, Change> {
-        Box::pin(self.ask(move |reply| Request::Transact(job, reply)))
+        Box::pin(self.ask(move |reply| WriterRequest::Transact(job, reply)))
     }
 
-    fn look(&self, needs: Vec<Need>, question: Question) -> Answer<'_, World> {
+    fn look(&self, needs: Vec<Need>, question: StateQuestion) -> Answer<'_, World> {
         Box::pin(self.readers.run(move |connection| reader::look(connection, &needs, &question)))
     }
 
-    fn follow(&self, after: Cursor, limit: u32) -> Answer<'_, Page> {
+    fn follow(&self, after: Cursor, limit: u32) -> Answer<'_, LogPage> {
         let after = after.in_generation(self.generation);
         Box::pin(self.readers.run(move |connection| reader::follow(connection, after, limit)))
     }
@@ -233,7 +233,7 @@ impl Store for Sqlite {
         Box::pin(self.readers.run(reader::headless))
     }
 
-    fn watch(&self) -> Watch {
+    fn watch(&self) -> StoreWatch {
         let watch = self.bell.watch();
         self.start_poller();
         watch
@@ -243,7 +243,7 @@ impl Store for Sqlite {
         Box::pin(self.readers.run(move |connection| reader::dump(connection, &mut sink)))
     }
 
-    fn fill(&self, source: Source) -> Answer<'_, ()> {
-        Box::pin(self.ask(move |reply| Request::Fill(source, reply)))
+    fn fill(&self, source: RowSource) -> Answer<'_, ()> {
+        Box::pin(self.ask(move |reply| WriterRequest::Fill(source, reply)))
     }
 }

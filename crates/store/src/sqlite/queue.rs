@@ -16,7 +16,7 @@ pub(super) struct Queue {
 
 /// The right of this process to write; it ends when this value is dropped.
 #[derive(Debug)]
-pub(super) struct Turn<'a> {
+pub(super) struct WriteTurn<'a> {
     queue: &'a Queue,
 }
 
@@ -35,17 +35,17 @@ impl Queue {
 
     /// Waits without a limit; the caller that asked for the work has one. Calls `before` when the lock is not free at
     /// once.
-    pub(super) fn wait(&self, before: impl FnOnce()) -> Result<Turn<'_>, Fault> {
+    pub(super) fn wait(&self, before: impl FnOnce()) -> Result<WriteTurn<'_>, Fault> {
         if self.file.try_lock().is_ok() {
-            return Ok(Turn { queue: self });
+            return Ok(WriteTurn { queue: self });
         }
         before();
         self.file.lock().map_err(Fault::file("lock the queue", &self.path))?;
-        Ok(Turn { queue: self })
+        Ok(WriteTurn { queue: self })
     }
 }
 
-impl Drop for Turn<'_> {
+impl Drop for WriteTurn<'_> {
     fn drop(&mut self) {
         // The lock ends with the file in any case, and a failure here cannot be handled.
         let _ = self.queue.file.unlock();

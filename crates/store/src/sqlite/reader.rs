@@ -8,14 +8,14 @@ use engine::{Need, World};
 use rusqlite::Connection;
 use tokio::sync::Semaphore;
 
-use super::connection::{Session, Settings, each, open};
+use super::connection::{ConnectionSession, ConnectionSettings, each, open};
 use crate::fault::Fault;
-use crate::log::{Cursor, Entry, Head, Page};
+use crate::log::{Cursor, Entry, Head, LogPage};
 use crate::stored_row::{PAGE, Row};
 use crate::table::TABLES;
-use crate::value::{Columns, Statement, Value};
+use crate::value::{Columns, SqlValue, Statement};
 use crate::watch::Bell;
-use crate::{Question, Sink, guarded, load, sql};
+use crate::{Sink, StateQuestion, guarded, load, sql};
 
 /// The maximum number of readers at once; each has a small cache.
 const READERS_MAX: usize = 8;
@@ -33,7 +33,7 @@ impl Readers {
     }
 
     fn connect(&self) -> Result<Connection, Fault> {
-        open(&self.path, Settings::READER, None).map(|(connection, _)| connection)
+        open(&self.path, ConnectionSettings::READER, None).map(|(connection, _)| connection)
     }
 
     /// Runs a read on a thread that may block, in one read transaction, so that it sees the state of one moment.
@@ -48,7 +48,7 @@ impl Readers {
             let _place = place;
             let connection = match idle {
                 Some(connection) => connection,
-                None => open(&path, Settings::READER, None)?.0,
+                None => open(&path, ConnectionSettings::READER, None)?.0,
             };
             connection.execute_batch("BEGIN")?;
             let result = read(&connection);
@@ -62,7 +62,7 @@ impl Readers {
     }
 }
 
-pub(super) fn load(session: &mut Session<'_>, needs: &[Need], world: &mut World) -> Result<(), Fault> {
+pub(super) fn load(session: &mut ConnectionSession<'_>, needs: &[Need], world: &mut World) -> Result<(), Fault> {
     for need in needs {
         load::absorb(need, session.query(&load::query(need))?, world)?;
     }
@@ -71,15 +71,15 @@ pub(super) fn load(session: &mut Session<'_>, needs: &[Need], world: &mut World)
 
 /// Loads the needs that a decision or question lacks. Fails when it asks only for known needs, because it would ask
 /// without end.
-pub(super) fn load_more(session: &mut Session<'_>, needs: &[Need], world: &mut World) -> Result<(), Fault> {
+pub(super) fn load_more(session: &mut ConnectionSession<'_>, needs: &[Need], world: &mut World) -> Result<(), Fault> {
     if needs.iter().all(|need| world.knows(need)) {
         return Err(Fault::Bug { what: format!("a decision asks again for {needs:?}") });
     }
     load(session, needs, world)
 }
 
-pub(super) fn look(connection: &Connection, needs: &[Need], question: &Question) -> Result<World, Fault> {
-    let mut session = Session::new(connection);
+pub(super) fn look(connection: &Connection, needs: &[Need], question: &StateQuestion) -> Result<World, Fault> {
+    let mut session = ConnectionSession::new(connection);
     let mut world = World::default();
     load(&mut session, needs, &mut world)?;
     loop {
@@ -91,9 +91,9 @@ pub(super) fn look(connection: &Connection, needs: &[Need], question: &Question)
     }
 }
 
-pub(super) fn follow(connection: &Connection, after: Cursor, limit: u32) -> Result<Page, Fault> {
+pub(super) fn follow(connection: &Connection, after: Cursor, limit: u32) -> Result<LogPage, Fault> {
     let values = [after.xid.into(), after.pos.into(), limit.into()];
-    Page::read(after, Session::new(connection).query(&Statement::new(sql::SQLITE.follow, values))?)
+    LogPage::read(after, ConnectionSession::new(connection).query(&Statement::new(sql::SQLITE.follow, values))?)
 }
 
 /// Checks every page and every index. Returns the first lines that are not `ok`.
@@ -105,17 +105,17 @@ pub(super) fn integrity(connection: &Connection) -> Result<Vec<String>, Fault> {
 }
 
 pub(super) fn end(connection: &Connection, generation: i64) -> Result<Cursor, Fault> {
-    Cursor::read(generation, Session::new(connection).query(&Statement::new(sql::END, []))?)
+    Cursor::read(generation, ConnectionSession::new(connection).query(&Statement::new(sql::END, []))?)
 }
 
 pub(super) fn topic(connection: &Connection, topic: &str, after: i64, limit: u32) -> Result<Vec<Entry>, Fault> {
-    let rows = Session::new(connection)
+    let rows = ConnectionSession::new(connection)
         .query(&Statement::new(sql::TOPIC_ENTRIES, [topic.into(), after.into(), limit.into()]))?;
     rows.into_iter().map(|row| Entry::read(&mut Columns::new("event", row))).collect()
 }
 
 pub(super) fn heads(connection: &Connection, after: &str, limit: u32) -> Result<Vec<Head>, Fault> {
-    Session::new(connection)
+    ConnectionSession::new(connection)
         .query(&Statement::new(sql::HEADS, [after.into(), limit.into()]))?
         .into_iter()
         .map(Head::read)
@@ -123,7 +123,7 @@ pub(super) fn heads(connection: &Connection, after: &str, limit: u32) -> Result<
 }
 
 pub(super) fn head(connection: &Connection, topic: &str) -> Result<Option<Head>, Fault> {
-    Session::new(connection)
+    ConnectionSession::new(connection)
         .query(&Statement::new(sql::TOPIC, [topic.into()]))?
         .into_iter()
         .next()
@@ -132,7 +132,7 @@ pub(super) fn head(connection: &Connection, topic: &str) -> Result<Option<Head>,
 }
 
 pub(super) fn headless(connection: &Connection) -> Result<Option<(String, i64)>, Fault> {
-    let row = Session::new(connection).query(&Statement::new(sql::HEADLESS, []))?.into_iter().next();
+    let row = ConnectionSession::new(connection).query(&Statement::new(sql::HEADLESS, []))?.into_iter().next();
     row.map(|row| {
         let mut columns = Columns::new("event", row);
         Ok((columns.text()?, columns.int()?))
@@ -160,11 +160,11 @@ pub(super) fn poll(readers: &Readers, bell: &Bell, running: &Mutex<bool>, every:
     let connection = readers.connect();
     let version = || -> Option<i64> {
         let connection = connection.as_ref().ok()?;
-        let rows = Session::new(connection).query(&Statement::new("PRAGMA data_version", [])).ok()?;
+        let rows = ConnectionSession::new(connection).query(&Statement::new("PRAGMA data_version", [])).ok()?;
         rows.into_iter()
             .flatten()
             .next()
-            .and_then(|value| if let Value::Int(number) = value { Some(number) } else { None })
+            .and_then(|value| if let SqlValue::Int(number) = value { Some(number) } else { None })
     };
     let mut last = version();
     // A commit between the start of the watch and this first look would otherwise be missed.

@@ -10,9 +10,9 @@ use crate::fault::Fault;
 
 /// A mark that decides whether the writer starts a command or the caller withdraws it first.
 #[derive(Debug, Default)]
-pub(super) struct Ticket(AtomicBool);
+pub(super) struct ReplyTicket(AtomicBool);
 
-impl Ticket {
+impl ReplyTicket {
     /// Takes the ticket. Returns whether this call was the first to take it.
     pub(super) fn take(&self) -> bool {
         !self.0.swap(true, Ordering::SeqCst)
@@ -20,7 +20,7 @@ impl Ticket {
 }
 
 /// The message that a caller receives.
-pub(super) struct Told<T> {
+pub(super) struct ToldReply<T> {
     pub(super) result: Result<T, Fault>,
     /// The other callers of the transaction. They get their answers when this field is dropped, also when this caller
     /// is gone.
@@ -28,14 +28,14 @@ pub(super) struct Told<T> {
 }
 
 /// The sending end for the answer to one caller.
-pub(super) struct Reply<T> {
-    pub(super) answer: oneshot::Sender<Told<T>>,
-    pub(super) ticket: Arc<Ticket>,
+pub(super) struct ReplySender<T> {
+    pub(super) answer: oneshot::Sender<ToldReply<T>>,
+    pub(super) ticket: Arc<ReplyTicket>,
     /// The place in the writer's queue, kept until the answer is sent.
     pub(super) _place: OwnedSemaphorePermit,
 }
 
-impl<T> Reply<T> {
+impl<T> ReplySender<T> {
     /// Tells whether the caller still waits. If so, the command can no longer be withdrawn.
     pub(super) fn begin(&self) -> bool {
         !self.answer.is_closed() && self.ticket.take()
@@ -47,22 +47,22 @@ impl<T> Reply<T> {
 
     fn send_with(self, result: Result<T, Fault>, others: Option<Others>) {
         // A caller that is gone needs no answer, so the result is ignored.
-        let _ = self.answer.send(Told { result, _others: others });
+        let _ = self.answer.send(ToldReply { result, _others: others });
     }
 }
 
-type Due = (Reply<Change>, Change);
+type DueReply = (ReplySender<Change>, Change);
 
 /// The answers of one transaction that are not delivered yet. Waking a runtime from another thread takes a system call.
 /// So the writer wakes only the first caller, and that caller wakes the others inside the runtime at almost no cost.
 /// The first caller and the writer share this list, and the first drop delivers it. So the others never depend on a
 /// caller that is not polled.
 #[derive(Default)]
-pub(super) struct Others(Arc<Mutex<Vec<Due>>>);
+pub(super) struct Others(Arc<Mutex<Vec<DueReply>>>);
 
 impl Others {
     /// Answers the first caller. The returned value answers the others when it is dropped.
-    pub(super) fn after_first(due: impl Iterator<Item = Due>) -> Self {
+    pub(super) fn after_first(due: impl Iterator<Item = DueReply>) -> Self {
         let mut due = due;
         let Some((first, change)) = due.next() else { return Self::default() };
         let others = Arc::new(Mutex::new(due.collect()));
@@ -87,17 +87,19 @@ mod tests {
 
     use super::*;
 
-    fn callers() -> (Vec<Due>, Vec<Receiver<Told<Change>>>) {
+    fn callers() -> (Vec<DueReply>, Vec<Receiver<ToldReply<Change>>>) {
         let change = || Change { events: Vec::new(), reply: Ok(Said::TaskPlanned), sender: Actor::Engine };
         let places = Arc::new(Semaphore::new(3));
         let place = || Arc::clone(&places).try_acquire_owned().unwrap();
         let pairs = (0..3).map(|_| oneshot::channel());
         pairs
-            .map(|(answer, caller)| ((Reply { answer, ticket: Arc::default(), _place: place() }, change()), caller))
+            .map(|(answer, caller)| {
+                ((ReplySender { answer, ticket: Arc::default(), _place: place() }, change()), caller)
+            })
             .unzip()
     }
 
-    fn told(callers: &mut [Receiver<Told<Change>>]) -> usize {
+    fn told(callers: &mut [Receiver<ToldReply<Change>>]) -> usize {
         callers.iter_mut().filter_map(|caller| caller.try_recv().ok()).count()
     }
 

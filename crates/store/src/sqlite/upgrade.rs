@@ -6,10 +6,10 @@ use super::reader;
 use crate::fault::Fault;
 use crate::stored_row::Row;
 use crate::table::{TABLES, insert_sql};
-use crate::{Source, migrate, sql};
+use crate::{RowSource, migrate, sql};
 
 /// Returns the rows in the present schema.
-pub(crate) fn upgrade(schema: i64, mut source: Source) -> Result<Source, Fault> {
+pub(crate) fn upgrade(schema: i64, mut source: RowSource) -> Result<RowSource, Fault> {
     let connection = Connection::open_in_memory()?;
     let scripts = migrate::pending(0, &sql::SQLITE)?;
     let (before, after) = scripts.split_at(usize::try_from(schema).unwrap_or(0).min(scripts.len()));

@@ -11,10 +11,10 @@ use engine::{Change, Need, Timestamp, World};
 use rusqlite::{Connection, ErrorCode};
 
 use super::Statistics;
-use super::connection::{BUSY_MAX, Session, Settings, open};
+use super::connection::{BUSY_MAX, ConnectionSession, ConnectionSettings, open};
 use super::queue::Queue;
 use super::reader::{load, load_more};
-use super::reply::{Others, Reply};
+use super::reply::{Others, ReplySender};
 use crate::fault::Fault;
 use crate::log::Head;
 use crate::record::{self, Op};
@@ -22,11 +22,11 @@ use crate::stored_row::{Row, not_empty};
 use crate::table::TABLES;
 use crate::value::{Statement, text};
 use crate::watch::Bell;
-use crate::{Job, Source, sql};
+use crate::{Job, RowSource, sql};
 
-pub(super) enum Request {
-    Transact(Job, Reply<Change>),
-    Fill(Source, Reply<()>),
+pub(super) enum WriterRequest {
+    Transact(Job, ReplySender<Change>),
+    Fill(RowSource, ReplySender<()>),
 }
 
 pub(super) struct Writer {
@@ -48,15 +48,15 @@ const GATHER: Duration = Duration::from_micros(50);
 /// The time that the writer stays awake after its last batch.
 const AWAKE: Duration = Duration::from_micros(100);
 
-type Waiting = (Job, Reply<Change>);
+type WriterWaiter = (Job, ReplySender<Change>);
 
 impl Writer {
-    pub(super) fn run(mut self, requests: &Receiver<Request>) {
+    pub(super) fn run(mut self, requests: &Receiver<WriterRequest>) {
         let mut last = 0;
         while let Ok(request) = self.next(requests) {
             match request {
-                Request::Fill(source, reply) => self.fill(source, reply),
-                Request::Transact(job, reply) => {
+                WriterRequest::Fill(source, reply) => self.fill(source, reply),
+                WriterRequest::Transact(job, reply) => {
                     let (batch, other) = gather((job, reply), requests, last);
                     last = batch.len();
                     self.commit(batch);
@@ -70,7 +70,7 @@ impl Writer {
 
     /// Waits for the next request. A caller that was just answered often asks again at once, and waking a thread takes
     /// longer than staying awake. So the writer stays awake for a moment and yields to threads that have work.
-    fn next(&mut self, requests: &Receiver<Request>) -> Result<Request, RecvError> {
+    fn next(&mut self, requests: &Receiver<WriterRequest>) -> Result<WriterRequest, RecvError> {
         #[expect(clippy::disallowed_methods, reason = "bounds how long it stays awake")]
         let began = std::time::Instant::now();
         loop {
@@ -87,7 +87,7 @@ impl Writer {
     }
 
     /// Runs a batch and answers each caller. A command that fails does not affect the others.
-    fn commit(&mut self, mut batch: Vec<Waiting>) {
+    fn commit(&mut self, mut batch: Vec<WriterWaiter>) {
         let queue = Arc::clone(&self.queue);
         // A caller whose answer is ready must not wait for other processes.
         let turn = queue.wait(|| self.untold = Others::default());
@@ -155,7 +155,7 @@ impl Writer {
         if self.connection.is_autocommit() || self.connection.execute_batch("ROLLBACK").is_ok() {
             return;
         }
-        if let Ok((connection, _)) = open(&self.path, Settings::WRITER, None) {
+        if let Ok((connection, _)) = open(&self.path, ConnectionSettings::WRITER, None) {
             self.connection = connection;
         }
     }
@@ -163,7 +163,7 @@ impl Writer {
     /// Rolls back and returns the fault for the caller. A failed commit may leave pages in the write-ahead log, which
     /// the next write overwrites. When no write succeeds, a later start may find them there as committed, so the fault
     /// becomes [`Fault::Unknown`].
-    fn settle(&mut self, failure: Failure) -> Fault {
+    fn settle(&mut self, failure: WriterFailure) -> Fault {
         self.mend();
         if failure.left_behind && overwrite(&self.connection).is_err() {
             self.mend();
@@ -172,7 +172,7 @@ impl Writer {
         failure.fault
     }
 
-    fn fill(&mut self, mut source: Source, reply: Reply<()>) {
+    fn fill(&mut self, mut source: RowSource, reply: ReplySender<()>) {
         let queue = Arc::clone(&self.queue);
         // Filling a whole store takes long, so answer the last batch first.
         self.untold = Others::default();
@@ -192,7 +192,11 @@ impl Writer {
 /// Takes the waiting commands. When they are few after a large batch, it waits for the callers that were just answered.
 /// Two groups of callers then alternate, one in the transaction and one on its way. Otherwise a single command would
 /// alternate with all others.
-fn gather(first: Waiting, requests: &Receiver<Request>, last: usize) -> (Vec<Waiting>, Option<(Source, Reply<()>)>) {
+fn gather(
+    first: WriterWaiter,
+    requests: &Receiver<WriterRequest>,
+    last: usize,
+) -> (Vec<WriterWaiter>, Option<(RowSource, ReplySender<()>)>) {
     let mut batch = vec![first];
     let mut other = drain(&mut batch, requests);
     if other.is_none() && batch.len() < last / 2 {
@@ -203,11 +207,11 @@ fn gather(first: Waiting, requests: &Receiver<Request>, last: usize) -> (Vec<Wai
     (batch, other)
 }
 
-fn drain(batch: &mut Vec<Waiting>, requests: &Receiver<Request>) -> Option<(Source, Reply<()>)> {
+fn drain(batch: &mut Vec<WriterWaiter>, requests: &Receiver<WriterRequest>) -> Option<(RowSource, ReplySender<()>)> {
     while batch.len() < BATCH_MAX {
         match requests.try_recv() {
-            Ok(Request::Transact(job, reply)) => batch.push((job, reply)),
-            Ok(Request::Fill(source, reply)) => return Some((source, reply)),
+            Ok(WriterRequest::Transact(job, reply)) => batch.push((job, reply)),
+            Ok(WriterRequest::Fill(source, reply)) => return Some((source, reply)),
             Err(_) => break,
         }
     }
@@ -220,22 +224,23 @@ fn is_busy(fault: &Fault) -> bool {
 }
 
 /// The fault of a transaction, and whether it left pages behind.
-struct Failure {
+struct WriterFailure {
     fault: Fault,
     /// True when all pages of the transaction may be in the write-ahead log. Recovery would then treat it as committed.
     left_behind: bool,
 }
 
-impl<F: Into<Fault>> From<F> for Failure {
+impl<F: Into<Fault>> From<F> for WriterFailure {
     fn from(fault: F) -> Self {
         Self { fault: fault.into(), left_behind: false }
     }
 }
 
 /// Runs all jobs in one transaction, or none of them.
-fn transaction(connection: &Connection, jobs: &[&Job]) -> Result<Vec<Change>, Failure> {
+fn transaction(connection: &Connection, jobs: &[&Job]) -> Result<Vec<Change>, WriterFailure> {
     connection.execute_batch("BEGIN IMMEDIATE")?;
-    let mut batch = Batch { session: Session::new(connection), heads: BTreeMap::new(), kept: World::default() };
+    let mut batch =
+        Batch { session: ConnectionSession::new(connection), heads: BTreeMap::new(), kept: World::default() };
     let changes = jobs.iter().map(|job| batch.perform(job)).collect::<Result<Vec<_>, _>>()?;
     for head in batch.heads.values() {
         batch.session.run(&Statement::new(sql::PUT_TOPIC, record::head_values(head)))?;
@@ -249,7 +254,7 @@ fn transaction(connection: &Connection, jobs: &[&Job]) -> Result<Vec<Change>, Fa
 /// The state that the commands of one transaction share. No other connection writes until the transaction ends, so each
 /// command finds the rows that the one before it left.
 struct Batch<'c> {
-    session: Session<'c>,
+    session: ConnectionSession<'c>,
     /// The heads of the topics, written once for all commands.
     heads: BTreeMap<String, Head>,
     /// Workflows and agents. Most commands need them, and their rows are always written whole, from the world. Tasks
@@ -257,14 +262,14 @@ struct Batch<'c> {
     kept: World,
 }
 
-fn commit(connection: &Connection) -> Result<(), Failure> {
+fn commit(connection: &Connection) -> Result<(), WriterFailure> {
     connection.execute_batch("COMMIT").map_err(|error| {
         // SQLite writes the page that completes a transaction last. So after a failed write this page is missing, and
         // after a failed fsync it has been written.
         let unwritten = error.sqlite_error().is_some_and(|error| {
             error.code == ErrorCode::DiskFull || error.extended_code == rusqlite::ffi::SQLITE_IOERR_WRITE
         });
-        Failure { fault: error.into(), left_behind: !unwritten }
+        WriterFailure { fault: error.into(), left_behind: !unwritten }
     })
 }
 
@@ -272,7 +277,7 @@ fn commit(connection: &Connection) -> Result<(), Failure> {
 fn overwrite(connection: &Connection) -> Result<(), Fault> {
     connection.execute_batch("BEGIN IMMEDIATE")?;
     // The value must change, because SQLite does not write an unchanged one.
-    Session::new(connection).run(&Statement::new(sql::COUNT_MENDING, []))?;
+    ConnectionSession::new(connection).run(&Statement::new(sql::COUNT_MENDING, []))?;
     Ok(connection.execute_batch("COMMIT")?)
 }
 
@@ -329,7 +334,7 @@ impl Batch<'_> {
     }
 }
 
-fn fill(connection: &Connection, source: &mut Source) -> Result<(), Failure> {
+fn fill(connection: &Connection, source: &mut RowSource) -> Result<(), WriterFailure> {
     connection.execute_batch("BEGIN IMMEDIATE")?;
     for table in TABLES {
         let sql = format!("SELECT 1 FROM {} LIMIT 1", table.name);
@@ -338,7 +343,7 @@ fn fill(connection: &Connection, source: &mut Source) -> Result<(), Failure> {
             return Err(not_empty().into());
         }
     }
-    let mut session = Session::new(connection);
+    let mut session = ConnectionSession::new(connection);
     while let Some((table, rows)) = source()? {
         let table = TABLES[table];
         let insert = if table.name == "event" { sql::SQLITE.append_event } else { &table.insert };

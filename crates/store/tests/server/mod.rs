@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use engine::command::Register;
 use engine::id::AgentId;
-use engine::inbox::{Draft, MessageKind, Owner, Recipients};
+use engine::inbox::{MailboxOwner, MessageDraft, MessageKind, Recipients};
 use engine::task::Priority;
 use engine::{Caller, Command, Need, Reply, Rights};
-use store::conformance::{Order, act, must};
+use store::conformance::{StoreOrder, act, must};
 use store::{Postgres, Store};
 use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use tokio_postgres::{Client, NoTls};
@@ -74,7 +74,7 @@ async fn agents(store: &dyn Store, count: u64) -> Vec<AgentId> {
     let mut agents = Vec::new();
     for number in 0..count {
         let register = Register::named(format!("agent {number}"), "exec");
-        let order = Order::new(
+        let order = StoreOrder::new(
             Caller::with_rights(Rights::Agent),
             Command::Register(register),
             1,
@@ -88,15 +88,15 @@ async fn agents(store: &dyn Store, count: u64) -> Vec<AgentId> {
 }
 
 /// Returns a message whose body is its number.
-fn message(to: AgentId, number: u64) -> Order {
-    let draft = Draft::text(MessageKind::Info, Priority::DEFAULT, number.to_string());
-    let command = Command::Send { to: Recipients::One(Owner::Agent(to)), draft };
-    Order::new(Caller::with_rights(Rights::Person), command, 1_000, (u128::from(number) << 64) + 5)
+fn message(to: AgentId, number: u64) -> StoreOrder {
+    let draft = MessageDraft::text(MessageKind::Info, Priority::DEFAULT, number.to_string());
+    let command = Command::Send { to: Recipients::One(MailboxOwner::Agent(to)), draft };
+    StoreOrder::new(Caller::with_rights(Rights::Person), command, 1_000, (u128::from(number) << 64) + 5)
 }
 
 /// Returns the bodies in a mailbox, in order, and checks that the message numbers have no gaps.
 async fn mailbox(store: &dyn Store, owner: AgentId) -> Vec<u64> {
-    let need = Need::Inbox { owner: Owner::Agent(owner), unread: false, after: 0, limit: 10_000 };
+    let need = Need::Inbox { owner: MailboxOwner::Agent(owner), unread: false, after: 0, limit: 10_000 };
     let world = must(store.look(vec![need.clone()], Arc::new(|_| Vec::new())).await, "look");
     let found = must(world.messages(&need).map_err(|stop| format!("{stop:?}")), "inbox");
     assert!(found.iter().map(|message| message.sequence).eq(1..=u32::try_from(found.len()).unwrap_or(0)), "gaps");

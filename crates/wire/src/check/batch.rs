@@ -1,12 +1,12 @@
 //! Cases as JSON lines: a line has the document in `text`, `text_b64` or `parts`, and its context in other fields.
 
-use super::{Context, Finding, Kind, beside, check, prompted};
+use super::{CheckContext, CheckFinding, DocumentKind, beside, check, prompted};
 use crate::json::{Value, object, parse};
 use crate::report::Registry;
 
 /// Judges one line. Returns the verdict with the line's `id` and `true`. For a line that is not a case, returns an
 /// `error` instead of the verdict, and `false`.
-pub fn line(kind: Kind, line: &str) -> (Value, bool) {
+pub fn line(kind: DocumentKind, line: &str) -> (Value, bool) {
     let case = match parse(line) {
         Ok(node) => node.to_value(),
         Err(error) => return (unjudged(Value::Null, format!("not JSON: {error}")), false),
@@ -28,22 +28,22 @@ fn unjudged(id: Value, problem: String) -> Value {
     object([("id", id), ("error", problem.into())])
 }
 
-fn judge(kind: Kind, case: &Value) -> Result<Finding, String> {
+fn judge(kind: DocumentKind, case: &Value) -> Result<CheckFinding, String> {
     let part = |name: &str| case.get(name).cloned().ok_or_else(|| format!("a case of this kind has a `{name}`"));
     match kind {
-        Kind::Merge => return Ok(beside::judge(kind, case)),
-        Kind::Remote => return Ok(beside::judge(kind, &part("remote")?)),
-        Kind::Reference => return Ok(beside::judge(kind, &part("ref")?)),
-        Kind::Transitions => return Ok(beside::judge(kind, &part("events")?)),
-        Kind::Prompt => return Ok(prompted(&part("input")?)),
-        Kind::EnvelopeInput
-        | Kind::EnvelopeOutput
-        | Kind::FeedbackRequest
-        | Kind::FeedbackResponse
-        | Kind::Stream
-        | Kind::Handoff
-        | Kind::Wire
-        | Kind::Card => {}
+        DocumentKind::Merge => return Ok(beside::judge(kind, case)),
+        DocumentKind::Remote => return Ok(beside::judge(kind, &part("remote")?)),
+        DocumentKind::Reference => return Ok(beside::judge(kind, &part("ref")?)),
+        DocumentKind::Transitions => return Ok(beside::judge(kind, &part("events")?)),
+        DocumentKind::Prompt => return Ok(prompted(&part("input")?)),
+        DocumentKind::EnvelopeInput
+        | DocumentKind::EnvelopeOutput
+        | DocumentKind::FeedbackRequest
+        | DocumentKind::FeedbackResponse
+        | DocumentKind::Stream
+        | DocumentKind::Handoff
+        | DocumentKind::Wire
+        | DocumentKind::Card => {}
     }
     let texts = |name: &str| {
         let items = case.get(name)?.as_list()?;
@@ -58,7 +58,7 @@ fn judge(kind: Kind, case: &Value) -> Result<Finding, String> {
     let registry = case.get("registry").filter(|found| **found != Value::Null).map(Registry::from_value);
     let input = case.get("input_envelope").filter(|found| **found != Value::Null).cloned();
     let dispatch_agent_id = case.get("dispatch_agent_id").and_then(Value::as_text).map(str::to_owned);
-    let context = Context { request, issued_ids: texts("issued_ids"), registry, input, dispatch_agent_id };
+    let context = CheckContext { request, issued_ids: texts("issued_ids"), registry, input, dispatch_agent_id };
     Ok(check(kind, &document(case)?, &context))
 }
 

@@ -1,62 +1,63 @@
 //! Judges the kinds that accompany a contract: merges, identities of remotes, references and sequences of states.
 
-use super::{Finding, Kind, Note, Severity, refused};
+use super::{CheckFinding, CheckNote, DocumentKind, Severity, refused};
 use crate::handoff::{Machine, NoIdentity, Reference, identity, merge_all};
 use crate::json::Value;
 
 /// Judges a value: `{stored, payload}`, a remote, a reference or a list of events.
-pub(super) fn judge(kind: Kind, value: &Value) -> Finding {
+pub(super) fn judge(kind: DocumentKind, value: &Value) -> CheckFinding {
     match kind {
-        Kind::Merge => match payloads(value) {
+        DocumentKind::Merge => match payloads(value) {
             Some(payloads) => {
                 let merged = merge_all(value.get("stored").unwrap_or(&Value::Null), payloads);
-                let notes = merged.warnings.iter().map(|code| Note {
+                let notes = merged.warnings.iter().map(|code| CheckNote {
                     code: code.clone(),
                     message: "the value has another JSON type than the stored one, and replaces it".to_owned(),
                     severity: Severity::Warning,
                     place: None,
                 });
-                Finding { valid: true, verdict: merged.to_value(), notes: notes.collect(), rendered: None }
+                CheckFinding { valid: true, verdict: merged.to_value(), notes: notes.collect(), rendered: None }
             }
             None => refused(
                 "INVALID_INPUT",
                 "an object with `stored` and `payload` (or a list `payloads`) is expected".to_owned(),
             ),
         },
-        Kind::Remote => {
+        DocumentKind::Remote => {
             let found = identity(value.as_text().unwrap_or_default());
             let problem = found.as_ref().err().map(ToString::to_string);
             told("NO_IDENTITY", NoIdentity::to_value(&found), problem)
         }
-        Kind::Reference => {
+        DocumentKind::Reference => {
             let found = Reference::parse(value.as_text().unwrap_or_default());
             let problem = found.as_ref().err().map(ToString::to_string);
             told("NO_REFERENCE", Reference::to_value(&found), problem)
         }
-        Kind::Transitions => match Machine::run(value.get("events").unwrap_or(value)) {
+        DocumentKind::Transitions => match Machine::run(value.get("events").unwrap_or(value)) {
             Ok(steps) => {
                 let is_refused = |step: &Value| step.get("accepted") == Some(&Value::Bool(false));
                 let all = steps.get("steps").and_then(Value::as_list).unwrap_or_default();
-                let notes = all.iter().enumerate().filter(|(_, step)| is_refused(step)).map(|(number, step)| Note {
-                    code: step.get("code").and_then(Value::as_text).unwrap_or_default().to_owned(),
-                    message: format!("step {}: the report is refused and changes nothing", number + 1),
-                    severity: Severity::Error,
-                    place: None,
-                });
-                let notes: Vec<Note> = notes.collect();
-                Finding { valid: notes.is_empty(), verdict: steps, notes, rendered: None }
+                let notes =
+                    all.iter().enumerate().filter(|(_, step)| is_refused(step)).map(|(number, step)| CheckNote {
+                        code: step.get("code").and_then(Value::as_text).unwrap_or_default().to_owned(),
+                        message: format!("step {}: the report is refused and changes nothing", number + 1),
+                        severity: Severity::Error,
+                        place: None,
+                    });
+                let notes: Vec<CheckNote> = notes.collect();
+                CheckFinding { valid: notes.is_empty(), verdict: steps, notes, rendered: None }
             }
             Err(problem) => refused("INVALID_INPUT", problem),
         },
-        Kind::EnvelopeInput
-        | Kind::EnvelopeOutput
-        | Kind::FeedbackRequest
-        | Kind::FeedbackResponse
-        | Kind::Stream
-        | Kind::Handoff
-        | Kind::Wire
-        | Kind::Card
-        | Kind::Prompt => refused("INVALID_INPUT", format!("{} is judged from its bytes", kind.as_str())),
+        DocumentKind::EnvelopeInput
+        | DocumentKind::EnvelopeOutput
+        | DocumentKind::FeedbackRequest
+        | DocumentKind::FeedbackResponse
+        | DocumentKind::Stream
+        | DocumentKind::Handoff
+        | DocumentKind::Wire
+        | DocumentKind::Card
+        | DocumentKind::Prompt => refused("INVALID_INPUT", format!("{} is judged from its bytes", kind.as_str())),
     }
 }
 
@@ -66,8 +67,8 @@ fn payloads(value: &Value) -> Option<Vec<&Value>> {
     one.or_else(|| Some(value.get("payloads")?.as_list()?.iter().collect()))
 }
 
-fn told(code: &str, verdict: Value, problem: Option<String>) -> Finding {
-    let note = |message| Note { code: code.to_owned(), message, severity: Severity::Error, place: None };
-    let notes: Vec<Note> = problem.map(note).into_iter().collect();
-    Finding { valid: notes.is_empty(), verdict, notes, rendered: None }
+fn told(code: &str, verdict: Value, problem: Option<String>) -> CheckFinding {
+    let note = |message| CheckNote { code: code.to_owned(), message, severity: Severity::Error, place: None };
+    let notes: Vec<CheckNote> = problem.map(note).into_iter().collect();
+    CheckFinding { valid: notes.is_empty(), verdict, notes, rendered: None }
 }

@@ -4,7 +4,7 @@
 use engine::checkpoint::Checkpoint;
 
 use super::cuts::{Cuts, Fetch};
-use super::piece::{Content, Field, LEAST, first_words, share};
+use super::piece::{LEAST, PieceContent, PieceField, first_words, share};
 use crate::json::{Number, Value, object};
 use crate::tokens::{UNIT, weight};
 
@@ -15,7 +15,7 @@ const BRACES: u64 = 2 * UNIT;
 
 /// The form in which a checkpoint is shown, shortest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Level {
+enum CheckpointLevel {
     Counted,
     Line,
     /// The sequence, the type and the summary.
@@ -26,30 +26,30 @@ enum Level {
 }
 
 /// A checkpoint and its weight at each level.
-struct Entry<'f> {
+struct CheckpointEntry<'f> {
     row: &'f Checkpoint,
     line: u64,
     short: u64,
     full: u64,
     /// The level when there is room for everything.
-    wanted: Level,
+    wanted: CheckpointLevel,
 }
 
-impl Entry<'_> {
-    fn price(&self, level: Level) -> u64 {
+impl CheckpointEntry<'_> {
+    fn price(&self, level: CheckpointLevel) -> u64 {
         match level {
-            Level::Counted => 0,
-            Level::Line => self.line,
-            Level::Short => self.short,
-            Level::Part(grant) => grant,
-            Level::Full => self.full,
+            CheckpointLevel::Counted => 0,
+            CheckpointLevel::Line => self.line,
+            CheckpointLevel::Short => self.short,
+            CheckpointLevel::Part(grant) => grant,
+            CheckpointLevel::Full => self.full,
         }
     }
 }
 
 /// The checkpoints that were loaded, newest first.
 pub(super) struct History<'f> {
-    entries: Vec<Entry<'f>>,
+    entries: Vec<CheckpointEntry<'f>>,
     /// The number of all checkpoints of the task, loaded or not.
     total: u32,
     pub(super) least: u64,
@@ -60,7 +60,7 @@ pub(super) struct History<'f> {
 impl<'f> History<'f> {
     /// Builds the history. The newest `detailed` checkpoints are wanted in full, the others without detail.
     pub(super) fn new(rows: &'f [Checkpoint], total: u32, detailed: usize) -> Self {
-        let wanted = |at: usize| if at < detailed { Level::Full } else { Level::Short };
+        let wanted = |at: usize| if at < detailed { CheckpointLevel::Full } else { CheckpointLevel::Short };
         let entries: Vec<_> = rows.iter().rev().enumerate().map(|(at, row)| entry(row, wanted(at))).collect();
         let frame = weight("\"checkpoints\":[],\"earlier_checkpoints\":1000000,");
         let least = frame + entries.first().map_or(0, |newest| newest.line);
@@ -76,7 +76,9 @@ impl<'f> History<'f> {
         let shown = self.entries.iter().zip(&levels).rev().filter_map(|(entry, level)| show(entry, *level));
         let shown: Vec<Value> = shown.collect();
         let earlier = self.total.saturating_sub(u32::try_from(shown.len()).unwrap_or(u32::MAX));
-        let is_reduced = |(entry, level): &(&Entry<'_>, &Level)| **level != Level::Counted && **level != entry.wanted;
+        let is_reduced = |(entry, level): &(&CheckpointEntry<'_>, &CheckpointLevel)| {
+            **level != CheckpointLevel::Counted && **level != entry.wanted
+        };
         let reduced = self.entries.iter().zip(&levels).filter(is_reduced);
         cuts.add("checkpoints", u64::from(earlier), Fetch::Checkpoints);
         cuts.add("checkpoints.detail", u64::try_from(reduced.count()).unwrap_or(u64::MAX), Fetch::Checkpoints);
@@ -86,53 +88,53 @@ impl<'f> History<'f> {
     /// Chooses a level for each checkpoint. The newest gets up to half of the budget. Of the rest, a quarter is for
     /// lines and three fifths are for lines and summaries. Detail and the remaining weight come last. Each step starts
     /// with the newest.
-    fn levels(&self, grant: u64) -> Vec<Level> {
-        let mut levels = vec![Level::Counted; self.entries.len()];
+    fn levels(&self, grant: u64) -> Vec<CheckpointLevel> {
+        let mut levels = vec![CheckpointLevel::Counted; self.entries.len()];
         let Some(newest) = self.entries.first() else { return levels };
         if grant >= self.want {
             return self.entries.iter().map(|entry| entry.wanted).collect();
         }
         let budget = grant + newest.line;
         let wanted = newest.price(newest.wanted);
-        levels[0] = if wanted <= budget / 2 { newest.wanted } else { Level::Line };
+        levels[0] = if wanted <= budget / 2 { newest.wanted } else { CheckpointLevel::Line };
         let reserved = wanted.min(budget / 2).max(newest.line);
         let mut spend = Spend { entries: &self.entries[1..], left: budget - reserved };
         let rest = &mut levels[1..];
         let others = spend.left;
-        spend.raise(rest, Level::Line, others - others / 4);
-        spend.raise(rest, Level::Short, others - others * 3 / 5);
+        spend.raise(rest, CheckpointLevel::Line, others - others / 4);
+        spend.raise(rest, CheckpointLevel::Short, others - others * 3 / 5);
         spend.fill(rest);
-        spend.raise(rest, Level::Line, 0);
-        spend.raise(rest, Level::Short, 0);
-        let left = spend.left + reserved - if levels[0] == Level::Line { newest.line } else { reserved };
+        spend.raise(rest, CheckpointLevel::Line, 0);
+        spend.raise(rest, CheckpointLevel::Short, 0);
+        let left = spend.left + reserved - if levels[0] == CheckpointLevel::Line { newest.line } else { reserved };
         self.give_rest(&mut levels, left);
         levels
     }
 
     /// Gives the remaining weight to the newest checkpoint that is not yet shown at its wanted level.
-    fn give_rest(&self, levels: &mut [Level], left: u64) {
-        let short_of = |(entry, level): (&Entry<'_>, &Level)| *level < entry.wanted;
+    fn give_rest(&self, levels: &mut [CheckpointLevel], left: u64) {
+        let short_of = |(entry, level): (&CheckpointEntry<'_>, &CheckpointLevel)| *level < entry.wanted;
         let Some(at) = self.entries.iter().zip(levels.iter()).position(short_of) else { return };
         let (entry, level) = (&self.entries[at], levels[at]);
         let grant = entry.price(level) + left;
         if grant >= entry.price(entry.wanted) {
             levels[at] = entry.wanted;
         } else if left >= LEAST {
-            levels[at] = Level::Part(grant);
+            levels[at] = CheckpointLevel::Part(grant);
         }
     }
 }
 
 /// A budget that is spent on entries, newest first.
 struct Spend<'e, 'f> {
-    entries: &'e [Entry<'f>],
+    entries: &'e [CheckpointEntry<'f>],
     left: u64,
 }
 
 impl Spend<'_, '_> {
     /// Raises entries to a level, one after the other. Stops when one does not fit or when less than `keep` would be
     /// left.
-    fn raise(&mut self, levels: &mut [Level], to: Level, keep: u64) {
+    fn raise(&mut self, levels: &mut [CheckpointLevel], to: CheckpointLevel, keep: u64) {
         for (entry, level) in self.entries.iter().zip(levels) {
             let to = to.min(entry.wanted);
             if *level >= to {
@@ -148,42 +150,44 @@ impl Spend<'_, '_> {
     }
 
     /// Raises entries that are wanted in full. Skips an entry that is too large and continues with the next one.
-    fn fill(&mut self, levels: &mut [Level]) {
+    fn fill(&mut self, levels: &mut [CheckpointLevel]) {
         for (entry, level) in self.entries.iter().zip(levels) {
             let price = entry.price(entry.wanted).saturating_sub(entry.price(*level));
-            if *level == Level::Short && entry.wanted == Level::Full && price <= self.left {
+            if *level == CheckpointLevel::Short && entry.wanted == CheckpointLevel::Full && price <= self.left {
                 self.left -= price;
-                *level = Level::Full;
+                *level = CheckpointLevel::Full;
             }
         }
     }
 }
 
-fn entry(row: &Checkpoint, wanted: Level) -> Entry<'_> {
+fn entry(row: &Checkpoint, wanted: CheckpointLevel) -> CheckpointEntry<'_> {
     let price = |value: &Value| weight(&value.to_string()) + UNIT;
     let full = match wanted {
-        Level::Full | Level::Part(_) => fields(row).iter().map(|field| field.want).sum::<u64>() + BRACES,
-        Level::Counted | Level::Line | Level::Short => 0,
+        CheckpointLevel::Full | CheckpointLevel::Part(_) => {
+            fields(row).iter().map(|field| field.want).sum::<u64>() + BRACES
+        }
+        CheckpointLevel::Counted | CheckpointLevel::Line | CheckpointLevel::Short => 0,
     };
-    Entry { row, line: price(&line(row)), short: price(&short(row)), full, wanted }
+    CheckpointEntry { row, line: price(&line(row)), short: price(&short(row)), full, wanted }
 }
 
-fn show(entry: &Entry<'_>, level: Level) -> Option<Value> {
+fn show(entry: &CheckpointEntry<'_>, level: CheckpointLevel) -> Option<Value> {
     match level {
-        Level::Counted => None,
-        Level::Line => Some(line(entry.row)),
-        Level::Short => Some(short(entry.row)),
-        Level::Part(grant) => {
-            let all = if entry.wanted == Level::Full { part(&fields(entry.row), grant) } else { None };
+        CheckpointLevel::Counted => None,
+        CheckpointLevel::Line => Some(line(entry.row)),
+        CheckpointLevel::Short => Some(short(entry.row)),
+        CheckpointLevel::Part(grant) => {
+            let all = if entry.wanted == CheckpointLevel::Full { part(&fields(entry.row), grant) } else { None };
             let shown = all.or_else(|| part(&short_fields(entry.row), grant));
             Some(shown.unwrap_or_else(|| line(entry.row)))
         }
-        Level::Full => part(&fields(entry.row), u64::MAX),
+        CheckpointLevel::Full => part(&fields(entry.row), u64::MAX),
     }
 }
 
 /// Returns the fields, cut to this weight. Returns `None` when it is less than their least weights.
-fn part(fields: &[Field<'_>], grant: u64) -> Option<Value> {
+fn part(fields: &[PieceField<'_>], grant: u64) -> Option<Value> {
     let budget = grant.checked_sub(BRACES)?;
     if budget < fields.iter().map(|field| field.least).sum() {
         return None;
@@ -204,26 +208,26 @@ fn short(row: &Checkpoint) -> Value {
     object([("sequence", u64::from(row.sequence).into()), ("type", kind), ("summary", summary)])
 }
 
-fn short_fields(row: &Checkpoint) -> Vec<Field<'_>> {
+fn short_fields(row: &Checkpoint) -> Vec<PieceField<'_>> {
     vec![
-        Field::new("sequence", Content::Whole(u64::from(row.sequence).into())),
-        Field::new("type", Content::Whole(row.note.kind.as_str().into())),
-        Field::new("summary", Content::Name(&row.note.summary)),
+        PieceField::new("sequence", PieceContent::Whole(u64::from(row.sequence).into())),
+        PieceField::new("type", PieceContent::Whole(row.note.kind.as_str().into())),
+        PieceField::new("summary", PieceContent::Name(&row.note.summary)),
     ]
 }
 
-fn fields(row: &Checkpoint) -> Vec<Field<'_>> {
-    let whole = |name, value| Field::new(name, Content::Whole(value));
+fn fields(row: &Checkpoint) -> Vec<PieceField<'_>> {
+    let whole = |name, value| PieceField::new(name, PieceContent::Whole(value));
     let mut fields = vec![
         whole("id", row.id.to_string().into()),
         whole("sequence", u64::from(row.sequence).into()),
         whole("type", row.note.kind.as_str().into()),
         whole("attempt", u64::from(row.attempt).into()),
         whole("by", row.by.to_string().into()),
-        Field::new("summary", Content::Name(&row.note.summary)),
+        PieceField::new("summary", PieceContent::Name(&row.note.summary)),
     ];
-    fields.extend(row.note.detail.as_ref().map(|detail| Field::json("detail", Some(detail))));
-    fields.extend(Field::list("files_changed", &row.note.files));
+    fields.extend(row.note.detail.as_ref().map(|detail| PieceField::json("detail", Some(detail))));
+    fields.extend(PieceField::list("files_changed", &row.note.files));
     fields.push(whole("created_at", Value::Number(Number::from(row.at.0))));
     fields
 }

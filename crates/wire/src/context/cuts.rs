@@ -18,7 +18,7 @@ pub(super) enum Fetch {
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Cut {
+pub(super) struct ContextCut {
     pub(super) part: String,
     /// The number of characters for a text, otherwise the number of items.
     pub(super) left_out: u64,
@@ -30,13 +30,13 @@ pub(super) struct Cut {
 pub(super) struct Cuts {
     pub(super) workflow: WorkflowId,
     pub(super) task: TaskId,
-    pub(super) list: Vec<Cut>,
+    pub(super) list: Vec<ContextCut>,
 }
 
 impl Cuts {
     pub(super) fn add(&mut self, part: impl Into<String>, left_out: u64, fetch: Fetch) {
         if left_out > 0 {
-            self.list.push(Cut { part: part.into(), left_out, fetch });
+            self.list.push(ContextCut { part: part.into(), left_out, fetch });
         }
     }
 
@@ -54,8 +54,8 @@ impl Cuts {
         self.render(budget).map_or(0, |list| weight(&format!("\"cut\":{list},")))
     }
 
-    fn merged(&self) -> Vec<Cut> {
-        let mut merged: Vec<Cut> = Vec::new();
+    fn merged(&self) -> Vec<ContextCut> {
+        let mut merged: Vec<ContextCut> = Vec::new();
         for cut in &self.list {
             match merged.iter_mut().find(|known| known.fetch == cut.fetch) {
                 Some(known) => {
@@ -69,8 +69,8 @@ impl Cuts {
         merged
     }
 
-    fn entries(&self, list: &[Cut]) -> Value {
-        let entry = |cut: &Cut| {
+    fn entries(&self, list: &[ContextCut]) -> Value {
+        let entry = |cut: &ContextCut| {
             let fetch = match cut.fetch {
                 Fetch::Workflow => format!("workflow_get id={}", self.workflow),
                 Fetch::Task => format!("task_get id={}", self.task),

@@ -2,7 +2,7 @@
 
 use engine::Json;
 
-use crate::json::{DEPTH_MAX, Kind, Node, Value, parse};
+use crate::json::{DEPTH_MAX, JsonKind, JsonNode, Value, parse};
 use crate::tokens::{UNIT, weight};
 
 /// The largest weight of the marker at the end of a text that was cut.
@@ -23,7 +23,7 @@ const VALUE_DEPTH_MAX: usize = DEPTH_MAX - 8;
 
 /// The value of an object's member.
 #[derive(Debug)]
-pub(super) enum Content<'f> {
+pub(super) enum PieceContent<'f> {
     /// A small value that is never cut.
     Whole(Value),
     /// A name. It keeps its beginning for longer than other texts.
@@ -35,9 +35,9 @@ pub(super) enum Content<'f> {
 
 /// A member of an object, with its weight.
 #[derive(Debug)]
-pub(super) struct Field<'f> {
+pub(super) struct PieceField<'f> {
     pub(super) name: &'static str,
-    content: Content<'f>,
+    content: PieceContent<'f>,
     /// The weight of the whole field.
     pub(super) want: u64,
     /// The weight that the field gets before the rest is shared.
@@ -52,35 +52,35 @@ pub(super) struct Rendered {
     pub(super) left_out: u64,
 }
 
-impl<'f> Field<'f> {
-    pub(super) fn new(name: &'static str, content: Content<'f>) -> Self {
+impl<'f> PieceField<'f> {
+    pub(super) fn new(name: &'static str, content: PieceContent<'f>) -> Self {
         let text = match &content {
-            Content::Whole(value) => value.to_string(),
-            Content::Name(text) | Content::Text(text) => Value::from(*text).to_string(),
-            Content::Json(json) => json.as_str().to_owned(),
-            Content::List(items) => Value::from(items.clone()).to_string(),
+            PieceContent::Whole(value) => value.to_string(),
+            PieceContent::Name(text) | PieceContent::Text(text) => Value::from(*text).to_string(),
+            PieceContent::Json(json) => json.as_str().to_owned(),
+            PieceContent::List(items) => Value::from(items.clone()).to_string(),
         };
         let want = weight(&format!("\"{name}\":{text},"));
         let least = match content {
-            Content::Whole(_) => want,
-            Content::Name(_) => want.min(NAME_LEAST),
-            Content::Text(_) | Content::Json(_) | Content::List(_) if want <= SMALL => want,
-            Content::Text(_) | Content::Json(_) | Content::List(_) => 0,
+            PieceContent::Whole(_) => want,
+            PieceContent::Name(_) => want.min(NAME_LEAST),
+            PieceContent::Text(_) | PieceContent::Json(_) | PieceContent::List(_) if want <= SMALL => want,
+            PieceContent::Text(_) | PieceContent::Json(_) | PieceContent::List(_) => 0,
         };
         Self { name, content, want, least }
     }
 
     pub(super) fn text(name: &'static str, text: Option<&'f str>) -> Self {
-        Self::new(name, text.map_or(Content::Whole(Value::Null), Content::Text))
+        Self::new(name, text.map_or(PieceContent::Whole(Value::Null), PieceContent::Text))
     }
 
     pub(super) fn json(name: &'static str, json: Option<&'f Json>) -> Self {
-        Self::new(name, json.map_or(Content::Whole(Value::Null), Content::Json))
+        Self::new(name, json.map_or(PieceContent::Whole(Value::Null), PieceContent::Json))
     }
 
     /// Returns a field for a list, or `None` when the list is empty.
     pub(super) fn list(name: &'static str, items: &'f [String]) -> Option<Self> {
-        let content = Content::List(items.iter().map(String::as_str).collect());
+        let content = PieceContent::List(items.iter().map(String::as_str).collect());
         (!items.is_empty()).then(|| Self::new(name, content))
     }
 
@@ -96,13 +96,13 @@ impl<'f> Field<'f> {
         };
         let all = |value: Value| Rendered { value: Some(value), left_out: 0 };
         match &self.content {
-            Content::Whole(value) => all(value.clone()),
-            Content::Name(text) | Content::Text(text) if whole => all((*text).into()),
-            Content::Name(text) | Content::Text(text) => part(text),
-            Content::Json(json) if whole => all(read(json)),
-            Content::Json(json) => part(json.as_str()),
-            Content::List(items) if whole => all(items.clone().into()),
-            Content::List(items) => first_items(items, room),
+            PieceContent::Whole(value) => all(value.clone()),
+            PieceContent::Name(text) | PieceContent::Text(text) if whole => all((*text).into()),
+            PieceContent::Name(text) | PieceContent::Text(text) => part(text),
+            PieceContent::Json(json) if whole => all(read(json)),
+            PieceContent::Json(json) => part(json.as_str()),
+            PieceContent::List(items) if whole => all(items.clone().into()),
+            PieceContent::List(items) => first_items(items, room),
         }
     }
 }
@@ -127,7 +127,7 @@ fn first_items(items: &[&str], room: u64) -> Rendered {
 
 /// Shares a budget among fields. Small fields get all that they want, and larger ones get equal shares. A field whose
 /// share would be too small to say anything gets nothing, starting with the last field, so that the others get more.
-pub(super) fn share(fields: &[Field<'_>], budget: u64) -> Vec<u64> {
+pub(super) fn share(fields: &[PieceField<'_>], budget: u64) -> Vec<u64> {
     let least: u64 = fields.iter().map(|field| field.least).sum();
     let mut wants: Vec<u64> = fields.iter().map(|field| field.want - field.least).collect();
     loop {
@@ -165,12 +165,12 @@ fn read(json: &Json) -> Value {
     }
 }
 
-fn depth_within(node: &Node<'_>, levels: usize) -> bool {
+fn depth_within(node: &JsonNode<'_>, levels: usize) -> bool {
     let Some(below) = levels.checked_sub(1) else { return false };
     match &node.kind {
-        Kind::Null | Kind::Bool(_) | Kind::Number(_) | Kind::Text(_) => true,
-        Kind::List(items) => items.iter().all(|item| depth_within(item, below)),
-        Kind::Object(members) => members.iter().all(|member| depth_within(&member.node, below)),
+        JsonKind::Null | JsonKind::Bool(_) | JsonKind::Number(_) | JsonKind::Text(_) => true,
+        JsonKind::List(items) => items.iter().all(|item| depth_within(item, below)),
+        JsonKind::Object(members) => members.iter().all(|member| depth_within(&member.node, below)),
     }
 }
 

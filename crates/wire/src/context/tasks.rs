@@ -1,22 +1,22 @@
 //! The lists of other tasks: which tasks fit, and how much of their outcomes.
 
 use engine::Json;
-use engine::task::{State, Task};
+use engine::task::{Task, TaskState};
 
 use super::cuts::{Cuts, Fetch};
-use super::piece::{Content, Field, LEAST, level};
+use super::piece::{LEAST, PieceContent, PieceField, level};
 use crate::json::Value;
 use crate::tokens::{UNIT, weight};
 
 /// A task of a list, with the weight of its fields.
-struct Entry<'f> {
+struct TaskEntry<'f> {
     /// The id, the name and the status.
-    bare: Vec<Field<'f>>,
+    bare: Vec<PieceField<'f>>,
     /// The outcome, and its detail when it is wanted.
-    texts: Vec<Field<'f>>,
+    texts: Vec<PieceField<'f>>,
 }
 
-impl Entry<'_> {
+impl TaskEntry<'_> {
     fn least(&self) -> u64 {
         BRACES + self.bare.iter().map(|field| field.least).sum::<u64>()
     }
@@ -32,7 +32,7 @@ const BRACES: u64 = 2 * UNIT;
 /// One of the reply's lists of tasks.
 pub(super) struct Tasks<'f> {
     name: &'static str,
-    entries: Vec<Entry<'f>>,
+    entries: Vec<TaskEntry<'f>>,
     /// The number of tasks that were not loaded.
     more: u32,
     pub(super) least: u64,
@@ -47,7 +47,7 @@ impl<'f> Tasks<'f> {
         more: u32,
     ) -> Self {
         let entries: Vec<_> = tasks.map(|(task, detail)| entry(task, detail)).collect();
-        let want = entries.iter().map(Entry::want).sum();
+        let want = entries.iter().map(TaskEntry::want).sum();
         Self { name, entries, more, least: weight(&format!("\"{name}\":[],")), want }
     }
 
@@ -55,7 +55,7 @@ impl<'f> Tasks<'f> {
     pub(super) fn render(&self, grant: u64, cuts: &mut Cuts) -> Value {
         let (shown, left) = self.fitting(grant);
         let entries = &self.entries[..shown];
-        let wants = |entry: &Entry<'_>| entry.want() - entry.least();
+        let wants = |entry: &TaskEntry<'_>| entry.want() - entry.least();
         let all: Vec<u64> = entries.iter().map(wants).collect();
         let level = level(&all, left);
         let mut shortened = 0;
@@ -74,13 +74,13 @@ impl<'f> Tasks<'f> {
     /// Returns how many tasks are shown and the weight that is left for their texts. Names get half of the grant. A
     /// grant that is too small for any text goes to the names completely.
     fn fitting(&self, grant: u64) -> (usize, u64) {
-        let names: u64 = self.entries.iter().map(Entry::least).sum();
+        let names: u64 = self.entries.iter().map(TaskEntry::least).sum();
         let room = if grant >= self.want || grant < LEAST { grant } else { grant / 2 };
         if names <= room {
             return (self.entries.len(), grant - names);
         }
         let mut left = room;
-        let fits = |entry: &&Entry<'_>| match left.checked_sub(entry.least()) {
+        let fits = |entry: &&TaskEntry<'_>| match left.checked_sub(entry.least()) {
             Some(rest) => {
                 left = rest;
                 true
@@ -89,7 +89,7 @@ impl<'f> Tasks<'f> {
         };
         let shown = self.entries.iter().take_while(fits).count();
         let texts: u64 = self.entries[..shown].iter().map(|entry| entry.want() - entry.least()).sum();
-        let spent: u64 = self.entries[..shown].iter().map(Entry::least).sum();
+        let spent: u64 = self.entries[..shown].iter().map(TaskEntry::least).sum();
         let left = grant.saturating_sub(spent);
         self.more_names(shown, texts, left)
     }
@@ -108,7 +108,7 @@ impl<'f> Tasks<'f> {
 
 /// Renders a task with as much of its texts as the grant allows in addition to its least weight. Also tells whether
 /// nothing was cut.
-fn show(entry: &Entry<'_>, grant: u64) -> (Value, bool) {
+fn show(entry: &TaskEntry<'_>, grant: u64) -> (Value, bool) {
     let mut left = grant;
     let mut whole = true;
     let mut members = Vec::with_capacity(entry.bare.len() + entry.texts.len());
@@ -122,25 +122,25 @@ fn show(entry: &Entry<'_>, grant: u64) -> (Value, bool) {
     (Value::Object(members), whole)
 }
 
-fn entry<'f>(task: &'f Task, detail: Option<&'f Json>) -> Entry<'f> {
+fn entry<'f>(task: &'f Task, detail: Option<&'f Json>) -> TaskEntry<'f> {
     let bare = vec![
-        Field::new("id", Content::Whole(task.id.to_string().into())),
-        Field::new("name", Content::Name(&task.name)),
-        Field::new("status", Content::Whole(task.status().as_str().into())),
+        PieceField::new("id", PieceContent::Whole(task.id.to_string().into())),
+        PieceField::new("name", PieceContent::Name(&task.name)),
+        PieceField::new("status", PieceContent::Whole(task.status().as_str().into())),
     ];
-    let mut texts = vec![Field::text("outcome", outcome(&task.state))];
-    texts.extend(detail.map(|detail| Field::json("outcome_detail", Some(detail))));
-    Entry { bare, texts }
+    let mut texts = vec![PieceField::text("outcome", outcome(&task.state))];
+    texts.extend(detail.map(|detail| PieceField::json("outcome_detail", Some(detail))));
+    TaskEntry { bare, texts }
 }
 
 /// Returns the outcome of a completed task, or the reason why a task failed, was skipped, is blocked or is paused.
-fn outcome(state: &State) -> Option<&str> {
+fn outcome(state: &TaskState) -> Option<&str> {
     match state {
-        State::Completed { outcome, .. } => Some(outcome),
-        State::Failed { error, .. } => Some(error),
-        State::Skipped { reason, .. } => Some(reason),
-        State::Blocked(block) => Some(&block.reason),
-        State::Paused { reason, .. } => reason.as_deref(),
-        State::Pending { .. } | State::Planning { .. } | State::InProgress { .. } => None,
+        TaskState::Completed { outcome, .. } => Some(outcome),
+        TaskState::Failed { error, .. } => Some(error),
+        TaskState::Skipped { reason, .. } => Some(reason),
+        TaskState::Blocked(block) => Some(&block.reason),
+        TaskState::Paused { reason, .. } => reason.as_deref(),
+        TaskState::Pending { .. } | TaskState::Planning { .. } | TaskState::InProgress { .. } => None,
     }
 }

@@ -7,7 +7,7 @@ const RECENT_DEFAULT: u32 = 5;
 
 /// The caller's choice, with every default filled in.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Wanted {
+pub(super) struct WantedContext {
     pub(super) workflow: bool,
     pub(super) plan_summary: bool,
     pub(super) prior: bool,
@@ -20,7 +20,7 @@ pub(super) struct Wanted {
     pub(super) detailed: u32,
 }
 
-impl Wanted {
+impl WantedContext {
     pub(super) fn of(include: Option<&Include>) -> Self {
         let said = |field: fn(&Include) -> Option<bool>| include.and_then(field);
         let (plan, summary) = (said(|include| include.workflow_plan), said(|include| include.workflow_summary));

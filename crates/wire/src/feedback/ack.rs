@@ -2,13 +2,13 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::json::{Kind, Node, Number, Value, parse_object};
+use crate::json::{JsonKind, JsonNode, Number, Value, parse_object};
 use crate::report::Report;
-use crate::shape::{List, Text, message, vocabulary};
+use crate::shape::{ListShape, Text, message, vocabulary};
 
 message! {
     pub struct Ack {
-        items: required List<AckItem>,
+        items: required ListShape<AckItem>,
     }
 }
 
@@ -28,7 +28,7 @@ vocabulary! {
 
 /// The parts of a request that its response must answer, as far as the request can be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Asked {
+pub struct AskedParts {
     pub(super) iteration: Number,
     /// The ids of the decided findings, each once. `None` when the request has no `applied_feedback`.
     pub(super) decided: Option<Vec<String>>,
@@ -36,7 +36,7 @@ pub struct Asked {
     pub(super) issued: Option<HashSet<String>>,
 }
 
-impl Asked {
+impl AskedParts {
     /// Returns the iteration that a response must repeat.
     pub fn iteration(&self) -> &Number {
         &self.iteration
@@ -48,12 +48,12 @@ impl Asked {
         let field = |name| node.as_ref().and_then(|node| node.get(name));
         let one = Number::from(1_i64);
         let iteration = match field("iteration").map(|node| &node.kind) {
-            Some(Kind::Number(text)) if Number::is_integer_text(text) => Number::of(text),
+            Some(JsonKind::Number(text)) if Number::is_integer_text(text) => Number::of(text),
             _ => one.clone(),
         };
         let applied = field("applied_feedback").filter(|node| !node.is_null());
         let decided = applied.map(|applied| {
-            let items = applied.get("items").and_then(Node::list).unwrap_or_default();
+            let items = applied.get("items").and_then(JsonNode::list).unwrap_or_default();
             let mut seen = HashSet::new();
             let ids = items.iter().filter_map(|item| item.get("id")?.text());
             ids.filter(|id| seen.insert(*id)).map(str::to_owned).collect()
@@ -67,10 +67,10 @@ impl Asked {
 }
 
 /// Checks that each decision is answered once, with the status that follows from the ids of the session.
-pub(super) fn complete(ack: &Node<'_>, asked: &Asked, report: &mut Report<'_>) {
-    let Some(items) = ack.get("items").and_then(Node::list) else { return };
+pub(super) fn complete(ack: &JsonNode<'_>, asked: &AskedParts, report: &mut Report<'_>) {
+    let Some(items) = ack.get("items").and_then(JsonNode::list) else { return };
     let decided = asked.decided.as_deref().unwrap_or_default();
-    let answers: Vec<(&str, &Node<'_>)> =
+    let answers: Vec<(&str, &JsonNode<'_>)> =
         items.iter().filter_map(|item| item.get("id")?.text().map(|id| (id, item))).collect();
     let mut count: HashMap<&str, usize> = HashMap::new();
     answers.iter().for_each(|(id, _)| *count.entry(id).or_default() += 1);
@@ -94,7 +94,7 @@ pub(super) fn complete(ack: &Node<'_>, asked: &Asked, report: &mut Report<'_>) {
     let Some(issued) = &asked.issued else { return };
     told.clear();
     for (id, item) in answers.into_iter().filter(|(id, _)| wanted.contains(id)) {
-        let status = item.get("processing_status").and_then(Node::text).and_then(ProcessingStatus::parse);
+        let status = item.get("processing_status").and_then(JsonNode::text).and_then(ProcessingStatus::parse);
         let right = if issued.contains(id) { ProcessingStatus::Acknowledged } else { ProcessingStatus::UnknownId };
         if status.is_some_and(|status| status != right) && told.insert(id) {
             report.named_error(
@@ -108,13 +108,13 @@ pub(super) fn complete(ack: &Node<'_>, asked: &Asked, report: &mut Report<'_>) {
 }
 
 /// Returns the acknowledgement that a response to this request must contain.
-pub fn acknowledge(asked: &Asked) -> Option<Ack> {
+pub fn acknowledge(asked: &AskedParts) -> Option<Ack> {
     let items = asked.decided.as_ref()?.iter().filter_map(|id| {
         let known = asked.issued.as_ref().is_none_or(|issued| issued.contains(id));
         let processing_status = if known { ProcessingStatus::Acknowledged } else { ProcessingStatus::UnknownId };
         Some(AckItem { id: Text::new(id.as_str())?, processing_status, extra: Vec::new() })
     });
-    Some(Ack { items: List(items.collect()), extra: Vec::new() })
+    Some(Ack { items: ListShape(items.collect()), extra: Vec::new() })
 }
 
 impl Ack {

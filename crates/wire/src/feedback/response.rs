@@ -2,31 +2,31 @@
 
 use std::collections::HashSet;
 
-use super::ack::{self, Ack, Asked};
+use super::ack::{self, Ack, AskedParts};
 use super::{AnyInteger, Version};
-use crate::json::{Node, Object, Value, object};
+use crate::json::{JsonNode, Object, Value, object};
 use crate::report::{At, Hint, Report, Unknown};
 use crate::schema;
-use crate::shape::{Extra, Fields, List, NonBlank, Shape, message, texts, vocabulary};
+use crate::shape::{ExtraFields, ListShape, NonBlank, ObjectFields, Shape, message, texts, vocabulary};
 
 /// The answer of a review provider.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Response {
     pub iteration: AnyInteger,
-    pub outcome: Outcome,
+    pub outcome: ReviewOutcome,
     pub ack: Option<Ack>,
     /// Extensions, and also conditional fields that were null.
-    pub extra: Extra,
+    pub extra: ExtraFields,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub enum Outcome {
+pub enum ReviewOutcome {
     Success(Feedback),
-    Error(Failure),
+    Error(ReviewFailure),
 }
 
 vocabulary! {
-    pub enum Status {
+    pub enum FeedbackStatus {
         Success = "success",
         Error = "error",
     }
@@ -35,7 +35,7 @@ vocabulary! {
 message! {
     pub struct Feedback {
         confidence: required Confidence,
-        positive_points: required List<PositivePoint>,
+        positive_points: required ListShape<PositivePoint>,
         areas_for_improvement: required Areas,
         general_summary: required NonBlank,
     }
@@ -43,13 +43,13 @@ message! {
 
 message! {
     pub struct Confidence {
-        level: required Level,
+        level: required SeverityLevel,
         justification: required NonBlank,
     }
 }
 
 vocabulary! {
-    pub enum Level {
+    pub enum SeverityLevel {
         High = "high",
         Medium = "medium",
         Low = "low",
@@ -74,7 +74,7 @@ message! {
 }
 
 message! {
-    pub struct Failure {
+    pub struct ReviewFailure {
         code: required NonBlank,
         message: required NonBlank,
     }
@@ -100,7 +100,7 @@ pub struct Areas(pub Vec<Area>);
 impl Shape for Areas {
     const LEGAL: &'static str = "an array of {id, aspect, description, recommendation}, which may be empty";
 
-    fn read(node: &Node<'_>, at: &At<'_>, report: &mut Report<'_>) -> Option<Self> {
+    fn read(node: &JsonNode<'_>, at: &At<'_>, report: &mut Report<'_>) -> Option<Self> {
         let before_all = report.errors().len();
         let items = crate::shape::items(node, at, report)?;
         let (mut read, mut seen) = (Vec::with_capacity(items.len()), HashSet::new());
@@ -122,14 +122,14 @@ impl Shape for Areas {
     }
 
     fn schema(unknown: Unknown) -> Value {
-        List::<Area>::schema(unknown)
+        ListShape::<Area>::schema(unknown)
     }
 }
 
 /// Reads a response. Its status and the request decide which parts are required.
-pub(super) fn read(node: &Node<'_>, asked: Option<&Asked>, report: &mut Report<'_>) -> Option<Response> {
+pub(super) fn read(node: &JsonNode<'_>, asked: Option<&AskedParts>, report: &mut Report<'_>) -> Option<Response> {
     let at = At::top();
-    let mut fields = Fields::open(node, &at, report)?;
+    let mut fields = ObjectFields::open(node, &at, report)?;
     fields.required::<Version>("protocol_version");
     let iteration = fields.required::<AnyInteger>("iteration");
     if let (Some(iteration), Some(asked)) = (&iteration, asked)
@@ -139,37 +139,37 @@ pub(super) fn read(node: &Node<'_>, asked: Option<&Asked>, report: &mut Report<'
         let span = node.get("iteration").map_or(node.span, |node| node.span);
         fields.report().0.plain_error("ITERATION_MISMATCH", span, hint);
     }
-    let status = fields.required::<Status>("status");
-    let wants = |wanted: Status| status.map(|status| status == wanted);
-    let feedback = conditional::<Feedback>(&mut fields, "feedback", need(wants(Status::Success)));
-    let error = conditional::<Failure>(&mut fields, "error", need(wants(Status::Error)));
+    let status = fields.required::<FeedbackStatus>("status");
+    let wants = |wanted: FeedbackStatus| status.map(|status| status == wanted);
+    let feedback = conditional::<Feedback>(&mut fields, "feedback", need(wants(FeedbackStatus::Success)));
+    let error = conditional::<ReviewFailure>(&mut fields, "error", need(wants(FeedbackStatus::Error)));
     let decided = asked.map(|asked| asked.decided.is_some());
     let ack_need = match (status, decided) {
-        (None, _) | (_, None) | (Some(Status::Error), Some(true)) => Need::Allowed,
-        (Some(Status::Success), Some(true)) => Need::Required,
-        (Some(_), Some(false)) => Need::Unexpected,
+        (None, _) | (_, None) | (Some(FeedbackStatus::Error), Some(true)) => ResponseNeed::Allowed,
+        (Some(FeedbackStatus::Success), Some(true)) => ResponseNeed::Required,
+        (Some(_), Some(false)) => ResponseNeed::Unexpected,
     };
     let ack = conditional::<Ack>(&mut fields, "applied_feedback_ack", ack_need);
-    if let (Some(_), Some(asked), Need::Required | Need::Allowed) = (status, asked, ack_need)
+    if let (Some(_), Some(asked), ResponseNeed::Required | ResponseNeed::Allowed) = (status, asked, ack_need)
         && let Some(found) = node.get("applied_feedback_ack")
     {
         ack::complete(found, asked, fields.report().0);
     }
     let extra = fields.close();
     let outcome = match status? {
-        Status::Success => Outcome::Success(feedback?),
-        Status::Error => Outcome::Error(error?),
+        FeedbackStatus::Success => ReviewOutcome::Success(feedback?),
+        FeedbackStatus::Error => ReviewOutcome::Error(error?),
     };
     let nulls = ["feedback", "error", "applied_feedback_ack"]
         .into_iter()
-        .filter(|name| node.get(name).is_some_and(Node::is_null));
+        .filter(|name| node.get(name).is_some_and(JsonNode::is_null));
     let nulls = nulls.map(|name| (name.to_owned(), Value::Null));
     Some(Response { iteration: iteration?, outcome, ack, extra: extra.into_iter().chain(nulls).collect() })
 }
 
 /// The rule for a part of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Need {
+enum ResponseNeed {
     Required,
     Allowed,
     Unexpected,
@@ -177,22 +177,26 @@ enum Need {
 
 /// Returns the rule for a part: required when the status is the part's status, unexpected with another status, and
 /// allowed without a status.
-fn need(own: Option<bool>) -> Need {
+fn need(own: Option<bool>) -> ResponseNeed {
     match own {
-        Some(true) => Need::Required,
-        Some(false) => Need::Unexpected,
-        None => Need::Allowed,
+        Some(true) => ResponseNeed::Required,
+        Some(false) => ResponseNeed::Unexpected,
+        None => ResponseNeed::Allowed,
     }
 }
 
-fn conditional<T: Shape>(fields: &mut Fields<'_, '_, '_, '_>, name: &'static str, need: Need) -> Option<T> {
+fn conditional<T: Shape>(
+    fields: &mut ObjectFields<'_, '_, '_, '_>,
+    name: &'static str,
+    need: ResponseNeed,
+) -> Option<T> {
     match need {
-        Need::Required => fields.required(name),
-        Need::Allowed => fields.maybe::<T>(name).and_then(|found| match found {
+        ResponseNeed::Required => fields.required(name),
+        ResponseNeed::Allowed => fields.maybe::<T>(name).and_then(|found| match found {
             crate::shape::Maybe::Is(value) => Some(value),
             crate::shape::Maybe::Absent | crate::shape::Maybe::Null => None,
         }),
-        Need::Unexpected => {
+        ResponseNeed::Unexpected => {
             let found = fields.find(name).filter(|node| !node.is_null())?;
             let (report, at) = fields.report();
             report.error("UNEXPECTED", &at.field(name), found.span, "does not belong here; remove it");
@@ -203,18 +207,18 @@ fn conditional<T: Shape>(fields: &mut Fields<'_, '_, '_, '_>, name: &'static str
 
 impl Response {
     /// Returns a response that says why there are no findings. Replaces texts that are not legal.
-    pub fn failure(asked: &Asked, code: &str, message: &str) -> Option<Self> {
+    pub fn failure(asked: &AskedParts, code: &str, message: &str) -> Option<Self> {
         let text = |text: &str, other: &str| NonBlank::new(text).or_else(|| NonBlank::new(other));
         let (code, message) = (text(code, "INTERNAL_ERROR")?, text(message, "no reason was given")?);
-        let failure = Failure { code, message, extra: Extra::new() };
+        let failure = ReviewFailure { code, message, extra: ExtraFields::new() };
         let iteration = AnyInteger(asked.iteration().clone());
-        Some(Self { iteration, outcome: Outcome::Error(failure), ack: None, extra: Extra::new() })
+        Some(Self { iteration, outcome: ReviewOutcome::Error(failure), ack: None, extra: ExtraFields::new() })
     }
 
     pub fn render(&self) -> Value {
         let (status, part) = match &self.outcome {
-            Outcome::Success(feedback) => (Status::Success, ("feedback", feedback.render())),
-            Outcome::Error(failure) => (Status::Error, ("error", failure.render())),
+            ReviewOutcome::Success(feedback) => (FeedbackStatus::Success, ("feedback", feedback.render())),
+            ReviewOutcome::Error(failure) => (FeedbackStatus::Error, ("error", failure.render())),
         };
         let mut members: Object = vec![
             ("protocol_version".to_owned(), Version::V1_2.render()),
@@ -231,8 +235,10 @@ impl Response {
         let unknown = Unknown::Refused;
         let null = || object([("type", "null".into())]);
         let property = |name, presence, schema| schema::Property { name, presence, schema };
-        use schema::Presence::{maybe, required};
-        let variant = |status: Status, feedback: (schema::Presence, Value), error: (schema::Presence, Value)| {
+        use schema::FieldPresence::{maybe, required};
+        let variant = |status: FeedbackStatus,
+                       feedback: (schema::FieldPresence, Value),
+                       error: (schema::FieldPresence, Value)| {
             schema::object(
                 unknown,
                 &[
@@ -245,8 +251,8 @@ impl Response {
                 ],
             )
         };
-        let success = variant(Status::Success, (required, Feedback::schema(unknown)), (maybe, null()));
-        let failure = variant(Status::Error, (maybe, null()), (required, Failure::schema(unknown)));
+        let success = variant(FeedbackStatus::Success, (required, Feedback::schema(unknown)), (maybe, null()));
+        let failure = variant(FeedbackStatus::Error, (maybe, null()), (required, ReviewFailure::schema(unknown)));
         object([("oneOf", vec![success, failure].into())])
     }
 }

@@ -1,22 +1,22 @@
 //! Refuses session fields in a message. The tool that carries the message keeps the session.
 
-use crate::json::{Kind, Node};
+use crate::json::{JsonKind, JsonNode};
 use crate::report::{At, Report, is_session};
 
 /// Refuses every key that names a session, at any depth. Only the artifact's content may have such keys.
-pub(super) fn refuse(node: &Node<'_>, report: &mut Report<'_>) {
+pub(super) fn refuse(node: &JsonNode<'_>, report: &mut Report<'_>) {
     look(node, &At::top(), 0, report);
 }
 
 /// Walks through a value. `content` counts the steps towards `/artifact/content`: 0 at the top, 1 in `/artifact`, else
 /// any value.
-fn look(node: &Node<'_>, at: &At<'_>, content: u8, report: &mut Report<'_>) {
+fn look(node: &JsonNode<'_>, at: &At<'_>, content: u8, report: &mut Report<'_>) {
     match &node.kind {
-        Kind::Null | Kind::Bool(_) | Kind::Number(_) | Kind::Text(_) => {}
-        Kind::List(items) => {
+        JsonKind::Null | JsonKind::Bool(_) | JsonKind::Number(_) | JsonKind::Text(_) => {}
+        JsonKind::List(items) => {
             items.iter().enumerate().for_each(|(index, item)| look(item, &at.item(index), u8::MAX, report));
         }
-        Kind::Object(members) => {
+        JsonKind::Object(members) => {
             for member in members {
                 let here = at.key(&member.name);
                 if is_session(&member.name) {

@@ -1,10 +1,10 @@
 //! The optional fields. They inform, and they never make a contract invalid.
 
-use super::field::{Extra, Lenient, Listing, Source, Writing, stated};
+use super::field::{ContractSource, ExtraMembers, Lenient, Listing, ObjectWriting, stated};
 use super::looping::number;
-use super::problem::{Findings, Lack, Part, quoted, shown};
-use super::rule::{self, Rule};
-use crate::json::{Node, Number, Value};
+use super::problem::{Findings, Lack, RequiredPart, quoted, shown};
+use super::rule::{self, ContractRule};
+use crate::json::{JsonNode, Number, Value};
 use crate::shape::{NonBlank, vocabulary};
 
 vocabulary! {
@@ -25,9 +25,9 @@ vocabulary! {
 
 /// A summary for the person. No other field of the contract addresses the person.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Summary(NonBlank);
+pub struct PersonSummary(NonBlank);
 
-impl Summary {
+impl PersonSummary {
     /// Returns the summary without white space around it.
     pub fn as_str(&self) -> &str {
         self.0.as_str().trim()
@@ -43,7 +43,7 @@ pub struct Memorial {
     pub kind: Lenient<MemoryType>,
     pub class: Lenient<MemoryClass>,
     /// Other fields, such as `slug` and `rationale`.
-    pub extra: Extra,
+    pub extra: ExtraMembers,
 }
 
 /// The part of its context that the agent has used.
@@ -53,7 +53,7 @@ pub struct Consumption {
     tokens_used: Number,
     /// The percentage of the window, from 0 to 100.
     pct_window: Number,
-    extra: Extra,
+    extra: ExtraMembers,
 }
 
 impl Consumption {
@@ -66,25 +66,25 @@ impl Consumption {
     }
 }
 
-pub(super) fn summary(node: Option<&Node<'_>>, findings: &mut Findings<'_>) -> Lenient<Summary> {
-    read(node, &rule::USER_FACING_SUMMARY_TYPE, |node| stated(node).map(Summary).ok_or(None), findings)
+pub(super) fn summary(node: Option<&JsonNode<'_>>, findings: &mut Findings<'_>) -> Lenient<PersonSummary> {
+    read(node, &rule::USER_FACING_SUMMARY_TYPE, |node| stated(node).map(PersonSummary).ok_or(None), findings)
 }
 
-pub(super) fn rollback_executed(node: Option<&Node<'_>>, findings: &mut Findings<'_>) -> Lenient<String> {
+pub(super) fn rollback_executed(node: Option<&JsonNode<'_>>, findings: &mut Findings<'_>) -> Lenient<String> {
     read(node, &rule::ROLLBACK_EXECUTED_TYPE, |node| node.text().map(str::to_owned).ok_or(None), findings)
 }
 
-pub(super) fn context_consumption(node: Option<&Node<'_>>, findings: &mut Findings<'_>) -> Lenient<Consumption> {
+pub(super) fn context_consumption(node: Option<&JsonNode<'_>>, findings: &mut Findings<'_>) -> Lenient<Consumption> {
     let source = findings.source;
     read(node, &rule::CONTEXT_CONSUMPTION_TYPE, |node| Consumption::read(node, source), findings)
 }
 
-pub(super) fn memory_suggestions(node: Option<&Node<'_>>, findings: &mut Findings<'_>) -> Lenient<Listing<String>> {
-    let text = |_, node: &Node<'_>| node.text().map(str::to_owned).ok_or(None);
+pub(super) fn memory_suggestions(node: Option<&JsonNode<'_>>, findings: &mut Findings<'_>) -> Lenient<Listing<String>> {
+    let text = |_, node: &JsonNode<'_>| node.text().map(str::to_owned).ok_or(None);
     list(node, &rule::MEMORY_SUGGESTIONS_TYPE, &rule::MEMORY_SUGGESTIONS, text, findings)
 }
 
-pub(super) fn memorials(node: Option<&Node<'_>>, findings: &mut Findings<'_>) -> Lenient<Listing<Memorial>> {
+pub(super) fn memorials(node: Option<&JsonNode<'_>>, findings: &mut Findings<'_>) -> Lenient<Listing<Memorial>> {
     // The warnings about these elements follow the warnings about all skipped elements.
     let mut off_list = Vec::new();
     let source = findings.source;
@@ -107,9 +107,9 @@ pub(super) fn memorials(node: Option<&Node<'_>>, findings: &mut Findings<'_>) ->
 
 /// Reads a field and warns when it is not legal.
 fn read<T>(
-    node: Option<&Node<'_>>,
-    wrong: &'static Rule,
-    read: impl FnOnce(&Node<'_>) -> Result<T, Lack>,
+    node: Option<&JsonNode<'_>>,
+    wrong: &'static ContractRule,
+    read: impl FnOnce(&JsonNode<'_>) -> Result<T, Lack>,
     findings: &mut Findings<'_>,
 ) -> Lenient<T> {
     Lenient::read(node, findings.source, |node| match read(node) {
@@ -123,10 +123,10 @@ fn read<T>(
 
 /// Reads a list and warns about the elements that are skipped.
 pub(super) fn list<'n, 't, T>(
-    node: Option<&'n Node<'t>>,
-    wrong: &'static Rule,
-    skipped: &'static Rule,
-    mut element: impl FnMut(usize, &'n Node<'t>) -> Result<T, Lack>,
+    node: Option<&'n JsonNode<'t>>,
+    wrong: &'static ContractRule,
+    skipped: &'static ContractRule,
+    mut element: impl FnMut(usize, &'n JsonNode<'t>) -> Result<T, Lack>,
     findings: &mut Findings<'_>,
 ) -> Lenient<Listing<T>> {
     let Some(node) = node.filter(|node| node.list().is_some()) else {
@@ -145,12 +145,12 @@ pub(super) fn list<'n, 't, T>(
 }
 
 impl Memorial {
-    fn read(node: &Node<'_>, source: Source<'_>) -> Result<Self, Lack> {
+    fn read(node: &JsonNode<'_>, source: ContractSource<'_>) -> Result<Self, Lack> {
         node.members().ok_or(None)?;
         let text = |name, part| node.get(name).and_then(stated).ok_or(Some(part));
         Ok(Self {
-            description: text("description", Part::Description)?,
-            body: text("body", Part::Body)?,
+            description: text("description", RequiredPart::Description)?,
+            body: text("body", RequiredPart::Body)?,
             kind: Lenient::read(node.get("type"), source, |node| node.text().and_then(MemoryType::parse)),
             class: Lenient::read(node.get("class"), source, |node| node.text().and_then(MemoryClass::parse)),
             extra: source.others(node, &["description", "body", "type", "class"]),
@@ -162,7 +162,7 @@ impl Memorial {
     }
 
     pub(super) fn render(&self) -> Value {
-        Writing::default()
+        ObjectWriting::default()
             .field("description", self.description.as_str())
             .field("body", self.body.as_str())
             .optional("type", self.kind.render(|kind| kind.as_str().into()))
@@ -171,28 +171,28 @@ impl Memorial {
     }
 }
 
-impl Summary {
+impl PersonSummary {
     pub(super) fn render(&self) -> Value {
         self.0.as_str().into()
     }
 }
 
 impl Consumption {
-    fn read(node: &Node<'_>, source: Source<'_>) -> Result<Self, Lack> {
+    fn read(node: &JsonNode<'_>, source: ContractSource<'_>) -> Result<Self, Lack> {
         node.members().ok_or(None)?;
         let at_least_zero = |number: &Number| number.compare(&Number::from(0_i64)).is_ge();
         let at_most_all = |number: &Number| number.compare(&Number::from(100_i64)).is_le();
         let tokens_used = node.get("tokens_used").and_then(number).filter(Number::is_integer).filter(at_least_zero);
         let pct_window = node.get("pct_window").and_then(number).filter(at_least_zero).filter(at_most_all);
         Ok(Self {
-            tokens_used: tokens_used.ok_or(Some(Part::TokensUsed))?,
-            pct_window: pct_window.ok_or(Some(Part::PctWindow))?,
+            tokens_used: tokens_used.ok_or(Some(RequiredPart::TokensUsed))?,
+            pct_window: pct_window.ok_or(Some(RequiredPart::PctWindow))?,
             extra: source.others(node, &["tokens_used", "pct_window"]),
         })
     }
 
     pub(super) fn render(&self) -> Value {
-        Writing::default()
+        ObjectWriting::default()
             .field("tokens_used", self.tokens_used.clone())
             .field("pct_window", self.pct_window.clone())
             .extra(&self.extra)

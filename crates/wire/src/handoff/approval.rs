@@ -1,10 +1,10 @@
 //! The permission that the agent asks for: `approval_request`.
 
-use super::field::{Extra, Lenient, Spelt, Writing, given, stated};
+use super::field::{ExtraMembers, Lenient, ObjectWriting, Spelt, given, stated};
 use super::problem::Findings;
 use super::rule;
 use super::status::PlanStatus;
-use crate::json::{Node, Object, Value};
+use crate::json::{JsonNode, Object, Value};
 use crate::shape::{NonBlank, vocabulary};
 
 vocabulary! {
@@ -18,50 +18,54 @@ vocabulary! {
 
 /// A request that can be decided: it says how to undo the operation and how to verify that it worked.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Request {
+pub struct HandoffApproval {
     pub rollback: NonBlank,
     pub verification: NonBlank,
     pub operation: Lenient<NonBlank>,
     pub exact_content: Lenient<NonBlank>,
     pub scope: Lenient<NonBlank>,
     pub risk_level: Lenient<Spelt<Risk>>,
-    pub extra: Extra,
+    pub extra: ExtraMembers,
 }
 
 /// The value of `approval_request` in any contract.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Asked {
+pub(super) enum ApprovalSection {
     Absent,
     Null,
     /// `{}`
     Empty,
-    Request(Box<Request>),
+    Request(Box<HandoffApproval>),
 }
 
 const KNOWN: &[&str] = &["rollback", "verification", "operation", "exact_content", "scope", "risk_level"];
 
 /// Reads the request. Returns `None` when it is wrong, or when the status needs one and there is none.
-pub(super) fn read(node: Option<&Node<'_>>, plan: Option<PlanStatus>, findings: &mut Findings<'_>) -> Option<Asked> {
+pub(super) fn read(
+    node: Option<&JsonNode<'_>>,
+    plan: Option<PlanStatus>,
+    findings: &mut Findings<'_>,
+) -> Option<ApprovalSection> {
     let is_needed = plan == Some(PlanStatus::ApprovalRequest);
     let object = node.filter(|node| node.members().is_some());
     if let Some(request) = object.filter(|node| node.members() != Some(&[])) {
-        return fields(request, findings).map(|request| Asked::Request(Box::new(request)));
+        return fields(request, findings).map(|request| ApprovalSection::Request(Box::new(request)));
     }
     if is_needed {
         findings.missing(&rule::APPROVAL_REQUEST, node);
         return None;
     }
     match (given(node), object) {
-        (Some(_), Some(_)) => Some(Asked::Empty),
+        (Some(_), Some(_)) => Some(ApprovalSection::Empty),
         (Some(wrong), None) => {
             findings.invalid(&rule::APPROVAL_REQUEST_TYPE, wrong);
             None
         }
-        (None, _) => Some(if node.is_some() { Asked::Null } else { Asked::Absent }),
+        (None, _) => Some(if node.is_some() { ApprovalSection::Null } else { ApprovalSection::Absent }),
     }
 }
 
-fn fields(node: &Node<'_>, findings: &mut Findings<'_>) -> Option<Request> {
+fn fields(node: &JsonNode<'_>, findings: &mut Findings<'_>) -> Option<HandoffApproval> {
     let rollback = node.get("rollback").and_then(stated);
     if rollback.is_none() {
         findings.missing(&rule::APPROVAL_REQUEST_ROLLBACK, node.get("rollback"));
@@ -75,7 +79,7 @@ fn fields(node: &Node<'_>, findings: &mut Findings<'_>) -> Option<Request> {
     let scope = advised(node, "scope", findings);
     let risk_level = risk_level(node, findings);
     let extra = findings.source.others(node, KNOWN);
-    Some(Request {
+    Some(HandoffApproval {
         rollback: rollback?,
         verification: verification?,
         operation,
@@ -87,7 +91,7 @@ fn fields(node: &Node<'_>, findings: &mut Findings<'_>) -> Option<Request> {
 }
 
 /// Reads a field whose absence causes only a warning.
-fn advised(node: &Node<'_>, name: &'static str, findings: &mut Findings<'_>) -> Lenient<NonBlank> {
+fn advised(node: &JsonNode<'_>, name: &'static str, findings: &mut Findings<'_>) -> Lenient<NonBlank> {
     let found = node.get(name);
     let field = Lenient::read(found, findings.source, stated);
     if field.get().is_none() {
@@ -97,7 +101,7 @@ fn advised(node: &Node<'_>, name: &'static str, findings: &mut Findings<'_>) -> 
     field
 }
 
-fn risk_level(node: &Node<'_>, findings: &mut Findings<'_>) -> Lenient<Spelt<Risk>> {
+fn risk_level(node: &JsonNode<'_>, findings: &mut Findings<'_>) -> Lenient<Spelt<Risk>> {
     let stated = advised(node, "risk_level", findings);
     let found = node.get("risk_level");
     let risk = Lenient::read(found, findings.source, |node| {
@@ -112,10 +116,10 @@ fn risk_level(node: &Node<'_>, findings: &mut Findings<'_>) -> Lenient<Spelt<Ris
     risk
 }
 
-impl Request {
+impl HandoffApproval {
     pub(super) fn render(&self) -> Value {
         let text = |text: &NonBlank| text.as_str().into();
-        Writing::default()
+        ObjectWriting::default()
             .optional("operation", self.operation.render(text))
             .optional("exact_content", self.exact_content.render(text))
             .optional("scope", self.scope.render(text))
@@ -126,7 +130,7 @@ impl Request {
     }
 }
 
-impl Asked {
+impl ApprovalSection {
     pub(super) fn render(&self) -> Option<Value> {
         match self {
             Self::Absent => None,

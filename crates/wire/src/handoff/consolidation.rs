@@ -1,9 +1,9 @@
 //! The relation of the work to other surfaces: `consolidation_report`, which the INPUT may require.
 
-use super::field::{Extra, Writing, Written, given};
+use super::field::{ExtraMembers, ObjectWriting, WrittenValue, given};
 use super::problem::{Findings, shown};
-use super::rule::{self, Rule};
-use crate::json::{Node, Value};
+use super::rule::{self, ContractRule};
+use crate::json::{JsonNode, Value};
 use crate::shape::{Maybe, vocabulary};
 
 vocabulary! {
@@ -18,12 +18,12 @@ vocabulary! {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Consolidation {
     ownership_assessment: Ownership,
-    confirmed_findings: Written,
-    suspected_findings: Written,
-    conflicts: Written,
-    open_gaps: Written,
-    next_best_agent: Written,
-    extra: Extra,
+    confirmed_findings: WrittenValue,
+    suspected_findings: WrittenValue,
+    conflicts: WrittenValue,
+    open_gaps: WrittenValue,
+    next_best_agent: WrittenValue,
+    extra: ExtraMembers,
 }
 
 const KNOWN: &[&str] =
@@ -31,7 +31,7 @@ const KNOWN: &[&str] =
 
 /// Reads the report. Returns `None` when it is present and wrong, or required and absent.
 pub(super) fn read(
-    node: Option<&Node<'_>>,
+    node: Option<&JsonNode<'_>>,
     is_required: bool,
     findings: &mut Findings<'_>,
 ) -> Option<Maybe<Consolidation>> {
@@ -53,9 +53,9 @@ pub(super) fn read(
     None
 }
 
-fn keys(node: &Node<'_>, findings: &mut Findings<'_>) -> Option<Consolidation> {
+fn keys(node: &JsonNode<'_>, findings: &mut Findings<'_>) -> Option<Consolidation> {
     let source = findings.source;
-    let mut present = |name: &str, rule: &'static Rule| {
+    let mut present = |name: &str, rule: &'static ContractRule| {
         let found = given(node.get(name));
         if found.is_none() {
             findings.missing(rule, node.get(name));
@@ -79,7 +79,7 @@ fn keys(node: &Node<'_>, findings: &mut Findings<'_>) -> Option<Consolidation> {
     })
 }
 
-fn ownership_assessment(node: &Node<'_>, findings: &mut Findings<'_>) -> Option<Ownership> {
+fn ownership_assessment(node: &JsonNode<'_>, findings: &mut Findings<'_>) -> Option<Ownership> {
     let found = node.text().and_then(Ownership::parse);
     if found.is_none() {
         findings.invalid.push(findings.problem(&rule::OWNERSHIP_ASSESSMENT, Some(node)).showing(&shown(node)));
@@ -92,28 +92,28 @@ impl Consolidation {
         self.ownership_assessment
     }
 
-    pub fn confirmed_findings(&self) -> &Written {
+    pub fn confirmed_findings(&self) -> &WrittenValue {
         &self.confirmed_findings
     }
 
-    pub fn suspected_findings(&self) -> &Written {
+    pub fn suspected_findings(&self) -> &WrittenValue {
         &self.suspected_findings
     }
 
-    pub fn conflicts(&self) -> &Written {
+    pub fn conflicts(&self) -> &WrittenValue {
         &self.conflicts
     }
 
-    pub fn open_gaps(&self) -> &Written {
+    pub fn open_gaps(&self) -> &WrittenValue {
         &self.open_gaps
     }
 
-    pub fn next_best_agent(&self) -> &Written {
+    pub fn next_best_agent(&self) -> &WrittenValue {
         &self.next_best_agent
     }
 
     pub(super) fn render(&self) -> Value {
-        Writing::default()
+        ObjectWriting::default()
             .field("ownership_assessment", self.ownership_assessment.as_str())
             .field("confirmed_findings", self.confirmed_findings.value())
             .field("suspected_findings", self.suspected_findings.value())

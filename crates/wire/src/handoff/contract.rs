@@ -1,47 +1,47 @@
 //! A valid contract: its types can only hold values that the rules allow, and they lose nothing of the text.
 
-use super::advice::{Consumption, Memorial, Summary};
-use super::approval::{Asked, Request};
+use super::advice::{Consumption, Memorial, PersonSummary};
+use super::approval::{ApprovalSection, HandoffApproval};
 use super::consolidation::Consolidation;
-use super::evidence::{Evidence, Verification};
-use super::field::{Extra, Lenient, Listing, Writing};
+use super::evidence::{EvidenceReport, EvidenceVerification};
+use super::field::{ExtraMembers, Lenient, Listing, ObjectWriting};
 use super::looping::LoopState;
-use super::status::{self, AgentId, AgentStatus, PendingSteps, PlanStatus};
-use super::update::Update;
+use super::status::{self, AgentId, AgentStatusSection, PendingSteps, PlanStatus};
+use super::update::ContractUpdate;
 use crate::json::Value;
 use crate::shape::{Maybe, NonBlank};
 
 /// The contract that an agent hands over at the end of its turn. Only [`super::judge`] creates one, and only from a
 /// valid text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Contract {
-    status: Status,
+pub struct HandoffContract {
+    status: HandoffStatus,
     /// The status with the agent's spelling.
     spelling: String,
     agent: AgentId,
     pending_steps: PendingSteps,
     next_action: NonBlank,
-    status_extra: Extra,
-    evidence: Evidence,
+    status_extra: ExtraMembers,
+    evidence: EvidenceReport,
     consolidation: Maybe<Consolidation>,
     /// The request of a contract whose status does not ask for an approval.
-    request: Asked,
+    request: ApprovalSection,
     loop_state: Maybe<LoopState>,
     optional: Optional,
-    extra: Extra,
+    extra: ExtraMembers,
 }
 
 /// The status of the work, with the data that this status needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Status {
+pub enum HandoffStatus {
     InProgress,
-    ApprovalRequest { request: Request },
-    Complete { verification: Verification },
+    ApprovalRequest { request: HandoffApproval },
+    Complete { verification: EvidenceVerification },
     Blocked,
     NeedsInput,
 }
 
-impl Status {
+impl HandoffStatus {
     pub fn plan_status(&self) -> PlanStatus {
         match self {
             Self::InProgress => PlanStatus::InProgress,
@@ -56,10 +56,10 @@ impl Status {
 /// The fields that only inform.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Optional {
-    pub(super) summary: Lenient<Summary>,
+    pub(super) summary: Lenient<PersonSummary>,
     pub(super) memorials: Lenient<Listing<Memorial>>,
     pub(super) memory_suggestions: Lenient<Listing<String>>,
-    pub(super) updates: Lenient<Listing<Update>>,
+    pub(super) updates: Lenient<Listing<ContractUpdate>>,
     pub(super) rollback_executed: Lenient<String>,
     pub(super) context_consumption: Lenient<Consumption>,
 }
@@ -67,30 +67,34 @@ pub(super) struct Optional {
 /// All sections, as far as they could be read.
 #[derive(Debug)]
 pub(super) struct Sections {
-    pub(super) agent_status: AgentStatus,
-    pub(super) evidence: Option<Evidence>,
-    pub(super) verification: Option<Verification>,
+    pub(super) agent_status: AgentStatusSection,
+    pub(super) evidence: Option<EvidenceReport>,
+    pub(super) verification: Option<EvidenceVerification>,
     pub(super) consolidation: Option<Maybe<Consolidation>>,
-    pub(super) request: Option<Asked>,
+    pub(super) request: Option<ApprovalSection>,
     pub(super) loop_state: Option<Maybe<LoopState>>,
     pub(super) optional: Optional,
-    pub(super) extra: Extra,
+    pub(super) extra: ExtraMembers,
 }
 
-impl Contract {
+impl HandoffContract {
     /// Builds a contract. Returns `None` when a section that it needs could not be read.
     pub(super) fn of(sections: Sections) -> Option<Self> {
-        let AgentStatus { plan, agent, pending_steps, next_action, extra: status_extra } = sections.agent_status;
+        let AgentStatusSection { plan, agent, pending_steps, next_action, extra: status_extra } = sections.agent_status;
         let plan = plan?;
         let (status, request) = match (plan.word, sections.request?) {
-            (PlanStatus::InProgress, request) => (Status::InProgress, request),
-            (PlanStatus::Blocked, request) => (Status::Blocked, request),
-            (PlanStatus::NeedsInput, request) => (Status::NeedsInput, request),
-            (PlanStatus::Complete, request) => (Status::Complete { verification: sections.verification? }, request),
-            (PlanStatus::ApprovalRequest, Asked::Request(request)) => {
-                (Status::ApprovalRequest { request: *request }, Asked::Absent)
+            (PlanStatus::InProgress, request) => (HandoffStatus::InProgress, request),
+            (PlanStatus::Blocked, request) => (HandoffStatus::Blocked, request),
+            (PlanStatus::NeedsInput, request) => (HandoffStatus::NeedsInput, request),
+            (PlanStatus::Complete, request) => {
+                (HandoffStatus::Complete { verification: sections.verification? }, request)
             }
-            (PlanStatus::ApprovalRequest, Asked::Absent | Asked::Null | Asked::Empty) => return None,
+            (PlanStatus::ApprovalRequest, ApprovalSection::Request(request)) => {
+                (HandoffStatus::ApprovalRequest { request: *request }, ApprovalSection::Absent)
+            }
+            (PlanStatus::ApprovalRequest, ApprovalSection::Absent | ApprovalSection::Null | ApprovalSection::Empty) => {
+                return None;
+            }
         };
         Some(Self {
             status,
@@ -108,7 +112,7 @@ impl Contract {
         })
     }
 
-    pub fn status(&self) -> &Status {
+    pub fn status(&self) -> &HandoffStatus {
         &self.status
     }
 
@@ -128,7 +132,7 @@ impl Contract {
         self.next_action.as_str()
     }
 
-    pub fn evidence(&self) -> &Evidence {
+    pub fn evidence(&self) -> &EvidenceReport {
         &self.evidence
     }
 
@@ -138,11 +142,11 @@ impl Contract {
 
     /// Returns the approval request, also when it came with another status. Only [`Status::ApprovalRequest`] asks for a
     /// decision.
-    pub fn request(&self) -> Option<&Request> {
+    pub fn request(&self) -> Option<&HandoffApproval> {
         match (&self.status, &self.request) {
-            (Status::ApprovalRequest { request }, _) => Some(request),
-            (_, Asked::Request(request)) => Some(request),
-            (_, Asked::Absent | Asked::Null | Asked::Empty) => None,
+            (HandoffStatus::ApprovalRequest { request }, _) => Some(request),
+            (_, ApprovalSection::Request(request)) => Some(request),
+            (_, ApprovalSection::Absent | ApprovalSection::Null | ApprovalSection::Empty) => None,
         }
     }
 
@@ -152,7 +156,7 @@ impl Contract {
 
     /// Returns the summary for the person, without white space around it.
     pub fn summary(&self) -> Option<&str> {
-        self.optional.summary.get().map(Summary::as_str)
+        self.optional.summary.get().map(PersonSummary::as_str)
     }
 
     /// Returns the well-formed memorials. Malformed ones were skipped.
@@ -166,16 +170,16 @@ impl Contract {
     }
 
     /// Returns the updates that take effect, in the order in which they apply.
-    pub fn applied(&self) -> impl Iterator<Item = &Update> {
+    pub fn applied(&self) -> impl Iterator<Item = &ContractUpdate> {
         self.updates().filter(|update| update.is_permitted())
     }
 
     /// Returns the updates of contracts that this agent must not write.
-    pub fn denied(&self) -> impl Iterator<Item = &Update> {
+    pub fn denied(&self) -> impl Iterator<Item = &ContractUpdate> {
         self.updates().filter(|update| !update.is_permitted())
     }
 
-    fn updates(&self) -> impl Iterator<Item = &Update> {
+    fn updates(&self) -> impl Iterator<Item = &ContractUpdate> {
         self.optional.updates.get().into_iter().flat_map(Listing::kept)
     }
 
@@ -188,7 +192,7 @@ impl Contract {
     }
 
     /// Returns the top-level keys that the specification does not list.
-    pub fn extra(&self) -> &Extra {
+    pub fn extra(&self) -> &ExtraMembers {
         &self.extra
     }
 
@@ -196,16 +200,20 @@ impl Contract {
     pub fn render(&self) -> Value {
         let agent_status = status::render(&self.spelling, &self.agent, &self.pending_steps, &self.next_action);
         let verification = match &self.status {
-            Status::Complete { verification } => Some(verification),
-            Status::InProgress | Status::ApprovalRequest { .. } | Status::Blocked | Status::NeedsInput => None,
+            HandoffStatus::Complete { verification } => Some(verification),
+            HandoffStatus::InProgress
+            | HandoffStatus::ApprovalRequest { .. }
+            | HandoffStatus::Blocked
+            | HandoffStatus::NeedsInput => None,
         };
         let request = match &self.status {
-            Status::ApprovalRequest { request } => Some(request.render()),
-            Status::InProgress | Status::Complete { .. } | Status::Blocked | Status::NeedsInput => {
-                self.request.render()
-            }
+            HandoffStatus::ApprovalRequest { request } => Some(request.render()),
+            HandoffStatus::InProgress
+            | HandoffStatus::Complete { .. }
+            | HandoffStatus::Blocked
+            | HandoffStatus::NeedsInput => self.request.render(),
         };
-        let fields = Writing::default()
+        let fields = ObjectWriting::default()
             .field("agent_status", agent_status.extra(&self.status_extra))
             .field("evidence_report", self.evidence.render(verification))
             .maybe("consolidation_report", &self.consolidation, Consolidation::render)
@@ -216,13 +224,13 @@ impl Contract {
 }
 
 impl Optional {
-    fn render(&self, fields: Writing) -> Writing {
+    fn render(&self, fields: ObjectWriting) -> ObjectWriting {
         let text = |text: &String| text.as_str().into();
         fields
-            .optional("user_facing_summary", self.summary.render(Summary::render))
+            .optional("user_facing_summary", self.summary.render(PersonSummary::render))
             .optional("memorialize_suggestions", self.memorials.render(|all| all.render(Memorial::render)))
             .optional("memory_suggestions", self.memory_suggestions.render(|all| all.render(text)))
-            .optional("update_contracts", self.updates.render(|all| all.render(Update::render)))
+            .optional("update_contracts", self.updates.render(|all| all.render(ContractUpdate::render)))
             .optional("rollback_executed", self.rollback_executed.render(text))
             .optional("context_consumption", self.context_consumption.render(Consumption::render))
     }

@@ -1,20 +1,20 @@
 //! The actions and results of the agent: `evidence_report`, and the verification that COMPLETE needs.
 
-use super::field::{Extra, Source, Writing, Written, given};
+use super::field::{ContractSource, ExtraMembers, ObjectWriting, WrittenValue, given};
 use super::problem::{Findings, quoted, shown};
-use super::rule::{self, Rule};
+use super::rule::{self, ContractRule};
 use super::status::PlanStatus;
-use crate::json::{Node, Value};
+use crate::json::{JsonNode, Value};
 
 /// A note of the agent: a text, or an object with any fields.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Note {
+pub enum EvidenceNote {
     Text(String),
-    Record(Written),
+    Record(WrittenValue),
 }
 
 /// Shows a note as one text. A record is shown as JSON.
-impl std::fmt::Display for Note {
+impl std::fmt::Display for EvidenceNote {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Text(text) => f.write_str(text),
@@ -25,64 +25,64 @@ impl std::fmt::Display for Note {
 
 /// A command that the agent ran.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Command {
+pub enum EvidenceCommand {
     Line(String),
     /// A command with further fields, such as its result.
     Run {
         command: String,
-        extra: Extra,
+        extra: ExtraMembers,
     },
 }
 
 /// The seven lists. All of them are present, and each may be empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Evidence {
-    pub patterns_checked: Vec<Note>,
-    pub files_checked: Vec<Note>,
-    pub commands_run: Vec<Command>,
-    pub key_outputs: Vec<Note>,
-    pub verbatim_outputs: Vec<Note>,
-    pub cross_layer_impacts: Vec<Note>,
-    pub open_gaps: Vec<Note>,
+pub struct EvidenceReport {
+    pub patterns_checked: Vec<EvidenceNote>,
+    pub files_checked: Vec<EvidenceNote>,
+    pub commands_run: Vec<EvidenceCommand>,
+    pub key_outputs: Vec<EvidenceNote>,
+    pub verbatim_outputs: Vec<EvidenceNote>,
+    pub cross_layer_impacts: Vec<EvidenceNote>,
+    pub open_gaps: Vec<EvidenceNote>,
     /// Other keys, unchanged. Includes `verification` unless the status is COMPLETE.
-    pub extra: Extra,
+    pub extra: ExtraMembers,
 }
 
 /// A verification of the work that passed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Verification {
+pub struct EvidenceVerification {
     /// The word "pass" with the agent's spelling.
     result: String,
-    extra: Extra,
+    extra: ExtraMembers,
 }
 
-impl Verification {
+impl EvidenceVerification {
     /// Returns the other fields: the method, the checks, details.
-    pub fn extra(&self) -> &Extra {
+    pub fn extra(&self) -> &ExtraMembers {
         &self.extra
     }
 
-    fn read(node: &Node<'_>, source: Source<'_>) -> Option<Self> {
+    fn read(node: &JsonNode<'_>, source: ContractSource<'_>) -> Option<Self> {
         let result = node.get("result")?.text().filter(|text| text.trim().eq_ignore_ascii_case("pass"))?;
         Some(Self { result: result.to_owned(), extra: source.others(node, &["result"]) })
     }
 
     pub(super) fn render(&self) -> Value {
-        Writing::default().field("result", self.result.as_str()).extra(&self.extra)
+        ObjectWriting::default().field("result", self.result.as_str()).extra(&self.extra)
     }
 }
 
 /// One of the seven keys, with its rules.
-struct Key {
+struct EvidenceKey {
     name: &'static str,
-    absent: &'static Rule,
-    wrong: &'static Rule,
+    absent: &'static ContractRule,
+    wrong: &'static ContractRule,
 }
 
 /// Declares the keys: the name in JSON, the code when it is absent, and the code when it is wrong.
 macro_rules! keys {
     ($($key:ident = $name:literal, $wrong:ident;)*) => {
-        $(static $key: Key = Key { name: $name, absent: &rule::$key, wrong: &rule::$wrong };)*
+        $(static $key: EvidenceKey = EvidenceKey { name: $name, absent: &rule::$key, wrong: &rule::$wrong };)*
         const KNOWN: &[&str] = &[$($name),*];
         const KNOWN_COMPLETE: &[&str] = &[$($name,)* "verification"];
     };
@@ -100,10 +100,10 @@ keys! {
 
 /// Reads the report, and also the verification if the status is COMPLETE.
 pub(super) fn read(
-    node: Option<&Node<'_>>,
+    node: Option<&JsonNode<'_>>,
     plan: Option<PlanStatus>,
     findings: &mut Findings<'_>,
-) -> (Option<Evidence>, Option<Verification>) {
+) -> (Option<EvidenceReport>, Option<EvidenceVerification>) {
     let is_complete = plan == Some(PlanStatus::Complete);
     let report = node.filter(|node| node.members().is_some());
     if report.is_none() {
@@ -114,15 +114,15 @@ pub(super) fn read(
     (evidence, verification)
 }
 
-fn lists(node: &Node<'_>, is_complete: bool, findings: &mut Findings<'_>) -> Option<Evidence> {
-    let patterns_checked = list(node, &PATTERNS_CHECKED, Note::read, findings);
-    let files_checked = list(node, &FILES_CHECKED, Note::read, findings);
-    let commands_run = list(node, &COMMANDS_RUN, Command::read, findings);
-    let key_outputs = list(node, &KEY_OUTPUTS, Note::read, findings);
-    let verbatim_outputs = list(node, &VERBATIM_OUTPUTS, Note::read, findings);
-    let cross_layer_impacts = list(node, &CROSS_LAYER_IMPACTS, Note::read, findings);
-    let open_gaps = list(node, &OPEN_GAPS, Note::read, findings);
-    Some(Evidence {
+fn lists(node: &JsonNode<'_>, is_complete: bool, findings: &mut Findings<'_>) -> Option<EvidenceReport> {
+    let patterns_checked = list(node, &PATTERNS_CHECKED, EvidenceNote::read, findings);
+    let files_checked = list(node, &FILES_CHECKED, EvidenceNote::read, findings);
+    let commands_run = list(node, &COMMANDS_RUN, EvidenceCommand::read, findings);
+    let key_outputs = list(node, &KEY_OUTPUTS, EvidenceNote::read, findings);
+    let verbatim_outputs = list(node, &VERBATIM_OUTPUTS, EvidenceNote::read, findings);
+    let cross_layer_impacts = list(node, &CROSS_LAYER_IMPACTS, EvidenceNote::read, findings);
+    let open_gaps = list(node, &OPEN_GAPS, EvidenceNote::read, findings);
+    Some(EvidenceReport {
         patterns_checked: patterns_checked?,
         files_checked: files_checked?,
         commands_run: commands_run?,
@@ -135,9 +135,9 @@ fn lists(node: &Node<'_>, is_complete: bool, findings: &mut Findings<'_>) -> Opt
 }
 
 fn list<T>(
-    node: &Node<'_>,
-    key: &Key,
-    read: fn(&Node<'_>, Source<'_>) -> Option<T>,
+    node: &JsonNode<'_>,
+    key: &EvidenceKey,
+    read: fn(&JsonNode<'_>, ContractSource<'_>) -> Option<T>,
     findings: &mut Findings<'_>,
 ) -> Option<Vec<T>> {
     let Some(node) = node.get(key.name) else {
@@ -160,13 +160,13 @@ fn list<T>(
     Some(notes)
 }
 
-fn verification(report: Option<&Node<'_>>, findings: &mut Findings<'_>) -> Option<Verification> {
+fn verification(report: Option<&JsonNode<'_>>, findings: &mut Findings<'_>) -> Option<EvidenceVerification> {
     let node = report.and_then(|node| node.get("verification"));
     let Some(node) = given(node).filter(|node| node.members().is_some()) else {
         findings.missing(&rule::VERIFICATION_RESULT_REQUIRED_FOR_COMPLETE, node);
         return None;
     };
-    let verification = Verification::read(node, findings.source);
+    let verification = EvidenceVerification::read(node, findings.source);
     if verification.is_none() {
         let result = node.get("result");
         let problem = findings.problem(&rule::VERIFICATION_RESULT_MUST_BE_PASS, result);
@@ -178,9 +178,9 @@ fn verification(report: Option<&Node<'_>>, findings: &mut Findings<'_>) -> Optio
     verification
 }
 
-impl Note {
-    fn read(node: &Node<'_>, source: Source<'_>) -> Option<Self> {
-        let record = |node: &Node<'_>| node.members().map(|_| Self::Record(source.written(node)));
+impl EvidenceNote {
+    fn read(node: &JsonNode<'_>, source: ContractSource<'_>) -> Option<Self> {
+        let record = |node: &JsonNode<'_>| node.members().map(|_| Self::Record(source.written(node)));
         node.text().map(|text| Self::Text(text.to_owned())).or_else(|| record(node))
     }
 
@@ -192,8 +192,8 @@ impl Note {
     }
 }
 
-impl Command {
-    fn read(node: &Node<'_>, source: Source<'_>) -> Option<Self> {
+impl EvidenceCommand {
+    fn read(node: &JsonNode<'_>, source: ContractSource<'_>) -> Option<Self> {
         if let Some(line) = node.text() {
             return Some(Self::Line(line.to_owned()));
         }
@@ -204,23 +204,23 @@ impl Command {
     fn render(&self) -> Value {
         match self {
             Self::Line(line) => line.as_str().into(),
-            Self::Run { command, extra } => Writing::default().field("command", command.as_str()).extra(extra),
+            Self::Run { command, extra } => ObjectWriting::default().field("command", command.as_str()).extra(extra),
         }
     }
 }
 
-impl Evidence {
-    pub(super) fn render(&self, verification: Option<&Verification>) -> Value {
-        let notes = |notes: &[Note]| Value::List(notes.iter().map(Note::render).collect());
-        Writing::default()
+impl EvidenceReport {
+    pub(super) fn render(&self, verification: Option<&EvidenceVerification>) -> Value {
+        let notes = |notes: &[EvidenceNote]| Value::List(notes.iter().map(EvidenceNote::render).collect());
+        ObjectWriting::default()
             .field(PATTERNS_CHECKED.name, notes(&self.patterns_checked))
             .field(FILES_CHECKED.name, notes(&self.files_checked))
-            .field(COMMANDS_RUN.name, Value::List(self.commands_run.iter().map(Command::render).collect()))
+            .field(COMMANDS_RUN.name, Value::List(self.commands_run.iter().map(EvidenceCommand::render).collect()))
             .field(KEY_OUTPUTS.name, notes(&self.key_outputs))
             .field(VERBATIM_OUTPUTS.name, notes(&self.verbatim_outputs))
             .field(CROSS_LAYER_IMPACTS.name, notes(&self.cross_layer_impacts))
             .field(OPEN_GAPS.name, notes(&self.open_gaps))
-            .optional("verification", verification.map(Verification::render))
+            .optional("verification", verification.map(EvidenceVerification::render))
             .extra(&self.extra)
     }
 }

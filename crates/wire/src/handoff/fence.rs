@@ -9,14 +9,14 @@ pub(crate) struct Scan<'t> {
     /// The number of contract blocks that were opened, closed or not.
     pub(crate) opened: usize,
     /// The last contract block that was closed.
-    pub(crate) block: Option<Block<'t>>,
+    pub(crate) block: Option<FencedBlock<'t>>,
     /// The last closed code block whose info string is `json` or empty.
-    pub(crate) json: Option<Block<'t>>,
+    pub(crate) json: Option<FencedBlock<'t>>,
 }
 
 /// The text between the two fence lines, without the last line end.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Block<'t> {
+pub(crate) struct FencedBlock<'t> {
     /// The start in bytes from the beginning of the text.
     pub(crate) start: usize,
     pub(crate) body: &'t str,
@@ -34,14 +34,14 @@ pub(crate) fn scan(text: &str) -> Scan<'_> {
         match open {
             None => {
                 open = Fence::opening(line).map(|fence| (fence, next));
-                found.opened += usize::from(open.is_some_and(|(fence, _)| fence.kind == Kind::Ours));
+                found.opened += usize::from(open.is_some_and(|(fence, _)| fence.kind == FenceKind::Ours));
             }
             Some((fence, start)) if fence.is_closed_by(line) => {
-                let block = Some(Block { start, body: without_end(&text[start..at]) });
+                let block = Some(FencedBlock { start, body: without_end(&text[start..at]) });
                 match fence.kind {
-                    Kind::Ours => found.block = block,
-                    Kind::Json => found.json = block,
-                    Kind::Other => {}
+                    FenceKind::Ours => found.block = block,
+                    FenceKind::Json => found.json = block,
+                    FenceKind::Other => {}
                 }
                 open = None;
             }
@@ -62,11 +62,11 @@ fn without_end(line: &str) -> &str {
 struct Fence {
     mark: char,
     length: usize,
-    kind: Kind,
+    kind: FenceKind,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum FenceKind {
     /// The contract.
     Ours,
     /// JSON, or a block without an info string.
@@ -79,11 +79,11 @@ impl Fence {
         let (mark, length, info) = fence(line)?;
         let label = info.trim_matches([' ', '\t']);
         let kind = if mark == '`' && info.strip_prefix(TAG).is_some_and(is_space) {
-            Kind::Ours
+            FenceKind::Ours
         } else if label.is_empty() || label.eq_ignore_ascii_case("json") {
-            Kind::Json
+            FenceKind::Json
         } else {
-            Kind::Other
+            FenceKind::Other
         };
         (!info.contains('`')).then_some(Self { mark, length, kind })
     }

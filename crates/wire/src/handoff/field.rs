@@ -3,33 +3,33 @@
 //!
 //! Values that no code reads are kept as their original text: that loses nothing and costs almost nothing.
 
-use crate::json::{self, Member, Node, Object, Value};
+use crate::json::{self, JsonMember, JsonNode, Object, Value};
 use crate::shape::{Maybe, NonBlank};
 
 /// The text of a contract, from which values are copied as they were written.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Source<'t>(pub(super) &'t str);
+pub(super) struct ContractSource<'t>(pub(super) &'t str);
 
-impl Source<'_> {
-    pub(super) fn written(self, node: &Node<'_>) -> Written {
-        Written(node.span.of(self.0).into())
+impl ContractSource<'_> {
+    pub(super) fn written(self, node: &JsonNode<'_>) -> WrittenValue {
+        WrittenValue(node.span.of(self.0).into())
     }
 
     /// Returns the members of an object that are not in `known`.
-    pub(super) fn others(self, node: &Node<'_>, known: &[&str]) -> Extra {
+    pub(super) fn others(self, node: &JsonNode<'_>, known: &[&str]) -> ExtraMembers {
         self.extra(node.members().unwrap_or_default().iter().filter(|member| !known.contains(&&*member.name)))
     }
 
-    pub(super) fn extra<'n, 't: 'n>(self, members: impl Iterator<Item = &'n Member<'t>>) -> Extra {
-        Extra(members.map(|member| (member.name.to_string(), self.written(&member.node))).collect())
+    pub(super) fn extra<'n, 't: 'n>(self, members: impl Iterator<Item = &'n JsonMember<'t>>) -> ExtraMembers {
+        ExtraMembers(members.map(|member| (member.name.to_string(), self.written(&member.node))).collect())
     }
 }
 
 /// A JSON value as it was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Written(Box<str>);
+pub struct WrittenValue(Box<str>);
 
-impl Written {
+impl WrittenValue {
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -42,15 +42,15 @@ impl Written {
 
 /// Members of an object that its table does not list.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Extra(Vec<(String, Written)>);
+pub struct ExtraMembers(Vec<(String, WrittenValue)>);
 
-impl Extra {
-    pub fn get(&self, name: &str) -> Option<&Written> {
+impl ExtraMembers {
+    pub fn get(&self, name: &str) -> Option<&WrittenValue> {
         self.iter().find(|(found, _)| *found == name).map(|(_, value)| value)
     }
 
     /// Returns the members in their original order.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &Written)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &WrittenValue)> {
         self.0.iter().map(|(name, value)| (name.as_str(), value))
     }
 }
@@ -61,7 +61,7 @@ pub enum Lenient<T> {
     Absent,
     Null,
     Is(T),
-    Other(Written),
+    Other(WrittenValue),
 }
 
 impl<T> Lenient<T> {
@@ -73,7 +73,11 @@ impl<T> Lenient<T> {
     }
 
     /// Reads a field. `read` returns `None` when the value is not legal.
-    pub(super) fn read(node: Option<&Node<'_>>, source: Source<'_>, read: impl FnOnce(&Node<'_>) -> Option<T>) -> Self {
+    pub(super) fn read(
+        node: Option<&JsonNode<'_>>,
+        source: ContractSource<'_>,
+        read: impl FnOnce(&JsonNode<'_>) -> Option<T>,
+    ) -> Self {
         match node {
             None => Self::Absent,
             Some(node) if node.is_null() => Self::Null,
@@ -96,7 +100,7 @@ impl<T> Lenient<T> {
 pub struct Listing<T> {
     pub(super) kept: Vec<T>,
     /// The whole list as written, if some of its elements were skipped.
-    whole: Option<Written>,
+    whole: Option<WrittenValue>,
 }
 
 impl<T> Listing<T> {
@@ -107,9 +111,9 @@ impl<T> Listing<T> {
 
     /// Reads a node that is a list. `element` returns `None` for an element to skip.
     pub(super) fn read<'n, 't>(
-        node: &'n Node<'t>,
-        source: Source<'_>,
-        mut element: impl FnMut(usize, &'n Node<'t>) -> Option<T>,
+        node: &'n JsonNode<'t>,
+        source: ContractSource<'_>,
+        mut element: impl FnMut(usize, &'n JsonNode<'t>) -> Option<T>,
     ) -> Self {
         let items = node.list().unwrap_or_default();
         let kept: Vec<T> = items.iter().enumerate().filter_map(|(index, item)| element(index, item)).collect();
@@ -139,20 +143,20 @@ impl<T: Copy> Spelt<T> {
 }
 
 /// Returns the value if it is present and not null.
-pub(super) fn given<'n, 't>(node: Option<&'n Node<'t>>) -> Option<&'n Node<'t>> {
+pub(super) fn given<'n, 't>(node: Option<&'n JsonNode<'t>>) -> Option<&'n JsonNode<'t>> {
     node.filter(|node| !node.is_null())
 }
 
 /// Returns the text of a string that is not blank.
-pub(super) fn stated(node: &Node<'_>) -> Option<NonBlank> {
+pub(super) fn stated(node: &JsonNode<'_>) -> Option<NonBlank> {
     node.text().and_then(NonBlank::new)
 }
 
 /// An object that is being written.
 #[derive(Debug, Default)]
-pub(super) struct Writing(Object);
+pub(super) struct ObjectWriting(Object);
 
-impl Writing {
+impl ObjectWriting {
     pub(super) fn field(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.0.push((name.to_owned(), value.into()));
         self
@@ -173,7 +177,7 @@ impl Writing {
         }
     }
 
-    pub(super) fn extra(mut self, extra: &Extra) -> Value {
+    pub(super) fn extra(mut self, extra: &ExtraMembers) -> Value {
         self.0.extend(extra.iter().map(|(name, value)| (name.to_owned(), value.value())));
         Value::Object(self.0)
     }

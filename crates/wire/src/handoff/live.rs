@@ -4,10 +4,10 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use super::pointer::{Step, push_path};
+use super::pointer::{PointerPart, push_path};
 use super::problem::{Findings, quoted};
 use super::rule;
-use crate::json::{Kind, Node};
+use crate::json::{JsonKind, JsonNode};
 
 /// The size limit in bytes of all reported pointers of one contract. A hostile payload may have a hundred thousand
 /// values below one long name.
@@ -74,18 +74,18 @@ const ANSWERS: &[&str] = &[
 const VERSIONS: &[&str] = &["version", "release", "tag", "build", "revision"];
 
 /// A walk through payloads that reports their live values.
-pub(super) struct Watch<'f, 't, 'n> {
+pub(super) struct LiveWalk<'f, 't, 'n> {
     findings: &'f mut Findings<'t>,
     /// The index of the current update.
     update: usize,
     /// The path from the payload of the update to the current value.
-    path: Vec<Step<'n>>,
+    path: Vec<PointerPart<'n>>,
     room: usize,
 }
 
 /// The meaning of a value's name. The elements of a list have the name of the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Named {
+enum NamedValue {
     Count,
     Condition,
     /// A version. Versions can also look like four numbers with dots.
@@ -93,40 +93,40 @@ enum Named {
     Otherwise,
 }
 
-impl<'f, 't, 'n> Watch<'f, 't, 'n> {
+impl<'f, 't, 'n> LiveWalk<'f, 't, 'n> {
     pub(super) fn new(findings: &'f mut Findings<'t>) -> Self {
         Self { findings, update: 0, path: Vec::new(), room: POINTERS_BYTES_MAX }
     }
 
     /// Looks through the payload of the update with this index.
-    pub(super) fn look(&mut self, index: usize, payload: &'n Node<'_>) {
+    pub(super) fn look(&mut self, index: usize, payload: &'n JsonNode<'_>) {
         self.update = index;
-        self.value(Named::Otherwise, payload);
+        self.value(NamedValue::Otherwise, payload);
     }
 
-    fn value(&mut self, named: Named, node: &'n Node<'_>) {
+    fn value(&mut self, named: NamedValue, node: &'n JsonNode<'_>) {
         match &node.kind {
-            Kind::Object(members) => {
+            JsonKind::Object(members) => {
                 for member in members {
-                    self.path.push(Step::Name(&member.name));
-                    self.value(Named::of(&member.name), &member.node);
+                    self.path.push(PointerPart::Name(&member.name));
+                    self.value(NamedValue::of(&member.name), &member.node);
                     self.path.pop();
                 }
             }
-            Kind::List(items) => {
+            JsonKind::List(items) => {
                 for (index, item) in items.iter().enumerate() {
-                    self.path.push(Step::Index(index));
+                    self.path.push(PointerPart::Index(index));
                     self.value(named, item);
                     self.path.pop();
                 }
             }
-            Kind::Text(text) if is_live(named, text) => self.report(node, text),
-            Kind::Number(text) if named == Named::Count => self.report(node, text),
-            Kind::Text(_) | Kind::Number(_) | Kind::Null | Kind::Bool(_) => {}
+            JsonKind::Text(text) if is_live(named, text) => self.report(node, text),
+            JsonKind::Number(text) if named == NamedValue::Count => self.report(node, text),
+            JsonKind::Text(_) | JsonKind::Number(_) | JsonKind::Null | JsonKind::Bool(_) => {}
         }
     }
 
-    fn report(&mut self, node: &Node<'_>, found: &str) {
+    fn report(&mut self, node: &JsonNode<'_>, found: &str) {
         if self.room == 0 {
             return;
         }
@@ -138,7 +138,7 @@ impl<'f, 't, 'n> Watch<'f, 't, 'n> {
     }
 }
 
-impl Named {
+impl NamedValue {
     fn of(name: &str) -> Self {
         let Some(plain) = Plain::of(name) else { return Self::Otherwise };
         if plain.is_in(COUNTS) {
@@ -184,11 +184,11 @@ impl Plain {
     }
 }
 
-fn is_live(named: Named, text: &str) -> bool {
+fn is_live(named: NamedValue, text: &str) -> bool {
     match named {
-        Named::Condition => Plain::of(text).is_some_and(|plain| plain.is_in(ANSWERS)),
-        Named::Version => false,
-        Named::Count | Named::Otherwise => is_address(text) || is_load_balancer(text),
+        NamedValue::Condition => Plain::of(text).is_some_and(|plain| plain.is_in(ANSWERS)),
+        NamedValue::Version => false,
+        NamedValue::Count | NamedValue::Otherwise => is_address(text) || is_load_balancer(text),
     }
 }
 
@@ -230,9 +230,10 @@ mod tests {
     fn live(payload: &str) -> Vec<String> {
         let node = json::parse(payload).expect("JSON");
         let mut findings = Findings::default();
-        Watch::new(&mut findings).look(0, &node);
-        let code =
-            |problem: &super::super::Problem| problem.code().replace("LIVE_STATE:/update_contracts/0/payload", "");
+        LiveWalk::new(&mut findings).look(0, &node);
+        let code = |problem: &super::super::HandoffProblem| {
+            problem.code().replace("LIVE_STATE:/update_contracts/0/payload", "")
+        };
         findings.warnings.iter().map(code).collect()
     }
 

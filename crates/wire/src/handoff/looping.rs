@@ -1,10 +1,10 @@
 //! The progress of a loop: `loop_state`. A contract with an unfinished loop cannot be COMPLETE.
 
-use super::field::{Extra, Source, Writing, given};
-use super::problem::{Findings, Lack, Part, quoted};
+use super::field::{ContractSource, ExtraMembers, ObjectWriting, given};
+use super::problem::{Findings, Lack, RequiredPart, quoted};
 use super::rule;
 use super::status::PlanStatus;
-use crate::json::{Kind, Node, Number, Value};
+use crate::json::{JsonKind, JsonNode, Number, Value};
 use crate::shape::Maybe;
 
 /// A loop that the agent runs. It ends when the metric reaches the threshold or the iterations are used up.
@@ -16,14 +16,14 @@ pub struct LoopState {
     max_iterations: Number,
     metric: Maybe<Number>,
     threshold: Maybe<Number>,
-    extra: Extra,
+    extra: ExtraMembers,
 }
 
 const KNOWN: &[&str] = &["iteration", "max_iterations", "metric", "threshold"];
 
 /// Reads the state. Returns `None` when it is present and wrong, or when it does not allow the status.
 pub(super) fn read(
-    node: Option<&Node<'_>>,
+    node: Option<&JsonNode<'_>>,
     plan: Option<PlanStatus>,
     findings: &mut Findings<'_>,
 ) -> Option<Maybe<LoopState>> {
@@ -48,14 +48,14 @@ pub(super) fn read(
 }
 
 impl LoopState {
-    fn read(node: &Node<'_>, source: Source<'_>) -> Result<Self, Lack> {
+    fn read(node: &JsonNode<'_>, source: ContractSource<'_>) -> Result<Self, Lack> {
         node.members().ok_or(None)?;
         let integer = |name, part| node.get(name).and_then(number).filter(Number::is_integer).ok_or(Some(part));
         Ok(Self {
-            iteration: integer("iteration", Part::Iteration)?,
-            max_iterations: integer("max_iterations", Part::MaxIterations)?,
-            metric: measure(node.get("metric")).ok_or(Some(Part::Metric))?,
-            threshold: measure(node.get("threshold")).ok_or(Some(Part::Threshold))?,
+            iteration: integer("iteration", RequiredPart::Iteration)?,
+            max_iterations: integer("max_iterations", RequiredPart::MaxIterations)?,
+            metric: measure(node.get("metric")).ok_or(Some(RequiredPart::Metric))?,
+            threshold: measure(node.get("threshold")).ok_or(Some(RequiredPart::Threshold))?,
             extra: source.others(node, KNOWN),
         })
     }
@@ -85,7 +85,7 @@ impl LoopState {
     }
 
     pub(super) fn render(&self) -> Value {
-        Writing::default()
+        ObjectWriting::default()
             .field("iteration", self.iteration.clone())
             .field("max_iterations", self.max_iterations.clone())
             .maybe("metric", &self.metric, |number| number.clone().into())
@@ -94,11 +94,11 @@ impl LoopState {
     }
 }
 
-pub(super) fn number(node: &Node<'_>) -> Option<Number> {
-    if let Kind::Number(text) = node.kind { Some(Number::of(text)) } else { None }
+pub(super) fn number(node: &JsonNode<'_>) -> Option<Number> {
+    if let JsonKind::Number(text) = node.kind { Some(Number::of(text)) } else { None }
 }
 
-fn measure(node: Option<&Node<'_>>) -> Option<Maybe<Number>> {
+fn measure(node: Option<&JsonNode<'_>>) -> Option<Maybe<Number>> {
     match node {
         None => Some(Maybe::Absent),
         Some(node) if node.is_null() => Some(Maybe::Null),

@@ -22,15 +22,15 @@ pub struct Machine {
 
 /// The result of one report or resumption.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Step {
+pub struct MachineStep {
     /// The state of the chain afterwards. `None` when no report was accepted yet.
     pub state: Option<PlanStatus>,
-    pub refusal: Option<Refusal>,
+    pub refusal: Option<MachineRefusal>,
 }
 
 /// The reason why a report changes nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Refusal {
+pub enum MachineRefusal {
     IllegalTransition {
         from: PlanStatus,
         to: PlanStatus,
@@ -45,30 +45,30 @@ impl Machine {
     }
 
     /// Records the status that the agent reports.
-    pub fn report(&mut self, to: PlanStatus) -> Step {
+    pub fn report(&mut self, to: PlanStatus) -> MachineStep {
         let refusal = self.refusal(to);
         if refusal.is_none() {
             self.in_progress = if to == PlanStatus::InProgress { self.in_progress.saturating_add(1) } else { 0 };
             self.state = Some(to);
         }
-        Step { state: self.state, refusal }
+        MachineStep { state: self.state, refusal }
     }
 
     /// Records that the system resumes the agent: an approval was given or refused, a question was answered, or the
     /// agent was dispatched again. A resumption does not count as a report and does not reset the count of reports.
-    pub fn resume(&mut self) -> Step {
+    pub fn resume(&mut self) -> MachineStep {
         self.state = Some(PlanStatus::InProgress);
-        Step { state: self.state, refusal: None }
+        MachineStep { state: self.state, refusal: None }
     }
 
-    fn refusal(&self, to: PlanStatus) -> Option<Refusal> {
+    fn refusal(&self, to: PlanStatus) -> Option<MachineRefusal> {
         match self.state {
             Some(from) if from != PlanStatus::InProgress && to != PlanStatus::InProgress => {
-                Some(Refusal::IllegalTransition { from, to })
+                Some(MachineRefusal::IllegalTransition { from, to })
             }
             Some(_) | None => {
                 let is_over = to == PlanStatus::InProgress && self.in_progress >= IN_PROGRESS_MAX;
-                is_over.then_some(Refusal::InProgressLimit)
+                is_over.then_some(MachineRefusal::InProgressLimit)
             }
         }
     }
@@ -96,7 +96,7 @@ impl Machine {
     }
 }
 
-impl Step {
+impl MachineStep {
     pub fn is_accepted(&self) -> bool {
         self.refusal.is_none()
     }
@@ -111,7 +111,7 @@ impl Step {
     }
 }
 
-impl Refusal {
+impl MachineRefusal {
     pub fn code(&self) -> String {
         match self {
             Self::IllegalTransition { from, to } => format!("ILLEGAL_TRANSITION:{from}->{to}"),
@@ -141,17 +141,17 @@ mod tests {
     #[test]
     fn a_resumption_neither_counts_nor_resets() {
         let mut machine = Machine::default();
-        assert_eq!(machine.resume(), Step { state: Some(InProgress), refusal: None });
+        assert_eq!(machine.resume(), MachineStep { state: Some(InProgress), refusal: None });
         assert!(machine.report(InProgress).is_accepted());
         assert!(machine.resume().is_accepted());
         assert!(machine.report(InProgress).is_accepted());
         assert!(machine.resume().is_accepted());
-        let refused = Step { state: Some(InProgress), refusal: Some(Refusal::InProgressLimit) };
+        let refused = MachineStep { state: Some(InProgress), refusal: Some(MachineRefusal::InProgressLimit) };
         assert_eq!(machine.report(InProgress), refused);
         assert_eq!(machine.report(InProgress), refused);
         assert!(machine.report(Blocked).is_accepted());
-        let refusal = Some(Refusal::IllegalTransition { from: Blocked, to: Complete });
-        assert_eq!(machine.report(Complete), Step { state: Some(Blocked), refusal });
+        let refusal = Some(MachineRefusal::IllegalTransition { from: Blocked, to: Complete });
+        assert_eq!(machine.report(Complete), MachineStep { state: Some(Blocked), refusal });
         assert!(machine.report(InProgress).is_accepted());
         assert!(machine.report(Complete).is_accepted());
     }

@@ -5,7 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::pointer::{Step, push_path};
+use super::pointer::{PointerPart, push_path};
 use crate::json::{Object, Value, object};
 
 /// The size limit in bytes of all warnings of one merge. A hostile payload may change a hundred thousand types below
@@ -14,13 +14,13 @@ const WARNINGS_BYTES_MAX: usize = 16 << 20;
 
 /// A merged contract.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Merged {
+pub struct MergedContract {
     pub value: Value,
     /// The warnings `TYPE_CHANGED:<pointer into the stored contract>`, each once.
     pub warnings: Vec<String>,
 }
 
-impl Merged {
+impl MergedContract {
     /// Returns `{merged, warnings}`.
     pub fn to_value(&self) -> Value {
         object([("merged", self.value.clone()), ("warnings", self.warnings.clone().into())])
@@ -28,55 +28,55 @@ impl Merged {
 }
 
 /// Merges one payload. `stored` is null for a contract that is not stored yet.
-pub fn merge(stored: &Value, payload: &Value) -> Merged {
+pub fn merge(stored: &Value, payload: &Value) -> MergedContract {
     merge_all(stored, [payload])
 }
 
 /// Merges payloads one after the other.
-pub fn merge_all<'p>(stored: &Value, payloads: impl IntoIterator<Item = &'p Value>) -> Merged {
-    let mut tree = Tree::Plain(stored.clone());
+pub fn merge_all<'p>(stored: &Value, payloads: impl IntoIterator<Item = &'p Value>) -> MergedContract {
+    let mut tree = MergeTree::Plain(stored.clone());
     let mut merging = Merging::default();
     for payload in payloads {
-        if let Tree::Plain(Value::Null) = tree {
-            tree = Tree::Plain(payload.clone());
+        if let MergeTree::Plain(Value::Null) = tree {
+            tree = MergeTree::Plain(payload.clone());
         } else {
             tree.merge(payload, &mut merging);
         }
     }
-    Merged { value: tree.into_value(), warnings: merging.warnings }
+    MergedContract { value: tree.into_value(), warnings: merging.warnings }
 }
 
 /// A value into which payloads are merged. It gets an index when a payload of the same type is merged into it.
 #[derive(Debug)]
-enum Tree {
+enum MergeTree {
     Plain(Value),
-    Fields(Fields),
-    Items(Items),
+    Fields(MergeFields),
+    Items(MergeItems),
 }
 
 #[derive(Debug, Default)]
-struct Fields {
-    members: Vec<(String, Tree)>,
+struct MergeFields {
+    members: Vec<(String, MergeTree)>,
     places: HashMap<String, usize>,
 }
 
 #[derive(Debug, Default)]
-struct Items {
-    items: Vec<Tree>,
+struct MergeItems {
+    items: Vec<MergeTree>,
     /// The place of the first record with each key.
-    records: HashMap<Key, usize>,
+    records: HashMap<RecordKey, usize>,
     /// The canonical texts of all elements that are not records.
     others: HashSet<String>,
 }
 
 /// The key of a record in a list. Two objects with the same key are the same record.
 #[derive(Debug, PartialEq, Eq, Hash)]
-enum Key {
+enum RecordKey {
     Name(String),
     Id(String),
 }
 
-impl Key {
+impl RecordKey {
     fn of(element: &Value) -> Option<Self> {
         match element.get("name") {
             Some(name) => name.as_text().map(|name| Self::Name(name.to_owned())),
@@ -85,7 +85,7 @@ impl Key {
     }
 }
 
-impl Tree {
+impl MergeTree {
     fn merge<'p>(&mut self, payload: &'p Value, merging: &mut Merging<'p>) {
         self.open(payload);
         match (self, payload) {
@@ -108,9 +108,11 @@ impl Tree {
     fn open(&mut self, payload: &Value) {
         match (&mut *self, payload) {
             (Self::Plain(Value::Object(members)), Value::Object(_)) => {
-                *self = Self::Fields(Fields::of(std::mem::take(members)));
+                *self = Self::Fields(MergeFields::of(std::mem::take(members)));
             }
-            (Self::Plain(Value::List(items)), Value::List(_)) => *self = Self::Items(Items::of(std::mem::take(items))),
+            (Self::Plain(Value::List(items)), Value::List(_)) => {
+                *self = Self::Items(MergeItems::of(std::mem::take(items)))
+            }
             (Self::Plain(_) | Self::Fields(_) | Self::Items(_), _) => {}
         }
     }
@@ -135,32 +137,32 @@ impl Tree {
     }
 }
 
-impl Fields {
+impl MergeFields {
     fn of(stored: Object) -> Self {
         let places = stored.iter().enumerate().map(|(place, (name, _))| (name.clone(), place)).collect();
-        Self { members: stored.into_iter().map(|(name, value)| (name, Tree::Plain(value))).collect(), places }
+        Self { members: stored.into_iter().map(|(name, value)| (name, MergeTree::Plain(value))).collect(), places }
     }
 
     fn merge<'p>(&mut self, payload: &'p Object, merging: &mut Merging<'p>) {
         for (name, value) in payload {
             let known = self.places.get(name).and_then(|place| self.members.get_mut(*place));
             if let Some((_, tree)) = known {
-                merging.path.push(Step::Name(name));
+                merging.path.push(PointerPart::Name(name));
                 tree.merge(value, merging);
                 merging.path.pop();
             } else {
                 self.places.insert(name.clone(), self.members.len());
-                self.members.push((name.clone(), Tree::Plain(value.clone())));
+                self.members.push((name.clone(), MergeTree::Plain(value.clone())));
             }
         }
     }
 }
 
-impl Items {
+impl MergeItems {
     fn of(stored: Vec<Value>) -> Self {
         let mut all = Self::default();
         for (place, item) in stored.iter().enumerate() {
-            match Key::of(item) {
+            match RecordKey::of(item) {
                 Some(key) => {
                     all.records.entry(key).or_insert(place);
                 }
@@ -169,26 +171,26 @@ impl Items {
                 }
             }
         }
-        all.items = stored.into_iter().map(Tree::Plain).collect();
+        all.items = stored.into_iter().map(MergeTree::Plain).collect();
         all
     }
 
     fn add<'p>(&mut self, element: &'p Value, merging: &mut Merging<'p>) {
-        let Some(key) = Key::of(element) else {
+        let Some(key) = RecordKey::of(element) else {
             // An element without a key never equals a record, so it is compared with the other elements without keys
             // only.
             if self.others.insert(element.canonical()) {
-                self.items.push(Tree::Plain(element.clone()));
+                self.items.push(MergeTree::Plain(element.clone()));
             }
             return;
         };
         let place = *self.records.entry(key).or_insert(self.items.len());
         if let Some(record) = self.items.get_mut(place) {
-            merging.path.push(Step::Index(place));
+            merging.path.push(PointerPart::Index(place));
             record.merge(element, merging);
             merging.path.pop();
         } else {
-            self.items.push(Tree::Plain(element.clone()));
+            self.items.push(MergeTree::Plain(element.clone()));
         }
     }
 }
@@ -196,7 +198,7 @@ impl Items {
 /// The current path of a merge, and its warnings.
 #[derive(Debug, Default)]
 struct Merging<'p> {
-    path: Vec<Step<'p>>,
+    path: Vec<PointerPart<'p>>,
     warnings: Vec<String>,
     warned: HashSet<String>,
     bytes: usize,

@@ -3,18 +3,18 @@
 use std::fmt::Write as _;
 
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Step<'n> {
+pub(super) enum PointerPart<'n> {
     Name(&'n str),
     Index(usize),
 }
 
 /// Appends the steps of a path to a pointer.
-pub(super) fn push_path(pointer: &mut String, path: &[Step<'_>]) {
+pub(super) fn push_path(pointer: &mut String, path: &[PointerPart<'_>]) {
     for step in path {
         pointer.push('/');
         match step {
-            Step::Name(name) => push_name(pointer, name),
-            Step::Index(index) => {
+            PointerPart::Name(name) => push_name(pointer, name),
+            PointerPart::Index(index) => {
                 // Writing into a string does not fail.
                 let _ = write!(pointer, "{index}");
             }

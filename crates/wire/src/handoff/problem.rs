@@ -5,9 +5,9 @@
 use std::borrow::Cow;
 use std::fmt::{self, Write as _};
 
-use super::field::Source;
-use super::rule::Rule;
-use crate::json::{Kind, Node, Span};
+use super::field::ContractSource;
+use super::rule::ContractRule;
+use crate::json::{JsonKind, JsonNode, Span};
 use crate::report::excerpt;
 use crate::text::is_blank;
 
@@ -16,18 +16,18 @@ const VALUE_MAX: usize = 64;
 
 /// One code of a verdict.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
-    rule: &'static Rule,
+pub struct HandoffProblem {
+    rule: &'static ContractRule,
     /// The place of the value. It has no meaning when nothing was found.
     span: Span,
-    found: Found,
-    subject: Subject,
+    found: FoundValue,
+    subject: CodeSubject,
     words: Option<Box<Words>>,
 }
 
 /// The part of a code after the colon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Subject {
+enum CodeSubject {
     None,
     Index(u32),
     /// The text in [`Words::subject`].
@@ -43,7 +43,7 @@ struct Words {
 
 /// The kind of value that was found instead of a legal one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Found {
+enum FoundValue {
     Nothing,
     Null,
     Boolean,
@@ -55,12 +55,12 @@ enum Found {
     Array,
     EmptyObject,
     Object,
-    Lacking(Part),
+    Lacking(RequiredPart),
 }
 
 /// A member that makes its object illegal when it is absent or wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum RequiredPart {
     Iteration,
     MaxIterations,
     Metric,
@@ -74,38 +74,38 @@ pub(super) enum Part {
 }
 
 /// The part that makes an object unreadable, or `None` when the object as a whole is wrong.
-pub(super) type Lack = Option<Part>;
+pub(super) type Lack = Option<RequiredPart>;
 
-impl Problem {
-    pub fn rule(&self) -> &'static Rule {
+impl HandoffProblem {
+    pub fn rule(&self) -> &'static ContractRule {
         self.rule
     }
 
     /// Returns the place of the value in the whole text, or `None` when the value is absent.
     pub fn span(&self) -> Option<Span> {
-        (self.found != Found::Nothing).then_some(self.span)
+        (self.found != FoundValue::Nothing).then_some(self.span)
     }
 
     /// Returns the code, such as `AGENT_ID:unknown`.
     pub fn code(&self) -> String {
         let code = self.rule.code;
         match self.subject {
-            Subject::None => code.to_owned(),
-            Subject::Index(index) => format!("{code}:{index}"),
-            Subject::Text => format!("{code}:{}", self.subject()),
+            CodeSubject::None => code.to_owned(),
+            CodeSubject::Index(index) => format!("{code}:{index}"),
+            CodeSubject::Text => format!("{code}:{}", self.subject()),
         }
     }
 
     /// Returns one line that names the field, the legal values and the value that was found.
     pub fn message(&self) -> String {
-        let Rule { field, legal, .. } = self.rule;
+        let ContractRule { field, legal, .. } = self.rule;
         let found = self.words.as_ref().and_then(|words| words.found.as_deref()).unwrap_or(self.found.as_str());
         match self.subject {
-            Subject::Index(index) => format!("`{field}[{index}]`: {legal}; found {found}"),
-            Subject::Text if field.is_empty() || field.ends_with('.') => {
+            CodeSubject::Index(index) => format!("`{field}[{index}]`: {legal}; found {found}"),
+            CodeSubject::Text if field.is_empty() || field.ends_with('.') => {
                 format!("`{field}{}`: {legal}; found {found}", excerpt(self.subject()))
             }
-            Subject::Text | Subject::None => format!("`{field}`: {legal}; found {found}"),
+            CodeSubject::Text | CodeSubject::None => format!("`{field}`: {legal}; found {found}"),
         }
     }
 
@@ -115,19 +115,19 @@ impl Problem {
 
     /// Sets the index of the list element that the problem is about.
     pub(super) fn at(self, index: usize) -> Self {
-        Self { subject: Subject::Index(u32::try_from(index).unwrap_or(u32::MAX)), ..self }
+        Self { subject: CodeSubject::Index(u32::try_from(index).unwrap_or(u32::MAX)), ..self }
     }
 
     /// Sets the name of the field or value that the problem is about.
     pub(super) fn named(mut self, name: impl Into<Box<str>>) -> Self {
-        self.subject = Subject::Text;
+        self.subject = CodeSubject::Text;
         self.words.get_or_insert_default().subject = name.into();
         self
     }
 
     /// Sets the part that is absent or wrong, if there is one.
     pub(super) fn lacking(self, lack: Lack) -> Self {
-        Self { found: lack.map_or(self.found, Found::Lacking), ..self }
+        Self { found: lack.map_or(self.found, FoundValue::Lacking), ..self }
     }
 
     /// Sets a better description of the value that was found.
@@ -143,20 +143,20 @@ impl Problem {
     }
 }
 
-impl Found {
-    fn of(node: Option<&Node<'_>>) -> Self {
+impl FoundValue {
+    fn of(node: Option<&JsonNode<'_>>) -> Self {
         match node.map(|node| &node.kind) {
             None => Self::Nothing,
-            Some(Kind::Null) => Self::Null,
-            Some(Kind::Bool(_)) => Self::Boolean,
-            Some(Kind::Number(text)) if crate::json::Number::is_integer_text(text) => Self::Integer,
-            Some(Kind::Number(_)) => Self::Number,
-            Some(Kind::Text(text)) if text.is_empty() => Self::EmptyString,
-            Some(Kind::Text(text)) if is_blank(text) => Self::BlankString,
-            Some(Kind::Text(_)) => Self::String,
-            Some(Kind::List(_)) => Self::Array,
-            Some(Kind::Object(members)) if members.is_empty() => Self::EmptyObject,
-            Some(Kind::Object(_)) => Self::Object,
+            Some(JsonKind::Null) => Self::Null,
+            Some(JsonKind::Bool(_)) => Self::Boolean,
+            Some(JsonKind::Number(text)) if crate::json::Number::is_integer_text(text) => Self::Integer,
+            Some(JsonKind::Number(_)) => Self::Number,
+            Some(JsonKind::Text(text)) if text.is_empty() => Self::EmptyString,
+            Some(JsonKind::Text(text)) if is_blank(text) => Self::BlankString,
+            Some(JsonKind::Text(_)) => Self::String,
+            Some(JsonKind::List(_)) => Self::Array,
+            Some(JsonKind::Object(members)) if members.is_empty() => Self::EmptyObject,
+            Some(JsonKind::Object(_)) => Self::Object,
         }
     }
 
@@ -178,7 +178,7 @@ impl Found {
     }
 }
 
-impl Part {
+impl RequiredPart {
     fn as_str(self) -> &'static str {
         match self {
             Self::Iteration => "an object without a legal `iteration`",
@@ -199,17 +199,17 @@ impl Part {
 #[derive(Debug, Default)]
 pub(super) struct Findings<'t> {
     /// The body of the block.
-    pub(super) source: Source<'t>,
+    pub(super) source: ContractSource<'t>,
     /// The offset in bytes of the body in the whole text.
     start: u32,
-    pub(super) missing: Vec<Problem>,
-    pub(super) invalid: Vec<Problem>,
-    pub(super) warnings: Vec<Problem>,
+    pub(super) missing: Vec<HandoffProblem>,
+    pub(super) invalid: Vec<HandoffProblem>,
+    pub(super) warnings: Vec<HandoffProblem>,
 }
 
 impl<'t> Findings<'t> {
     pub(super) fn in_block(&mut self, body: &'t str, start: usize) {
-        self.source = Source(body);
+        self.source = ContractSource(body);
         self.start = u32::try_from(start).unwrap_or(u32::MAX);
     }
 
@@ -217,20 +217,20 @@ impl<'t> Findings<'t> {
         self.missing.is_empty() && self.invalid.is_empty()
     }
 
-    pub(super) fn missing(&mut self, rule: &'static Rule, node: Option<&Node<'_>>) {
+    pub(super) fn missing(&mut self, rule: &'static ContractRule, node: Option<&JsonNode<'_>>) {
         let problem = self.problem(rule, node);
         self.missing.push(problem);
     }
 
-    pub(super) fn invalid(&mut self, rule: &'static Rule, node: &Node<'_>) {
+    pub(super) fn invalid(&mut self, rule: &'static ContractRule, node: &JsonNode<'_>) {
         let problem = self.problem(rule, Some(node));
         self.invalid.push(problem);
     }
 
     /// Creates a problem without adding it to a list.
-    pub(super) fn problem(&self, rule: &'static Rule, node: Option<&Node<'_>>) -> Problem {
+    pub(super) fn problem(&self, rule: &'static ContractRule, node: Option<&JsonNode<'_>>) -> HandoffProblem {
         let span = node.map_or_else(Span::default, |node| self.place(node.span));
-        Problem { rule, span, found: Found::of(node), subject: Subject::None, words: None }
+        HandoffProblem { rule, span, found: FoundValue::of(node), subject: CodeSubject::None, words: None }
     }
 
     /// Converts a place in the block to a place in the whole text.
@@ -245,7 +245,7 @@ pub(super) fn quoted(value: &str) -> String {
 }
 
 /// Returns a value for a code: a string without quotes, other values as compact JSON, cut to [`VALUE_MAX`] characters.
-pub(super) fn shown<'n>(node: &'n Node<'_>) -> Cow<'n, str> {
+pub(super) fn shown<'n>(node: &'n JsonNode<'_>) -> Cow<'n, str> {
     if let Some(text) = node.text() {
         return Cow::Borrowed(text);
     }
@@ -278,7 +278,7 @@ mod tests {
 
     #[test]
     fn a_problem_is_small() {
-        assert!(size_of::<Problem>() <= 40, "{}", size_of::<Problem>());
+        assert!(size_of::<HandoffProblem>() <= 40, "{}", size_of::<HandoffProblem>());
     }
 
     #[test]

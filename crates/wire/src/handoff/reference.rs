@@ -2,13 +2,13 @@
 
 use std::fmt;
 
-use super::remote::{Identity, NoIdentity, identity};
+use super::remote::{NoIdentity, RemoteIdentity, identity};
 use crate::json::{Value, object};
 
 /// A resource, and the repository that has it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Reference {
-    identity: Identity,
+    identity: RemoteIdentity,
     table: String,
     name: String,
 }
@@ -20,7 +20,7 @@ pub enum NoReference {
     Colons { found: usize },
     Resource,
     Repository(NoIdentity),
-    NotNormal { identity: Identity },
+    NotNormal { identity: RemoteIdentity },
     NoOwner,
 }
 
@@ -68,7 +68,7 @@ impl Reference {
         Ok(Self { identity, table: table.to_owned(), name: name.to_owned() })
     }
 
-    pub fn identity(&self) -> &Identity {
+    pub fn identity(&self) -> &RemoteIdentity {
         &self.identity
     }
 

@@ -7,9 +7,9 @@ use crate::json::{Value, object};
 
 /// The host and the path of a repository: in lower case, without credentials, port and `.git`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Identity(String);
+pub struct RemoteIdentity(String);
 
-impl Identity {
+impl RemoteIdentity {
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -20,7 +20,7 @@ impl Identity {
     }
 }
 
-impl fmt::Display for Identity {
+impl fmt::Display for RemoteIdentity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
@@ -58,13 +58,13 @@ impl std::error::Error for NoIdentity {}
 
 impl NoIdentity {
     /// Returns `{identity}` for a remote. It is null when the remote has none.
-    pub fn to_value(found: &Result<Identity, Self>) -> Value {
-        object([("identity", found.as_ref().ok().map(Identity::as_str).into())])
+    pub fn to_value(found: &Result<RemoteIdentity, Self>) -> Value {
+        object([("identity", found.as_ref().ok().map(RemoteIdentity::as_str).into())])
     }
 }
 
 /// Returns the identity of any git remote.
-pub fn identity(remote: &str) -> Result<Identity, NoIdentity> {
+pub fn identity(remote: &str) -> Result<RemoteIdentity, NoIdentity> {
     if remote.contains(|letter: char| letter.is_whitespace() || letter.is_control() || letter == '\\') {
         // Backslashes occur in paths of Windows.
         let is_local = remote.starts_with("\\\\") || is_drive(remote);
@@ -100,7 +100,7 @@ fn is_scheme(text: &str) -> bool {
 }
 
 /// Reads `scheme://user:password@host:port/path?query#fragment`.
-fn url(scheme: &str, rest: &str) -> Result<Identity, NoIdentity> {
+fn url(scheme: &str, rest: &str) -> Result<RemoteIdentity, NoIdentity> {
     if !is_scheme(scheme) {
         return Err(NoIdentity::Scheme);
     }
@@ -117,7 +117,7 @@ fn url(scheme: &str, rest: &str) -> Result<Identity, NoIdentity> {
 }
 
 /// Reads `user@host:path`. `first` is the text before the first slash.
-fn scp(remote: &str, first: &str) -> Result<Identity, NoIdentity> {
+fn scp(remote: &str, first: &str) -> Result<RemoteIdentity, NoIdentity> {
     // A path may contain `@` and a password may contain `:`, but a host and then a colon follow the user.
     let colon = first.rfind(':').unwrap_or(0);
     let user = first[..colon].rfind('@').map_or(0, |at| at + 1);
@@ -156,7 +156,7 @@ fn is_host(host: &str) -> bool {
     !host.is_empty() && !host.starts_with(['-', '.']) && host.chars().all(is_letter)
 }
 
-fn join(host: &str, path: &str) -> Result<Identity, NoIdentity> {
+fn join(host: &str, path: &str) -> Result<RemoteIdentity, NoIdentity> {
     let path = path.split(['?', '#']).next().unwrap_or_default();
     let mut segments: Vec<&str> = path.split('/').filter(|segment| !segment.is_empty()).collect();
     if let Some(last) = segments.last_mut() {
@@ -167,7 +167,7 @@ fn join(host: &str, path: &str) -> Result<Identity, NoIdentity> {
     if segments.is_empty() || segments.iter().any(|segment| matches!(*segment, "." | "..")) {
         return Err(NoIdentity::Path);
     }
-    Ok(Identity(format!("{host}/{}", segments.join("/")).to_lowercase()))
+    Ok(RemoteIdentity(format!("{host}/{}", segments.join("/")).to_lowercase()))
 }
 
 fn without_git(name: &str) -> &str {
@@ -181,7 +181,7 @@ mod tests {
     use super::*;
 
     fn check(remote: &str, wanted: Result<&str, NoIdentity>) {
-        assert_eq!(identity(remote).as_ref().map(Identity::as_str).map_err(|why| *why), wanted, "{remote}");
+        assert_eq!(identity(remote).as_ref().map(RemoteIdentity::as_str).map_err(|why| *why), wanted, "{remote}");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 /// A code, the field that it is about, and the values that are legal there.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Rule {
+pub struct ContractRule {
     /// The code, or the part of it before the colon.
     pub code: &'static str,
     /// The path of the field, with dots between names. It is empty or ends with a dot when the part of the code after
@@ -15,10 +15,10 @@ pub struct Rule {
 /// Declares the rules in the order of the specification. The name of each rule is its code.
 macro_rules! rules {
     ($($code:ident: $field:expr, $legal:expr;)*) => {
-        $(pub(super) static $code: Rule = Rule { code: stringify!($code), field: $field, legal: $legal };)*
+        $(pub(super) static $code: ContractRule = ContractRule { code: stringify!($code), field: $field, legal: $legal };)*
 
         /// All rules, in the order in which a verdict lists them.
-        pub static RULES: &[&Rule] = &[$(&$code),*];
+        pub static RULES: &[&ContractRule] = &[$(&$code),*];
     };
 }
 

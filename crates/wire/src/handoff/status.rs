@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use super::field::{Extra, Spelt, Writing, given};
+use super::field::{ExtraMembers, ObjectWriting, Spelt, given};
 use super::problem::{Findings, quoted, shown};
 use super::rule;
-use crate::json::{Node, Value};
+use crate::json::{JsonNode, Value};
 use crate::shape::{NonBlank, vocabulary};
 use crate::text::is_blank;
 
@@ -62,19 +62,19 @@ impl PendingSteps {
 
 /// The section `agent_status`, as far as it could be read. A contract needs all of it, a repair only the agent.
 #[derive(Debug, Default)]
-pub(super) struct AgentStatus {
+pub(super) struct AgentStatusSection {
     pub(super) plan: Option<Spelt<PlanStatus>>,
     /// A well-formed id. It may differ from the id that was dispatched.
     pub(super) agent: Option<AgentId>,
     pub(super) pending_steps: Option<PendingSteps>,
     pub(super) next_action: Option<NonBlank>,
-    pub(super) extra: Extra,
+    pub(super) extra: ExtraMembers,
 }
 
 const KNOWN: &[&str] = &["plan_status", "agent_id", "pending_steps", "next_action"];
 
-impl AgentStatus {
-    pub(super) fn read(node: Option<&Node<'_>>, dispatched: Option<&AgentId>, findings: &mut Findings<'_>) -> Self {
+impl AgentStatusSection {
+    pub(super) fn read(node: Option<&JsonNode<'_>>, dispatched: Option<&AgentId>, findings: &mut Findings<'_>) -> Self {
         let Some(node) = node.filter(|node| node.members().is_some()) else {
             findings.missing(&rule::AGENT_STATUS, node);
             for rule in [&rule::PLAN_STATUS, &rule::AGENT_ID, &rule::PENDING_STEPS, &rule::NEXT_ACTION] {
@@ -92,7 +92,7 @@ impl AgentStatus {
     }
 }
 
-fn plan(node: Option<&Node<'_>>, findings: &mut Findings<'_>) -> Option<Spelt<PlanStatus>> {
+fn plan(node: Option<&JsonNode<'_>>, findings: &mut Findings<'_>) -> Option<Spelt<PlanStatus>> {
     let Some(node) = given(node).filter(|node| !node.text().is_some_and(is_blank)) else {
         findings.missing(&rule::PLAN_STATUS, node);
         return None;
@@ -118,7 +118,7 @@ fn plan(node: Option<&Node<'_>>, findings: &mut Findings<'_>) -> Option<Spelt<Pl
     word.map(|word| Spelt { word, text: text.to_owned() })
 }
 
-fn agent(node: Option<&Node<'_>>, dispatched: Option<&AgentId>, findings: &mut Findings<'_>) -> Option<AgentId> {
+fn agent(node: Option<&JsonNode<'_>>, dispatched: Option<&AgentId>, findings: &mut Findings<'_>) -> Option<AgentId> {
     let Some(node) = given(node).filter(|node| node.text() != Some("")) else {
         findings.missing(&rule::AGENT_ID, node);
         return None;
@@ -136,13 +136,13 @@ fn agent(node: Option<&Node<'_>>, dispatched: Option<&AgentId>, findings: &mut F
     agent
 }
 
-fn pending_steps(node: Option<&Node<'_>>, findings: &mut Findings<'_>) -> Option<PendingSteps> {
+fn pending_steps(node: Option<&JsonNode<'_>>, findings: &mut Findings<'_>) -> Option<PendingSteps> {
     let Some(node) = given(node).filter(|node| node.text() != Some("")) else {
         findings.missing(&rule::PENDING_STEPS, node);
         return None;
     };
-    let text = |node: &Node<'_>| node.text().map(str::to_owned);
-    let list = |items: &[Node<'_>]| items.iter().map(text).collect::<Option<Vec<_>>>().map(PendingSteps::List);
+    let text = |node: &JsonNode<'_>| node.text().map(str::to_owned);
+    let list = |items: &[JsonNode<'_>]| items.iter().map(text).collect::<Option<Vec<_>>>().map(PendingSteps::List);
     let steps = text(node).map(PendingSteps::Text).or_else(|| node.list().and_then(list));
     if steps.is_none() {
         let wrong = node.list().and_then(|items| items.iter().enumerate().find(|(_, item)| item.text().is_none()));
@@ -155,7 +155,7 @@ fn pending_steps(node: Option<&Node<'_>>, findings: &mut Findings<'_>) -> Option
     steps
 }
 
-fn next_action(node: Option<&Node<'_>>, findings: &mut Findings<'_>) -> Option<NonBlank> {
+fn next_action(node: Option<&JsonNode<'_>>, findings: &mut Findings<'_>) -> Option<NonBlank> {
     let Some(node) = given(node) else {
         findings.missing(&rule::NEXT_ACTION, node);
         return None;
@@ -181,8 +181,8 @@ impl PendingSteps {
 }
 
 /// Renders the fields in the order of the specification.
-pub(super) fn render(plan: &str, agent: &AgentId, steps: &PendingSteps, action: &NonBlank) -> Writing {
-    Writing::default()
+pub(super) fn render(plan: &str, agent: &AgentId, steps: &PendingSteps, action: &NonBlank) -> ObjectWriting {
+    ObjectWriting::default()
         .field("plan_status", plan)
         .field("agent_id", agent.as_str())
         .field("pending_steps", steps.render())

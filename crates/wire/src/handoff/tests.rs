@@ -18,14 +18,14 @@ fn value(text: &str) -> Value {
     json::parse(text).expect("JSON").to_value()
 }
 
-fn codes(problems: &[Problem]) -> Vec<String> {
-    problems.iter().map(Problem::code).collect()
+fn codes(problems: &[HandoffProblem]) -> Vec<String> {
+    problems.iter().map(HandoffProblem::code).collect()
 }
 
 #[test]
 fn the_dispatch_decides_who_is_resumed() {
     let text = blocked("");
-    let by = |text: &str, id| judge(text, &Context { input: None, dispatch_agent_id: id });
+    let by = |text: &str, id| judge(text, &HandoffContext { input: None, dispatch_agent_id: id });
     assert!(by(&text, Some("ab7e4d2")).is_valid());
     assert!(by(&text, Some("not an id")).is_valid());
     let other = by(&text, Some("a99999"));
@@ -39,31 +39,31 @@ fn the_dispatch_decides_who_is_resumed() {
 
 #[test]
 fn a_syntax_error_has_its_place_in_the_body() {
-    let verdict = judge(&block("{\n \"é\": 1,\n}"), &Context::default());
-    let message = verdict.reason.as_ref().map(Reason::message).expect("a reason");
+    let verdict = judge(&block("{\n \"é\": 1,\n}"), &HandoffContext::default());
+    let message = verdict.reason.as_ref().map(NoContractReason::message).expect("a reason");
     assert!(message.contains("line 3, column 1: "), "{message}");
-    let column = judge(&block("{\"é\": x}"), &Context::default()).reason.as_ref().map(Reason::message);
+    let column = judge(&block("{\"é\": x}"), &HandoffContext::default()).reason.as_ref().map(NoContractReason::message);
     assert!(column.is_some_and(|message| message.contains("line 1, column 7: ")));
 }
 
 #[test]
 fn problems_know_their_place_in_the_text() {
     let text = blocked(r#","memory_suggestions":["a",77]"#).replace("\"ab7e4d2\"", "\"nobody\"");
-    let verdict = judge(&text, &Context::default());
-    let found = |problem: &Problem| problem.span().map(|span| span.of(&text).to_owned());
+    let verdict = judge(&text, &HandoffContext::default());
+    let found = |problem: &HandoffProblem| problem.span().map(|span| span.of(&text).to_owned());
     assert_eq!(found(&verdict.invalid[0]).as_deref(), Some("\"nobody\""));
     assert_eq!(found(&verdict.warnings[0]).as_deref(), Some("77"));
     assert_eq!(
         verdict.warnings[0].message(),
         "`memory_suggestions[1]`: must be a string; it was skipped; found an integer"
     );
-    assert_eq!(judge("", &Context::default()).missing[0].span(), None);
+    assert_eq!(judge("", &HandoffContext::default()).missing[0].span(), None);
     assert!(verdict.body.is_some_and(|body| body.of(&text).starts_with('{') && body.of(&text).ends_with('}')));
 }
 
 #[test]
 fn a_status_is_normalised_but_not_twice() {
-    let status = |status: &str| judge(&blocked("").replace("BLOCKED", status), &Context::default());
+    let status = |status: &str| judge(&blocked("").replace("BLOCKED", status), &HandoffContext::default());
     assert_eq!(status(" blocked,;. ").plan_status, Some(PlanStatus::Blocked));
     let twice = status("blocked .");
     assert_eq!(
@@ -82,7 +82,7 @@ fn warnings_come_row_by_row_and_once() {
         r#","zz":0,"memorialize_suggestions":[{off},1,{entry},{off}],"update_contracts":[{{"contract":"q","payload":{{"ip":"10.0.0.1"}}}},2,{{"contract":"q","payload":{{}}}},{{"contract":"w","payload":{{}}}}]"#
     ));
     let input = value(r#"{"write_permissions":{"writable_sections":["w"]}}"#);
-    let verdict = judge(&text, &Context { input: Some(&input), dispatch_agent_id: None });
+    let verdict = judge(&text, &HandoffContext { input: Some(&input), dispatch_agent_id: None });
     let wanted = [
         "MEMORIALIZE:1",
         "MEMORIALIZE_ENUM:0",
@@ -94,8 +94,8 @@ fn warnings_come_row_by_row_and_once() {
     ];
     assert_eq!(codes(&verdict.warnings), wanted);
     let contract = verdict.contract.expect("a valid contract");
-    assert_eq!(contract.applied().map(Update::index).collect::<Vec<_>>(), [3]);
-    assert_eq!(contract.denied().map(Update::index).collect::<Vec<_>>(), [0, 2]);
+    assert_eq!(contract.applied().map(ContractUpdate::index).collect::<Vec<_>>(), [3]);
+    assert_eq!(contract.denied().map(ContractUpdate::index).collect::<Vec<_>>(), [0, 2]);
     assert_eq!(contract.memorials().len(), 3);
 }
 
@@ -104,14 +104,14 @@ fn a_contract_is_what_it_says() {
     let text = blocked(
         r#","user_facing_summary":"  Done. ","memory_suggestions":["m",1],"rollback_executed":"r","context_consumption":{"tokens_used":-0,"pct_window":1e2},"approval_request":{},"loop_state":{"iteration":1,"max_iterations":2,"metric":null}"#,
     );
-    let contract = judge(&text, &Context::default()).contract.expect("a valid contract");
-    assert_eq!(contract.status(), &Status::Blocked);
+    let contract = judge(&text, &HandoffContext::default()).contract.expect("a valid contract");
+    assert_eq!(contract.status(), &HandoffStatus::Blocked);
     assert_eq!(contract.agent().as_str(), "ab7e4d2");
     assert_eq!(contract.summary(), Some("Done."));
     assert_eq!(contract.memory_suggestions(), ["m"]);
     assert_eq!(contract.rollback_executed(), Some("r"));
     assert_eq!(contract.request(), None);
-    assert_eq!(contract.evidence().commands_run[0], Command::Line("ls".into()));
+    assert_eq!(contract.evidence().commands_run[0], EvidenceCommand::Line("ls".into()));
     assert!(contract.loop_state().is_some_and(LoopState::may_end));
     assert_eq!(contract.context_consumption().map(|used| used.pct_window().to_string()), Some("1e2".to_owned()));
 }
@@ -121,15 +121,15 @@ fn a_status_carries_what_it_needs() {
     let complete = blocked("")
         .replace("BLOCKED", "Complete.")
         .replace(r#""open_gaps":[]"#, r#""open_gaps":[],"verification":{"result":" PASS ","method":["t"]}"#);
-    let contract = judge(&complete, &Context::default()).contract.expect("a valid contract");
+    let contract = judge(&complete, &HandoffContext::default()).contract.expect("a valid contract");
     assert!(
-        matches!(contract.status(), Status::Complete { verification } if verification.extra().get("method").is_some())
+        matches!(contract.status(), HandoffStatus::Complete { verification } if verification.extra().get("method").is_some())
     );
     let asking =
         blocked(r#","approval_request":{"rollback":"r","verification":"v","risk_level":"high","approval_id":7}"#)
             .replace("BLOCKED", "APPROVAL_REQUEST");
-    let contract = judge(&asking, &Context::default()).contract.expect("a valid contract");
-    let Status::ApprovalRequest { request } = contract.status() else { panic!("{:?}", contract.status()) };
+    let contract = judge(&asking, &HandoffContext::default()).contract.expect("a valid contract");
+    let HandoffStatus::ApprovalRequest { request } = contract.status() else { panic!("{:?}", contract.status()) };
     assert_eq!(request.risk_level.get().map(Spelt::word), Some(Risk::High));
     assert_eq!(contract.request(), Some(request));
 }
@@ -153,7 +153,7 @@ fn nothing_is_lost() {
     for rest in odd {
         for status in ["BLOCKED", " in_progress;"] {
             let text = blocked(rest).replace("BLOCKED", status).replace("\"go on\"", "\" go on\",\"x\":[{}]");
-            let verdict = judge(&text, &Context::default());
+            let verdict = judge(&text, &HandoffContext::default());
             let contract = verdict.contract.as_ref().unwrap_or_else(|| panic!("{rest}: {:?}", codes(&verdict.invalid)));
             let body = value(verdict.body.expect("a body").of(&text));
             assert!(contract.render().same(&body), "{} is not {body}", contract.render());
@@ -168,7 +168,7 @@ fn an_input_of_any_shape_is_borne() {
     {
         let input = value(input);
         let text = blocked(r#","update_contracts":[{"contract":"w","payload":{}}]"#);
-        let verdict = judge(&text, &Context { input: Some(&input), dispatch_agent_id: None });
+        let verdict = judge(&text, &HandoffContext { input: Some(&input), dispatch_agent_id: None });
         assert_eq!((verdict.is_valid(), codes(&verdict.warnings)), (true, vec!["UPDATE_CONTRACT_DENIED:w".into()]));
     }
 }
@@ -176,7 +176,7 @@ fn an_input_of_any_shape_is_borne() {
 #[test]
 fn the_size_of_a_body_is_tested_first() {
     let fill = |bytes: usize| block(&format!("{{{}", "x".repeat(bytes - 1)));
-    let reason = |text: &str| judge(text, &Context::default()).reason.map(|reason| reason.code());
+    let reason = |text: &str| judge(text, &HandoffContext::default()).reason.map(|reason| reason.code());
     assert_eq!(reason(&fill(BODY_BYTES_MAX)), Some("INVALID_JSON"));
     assert_eq!(reason(&fill(BODY_BYTES_MAX + 1)), Some("TOO_LARGE"));
     assert_eq!(reason(&fill(BODY_BYTES_MAX).replace('\n', "\r\n")), Some("INVALID_JSON"));

@@ -3,25 +3,25 @@
 use std::collections::HashSet;
 
 use super::advice::list;
-use super::field::{Extra, Lenient, Listing, Source, Writing, Written};
+use super::field::{ContractSource, ExtraMembers, Lenient, Listing, ObjectWriting, WrittenValue};
 use super::live;
-use super::problem::{Findings, Lack, Part, quoted};
+use super::problem::{Findings, Lack, RequiredPart, quoted};
 use super::rule;
-use crate::json::{Node, Value};
+use crate::json::{JsonNode, Value};
 
 /// An update of one contract. It is already decided whether the update is permitted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Update {
+pub struct ContractUpdate {
     /// The index of the update in the list.
     index: usize,
     contract: String,
     /// The payload, an object.
-    payload: Written,
+    payload: WrittenValue,
     is_permitted: bool,
-    extra: Extra,
+    extra: ExtraMembers,
 }
 
-impl Update {
+impl ContractUpdate {
     pub fn index(&self) -> usize {
         self.index
     }
@@ -40,28 +40,32 @@ impl Update {
         self.is_permitted
     }
 
-    fn read(index: usize, node: &Node<'_>, source: Source<'_>) -> Result<Self, Lack> {
+    fn read(index: usize, node: &JsonNode<'_>, source: ContractSource<'_>) -> Result<Self, Lack> {
         node.members().ok_or(None)?;
-        let contract = node.get("contract").and_then(Node::text).ok_or(Some(Part::Contract))?.to_owned();
-        let payload = node.get("payload").filter(|payload| payload.members().is_some()).ok_or(Some(Part::Payload))?;
+        let contract = node.get("contract").and_then(JsonNode::text).ok_or(Some(RequiredPart::Contract))?.to_owned();
+        let payload =
+            node.get("payload").filter(|payload| payload.members().is_some()).ok_or(Some(RequiredPart::Payload))?;
         let extra = source.others(node, &["contract", "payload"]);
         Ok(Self { index, contract, payload: source.written(payload), is_permitted: false, extra })
     }
 
     pub(super) fn render(&self) -> Value {
-        Writing::default().field("contract", self.contract.as_str()).field("payload", self.payload()).extra(&self.extra)
+        ObjectWriting::default()
+            .field("contract", self.contract.as_str())
+            .field("payload", self.payload())
+            .extra(&self.extra)
     }
 }
 
 pub(super) fn read(
-    node: Option<&Node<'_>>,
+    node: Option<&JsonNode<'_>>,
     input: Option<&Value>,
     findings: &mut Findings<'_>,
-) -> Lenient<Listing<Update>> {
+) -> Lenient<Listing<ContractUpdate>> {
     let source = findings.source;
-    let read = |index, node: &Node<'_>| Update::read(index, node, source);
+    let read = |index, node: &JsonNode<'_>| ContractUpdate::read(index, node, source);
     let mut field = list(node, &rule::UPDATE_CONTRACTS_TYPE, &rule::UPDATE_CONTRACTS, read, findings);
-    let (Lenient::Is(updates), Some(nodes)) = (&mut field, node.and_then(Node::list)) else { return field };
+    let (Lenient::Is(updates), Some(nodes)) = (&mut field, node.and_then(JsonNode::list)) else { return field };
     let writable: HashSet<&str> = writable(input).collect();
     let mut denied = HashSet::new();
     for update in &mut updates.kept {
@@ -73,7 +77,7 @@ pub(super) fn read(
             findings.warnings.push(problem);
         }
     }
-    let mut watch = live::Watch::new(findings);
+    let mut watch = live::LiveWalk::new(findings);
     for update in updates.kept() {
         if let Some(payload) = nodes.get(update.index).and_then(|node| node.get("payload")) {
             watch.look(update.index, payload);

@@ -1,30 +1,30 @@
 //! The verdict on a text: valid or not, with every reason, and the agent that repairs it.
 
-use super::contract::Contract;
-use super::problem::{Findings, Problem};
+use super::contract::HandoffContract;
+use super::problem::{Findings, HandoffProblem};
 use super::status::{AgentId, PlanStatus};
 use super::{BODY_BYTES_MAX, rule};
 use crate::json::{Object, Span, SyntaxError, Value, object};
 
 /// The judgement of one text. Warnings never change whether it is valid.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Verdict {
+pub struct HandoffVerdict {
     /// The reason why no contract could be read at all.
-    pub reason: Option<Reason>,
+    pub reason: Option<NoContractReason>,
     pub plan_status: Option<PlanStatus>,
-    pub missing: Vec<Problem>,
-    pub invalid: Vec<Problem>,
-    pub warnings: Vec<Problem>,
+    pub missing: Vec<HandoffProblem>,
+    pub invalid: Vec<HandoffProblem>,
+    pub warnings: Vec<HandoffProblem>,
     pub repair: Repair,
     /// The contract. Present exactly when the verdict is valid.
-    pub contract: Option<Contract>,
+    pub contract: Option<HandoffContract>,
     /// The place of the judged body in the text.
     pub body: Option<Span>,
 }
 
 /// The reason why a text has no contract to judge.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Reason {
+pub enum NoContractReason {
     NoBlock,
     UnclosedBlock,
     TooLarge {
@@ -43,7 +43,7 @@ pub enum Repair {
     Escalate,
 }
 
-impl Reason {
+impl NoContractReason {
     pub fn code(&self) -> &'static str {
         match self {
             Self::NoBlock => "NO_BLOCK",
@@ -90,9 +90,9 @@ impl Repair {
     }
 }
 
-impl Verdict {
+impl HandoffVerdict {
     /// Returns the verdict on a text without a contract. It lists every section that is always required as missing.
-    pub(super) fn unparsed(reason: Reason, mut findings: Findings<'_>, dispatched: Option<AgentId>) -> Self {
+    pub(super) fn unparsed(reason: NoContractReason, mut findings: Findings<'_>, dispatched: Option<AgentId>) -> Self {
         for rule in [
             &rule::AGENT_STATUS,
             &rule::PLAN_STATUS,
@@ -119,14 +119,14 @@ impl Verdict {
     }
 
     /// Returns all problems in order: missing, invalid, warnings.
-    pub fn problems(&self) -> impl Iterator<Item = &Problem> {
+    pub fn problems(&self) -> impl Iterator<Item = &HandoffProblem> {
         self.missing.iter().chain(&self.invalid).chain(&self.warnings)
     }
 
     /// Returns `{parsed, reason?, valid, plan_status, missing, invalid, warnings, repair, applies?, messages}`.
     /// `applies` has the indices of the updates that take effect.
     pub fn to_value(&self) -> Value {
-        let codes = |problems: &[Problem]| problems.iter().map(Problem::code).collect::<Vec<_>>();
+        let codes = |problems: &[HandoffProblem]| problems.iter().map(HandoffProblem::code).collect::<Vec<_>>();
         let mut members = Object::new();
         let mut member = |name: &str, value: Value| members.push((name.to_owned(), value));
         member("parsed", self.is_parsed().into());
@@ -147,7 +147,7 @@ impl Verdict {
     }
 
     fn applies(&self) -> Vec<u64> {
-        let indices = self.contract.iter().flat_map(Contract::applied).map(|update| update.index());
+        let indices = self.contract.iter().flat_map(HandoffContract::applied).map(|update| update.index());
         indices.filter_map(|index| u64::try_from(index).ok()).collect()
     }
 

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 
-use super::{Kind, Member, Node, Span};
+use super::{JsonKind, JsonMember, JsonNode, Span};
 
 /// The size in bytes above which objects release their spare capacity. In a large text that capacity would add up.
 const LARGE_BYTES: usize = 1 << 20;
@@ -34,7 +34,7 @@ impl fmt::Display for SyntaxError {
 impl std::error::Error for SyntaxError {}
 
 /// Reads one JSON value. Nothing may follow it.
-pub fn parse(text: &str) -> Result<Node<'_>, SyntaxError> {
+pub fn parse(text: &str) -> Result<JsonNode<'_>, SyntaxError> {
     let mut parser = Parser { text, bytes: text.as_bytes(), at: 0, depth: 0 };
     parser.whole().map_err(|problem| {
         let problem = problem.words(text, parser.at);
@@ -43,15 +43,15 @@ pub fn parse(text: &str) -> Result<Node<'_>, SyntaxError> {
 }
 
 /// Reads one JSON object. Returns `None` without a reason when the text is not an object.
-pub(crate) fn object_or_none(text: &str) -> Option<Node<'_>> {
+pub(crate) fn object_or_none(text: &str) -> Option<JsonNode<'_>> {
     let mut parser = Parser { text, bytes: text.as_bytes(), at: 0, depth: 0 };
-    parser.whole().ok().filter(|node| matches!(node.kind, Kind::Object(_)))
+    parser.whole().ok().filter(|node| matches!(node.kind, JsonKind::Object(_)))
 }
 
 /// Reads one JSON value that must be an object.
-pub fn parse_object(text: &str) -> Result<Node<'_>, SyntaxError> {
+pub fn parse_object(text: &str) -> Result<JsonNode<'_>, SyntaxError> {
     let node = parse(text)?;
-    if matches!(node.kind, Kind::Object(_)) {
+    if matches!(node.kind, JsonKind::Object(_)) {
         return Ok(node);
     }
     let problem = format!("the top must be a JSON object {{...}}; found {}", node.noun());
@@ -111,7 +111,7 @@ impl From<&'static str> for Wrong {
 type Parsed<T> = Result<T, Wrong>;
 
 impl<'t> Parser<'t> {
-    fn whole(&mut self) -> Parsed<Node<'t>> {
+    fn whole(&mut self) -> Parsed<JsonNode<'t>> {
         if self.bytes.len() > TEXT_MAX {
             return Err("the text is too long".into());
         }
@@ -139,25 +139,25 @@ impl<'t> Parser<'t> {
         Span { start: place(start), end: place(self.at) }
     }
 
-    fn value(&mut self) -> Parsed<Node<'t>> {
+    fn value(&mut self) -> Parsed<JsonNode<'t>> {
         let start = self.at;
         let kind = match self.peek() {
             Some(b'{') => self.nested(Self::object)?,
             Some(b'[') => self.nested(Self::list)?,
-            Some(b'"') => Kind::Text(self.string()?),
-            Some(b'-' | b'0'..=b'9') => Kind::Number(self.number()?),
-            Some(b't') => self.word("true", Kind::Bool(true))?,
-            Some(b'f') => self.word("false", Kind::Bool(false))?,
-            Some(b'n') => self.word("null", Kind::Null)?,
+            Some(b'"') => JsonKind::Text(self.string()?),
+            Some(b'-' | b'0'..=b'9') => JsonKind::Number(self.number()?),
+            Some(b't') => self.word("true", JsonKind::Bool(true))?,
+            Some(b'f') => self.word("false", JsonKind::Bool(false))?,
+            Some(b'n') => self.word("null", JsonKind::Null)?,
             Some(b'/' | b'#') => return Err("JSON has no comments".into()),
             Some(b'\'') => return Err("strings are written in double quotes".into()),
             Some(_) => return Err(Wrong::Expected("a value")),
             None => return Err(Wrong::Expected("a value")),
         };
-        Ok(Node { span: self.span(start), kind })
+        Ok(JsonNode { span: self.span(start), kind })
     }
 
-    fn nested(&mut self, inner: fn(&mut Self) -> Parsed<Kind<'t>>) -> Parsed<Kind<'t>> {
+    fn nested(&mut self, inner: fn(&mut Self) -> Parsed<JsonKind<'t>>) -> Parsed<JsonKind<'t>> {
         if self.depth == DEPTH_MAX {
             return Err("nested deeper than 128 levels".into());
         }
@@ -170,10 +170,10 @@ impl<'t> Parser<'t> {
     }
 
     /// Reads a list after its opening bracket, up to the closing one.
-    fn list(&mut self) -> Parsed<Kind<'t>> {
+    fn list(&mut self) -> Parsed<JsonKind<'t>> {
         self.blank();
         if self.peek() == Some(b']') {
-            return Ok(Kind::List(Vec::new()));
+            return Ok(JsonKind::List(Vec::new()));
         }
         // Hostile documents have many lists with one element, so reserve space for one only. A longer list grows at
         // once.
@@ -187,18 +187,18 @@ impl<'t> Parser<'t> {
             self.blank();
             match self.peek() {
                 Some(b',') => self.at += 1,
-                Some(b']') => return Ok(Kind::List(items)),
+                Some(b']') => return Ok(JsonKind::List(items)),
                 _ => return Err(Wrong::Expected("`,` or `]`")),
             }
         }
     }
 
-    fn object(&mut self) -> Parsed<Kind<'t>> {
-        let mut members: Vec<Member<'t>> = Vec::new();
-        let mut names = Names::default();
+    fn object(&mut self) -> Parsed<JsonKind<'t>> {
+        let mut members: Vec<JsonMember<'t>> = Vec::new();
+        let mut names = ObjectNames::default();
         self.blank();
         if self.peek() == Some(b'}') {
-            return Ok(Kind::Object(members));
+            return Ok(JsonKind::Object(members));
         }
         loop {
             self.blank();
@@ -222,7 +222,7 @@ impl<'t> Parser<'t> {
             self.at += 1;
             self.blank();
             let node = self.value()?;
-            members.push(Member { name, at, node });
+            members.push(JsonMember { name, at, node });
             self.blank();
             match self.peek() {
                 Some(b',') => self.at += 1,
@@ -230,14 +230,14 @@ impl<'t> Parser<'t> {
                     if self.bytes.len() > LARGE_BYTES {
                         members.shrink_to_fit();
                     }
-                    return Ok(Kind::Object(members));
+                    return Ok(JsonKind::Object(members));
                 }
                 _ => return Err(Wrong::Expected("`,` or `}`")),
             }
         }
     }
 
-    fn word(&mut self, word: &'static str, kind: Kind<'t>) -> Parsed<Kind<'t>> {
+    fn word(&mut self, word: &'static str, kind: JsonKind<'t>) -> Parsed<JsonKind<'t>> {
         if !self.text[self.at..].starts_with(word) {
             return Err(Wrong::Expected("a value"));
         }
@@ -366,13 +366,13 @@ impl<'t> Parser<'t> {
 
 /// The names of one object. A few names are compared directly; of many names the hashes are kept.
 #[derive(Default)]
-struct Names(Option<(RandomState, HashSet<u64>)>);
+struct ObjectNames(Option<(RandomState, HashSet<u64>)>);
 
-impl Names {
+impl ObjectNames {
     const FEW: usize = 16;
 
     /// Adds a name. Tells whether it is new.
-    fn add(&mut self, members: &[Member<'_>], name: &str) -> bool {
+    fn add(&mut self, members: &[JsonMember<'_>], name: &str) -> bool {
         if members.len() < Self::FEW {
             return members.iter().all(|member| member.name != name);
         }

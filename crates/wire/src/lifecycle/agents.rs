@@ -3,9 +3,9 @@
 use engine::command::Register;
 use engine::id::{AgentId, TaskId, WorkflowId};
 
-use super::ids::{Detail, Limit};
+use super::ids::{DetailObject, Limit};
 use super::{carried, texts};
-use crate::shape::{List, NonBlank, message, vocabulary};
+use crate::shape::{ListShape, NonBlank, message, vocabulary};
 
 message! {
     pub struct AgentRegister {
@@ -13,9 +13,9 @@ message! {
         runtime: required NonBlank,
         role: optional NonBlank,
         workflow_id: optional WorkflowId,
-        capabilities: optional List<NonBlank>,
+        capabilities: optional ListShape<NonBlank>,
         workspace_path: optional NonBlank,
-        metadata: optional Detail,
+        metadata: optional DetailObject,
         idempotency_key: optional NonBlank,
     }
 }
@@ -43,7 +43,7 @@ message! {
         status: optional AgentStatus,
         current_task_id: maybe TaskId,
         workspace_path: optional NonBlank,
-        metadata: optional Detail,
+        metadata: optional DetailObject,
         idempotency_key: optional NonBlank,
     }
 }
@@ -64,7 +64,7 @@ message! {
 
 message! {
     pub struct AgentList {
-        status: optional List<AgentStatus>,
+        status: optional ListShape<AgentStatus>,
         role: optional NonBlank,
         runtime: optional NonBlank,
         workflow_id: optional WorkflowId,

@@ -9,7 +9,7 @@ use super::letters::{InboxRow, MessageRow};
 use super::rows::{AgentRow, CheckpointRow, Mention, RepositoryRow, TaskReply, TemplateRow, WorkflowRow, WorkspaceRow};
 use crate::json::Value;
 use crate::reply::reply;
-pub use crate::reply::{Named, Part};
+pub use crate::reply::{NamedParts, ReplyPart};
 
 reply! {
     pub struct Success {
@@ -38,7 +38,7 @@ reply! {
 }
 
 reply! {
-    pub struct Left {
+    pub struct LeftAnswer {
         success: bool,
         tasks_released: u32,
     }
@@ -75,7 +75,7 @@ reply! {
         tasks_created: u32,
         parallelizable_groups: Vec<String>,
         status: &'static str,
-        task_ids: some Named<TaskId>,
+        task_ids: some NamedParts<TaskId>,
     }
 }
 
@@ -265,12 +265,12 @@ reply! {
         workflow_id: WorkflowId,
         status: &'static str,
         total_tasks: u32,
-        by_status: Named<u32>,
+        by_status: NamedParts<u32>,
         completed_sequence: u32,
         current_sequence: u32,
         blocked_tasks: Vec<BlockedRow>,
         more_blocked_tasks: some bool,
-        parallel_groups: Named<GroupRow>,
+        parallel_groups: NamedParts<GroupRow>,
         estimated_remaining: u32,
         all_complete: bool,
     }
@@ -290,7 +290,7 @@ reply! {
 }
 
 reply! {
-    pub struct Change {
+    pub struct ChangeAnswer {
         topic: String,
         what: String,
         task_id: some TaskId,
@@ -304,7 +304,7 @@ reply! {
         happened: bool,
         claimable: some u32,
         unread: some u32,
-        changes: Vec<Change>,
+        changes: Vec<ChangeAnswer>,
         cursor: String,
     }
 }
@@ -376,14 +376,14 @@ reply! {
 }
 
 reply! {
-    pub struct Unread {
+    pub struct UnreadAnswer {
         count: u32,
-        by_priority: Named<u32>,
+        by_priority: NamedParts<u32>,
     }
 }
 
 reply! {
-    pub struct Inbox {
+    pub struct InboxAnswer {
         messages: Vec<InboxRow>,
         unread: u32,
     }
@@ -405,9 +405,9 @@ reply! {
 
 /// Any JSON object.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Open(pub Value);
+pub struct OpenObject(pub Value);
 
-impl Part for Open {
+impl ReplyPart for OpenObject {
     fn render(&self) -> Value {
         self.0.clone()
     }

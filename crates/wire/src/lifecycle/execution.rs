@@ -10,7 +10,7 @@ use engine::{Timestamp, task};
 
 use super::ids::{Limit, Within};
 use crate::json::Value;
-use crate::reply::{Part, reply};
+use crate::reply::{ReplyPart, reply};
 use crate::shape::{Measure, NonBlank, Shape as _, message};
 
 message! {
@@ -214,7 +214,7 @@ impl WorkedRow {
 
 reply! {
     #[expect(non_snake_case, reason = "the original's names")]
-    pub struct Counted {
+    pub struct CountedTasks {
         totalTasks: u32,
         completed: u32,
         inProgress: u32,
@@ -230,7 +230,7 @@ reply! {
         status: &'static str,
         workflow_status: &'static str,
         agents: Vec<Handle>,
-        progress: Counted,
+        progress: CountedTasks,
         spent: SpentRow,
         runners: Vec<RunnerRow>,
         tasks: Vec<WorkedRow>,
@@ -250,7 +250,7 @@ impl ExecutionReply {
             status: word(found.workflow.status),
             workflow_status: found.workflow.status.as_str(),
             agents: found.running.iter().map(Handle::of).collect(),
-            progress: Counted {
+            progress: CountedTasks {
                 totalTasks: if planned { found.workflow.tasks } else { 0 },
                 completed: count(task::Status::Completed) + count(task::Status::Skipped),
                 inProgress: count(task::Status::Planning) + count(task::Status::InProgress),

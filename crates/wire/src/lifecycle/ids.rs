@@ -5,10 +5,10 @@ use engine::id::{
 };
 
 use crate::envelope::AnyOrNull;
-use crate::json::{Kind, Node, Number, Value, object};
+use crate::json::{JsonKind, JsonNode, Number, Value, object};
 use crate::report::{At, Report, Unknown};
 use crate::schema;
-use crate::shape::{List, Map, Shape};
+use crate::shape::{ListShape, Map, Shape};
 
 /// Declares the ids of the engine as shapes.
 macro_rules! known {
@@ -16,7 +16,7 @@ macro_rules! known {
         impl Shape for $name {
             const LEGAL: &'static str = concat!("an id such as ", $prefix, "_0123456789ab");
 
-            fn read(node: &Node<'_>, at: &At<'_>, report: &mut Report<'_>) -> Option<Self> {
+            fn read(node: &JsonNode<'_>, at: &At<'_>, report: &mut Report<'_>) -> Option<Self> {
                 const LEGAL: &str = concat!("must be ", $prefix, "_ and 12 characters of 0-9a-z");
                 let text = crate::shape::string(node, at, report, LEGAL)?;
                 let found = text.parse().ok();
@@ -51,7 +51,7 @@ known! {
 }
 
 /// Any JSON object.
-pub type Detail = Map<AnyOrNull>;
+pub type DetailObject = Map<AnyOrNull>;
 
 /// An integer between two bounds, both inclusive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,9 +60,9 @@ pub struct Within<const MIN: u32, const MAX: u32>(pub u32);
 impl<const MIN: u32, const MAX: u32> Shape for Within<MIN, MAX> {
     const LEGAL: &'static str = "an integer within its bounds";
 
-    fn read(node: &Node<'_>, at: &At<'_>, report: &mut Report<'_>) -> Option<Self> {
+    fn read(node: &JsonNode<'_>, at: &At<'_>, report: &mut Report<'_>) -> Option<Self> {
         let legal = || format!("must be an integer from {MIN} to {MAX}");
-        let Kind::Number(text) = node.kind else {
+        let JsonKind::Number(text) = node.kind else {
             report.error("TYPE", at, node.span, legal());
             return None;
         };
@@ -91,7 +91,7 @@ impl<const MIN: u32, const MAX: u32> Shape for Within<MIN, MAX> {
 /// The largest number of rows to return.
 pub type Limit = Within<1, 500>;
 /// The number of a claim of a task.
-pub type Attempt = Within<1, { u32::MAX }>;
+pub type AttemptNumber = Within<1, { u32::MAX }>;
 /// The number of rows to skip.
 pub type Offset = Within<0, { u32::MAX }>;
 
@@ -105,7 +105,7 @@ pub enum Body {
 impl Shape for Body {
     const LEGAL: &'static str = "a string or an object";
 
-    fn read(node: &Node<'_>, at: &At<'_>, report: &mut Report<'_>) -> Option<Self> {
+    fn read(node: &JsonNode<'_>, at: &At<'_>, report: &mut Report<'_>) -> Option<Self> {
         if let Some(text) = node.text() {
             return Some(Self::Text(text.to_owned()));
         }
@@ -135,9 +135,9 @@ pub struct OneOrMany<T>(pub Vec<T>);
 impl<T: Shape> Shape for OneOrMany<T> {
     const LEGAL: &'static str = "one value or an array of them";
 
-    fn read(node: &Node<'_>, at: &At<'_>, report: &mut Report<'_>) -> Option<Self> {
+    fn read(node: &JsonNode<'_>, at: &At<'_>, report: &mut Report<'_>) -> Option<Self> {
         if node.list().is_some() {
-            return List::read(node, at, report).map(|List(items)| Self(items));
+            return ListShape::read(node, at, report).map(|ListShape(items)| Self(items));
         }
         T::read(node, at, report).map(|item| Self(vec![item]))
     }
@@ -147,6 +147,6 @@ impl<T: Shape> Shape for OneOrMany<T> {
     }
 
     fn schema(unknown: Unknown) -> Value {
-        object([("anyOf", vec![T::schema(unknown), List::<T>::schema(unknown)].into())])
+        object([("anyOf", vec![T::schema(unknown), ListShape::<T>::schema(unknown)].into())])
     }
 }

@@ -6,7 +6,7 @@ use engine::inbox::{Message, MessageState};
 
 use super::mail::{original_kind, original_priority};
 use crate::json::Value;
-use crate::reply::{Part, reply};
+use crate::reply::{ReplyPart, reply};
 
 reply! {
     pub struct MessageRow {
@@ -32,7 +32,7 @@ reply! {
 }
 
 fn said_in(message: &Message) -> Value {
-    message.draft.json().map_or_else(|| message.draft.body.as_str().into(), |json| Part::render(&json))
+    message.draft.json().map_or_else(|| message.draft.body.as_str().into(), |json| ReplyPart::render(&json))
 }
 
 /// Returns true when the message asks a person who has not answered yet.

@@ -2,13 +2,13 @@
 //! mailbox.
 
 use engine::id::{AgentId, MessageId, TaskId, ThreadId, WorkflowId};
-use engine::inbox::{Draft, Filter, MessageKind, Owner, Recipients};
+use engine::inbox::{MailboxOwner, MessageDraft, MessageKind, RecipientMatch, Recipients};
 use engine::task::Priority;
 
-use super::ids::{Body, Detail, Limit, OneOrMany};
-use crate::json::{Node, Value, object};
+use super::ids::{Body, DetailObject, Limit, OneOrMany};
+use crate::json::{JsonNode, Value, object};
 use crate::report::{At, Report, Unknown};
-use crate::shape::{Integer, List, NonBlank, Shape, message, vocabulary};
+use crate::shape::{Integer, ListShape, NonBlank, Shape, message, vocabulary};
 
 /// The owner of a mailbox: an agent by its id or slug, or `human`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,9 +17,9 @@ pub struct Address(pub Recipients);
 impl Shape for Address {
     const LEGAL: &'static str = "an agent's id or slug, or `human`";
 
-    fn read(node: &Node<'_>, at: &At<'_>, report: &mut Report<'_>) -> Option<Self> {
+    fn read(node: &JsonNode<'_>, at: &At<'_>, report: &mut Report<'_>) -> Option<Self> {
         let text = crate::shape::string(node, at, report, "must be an agent's id or slug, or `human`")?;
-        if let Ok(owner) = text.parse::<Owner>() {
+        if let Ok(owner) = text.parse::<MailboxOwner>() {
             return Some(Self(Recipients::One(owner)));
         }
         if engine::agent::is_slug(text) {
@@ -44,7 +44,7 @@ impl Shape for Address {
 
 vocabulary! {
     /// The purpose of a message, in the words of the original server and of Wire.
-    pub enum Kind {
+    pub enum MailKind {
         TaskAssignment = "task_assignment",
         StatusUpdate = "status_update",
         Query = "query",
@@ -60,7 +60,7 @@ vocabulary! {
     }
 }
 
-impl Kind {
+impl MailKind {
     pub fn kind(self) -> MessageKind {
         match self {
             Self::TaskAssignment | Self::Broadcast | Self::Notification | Self::WireInfo => MessageKind::Info,
@@ -116,7 +116,7 @@ message! {
     pub struct MessageSend {
         sender_id: optional AgentId,
         recipient_id: required Address,
-        message_type: required Kind,
+        message_type: required MailKind,
         subject: optional NonBlank,
         body: required Body,
         priority: optional Urgency,
@@ -132,7 +132,7 @@ message! {
     pub struct MessageBroadcast {
         sender_id: optional AgentId,
         recipient_filter: optional RecipientFilter,
-        message_type: required Kind,
+        message_type: required MailKind,
         subject: optional NonBlank,
         body: required Body,
         priority: optional Urgency,
@@ -153,8 +153,8 @@ message! {
     pub struct MessageList {
         agent_id: optional Address,
         status: optional MessageStatus,
-        message_type: optional List<Kind>,
-        priority: optional List<Urgency>,
+        message_type: optional ListShape<MailKind>,
+        priority: optional ListShape<Urgency>,
         workflow_id: optional WorkflowId,
         thread_id: optional ThreadId,
         since: optional Integer<0>,
@@ -183,7 +183,7 @@ message! {
 
 message! {
     pub struct MessageMarkRead {
-        message_ids: required List<MessageId>,
+        message_ids: required ListShape<MessageId>,
         agent_id: optional AgentId,
         idempotency_key: optional NonBlank,
     }
@@ -191,7 +191,7 @@ message! {
 
 message! {
     pub struct MessageArchive {
-        message_ids: required List<MessageId>,
+        message_ids: required ListShape<MessageId>,
         agent_id: optional AgentId,
         idempotency_key: optional NonBlank,
     }
@@ -200,7 +200,7 @@ message! {
 message! {
     pub struct MessageCountUnread {
         agent_id: optional Address,
-        priority: optional List<Urgency>,
+        priority: optional ListShape<Urgency>,
     }
 }
 
@@ -213,7 +213,7 @@ message! {
 
 message! {
     pub struct InboxAck {
-        message_ids: required List<MessageId>,
+        message_ids: required ListShape<MessageId>,
         agent_id: optional AgentId,
         idempotency_key: optional NonBlank,
     }
@@ -221,7 +221,7 @@ message! {
 
 message! {
     pub struct WirePost {
-        wire: required Detail,
+        wire: required DetailObject,
         workflow_id: optional WorkflowId,
         agent_id: optional AgentId,
         session_id: optional NonBlank,
@@ -229,22 +229,22 @@ message! {
     }
 }
 
-fn draft(kind: Kind, priority: Option<Urgency>, subject: Option<&NonBlank>, body: &Body) -> Draft {
+fn draft(kind: MailKind, priority: Option<Urgency>, subject: Option<&NonBlank>, body: &Body) -> MessageDraft {
     let number = priority.map_or(2, Urgency::number);
     let (text, body_json) = match body {
         Body::Text(text) => (text.clone(), false),
         Body::Object(value) => (value.to_string(), true),
     };
-    Draft {
+    MessageDraft {
         subject: subject.map(ToString::to_string),
         body_json,
-        ..Draft::text(kind.kind(), Priority::try_from(number).unwrap_or(Priority::DEFAULT), text)
+        ..MessageDraft::text(kind.kind(), Priority::try_from(number).unwrap_or(Priority::DEFAULT), text)
     }
 }
 
 impl MessageSend {
-    pub(super) fn draft(&self) -> Draft {
-        Draft {
+    pub(super) fn draft(&self) -> MessageDraft {
+        MessageDraft {
             workflow: self.workflow_id,
             task: self.task_id,
             reply_to: self.reply_to_id,
@@ -255,19 +255,19 @@ impl MessageSend {
 }
 
 impl MessageBroadcast {
-    pub(super) fn draft(&self) -> Draft {
-        Draft {
+    pub(super) fn draft(&self) -> MessageDraft {
+        MessageDraft {
             workflow: self.workflow_id,
             ..draft(self.message_type, self.priority, self.subject.as_ref(), &self.body)
         }
     }
 
-    pub(super) fn filter(&self) -> Filter {
+    pub(super) fn filter(&self) -> RecipientMatch {
         let filter = self.recipient_filter.as_ref();
         let word = |found: Option<&NonBlank>| found.map(ToString::to_string);
         let statuses = filter.and_then(|filter| filter.status.as_ref());
         let offline = super::agents::AgentStatus::Offline;
-        Filter {
+        RecipientMatch {
             role: word(filter.and_then(|filter| filter.role.as_ref())),
             runtime: word(filter.and_then(|filter| filter.runtime.as_ref())),
             workflow: None,

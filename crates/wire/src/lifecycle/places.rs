@@ -6,10 +6,10 @@ use engine::template::TemplateBody;
 use engine::workspace::WorkspaceStatus;
 
 use super::carried;
-use super::ids::{Detail, Limit, Offset, Within};
+use super::ids::{DetailObject, Limit, Offset, Within};
 use super::plan::Planned;
-use crate::document::Judged;
-use crate::shape::{List, Map, NonBlank, Text, message, vocabulary};
+use crate::document::JudgedDocument;
+use crate::shape::{ListShape, Map, NonBlank, Text, message, vocabulary};
 
 message! {
     pub struct WorkspaceCreate {
@@ -17,7 +17,7 @@ message! {
         path: optional NonBlank,
         branch: required NonBlank,
         base_branch: optional NonBlank,
-        task_ids: optional List<TaskId>,
+        task_ids: optional ListShape<TaskId>,
         create_worktree: optional bool,
         repo_path: optional NonBlank,
         agent_id: optional AgentId,
@@ -32,7 +32,7 @@ message! {
         status: optional PlaceStatus,
         merge_commit: optional NonBlank,
         pr_url: optional NonBlank,
-        config: optional Detail,
+        config: optional DetailObject,
         cleanup_worktree: optional bool,
         force: optional bool,
         agent_id: optional AgentId,
@@ -52,7 +52,7 @@ vocabulary! {
 message! {
     pub struct WorkspaceList {
         workflow_id: required WorkflowId,
-        status: optional List<PlaceStatus>,
+        status: optional ListShape<PlaceStatus>,
         limit: optional Limit,
         cursor: optional NonBlank,
     }
@@ -92,8 +92,8 @@ message! {
 
 message! {
     pub struct TemplatePlan {
-        tasks: required List<Planned>,
-        variables: optional List<NonBlank>,
+        tasks: required ListShape<Planned>,
+        variables: optional ListShape<NonBlank>,
         defaults: optional Map<Text>,
     }
 }
@@ -103,8 +103,8 @@ message! {
     pub struct TemplateFile {
         name: required NonBlank,
         description: optional Text,
-        tasks: required List<Planned>,
-        variables: optional List<NonBlank>,
+        tasks: required ListShape<Planned>,
+        variables: optional ListShape<NonBlank>,
         defaults: optional Map<Text>,
     }
 }
@@ -121,7 +121,7 @@ message! {
         template_id: required NonBlank,
         workflow_name: required NonBlank,
         variables: optional Map<Text>,
-        repository_paths: optional List<NonBlank>,
+        repository_paths: optional ListShape<NonBlank>,
         max_parallel_tasks: optional Within<1, 10_000>,
         idempotency_key: optional NonBlank,
     }
@@ -157,7 +157,7 @@ impl WorkspaceUpdate {
 
 impl TemplateFile {
     /// Judges the content of a template file. The report points into `text`.
-    pub fn judge(text: &str) -> Judged<'_, Self> {
+    pub fn judge(text: &str) -> JudgedDocument<'_, Self> {
         super::arguments_of(text.as_bytes(), crate::document::BYTES_MAX)
     }
 
@@ -174,7 +174,7 @@ impl TemplatePlan {
     }
 }
 
-fn body(tasks: &List<Planned>, defaults: Option<&Map<Text>>) -> TemplateBody {
+fn body(tasks: &ListShape<Planned>, defaults: Option<&Map<Text>>) -> TemplateBody {
     let defaults = defaults.into_iter().flat_map(|map| &map.0);
     TemplateBody {
         tasks: tasks.0.iter().map(|task| task.planned(None)).collect(),

@@ -5,11 +5,11 @@ use engine::id::{AgentId, RepositoryId, WorkflowId};
 use engine::plan::PlanTask;
 use engine::task::Priority;
 
-use super::ids::{Detail, Within};
+use super::ids::{DetailObject, Within};
 use super::{text, texts};
 use crate::json::{Object, Value};
 use crate::message::Brief;
-use crate::shape::{List, NonBlank, Shape, Text, message, vocabulary};
+use crate::shape::{ListShape, NonBlank, Shape, Text, message, vocabulary};
 
 /// Declares an object with the fields of a task, between the fields before and the fields behind them.
 macro_rules! with_task_fields {
@@ -20,24 +20,24 @@ macro_rules! with_task_fields {
                 $($before)*
                 name: required NonBlank,
                 description: optional Text,
-                depends_on: optional List<NonBlank>,
+                depends_on: optional ListShape<NonBlank>,
                 parallel_group: optional NonBlank,
                 priority: optional Within<1, 3>,
                 role: optional NonBlank,
-                capabilities: optional List<NonBlank>,
-                touches: optional List<NonBlank>,
-                files_likely_affected: optional List<NonBlank>,
-                context_from: optional List<NonBlank>,
+                capabilities: optional ListShape<NonBlank>,
+                touches: optional ListShape<NonBlank>,
+                files_likely_affected: optional ListShape<NonBlank>,
+                context_from: optional ListShape<NonBlank>,
                 estimated_complexity: optional Complexity,
                 max_attempts: optional Within<1, 1000>,
                 repository_path: optional NonBlank,
                 brief: optional Brief,
                 action: optional NonBlank,
-                surfaces: optional List<NonBlank>,
-                paths: optional Detail,
+                surfaces: optional ListShape<NonBlank>,
+                paths: optional DetailObject,
                 review: optional NonBlank,
                 gate: optional bool,
-                limits: optional Detail,
+                limits: optional DetailObject,
                 consolidation_required: optional bool,
                 cross_check_required: optional bool,
                 sequence: optional Within<0, 4_294_967_295>,
@@ -136,9 +136,9 @@ message! {
     pub struct WorkflowPlan {
         summary: required NonBlank,
         approach: optional Text,
-        risks: optional List<Text>,
-        assumptions: optional List<Text>,
-        tasks: required List<Planned>,
+        risks: optional ListShape<Text>,
+        assumptions: optional ListShape<Text>,
+        tasks: required ListShape<Planned>,
     }
 }
 
@@ -147,7 +147,7 @@ message! {
     pub struct NewPlan {
         summary: required NonBlank,
         reason: required NonBlank,
-        tasks: required List<Planned>,
+        tasks: required ListShape<Planned>,
     }
 }
 
@@ -167,10 +167,10 @@ message! {
     /// The plan that the holder of a task makes for it.
     pub struct TaskPlan {
         approach: required NonBlank,
-        steps: required List<NonBlank>,
-        files_to_modify: optional List<NonBlank>,
-        files_to_create: optional List<NonBlank>,
-        context_needed: optional List<NonBlank>,
+        steps: required ListShape<NonBlank>,
+        files_to_modify: optional ListShape<NonBlank>,
+        files_to_create: optional ListShape<NonBlank>,
+        context_needed: optional ListShape<NonBlank>,
     }
 }
 

@@ -8,7 +8,7 @@ use crate::report::Report;
 
 /// An error for a caller: `{code, message, recoverable, suggestion, details?}`.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Said {
+pub struct ToolError {
     pub code: &'static str,
     pub message: String,
     pub recoverable: bool,
@@ -16,7 +16,7 @@ pub struct Said {
     pub details: Option<Value>,
 }
 
-impl Said {
+impl ToolError {
     pub fn render(&self) -> Value {
         let mut members: Object = vec![
             ("code".to_owned(), self.code.into()),
@@ -30,8 +30,8 @@ impl Said {
 }
 
 /// Returns the error for a command that the rules refuse.
-pub fn refusal(refusal: &Refusal) -> Said {
-    Said {
+pub fn refusal(refusal: &Refusal) -> ToolError {
+    ToolError {
         code: refusal.code(),
         message: refusal.to_string(),
         recoverable: refusal.is_recoverable(),
@@ -90,7 +90,7 @@ const FIELDS_MAX: usize = 50;
 
 /// Returns the error for arguments that the tool does not accept. It lists every wrong field, and for an unknown field
 /// the nearest known name.
-pub fn rejection(tool: &Tool, report: &Report<'_>) -> Said {
+pub fn rejection(tool: &Tool, report: &Report<'_>) -> ToolError {
     let schema = (tool.plain_arguments)();
     let told: Vec<(String, String, Option<String>)> = report
         .errors()
@@ -127,7 +127,7 @@ pub fn rejection(tool: &Tool, report: &Report<'_>) -> Said {
     let details = object([("fields", Value::List(fields.collect()))]);
     let is_too_long = report.errors().first().is_some_and(|problem| report.code(problem).starts_with("TOO_LONG"));
     let suggestion = if is_too_long { SEND_LESS } else { "correct the named fields and call again" };
-    Said {
+    ToolError {
         code: "INVALID_INPUT",
         message: format!("{}: {first}{more}", tool.name),
         recoverable: true,
@@ -158,13 +158,13 @@ fn nearest(schema: &Value, pointer: &str) -> Option<String> {
 }
 
 /// Returns the error for a failure of the machine. Nothing was changed, unless `unknown` is set.
-pub fn fault(message: &str, unknown: bool) -> Said {
+pub fn fault(message: &str, unknown: bool) -> ToolError {
     let suggestion = if unknown {
         "it may have happened: look, or repeat it with the same idempotency_key"
     } else {
         "nothing was changed; try again in a moment, and tell a person if it goes on"
     };
-    Said {
+    ToolError {
         code: "INTERNAL_ERROR",
         message: message.to_owned(),
         recoverable: false,

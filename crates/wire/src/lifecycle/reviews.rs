@@ -1,11 +1,11 @@
 //! Tools for reviews: request, answer and status. The documents of the review protocol are in [`crate::feedback`].
 
 use engine::id::{AgentId, ReviewId, TaskId};
-use engine::review::{Decision, Finding, Review, ReviewStatus, Round, RoundState, Verdict};
+use engine::review::{Finding, FindingDecision, Review, ReviewRound, ReviewStatus, RoundState, Verdict};
 use engine::view::Reviewed;
 use engine::{Timestamp, review};
 
-use super::ids::{Attempt, Body, Within};
+use super::ids::{AttemptNumber, Body, Within};
 use crate::reply::reply;
 use crate::shape::{NonBlank, Text, message, vocabulary};
 
@@ -17,7 +17,7 @@ message! {
         provider: optional NonBlank,
         session: optional ReviewId,
         task_id: optional TaskId,
-        attempt: optional Attempt,
+        attempt: optional AttemptNumber,
         wait_seconds: optional Within<0, 50>,
         agent_id: optional AgentId,
         idempotency_key: optional NonBlank,
@@ -61,8 +61,8 @@ impl ReviewAnswer {
         }
     }
 
-    pub fn decision(&self) -> Decision {
-        Decision {
+    pub fn decision(&self) -> FindingDecision {
+        FindingDecision {
             verdict: match self.status {
                 FindingStatus::Accepted => Verdict::Accepted,
                 FindingStatus::Rejected => Verdict::Rejected,
@@ -133,7 +133,7 @@ impl ReviewReply {
     pub fn of(found: &Reviewed, now: Timestamp) -> Self {
         let Review { id, provider, open, gate, .. } = &found.review;
         let last = found.last();
-        let is_lost = |round: &Round| matches!(round.state, RoundState::Running { until, .. } if until <= now);
+        let is_lost = |round: &ReviewRound| matches!(round.state, RoundState::Running { until, .. } if until <= now);
         let status = if last.is_some_and(is_lost) { "lost" } else { found.review.status.as_str() };
         let (confidence, general_summary, error) = match last.map(|round| &round.state) {
             Some(RoundState::Answered(answered)) => {

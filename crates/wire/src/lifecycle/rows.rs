@@ -2,17 +2,17 @@
 
 use engine::Json;
 use engine::Timestamp;
-use engine::agent::Presence;
+use engine::agent::AgentPresence;
 use engine::checkpoint::Checkpoint;
 use engine::id::{AgentId, CheckpointId, RepositoryId, TaskId, WorkflowId, WorkspaceId};
-use engine::task::{State, Task};
+use engine::task::{Task, TaskState};
 use engine::template::{Template, TemplateBody};
 use engine::view::{AgentView, TaskView};
 use engine::workflow::{Workflow, WorkflowDetail};
 use engine::workspace::{Repository, Workspace};
 
 use crate::json::{Value, object};
-use crate::reply::{Named, Part, reply};
+use crate::reply::{NamedParts, ReplyPart, reply};
 
 /// The number of characters to which a description in a list is cut. `task_get` returns all of it.
 const DESCRIPTION_CHARS_MAX: usize = 500;
@@ -149,14 +149,14 @@ fn some_list<T: Clone>(list: &[T]) -> Option<Vec<T>> {
 }
 
 /// Returns the outcome, the error and the reason of a state.
-fn said(state: &State) -> [Option<String>; 3] {
+fn said(state: &TaskState) -> [Option<String>; 3] {
     match state {
-        State::Completed { outcome, .. } => [Some(outcome.clone()), None, None],
-        State::Failed { error, .. } => [None, Some(error.clone()), None],
-        State::Skipped { reason, .. } => [None, None, Some(reason.clone())],
-        State::Blocked(block) => [None, None, Some(block.reason.clone())],
-        State::Paused { reason, .. } => [None, None, reason.clone()],
-        State::Pending { .. } | State::Planning { .. } | State::InProgress { .. } => [None, None, None],
+        TaskState::Completed { outcome, .. } => [Some(outcome.clone()), None, None],
+        TaskState::Failed { error, .. } => [None, Some(error.clone()), None],
+        TaskState::Skipped { reason, .. } => [None, None, Some(reason.clone())],
+        TaskState::Blocked(block) => [None, None, Some(block.reason.clone())],
+        TaskState::Paused { reason, .. } => [None, None, reason.clone()],
+        TaskState::Pending { .. } | TaskState::Planning { .. } | TaskState::InProgress { .. } => [None, None, None],
     }
 }
 
@@ -166,7 +166,7 @@ impl TaskReply {
         let TaskView { task, detail, blocked_by } = view;
         let lease = task.state.lease();
         let [outcome, error, reason] = said(&task.state);
-        let kind = if let State::Blocked(block) = &task.state { Some(block.kind.as_str()) } else { None };
+        let kind = if let TaskState::Blocked(block) = &task.state { Some(block.kind.as_str()) } else { None };
         Self {
             id: task.id,
             workflow_id: task.workflow,
@@ -282,11 +282,11 @@ reply! {
     }
 }
 
-pub fn presence(presence: Presence) -> &'static str {
+pub fn presence(presence: AgentPresence) -> &'static str {
     match presence {
-        Presence::Online => "online",
-        Presence::Busy => "busy",
-        Presence::Offline => "offline",
+        AgentPresence::Online => "online",
+        AgentPresence::Busy => "busy",
+        AgentPresence::Offline => "offline",
     }
 }
 
@@ -403,7 +403,7 @@ fn body(plan: &TemplateBody) -> Value {
             ("parallel_group", task.group.as_deref().into()),
         ])
     });
-    let defaults = Named(plan.defaults.iter().map(|(name, value)| (name.clone(), value.clone())).collect());
+    let defaults = NamedParts(plan.defaults.iter().map(|(name, value)| (name.clone(), value.clone())).collect());
     object([
         ("tasks", Value::List(tasks.collect())),
         ("variables", plan.variables().into_iter().collect::<Vec<_>>().into()),

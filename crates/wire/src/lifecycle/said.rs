@@ -4,8 +4,9 @@ use engine::Reply;
 
 use super::Call;
 use super::answer::{
-    Attached, Beat, BroadcastReply, CheckpointReply, ClaimReply, Identified, Left, LockReply, Marked, Named, Part,
-    PlanReply, Registered, ReplanReply, Replanned, SentReply, Success, TaskAdded, TaskRemoved, WorkflowCreated,
+    Attached, Beat, BroadcastReply, CheckpointReply, ClaimReply, Identified, LeftAnswer, LockReply, Marked, NamedParts,
+    PlanReply, Registered, ReplanReply, Replanned, ReplyPart, SentReply, Success, TaskAdded, TaskRemoved,
+    WorkflowCreated,
 };
 use crate::json::Value;
 
@@ -30,7 +31,7 @@ pub fn answer(call: &Call, reply: &Reply) -> Option<Value> {
         }
         .render(),
         Reply::Alive { next_heartbeat_ms } => Beat { success: true, next_heartbeat_ms: next_heartbeat_ms.0 }.render(),
-        Reply::Unregistered { released } => Left { success: true, tasks_released: *released }.render(),
+        Reply::Unregistered { released } => LeftAnswer { success: true, tasks_released: *released }.render(),
         Reply::Claimed { attempt, until, .. } => ClaimReply {
             success: true,
             attempt: Some(*attempt),
@@ -55,7 +56,7 @@ pub fn answer(call: &Call, reply: &Reply) -> Option<Value> {
             tasks_created: *tasks,
             parallelizable_groups: groups.clone(),
             status: "ready",
-            task_ids: (usize::try_from(*tasks) == Ok(task_ids.len())).then(|| Named(task_ids.clone())),
+            task_ids: (usize::try_from(*tasks) == Ok(task_ids.len())).then(|| NamedParts(task_ids.clone())),
         }
         .render(),
         Reply::TaskAdded { task, sequence } => {

@@ -5,10 +5,10 @@ use engine::command::{Note, Target};
 use engine::id::{AgentId, TaskId, WorkflowId, WorkspaceId};
 use engine::task::BlockKind;
 
-use super::ids::{Attempt, Detail, Limit, Within};
+use super::ids::{AttemptNumber, DetailObject, Limit, Within};
 use super::plan::TaskPlan;
 use super::{attempt, carried, text, texts};
-use crate::shape::{List, NonBlank, Text, message, vocabulary};
+use crate::shape::{ListShape, NonBlank, Text, message, vocabulary};
 
 message! {
     pub struct TaskGet {
@@ -31,7 +31,7 @@ message! {
     pub struct TaskRelease {
         task_id: required TaskId,
         agent_id: optional AgentId,
-        attempt: optional Attempt,
+        attempt: optional AttemptNumber,
         reason: optional Text,
         session_id: optional NonBlank,
         idempotency_key: optional NonBlank,
@@ -96,9 +96,9 @@ message! {
     pub struct TaskSetPlan {
         id: required TaskId,
         plan: required TaskPlan,
-        context: optional Detail,
+        context: optional DetailObject,
         agent_id: optional AgentId,
-        attempt: optional Attempt,
+        attempt: optional AttemptNumber,
         session_id: optional NonBlank,
         idempotency_key: optional NonBlank,
     }
@@ -109,12 +109,12 @@ message! {
         id: required TaskId,
         status: required TaskStatus,
         outcome: optional Text,
-        outcome_detail: optional Detail,
+        outcome_detail: optional DetailObject,
         error: optional Text,
         reason: optional Text,
         blocker_type: optional crate::message::BlockerType,
         agent_id: optional AgentId,
-        attempt: optional Attempt,
+        attempt: optional AttemptNumber,
         session_id: optional NonBlank,
         idempotency_key: optional NonBlank,
     }
@@ -139,7 +139,7 @@ message! {
         reason: required NonBlank,
         new_plan: required TaskPlan,
         agent_id: optional AgentId,
-        attempt: optional Attempt,
+        attempt: optional AttemptNumber,
         session_id: optional NonBlank,
         idempotency_key: optional NonBlank,
     }
@@ -166,10 +166,10 @@ message! {
         task_id: required TaskId,
         kind = "type": required CheckpointType,
         summary: required NonBlank,
-        detail: optional Detail,
-        files_changed: optional List<NonBlank>,
+        detail: optional DetailObject,
+        files_changed: optional ListShape<NonBlank>,
         agent_id: optional AgentId,
-        attempt: optional Attempt,
+        attempt: optional AttemptNumber,
         session_id: optional NonBlank,
         idempotency_key: optional NonBlank,
     }
@@ -190,7 +190,7 @@ vocabulary! {
 message! {
     pub struct CheckpointList {
         task_id: required TaskId,
-        kind = "type": optional List<CheckpointType>,
+        kind = "type": optional ListShape<CheckpointType>,
         since_sequence: optional Within<0, 4_294_967_295>,
         limit: optional Limit,
         cursor: optional NonBlank,

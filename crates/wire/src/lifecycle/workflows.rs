@@ -4,10 +4,10 @@ use engine::command::CreateWorkflow;
 use engine::id::{AgentId, RepositoryId, TaskId, WorkflowId};
 use engine::{Millis, limits};
 
-use super::ids::{Detail, Limit, Offset, Within};
+use super::ids::{DetailObject, Limit, Offset, Within};
 use super::plan::{NewPlan, WorkflowPlan};
 use super::{carried, texts};
-use crate::shape::{List, NonBlank, Text, message, vocabulary};
+use crate::shape::{ListShape, NonBlank, Text, message, vocabulary};
 
 message! {
     pub struct WorkflowCreate {
@@ -15,12 +15,12 @@ message! {
         source_type: optional NonBlank,
         source_ref: optional NonBlank,
         source_content: optional Text,
-        repository_paths: optional List<NonBlank>,
+        repository_paths: optional ListShape<NonBlank>,
         repository_path: optional NonBlank,
         max_parallel_tasks: optional Within<1, 10_000>,
         auto_create_workspaces: optional bool,
         lease_seconds: optional Within<1, 86_400>,
-        config: optional Detail,
+        config: optional DetailObject,
         idempotency_key: optional NonBlank,
     }
 }
@@ -38,7 +38,7 @@ message! {
 message! {
     pub struct WorkflowList {
         repository_path: optional NonBlank,
-        status: optional List<WorkflowStatus>,
+        status: optional ListShape<WorkflowStatus>,
         limit: optional Limit,
         offset: optional Offset,
         cursor: optional NonBlank,
@@ -129,7 +129,7 @@ message! {
 message! {
     pub struct WorkflowSetConfig {
         id: required WorkflowId,
-        config: required Detail,
+        config: required DetailObject,
         agent_id: optional AgentId,
         session_id: optional NonBlank,
         idempotency_key: optional NonBlank,

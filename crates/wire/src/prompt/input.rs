@@ -2,29 +2,29 @@
 
 use std::fmt;
 
-use super::{Memory, Skill, Sources, Unread, Who, brief};
+use super::{PromptAgent, PromptMemory, Skill, Sources, UnreadMessage, brief};
 use crate::card;
 use crate::json::{Number, Value, object};
-use crate::message::{self, Payload};
+use crate::message::{self, WirePayload};
 use crate::report::Report;
 use crate::text::is_blank;
 
 /// The reason why no prompt can be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
+pub struct PromptProblem {
     pub code: &'static str,
     pub message: String,
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for PromptProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.code, self.message)
     }
 }
 
-impl std::error::Error for Problem {}
+impl std::error::Error for PromptProblem {}
 
-impl Problem {
+impl PromptProblem {
     fn new(code: &'static str, message: impl Into<String>) -> Self {
         Self { code, message: message.into() }
     }
@@ -41,11 +41,11 @@ impl Problem {
 
 impl Sources {
     /// Reads `{card, persona, skills, shared_skills, memory, inbox, brief}`.
-    pub fn from_value(value: &Value) -> Result<Self, Problem> {
+    pub fn from_value(value: &Value) -> Result<Self, PromptProblem> {
         let list = |name: &str| match value.get(name) {
             None | Some(Value::Null) => Ok(&[][..]),
             Some(found) => {
-                found.as_list().ok_or_else(|| Problem::new("INVALID_INPUT", format!("`{name}` must be an array")))
+                found.as_list().ok_or_else(|| PromptProblem::new("INVALID_INPUT", format!("`{name}` must be an array")))
             }
         };
         let all = |name: &str| list(name)?.iter().map(|item| skill(name, item)).collect::<Result<Vec<_>, _>>();
@@ -65,59 +65,63 @@ impl Sources {
     }
 }
 
-fn who(value: &Value) -> Result<Who, Problem> {
+fn who(value: &Value) -> Result<PromptAgent, PromptProblem> {
     match (value.get("card"), value.get("persona")) {
         (Some(found), _) if *found != Value::Null => {
             let text = found.to_string();
             let judged = card::judge(text.as_bytes(), None);
-            let card = judged.value.ok_or_else(|| Problem::judged("INVALID_CARD", "the card", &judged.report))?;
-            Ok(Who::Card(Box::new(card)))
+            let card = judged.value.ok_or_else(|| PromptProblem::judged("INVALID_CARD", "the card", &judged.report))?;
+            Ok(PromptAgent::Card(Box::new(card)))
         }
-        (_, Some(Value::Text(persona))) if !is_blank(persona) => Ok(Who::Persona(persona.clone())),
-        _ => Err(Problem::new("NO_IDENTITY", "there is neither a card nor a persona: give the agent one of them")),
+        (_, Some(Value::Text(persona))) if !is_blank(persona) => Ok(PromptAgent::Persona(persona.clone())),
+        _ => {
+            Err(PromptProblem::new("NO_IDENTITY", "there is neither a card nor a persona: give the agent one of them"))
+        }
     }
 }
 
-fn text(what: &str, item: &Value, name: &str) -> Result<String, Problem> {
+fn text(what: &str, item: &Value, name: &str) -> Result<String, PromptProblem> {
     let found = item.get(name).and_then(Value::as_text).map(str::to_owned);
-    found.ok_or_else(|| Problem::new("INVALID_INPUT", format!("an entry of `{what}` needs a string `{name}`")))
+    found.ok_or_else(|| PromptProblem::new("INVALID_INPUT", format!("an entry of `{what}` needs a string `{name}`")))
 }
 
-fn skill(what: &str, item: &Value) -> Result<Skill, Problem> {
+fn skill(what: &str, item: &Value) -> Result<Skill, PromptProblem> {
     Ok(Skill { name: text(what, item, "name")?, markdown: text(what, item, "markdown")? })
 }
 
-fn memory(item: &Value) -> Result<Memory, Problem> {
+fn memory(item: &Value) -> Result<PromptMemory, PromptProblem> {
     let distance = match item.get("distance") {
         None | Some(Value::Null) => Number::from(0_i64),
         Some(Value::Number(distance)) => distance.clone(),
-        Some(_) => return Err(Problem::new("INVALID_INPUT", "the `distance` of a memory must be a number")),
+        Some(_) => return Err(PromptProblem::new("INVALID_INPUT", "the `distance` of a memory must be a number")),
     };
     let origin = item.get("origin").and_then(Value::as_text).filter(|origin| !is_blank(origin));
     let (id, text) = (text("memory", item, "id")?, text("memory", item, "text")?);
-    Ok(Memory { id, distance, text, origin: origin.map(str::to_owned) })
+    Ok(PromptMemory { id, distance, text, origin: origin.map(str::to_owned) })
 }
 
-fn unread(item: &Value) -> Result<Unread, Problem> {
+fn unread(item: &Value) -> Result<UnreadMessage, PromptProblem> {
     let document = item.get("wire").unwrap_or(item).to_string();
     let judged = message::judge(document.as_bytes());
     let Some(wire) = judged.value else {
-        return Err(Problem::judged("INVALID_INBOX", "an inbox message", &judged.report));
+        return Err(PromptProblem::judged("INVALID_INBOX", "an inbox message", &judged.report));
     };
-    let Payload::Inbox(message) = wire.payload else {
-        return Err(Problem::new(
+    let WirePayload::Inbox(message) = wire.payload else {
+        return Err(PromptProblem::new(
             "INVALID_INBOX",
             format!("a wire of type {} is no inbox message", wire.payload.kind()),
         ));
     };
     let sequence = if let Some(Value::Number(number)) = item.get("seq") { number.as_u64() } else { None };
-    Ok(Unread { sequence: sequence.unwrap_or(0), sender: wire.sender.to_string(), ts: wire.ts, message })
+    Ok(UnreadMessage { sequence: sequence.unwrap_or(0), sender: wire.sender.to_string(), ts: wire.ts, message })
 }
 
-fn task(found: &Value) -> Result<(String, message::Brief), Problem> {
+fn task(found: &Value) -> Result<(String, message::Brief), PromptProblem> {
     let document = found.to_string();
     let judged = message::judge(document.as_bytes());
-    let Some(wire) = judged.value else { return Err(Problem::judged("INVALID_BRIEF", "the brief", &judged.report)) };
+    let Some(wire) = judged.value else {
+        return Err(PromptProblem::judged("INVALID_BRIEF", "the brief", &judged.report));
+    };
     let kind = wire.payload.kind();
-    brief(wire).ok_or_else(|| Problem::new("INVALID_BRIEF", format!("a wire of type {kind} is no brief")))
+    brief(wire).ok_or_else(|| PromptProblem::new("INVALID_BRIEF", format!("a wire of type {kind} is no brief")))
 }

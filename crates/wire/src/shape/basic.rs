@@ -1,14 +1,14 @@
 //! Shapes of booleans, numbers and texts.
 
 use super::Shape;
-use crate::json::{Kind, Node, Number, Value, object};
+use crate::json::{JsonKind, JsonNode, Number, Value, object};
 use crate::report::{At, Report, Unknown, at_least};
 use crate::schema;
 use crate::text;
 
 /// Reads a string, or reports that the value is not one.
 pub(crate) fn string<'n>(
-    node: &'n Node<'_>,
+    node: &'n JsonNode<'_>,
     at: &At<'_>,
     report: &mut Report<'_>,
     wanted: &'static str,
@@ -27,7 +27,7 @@ pub struct Any(pub Value);
 impl Shape for Any {
     const LEGAL: &'static str = "any JSON value but null";
 
-    fn read(node: &Node<'_>, _: &At<'_>, _: &mut Report<'_>) -> Option<Self> {
+    fn read(node: &JsonNode<'_>, _: &At<'_>, _: &mut Report<'_>) -> Option<Self> {
         Some(Self(node.to_value()))
     }
 
@@ -45,8 +45,8 @@ pub type Bool = bool;
 impl Shape for bool {
     const LEGAL: &'static str = "true or false";
 
-    fn read(node: &Node<'_>, at: &At<'_>, report: &mut Report<'_>) -> Option<Self> {
-        if let Kind::Bool(yes) = node.kind {
+    fn read(node: &JsonNode<'_>, at: &At<'_>, report: &mut Report<'_>) -> Option<Self> {
+        if let JsonKind::Bool(yes) = node.kind {
             return Some(yes);
         }
         report.error("TYPE", at, node.span, "must be true or false");
@@ -80,16 +80,21 @@ impl<const MIN: i64> Integer<MIN> {
 impl<const MIN: i64> Shape for Integer<MIN> {
     const LEGAL: &'static str = if MIN == 0 { "an integer of at least 0" } else { "an integer of at least 1" };
 
-    fn read(node: &Node<'_>, at: &At<'_>, report: &mut Report<'_>) -> Option<Self> {
+    fn read(node: &JsonNode<'_>, at: &At<'_>, report: &mut Report<'_>) -> Option<Self> {
         let wanted = if MIN == 0 { "must be an integer of at least 0" } else { "must be an integer of at least 1" };
         match node.kind {
-            Kind::Number(text) if Number::is_integer_text(text) => {
+            JsonKind::Number(text) if Number::is_integer_text(text) => {
                 if at_least(text, MIN) {
                     return Some(Self(Number::of(text)));
                 }
                 report.error("RANGE", at, node.span, wanted);
             }
-            Kind::Null | Kind::Bool(_) | Kind::Number(_) | Kind::Text(_) | Kind::List(_) | Kind::Object(_) => {
+            JsonKind::Null
+            | JsonKind::Bool(_)
+            | JsonKind::Number(_)
+            | JsonKind::Text(_)
+            | JsonKind::List(_)
+            | JsonKind::Object(_) => {
                 report.error("TYPE", at, node.span, wanted);
             }
         }
@@ -122,8 +127,8 @@ impl Measure {
 impl Shape for Measure {
     const LEGAL: &'static str = "a number of at least 0";
 
-    fn read(node: &Node<'_>, at: &At<'_>, report: &mut Report<'_>) -> Option<Self> {
-        let Kind::Number(text) = node.kind else {
+    fn read(node: &JsonNode<'_>, at: &At<'_>, report: &mut Report<'_>) -> Option<Self> {
+        let JsonKind::Number(text) = node.kind else {
             report.error("TYPE", at, node.span, "must be a number of at least 0");
             return None;
         };
@@ -177,7 +182,7 @@ macro_rules! texts {
             const LEGAL: &'static str = $legal;
 
             fn read(
-                node: &$crate::json::Node<'_>,
+                node: &$crate::json::JsonNode<'_>,
                 at: &$crate::report::At<'_>,
                 report: &mut $crate::report::Report<'_>,
             ) -> Option<Self> {

@@ -1,11 +1,11 @@
 //! Reads an object field by field.
 
 use super::Shape;
-use crate::json::{Member, Node, Object, Span, Value};
+use crate::json::{JsonMember, JsonNode, Object, Span, Value};
 use crate::report::{At, Report};
 
 /// Keys that no table lists, with their values.
-pub type Extra = Object;
+pub type ExtraFields = Object;
 
 /// A field that may be absent, and that may be null when it is present.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -40,8 +40,8 @@ impl<T: Shape> Maybe<T> {
 
 /// An object that is being read.
 #[derive(Debug)]
-pub struct Fields<'r, 'n, 't, 'x> {
-    members: &'n [Member<'t>],
+pub struct ObjectFields<'r, 'n, 't, 'x> {
+    members: &'n [JsonMember<'t>],
     span: Span,
     at: &'r At<'r>,
     report: &'r mut Report<'x>,
@@ -53,8 +53,8 @@ pub struct Fields<'r, 'n, 't, 'x> {
 /// The most names that are remembered. No table has as many fields.
 const KNOWN_MAX: usize = 32;
 
-impl<'r, 'n, 't, 'x> Fields<'r, 'n, 't, 'x> {
-    pub fn open(node: &'n Node<'t>, at: &'r At<'r>, report: &'r mut Report<'x>) -> Option<Self> {
+impl<'r, 'n, 't, 'x> ObjectFields<'r, 'n, 't, 'x> {
+    pub fn open(node: &'n JsonNode<'t>, at: &'r At<'r>, report: &'r mut Report<'x>) -> Option<Self> {
         let Some(members) = node.members() else {
             report.error("TYPE", at, node.span, "must be an object");
             return None;
@@ -63,7 +63,7 @@ impl<'r, 'n, 't, 'x> Fields<'r, 'n, 't, 'x> {
     }
 
     /// Returns the value of a field and remembers its name as known.
-    pub(crate) fn find(&mut self, name: &'static str) -> Option<&'n Node<'t>> {
+    pub(crate) fn find(&mut self, name: &'static str) -> Option<&'n JsonNode<'t>> {
         if let Some(free) = self.known.get_mut(self.count) {
             *free = name;
             self.count += 1;
@@ -71,7 +71,7 @@ impl<'r, 'n, 't, 'x> Fields<'r, 'n, 't, 'x> {
         self.members.iter().find(|member| member.name == name).map(|member| &member.node)
     }
 
-    fn missing<T: Shape>(&mut self, name: &'static str, found: Option<&Node<'_>>) {
+    fn missing<T: Shape>(&mut self, name: &'static str, found: Option<&JsonNode<'_>>) {
         let span = found.map_or(Span { start: self.span.start, end: self.span.start + 1 }, |node| node.span);
         self.report.error("MISSING", &self.at.field(name), span, T::LEGAL);
     }
@@ -137,9 +137,9 @@ impl<'r, 'n, 't, 'x> Fields<'r, 'n, 't, 'x> {
     }
 
     /// Reports and returns the members whose names no line asked for.
-    pub fn close(self) -> Extra {
-        let known = |member: &&Member<'t>| !self.known[..self.count].iter().any(|name| member.name == *name);
-        let mut extra = Extra::new();
+    pub fn close(self) -> ExtraFields {
+        let known = |member: &&JsonMember<'t>| !self.known[..self.count].iter().any(|name| member.name == *name);
+        let mut extra = ExtraFields::new();
         for member in self.members.iter().filter(known) {
             self.report.stray(&self.at.key(&member.name), &member.name, member.at);
             extra.push((member.name.to_string(), member.node.to_value()));

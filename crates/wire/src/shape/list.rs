@@ -1,21 +1,25 @@
 //! Shapes of lists and maps.
 
 use super::Shape;
-use crate::json::{Node, Value, object};
+use crate::json::{JsonNode, Value, object};
 use crate::report::{At, Report, Unknown};
 
 /// An array. Every item is read, even after a wrong one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct List<T>(pub Vec<T>);
+pub struct ListShape<T>(pub Vec<T>);
 
-impl<T> Default for List<T> {
+impl<T> Default for ListShape<T> {
     fn default() -> Self {
         Self(Vec::new())
     }
 }
 
 /// Returns the items of an array, or reports that the value is not an array.
-pub(crate) fn items<'n, 't>(node: &'n Node<'t>, at: &At<'_>, report: &mut Report<'_>) -> Option<&'n [Node<'t>]> {
+pub(crate) fn items<'n, 't>(
+    node: &'n JsonNode<'t>,
+    at: &At<'_>,
+    report: &mut Report<'_>,
+) -> Option<&'n [JsonNode<'t>]> {
     let found = node.list();
     if found.is_none() {
         report.error("TYPE", at, node.span, "must be an array");
@@ -23,10 +27,10 @@ pub(crate) fn items<'n, 't>(node: &'n Node<'t>, at: &At<'_>, report: &mut Report
     found
 }
 
-impl<T: Shape> Shape for List<T> {
+impl<T: Shape> Shape for ListShape<T> {
     const LEGAL: &'static str = "an array, which may be empty";
 
-    fn read(node: &Node<'_>, at: &At<'_>, report: &mut Report<'_>) -> Option<Self> {
+    fn read(node: &JsonNode<'_>, at: &At<'_>, report: &mut Report<'_>) -> Option<Self> {
         let items = items(node, at, report)?;
         let mut read = Vec::with_capacity(items.len());
         for (index, item) in items.iter().enumerate() {
@@ -51,8 +55,8 @@ pub struct AtLeastOne<T>(pub Vec<T>);
 impl<T: Shape> Shape for AtLeastOne<T> {
     const LEGAL: &'static str = "an array with at least one item";
 
-    fn read(node: &Node<'_>, at: &At<'_>, report: &mut Report<'_>) -> Option<Self> {
-        let List(items) = List::read(node, at, report)?;
+    fn read(node: &JsonNode<'_>, at: &At<'_>, report: &mut Report<'_>) -> Option<Self> {
+        let ListShape(items) = ListShape::read(node, at, report)?;
         if items.is_empty() {
             report.error("RANGE", at, node.span, "needs at least one item");
             return None;
@@ -76,7 +80,7 @@ pub struct Map<T>(pub Vec<(String, T)>);
 impl<T: Shape> Shape for Map<T> {
     const LEGAL: &'static str = "an object, which may be empty";
 
-    fn read(node: &Node<'_>, at: &At<'_>, report: &mut Report<'_>) -> Option<Self> {
+    fn read(node: &JsonNode<'_>, at: &At<'_>, report: &mut Report<'_>) -> Option<Self> {
         let Some(members) = node.members() else {
             report.error("TYPE", at, node.span, "must be an object");
             return None;

@@ -5,15 +5,15 @@ use crate::report::Hint;
 use crate::schema;
 use crate::text::{is_id, is_slug};
 
-type Judged = Result<(), (&'static str, Hint)>;
+type JudgedWord = Result<(), (&'static str, Hint)>;
 
-fn pattern(legal: bool, hint: &'static str) -> Judged {
+fn pattern(legal: bool, hint: &'static str) -> JudgedWord {
     if legal { Ok(()) } else { Err(("PATTERN", hint.into())) }
 }
 
 const SLUG: &str = "^[a-z0-9][a-z0-9_-]{0,63}$";
 
-fn slug(text: &str) -> Judged {
+fn slug(text: &str) -> JudgedWord {
     pattern(
         is_slug(text),
         "must be a slug: a-z, 0-9, `_` and `-`, at most 64 characters, beginning with a letter or digit",
@@ -23,12 +23,12 @@ fn slug(text: &str) -> Judged {
 /// Slugs that are reserved: an agent cannot have one of them.
 const TAKEN: [&str; 4] = ["system", "human", "runner", "exec"];
 
-fn agent_slug(text: &str) -> Judged {
+fn agent_slug(text: &str) -> JudgedWord {
     slug(text)?;
     pattern(!TAKEN.contains(&text), "must not be `system`, `human`, `runner` or `exec`: those are taken")
 }
 
-fn route(text: &str) -> Judged {
+fn route(text: &str) -> JudgedWord {
     let legal = is_slug(text.strip_prefix("roles.").unwrap_or(text));
     pattern(legal, "must be an agent's slug, `roles.<slug>` or `exec`")
 }

@@ -1,6 +1,6 @@
 //! The price of words of Latin letters, by their letters, their case and the character before them.
 
-use super::{Before, CLASSES, Class, UNIT};
+use super::{Before, CLASSES, CharacterClass, UNIT};
 
 /// The number of symbols: the border of a word, the letters from `a`, and one symbol for all Latin letters beyond
 /// ASCII.
@@ -55,9 +55,9 @@ fn latin(bytes: &[u8]) -> usize {
 /// Returns the price of the word at the beginning and its length in bytes. A word has capitals, then small letters.
 pub(super) fn word(bytes: &[u8], before: Before) -> (u64, usize) {
     let mut letters = Letters { bytes, at: 0, last: [0; 3], count: 0, price: 0 };
-    letters.take(Class::Upper);
+    letters.take(CharacterClass::Upper);
     let capitals = letters.count;
-    letters.take(Class::Lower);
+    letters.take(CharacterClass::Lower);
     letters.step(0);
     let Letters { at, count, price, .. } = letters;
     let shape = match (capitals, count - capitals) {
@@ -104,12 +104,12 @@ struct Letters<'t> {
 
 impl Letters<'_> {
     /// Takes all following letters of this case. Letters beyond ASCII count as small.
-    fn take(&mut self, case: Class) {
+    fn take(&mut self, case: CharacterClass) {
         while let Some(byte) = self.bytes.get(self.at) {
             let class = CLASSES[usize::from(*byte)];
             let (letter, length) = if class == case {
                 (usize::from(byte & 0x1f), 1)
-            } else if class == Class::High && case == Class::Lower {
+            } else if class == CharacterClass::High && case == CharacterClass::Lower {
                 match latin(&self.bytes[self.at..]) {
                     0 => return,
                     length => (OTHER, length),

@@ -1,6 +1,6 @@
 //! The price of runs of punctuation.
 
-use super::{CLASSES, Class, UNIT};
+use super::{CLASSES, CharacterClass, UNIT};
 
 /// The uses of punctuation. Characters of one use behave alike.
 const QUOTE: u8 = 0;
@@ -61,7 +61,7 @@ const USES: [u8; 256] = {
 
 /// Returns the price of the run at the beginning and its length in bytes.
 pub(super) fn run(bytes: &[u8]) -> (u64, usize) {
-    let is_mark = |byte: &u8| CLASSES[usize::from(*byte)] == Class::Mark;
+    let is_mark = |byte: &u8| CLASSES[usize::from(*byte)] == CharacterClass::Mark;
     let marks = bytes.iter().position(|byte| !is_mark(byte)).unwrap_or(bytes.len());
     let tail =
         bytes[marks..].iter().position(|byte| !matches!(byte, b'\n' | b'\r' | b'/')).unwrap_or(bytes.len() - marks);

@@ -2,15 +2,15 @@
 
 use engine::command::{Register, Target};
 use engine::id::{TaskId, WorkflowId};
-use engine::inbox::{Draft, MessageKind, Owner, Recipients};
+use engine::inbox::{MailboxOwner, MessageDraft, MessageKind, Recipients};
 use engine::plan::PlanTask;
 use engine::task::{BlockKind, Priority};
 use engine::{Command, Json};
 
-use super::{Acts, Left};
+use super::{Acts, LeftPart};
 use crate::card::Card;
 use crate::json::{Value, object};
-use crate::message::{Blocked, BlockerType, Brief, Complete, Id, Inbox, MessageType, Payload, Wire};
+use crate::message::{Blocked, BlockerType, Brief, Complete, Id, InboxMessage, MessageType, Wire, WirePayload};
 use crate::shape::Shape;
 
 /// The reason why a legal document cannot become a command of this store.
@@ -35,26 +35,26 @@ fn task(field: &'static str, id: &Id) -> Result<TaskId, Rejection> {
 
 /// Translates a wire message to the act that it performs. A brief becomes a task of the workflow.
 pub fn wire(wire: &Wire, workflow: Option<WorkflowId>) -> Result<Acts, Rejection> {
-    let one = |command, left: Vec<Left>| Acts { commands: vec![command], left };
+    let one = |command, left: Vec<LeftPart>| Acts { commands: vec![command], left };
     Ok(match &wire.payload {
-        Payload::Brief(brief) => {
+        WirePayload::Brief(brief) => {
             let workflow = workflow.ok_or_else(|| Rejection {
                 field: "/payload",
                 reason: "a brief becomes a task of a workflow: say which".to_owned(),
             })?;
             one(planned(brief, workflow), Vec::new())
         }
-        Payload::Inbox(inbox) => one(sent(inbox)?, Vec::new()),
-        Payload::Complete(complete) => {
+        WirePayload::Inbox(inbox) => one(sent(inbox)?, Vec::new()),
+        WirePayload::Complete(complete) => {
             let left = vec![
-                Left { part: "/payload/cost_usd", why: "costs are kept with the turn" },
-                Left { part: "/payload/duration_seconds", why: "times are kept with the turn" },
+                LeftPart { part: "/payload/cost_usd", why: "costs are kept with the turn" },
+                LeftPart { part: "/payload/duration_seconds", why: "times are kept with the turn" },
             ];
             one(completed(complete)?, left)
         }
-        Payload::Blocked(blocked) => one(stopped(blocked)?, Vec::new()),
-        Payload::Claim(claim) => {
-            let left = vec![Left { part: "/payload/role", why: "an agent's role is the one it registered with" }];
+        WirePayload::Blocked(blocked) => one(stopped(blocked)?, Vec::new()),
+        WirePayload::Claim(claim) => {
+            let left = vec![LeftPart { part: "/payload/role", why: "an agent's role is the one it registered with" }];
             one(Command::Claim { task: task("/payload/task_id", &claim.task_id)? }, left)
         }
     })
@@ -70,7 +70,7 @@ fn planned(brief: &Brief, workflow: WorkflowId) -> Command {
     Command::AddTask { workflow, task: Box::new(task), after: None }
 }
 
-fn sent(inbox: &Inbox) -> Result<Command, Rejection> {
+fn sent(inbox: &InboxMessage) -> Result<Command, Rejection> {
     let kind = match inbox.message_type {
         MessageType::TaskFeedback => MessageKind::Feedback,
         MessageType::StatusUpdate => MessageKind::Status,
@@ -80,10 +80,10 @@ fn sent(inbox: &Inbox) -> Result<Command, Rejection> {
         MessageType::Info => MessageKind::Info,
     };
     let to = match inbox.to_agent.as_str() {
-        "human" => Recipients::One(Owner::Human),
+        "human" => Recipients::One(MailboxOwner::Human),
         slug => Recipients::Slug(slug.to_owned()),
     };
-    let draft = Draft {
+    let draft = MessageDraft {
         kind,
         priority: Priority::try_from(inbox.priority.get()).unwrap_or(Priority::DEFAULT),
         subject: Some(inbox.subject.to_string()),
@@ -141,5 +141,5 @@ pub fn card(card: &Card, runtime: &str, role: Option<&str>) -> Acts {
     };
     let why = "it is read from the card when a prompt is made";
     let left = ["/scope", "/constraints", "/escalation_rules", "/output_types", "/working_style", "/voice", "/values"];
-    Acts { commands: vec![Command::Register(register)], left: left.map(|part| Left { part, why }).into() }
+    Acts { commands: vec![Command::Register(register)], left: left.map(|part| LeftPart { part, why }).into() }
 }

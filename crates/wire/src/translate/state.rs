@@ -1,27 +1,28 @@
 //! Translates the engine's state to documents.
 
 use engine::inbox::Message;
-use engine::task::{BlockKind, State, Task};
+use engine::task::{BlockKind, Task, TaskState};
 use engine::{Actor, Timestamp};
 
-use crate::envelope::{self, AnyOrNull, Input, Position};
+use crate::envelope::{self, AnyOrNull, CallPosition, EnvelopeInput};
 use crate::message::{
-    self, Blocked, BlockerType, Complete, Id, Inbox, MessageType, Payload, Priority, Sender, Verification, Wire,
+    self, Blocked, BlockerType, Complete, Id, InboxMessage, MessageType, Sender, Wire, WirePayload, WirePriority,
+    WireVerification,
 };
 use crate::path::InsidePath;
-use crate::shape::{Integer, List, Map, Maybe, Measure, NonBlank, Summary, Text};
+use crate::shape::{Integer, ListShape, Map, Maybe, Measure, NonBlank, Summary, Text};
 use crate::time::DateTime;
 
 /// The cost of a turn.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Cost {
+pub struct TurnCost {
     pub usd: f64,
     pub seconds: f64,
 }
 
 /// The data that an agent gets with its task.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Given<'a> {
+pub struct TaskInput<'a> {
     pub feature: Option<&'a str>,
     pub workflow: &'a str,
     /// The number of the turn within its attempt, from 1.
@@ -36,23 +37,23 @@ pub struct Given<'a> {
 
 /// Returns the input envelope of a turn. Returns `None` when a part is not legal: a blank name, a path outside the
 /// root.
-pub fn input(given: Given<'_>) -> Option<Input> {
+pub fn input(given: TaskInput<'_>) -> Option<EnvelopeInput> {
     let path = |(name, path): (String, String)| Some((name, InsidePath::new(path)?));
     let notes: Vec<Text> = given.notes.into_iter().filter_map(Text::new).collect();
-    Some(Input {
-        context: Position {
+    Some(EnvelopeInput {
+        context: CallPosition {
             feature_id: given.feature.and_then(NonBlank::new),
             workflow: NonBlank::new(given.workflow)?,
             iteration: Integer::new(u64::from(given.iteration))?,
             extra: Vec::new(),
         },
         paths: Map(given.paths.into_iter().map(path).collect::<Option<_>>()?),
-        task: envelope::Task {
+        task: envelope::EnvelopeTask {
             action: NonBlank::new(given.action)?,
             params: Map(given.params.into_iter().map(|(name, value)| (name, AnyOrNull(value))).collect()),
             extra: Vec::new(),
         },
-        prior_context: if notes.is_empty() { Maybe::Absent } else { Maybe::Is(List(notes)) },
+        prior_context: if notes.is_empty() { Maybe::Absent } else { Maybe::Is(ListShape(notes)) },
         extra: Vec::new(),
     })
 }
@@ -70,9 +71,9 @@ pub fn inbox(message: &Message, from: &str, to: &str) -> Option<Wire> {
         Actor::Runner | Actor::Person | Actor::Engine => message.from.to_string(),
     };
     let subject = message.draft.subject.clone().and_then(NonBlank::new);
-    let payload = Inbox {
+    let payload = InboxMessage {
         to_agent: crate::shape::Slug::new(to)?,
-        priority: Priority::new(message.draft.priority.get())?,
+        priority: WirePriority::new(message.draft.priority.get())?,
         message_type: kind,
         ref_task_id: message.draft.task.and_then(|task| Id::new(task.to_string())).into(),
         subject: subject.or_else(|| NonBlank::new(kind.as_str()))?,
@@ -83,14 +84,14 @@ pub fn inbox(message: &Message, from: &str, to: &str) -> Option<Wire> {
     Some(Wire {
         sender: sender(&from)?,
         ts: DateTime::from_timestamp(message.at)?,
-        payload: Payload::Inbox(payload),
+        payload: WirePayload::Inbox(payload),
         extra: Vec::new(),
     })
 }
 
 /// Returns a completed task as the message of the runner. A summary that is too long is cut after a word.
-pub fn complete(task: &Task, agent: &str, verification: Verification, cost: Cost) -> Option<Wire> {
-    let State::Completed { outcome, .. } = &task.state else { return None };
+pub fn complete(task: &Task, agent: &str, verification: WireVerification, cost: TurnCost) -> Option<Wire> {
+    let TaskState::Completed { outcome, .. } = &task.state else { return None };
     let words: Vec<&str> = outcome.split_whitespace().collect();
     let summary = if words.len() > 150 { words[..150].join(" ") } else { outcome.clone() };
     let payload = Complete {
@@ -103,12 +104,12 @@ pub fn complete(task: &Task, agent: &str, verification: Verification, cost: Cost
         verification,
         extra: Vec::new(),
     };
-    announced(Payload::Complete(payload), task.updated)
+    announced(WirePayload::Complete(payload), task.updated)
 }
 
 /// Returns a blocked task as a wire message, or `None` for a task in another state.
 pub fn blocked(task: &Task, agent: &str) -> Option<Wire> {
-    let State::Blocked(block) = &task.state else { return None };
+    let TaskState::Blocked(block) = &task.state else { return None };
     let blocker_type = blocker(block.kind);
     let payload = Blocked {
         task_id: Id::new(task.id.to_string())?,
@@ -119,7 +120,7 @@ pub fn blocked(task: &Task, agent: &str) -> Option<Wire> {
         attempts: Integer::new(u64::from(task.attempt))?,
         extra: Vec::new(),
     };
-    announced(Payload::Blocked(payload), task.updated)
+    announced(WirePayload::Blocked(payload), task.updated)
 }
 
 pub(crate) fn blocker(kind: BlockKind) -> BlockerType {
@@ -133,6 +134,6 @@ pub(crate) fn blocker(kind: BlockKind) -> BlockerType {
     }
 }
 
-fn announced(payload: message::Payload, at: Timestamp) -> Option<Wire> {
+fn announced(payload: message::WirePayload, at: Timestamp) -> Option<Wire> {
     Some(Wire { sender: sender("runner")?, ts: DateTime::from_timestamp(at)?, payload, extra: Vec::new() })
 }

@@ -2,26 +2,26 @@
 
 use engine::checkpoint::Kind;
 use engine::command::{Note, Target};
-use engine::inbox::{Draft, MessageKind, Owner, Recipients};
+use engine::inbox::{MailboxOwner, MessageDraft, MessageKind, Recipients};
 use engine::task::{BlockKind, Priority};
 use engine::{Command, Json};
 
-use super::{Acts, Left, Turn};
-use crate::envelope::{Output, Recommendation};
-use crate::handoff::{Contract, Ownership, Request, Status};
+use super::{Acts, LeftPart, TurnFence};
+use crate::envelope::{EnvelopeOutput, Recommendation};
+use crate::handoff::{HandoffApproval, HandoffContract, HandoffStatus, Ownership};
 use crate::json::{Value, object};
 
 fn carried(value: &Value) -> Json {
     Json::from_stored(value.to_string())
 }
 
-fn moved(turn: Turn, to: Target) -> Command {
+fn moved(turn: TurnFence, to: Target) -> Command {
     Command::Move { task: turn.task, attempt: Some(turn.attempt), to }
 }
 
 /// Returns the command that asks a person, with the highest priority.
-fn asks(turn: Turn, kind: MessageKind, subject: String, body: String) -> Command {
-    let draft = Draft {
+fn asks(turn: TurnFence, kind: MessageKind, subject: String, body: String) -> Command {
+    let draft = MessageDraft {
         kind,
         priority: Priority::FIRST,
         subject: Some(subject),
@@ -32,16 +32,16 @@ fn asks(turn: Turn, kind: MessageKind, subject: String, body: String) -> Command
         task: Some(turn.task),
         reply_to: None,
     };
-    Command::Send { to: Recipients::One(Owner::Human), draft }
+    Command::Send { to: Recipients::One(MailboxOwner::Human), draft }
 }
 
-fn records(turn: Turn, summary: String, detail: &Value) -> Command {
+fn records(turn: TurnFence, summary: String, detail: &Value) -> Command {
     let note = Note { kind: Kind::Progress, summary, detail: Some(carried(detail)), files: Vec::new() };
     Command::AddCheckpoint { task: turn.task, attempt: Some(turn.attempt), note }
 }
 
 /// Translates an output: complete the task, try again, or ask a person.
-pub fn output(output: &Output, turn: Turn) -> Acts {
+pub fn output(output: &EnvelopeOutput, turn: TurnFence) -> Acts {
     let summary = output.summary.to_string();
     let notes: Vec<Value> =
         output.notes.get().iter().flat_map(|notes| &notes.0).map(|note| note.as_str().into()).collect();
@@ -59,55 +59,59 @@ pub fn output(output: &Output, turn: Turn) -> Acts {
         ],
     };
     let left = [
-        Left::when(!output.artifacts.0.is_empty(), "/artifacts", "files are written by whoever ran the turn"),
-        Left::when(!output.extra.is_empty(), "", "unknown fields have no meaning"),
+        LeftPart::when(!output.artifacts.0.is_empty(), "/artifacts", "files are written by whoever ran the turn"),
+        LeftPart::when(!output.extra.is_empty(), "", "unknown fields have no meaning"),
     ];
     Acts { commands, left: left.into_iter().flatten().collect() }
 }
 
-/// Translates a handoff. Every [`Contract`] is valid.
-pub fn handoff(contract: &Contract, turn: Turn) -> Acts {
+/// Translates a handoff. Every [`HandoffContract`] is valid.
+pub fn handoff(contract: &HandoffContract, turn: TurnFence) -> Acts {
     let evidence = contract.render().get("evidence_report").cloned().unwrap_or(Value::Null);
     let next = contract.next_action().to_owned();
     let commands = match contract.status() {
-        Status::Complete { .. } => {
+        HandoffStatus::Complete { .. } => {
             let outcome = contract.summary().map_or_else(|| outputs(contract, &next), str::to_owned);
             vec![moved(turn, Target::Completed { outcome: Some(outcome), detail: Some(carried(&evidence)) })]
         }
-        Status::Blocked => {
+        HandoffStatus::Blocked => {
             let (kind, reason) = obstacle(contract);
             vec![moved(turn, Target::Blocked { kind, reason, role: None })]
         }
-        Status::NeedsInput => vec![
+        HandoffStatus::NeedsInput => vec![
             moved(turn, Target::Paused { reason: Some(next.clone()) }),
             asks(turn, MessageKind::Question, "An agent needs a decision".to_owned(), next),
         ],
-        Status::ApprovalRequest { request } => vec![
+        HandoffStatus::ApprovalRequest { request } => vec![
             moved(turn, Target::Paused { reason: Some(next) }),
             asks(turn, MessageKind::Gate, "An agent asks for approval".to_owned(), approval(request)),
         ],
-        Status::InProgress => vec![records(turn, next, &evidence), Command::Renew],
+        HandoffStatus::InProgress => vec![records(turn, next, &evidence), Command::Renew],
     };
     let rendered = contract.render();
     let has = |name: &str| rendered.get(name).is_some_and(|found| *found != Value::Null);
     let left = [
-        Left::when(
+        LeftPart::when(
             has("update_contracts"),
             "/update_contracts",
             "project contracts are merged in a transaction of their own",
         ),
-        Left::when(has("memorialize_suggestions"), "/memorialize_suggestions", "a person decides what is remembered"),
-        Left::when(has("memory_suggestions"), "/memory_suggestions", "a person decides what is remembered"),
-        Left::when(has("context_consumption"), "/context_consumption", "it is kept with the turn"),
-        Left::when(has("rollback_executed"), "/rollback_executed", "it is kept with the turn"),
-        Left::when(has("loop_state"), "/loop_state", "it is kept with the turn"),
+        LeftPart::when(
+            has("memorialize_suggestions"),
+            "/memorialize_suggestions",
+            "a person decides what is remembered",
+        ),
+        LeftPart::when(has("memory_suggestions"), "/memory_suggestions", "a person decides what is remembered"),
+        LeftPart::when(has("context_consumption"), "/context_consumption", "it is kept with the turn"),
+        LeftPart::when(has("rollback_executed"), "/rollback_executed", "it is kept with the turn"),
+        LeftPart::when(has("loop_state"), "/loop_state", "it is kept with the turn"),
     ];
     Acts { commands, left: left.into_iter().flatten().collect() }
 }
 
 /// Returns the kind of obstacle and its reason. The kind depends on the owner of the obstacle and decides who is
 /// notified.
-pub(crate) fn obstacle(contract: &Contract) -> (BlockKind, String) {
+pub(crate) fn obstacle(contract: &HandoffContract) -> (BlockKind, String) {
     let kind = match contract.consolidation().map(crate::handoff::Consolidation::ownership_assessment) {
         Some(Ownership::CrossSurfaceDependency | Ownership::NotMySurface) => BlockKind::Dependency,
         Some(Ownership::OwnedHere) | None => BlockKind::Ambiguity,
@@ -116,18 +120,18 @@ pub(crate) fn obstacle(contract: &Contract) -> (BlockKind, String) {
     (kind, gaps.unwrap_or_else(|| contract.next_action().to_owned()))
 }
 
-fn outputs(contract: &Contract, otherwise: &str) -> String {
+fn outputs(contract: &HandoffContract, otherwise: &str) -> String {
     Some(lines(&contract.evidence().key_outputs))
         .filter(|text| !text.is_empty())
         .unwrap_or_else(|| otherwise.to_owned())
 }
 
-fn lines(notes: &[crate::handoff::Note]) -> String {
+fn lines(notes: &[crate::handoff::EvidenceNote]) -> String {
     notes.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }
 
 /// Returns the text that a person needs to decide about an approval.
-fn approval(request: &Request) -> String {
+fn approval(request: &HandoffApproval) -> String {
     let text = |name: &str, found: Option<&str>| found.map(|text| format!("{name}: {text}"));
     let risk = request.risk_level.get().map(|risk| risk.word().as_str());
     let parts = [

@@ -7,11 +7,11 @@ use std::path::PathBuf;
 
 use engine::id::{TaskId, WorkflowId};
 use wire::json::{Value, object, parse};
-use wire::translate::{Acts, Turn};
+use wire::translate::{Acts, TurnFence};
 use wire::{card, convert, envelope, feedback, handoff, lifecycle, message, translate};
 
-fn turn() -> Turn {
-    Turn { task: "tk_0123456789ab".parse().unwrap(), attempt: 3 }
+fn turn() -> TurnFence {
+    TurnFence { task: "tk_0123456789ab".parse().unwrap(), attempt: 3 }
 }
 
 fn told(acts: &Acts) -> Value {
@@ -19,7 +19,7 @@ fn told(acts: &Acts) -> Value {
     object([("commands", Value::List(commands)), ("left", left(&acts.left))])
 }
 
-fn left(left: &[translate::Left]) -> Value {
+fn left(left: &[translate::LeftPart]) -> Value {
     Value::List(left.iter().map(|left| left.to_string().into()).collect())
 }
 
@@ -27,15 +27,15 @@ fn command_value(command: &engine::Command) -> Value {
     parse(&serde_json::to_string(command).unwrap()).unwrap().to_value()
 }
 
-fn header() -> convert::Header {
-    convert::Header {
+fn header() -> convert::WireHeader {
+    convert::WireHeader {
         sender: message::Sender::new("runner").unwrap(),
         ts: wire::time::DateTime::new("2026-04-28T12:00:00Z").unwrap(),
         task_id: message::Id::new("tk_0123456789ab").unwrap(),
     }
 }
 
-fn converted(value: Value, lost: &[translate::Left]) -> Value {
+fn converted(value: Value, lost: &[translate::LeftPart]) -> Value {
     object([("document", value), ("lost", left(lost))])
 }
 
@@ -53,7 +53,7 @@ fn translated(kind: &str, document: &[u8]) -> Vec<(&'static str, Value)> {
         }
         "handoff" => {
             let text = std::str::from_utf8(document).unwrap();
-            let contract = handoff::judge(text, &handoff::Context::default()).contract.unwrap();
+            let contract = handoff::judge(text, &handoff::HandoffContext::default()).contract.unwrap();
             let output = convert::output_from_handoff(&contract);
             let rendered = output.value.render();
             assert!(envelope::judge_output(rendered.to_string().as_bytes()).report.is_valid(), "{rendered}");
@@ -117,15 +117,15 @@ fn documents_become_commands() {
 /// The engine's state becomes documents that are valid by our rules.
 #[test]
 fn state_becomes_documents() {
-    use engine::inbox::{Draft, MessageKind, MessageState, Owner};
+    use engine::inbox::{MailboxOwner, MessageDraft, MessageKind, MessageState};
     use engine::task::Priority;
     use wire::shape::Shape;
     let id: TaskId = "tk_0123456789ab".parse().unwrap();
-    let mut draft = Draft::text(MessageKind::Question, Priority::FIRST, "A or B?");
+    let mut draft = MessageDraft::text(MessageKind::Question, Priority::FIRST, "A or B?");
     draft.task = Some(id);
     let letter = engine::inbox::Message {
         id: "msg_0123456789ab".parse().unwrap(),
-        to: Owner::Human,
+        to: MailboxOwner::Human,
         sequence: 1,
         from: engine::Actor::Runner,
         thread: "thr_0123456789ab".parse().unwrap(),
@@ -140,7 +140,7 @@ fn state_becomes_documents() {
     assert_eq!(wire.get("sender").and_then(Value::as_text), Some("runner"));
     assert_eq!(wire.get("ts").and_then(Value::as_text), Some("2026-04-28T12:00:00.000Z"));
 
-    let given = translate::Given {
+    let given = translate::TaskInput {
         feature: None,
         workflow: "ship it",
         iteration: 2,
@@ -151,7 +151,7 @@ fn state_becomes_documents() {
     };
     let input = translate::input(given.clone()).unwrap().render();
     assert!(envelope::judge_input(input.to_string().as_bytes()).report.is_valid(), "{input}");
-    let outside = translate::Given { paths: vec![("root".to_owned(), "../other".to_owned())], ..given };
+    let outside = translate::TaskInput { paths: vec![("root".to_owned(), "../other".to_owned())], ..given };
     assert_eq!(translate::input(outside), None, "a path outside the root is not given to an agent");
 }
 

@@ -78,9 +78,9 @@ fn base64(text: &str) -> Vec<u8> {
 
 impl Case {
     /// Returns the facts from outside the document.
-    pub(crate) fn context(&self) -> wire::check::Context {
+    pub(crate) fn context(&self) -> wire::check::CheckContext {
         let issued = self.find("issued_ids").and_then(Value::as_list);
-        wire::check::Context {
+        wire::check::CheckContext {
             request: self.find("request").and_then(Value::as_text).map(|text| text.as_bytes().to_vec()),
             issued_ids: issued.map(|ids| ids.iter().filter_map(Value::as_text).map(str::to_owned).collect()),
             registry: self

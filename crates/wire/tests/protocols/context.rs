@@ -5,9 +5,9 @@ use std::path::Path;
 
 use engine::checkpoint::Kind;
 use engine::command::Note;
-use engine::context::Facts;
+use engine::context::ContextFacts;
 use engine::id::Ids;
-use engine::task::State;
+use engine::task::TaskState;
 use wire::context::{MAX_TOKENS_DEFAULT, MAX_TOKENS_MIN, fit, rows_wanted};
 use wire::json::{Value, object, parse};
 use wire::lifecycle::{Include, Within};
@@ -68,7 +68,7 @@ fn below(chance: &mut Chance, bound: usize) -> u32 {
 }
 
 /// Builds a reply and checks the properties that every reply must have.
-fn hold(facts: &Facts, include: Option<&Include>, max_tokens: u32) -> Value {
+fn hold(facts: &ContextFacts, include: Option<&Include>, max_tokens: u32) -> Value {
     let reply = fit(facts, include, max_tokens);
     let text = reply.to_string();
     assert_eq!(text, fit(facts, include, max_tokens).to_string(), "the same facts give the same bytes");
@@ -85,7 +85,7 @@ fn hold(facts: &Facts, include: Option<&Include>, max_tokens: u32) -> Value {
     reply
 }
 
-fn newest_is_there(facts: &Facts, reply: &Value) {
+fn newest_is_there(facts: &ContextFacts, reply: &Value) {
     let Some(newest) = facts.checkpoints.last() else { return };
     let last = at(reply, &["current_task", "checkpoints"]).as_list().unwrap().last().unwrap().to_string();
     let words: Vec<&str> = newest.note.summary.split_whitespace().take(1).collect();
@@ -94,7 +94,7 @@ fn newest_is_there(facts: &Facts, reply: &Value) {
     assert!(last.contains(begins.trim_matches('"')), "{begins} in {last}");
 }
 
-fn every_cut_is_listed(facts: &Facts, reply: &Value) {
+fn every_cut_is_listed(facts: &ContextFacts, reply: &Value) {
     let cut = cut(reply);
     let text = reply.to_string();
     let listed = |part: &str| cut.iter().any(|known| known == part);
@@ -246,7 +246,7 @@ fn reads_like(name: &str, reply: &Value) {
 fn a_context_reads_like_this() {
     let mut facts = facts::plain(5);
     let ids = &mut Ids::new(9);
-    let done = |text: &str| State::Completed { by: Actor::Runner, outcome: text.to_owned() };
+    let done = |text: &str| TaskState::Completed { by: Actor::Runner, outcome: text.to_owned() };
     let first = facts::task(ids, facts.workflow.id, "Session store", done("Sessions live in the database"));
     facts.dependencies = vec![first.clone()];
     facts.prior = vec![engine::context::Prior { task: first, outcome_detail: None }];

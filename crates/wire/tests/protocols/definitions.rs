@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::cases::each;
-use wire::check::{Finding, Kind, Severity, check};
+use wire::check::{CheckFinding, DocumentKind, Severity, check};
 use wire::definitions;
 
 fn folder() -> PathBuf {
@@ -47,7 +47,7 @@ const UNSAYABLE: &[(&str, &str)] = &[
 ];
 
 /// Returns the codes of the errors, without their places.
-fn errors(finding: &Finding) -> Vec<&str> {
+fn errors(finding: &CheckFinding) -> Vec<&str> {
     let errors = finding.notes.iter().filter(|note| note.severity == Severity::Error);
     errors.map(|note| note.code.split(':').next().unwrap()).collect()
 }
@@ -67,12 +67,12 @@ fn schemas_and_checkers_agree() {
     };
     let (mut agreed, mut unsaid) = (0, std::collections::BTreeSet::new());
     for (file, kind, prefix) in [
-        ("envelope/input.jsonl", Kind::EnvelopeInput, "envelope/input"),
-        ("envelope/output.jsonl", Kind::EnvelopeOutput, "envelope/output"),
-        ("feedback/request.jsonl", Kind::FeedbackRequest, "feedback/request"),
-        ("feedback/response.jsonl", Kind::FeedbackResponse, "feedback/response"),
-        ("wire/wire.jsonl", Kind::Wire, "wire/"),
-        ("card/card.jsonl", Kind::Card, "card/"),
+        ("envelope/input.jsonl", DocumentKind::EnvelopeInput, "envelope/input"),
+        ("envelope/output.jsonl", DocumentKind::EnvelopeOutput, "envelope/output"),
+        ("feedback/request.jsonl", DocumentKind::FeedbackRequest, "feedback/request"),
+        ("feedback/response.jsonl", DocumentKind::FeedbackResponse, "feedback/response"),
+        ("wire/wire.jsonl", DocumentKind::Wire, "wire/"),
+        ("card/card.jsonl", DocumentKind::Card, "card/"),
     ] {
         each(file, |case| {
             let finding = check(kind, &case.bytes(), &case.context());
@@ -120,8 +120,10 @@ fn the_contract_and_its_schema_agree() {
         let (bytes, context) = (case.bytes(), case.context());
         let text = std::str::from_utf8(&bytes).unwrap();
         let dispatch_agent_id = context.dispatch_agent_id.as_deref();
-        let verdict =
-            wire::handoff::judge(text, &wire::handoff::Context { input: context.input.as_ref(), dispatch_agent_id });
+        let verdict = wire::handoff::judge(
+            text,
+            &wire::handoff::HandoffContext { input: context.input.as_ref(), dispatch_agent_id },
+        );
         let Some(body) = verdict.body.filter(|_| verdict.is_parsed()) else { return };
         let Ok(document) = serde_json::from_str(body.of(text)) else { return };
         let accepted = validator.is_valid(&document);

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use wire::check::{Context, Kind, check};
+use wire::check::{CheckContext, DocumentKind, check};
 
 fn files(folder: &Path) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
@@ -16,14 +16,14 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 fn examples_of_the_specifications() {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
     let mut count = 0;
-    for kind in Kind::ALL {
+    for kind in DocumentKind::ALL {
         for file in files(&root.join(kind.as_str()).join("accept")) {
-            let finding = check(*kind, &std::fs::read(&file).unwrap(), &Context::default());
+            let finding = check(*kind, &std::fs::read(&file).unwrap(), &CheckContext::default());
             assert!(finding.valid, "{}: {:?}", file.display(), finding.notes);
             count += 1;
         }
         for file in files(&root.join(kind.as_str()).join("reject")) {
-            let finding = check(*kind, &std::fs::read(&file).unwrap(), &Context::default());
+            let finding = check(*kind, &std::fs::read(&file).unwrap(), &CheckContext::default());
             let name = file.file_stem().unwrap().to_str().unwrap().to_owned();
             let mut parts = name.split("--").skip(1);
             let code = parts.next().unwrap_or_else(|| panic!("{name} says no reason"));

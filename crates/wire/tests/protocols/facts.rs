@@ -2,9 +2,9 @@
 
 use engine::checkpoint::{Checkpoint, Kind};
 use engine::command::Note;
-use engine::context::{Facts, Prior};
+use engine::context::{ContextFacts, Prior};
 use engine::id::Ids;
-use engine::task::{Block, BlockKind, Detail, Lease, Priority, State, Task};
+use engine::task::{BlockKind, Lease, Priority, Task, TaskBlock, TaskDetail, TaskState};
 use engine::workflow::{Workflow, WorkflowDetail, WorkflowStatus};
 use engine::{Actor, Json, Millis, Timestamp};
 use wire::json::{Value, object};
@@ -18,10 +18,10 @@ const EMOJI: &str = include_str!("../fixtures/tokens/emoji.txt");
 const MIXED: &str = include_str!("../fixtures/tokens/european.txt");
 
 /// Returns a task with almost no data.
-pub(crate) fn plain(seed: u128) -> Facts {
+pub(crate) fn plain(seed: u128) -> ContextFacts {
     let ids = &mut Ids::new(seed);
     let (at, workflow) = (Timestamp(1_767_225_600_000), engine::id::WorkflowId::next(ids));
-    Facts {
+    ContextFacts {
         workflow: Workflow {
             id: workflow,
             name: "Sign in with other accounts".to_owned(),
@@ -42,8 +42,8 @@ pub(crate) fn plain(seed: u128) -> Facts {
             plan_summary: Some("Infrastructure first, then one provider after the other.".to_owned()),
             ..WorkflowDetail::default()
         },
-        task: task(ids, workflow, "Callback of the first provider", State::Pending { lease: None }),
-        detail: Detail::default(),
+        task: task(ids, workflow, "Callback of the first provider", TaskState::Pending { lease: None }),
+        detail: TaskDetail::default(),
         checkpoints: Vec::new(),
         blocked_by: Vec::new(),
         prior: Vec::new(),
@@ -55,7 +55,7 @@ pub(crate) fn plain(seed: u128) -> Facts {
     }
 }
 
-pub(crate) fn task(ids: &mut Ids, workflow: engine::id::WorkflowId, name: &str, state: State) -> Task {
+pub(crate) fn task(ids: &mut Ids, workflow: engine::id::WorkflowId, name: &str, state: TaskState) -> Task {
     Task {
         id: engine::id::TaskId::next(ids),
         workflow,
@@ -85,7 +85,7 @@ pub(crate) fn task(ids: &mut Ids, workflow: engine::id::WorkflowId, name: &str, 
 }
 
 /// Adds notes as checkpoints, as if an agent had recorded them one minute apart.
-pub(crate) fn record(facts: &mut Facts, notes: impl IntoIterator<Item = Note>) {
+pub(crate) fn record(facts: &mut ContextFacts, notes: impl IntoIterator<Item = Note>) {
     let ids = &mut Ids::new(77);
     for note in notes {
         let at = Timestamp(1_767_225_600_000 + 60_000 * i64::from(facts.task.checkpoints));
@@ -147,7 +147,7 @@ fn name(chance: &mut Chance) -> String {
     text(chance, bytes)
 }
 
-fn state(chance: &mut Chance) -> State {
+fn state(chance: &mut Chance) -> TaskState {
     let lease = |chance: &mut Chance| Lease {
         agent: engine::id::AgentId::next(&mut Ids::new(u128::from(chance.next()))),
         since: Timestamp(0),
@@ -156,18 +156,23 @@ fn state(chance: &mut Chance) -> State {
     let bytes = size(chance, 60_000);
     let said = text(chance, bytes);
     match chance.below(8) {
-        0 => State::Pending { lease: None },
-        1 => State::Planning { lease: lease(chance) },
-        2 => State::InProgress { lease: lease(chance) },
-        3 => State::Paused { lease: lease(chance), reason: Some(said) },
-        4 => State::Failed { by: Actor::Engine, error: said },
-        5 => State::Skipped { by: Actor::Person, reason: said },
-        6 => State::Blocked(Block { by: Actor::Runner, kind: BlockKind::SpecGap, reason: said, role: "ba".to_owned() }),
-        _ => State::Completed { by: Actor::Coordinator, outcome: said },
+        0 => TaskState::Pending { lease: None },
+        1 => TaskState::Planning { lease: lease(chance) },
+        2 => TaskState::InProgress { lease: lease(chance) },
+        3 => TaskState::Paused { lease: lease(chance), reason: Some(said) },
+        4 => TaskState::Failed { by: Actor::Engine, error: said },
+        5 => TaskState::Skipped { by: Actor::Person, reason: said },
+        6 => TaskState::Blocked(TaskBlock {
+            by: Actor::Runner,
+            kind: BlockKind::SpecGap,
+            reason: said,
+            role: "ba".to_owned(),
+        }),
+        _ => TaskState::Completed { by: Actor::Coordinator, outcome: said },
     }
 }
 
-fn tasks(chance: &mut Chance, facts: &Facts) -> Vec<Task> {
+fn tasks(chance: &mut Chance, facts: &ContextFacts) -> Vec<Task> {
     let most = *chance.pick(&[1, 3, 3, 10, 10, 10, 60, 300]);
     let count = chance.below(most);
     let ids = &mut Ids::new(u128::from(chance.next()));
@@ -191,7 +196,7 @@ fn note(chance: &mut Chance) -> Note {
 }
 
 /// Returns any facts that may be stored.
-pub(crate) fn any(chance: &mut Chance) -> Facts {
+pub(crate) fn any(chance: &mut Chance) -> ContextFacts {
     let mut facts = plain(u128::from(chance.next()));
     let long = |chance: &mut Chance| {
         let bytes = size(chance, 400_000);

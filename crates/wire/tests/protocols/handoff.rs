@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use wire::handoff::{Context, Machine, NoIdentity, Reference, Verdict, identity, judge, merge_all};
+use wire::handoff::{HandoffContext, HandoffVerdict, Machine, NoIdentity, Reference, identity, judge, merge_all};
 use wire::json::{Value, parse, parse_object};
 
 /// Returns the folder of the vectors: next to the repository, or the copy in the repository.
@@ -30,9 +30,9 @@ fn said(case: &Value) -> String {
     String::from_utf8(crate::cases::Case::of(case.clone()).bytes()).unwrap()
 }
 
-fn verdict(case: &Value) -> Verdict {
+fn verdict(case: &Value) -> HandoffVerdict {
     let dispatch_agent_id = case.get("dispatch_agent_id").and_then(Value::as_text);
-    judge(&said(case), &Context { input: case.get("input_envelope"), dispatch_agent_id })
+    judge(&said(case), &HandoffContext { input: case.get("input_envelope"), dispatch_agent_id })
 }
 
 /// Removes the warnings about live state. Recognising live state is a matter of judgement, so it is not compared.

@@ -22,7 +22,7 @@ const JUDGES: &[(&str, Judge)] = &[
     ("envelope/output.jsonl", |bytes| count(&envelope::judge_output(bytes).report)),
     ("feedback/request.jsonl", |bytes| count(&feedback::judge_request(bytes).report)),
     ("feedback/response.jsonl", |bytes| {
-        let asked = feedback::Asked::by(b"{}", Some(Vec::new()));
+        let asked = feedback::AskedParts::by(b"{}", Some(Vec::new()));
         count(&feedback::judge_response(bytes, Some(&asked)).report)
     }),
     ("wire/wire.jsonl", |bytes| count(&message::judge(bytes).report)),
@@ -32,7 +32,7 @@ const JUDGES: &[(&str, Judge)] = &[
     }),
     ("handoff/cases.jsonl", |bytes| {
         let text = std::str::from_utf8(bytes).unwrap_or_default();
-        handoff::judge(text, &handoff::Context::default()).problems().count()
+        handoff::judge(text, &handoff::HandoffContext::default()).problems().count()
     }),
     ("stream/stream.jsonl", |bytes| usize::from(stream::read(bytes).unwrap().is_valid())),
 ];
@@ -178,7 +178,7 @@ fn documents_with_one_huge_part() {
             let mut bytes = case.bytes();
             if !before.is_empty() {
                 let text = std::str::from_utf8(&bytes).unwrap_or_default();
-                let contract = handoff::judge(text, &handoff::Context::default()).contract;
+                let contract = handoff::judge(text, &handoff::HandoffContext::default()).contract;
                 bytes = contract.map_or_else(Vec::new, |contract| contract.render().to_string().into_bytes());
             }
             let valid = case.find("expect").is_none_or(|expect| expect.get("valid") == Some(&Value::Bool(true)));
@@ -215,25 +215,28 @@ fn documents_with_one_huge_part() {
 /// The kinds that accompany the documents. The time includes the whole finding with its verdict.
 #[test]
 fn the_parts_beside_the_documents() {
-    use wire::check::{Context, Kind, check};
+    use wire::check::{CheckContext, DocumentKind, check};
     let list = |open: &str, item: &str, close: &str| {
         format!("{open}{}{item}{close}", long(&format!("{item},"), MEBIBYTE - open.len() - close.len() - item.len()))
     };
     let skill = "{\"name\":\"a\",\"markdown\":\"b\"}";
     let half = long(&format!("{skill},"), MEBIBYTE / 2 - 200);
     let cases = [
-        (Kind::Remote, long("a/", MEBIBYTE)),
-        (Kind::Remote, format!("https://{}", long("h.", MEBIBYTE - 8))),
-        (Kind::Remote, long("@", MEBIBYTE)),
-        (Kind::Reference, long("a/", MEBIBYTE)),
-        (Kind::Reference, long(":", MEBIBYTE)),
-        (Kind::Transitions, list("[", "{\"report\":\"COMPLETE\"}", "]")),
-        (Kind::Transitions, list("[", "1", "]")),
-        (Kind::Prompt, format!("{{\"persona\":\"x\",\"skills\":[{half}{skill}],\"shared_skills\":[{half}{skill}]}}")),
-        (Kind::Prompt, format!("{{\"persona\":\"{}\"}}", long("`", MEBIBYTE - 20))),
-        (Kind::Merge, list("{\"stored\":{\"a\":[1]},\"payload\":{\"a\":[", "1", "]}}")),
+        (DocumentKind::Remote, long("a/", MEBIBYTE)),
+        (DocumentKind::Remote, format!("https://{}", long("h.", MEBIBYTE - 8))),
+        (DocumentKind::Remote, long("@", MEBIBYTE)),
+        (DocumentKind::Reference, long("a/", MEBIBYTE)),
+        (DocumentKind::Reference, long(":", MEBIBYTE)),
+        (DocumentKind::Transitions, list("[", "{\"report\":\"COMPLETE\"}", "]")),
+        (DocumentKind::Transitions, list("[", "1", "]")),
         (
-            Kind::Merge,
+            DocumentKind::Prompt,
+            format!("{{\"persona\":\"x\",\"skills\":[{half}{skill}],\"shared_skills\":[{half}{skill}]}}"),
+        ),
+        (DocumentKind::Prompt, format!("{{\"persona\":\"{}\"}}", long("`", MEBIBYTE - 20))),
+        (DocumentKind::Merge, list("{\"stored\":{\"a\":[1]},\"payload\":{\"a\":[", "1", "]}}")),
+        (
+            DocumentKind::Merge,
             list("{\"stored\":{\"a\":[{\"name\":\"n\"}]},\"payload\":{\"a\":[", "{\"name\":\"n\",\"b\":1}", "]}}"),
         ),
     ];
@@ -244,7 +247,7 @@ fn the_parts_beside_the_documents() {
         let best = (0..3)
             .map(|_| {
                 let began = used();
-                check(kind, text.as_bytes(), &Context::default());
+                check(kind, text.as_bytes(), &CheckContext::default());
                 used().saturating_sub(began)
             })
             .min();

@@ -6,22 +6,22 @@ use std::time::{Duration, Instant};
 
 use crate::cases::each;
 use crate::random::{Chance, mutate, scramble};
-use wire::check::{Context, Kind, check};
+use wire::check::{CheckContext, DocumentKind, check};
 use wire::json::{Value, parse};
 
-const FILES: &[(&str, Kind)] = &[
-    ("envelope/input.jsonl", Kind::EnvelopeInput),
-    ("envelope/output.jsonl", Kind::EnvelopeOutput),
-    ("feedback/request.jsonl", Kind::FeedbackRequest),
-    ("feedback/response.jsonl", Kind::FeedbackResponse),
-    ("stream/stream.jsonl", Kind::Stream),
-    ("wire/wire.jsonl", Kind::Wire),
-    ("card/card.jsonl", Kind::Card),
-    ("handoff/cases.jsonl", Kind::Handoff),
+const FILES: &[(&str, DocumentKind)] = &[
+    ("envelope/input.jsonl", DocumentKind::EnvelopeInput),
+    ("envelope/output.jsonl", DocumentKind::EnvelopeOutput),
+    ("feedback/request.jsonl", DocumentKind::FeedbackRequest),
+    ("feedback/response.jsonl", DocumentKind::FeedbackResponse),
+    ("stream/stream.jsonl", DocumentKind::Stream),
+    ("wire/wire.jsonl", DocumentKind::Wire),
+    ("card/card.jsonl", DocumentKind::Card),
+    ("handoff/cases.jsonl", DocumentKind::Handoff),
 ];
 
 /// Returns the cases that are small enough to be changed a million times.
-fn documents() -> Vec<(Kind, Vec<u8>, Context)> {
+fn documents() -> Vec<(DocumentKind, Vec<u8>, CheckContext)> {
     let mut documents = Vec::new();
     for (file, kind) in FILES {
         each(file, |case| {
@@ -35,7 +35,7 @@ fn documents() -> Vec<(Kind, Vec<u8>, Context)> {
 }
 
 /// Checks that reading and writing lose nothing, and that the written document is valid again.
-fn comes_back(kind: Kind, bytes: &[u8], context: &Context) {
+fn comes_back(kind: DocumentKind, bytes: &[u8], context: &CheckContext) {
     let finding = check(kind, bytes, context);
     let Some(rendered) = finding.rendered else { return };
     let read = parse(std::str::from_utf8(bytes).unwrap()).unwrap().to_value();
@@ -89,9 +89,9 @@ fn changed_documents() {
         seed += 1;
         let (kind, bytes, context) = chance.pick(&documents);
         // A contract is changed inside its block.
-        let contract = std::str::from_utf8(bytes).ok().filter(|_| *kind == Kind::Handoff);
+        let contract = std::str::from_utf8(bytes).ok().filter(|_| *kind == DocumentKind::Handoff);
         let contract =
-            contract.and_then(|text| wire::handoff::judge(text, &wire::handoff::Context::default()).contract);
+            contract.and_then(|text| wire::handoff::judge(text, &wire::handoff::HandoffContext::default()).contract);
         let bytes =
             &contract.as_ref().map_or_else(|| bytes.clone(), |contract| contract.render().to_string().into_bytes());
         let Some(mut document) = std::str::from_utf8(bytes).ok().and_then(|text| Some(parse(text).ok()?.to_value()))
@@ -125,7 +125,7 @@ fn scrambled_bytes() {
         let (_, bytes, context) = chance.pick(&documents);
         let mut bytes = bytes.clone();
         scramble(&mut bytes, &mut chance);
-        for kind in Kind::ALL {
+        for kind in DocumentKind::ALL {
             let finding = check(*kind, &bytes, context);
             assert!(finding.valid || !finding.notes.is_empty(), "{kind:?} is refused without a word");
         }

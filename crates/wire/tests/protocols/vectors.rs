@@ -33,7 +33,7 @@ fn responses() {
         let issued = case.find("issued_ids").and_then(Value::as_list);
         let issued = issued.map(|ids| ids.iter().filter_map(Value::as_text).map(str::to_owned).collect());
         let request = case.find("request").and_then(Value::as_text);
-        let asked = request.map(|request| feedback::Asked::by(request.as_bytes(), issued));
+        let asked = request.map(|request| feedback::AskedParts::by(request.as_bytes(), issued));
         compare(case, &feedback::judge_response(&case.bytes(), asked.as_ref()).report);
     });
 }

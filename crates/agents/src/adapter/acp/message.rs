@@ -7,16 +7,16 @@ use super::super::account::short;
 
 /// One line from the agent: a request, a notification or an answer.
 #[derive(Debug, Deserialize)]
-pub(super) struct Message {
+pub(super) struct AcpMessage {
     pub(super) id: Option<Box<RawValue>>,
     pub(super) method: Option<String>,
     pub(super) params: Option<Box<RawValue>>,
     pub(super) result: Option<Box<RawValue>>,
-    pub(super) error: Option<Failure>,
+    pub(super) error: Option<AcpFailure>,
 }
 
 #[derive(Debug, Deserialize)]
-pub(super) struct Failure {
+pub(super) struct AcpFailure {
     pub(super) code: i64,
     #[serde(default)]
     message: String,
@@ -26,7 +26,7 @@ pub(super) struct Failure {
 /// The error code of an agent that requires a login first.
 const AUTH_REQUIRED: i64 = -32000;
 
-impl Failure {
+impl AcpFailure {
     pub(super) fn wants_login(&self) -> bool {
         self.code == AUTH_REQUIRED
     }
@@ -39,7 +39,7 @@ impl Failure {
     }
 }
 
-impl Message {
+impl AcpMessage {
     /// Reads params or a result as the expected type. Returns None for anything else.
     pub(super) fn read<'a, T: Deserialize<'a>>(raw: Option<&'a RawValue>) -> Option<T> {
         serde_json::from_str(raw?.get()).ok()
@@ -71,7 +71,7 @@ pub(super) struct SessionCapabilities {
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Session {
+pub(super) struct AcpSession {
     pub(super) session_id: String,
 }
 
@@ -79,14 +79,14 @@ pub(super) struct Session {
 #[serde(rename_all = "camelCase")]
 pub(super) struct Prompted {
     pub(super) stop_reason: String,
-    usage: Option<Usage>,
+    usage: Option<AcpUsage>,
     #[serde(rename = "_meta")]
     meta: Option<Meta>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Usage {
+struct AcpUsage {
     total_tokens: Option<u64>,
 }
 
@@ -98,11 +98,11 @@ struct Meta {
 #[derive(Debug, Deserialize)]
 struct Quota {
     #[serde(default)]
-    model_usage: Vec<ModelUsage>,
+    model_usage: Vec<AcpModelUsage>,
 }
 
 #[derive(Debug, Deserialize)]
-struct ModelUsage {
+struct AcpModelUsage {
     token_count: TokenCount,
 }
 
@@ -135,28 +135,28 @@ impl Prompted {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Notified {
-    pub(super) update: Update,
+    pub(super) update: AcpUpdate,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Update {
+pub(super) struct AcpUpdate {
     pub(super) session_update: String,
     pub(super) message_id: Option<String>,
     /// A text in one kind of update and a list in another kind.
     pub(super) content: Option<Box<RawValue>>,
     pub(super) tool_call_id: Option<String>,
     pub(super) title: Option<String>,
-    pub(super) cost: Option<Cost>,
+    pub(super) cost: Option<AcpCost>,
 }
 
 #[derive(Debug, Deserialize)]
-pub(super) struct Text {
+pub(super) struct AcpText {
     pub(super) text: String,
 }
 
 #[derive(Debug, Deserialize)]
-pub(super) struct Cost {
+pub(super) struct AcpCost {
     pub(super) amount: f64,
     pub(super) currency: String,
 }

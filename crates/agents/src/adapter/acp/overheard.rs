@@ -2,11 +2,11 @@
 
 use std::collections::HashSet;
 
-use super::super::account::{Account, Verdict, short};
-use super::super::listener::Dialect;
-use super::super::said::{End, Spent};
+use super::super::account::{Account, EventVerdict, short};
+use super::super::listener::EventDialect;
+use super::super::said::{AgentEnd, SpentAmount};
 use super::super::stream::event;
-use super::message::{Failure, Message, Notified, Prompted, Session, Text, Update};
+use super::message::{AcpFailure, AcpMessage, AcpSession, AcpText, AcpUpdate, Notified, Prompted};
 
 /// The largest number of tool calls that are told apart by their ids. A later call is counted only when the agent
 /// announces it, not when it sends an update.
@@ -17,44 +17,44 @@ const CALLS_MAX: usize = 4096;
 pub(in super::super) struct Overheard {
     message_id: Option<String>,
     calls: HashSet<String>,
-    ended: Option<Verdict>,
+    ended: Option<EventVerdict>,
 }
 
-impl Dialect for Overheard {
+impl EventDialect for Overheard {
     fn line(&mut self, line: &[u8], account: &mut Account) {
-        let Some(message) = event::<Message>(line) else { return };
+        let Some(message) = event::<AcpMessage>(line) else { return };
         match (&message.method, &message.error) {
             (Some(method), _) if method == "session/update" => self.updated(&message, account),
             (Some(_), _) => account.progress(),
             (None, Some(failure)) => self.ended = Some(failed(failure)),
             (None, None) => {
-                if let Some(session) = Message::read::<Session>(message.result.as_deref()) {
+                if let Some(session) = AcpMessage::read::<AcpSession>(message.result.as_deref()) {
                     account.conversation(&session.session_id);
                 }
-                if let Some(prompted) = Message::read::<Prompted>(message.result.as_deref()) {
+                if let Some(prompted) = AcpMessage::read::<Prompted>(message.result.as_deref()) {
                     self.prompted(&prompted, account);
                 }
             }
         }
     }
 
-    fn verdict(&self, _: &str, _: &mut Account) -> Verdict {
-        self.ended.clone().unwrap_or(Verdict::Open("it closed its output before it answered"))
+    fn verdict(&self, _: &str, _: &mut Account) -> EventVerdict {
+        self.ended.clone().unwrap_or(EventVerdict::Open("it closed its output before it answered"))
     }
 }
 
 impl Overheard {
-    pub(super) fn updated(&mut self, message: &Message, account: &mut Account) {
-        match Message::read::<Notified>(message.params.as_deref()) {
+    pub(super) fn updated(&mut self, message: &AcpMessage, account: &mut Account) {
+        match AcpMessage::read::<Notified>(message.params.as_deref()) {
             Some(notified) => self.update(notified.update, account),
             None => account.progress(),
         }
     }
 
-    fn update(&mut self, update: Update, account: &mut Account) {
+    fn update(&mut self, update: AcpUpdate, account: &mut Account) {
         match update.session_update.as_str() {
             "agent_message_chunk" => {
-                let Some(Text { text }) = Message::read(update.content.as_deref()) else { return };
+                let Some(AcpText { text }) = AcpMessage::read(update.content.as_deref()) else { return };
                 let same = self.message_id == update.message_id;
                 self.message_id = update.message_id;
                 if same { account.chunk(&text) } else { account.block(&text) }
@@ -67,7 +67,7 @@ impl Overheard {
             }
             "usage_update" => {
                 if let Some(cost) = update.cost.filter(|cost| cost.currency == "USD") {
-                    account.usd(Spent::WholeConversation(cost.amount));
+                    account.usd(SpentAmount::WholeConversation(cost.amount));
                 }
                 account.progress();
             }
@@ -88,15 +88,15 @@ impl Overheard {
 
     pub(super) fn prompted(&mut self, prompted: &Prompted, account: &mut Account) {
         if let Some(tokens) = prompted.tokens() {
-            account.tokens(Spent::ThisTurn(tokens));
+            account.tokens(SpentAmount::ThisTurn(tokens));
         }
-        let failed = |reason: &str| Verdict::Ended(End::Failed { code: None, reason: short(reason) });
+        let failed = |reason: &str| EventVerdict::Ended(AgentEnd::Failed { code: None, reason: short(reason) });
         self.ended = Some(match prompted.stop_reason.as_str() {
             // This verdict is final: after the answer we end the process ourselves.
-            "end_turn" => Verdict::Ended(End::Finished),
+            "end_turn" => EventVerdict::Ended(AgentEnd::Finished),
             // We did not cancel. One agent reports this when it gets a termination signal, and its exit status tells
             // the rest.
-            "cancelled" => Verdict::Open("it cancelled its turn itself"),
+            "cancelled" => EventVerdict::Open("it cancelled its turn itself"),
             "max_tokens" => failed("its answer was cut at the model's limit"),
             "max_turn_requests" => failed("it made as many requests as one turn may"),
             "refusal" => failed("the model refused to go on"),
@@ -104,16 +104,16 @@ impl Overheard {
         });
     }
 
-    pub(super) fn give_up(&mut self, verdict: Verdict) {
+    pub(super) fn give_up(&mut self, verdict: EventVerdict) {
         self.ended = Some(verdict);
     }
 }
 
 /// Returns the verdict for an error that came in place of the answer.
-pub(super) fn failed(failure: &Failure) -> Verdict {
-    Verdict::Ended(if failure.wants_login() {
-        End::Failed { code: None, reason: format!("it wants a login: {}", failure.reason()) }
+pub(super) fn failed(failure: &AcpFailure) -> EventVerdict {
+    EventVerdict::Ended(if failure.wants_login() {
+        AgentEnd::Failed { code: None, reason: format!("it wants a login: {}", failure.reason()) }
     } else {
-        End::ApiError { reason: failure.reason() }
+        AgentEnd::ApiError { reason: failure.reason() }
     })
 }

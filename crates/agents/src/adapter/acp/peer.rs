@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use super::super::account::Account;
-use super::super::said::Heard;
-use super::super::stream::{Lines, event};
-use super::message::{Failure, Message};
+use super::super::said::HeardEvent;
+use super::super::stream::{LineBuffer, event};
+use super::message::{AcpFailure, AcpMessage};
 use super::overheard::Overheard;
-use super::permit::{Asked, Permit, Request};
+use super::permit::{PermissionQuestion, PermissionRequest, Permit};
 
 const READ_BYTES: usize = 64 << 10;
 /// The limit for our messages that wait to be written, in bytes. Above it nothing is read from the agent, until the
@@ -27,18 +27,18 @@ pub enum Way {
 }
 
 /// The owner of a turn: it keeps the transcript and decides about permissions.
-pub trait Host: Send {
+pub trait AcpHost: Send {
     /// Receives every line of the conversation, for the transcript.
     fn line(&mut self, way: Way, line: &[u8]);
 
-    fn heard(&mut self, heard: Heard);
+    fn heard(&mut self, heard: HeardEvent);
 
     /// Decides about a tool call. Nothing else is read from the agent until the decision is made.
-    fn permit(&mut self, asked: Asked) -> impl Future<Output = Permit> + Send;
+    fn permit(&mut self, asked: PermissionQuestion) -> impl Future<Output = Permit> + Send;
 }
 
 /// The agent's answer to one of our requests.
-pub(super) type Answer = Result<Option<Box<RawValue>>, Failure>;
+pub(super) type AcpAnswer = Result<Option<Box<RawValue>>, AcpFailure>;
 
 /// The agent closed its output or no longer accepts our input.
 #[derive(Debug)]
@@ -48,7 +48,7 @@ pub(super) struct Peer<'a, R, W, H> {
     reader: R,
     writer: W,
     host: &'a mut H,
-    lines: Lines,
+    lines: LineBuffer,
     buffer: Vec<u8>,
     /// Lines of the last read that are not handled yet.
     ready: VecDeque<Vec<u8>>,
@@ -60,13 +60,13 @@ pub(super) struct Peer<'a, R, W, H> {
     pub(super) overheard: Overheard,
 }
 
-impl<'a, R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send, H: Host> Peer<'a, R, W, H> {
+impl<'a, R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send, H: AcpHost> Peer<'a, R, W, H> {
     pub(super) fn new(reader: R, writer: W, host: &'a mut H) -> Self {
         Self {
             reader,
             writer,
             host,
-            lines: Lines::default(),
+            lines: LineBuffer::default(),
             buffer: vec![0; READ_BYTES],
             ready: VecDeque::new(),
             outgoing: VecDeque::new(),
@@ -90,7 +90,7 @@ impl<'a, R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send, H: Host> Pee
 
     /// Waits for the answer to a request and serves the agent's own requests until then. The caller can drop the
     /// future and call again.
-    pub(super) async fn answer(&mut self, id: u64) -> Result<Answer, Gone> {
+    pub(super) async fn answer(&mut self, id: u64) -> Result<AcpAnswer, Gone> {
         let id = id.to_string();
         loop {
             let message = self.next().await?;
@@ -120,7 +120,7 @@ impl<'a, R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send, H: Host> Pee
     }
 
     /// Answers a request, or records a notification.
-    pub(super) async fn serve(&mut self, message: Message) {
+    pub(super) async fn serve(&mut self, message: AcpMessage) {
         match (message.method.as_deref(), &message.id) {
             (Some("session/request_permission"), Some(id)) => self.permission(id, &message).await,
             // We offered neither files nor terminals to the agent.
@@ -133,8 +133,8 @@ impl<'a, R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send, H: Host> Pee
         self.report();
     }
 
-    async fn permission(&mut self, id: &RawValue, message: &Message) {
-        let Some(request) = Message::read::<Request>(message.params.as_deref()) else {
+    async fn permission(&mut self, id: &RawValue, message: &AcpMessage) {
+        let Some(request) = AcpMessage::read::<PermissionRequest>(message.params.as_deref()) else {
             self.send(&json!({"jsonrpc": "2.0", "id": id, "result": {"outcome": {"outcome": "cancelled"}}}));
             return;
         };
@@ -159,7 +159,7 @@ impl<'a, R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send, H: Host> Pee
 
     /// Returns the next message of the agent. Our waiting messages are written at the same time, because each side may
     /// wait until the other reads. Dropping the future loses nothing.
-    pub(super) async fn next(&mut self) -> Result<Message, Gone> {
+    pub(super) async fn next(&mut self) -> Result<AcpMessage, Gone> {
         loop {
             while let Some(line) = self.ready.pop_front() {
                 self.host.line(Way::FromAgent, &line);

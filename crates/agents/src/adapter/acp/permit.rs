@@ -6,11 +6,11 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::super::order::{Permissions, Server};
+use super::super::order::{McpServerLaunch, Permissions};
 
 /// A tool call that waits for an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Asked {
+pub struct PermissionQuestion {
     pub kind: ToolKind,
     pub title: String,
     /// The input of the tool in the exact bytes of the request, if the agent gives it.
@@ -45,7 +45,7 @@ pub enum ToolKind {
 }
 
 /// Tells whether the agent's permissions cover the request. A gate can still deny it.
-pub fn covers(permissions: Permissions, worktree: &Path, asked: &Asked) -> bool {
+pub fn covers(permissions: Permissions, worktree: &Path, asked: &PermissionQuestion) -> bool {
     let inside = || asked.paths.iter().all(|path| is_inside(worktree, path));
     match (permissions, asked.kind) {
         (Permissions::All, _) => true,
@@ -66,7 +66,7 @@ pub fn covers(permissions: Permissions, worktree: &Path, asked: &Asked) -> bool 
 /// Tells whether the title is a tool of our own server, in one of the forms that the agents use. The whole title must
 /// match, so a command line that only begins like one does not count.
 fn is_ours(title: &str) -> bool {
-    let name = Server::NAME;
+    let name = McpServerLaunch::NAME;
     let tool = title
         .strip_suffix(&format!(" ({name} MCP Server)"))
         .or_else(|| title.strip_prefix(&format!("mcp__{name}__")))
@@ -86,22 +86,22 @@ fn is_inside(worktree: &Path, path: &Path) -> bool {
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Request {
+pub(super) struct PermissionRequest {
     #[serde(default)]
-    options: Vec<Choice>,
-    pub(super) tool_call: ToolCall,
+    options: Vec<PermissionChoice>,
+    pub(super) tool_call: AcpToolCall,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Choice {
+struct PermissionChoice {
     option_id: String,
     kind: String,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct ToolCall {
+pub(super) struct AcpToolCall {
     pub(super) tool_call_id: String,
     #[serde(default)]
     pub(super) title: Option<String>,
@@ -115,10 +115,10 @@ struct Location {
     path: PathBuf,
 }
 
-impl Request {
-    pub(super) fn asked(&self) -> Asked {
+impl PermissionRequest {
+    pub(super) fn asked(&self) -> PermissionQuestion {
         let call = &self.tool_call;
-        Asked {
+        PermissionQuestion {
             kind: call.kind.unwrap_or_default(),
             title: call.title.clone().unwrap_or_default(),
             input: call.raw_input.as_ref().map(|input| input.get().to_owned()),

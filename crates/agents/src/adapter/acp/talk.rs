@@ -7,13 +7,13 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::timeout;
 
-use super::super::account::{Account, Verdict};
-use super::super::listener::Dialect;
-use super::super::order::{Order, Server, path_text};
-use super::super::said::{End, Exit, Said};
-use super::message::{Initialized, Message, Prompted, Session};
+use super::super::account::{Account, EventVerdict};
+use super::super::listener::EventDialect;
+use super::super::order::{McpServerLaunch, TurnOrder, path_text};
+use super::super::said::{AgentEnd, Exit, TurnSaid};
+use super::message::{AcpMessage, AcpSession, Initialized, Prompted};
 use super::overheard::{Overheard, failed};
-use super::peer::{Answer, Gone, Host, Peer};
+use super::peer::{AcpAnswer, AcpHost, Gone, Peer};
 
 /// The quiet time that marks the end of a loaded conversation's history. Gemini sends the history after it answered
 /// that the conversation is loaded, and marks no end of it. A prompt sent during the history would be answered among
@@ -35,20 +35,20 @@ pub struct Talked {
 impl Talked {
     /// Returns the report of the turn, like `Listener::end`. The exit status matters only when the process ended
     /// before its answer.
-    pub fn end(mut self, exit: Exit, stderr_tail: &str) -> Said {
+    pub fn end(mut self, exit: Exit, stderr_tail: &str) -> TurnSaid {
         let verdict = self.overheard.verdict(stderr_tail, &mut self.account);
         self.account.close(verdict, exit, stderr_tail)
     }
 }
 
 /// The reasons why a conversation ends before its answer.
-enum Stop {
-    Verdict(Verdict),
+enum TalkStop {
+    Verdict(EventVerdict),
     Gone,
     Cancelled,
 }
 
-impl From<Gone> for Stop {
+impl From<Gone> for TalkStop {
     fn from(Gone: Gone) -> Self {
         Self::Gone
     }
@@ -56,39 +56,44 @@ impl From<Gone> for Stop {
 
 /// Holds the conversation of one turn. When `cancel` is ready, the agent is asked to stop and gets a moment to
 /// confirm. Dropping this future closes both pipes, but not every agent then exits.
-pub async fn converse<R, W, H>(order: &Order, pipes: (R, W), host: &mut H, cancel: impl Future<Output = ()>) -> Talked
+pub async fn converse<R, W, H>(
+    order: &TurnOrder,
+    pipes: (R, W),
+    host: &mut H,
+    cancel: impl Future<Output = ()>,
+) -> Talked
 where
     R: AsyncRead + Unpin + Send,
     W: AsyncWrite + Unpin + Send,
-    H: Host,
+    H: AcpHost,
 {
     let mut peer = Peer::new(pipes.0, pipes.1, host);
-    let mut turn = Turn { order, peer: &mut peer, session: None, cancel: std::pin::pin!(cancel) };
+    let mut turn = AcpTurn { order, peer: &mut peer, session: None, cancel: std::pin::pin!(cancel) };
     match turn.run().await {
-        Ok(()) | Err(Stop::Gone) => {}
-        Err(Stop::Verdict(verdict)) => peer.overheard.give_up(verdict),
-        Err(Stop::Cancelled) => peer.overheard.give_up(Verdict::Ended(End::Cancelled)),
+        Ok(()) | Err(TalkStop::Gone) => {}
+        Err(TalkStop::Verdict(verdict)) => peer.overheard.give_up(verdict),
+        Err(TalkStop::Cancelled) => peer.overheard.give_up(EventVerdict::Ended(AgentEnd::Cancelled)),
     }
     let (account, overheard) = peer.close();
     Talked { account, overheard }
 }
 
-struct Turn<'a, 'p, R, W, H, C> {
-    order: &'a Order,
+struct AcpTurn<'a, 'p, R, W, H, C> {
+    order: &'a TurnOrder,
     peer: &'a mut Peer<'p, R, W, H>,
     session: Option<String>,
     cancel: Pin<&'a mut C>,
 }
 
-impl<R, W, H, C> Turn<'_, '_, R, W, H, C>
+impl<R, W, H, C> AcpTurn<'_, '_, R, W, H, C>
 where
     R: AsyncRead + Unpin + Send,
     W: AsyncWrite + Unpin + Send,
-    H: Host,
+    H: AcpHost,
     C: Future<Output = ()>,
 {
-    async fn run(&mut self) -> Result<(), Stop> {
-        if self.order.kind == super::super::Kind::Acp && self.order.model.is_some() {
+    async fn run(&mut self) -> Result<(), TalkStop> {
+        if self.order.kind == super::super::AdapterKind::Acp && self.order.model.is_some() {
             self.peer.account.warn("no model was chosen: this agent takes one in its own arguments");
         }
         let able = self.greet().await?;
@@ -103,14 +108,14 @@ where
         // Send two texts: the agent's system prompt, for which the protocol has no other place, and the message.
         let prompt = [&self.order.system, &self.order.message].map(|text| json!({"type": "text", "text": text}));
         let answer = self.ask("session/prompt", &json!({"sessionId": session, "prompt": prompt})).await?;
-        let result = answer.map_err(|failure| Stop::Verdict(failed(&failure)))?;
+        let result = answer.map_err(|failure| TalkStop::Verdict(failed(&failure)))?;
         let prompted =
-            Message::read::<Prompted>(result.as_deref()).ok_or_else(|| odd("its answer has no stop reason"))?;
+            AcpMessage::read::<Prompted>(result.as_deref()).ok_or_else(|| odd("its answer has no stop reason"))?;
         self.peer.overheard.prompted(&prompted, &mut self.peer.account);
         Ok(())
     }
 
-    async fn greet(&mut self) -> Result<Initialized, Stop> {
+    async fn greet(&mut self) -> Result<Initialized, TalkStop> {
         let hello = json!({
             "protocolVersion": VERSION,
             "clientCapabilities": {"fs": {"readTextFile": false, "writeTextFile": false}, "terminal": false},
@@ -118,33 +123,33 @@ where
         });
         let answer = self.ask("initialize", &hello).await?;
         let result = answer.map_err(|failure| odd(&format!("it refused to begin: {}", failure.reason())))?;
-        let able: Initialized = Message::read(result.as_deref()).unwrap_or_default();
+        let able: Initialized = AcpMessage::read(result.as_deref()).unwrap_or_default();
         if able.protocol_version == VERSION { Ok(able) } else { Err(odd("it speaks another version of the protocol")) }
     }
 
-    async fn begin(&mut self) -> Result<String, Stop> {
+    async fn begin(&mut self) -> Result<String, TalkStop> {
         let place = self.place()?;
         let answer = self.ask("session/new", &place).await?;
-        let result = answer.map_err(|failure| Stop::Verdict(failed(&failure)))?;
-        let session = Message::read::<Session>(result.as_deref());
+        let result = answer.map_err(|failure| TalkStop::Verdict(failed(&failure)))?;
+        let session = AcpMessage::read::<AcpSession>(result.as_deref());
         session.map(|session| session.session_id).ok_or_else(|| odd("it began a conversation without a name"))
     }
 
     /// Resumes a conversation. Agents report an unknown conversation in many ways, so every error except a required
     /// login means that.
-    async fn resume(&mut self, session: String, able: &Initialized) -> Result<String, Stop> {
+    async fn resume(&mut self, session: String, able: &Initialized) -> Result<String, TalkStop> {
         let capabilities = &able.agent_capabilities;
         let (method, history) = match (&capabilities.session_capabilities.resume, capabilities.load_session) {
             (Some(_), _) => ("session/resume", false),
             (None, true) => ("session/load", true),
-            (None, false) => return Err(Stop::Verdict(Verdict::Ended(End::NoConversation))),
+            (None, false) => return Err(TalkStop::Verdict(EventVerdict::Ended(AgentEnd::NoConversation))),
         };
         let mut place = self.place()?;
         place["sessionId"] = session.clone().into();
         match self.ask(method, &place).await? {
             Ok(_) => {}
-            Err(failure) if failure.wants_login() => return Err(Stop::Verdict(failed(&failure))),
-            Err(_) => return Err(Stop::Verdict(Verdict::Ended(End::NoConversation))),
+            Err(failure) if failure.wants_login() => return Err(TalkStop::Verdict(failed(&failure))),
+            Err(_) => return Err(TalkStop::Verdict(EventVerdict::Ended(AgentEnd::NoConversation))),
         }
         if history {
             self.settle().await?;
@@ -152,7 +157,7 @@ where
         Ok(session)
     }
 
-    async fn settle(&mut self) -> Result<(), Stop> {
+    async fn settle(&mut self) -> Result<(), TalkStop> {
         let peer = &mut *self.peer;
         let listening = async {
             loop {
@@ -168,20 +173,20 @@ where
         Ok(())
     }
 
-    async fn ask(&mut self, method: &str, params: &Value) -> Result<Answer, Stop> {
+    async fn ask(&mut self, method: &str, params: &Value) -> Result<AcpAnswer, TalkStop> {
         let id = self.peer.ask(method, params);
         tokio::select! {
             answer = self.peer.answer(id) => return Ok(answer?),
             () = self.cancel.as_mut() => {}
         }
-        let Some(session) = &self.session else { return Err(Stop::Cancelled) };
+        let Some(session) = &self.session else { return Err(TalkStop::Cancelled) };
         self.peer.tell("session/cancel", &json!({"sessionId": session}));
         // The turn counts as cancelled with any answer and also without one.
         drop(timeout(FAREWELL, self.peer.answer(id)).await);
-        Err(Stop::Cancelled)
+        Err(TalkStop::Cancelled)
     }
 
-    fn place(&self) -> Result<Value, Stop> {
+    fn place(&self) -> Result<Value, TalkStop> {
         let server = &self.order.server;
         let environment: Vec<Value> =
             server.environment.iter().map(|(name, value)| json!({"name": name, "value": value})).collect();
@@ -189,12 +194,12 @@ where
         Ok(json!({
             "cwd": folder,
             "mcpServers": [{
-                "name": Server::NAME, "command": server.program, "args": server.arguments, "env": environment,
+                "name": McpServerLaunch::NAME, "command": server.program, "args": server.arguments, "env": environment,
             }],
         }))
     }
 }
 
-fn odd(reason: &str) -> Stop {
-    Stop::Verdict(Verdict::Ended(End::Failed { code: None, reason: reason.to_owned() }))
+fn odd(reason: &str) -> TalkStop {
+    TalkStop::Verdict(EventVerdict::Ended(AgentEnd::Failed { code: None, reason: reason.to_owned() }))
 }

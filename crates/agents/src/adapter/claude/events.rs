@@ -5,24 +5,24 @@ use std::collections::HashMap;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::super::account::{Account, Verdict, short};
-use super::super::listener::Dialect;
-use super::super::order::Server;
-use super::super::said::{End, Spent};
+use super::super::account::{Account, EventVerdict, short};
+use super::super::listener::EventDialect;
+use super::super::order::McpServerLaunch;
+use super::super::said::{AgentEnd, SpentAmount};
 use super::super::stream::event;
 
 /// The signal that a terminal sends. A result that says it was aborted counts as ended by it.
 const INTERRUPT: i32 = 2;
 
 #[derive(Debug, Default)]
-pub(in super::super) struct Events {
+pub(in super::super) struct ClaudeEvents {
     /// The verdict of the last result. There can be several results, when work in the background wakes the program
     /// again.
-    ended: Option<Verdict>,
+    ended: Option<EventVerdict>,
 }
 
 #[derive(Deserialize)]
-struct Line {
+struct ClaudeLine {
     #[serde(rename = "type")]
     kind: String,
     session_id: Option<String>,
@@ -41,8 +41,8 @@ struct Line {
     #[serde(default)]
     permission_denials: Vec<Denial>,
     total_cost_usd: Option<f64>,
-    usage: Option<Usage>,
-    model_usage_since_last_result: Option<HashMap<String, ModelUsage>>,
+    usage: Option<ClaudeUsage>,
+    model_usage_since_last_result: Option<HashMap<String, ClaudeModelUsage>>,
 }
 
 #[derive(Deserialize)]
@@ -52,12 +52,12 @@ struct ServerState {
 }
 
 #[derive(Deserialize)]
-struct Message {
-    content: Vec<Block>,
+struct ClaudeMessage {
+    content: Vec<ContentBlock>,
 }
 
 #[derive(Deserialize)]
-struct Block {
+struct ContentBlock {
     #[serde(rename = "type")]
     kind: String,
     text: Option<String>,
@@ -70,7 +70,7 @@ struct Denial {
 }
 
 #[derive(Deserialize)]
-struct Usage {
+struct ClaudeUsage {
     #[serde(default)]
     input_tokens: u64,
     #[serde(default)]
@@ -83,7 +83,7 @@ struct Usage {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct ModelUsage {
+struct ClaudeModelUsage {
     #[serde(default)]
     input_tokens: u64,
     #[serde(default)]
@@ -96,9 +96,9 @@ struct ModelUsage {
     cost_usd: f64,
 }
 
-impl Dialect for Events {
+impl EventDialect for ClaudeEvents {
     fn line(&mut self, line: &[u8], account: &mut Account) {
-        let Some(line) = event::<Line>(line) else { return };
+        let Some(line) = event::<ClaudeLine>(line) else { return };
         match line.kind.as_str() {
             "system" => started(&line, account),
             "assistant" => spoken(&line, account),
@@ -107,26 +107,26 @@ impl Dialect for Events {
         }
     }
 
-    fn verdict(&self, stderr_tail: &str, _: &mut Account) -> Verdict {
+    fn verdict(&self, stderr_tail: &str, _: &mut Account) -> EventVerdict {
         if stderr_tail.contains("No conversation found with session ID") {
-            return Verdict::Ended(End::NoConversation);
+            return EventVerdict::Ended(AgentEnd::NoConversation);
         }
-        self.ended.clone().unwrap_or(Verdict::Open("it ended without a result"))
+        self.ended.clone().unwrap_or(EventVerdict::Open("it ended without a result"))
     }
 }
 
-impl Events {
-    fn result(&mut self, result: Line, account: &mut Account) {
+impl ClaudeEvents {
+    fn result(&mut self, result: ClaudeLine, account: &mut Account) {
         spend(&result, account);
         for denial in &result.permission_denials {
             account.warn(&format!("not permitted: {}", denial.tool_name));
         }
         let verdict = judge(&result);
         // The result names a session id even when that conversation was not found.
-        if verdict != Verdict::Ended(End::NoConversation) {
+        if verdict != EventVerdict::Ended(AgentEnd::NoConversation) {
             account.conversation(result.session_id.as_deref().unwrap_or_default());
         }
-        if let (Verdict::Answered, Some(text)) = (&verdict, result.result) {
+        if let (EventVerdict::Answered, Some(text)) = (&verdict, result.result) {
             account.answer(text);
         }
         account.progress();
@@ -134,11 +134,11 @@ impl Events {
     }
 }
 
-fn started(line: &Line, account: &mut Account) {
+fn started(line: &ClaudeLine, account: &mut Account) {
     // Hooks print lines before the conversation starts. They have the same id, but only `init` says that it started.
     if line.subtype.as_deref() == Some("init") {
         account.conversation(line.session_id.as_deref().unwrap_or_default());
-        for server in line.mcp_servers.iter().filter(|server| server.name == Server::NAME) {
+        for server in line.mcp_servers.iter().filter(|server| server.name == McpServerLaunch::NAME) {
             if server.status != "connected" && server.status != "pending" {
                 account.warn(&format!("our MCP server is {} for it", server.status));
             }
@@ -147,9 +147,9 @@ fn started(line: &Line, account: &mut Account) {
     account.progress();
 }
 
-fn spoken(line: &Line, account: &mut Account) {
+fn spoken(line: &ClaudeLine, account: &mut Account) {
     let inner = line.parent_tool_use_id.is_some();
-    let message = line.message.as_ref().and_then(|message| serde_json::from_str::<Message>(message.get()).ok());
+    let message = line.message.as_ref().and_then(|message| serde_json::from_str::<ClaudeMessage>(message.get()).ok());
     for block in message.map(|message| message.content).unwrap_or_default() {
         match (block.kind.as_str(), block.text, block.name) {
             ("text", Some(text), _) if !inner => account.block(&text),
@@ -160,10 +160,10 @@ fn spoken(line: &Line, account: &mut Account) {
     }
 }
 
-fn judge(result: &Line) -> Verdict {
+fn judge(result: &ClaudeLine) -> EventVerdict {
     let subtype = result.subtype.as_deref().unwrap_or("no subtype");
     if subtype == "success" && result.is_error == Some(false) {
-        return Verdict::Answered;
+        return EventVerdict::Answered;
     }
     let terminal = result.terminal_reason.as_deref().unwrap_or_default();
     let told = || match (&result.result, result.errors.as_slice()) {
@@ -171,24 +171,24 @@ fn judge(result: &Line) -> Verdict {
         (None, []) => subtype.to_owned(),
         (None, errors) => short(&format!("{subtype}: {}", errors.join("; "))),
     };
-    Verdict::Ended(if result.errors.iter().any(|error| error.contains("No conversation found")) {
-        End::NoConversation
+    EventVerdict::Ended(if result.errors.iter().any(|error| error.contains("No conversation found")) {
+        AgentEnd::NoConversation
     } else if result.api_error_status.is_some() || terminal == "api_error" {
-        End::ApiError { reason: told() }
+        AgentEnd::ApiError { reason: told() }
     } else if subtype == "error_max_budget_usd" {
-        End::OverBudget
+        AgentEnd::OverBudget
     } else if terminal.starts_with("aborted") {
-        End::Signalled { signal: INTERRUPT }
+        AgentEnd::Signalled { signal: INTERRUPT }
     } else {
-        End::Failed { code: None, reason: told() }
+        AgentEnd::Failed { code: None, reason: told() }
     })
 }
 
 /// Adds the costs of a result. `total_cost_usd` includes earlier turns of a resumed conversation and `usage` leaves
 /// out sub-agents, so the result's own numbers per model are preferred.
-fn spend(result: &Line, account: &mut Account) {
+fn spend(result: &ClaudeLine, account: &mut Account) {
     if let Some(models) = &result.model_usage_since_last_result {
-        let tokens = |model: &ModelUsage| {
+        let tokens = |model: &ClaudeModelUsage| {
             [model.input_tokens, model.output_tokens, model.cache_read_input_tokens, model.cache_creation_input_tokens]
                 .iter()
                 .fold(0, |sum: u64, tokens| sum.saturating_add(*tokens))
@@ -198,7 +198,7 @@ fn spend(result: &Line, account: &mut Account) {
         return;
     }
     if let Some(usd) = result.total_cost_usd {
-        account.usd(Spent::WholeConversation(usd));
+        account.usd(SpentAmount::WholeConversation(usd));
     }
     if let Some(usage) = &result.usage {
         let tokens =

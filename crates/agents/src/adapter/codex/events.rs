@@ -3,27 +3,27 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::super::account::{Account, Verdict, short};
-use super::super::listener::Dialect;
-use super::super::said::{End, Spent};
+use super::super::account::{Account, EventVerdict, short};
+use super::super::listener::EventDialect;
+use super::super::said::{AgentEnd, SpentAmount};
 use super::super::stream::event;
 
 #[derive(Debug, Default)]
-pub(in super::super) struct Events {
-    ended: Option<Verdict>,
+pub(in super::super) struct CodexEvents {
+    ended: Option<EventVerdict>,
     /// The last error. It counts when no later line says that the turn failed.
     error: Option<String>,
 }
 
 #[derive(Deserialize)]
-struct Line {
+struct CodexLine {
     #[serde(rename = "type")]
     kind: String,
     thread_id: Option<String>,
     item: Option<Box<RawValue>>,
-    usage: Option<Usage>,
+    usage: Option<CodexUsage>,
     message: Option<String>,
-    error: Option<Failure>,
+    error: Option<CodexFailure>,
 }
 
 #[derive(Deserialize)]
@@ -37,7 +37,7 @@ struct Item {
 }
 
 #[derive(Deserialize)]
-struct Usage {
+struct CodexUsage {
     #[serde(default)]
     input_tokens: u64,
     #[serde(default)]
@@ -45,13 +45,13 @@ struct Usage {
 }
 
 #[derive(Deserialize)]
-struct Failure {
+struct CodexFailure {
     message: Option<String>,
 }
 
-impl Dialect for Events {
+impl EventDialect for CodexEvents {
     fn line(&mut self, line: &[u8], account: &mut Account) {
-        let Some(line) = event::<Line>(line) else { return };
+        let Some(line) = event::<CodexLine>(line) else { return };
         let item = || line.item.as_ref().and_then(|item| serde_json::from_str::<Item>(item.get()).ok());
         match line.kind.as_str() {
             "thread.started" => account.conversation(line.thread_id.as_deref().unwrap_or_default()),
@@ -61,14 +61,14 @@ impl Dialect for Events {
                 if let Some(usage) = line.usage {
                     // Cached input is part of the input, and reasoning is part of the output.
                     let tokens = usage.input_tokens.saturating_add(usage.output_tokens);
-                    account.tokens(Spent::WholeConversation(tokens));
+                    account.tokens(SpentAmount::WholeConversation(tokens));
                 }
-                self.ended = Some(Verdict::Answered);
+                self.ended = Some(EventVerdict::Answered);
             }
             "turn.failed" => {
                 let told = line.error.and_then(|error| error.message).or_else(|| self.error.take());
                 let reason = short(told.as_deref().unwrap_or("the turn failed"));
-                self.ended = Some(Verdict::Ended(End::ApiError { reason }));
+                self.ended = Some(EventVerdict::Ended(AgentEnd::ApiError { reason }));
             }
             // Codex retries after some errors, so this line alone does not end the turn.
             "error" => self.error = line.message,
@@ -76,14 +76,14 @@ impl Dialect for Events {
         }
     }
 
-    fn verdict(&self, stderr_tail: &str, account: &mut Account) -> Verdict {
+    fn verdict(&self, stderr_tail: &str, account: &mut Account) -> EventVerdict {
         if stderr_tail.contains("no rollout found for thread id") {
-            return Verdict::Ended(End::NoConversation);
+            return EventVerdict::Ended(AgentEnd::NoConversation);
         }
-        if let (None | Some(Verdict::Answered), Some(error)) = (&self.ended, &self.error) {
+        if let (None | Some(EventVerdict::Answered), Some(error)) = (&self.ended, &self.error) {
             account.warn(error);
         }
-        self.ended.clone().unwrap_or(Verdict::Open("it ended within its turn"))
+        self.ended.clone().unwrap_or(EventVerdict::Open("it ended within its turn"))
     }
 }
 

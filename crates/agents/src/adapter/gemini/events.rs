@@ -2,18 +2,18 @@
 
 use serde::Deserialize;
 
-use super::super::account::{Account, Verdict, short};
-use super::super::listener::Dialect;
-use super::super::said::{End, Spent};
+use super::super::account::{Account, EventVerdict, short};
+use super::super::listener::EventDialect;
+use super::super::said::{AgentEnd, SpentAmount};
 use super::super::stream::event;
 
 #[derive(Debug, Default)]
-pub(in super::super) struct Events {
-    ended: Option<Verdict>,
+pub(in super::super) struct GeminiEvents {
+    ended: Option<EventVerdict>,
 }
 
 #[derive(Deserialize)]
-struct Line {
+struct GeminiLine {
     #[serde(rename = "type")]
     kind: String,
     session_id: Option<String>,
@@ -22,13 +22,13 @@ struct Line {
     delta: Option<bool>,
     tool_name: Option<String>,
     status: Option<String>,
-    error: Option<Failure>,
+    error: Option<GeminiFailure>,
     message: Option<String>,
     stats: Option<Stats>,
 }
 
 #[derive(Deserialize)]
-struct Failure {
+struct GeminiFailure {
     message: Option<String>,
 }
 
@@ -37,9 +37,9 @@ struct Stats {
     total_tokens: Option<u64>,
 }
 
-impl Dialect for Events {
+impl EventDialect for GeminiEvents {
     fn line(&mut self, line: &[u8], account: &mut Account) {
-        let Some(line) = event::<Line>(line) else { return };
+        let Some(line) = event::<GeminiLine>(line) else { return };
         match line.kind.as_str() {
             "init" => account.conversation(line.session_id.as_deref().unwrap_or_default()),
             "message" if line.role.as_deref() == Some("assistant") => {
@@ -51,7 +51,7 @@ impl Dialect for Events {
             "error" => account.warn(line.message.as_deref().unwrap_or("an error without a message")),
             "result" => {
                 if let Some(tokens) = line.stats.and_then(|stats| stats.total_tokens) {
-                    account.tokens(Spent::ThisTurn(tokens));
+                    account.tokens(SpentAmount::ThisTurn(tokens));
                 }
                 self.ended = Some(judge(line.status.as_deref(), line.error));
             }
@@ -59,24 +59,24 @@ impl Dialect for Events {
         }
     }
 
-    fn verdict(&self, stderr_tail: &str, _: &mut Account) -> Verdict {
+    fn verdict(&self, stderr_tail: &str, _: &mut Account) -> EventVerdict {
         if stderr_tail.contains("Error resuming session") {
-            return Verdict::Ended(End::NoConversation);
+            return EventVerdict::Ended(AgentEnd::NoConversation);
         }
-        self.ended.clone().unwrap_or(Verdict::Open("it ended without a result"))
+        self.ended.clone().unwrap_or(EventVerdict::Open("it ended without a result"))
     }
 }
 
 /// Judges a result by its status and its message. The exit code tells nothing: for a refused request it is the HTTP
 /// status without the high bits.
-fn judge(status: Option<&str>, error: Option<Failure>) -> Verdict {
+fn judge(status: Option<&str>, error: Option<GeminiFailure>) -> EventVerdict {
     if status == Some("success") {
-        return Verdict::Answered;
+        return EventVerdict::Answered;
     }
     let reason = error.and_then(|error| error.message).unwrap_or_else(|| "it gave no reason".to_owned());
-    Verdict::Ended(if reason.contains("API Error") {
-        End::ApiError { reason: short(&reason) }
+    EventVerdict::Ended(if reason.contains("API Error") {
+        AgentEnd::ApiError { reason: short(&reason) }
     } else {
-        End::Failed { code: None, reason: short(&reason) }
+        AgentEnd::Failed { code: None, reason: short(&reason) }
     })
 }

@@ -3,13 +3,13 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::super::account::{Account, Verdict, short};
-use super::super::listener::Dialect;
-use super::super::said::End;
+use super::super::account::{Account, EventVerdict, short};
+use super::super::listener::EventDialect;
+use super::super::said::AgentEnd;
 use super::super::stream::event;
 
 #[derive(Debug, Default)]
-pub(in super::super) struct Events {
+pub(in super::super) struct OpencodeEvents {
     last: Last,
 }
 
@@ -22,32 +22,32 @@ enum Last {
     /// A tool was refused because no person could be asked.
     Refused,
     Finished(String),
-    Failed(End),
+    Failed(AgentEnd),
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Line {
+struct OpencodeLine {
     #[serde(rename = "type")]
     kind: String,
     #[serde(rename = "sessionID")]
     session_id: Option<String>,
     part: Option<Box<RawValue>>,
-    error: Option<Failure>,
+    error: Option<OpencodeFailure>,
 }
 
 #[derive(Deserialize)]
-struct Part {
+struct OpencodePart {
     text: Option<String>,
     tool: Option<String>,
-    state: Option<State>,
+    state: Option<OpencodeState>,
     reason: Option<String>,
     tokens: Option<Tokens>,
     cost: Option<f64>,
 }
 
 #[derive(Deserialize)]
-struct State {
+struct OpencodeState {
     error: Option<String>,
 }
 
@@ -72,7 +72,7 @@ struct Cache {
 }
 
 #[derive(Deserialize)]
-struct Failure {
+struct OpencodeFailure {
     name: Option<String>,
     data: Option<FailureData>,
 }
@@ -82,13 +82,13 @@ struct FailureData {
     message: Option<String>,
 }
 
-impl Dialect for Events {
+impl EventDialect for OpencodeEvents {
     fn line(&mut self, line: &[u8], account: &mut Account) {
-        let Some(line) = event::<Line>(line) else { return };
+        let Some(line) = event::<OpencodeLine>(line) else { return };
         account.conversation(line.session_id.as_deref().unwrap_or_default());
-        let part = line.part.as_ref().and_then(|part| serde_json::from_str::<Part>(part.get()).ok());
+        let part = line.part.as_ref().and_then(|part| serde_json::from_str::<OpencodePart>(part.get()).ok());
         match (line.kind.as_str(), part) {
-            ("text", Some(Part { text: Some(text), .. })) => account.block(&text),
+            ("text", Some(OpencodePart { text: Some(text), .. })) => account.block(&text),
             ("tool_use", Some(part)) => self.tool(part, account),
             ("step_start", _) => {
                 self.last = Last::Step;
@@ -100,36 +100,36 @@ impl Dialect for Events {
         }
     }
 
-    fn verdict(&self, stderr_tail: &str, account: &mut Account) -> Verdict {
+    fn verdict(&self, stderr_tail: &str, account: &mut Account) -> EventVerdict {
         if stderr_tail.contains("Falling back to default agent") {
             account.warn("the agent its arguments name does not exist; another one did the work");
         }
         match &self.last {
-            Last::Nothing if stderr_tail.contains("Session not found") => Verdict::Ended(End::NoConversation),
-            Last::Nothing => Verdict::Open("it printed no event"),
-            Last::Step => Verdict::Open("it ended within a step"),
-            Last::Refused => Verdict::Open("a tool was not permitted and it gave up without an answer"),
+            Last::Nothing if stderr_tail.contains("Session not found") => EventVerdict::Ended(AgentEnd::NoConversation),
+            Last::Nothing => EventVerdict::Open("it printed no event"),
+            Last::Step => EventVerdict::Open("it ended within a step"),
+            Last::Refused => EventVerdict::Open("a tool was not permitted and it gave up without an answer"),
             Last::Finished(reason) => match reason.as_str() {
-                "stop" => Verdict::Answered,
-                "tool-calls" => Verdict::Open("it ended after a tool call without an answer"),
-                "length" => Verdict::Open("its answer was cut at the model's limit"),
-                "content-filter" => Verdict::Open("its answer was withheld by the model's filter"),
-                _ => Verdict::Open("its last step ended for an unknown reason"),
+                "stop" => EventVerdict::Answered,
+                "tool-calls" => EventVerdict::Open("it ended after a tool call without an answer"),
+                "length" => EventVerdict::Open("its answer was cut at the model's limit"),
+                "content-filter" => EventVerdict::Open("its answer was withheld by the model's filter"),
+                _ => EventVerdict::Open("its last step ended for an unknown reason"),
             },
-            Last::Failed(end) => Verdict::Ended(end.clone()),
+            Last::Failed(end) => EventVerdict::Ended(end.clone()),
         }
     }
 }
 
-impl Events {
+impl OpencodeEvents {
     /// Counts a tool call. opencode reports it when the tool has ended, so a killed tool is never seen.
-    fn tool(&mut self, part: Part, account: &mut Account) {
+    fn tool(&mut self, part: OpencodePart, account: &mut Account) {
         account.tool_call(part.tool.as_deref().unwrap_or("a tool"));
         let error = part.state.and_then(|state| state.error).unwrap_or_default();
         self.last = if error.contains("rejected permission") { Last::Refused } else { Last::Step };
     }
 
-    fn step_finish(&mut self, part: Part, account: &mut Account) {
+    fn step_finish(&mut self, part: OpencodePart, account: &mut Account) {
         if let Some(tokens) = part.tokens {
             account.add_tokens(tokens.sum());
         }
@@ -153,12 +153,12 @@ impl Tokens {
     }
 }
 
-fn failure(error: Option<Failure>) -> End {
+fn failure(error: Option<OpencodeFailure>) -> AgentEnd {
     let (name, data) = error.map_or((None, None), |error| (error.name, error.data));
     let name = name.unwrap_or_default();
     let reason = data.and_then(|data| data.message).unwrap_or_else(|| name.clone());
     match name.as_str() {
-        "APIError" | "ProviderAuthError" | "ContextOverflowError" => End::ApiError { reason: short(&reason) },
-        _ => End::Failed { code: None, reason: short(&reason) },
+        "APIError" | "ProviderAuthError" | "ContextOverflowError" => AgentEnd::ApiError { reason: short(&reason) },
+        _ => AgentEnd::Failed { code: None, reason: short(&reason) },
     }
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::names::{DECODERS, MAKERS, MEMBERS, METHODS, MODULES, PAIRS, RUNS, WALKS, WRITES};
-use super::token::{self, Token};
-use crate::command::Spot;
+use super::token::{self, CodeToken};
+use crate::command::PathSpot;
 
 /// The findings about calls in a text that write or run something.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub(in crate::judge) struct ComputedCalls {
     /// Commands of which only the first words are known.
     pub(in crate::judge) beginnings: Vec<String>,
     /// Files that a walk through folders may name.
-    pub(in crate::judge) walked: Vec<Spot>,
+    pub(in crate::judge) walked: Vec<PathSpot>,
 }
 
 /// The largest number of variables that are followed to their values.
@@ -38,7 +38,7 @@ pub(in crate::judge) fn calls(text: &str, interpreter: &str) -> ComputedCalls {
             found.beginnings.extend(held.find(['$', '#', '@']).map(|end| held[..end].to_owned()));
         }
     }
-    let code = Code { tokens: &tokens, bare: matches!(language, "perl" | "ruby"), perl: language == "perl" };
+    let code = CodeReader { tokens: &tokens, bare: matches!(language, "perl" | "ruby"), perl: language == "perl" };
     for (at, token) in tokens.iter().enumerate() {
         if let Some(name) = token.name() {
             code.call(at, name, &mut found);
@@ -47,19 +47,19 @@ pub(in crate::judge) fn calls(text: &str, interpreter: &str) -> ComputedCalls {
     found
 }
 
-struct Code<'t> {
-    tokens: &'t [Token],
+struct CodeReader<'t> {
+    tokens: &'t [CodeToken],
     /// True if arguments may stand without brackets.
     bare: bool,
     perl: bool,
 }
 
-impl<'t> Code<'t> {
+impl<'t> CodeReader<'t> {
     fn has(&self, name: &str) -> bool {
         self.tokens.iter().any(|token| match token {
-            Token::Name(found) => found == name,
-            Token::Text { text, .. } => text.contains(name),
-            Token::Sign(_) => false,
+            CodeToken::Name(found) => found == name,
+            CodeToken::Text { text, .. } => text.contains(name),
+            CodeToken::Sign(_) => false,
         })
     }
 
@@ -128,41 +128,41 @@ impl<'t> Code<'t> {
     }
 
     /// Tells whether one of the later arguments of `open` is a mode that writes.
-    fn opens_for_writing(&self, parts: &[&'t [Token]]) -> bool {
-        let writes = |part: &&[Token]| {
+    fn opens_for_writing(&self, parts: &[&'t [CodeToken]]) -> bool {
+        let writes = |part: &&[CodeToken]| {
             part.iter().any(|token| match token {
-                Token::Text { text, .. } if self.perl => text.contains(['>', '|', '+']),
-                Token::Text { text, .. } => text.len() <= 4 && text.contains(['w', 'a', 'x', '+']),
-                Token::Name(_) | Token::Sign(_) => false,
+                CodeToken::Text { text, .. } if self.perl => text.contains(['>', '|', '+']),
+                CodeToken::Text { text, .. } => text.len() <= 4 && text.contains(['w', 'a', 'x', '+']),
+                CodeToken::Name(_) | CodeToken::Sign(_) => false,
             })
         };
         parts.iter().skip(1).any(writes)
     }
 
     /// Returns the arguments after a name: the content of its brackets, or the rest of the statement.
-    fn arguments(&self, at: usize) -> Option<&'t [Token]> {
+    fn arguments(&self, at: usize) -> Option<&'t [CodeToken]> {
         let rest = self.tokens.get(at + 1..)?;
         if rest.first()?.is_sign('(') {
             let end = closing(rest).unwrap_or(rest.len());
             return rest.get(1..end);
         }
-        let ends = |token: &Token| matches!(token, Token::Sign(';' | '\n' | '}' | '=' | ')'));
+        let ends = |token: &CodeToken| matches!(token, CodeToken::Sign(';' | '\n' | '}' | '=' | ')'));
         let end = rest.iter().position(ends).unwrap_or(rest.len());
         rest.get(..end).filter(|rest| self.bare && !rest.is_empty())
     }
 
     /// Returns the expression before a method: a name, or a call with its brackets.
-    fn receiver(&self, at: usize) -> &'t [Token] {
+    fn receiver(&self, at: usize) -> &'t [CodeToken] {
         let end = at - 1;
         let mut from = end;
         let mut depth = 0_usize;
         while let Some(before) = from.checked_sub(1) {
             match &self.tokens[before] {
-                Token::Sign(')' | ']') => depth += 1,
-                Token::Sign('(' | '[') if depth > 0 => depth -= 1,
-                Token::Name(_) | Token::Text { .. } | Token::Sign('.') => {}
-                Token::Sign(_) if depth > 0 => {}
-                Token::Sign(_) => break,
+                CodeToken::Sign(')' | ']') => depth += 1,
+                CodeToken::Sign('(' | '[') if depth > 0 => depth -= 1,
+                CodeToken::Name(_) | CodeToken::Text { .. } | CodeToken::Sign('.') => {}
+                CodeToken::Sign(_) if depth > 0 => {}
+                CodeToken::Sign(_) => break,
             }
             from = before;
         }
@@ -170,7 +170,7 @@ impl<'t> Code<'t> {
         &self.tokens[from..end]
     }
 
-    fn judge(&self, name: &str, argument: &'t [Token], runs: bool, found: &mut ComputedCalls) {
+    fn judge(&self, name: &str, argument: &'t [CodeToken], runs: bool, found: &mut ComputedCalls) {
         let parts = self.behind(argument);
         let decodes = parts.iter().any(|part| part.iter().any(|token| is_one_of(token, DECODERS)));
         if let Some(lead) = lead(argument).filter(|_| !decodes) {
@@ -181,7 +181,7 @@ impl<'t> Code<'t> {
             if let Some((folder, _)) =
                 lead.rsplit_once('/').filter(|(folder, _)| !runs && folder.contains(char::is_alphanumeric))
             {
-                found.walked.push(Spot::Matching { folder: folder.to_owned(), pattern: "*".to_owned() });
+                found.walked.push(PathSpot::Matching { folder: folder.to_owned(), pattern: "*".to_owned() });
                 return;
             }
         }
@@ -194,7 +194,7 @@ impl<'t> Code<'t> {
     }
 
     /// Returns an argument and all values of its variables.
-    fn behind(&self, argument: &'t [Token]) -> Vec<&'t [Token]> {
+    fn behind(&self, argument: &'t [CodeToken]) -> Vec<&'t [CodeToken]> {
         let mut parts = vec![argument];
         let mut seen = BTreeSet::new();
         let mut next = 0;
@@ -214,18 +214,18 @@ impl<'t> Code<'t> {
     }
 
     /// Returns the values that a variable gets by an assignment or by a loop.
-    fn values(&self, name: &str) -> Vec<&'t [Token]> {
+    fn values(&self, name: &str) -> Vec<&'t [CodeToken]> {
         let mut found = Vec::new();
         for (at, token) in self.tokens.iter().enumerate() {
             if token.name() != Some(name) || self.is_member(at) {
                 continue;
             }
             let rest = self.tokens.get(at + 1..).unwrap_or_default();
-            let ends = |token: &Token| matches!(token, Token::Sign('\n' | ';'));
+            let ends = |token: &CodeToken| matches!(token, CodeToken::Sign('\n' | ';'));
             let statement = rest.get(..rest.iter().position(ends).unwrap_or(rest.len())).unwrap_or_default();
             let assigned = statement.first().is_some_and(|token| token.is_sign('='))
                 && !statement.get(1).is_some_and(|token| token.is_sign('='));
-            let adds = matches!(statement.first(), Some(Token::Sign('+' | '.')))
+            let adds = matches!(statement.first(), Some(CodeToken::Sign('+' | '.')))
                 && statement.get(1).is_some_and(|token| token.is_sign('='));
             if assigned || adds {
                 found.push(if adds { statement } else { statement.get(1..).unwrap_or_default() });
@@ -241,12 +241,12 @@ impl<'t> Code<'t> {
                 found.push(&self.tokens[start..at]);
             }
             // A loop may give the values: `for a, b in x`, `for (const a of x)`.
-            let heading = |token: &Token| matches!(token, Token::Sign(',' | ')') | Token::Name(_));
+            let heading = |token: &CodeToken| matches!(token, CodeToken::Sign(',' | ')') | CodeToken::Name(_));
             let to = rest.iter().position(|token| matches!(token.name(), Some("in" | "of")));
             if let Some(to) = to.filter(|to| *to < 8 && rest[..*to].iter().all(heading)) {
                 let source = rest.get(to + 1..).unwrap_or_default();
                 let end = source.iter().position(|token| {
-                    matches!(token, Token::Sign(':' | '\n' | ';' | '{')) || token.name() == Some("if")
+                    matches!(token, CodeToken::Sign(':' | '\n' | ';' | '{')) || token.name() == Some("if")
                 });
                 found.push(&source[..end.unwrap_or(source.len())]);
             }
@@ -255,16 +255,16 @@ impl<'t> Code<'t> {
     }
 
     /// Adds the files of the folders that a part lists, because the code may write them.
-    fn walks(&self, part: &'t [Token], found: &mut ComputedCalls) {
+    fn walks(&self, part: &'t [CodeToken], found: &mut ComputedCalls) {
         for (at, token) in part.iter().enumerate() {
             let Some(name) = token.name().filter(|name| WALKS.contains(name)) else { continue };
             let rest = part.get(at + 1..).unwrap_or_default();
-            if !rest.first().is_some_and(|token| matches!(token, Token::Sign('(' | '['))) {
+            if !rest.first().is_some_and(|token| matches!(token, CodeToken::Sign('(' | '['))) {
                 continue;
             }
             let inside = rest.get(1..closing(rest).unwrap_or(rest.len())).unwrap_or_default();
-            let first = inside.iter().find_map(Token::literal);
-            let before = part[..at].iter().rev().find_map(Token::literal);
+            let first = inside.iter().find_map(CodeToken::literal);
+            let before = part[..at].iter().rev().find_map(CodeToken::literal);
             let ending = self.ending();
             let spot = match name {
                 "rglob" => named(before.unwrap_or("."), first.unwrap_or("*")),
@@ -277,7 +277,7 @@ impl<'t> Code<'t> {
                     let folder = first.or(before).unwrap_or(".");
                     match ending {
                         Some(ending) => named(folder, &format!("*{ending}")),
-                        None => Spot::Matching { folder: folder.to_owned(), pattern: "*".to_owned() },
+                        None => PathSpot::Matching { folder: folder.to_owned(), pattern: "*".to_owned() },
                     }
                 }
             };
@@ -288,49 +288,49 @@ impl<'t> Code<'t> {
     /// Returns the ending that the code requires of file names.
     fn ending(&self) -> Option<&'t str> {
         let at = self.tokens.iter().position(|token| is_one_of(token, &["endswith", "endsWith", "end_with"]))?;
-        self.arguments(at)?.iter().find_map(Token::literal)
+        self.arguments(at)?.iter().find_map(CodeToken::literal)
     }
 }
 
-fn named(folder: &str, pattern: &str) -> Spot {
+fn named(folder: &str, pattern: &str) -> PathSpot {
     let folder = if folder.is_empty() { "." } else { folder };
-    Spot::Named { folder: folder.to_owned(), pattern: pattern.to_owned() }
+    PathSpot::Named { folder: folder.to_owned(), pattern: pattern.to_owned() }
 }
 
-fn is_one_of(token: &Token, names: &[&str]) -> bool {
+fn is_one_of(token: &CodeToken, names: &[&str]) -> bool {
     token.name().is_some_and(|name| names.contains(&name))
 }
 
 /// Returns the place of the bracket that closes the first one.
-fn closing(tokens: &[Token]) -> Option<usize> {
+fn closing(tokens: &[CodeToken]) -> Option<usize> {
     let mut depth = 0_usize;
     for (at, token) in tokens.iter().enumerate() {
         match token {
-            Token::Sign('(' | '[' | '{') => depth += 1,
-            Token::Sign(')' | ']' | '}') => {
+            CodeToken::Sign('(' | '[' | '{') => depth += 1,
+            CodeToken::Sign(')' | ']' | '}') => {
                 depth = depth.checked_sub(1)?;
                 if depth == 0 {
                     return Some(at);
                 }
             }
-            Token::Sign(_) | Token::Name(_) | Token::Text { .. } => {}
+            CodeToken::Sign(_) | CodeToken::Name(_) | CodeToken::Text { .. } => {}
         }
     }
     None
 }
 
 /// Splits arguments at the commas between them.
-fn split(tokens: &[Token]) -> Vec<&[Token]> {
+fn split(tokens: &[CodeToken]) -> Vec<&[CodeToken]> {
     let (mut found, mut from, mut depth) = (Vec::new(), 0, 0_usize);
     for (at, token) in tokens.iter().enumerate() {
         match token {
-            Token::Sign('(' | '[' | '{') => depth += 1,
-            Token::Sign(')' | ']' | '}') => depth = depth.saturating_sub(1),
-            Token::Sign(',') if depth == 0 => {
+            CodeToken::Sign('(' | '[' | '{') => depth += 1,
+            CodeToken::Sign(')' | ']' | '}') => depth = depth.saturating_sub(1),
+            CodeToken::Sign(',') if depth == 0 => {
                 found.push(&tokens[from..at]);
                 from = at + 1;
             }
-            Token::Sign(_) | Token::Name(_) | Token::Text { .. } => {}
+            CodeToken::Sign(_) | CodeToken::Name(_) | CodeToken::Text { .. } => {}
         }
     }
     found.push(&tokens[from..]);
@@ -338,38 +338,38 @@ fn split(tokens: &[Token]) -> Vec<&[Token]> {
 }
 
 /// Returns the literal letters at the start of an expression that continues after them.
-fn lead(argument: &[Token]) -> Option<&str> {
+fn lead(argument: &[CodeToken]) -> Option<&str> {
     match argument {
-        [Token::Text { text, open: true }] => {
+        [CodeToken::Text { text, open: true }] => {
             let end = text.find(['{', '$', '#', '@'])?;
             text.get(..end)
         }
-        [Token::Text { text, open: false }, Token::Sign('+'), ..]
-        | [Token::Text { text, open: false }, Token::Sign('.'), Token::Sign('$'), ..] => Some(text),
+        [CodeToken::Text { text, open: false }, CodeToken::Sign('+'), ..]
+        | [CodeToken::Text { text, open: false }, CodeToken::Sign('.'), CodeToken::Sign('$'), ..] => Some(text),
         _ => None,
     }
 }
 
 /// Tells whether an expression makes a text that does not appear in it.
-fn computes(part: &[Token]) -> bool {
-    let text = |token: Option<&Token>| matches!(token, Some(Token::Text { .. }));
+fn computes(part: &[CodeToken]) -> bool {
+    let text = |token: Option<&CodeToken>| matches!(token, Some(CodeToken::Text { .. }));
     part.iter().enumerate().any(|(at, token)| match token {
-        Token::Text { open, .. } => {
+        CodeToken::Text { open, .. } => {
             *open || part.get(at + 1).is_some_and(|next| next.is_sign('[') || next.is_sign('%'))
         }
-        Token::Sign('+') => true,
+        CodeToken::Sign('+') => true,
         // perl and php join with a dot.
-        Token::Sign('.') => {
+        CodeToken::Sign('.') => {
             text(part.get(at + 1))
                 || text(at.checked_sub(1).and_then(|before| part.get(before)))
                     && part.get(at + 1).is_some_and(|next| next.is_sign('$'))
         }
-        Token::Name(name) => {
+        CodeToken::Name(name) => {
             let of_paths =
                 at > 1 && part[at - 1].is_sign('.') && is_one_of(&part[at - 2], &["path", "File", "posixpath"]);
             DECODERS.contains(&name.as_str()) || MAKERS.contains(&name.as_str()) && !of_paths
         }
-        Token::Sign(_) => false,
+        CodeToken::Sign(_) => false,
     })
 }
 
@@ -409,7 +409,7 @@ mod tests {
     #[test]
     fn walks_name_the_files_that_may_be_written() {
         let spots = |code: &str| calls(code, "python3").walked;
-        let all = |folder: &str| Spot::Matching { folder: folder.to_owned(), pattern: "*".to_owned() };
+        let all = |folder: &str| PathSpot::Matching { folder: folder.to_owned(), pattern: "*".to_owned() };
         let walk = "for d, _, fs in os.walk('src'):\n  for f in fs:\n    os.remove(os.path.join(d, f))";
         assert!(spots(walk).contains(&all("src")), "{:?}", spots(walk));
         assert_eq!(spots("for p in Path('.').rglob('*.tf'): p.unlink()"), [named(".", "*.tf")]);

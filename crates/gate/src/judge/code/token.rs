@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 pub(super) const TOKENS_MAX: usize = 20_000;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Token {
+pub(super) enum CodeToken {
     /// A literal text without its quotes. `open` says that the language inserts values into it.
     Text {
         text: String,
@@ -16,7 +16,7 @@ pub(super) enum Token {
     Sign(char),
 }
 
-impl Token {
+impl CodeToken {
     fn plain(text: String) -> Self {
         Self::Text { text, open: false }
     }
@@ -42,7 +42,7 @@ impl Token {
 }
 
 /// Splits a text into tokens. In `dollars` languages (perl, ruby, php) a dollar in double quotes inserts a value.
-pub(super) fn read(text: &str, dollars: bool) -> Vec<Token> {
+pub(super) fn read(text: &str, dollars: bool) -> Vec<CodeToken> {
     let letters: Vec<char> = text.chars().collect();
     let (mut found, mut at) = (Vec::new(), 0);
     while let Some(&letter) = letters.get(at) {
@@ -52,7 +52,7 @@ pub(super) fn read(text: &str, dollars: bool) -> Vec<Token> {
         match letter {
             '"' | '\'' | '`' => {
                 let prefix = match found.last() {
-                    Some(Token::Name(name)) if is_prefix(name) && at > 0 && letters[at - 1] != ' ' => {
+                    Some(CodeToken::Name(name)) if is_prefix(name) && at > 0 && letters[at - 1] != ' ' => {
                         name.to_lowercase()
                     }
                     _ => String::new(),
@@ -65,21 +65,21 @@ pub(super) fn read(text: &str, dollars: bool) -> Vec<Token> {
                     || letter == '`' && content.contains("${")
                     || letter != '\'' && content.contains("#{")
                     || dollars && letter != '\'' && puts_value(&content);
-                found.push(Token::Text { text: content, open });
+                found.push(CodeToken::Text { text: content, open });
                 at = end;
                 continue;
             }
-            '\n' => found.push(Token::Sign('\n')),
+            '\n' => found.push(CodeToken::Sign('\n')),
             letter if letter.is_whitespace() => {}
             letter if letter.is_alphanumeric() || letter == '_' => {
                 let start = at;
                 while letters.get(at).is_some_and(|letter| letter.is_alphanumeric() || *letter == '_') {
                     at += 1;
                 }
-                found.push(Token::Name(letters[start..at].iter().collect()));
+                found.push(CodeToken::Name(letters[start..at].iter().collect()));
                 continue;
             }
-            letter => found.push(Token::Sign(letter)),
+            letter => found.push(CodeToken::Sign(letter)),
         }
         at += 1;
     }
@@ -163,24 +163,24 @@ pub(crate) fn unescaped(text: &str) -> String {
 }
 
 /// Joins the texts that the code joins, also through variables that hold one literal text.
-pub(super) fn folded(tokens: &[Token]) -> Vec<Token> {
+pub(super) fn folded(tokens: &[CodeToken]) -> Vec<CodeToken> {
     let once = joined(tokens);
     let constants = constants(&once);
     if constants.is_empty() {
         return once;
     }
-    let put = |(at, token): (usize, &Token)| match token {
-        Token::Name(name) if stands_for_value(&once, at) => {
-            constants.get(name).map_or_else(|| token.clone(), |text| Token::plain(text.clone()))
+    let put = |(at, token): (usize, &CodeToken)| match token {
+        CodeToken::Name(name) if stands_for_value(&once, at) => {
+            constants.get(name).map_or_else(|| token.clone(), |text| CodeToken::plain(text.clone()))
         }
-        Token::Text { text, open: true } => filled(text, &constants),
-        Token::Name(_) | Token::Text { .. } | Token::Sign(_) => token.clone(),
+        CodeToken::Text { text, open: true } => filled(text, &constants),
+        CodeToken::Name(_) | CodeToken::Text { .. } | CodeToken::Sign(_) => token.clone(),
     };
-    joined(&once.iter().enumerate().map(put).collect::<Vec<Token>>())
+    joined(&once.iter().enumerate().map(put).collect::<Vec<CodeToken>>())
 }
 
 /// Inserts known values into a text: `{x}`, `${x}`, `#{x}`, `$x`.
-fn filled(text: &str, constants: &BTreeMap<String, String>) -> Token {
+fn filled(text: &str, constants: &BTreeMap<String, String>) -> CodeToken {
     let mut filled = text.to_owned();
     for (name, value) in constants {
         for mark in [format!("#{{{name}}}"), format!("${{{name}}}"), format!("{{{name}}}"), format!("${name}")] {
@@ -188,11 +188,11 @@ fn filled(text: &str, constants: &BTreeMap<String, String>) -> Token {
         }
     }
     let open = filled.contains(['{', '$', '@']);
-    Token::Text { text: filled, open }
+    CodeToken::Text { text: filled, open }
 }
 
 /// Tells whether a name is read here: it is not a member, not called and not assigned.
-fn stands_for_value(tokens: &[Token], at: usize) -> bool {
+fn stands_for_value(tokens: &[CodeToken], at: usize) -> bool {
     let before = at.checked_sub(1).and_then(|before| tokens.get(before));
     let next = tokens.get(at + 1);
     let assigned =
@@ -201,22 +201,23 @@ fn stands_for_value(tokens: &[Token], at: usize) -> bool {
 }
 
 /// Returns the variables that get one literal text and nothing else.
-fn constants(tokens: &[Token]) -> BTreeMap<String, String> {
+fn constants(tokens: &[CodeToken]) -> BTreeMap<String, String> {
     let mut found: BTreeMap<String, Option<String>> = BTreeMap::new();
     for (at, token) in tokens.iter().enumerate() {
         let Some(name) = token.name() else { continue };
         let sign = |offset: usize, sign: char| tokens.get(at + offset).is_some_and(|token| token.is_sign(sign));
         let before = at.checked_sub(1).and_then(|before| tokens.get(before));
-        let bound = matches!(before.and_then(Token::name), Some("for" | "as" | "def"));
-        let adds = tokens.get(at + 1).is_some_and(|next| matches!(next, Token::Sign('+' | '.' | '|'))) && sign(2, '=');
+        let bound = matches!(before.and_then(CodeToken::name), Some("for" | "as" | "def"));
+        let adds =
+            tokens.get(at + 1).is_some_and(|next| matches!(next, CodeToken::Sign('+' | '.' | '|'))) && sign(2, '=');
         if bound || adds {
             found.insert(name.to_owned(), None);
         }
         if !sign(1, '=') || sign(2, '=') || sign(2, '~') || before.is_some_and(|before| before.is_sign('.')) {
             continue;
         }
-        let ends = tokens.get(at + 3).is_none_or(|next| matches!(next, Token::Sign('\n' | ';' | ',' | ')' | '}')));
-        let value = tokens.get(at + 2).and_then(Token::literal).filter(|_| ends).map(str::to_owned);
+        let ends = tokens.get(at + 3).is_none_or(|next| matches!(next, CodeToken::Sign('\n' | ';' | ',' | ')' | '}')));
+        let value = tokens.get(at + 2).and_then(CodeToken::literal).filter(|_| ends).map(str::to_owned);
         let same = found.get(name).is_none_or(|known| *known == value);
         found.insert(name.to_owned(), value.filter(|_| same));
     }
@@ -225,16 +226,16 @@ fn constants(tokens: &[Token]) -> BTreeMap<String, String> {
 
 /// Joins texts that are next to each other or have a joining sign between them: `'a' + 'b'`, `"a" . "b"`,
 /// `'a'.concat('b')`, `' '.join(['a', 'b'])`, `['a', 'b'].join(' ')`, `'a %s' % 'b'`.
-fn joined(tokens: &[Token]) -> Vec<Token> {
-    let mut found: Vec<Token> = Vec::new();
+fn joined(tokens: &[CodeToken]) -> Vec<CodeToken> {
+    let mut found: Vec<CodeToken> = Vec::new();
     let mut at = 0;
     while let Some(token) = tokens.get(at) {
         at += 1;
-        let Token::Text { text, open } = token else {
+        let CodeToken::Text { text, open } = token else {
             found.push(token.clone());
             if let Some(text) = list_joined(&mut found, tokens, at) {
                 at = text.1;
-                found.push(Token::plain(text.0));
+                found.push(CodeToken::plain(text.0));
             }
             continue;
         };
@@ -245,7 +246,7 @@ fn joined(tokens: &[Token]) -> Vec<Token> {
             at = end;
         }
         while let Some((next, width)) = behind(tokens, at) {
-            let Token::Text { text: more, open: more_open } = next else { break };
+            let CodeToken::Text { text: more, open: more_open } = next else { break };
             let formats = tokens.get(at).is_some_and(|token| token.is_sign('%'));
             text = if formats { text.replacen("%s", more, 1) } else { format!("{text}{more}") };
             open |= *more_open;
@@ -257,15 +258,15 @@ fn joined(tokens: &[Token]) -> Vec<Token> {
             }
             at = end;
         }
-        found.push(Token::Text { text, open });
+        found.push(CodeToken::Text { text, open });
     }
     found
 }
 
 /// Returns the text that is joined to the one before this place, and the number of tokens that it takes.
-fn behind(tokens: &[Token], at: usize) -> Option<(&Token, usize)> {
+fn behind(tokens: &[CodeToken], at: usize) -> Option<(&CodeToken, usize)> {
     let is = |offset: usize, sign: char| tokens.get(at + offset).is_some_and(|token| token.is_sign(sign));
-    let text = |offset: usize| tokens.get(at + offset).filter(|token| matches!(token, Token::Text { .. }));
+    let text = |offset: usize| tokens.get(at + offset).filter(|token| matches!(token, CodeToken::Text { .. }));
     if let Some(next) = text(0) {
         return Some((next, 1));
     }
@@ -279,19 +280,19 @@ fn behind(tokens: &[Token], at: usize) -> Option<(&Token, usize)> {
     {
         return Some((next, 2));
     }
-    let concat = tokens.get(at + 1).and_then(Token::name) == Some("concat");
+    let concat = tokens.get(at + 1).and_then(CodeToken::name) == Some("concat");
     if is(0, '.') && concat && is(2, '(') && is(4, ')') { Some((text(3)?, 5)) } else { None }
 }
 
 /// Returns the literal texts in a list after these words, and the place after its last bracket.
-fn items_behind(tokens: &[Token], from: usize, words: &[&str]) -> Option<(Vec<String>, usize)> {
+fn items_behind(tokens: &[CodeToken], from: usize, words: &[&str]) -> Option<(Vec<String>, usize)> {
     let mut at = from;
     for word in words {
         let token = tokens.get(at)?;
         let fits = match token {
-            Token::Name(name) => name == word,
-            Token::Sign(sign) => word.len() == 1 && word.starts_with(*sign),
-            Token::Text { .. } => false,
+            CodeToken::Name(name) => name == word,
+            CodeToken::Sign(sign) => word.len() == 1 && word.starts_with(*sign),
+            CodeToken::Text { .. } => false,
         };
         if !fits {
             return None;
@@ -302,10 +303,12 @@ fn items_behind(tokens: &[Token], from: usize, words: &[&str]) -> Option<(Vec<St
     let mut items = Vec::new();
     while depth > 0 {
         match tokens.get(at)? {
-            Token::Sign('(' | '[') => depth += 1,
-            Token::Sign(')' | ']') => depth -= 1,
-            Token::Sign(',' | '\n') => {}
-            token @ (Token::Text { .. } | Token::Name(_) | Token::Sign(_)) => items.push(token.literal()?.to_owned()),
+            CodeToken::Sign('(' | '[') => depth += 1,
+            CodeToken::Sign(')' | ']') => depth -= 1,
+            CodeToken::Sign(',' | '\n') => {}
+            token @ (CodeToken::Text { .. } | CodeToken::Name(_) | CodeToken::Sign(_)) => {
+                items.push(token.literal()?.to_owned())
+            }
         }
         at += 1;
     }
@@ -313,7 +316,7 @@ fn items_behind(tokens: &[Token], from: usize, words: &[&str]) -> Option<(Vec<St
 }
 
 /// Joins the list of `['a', 'b'].join(' ')`, whose last bracket was just read.
-fn list_joined(found: &mut Vec<Token>, tokens: &[Token], at: usize) -> Option<(String, usize)> {
+fn list_joined(found: &mut Vec<CodeToken>, tokens: &[CodeToken], at: usize) -> Option<(String, usize)> {
     if !found.last()?.is_sign(']') {
         return None;
     }
@@ -322,8 +325,10 @@ fn list_joined(found: &mut Vec<Token>, tokens: &[Token], at: usize) -> Option<(S
     let mut items = Vec::new();
     for token in found.get(start + 1..found.len() - 1)? {
         match token {
-            Token::Sign(',' | '\n') => {}
-            token @ (Token::Text { .. } | Token::Name(_) | Token::Sign(_)) => items.push(token.literal()?.to_owned()),
+            CodeToken::Sign(',' | '\n') => {}
+            token @ (CodeToken::Text { .. } | CodeToken::Name(_) | CodeToken::Sign(_)) => {
+                items.push(token.literal()?.to_owned())
+            }
         }
     }
     found.truncate(start);
@@ -331,20 +336,20 @@ fn list_joined(found: &mut Vec<Token>, tokens: &[Token], at: usize) -> Option<(S
 }
 
 /// Writes tokens as a text again, with each literal text in separate quotes.
-pub(super) fn written(tokens: &[Token]) -> String {
+pub(super) fn written(tokens: &[CodeToken]) -> String {
     let mut text = String::new();
     for token in tokens {
         match token {
-            Token::Text { text: content, .. } => {
+            CodeToken::Text { text: content, .. } => {
                 text.push('"');
                 text.push_str(&content.replace('"', "'"));
                 text.push('"');
             }
-            Token::Name(name) => {
+            CodeToken::Name(name) => {
                 text.push_str(name);
                 text.push(' ');
             }
-            Token::Sign(sign) => {
+            CodeToken::Sign(sign) => {
                 text.push(*sign);
                 text.push(' ');
             }

@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use clap::Args;
 use engine::turn::Spent;
 use handover::office::Office;
-use wire::feedback::{Asked, Response};
+use wire::feedback::{AskedParts, Response};
 use wire::json::{Number, Value, object};
 use wire::stream::Frame;
 
@@ -18,7 +18,7 @@ use crate::cli::show::{plain, refused};
 const REQUEST_BYTES_MAX: u64 = (1 << 20) + 1;
 
 #[derive(Debug, Args)]
-pub(crate) struct Run {
+pub(crate) struct ReviewRun {
     /// The reviewer: an agent of .handover/config.toml, or a role
     #[arg(long, value_name = "PROVIDER")]
     agent: String,
@@ -31,7 +31,7 @@ pub(crate) struct Run {
 }
 
 /// Runs `review run`. Even when the provider fails, the requester gets a stream with one response.
-pub(super) async fn run(office: &Office, asked: &Run) -> anyhow::Result<ExitCode> {
+pub(super) async fn run(office: &Office, asked: &ReviewRun) -> anyhow::Result<ExitCode> {
     let known = match &asked.session {
         None => None,
         Some(text) => {
@@ -88,7 +88,7 @@ pub(super) async fn run(office: &Office, asked: &Run) -> anyhow::Result<ExitCode
         Ok(None) => return Ok(ExitCode::from(130)),
         Err(trouble) => {
             eprintln!("handover: {:#}", anyhow::Error::from(trouble));
-            let asked = Asked::by(&bytes, None);
+            let asked = AskedParts::by(&bytes, None);
             let failure = Response::failure(&asked, "INTERNAL_ERROR", "the review could not be held or recorded");
             (failure.map(|response| response.render().to_string()).unwrap_or_default(), Spent::default())
         }

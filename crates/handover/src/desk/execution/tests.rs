@@ -4,19 +4,19 @@ use std::sync::Arc;
 
 use engine::command::{RecordVerification, StartTurn};
 use engine::id::{AgentId, TurnId};
-use engine::turn::{Ended, Purpose, Spent, TurnEnd};
+use engine::turn::{Purpose, Spent, TurnEnd, TurnResult};
 use engine::verification::Verdict;
 use engine::{Caller, Json, Rights, Timestamp};
 use serde_json::{Value, json};
 
 use super::*;
 use crate::clock::ManualClock;
-use crate::desk::{Outcome, Surroundings, Visitor};
+use crate::desk::{DeskSurroundings, ToolOutcome, Visitor};
 use crate::service::Service;
 
 const NOW: i64 = 1_700_000_000_000;
 
-struct Scene {
+struct ExecutionScene {
     desk: Desk,
     clock: Arc<ManualClock>,
     workflow: String,
@@ -24,11 +24,11 @@ struct Scene {
     agent: AgentId,
 }
 
-impl Scene {
+impl ExecutionScene {
     async fn new() -> Self {
         let clock = Arc::new(ManualClock::starting_at(Timestamp(NOW)));
         let store = store::open("memory:", 1).await.unwrap();
-        let desk = Desk::new(Service::new(store, clock.clone()), Surroundings::default());
+        let desk = Desk::new(Service::new(store, clock.clone()), DeskSurroundings::default());
         let mut scene = Self { desk, clock, workflow: String::new(), tasks: Vec::new(), agent: AgentId::FIRST };
         scene.workflow = text(&scene.call("workflow_create", json!({"name": "w"})).await["id"]);
         let plan = json!({"id": scene.workflow, "plan": {"summary": "s", "tasks": [{"name": "one"}, {"name": "two"}]}});
@@ -42,7 +42,7 @@ impl Scene {
     async fn call(&self, tool: &str, arguments: Value) -> Value {
         let visitor = Visitor::person();
         let outcome = self.desk.call(&visitor, tool, arguments.to_string().as_bytes(), None).await;
-        let Outcome::Done(value) = outcome else { panic!("{tool}: {outcome:?}") };
+        let ToolOutcome::Done(value) = outcome else { panic!("{tool}: {outcome:?}") };
         serde_json::from_str(&value.to_string()).unwrap()
     }
 
@@ -74,7 +74,7 @@ fn seen() -> Command {
 
 #[tokio::test]
 async fn a_runner_is_alive_while_it_was_seen_lately() {
-    let scene = Scene::new().await;
+    let scene = ExecutionScene::new().await;
     let start = json!({"workflow_id": scene.workflow});
     let reply = scene.call("workflow_start", start.clone()).await;
     assert_eq!((reply["runners"].clone(), reply["status"].clone()), (json!([]), json!("in_progress")));
@@ -96,11 +96,11 @@ async fn a_runner_is_alive_while_it_was_seen_lately() {
 
 #[tokio::test]
 async fn each_task_tells_its_holder_its_turn_and_what_it_cost() {
-    let scene = Scene::new().await;
+    let scene = ExecutionScene::new().await;
     scene.run(seen()).await;
     scene.run(Command::Claim { task: scene.tasks[0] }).await;
     let first = scene.turn().await;
-    let ended = Ended {
+    let ended = TurnResult {
         at: Timestamp(NOW),
         end: TurnEnd::Finished,
         reason: None,
@@ -143,7 +143,7 @@ async fn each_task_tells_its_holder_its_turn_and_what_it_cost() {
 fn what_may_name_the_work_is_tried_in_order() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let (done, commit) = runtime.block_on(async {
-        let scene = Scene::new().await;
+        let scene = ExecutionScene::new().await;
         let task = scene.tasks[0];
         scene.run(Command::Claim { task }).await;
         let commit = "0123456789abcdef0123456789abcdef01234567".to_owned();

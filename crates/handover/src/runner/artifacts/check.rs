@@ -6,9 +6,9 @@ use std::io;
 use sha2::{Digest, Sha256};
 use wire::path::{self, FilePath, Files};
 
-use super::disk::{Found, Root};
-use super::journal::{Entry, Place, Record};
-use super::{ARTIFACTS_MAX, Artifact, BYTES_MAX, Operation, Problem, Unfit, Why};
+use super::disk::{ArtifactRoot, FoundFile};
+use super::journal::{JournalEntry, JournalRecord, PathState};
+use super::{ARTIFACTS_MAX, ArtifactOperation, ArtifactProblem, ArtifactReason, BYTES_MAX, CheckedArtifact, Unfit};
 use crate::digest::{hexadecimal, sha256};
 
 /// The permissions of a new file, before the umask of the process is applied.
@@ -16,31 +16,31 @@ const MODE_NEW: u32 = 0o666;
 
 /// An output whose paths are all valid. They are not compared with the disk yet.
 #[derive(Debug)]
-pub(super) struct Plan {
+pub(super) struct ArtifactPlan {
     /// The digest of the output. The same output has the same digest.
     pub(super) output: String,
-    files: Vec<(String, Operation, String)>,
+    files: Vec<(String, ArtifactOperation, String)>,
 }
 
-impl Plan {
-    pub(super) fn of(artifacts: &[Artifact]) -> Result<Self, Problem> {
+impl ArtifactPlan {
+    pub(super) fn of(artifacts: &[CheckedArtifact]) -> Result<Self, ArtifactProblem> {
         if artifacts.len() > ARTIFACTS_MAX {
-            return Err(Problem::TooMany { count: artifacts.len() });
+            return Err(ArtifactProblem::TooMany { count: artifacts.len() });
         }
         let bytes = artifacts.iter().map(|artifact| artifact.content.len()).sum();
         if bytes > BYTES_MAX {
-            return Err(Problem::TooLarge { bytes });
+            return Err(ArtifactProblem::TooLarge { bytes });
         }
         let (mut files, mut unfit) = (Vec::new(), Vec::new());
         for artifact in artifacts {
             match resolve(&artifact.path) {
                 Some(path) => files.push((path, artifact.operation, sha256(artifact.content.as_bytes()))),
-                None => unfit.push(Unfit { path: artifact.path.clone(), why: Why::Outside }),
+                None => unfit.push(Unfit { path: artifact.path.clone(), why: ArtifactReason::Outside }),
             }
         }
         unfit.extend(duplicates(&files));
         if !unfit.is_empty() {
-            return Err(Problem::Unfit(unfit));
+            return Err(ArtifactProblem::Unfit(unfit));
         }
         let mut whole = Sha256::new();
         for (path, operation, content) in &files {
@@ -54,19 +54,20 @@ impl Plan {
     }
 
     /// Compares the output with the files on the disk. Writes nothing.
-    pub(super) fn fit(self, root: &Root, made: &BTreeSet<String>) -> Result<Record, Problem> {
-        let mut record = Record { output: self.output, folders: Vec::new(), entries: Vec::new() };
+    pub(super) fn fit(self, root: &ArtifactRoot, made: &BTreeSet<String>) -> Result<JournalRecord, ArtifactProblem> {
+        let mut record = JournalRecord { output: self.output, folders: Vec::new(), entries: Vec::new() };
         let mut folders = BTreeSet::new();
         let mut unfit = Vec::new();
         for (number, (path, operation, digest)) in self.files.into_iter().enumerate() {
             let found = root.look(&path)?;
             let fits = match (&found, operation) {
-                (Found::Nothing, Operation::Create) | (Found::File { .. }, Operation::Update) => Ok(()),
-                (Found::Nothing | Found::File { .. }, _) if made.contains(&path) => Ok(()),
-                (Found::Nothing, Operation::Update) => Err(Why::Missing),
-                (Found::File { .. }, Operation::Create) => Err(Why::Exists),
-                (Found::Other | Found::Blocked, Operation::Create) => Err(Why::Exists),
-                (Found::Other | Found::Blocked, Operation::Update) => Err(Why::Missing),
+                (FoundFile::Nothing, ArtifactOperation::Create)
+                | (FoundFile::File { .. }, ArtifactOperation::Update) => Ok(()),
+                (FoundFile::Nothing | FoundFile::File { .. }, _) if made.contains(&path) => Ok(()),
+                (FoundFile::Nothing, ArtifactOperation::Update) => Err(ArtifactReason::Missing),
+                (FoundFile::File { .. }, ArtifactOperation::Create) => Err(ArtifactReason::Exists),
+                (FoundFile::Other | FoundFile::Blocked, ArtifactOperation::Create) => Err(ArtifactReason::Exists),
+                (FoundFile::Other | FoundFile::Blocked, ArtifactOperation::Update) => Err(ArtifactReason::Missing),
             };
             if let Err(why) = fits {
                 unfit.push(Unfit { path, why });
@@ -74,15 +75,15 @@ impl Plan {
             }
             // Keeps the permission bits only: the kernel clears the higher bits of a file that is written to.
             let (place, mode) = match found {
-                Found::File { mode } => (Place::Taken, mode & 0o777),
-                Found::Nothing | Found::Other | Found::Blocked => (Place::Free, MODE_NEW),
+                FoundFile::File { mode } => (PathState::Taken, mode & 0o777),
+                FoundFile::Nothing | FoundFile::Other | FoundFile::Blocked => (PathState::Free, MODE_NEW),
             };
             missing_folders(root, &path, &mut folders)?;
             let part = part(&record.output, number);
-            record.entries.push(Entry { path, part, digest, place, mode });
+            record.entries.push(JournalEntry { path, part, digest, place, mode });
         }
         if !unfit.is_empty() {
-            return Err(Problem::Unfit(unfit));
+            return Err(ArtifactProblem::Unfit(unfit));
         }
         // Sorted, so that a folder comes before the folders in it.
         record.folders = folders.into_iter().collect();
@@ -106,16 +107,16 @@ fn resolve(path: &str) -> Option<String> {
 }
 
 /// Returns the later of two paths that cannot both be files.
-fn duplicates(files: &[(String, Operation, String)]) -> Vec<Unfit> {
+fn duplicates(files: &[(String, ArtifactOperation, String)]) -> Vec<Unfit> {
     let mut named = Files::default();
     let later = files.iter().filter(|(path, ..)| !named.add(path));
-    later.map(|(path, ..)| Unfit { path: path.clone(), why: Why::Duplicate }).collect()
+    later.map(|(path, ..)| Unfit { path: path.clone(), why: ArtifactReason::Duplicate }).collect()
 }
 
-fn missing_folders(root: &Root, path: &str, folders: &mut BTreeSet<String>) -> io::Result<()> {
+fn missing_folders(root: &ArtifactRoot, path: &str, folders: &mut BTreeSet<String>) -> io::Result<()> {
     for (at, _) in path.match_indices('/') {
         let folder = &path[..at];
-        if !folders.contains(folder) && matches!(root.look(folder)?, Found::Nothing) {
+        if !folders.contains(folder) && matches!(root.look(folder)?, FoundFile::Nothing) {
             folders.insert(folder.to_owned());
         }
     }

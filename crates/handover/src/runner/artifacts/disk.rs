@@ -11,17 +11,17 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use super::BYTES_MAX;
-use super::journal::{Entry, Place};
+use super::journal::{JournalEntry, PathState};
 use crate::digest::sha256;
 
 const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC).union(OFlags::RDONLY);
 
 #[derive(Debug)]
-pub(super) struct Root(OwnedFd);
+pub(super) struct ArtifactRoot(OwnedFd);
 
 /// The kind of file at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum FoundFile {
     Nothing,
     File {
         mode: u32,
@@ -32,27 +32,27 @@ pub(super) enum Found {
     Blocked,
 }
 
-impl Root {
+impl ArtifactRoot {
     /// Opens the root. The path of the root is ours, so links in it are followed.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         let flags = OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::RDONLY;
         Ok(Self(rustix::fs::open(path, flags, Mode::empty())?))
     }
 
-    pub(super) fn look(&self, path: &str) -> io::Result<Found> {
+    pub(super) fn look(&self, path: &str) -> io::Result<FoundFile> {
         let (folder, name) = split(path);
         let folder = match self.folder(folder) {
             Ok(folder) => folder,
-            Err(Errno::NOENT) => return Ok(Found::Nothing),
-            Err(Errno::NOTDIR | Errno::LOOP) => return Ok(Found::Blocked),
+            Err(Errno::NOENT) => return Ok(FoundFile::Nothing),
+            Err(Errno::NOTDIR | Errno::LOOP) => return Ok(FoundFile::Blocked),
             Err(error) => return Err(error.into()),
         };
         match statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile => {
-                Ok(Found::File { mode: Mode::from_raw_mode(stat.st_mode).as_raw_mode() })
+                Ok(FoundFile::File { mode: Mode::from_raw_mode(stat.st_mode).as_raw_mode() })
             }
-            Ok(_) => Ok(Found::Other),
-            Err(Errno::NOENT) => Ok(Found::Nothing),
+            Ok(_) => Ok(FoundFile::Other),
+            Err(Errno::NOENT) => Ok(FoundFile::Nothing),
             Err(error) => Err(error.into()),
         }
     }
@@ -77,7 +77,7 @@ impl Root {
     }
 
     /// Writes the part next to its path, and syncs it to the disk.
-    pub(super) fn write_part(&self, entry: &Entry, content: &[u8]) -> io::Result<()> {
+    pub(super) fn write_part(&self, entry: &JournalEntry, content: &[u8]) -> io::Result<()> {
         self.remove_part(entry)?;
         step();
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::WRONLY | OFlags::CLOEXEC;
@@ -85,7 +85,7 @@ impl Root {
         let mut file = File::from(openat(self.folder(split(&entry.path).0)?, &entry.part, flags, mode)?);
         step();
         file.write_all(content)?;
-        if entry.place == Place::Taken {
+        if entry.place == PathState::Taken {
             // The umask of the process must not change the permissions of an existing file.
             fchmod(&file, mode)?;
         }
@@ -93,7 +93,7 @@ impl Root {
         file.sync_all()
     }
 
-    pub(super) fn remove_part(&self, entry: &Entry) -> io::Result<()> {
+    pub(super) fn remove_part(&self, entry: &JournalEntry) -> io::Result<()> {
         Ok(self.remove(split(&entry.path).0, &entry.part, AtFlags::empty())?)
     }
 
@@ -112,21 +112,21 @@ impl Root {
         })
     }
 
-    pub(super) fn put(&self, entry: &Entry) -> io::Result<()> {
+    pub(super) fn put(&self, entry: &JournalEntry) -> io::Result<()> {
         self.rename(entry, &entry.part, split(&entry.path).1)
     }
 
     /// Undoes `put`. An exchange of two files is undone by the same exchange.
-    pub(super) fn take_back(&self, entry: &Entry) -> io::Result<()> {
+    pub(super) fn take_back(&self, entry: &JournalEntry) -> io::Result<()> {
         self.rename(entry, split(&entry.path).1, &entry.part)
     }
 
-    fn rename(&self, entry: &Entry, from: &str, to: &str) -> io::Result<()> {
+    fn rename(&self, entry: &JournalEntry, from: &str, to: &str) -> io::Result<()> {
         step();
         let folder = self.folder(split(&entry.path).0)?;
         let flags = match entry.place {
-            Place::Free => RenameFlags::NOREPLACE,
-            Place::Taken => RenameFlags::EXCHANGE,
+            PathState::Free => RenameFlags::NOREPLACE,
+            PathState::Taken => RenameFlags::EXCHANGE,
         };
         match renameat_with(&folder, from, &folder, to, flags) {
             // Some file systems support neither flag. The file is then replaced at once and cannot be put back.
@@ -137,7 +137,7 @@ impl Root {
 
     /// Tells whether the part has the content with which it was written. After an exchange, the part has the earlier
     /// content of the file.
-    pub(super) fn has_part(&self, entry: &Entry) -> io::Result<bool> {
+    pub(super) fn has_part(&self, entry: &JournalEntry) -> io::Result<bool> {
         // Does not wait for the other end of a pipe that another process put there.
         let flags = OFlags::NOFOLLOW | OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
         let folder = self.folder(split(&entry.path).0);

@@ -15,7 +15,7 @@ pub(super) struct Journal {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(super) enum JournalStanding {
     /// Parts may exist next to their paths.
     Staging,
     /// All parts are on the disk, some of them moved to their paths.
@@ -24,28 +24,28 @@ pub(super) enum Standing {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Record {
+pub(super) struct JournalRecord {
     /// The digest of the whole output.
     pub(super) output: String,
     /// The folders that are created for the output, outer ones first.
     pub(super) folders: Vec<String>,
-    pub(super) entries: Vec<Entry>,
+    pub(super) entries: Vec<JournalEntry>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Entry {
+pub(super) struct JournalEntry {
     pub(super) path: String,
     /// The name of the part, in the same folder.
     pub(super) part: String,
     pub(super) digest: String,
-    pub(super) place: Place,
+    pub(super) place: PathState,
     pub(super) mode: u32,
 }
 
 /// The state of the path when it was checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Place {
+pub(super) enum PathState {
     Free,
     Taken,
 }
@@ -64,7 +64,7 @@ impl Journal {
         Ok(Self { folder: folder.to_owned() })
     }
 
-    pub(super) fn read(&self, standing: Standing) -> io::Result<Option<Record>> {
+    pub(super) fn read(&self, standing: JournalStanding) -> io::Result<Option<JournalRecord>> {
         match fs::read(self.path(standing)) {
             Ok(bytes) => Ok(Some(serde_json::from_slice(&bytes)?)),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
@@ -72,18 +72,18 @@ impl Journal {
         }
     }
 
-    pub(super) fn begin(&mut self, record: &Record) -> io::Result<()> {
+    pub(super) fn begin(&mut self, record: &JournalRecord) -> io::Result<()> {
         let part = self.folder.join("staging.part");
         step();
         let mut file = File::create(&part)?;
         file.write_all(&serde_json::to_vec(record)?)?;
         file.sync_all()?;
         step();
-        fs::rename(&part, self.path(Standing::Staging))?;
+        fs::rename(&part, self.path(JournalStanding::Staging))?;
         self.sync()
     }
 
-    pub(super) fn advance(&mut self, from: Standing, to: Standing) -> io::Result<()> {
+    pub(super) fn advance(&mut self, from: JournalStanding, to: JournalStanding) -> io::Result<()> {
         step();
         fs::rename(self.path(from), self.path(to))?;
         self.sync()
@@ -91,7 +91,7 @@ impl Journal {
 
     pub(super) fn forget(&mut self) -> io::Result<()> {
         step();
-        match fs::remove_file(self.path(Standing::Staging)) {
+        match fs::remove_file(self.path(JournalStanding::Staging)) {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
             Ok(()) | Err(_) => {}
         }
@@ -103,11 +103,11 @@ impl Journal {
         File::open(&self.folder)?.sync_all()
     }
 
-    fn path(&self, standing: Standing) -> PathBuf {
+    fn path(&self, standing: JournalStanding) -> PathBuf {
         self.folder.join(match standing {
-            Standing::Staging => "staging.json",
-            Standing::Committed => "committed.json",
-            Standing::Done => "done.json",
+            JournalStanding::Staging => "staging.json",
+            JournalStanding::Committed => "committed.json",
+            JournalStanding::Done => "done.json",
         })
     }
 }

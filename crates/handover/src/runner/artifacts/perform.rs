@@ -3,31 +3,31 @@
 use std::collections::BTreeSet;
 use std::io;
 
-use super::disk::{Found, Root, split};
-use super::journal::{Entry, Journal, Record, Standing};
-use super::{Artifact, Problem, Recovered};
+use super::disk::{ArtifactRoot, FoundFile, split};
+use super::journal::{Journal, JournalEntry, JournalRecord, JournalStanding};
+use super::{ArtifactProblem, CheckedArtifact, Recovered};
 
 /// The output to apply. It is empty when a stopped output is recovered without it.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Known<'a> {
+pub(super) struct KnownOutput<'a> {
     pub(super) digest: &'a str,
-    pub(super) artifacts: &'a [Artifact],
+    pub(super) artifacts: &'a [CheckedArtifact],
 }
 
 /// Applies all artifacts, or none.
 pub(super) fn perform(
-    root: &Root,
+    root: &ArtifactRoot,
     journal: &mut Journal,
-    record: &Record,
-    artifacts: &[Artifact],
-) -> Result<(), Problem> {
+    record: &JournalRecord,
+    artifacts: &[CheckedArtifact],
+) -> Result<(), ArtifactProblem> {
     let staged = journal.begin(record).and_then(|()| stage(root, record, artifacts));
     if let Err(error) = staged {
         return Err(undone(undo(root, journal, record), &error));
     }
     // The rename may have happened although it failed. Going back looks for both names of the journal, and needs the
     // parts until then.
-    if let Err(error) = journal.advance(Standing::Staging, Standing::Committed) {
+    if let Err(error) = journal.advance(JournalStanding::Staging, JournalStanding::Committed) {
         return Err(undone(back(root, journal, record), &error));
     }
     finish(root, journal, record, artifacts)
@@ -35,20 +35,24 @@ pub(super) fn perform(
 
 /// Finishes an output that was committed, and undoes one that was not. Uses the contents of `output` if it is the
 /// output that was stopped.
-pub(super) fn recover(root: &Root, journal: &mut Journal, output: Known<'_>) -> Result<Recovered, Problem> {
-    if let Some(record) = journal.read(Standing::Committed)? {
+pub(super) fn recover(
+    root: &ArtifactRoot,
+    journal: &mut Journal,
+    output: KnownOutput<'_>,
+) -> Result<Recovered, ArtifactProblem> {
+    if let Some(record) = journal.read(JournalStanding::Committed)? {
         let artifacts = if record.output == output.digest { output.artifacts } else { &[] };
         finish(root, journal, &record, artifacts)?;
         return Ok(Recovered::Finished { paths: record.entries.into_iter().map(|entry| entry.path).collect() });
     }
-    if let Some(record) = journal.read(Standing::Staging)? {
+    if let Some(record) = journal.read(JournalStanding::Staging)? {
         undo(root, journal, &record)?;
         return Ok(Recovered::Undone);
     }
     Ok(Recovered::Nothing)
 }
 
-fn stage(root: &Root, record: &Record, artifacts: &[Artifact]) -> io::Result<()> {
+fn stage(root: &ArtifactRoot, record: &JournalRecord, artifacts: &[CheckedArtifact]) -> io::Result<()> {
     for folder in &record.folders {
         root.make_folder(folder)?;
     }
@@ -59,7 +63,12 @@ fn stage(root: &Root, record: &Record, artifacts: &[Artifact]) -> io::Result<()>
 }
 
 /// Moves each part to its path. Deletes the replaced files last, when nothing can fail any more.
-fn finish(root: &Root, journal: &mut Journal, record: &Record, artifacts: &[Artifact]) -> Result<(), Problem> {
+fn finish(
+    root: &ArtifactRoot,
+    journal: &mut Journal,
+    record: &JournalRecord,
+    artifacts: &[CheckedArtifact],
+) -> Result<(), ArtifactProblem> {
     let contents = artifacts.iter().map(Some).chain(std::iter::repeat(None));
     let mut entries = record.entries.iter().zip(contents);
     let put = entries.try_for_each(|(entry, artifact)| put(root, entry, artifact)).and_then(|()| sync(root, record));
@@ -67,43 +76,43 @@ fn finish(root: &Root, journal: &mut Journal, record: &Record, artifacts: &[Arti
         return Err(undone(back(root, journal, record), &error));
     }
     let tidy = || record.entries.iter().try_for_each(|entry| root.remove_part(entry));
-    let done = tidy().and_then(|()| journal.advance(Standing::Committed, Standing::Done));
-    done.map_err(|error| Problem::Unfinished { problem: error.to_string() })
+    let done = tidy().and_then(|()| journal.advance(JournalStanding::Committed, JournalStanding::Done));
+    done.map_err(|error| ArtifactProblem::Unfinished { problem: error.to_string() })
 }
 
 /// Moves one part to its path. A part that is gone or has other content was moved before a stop, and later changes of
 /// its file are left alone. If the part and the file are both gone, the content is written again.
-fn put(root: &Root, entry: &Entry, artifact: Option<&Artifact>) -> io::Result<()> {
+fn put(root: &ArtifactRoot, entry: &JournalEntry, artifact: Option<&CheckedArtifact>) -> io::Result<()> {
     if root.has_part(entry)? {
         return root.put(entry);
     }
     match (root.look(&entry.path)?, artifact) {
-        (Found::File { .. } | Found::Other, _) => Ok(()),
-        (Found::Nothing, Some(artifact)) => {
+        (FoundFile::File { .. } | FoundFile::Other, _) => Ok(()),
+        (FoundFile::Nothing, Some(artifact)) => {
             root.write_part(entry, artifact.content.as_bytes())?;
             root.put(entry)
         }
-        (Found::Nothing, None) | (Found::Blocked, _) => {
+        (FoundFile::Nothing, None) | (FoundFile::Blocked, _) => {
             Err(io::Error::other(format!("{} was removed by somebody else", entry.path)))
         }
     }
 }
 
 /// Undoes a committed output: moves the parts back, then renames the journal, then deletes the parts.
-fn back(root: &Root, journal: &mut Journal, record: &Record) -> io::Result<()> {
+fn back(root: &ArtifactRoot, journal: &mut Journal, record: &JournalRecord) -> io::Result<()> {
     for entry in record.entries.iter().rev() {
         if !root.has_part(entry)? {
             root.take_back(entry)?;
         }
     }
     sync(root, record)?;
-    if journal.read(Standing::Committed)?.is_some() {
-        journal.advance(Standing::Committed, Standing::Staging)?;
+    if journal.read(JournalStanding::Committed)?.is_some() {
+        journal.advance(JournalStanding::Committed, JournalStanding::Staging)?;
     }
     undo(root, journal, record)
 }
 
-fn undo(root: &Root, journal: &mut Journal, record: &Record) -> io::Result<()> {
+fn undo(root: &ArtifactRoot, journal: &mut Journal, record: &JournalRecord) -> io::Result<()> {
     for entry in &record.entries {
         root.remove_part(entry)?;
     }
@@ -113,14 +122,14 @@ fn undo(root: &Root, journal: &mut Journal, record: &Record) -> io::Result<()> {
     journal.forget()
 }
 
-fn undone(back: io::Result<()>, cause: &io::Error) -> Problem {
+fn undone(back: io::Result<()>, cause: &io::Error) -> ArtifactProblem {
     match back {
-        Ok(()) => Problem::Failed { problem: cause.to_string() },
-        Err(error) => Problem::Unfinished { problem: format!("{cause}; and going back failed: {error}") },
+        Ok(()) => ArtifactProblem::Failed { problem: cause.to_string() },
+        Err(error) => ArtifactProblem::Unfinished { problem: format!("{cause}; and going back failed: {error}") },
     }
 }
 
-fn sync(root: &Root, record: &Record) -> io::Result<()> {
+fn sync(root: &ArtifactRoot, record: &JournalRecord) -> io::Result<()> {
     let inner = record.entries.iter().map(|entry| split(&entry.path).0);
     let outer = record.folders.iter().map(|folder| split(folder).0);
     let folders: BTreeSet<&str> = inner.chain(outer).collect();

@@ -28,13 +28,13 @@ pub(super) fn step() {
 }
 
 /// Every path with its permissions and content. Folders have no content.
-type Tree = BTreeMap<String, (u32, Option<String>)>;
+type ArtifactTree = BTreeMap<String, (u32, Option<String>)>;
 
-struct Scene {
+struct ArtifactScene {
     folder: TempDir,
 }
 
-impl Scene {
+impl ArtifactScene {
     fn new() -> Self {
         let scene = Self { folder: TempDir::new().unwrap() };
         fs::create_dir_all(scene.root().join("dir")).unwrap();
@@ -54,11 +54,11 @@ impl Scene {
         self.folder.path().join("journal")
     }
 
-    fn tree(&self) -> Tree {
+    fn tree(&self) -> ArtifactTree {
         tree(&self.root())
     }
 
-    fn apply(&self, artifacts: &[Artifact]) -> Result<Applied, Problem> {
+    fn apply(&self, artifacts: &[CheckedArtifact]) -> Result<AppliedArtifacts, ArtifactProblem> {
         apply(&self.root(), &self.journal(), artifacts, &made())
     }
 
@@ -79,13 +79,13 @@ fn this_test(name: &str) -> Command {
     command
 }
 
-fn tree(root: &Path) -> Tree {
-    let mut tree = Tree::new();
+fn tree(root: &Path) -> ArtifactTree {
+    let mut tree = ArtifactTree::new();
     collect(root, "", &mut tree);
     tree
 }
 
-fn collect(folder: &Path, prefix: &str, tree: &mut Tree) {
+fn collect(folder: &Path, prefix: &str, tree: &mut ArtifactTree) {
     for entry in fs::read_dir(folder).unwrap() {
         let entry = entry.unwrap();
         let name = format!("{prefix}{}", entry.file_name().to_str().unwrap());
@@ -105,15 +105,15 @@ fn made() -> BTreeSet<String> {
     ["mine.txt".to_owned(), "gone.txt".to_owned()].into()
 }
 
-fn create(path: &str, content: &str) -> Artifact {
-    Artifact { path: path.to_owned(), operation: Operation::Create, content: content.to_owned() }
+fn create(path: &str, content: &str) -> CheckedArtifact {
+    CheckedArtifact { path: path.to_owned(), operation: ArtifactOperation::Create, content: content.to_owned() }
 }
 
-fn update(path: &str, content: &str) -> Artifact {
-    Artifact { operation: Operation::Update, ..create(path, content) }
+fn update(path: &str, content: &str) -> CheckedArtifact {
+    CheckedArtifact { operation: ArtifactOperation::Update, ..create(path, content) }
 }
 
-fn output(name: &str) -> Vec<Artifact> {
+fn output(name: &str) -> Vec<CheckedArtifact> {
     match name {
         "first" => vec![
             update("run.sh", "new run"),
@@ -128,7 +128,7 @@ fn output(name: &str) -> Vec<Artifact> {
     }
 }
 
-fn whole(before: &Tree) -> Tree {
+fn whole(before: &ArtifactTree) -> ArtifactTree {
     let mut tree = before.clone();
     let file = |mode, text: &str| (mode, Some(text.to_owned()));
     tree.insert("run.sh".to_owned(), file(0o755, "new run"));
@@ -143,8 +143,8 @@ fn whole(before: &Tree) -> Tree {
     tree
 }
 
-fn unfit(path: &str, why: Why) -> Problem {
-    Problem::Unfit(vec![Unfit { path: path.to_owned(), why }])
+fn unfit(path: &str, why: ArtifactReason) -> ArtifactProblem {
+    ArtifactProblem::Unfit(vec![Unfit { path: path.to_owned(), why }])
 }
 
 #[test]
@@ -156,7 +156,7 @@ fn applied_in_a_process_of_its_own() {
 
 #[test]
 fn a_whole_output_comes_and_comes_once() {
-    let scene = Scene::new();
+    let scene = ArtifactScene::new();
     let expected = whole(&scene.tree());
     let applied = scene.apply(&output("first")).unwrap();
     assert_eq!(applied.paths[3..5], ["deep/er/x.txt", "deep/er/y.txt"]);
@@ -172,7 +172,7 @@ fn a_whole_output_comes_and_comes_once() {
 fn stopped_at_any_step_it_is_all_or_none() {
     let mut seen = BTreeSet::new();
     for stop in 1.. {
-        let scene = Scene::new();
+        let scene = ArtifactScene::new();
         let before = scene.tree();
         let is_stopped = scene.is_stopped("first", stop);
         let recovered = recover(&scene.root(), &scene.journal()).unwrap();
@@ -198,7 +198,7 @@ fn stopped_at_any_step_it_is_all_or_none() {
 #[test]
 fn stopped_again_and_again_it_comes_to_its_end() {
     for first in (1..75).step_by(3) {
-        let scene = Scene::new();
+        let scene = ArtifactScene::new();
         let before = scene.tree();
         scene.is_stopped("first", first);
         let mut stops = 0;
@@ -214,7 +214,7 @@ fn stopped_again_and_again_it_comes_to_its_end() {
 fn another_output_follows_one_that_was_stopped() {
     let files = [("run.sh", 0o755, "other run"), ("new.txt", 0o644, "other new"), ("deep/z.txt", 0o644, "z")];
     for stop in 1..80 {
-        let scene = Scene::new();
+        let scene = ArtifactScene::new();
         let before = scene.tree();
         scene.is_stopped("first", stop);
         let applied = scene.apply(&output("second")).unwrap();
@@ -232,7 +232,7 @@ fn another_output_follows_one_that_was_stopped() {
 #[test]
 fn a_part_that_was_swept_away_is_written_again() {
     for stop in 1..80 {
-        let scene = Scene::new();
+        let scene = ArtifactScene::new();
         let before = scene.tree();
         scene.is_stopped("first", stop);
         for (path, _) in scene.tree() {
@@ -247,23 +247,23 @@ fn a_part_that_was_swept_away_is_written_again() {
 
 #[test]
 fn what_does_not_fit_changes_nothing_and_is_named() {
-    let scene = Scene::new();
+    let scene = ArtifactScene::new();
     symlink("keep.txt", scene.root().join("link")).unwrap();
     symlink("dir", scene.root().join("folder-link")).unwrap();
     let before = scene.tree();
     let table = [
-        (create("keep.txt", ""), Why::Exists),
-        (create("dir", ""), Why::Exists),
-        (create("link", ""), Why::Exists),
-        (create("keep.txt/x", ""), Why::Exists),
-        (create("folder-link/x", ""), Why::Exists),
-        (create("folder-link/x/y", ""), Why::Exists),
-        (update("nothing", ""), Why::Missing),
-        (update("no/thing", ""), Why::Missing),
-        (update("dir", ""), Why::Missing),
-        (update("link", ""), Why::Missing),
-        (update("folder-link/old.txt", ""), Why::Missing),
-        (update("keep.txt/x", ""), Why::Missing),
+        (create("keep.txt", ""), ArtifactReason::Exists),
+        (create("dir", ""), ArtifactReason::Exists),
+        (create("link", ""), ArtifactReason::Exists),
+        (create("keep.txt/x", ""), ArtifactReason::Exists),
+        (create("folder-link/x", ""), ArtifactReason::Exists),
+        (create("folder-link/x/y", ""), ArtifactReason::Exists),
+        (update("nothing", ""), ArtifactReason::Missing),
+        (update("no/thing", ""), ArtifactReason::Missing),
+        (update("dir", ""), ArtifactReason::Missing),
+        (update("link", ""), ArtifactReason::Missing),
+        (update("folder-link/old.txt", ""), ArtifactReason::Missing),
+        (update("keep.txt/x", ""), ArtifactReason::Missing),
     ];
     for (artifact, why) in table {
         let path = artifact.path.clone();
@@ -277,7 +277,7 @@ fn what_does_not_fit_changes_nothing_and_is_named() {
 
 #[test]
 fn hostile_paths_are_refused() {
-    let scene = Scene::new();
+    let scene = ArtifactScene::new();
     let before = scene.tree();
     let outside = [
         "",
@@ -301,22 +301,24 @@ fn hostile_paths_are_refused() {
         "/dev/null",
     ];
     for path in outside {
-        assert_eq!(scene.apply(&[create(path, "")]), Err(unfit(path, Why::Outside)), "{path:?}");
+        assert_eq!(scene.apply(&[create(path, "")]), Err(unfit(path, ArtifactReason::Outside)), "{path:?}");
     }
     for (one, other) in [("a", "a"), ("a", "./a"), ("a", "a/b"), ("a/b", "a"), ("x/../a", "a//b/c")] {
-        let Err(Problem::Unfit(found)) = scene.apply(&[create(one, ""), create(other, "")]) else { panic!("{one}") };
-        assert!(matches!(found[..], [Unfit { why: Why::Duplicate, .. }]), "{found:?}");
+        let Err(ArtifactProblem::Unfit(found)) = scene.apply(&[create(one, ""), create(other, "")]) else {
+            panic!("{one}")
+        };
+        assert!(matches!(found[..], [Unfit { why: ArtifactReason::Duplicate, .. }]), "{found:?}");
     }
     let many = vec![create("a", ""); ARTIFACTS_MAX + 1];
-    assert_eq!(scene.apply(&many), Err(Problem::TooMany { count: ARTIFACTS_MAX + 1 }));
+    assert_eq!(scene.apply(&many), Err(ArtifactProblem::TooMany { count: ARTIFACTS_MAX + 1 }));
     let large = [create("a", &"x".repeat(BYTES_MAX)), create("b", "x")];
-    assert_eq!(scene.apply(&large), Err(Problem::TooLarge { bytes: BYTES_MAX + 1 }));
+    assert_eq!(scene.apply(&large), Err(ArtifactProblem::TooLarge { bytes: BYTES_MAX + 1 }));
     assert_eq!(scene.tree(), before);
 }
 
 #[test]
 fn odd_names_are_names() {
-    let scene = Scene::new();
+    let scene = ArtifactScene::new();
     let odd = [".gitignore", ".github/x", "a b", "-rf", "ünï", "$(x)", "a\nb", "...", "git", ".handover-1.part"];
     scene.apply(&odd.map(|path| create(path, path))).unwrap();
     for path in odd {
@@ -325,13 +327,13 @@ fn odd_names_are_names() {
     scene.apply(&[create(&"n".repeat(255), "")]).unwrap();
     let before = scene.tree();
     let problem = scene.apply(&[create("first", ""), create(&"n".repeat(256), "")]).unwrap_err();
-    assert!(matches!(problem, Problem::Failed { .. }), "{problem:?}");
+    assert!(matches!(problem, ArtifactProblem::Failed { .. }), "{problem:?}");
     assert_eq!(scene.tree(), before);
 }
 
 #[test]
 fn a_link_that_is_swapped_in_leads_nowhere() {
-    let scene = Scene::new();
+    let scene = ArtifactScene::new();
     let outside = scene.folder.path().join("outside");
     fs::create_dir(&outside).unwrap();
     fs::write(outside.join("victim"), "safe").unwrap();
@@ -365,7 +367,7 @@ fn a_link_that_is_swapped_in_leads_nowhere() {
 
 #[test]
 fn a_thousand_come() {
-    let scene = Scene::new();
+    let scene = ArtifactScene::new();
     let artifacts: Vec<_> =
         (0..1_000).map(|number| create(&format!("many/{}/{number}", number % 30), &"x".repeat(16_000))).collect();
     scene.apply(&artifacts).unwrap();
@@ -400,7 +402,7 @@ fn on_a_full_or_locked_disk_it_is_all_or_none() {
     fs::write(root.join("old"), "old").unwrap();
     let before = tree(&root);
     let locked = apply(&root, &journal, &[update("old", "new"), create("locked/x/y", "")], &BTreeSet::new());
-    assert_eq!(locked, Err(Problem::Failed { problem: "Read-only file system (os error 30)".to_owned() }));
+    assert_eq!(locked, Err(ArtifactProblem::Failed { problem: "Read-only file system (os error 30)".to_owned() }));
     assert_eq!(tree(&root), before);
     let mut seen = (0, 0);
     for number in 0..80 {
@@ -417,7 +419,10 @@ fn on_a_full_or_locked_disk_it_is_all_or_none() {
             }
             Err(problem) => {
                 seen.1 += 1;
-                assert!(matches!(&problem, Problem::Failed { problem } if problem.contains("No space")), "{problem:?}");
+                assert!(
+                    matches!(&problem, ArtifactProblem::Failed { problem } if problem.contains("No space")),
+                    "{problem:?}"
+                );
                 assert_eq!(tree(&root), before, "{number}");
             }
         }

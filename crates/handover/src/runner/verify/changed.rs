@@ -6,13 +6,13 @@
 
 use std::path::Path;
 
-use engine::approval::{Approval, ApprovalState, Request, Source};
+use engine::approval::{Approval, ApprovalRequest, ApprovalState, Source};
 use engine::command::AskApproval;
 use engine::id::{AgentId, ApprovalId, TaskId};
 use engine::{Caller, Command, Need, Reply};
 use similar::TextDiff;
 
-use super::evidence::{Code, Evidence, Problem};
+use super::evidence::{EvidenceCode, VerificationEvidence, VerificationProblem};
 use crate::error::Error;
 use crate::seal::Seal;
 use crate::service::Service;
@@ -55,7 +55,11 @@ pub(crate) enum CheckAnswer {
 
 impl ChangedCheck<'_> {
     /// Uses the person's decision, or asks for one. Afterwards the evidence shows whether the checks count.
-    pub(crate) async fn decide(&self, caller: Caller, evidence: &mut Evidence) -> Result<CheckAnswer, Error> {
+    pub(crate) async fn decide(
+        &self,
+        caller: Caller,
+        evidence: &mut VerificationEvidence,
+    ) -> Result<CheckAnswer, Error> {
         let request = self.request(evidence);
         let (task, attempt, agent) = (Some(self.task), Some(self.attempt), Some(self.agent));
         let fingerprint = Seal { request: &request, task, attempt, agent }.fingerprint();
@@ -82,7 +86,7 @@ impl ChangedCheck<'_> {
             (open.is_empty(), &refused)
         {
             let message = format!("a person looked at the changed check and said no: {reason}");
-            evidence.problems.push(Problem::new(Code::CheckChanged, message));
+            evidence.problems.push(VerificationProblem::new(EvidenceCode::CheckChanged, message));
             return Ok(CheckAnswer::Rejected);
         }
         let waits = (self.waits == CheckWait::Pauses).then_some((self.task, self.attempt));
@@ -92,7 +96,7 @@ impl ChangedCheck<'_> {
         Ok(CheckAnswer::Asked(approval))
     }
 
-    fn request(&self, evidence: &Evidence) -> Request {
+    fn request(&self, evidence: &VerificationEvidence) -> ApprovalRequest {
         let names: Vec<&str> = evidence.changed().map(|(name, _)| name.as_str()).collect();
         let commands: Vec<String> = evidence
             .checks
@@ -108,13 +112,13 @@ impl ChangedCheck<'_> {
             content.truncate(content.floor_char_boundary(CONTENT_BYTES_MAX));
             content.push_str("\n… the rest is in the worktree\n");
         }
-        Request {
+        ApprovalRequest {
             operation: cut(&format!("count a check that was changed by this task: {}", names.join(", "))),
             content,
             scope: commands.join("\n"),
             directory: self.worktree.display().to_string(),
             risk: "high".to_owned(),
-            ..Request::default()
+            ..ApprovalRequest::default()
         }
     }
 

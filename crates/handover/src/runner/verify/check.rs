@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest as _, Sha256};
 
-use super::Fault;
-use super::evidence::{Checked, Ended, TAIL_MAX, plain_tail, shortened};
+use super::VerifyFault;
+use super::evidence::{CheckEnded, CheckResult, TAIL_MAX, plain_tail, shortened};
 use crate::digest::hexadecimal;
-use crate::settings::team::{Check, ScriptSource};
+use crate::settings::team::{CheckSettings, ScriptSource};
 use crate::trust;
-use agents::host::{self, End, Host, Inherit, Input, Launch};
+use agents::host::{self, HostInput, HostLaunch, Inherit, ProgramEnd, TurnHost};
 
 /// The environment variables that a check inherits: the places of programs, toolchains and files, and the language.
 /// They contain no keys, and no variable that leads git or Handover to another place.
@@ -42,7 +42,7 @@ const GRACE_MS: u32 = 1_000;
 
 /// The place in which checks run, and their limits.
 #[derive(Debug, Clone, Copy)]
-pub struct Place<'a> {
+pub struct CheckPlace<'a> {
     pub worktree: &'a Path,
     /// Our own program, which becomes the host process.
     pub binary: &'a Path,
@@ -60,56 +60,56 @@ pub struct Place<'a> {
 
 /// Runs a check to its end. Dropping the future cuts off the check with all processes that it started.
 pub(super) async fn run(
-    place: Place<'_>,
+    place: CheckPlace<'_>,
     number: usize,
-    check: &Check,
+    check: &CheckSettings,
     scripts: Option<&ScriptSource>,
-) -> Result<Checked, Fault> {
+) -> Result<CheckResult, VerifyFault> {
     let shown = || shortened(&check.command).join(" ");
-    let failed = |cause: io::Error| Fault::Check { command: shown(), cause };
+    let failed = |cause: io::Error| VerifyFault::Check { command: shown(), cause };
     let folder = place.folder.join(format!("check-{number}"));
     clear(folder.clone()).await.map_err(failed)?;
     let launch = launch(place, check).map_err(failed)?;
     let changed = scripts.map_or_else(|| Ok(Vec::new()), |scripts| changed(scripts, place, check)).map_err(failed)?;
-    let host = Host::start(place.binary, &folder, &launch).map_err(failed)?;
+    let host = TurnHost::start(place.binary, &folder, &launch).map_err(failed)?;
     let end = host.wait().await.map_err(failed)?;
     let (ended, exit_code) = match end.how {
-        End::Exited { code } => (Ended::Exited, Some(code)),
-        End::Signalled { signal } => (Ended::Signalled { signal }, None),
-        End::TimedOut => (Ended::TimedOut, None),
-        End::TooMuch => (Ended::TooMuchOutput, None),
-        End::SpawnFailed { why } => (Ended::NotStarted { why }, None),
-        End::CutOff => return Err(Fault::Lost { command: shown(), why: "it was cut off".to_owned() }),
-        End::Lost { why } => return Err(Fault::Lost { command: shown(), why }),
+        ProgramEnd::Exited { code } => (CheckEnded::Exited, Some(code)),
+        ProgramEnd::Signalled { signal } => (CheckEnded::Signalled { signal }, None),
+        ProgramEnd::TimedOut => (CheckEnded::TimedOut, None),
+        ProgramEnd::TooMuch => (CheckEnded::TooMuchOutput, None),
+        ProgramEnd::SpawnFailed { why } => (CheckEnded::NotStarted { why }, None),
+        ProgramEnd::CutOff => return Err(VerifyFault::Lost { command: shown(), why: "it was cut off".to_owned() }),
+        ProgramEnd::Lost { why } => return Err(VerifyFault::Lost { command: shown(), why }),
     };
     let (output_sha256, tail) = written(folder).await.map_err(failed)?;
     #[expect(clippy::cast_precision_loss, reason = "a check runs for less than a million years")]
     let seconds = end.ended_at.saturating_sub(end.started_at).max(0) as f64 / 1_000.0;
     let command = shortened(&check.command);
-    Ok(Checked { command, ended, exit_code, seconds, output_sha256, tail, leaked: end.leaked, changed })
+    Ok(CheckResult { command, ended, exit_code, seconds, output_sha256, tail, leaked: end.leaked, changed })
 }
 
 /// Returns the scripts that the check is about to run and that no person accepted in this form. No other process works
 /// in the worktree now.
-fn changed(scripts: &ScriptSource, place: Place<'_>, check: &Check) -> io::Result<Vec<(String, String)>> {
-    let folders = trust::Folders { root: &scripts.root, runs_in: place.worktree };
+fn changed(scripts: &ScriptSource, place: CheckPlace<'_>, check: &CheckSettings) -> io::Result<Vec<(String, String)>> {
+    let folders = trust::ScriptFolders { root: &scripts.root, runs_in: place.worktree };
     let found = trust::changed_scripts(&scripts.record, folders, &check.command)?;
     Ok(found.into_iter().map(|script| (script.name, script.mark)).collect())
 }
 
-fn launch(place: Place<'_>, check: &Check) -> io::Result<Launch> {
+fn launch(place: CheckPlace<'_>, check: &CheckSettings) -> io::Result<HostLaunch> {
     let (program, arguments) = check.command.split_first().ok_or_else(|| io::Error::other("names no program"))?;
     let mut environment = place.environment.clone();
     // Some programs trust this variable more than the system.
     environment.insert("PWD".to_owned(), place.worktree.display().to_string());
-    Ok(Launch {
+    Ok(HostLaunch {
         turn: place.turn.to_owned(),
         program: PathBuf::from(program),
         arguments: arguments.to_vec(),
         directory: place.worktree.to_owned(),
         inherit: Inherit::Only(KEPT.iter().map(|&name| name.to_owned()).collect()),
         environment,
-        input: Input::Nothing,
+        input: HostInput::Nothing,
         output_bytes_max: place.output_bytes_max,
         seconds_max: check.seconds,
         grace_ms: GRACE_MS,

@@ -7,14 +7,14 @@ use wire::message::{OutputContract, OutputType};
 
 use super::schema::Schema;
 use crate::place::FOLDER;
-use crate::settings::team::{Check, ScriptSource};
-use crate::settings::{CONTRACTS, Team};
+use crate::settings::team::{CheckSettings, ScriptSource};
+use crate::settings::{CONTRACTS, TeamSettings};
 
 /// The number of checks of a contract. The results of all checks have to fit into one record.
 pub(super) const CHECKS_MAX: usize = 20;
 
 #[derive(Debug, Clone)]
-pub struct Contract {
+pub struct VerifiedContract {
     pub kind: OutputType,
     pub output_ref_required: bool,
     /// The shortest output that is accepted, in characters.
@@ -22,7 +22,7 @@ pub struct Contract {
     /// The criterion for an evaluator, word for word.
     pub evaluate: Option<String>,
     pub schema: Option<Schema>,
-    pub checks: Vec<Check>,
+    pub checks: Vec<CheckSettings>,
     /// The accepted form of the scripts that the checks name. Without it, the scripts are not compared.
     pub scripts: Option<ScriptSource>,
 }
@@ -36,12 +36,12 @@ pub struct Unresolved {
 }
 
 /// Returns the contract of a brief, from the settings that are in force.
-pub fn resolve(team: &Team, asked: &OutputContract) -> Result<Contract, Unresolved> {
+pub fn resolve(team: &TeamSettings, asked: &OutputContract) -> Result<VerifiedContract, Unresolved> {
     let (schema, checks) = match asked.schema_ref.get() {
         Some(name) => named(team, name.as_str())?,
         None => (None, Vec::new()),
     };
-    Ok(Contract {
+    Ok(VerifiedContract {
         kind: asked.kind,
         output_ref_required: asked.output_ref_required,
         // A length that does not fit into our number cannot be reached by any output.
@@ -54,13 +54,13 @@ pub fn resolve(team: &Team, asked: &OutputContract) -> Result<Contract, Unresolv
 }
 
 /// Returns all problems of the contracts in the settings.
-pub fn survey(team: &Team) -> Vec<Unresolved> {
+pub fn survey(team: &TeamSettings) -> Vec<Unresolved> {
     team.contracts.keys().filter_map(|name| named(team, name).err()).collect()
 }
 
 /// Returns the schema and the checks of a named contract. The checks are the ones of the settings. The schema is the
 /// file that the settings name, else `contracts/<name>.json`. That file alone is a contract, too.
-fn named(team: &Team, name: &str) -> Result<(Option<Schema>, Vec<Check>), Unresolved> {
+fn named(team: &TeamSettings, name: &str) -> Result<(Option<Schema>, Vec<CheckSettings>), Unresolved> {
     let unresolved = |problem: String| Unresolved { name: name.to_owned(), problem };
     let written = team.contracts.get(name);
     let checks = written.map_or(&[][..], |contract| &contract.checks);
@@ -112,7 +112,7 @@ fn is_trusted(path: &Path) -> bool {
 mod tests {
     use std::fs;
 
-    use wire::message::{Payload, judge};
+    use wire::message::{WirePayload, judge};
 
     use super::*;
 
@@ -122,7 +122,7 @@ mod tests {
             {{"goal": "X is built.", "acceptance_criteria": ["It is."], "output_contract": {contract}}}}}"#
         );
         match judge(text.as_bytes()).value.map(|wire| wire.payload) {
-            Some(Payload::Brief(brief)) => brief.output_contract,
+            Some(WirePayload::Brief(brief)) => brief.output_contract,
             other => panic!("{other:?}"),
         }
     }
@@ -145,7 +145,7 @@ mod tests {
         asked(&format!(r#"{{"type": "json", "schema_ref": "{name}", "output_ref_required": false}}"#))
     }
 
-    fn project(settings: &str, files: &[(&str, &str)]) -> (tempfile::TempDir, Team) {
+    fn project(settings: &str, files: &[(&str, &str)]) -> (tempfile::TempDir, TeamSettings) {
         let root = tempfile::tempdir().unwrap();
         fs::create_dir_all(root.path().join(".handover/contracts/deeper")).unwrap();
         fs::write(root.path().join(".handover/config.toml"), settings).unwrap();

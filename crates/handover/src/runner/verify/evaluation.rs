@@ -2,7 +2,7 @@
 //! turn.
 
 use wire::envelope::Recommendation;
-use wire::output::{Kind, Output, find};
+use wire::output::{AgentOutput, OutputKind, find};
 use wire::prompt::fenced;
 
 use super::evidence::Evaluation;
@@ -12,7 +12,7 @@ const SHOWN_BYTES_MAX: usize = 512 << 10;
 
 /// The question for the evaluator, who gets it in a new conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Asked {
+pub struct EvaluatorQuestion {
     pub system: String,
     pub message: String,
     /// The criterion. A program without a conversation gets it with the fields below, instead of the message.
@@ -52,7 +52,7 @@ pub struct Criterion<'a> {
 
 /// Builds the question: the criterion word for word, and the output in a fence, so that it cannot pose as an
 /// instruction from us. A criterion that an agent wrote is fenced, too.
-pub fn ask(criterion: Criterion<'_>, output_ref: Option<&str>, output: &str) -> Asked {
+pub fn ask(criterion: Criterion<'_>, output_ref: Option<&str>, output: &str) -> EvaluatorQuestion {
     let shown = &output[..output.floor_char_boundary(SHOWN_BYTES_MAX)];
     let reference = output_ref.filter(|name| *name != output);
     let origin = reference.map_or_else(|| "the output".to_owned(), |name| format!("the output {name}"));
@@ -65,7 +65,7 @@ pub fn ask(criterion: Criterion<'_>, output_ref: Option<&str>, output: &str) -> 
     let told = criterion.author.map(|author| fenced(&format!("brief by {author}"), evaluate));
     let told = told.as_deref().unwrap_or(evaluate);
     let message = format!("Criterion:\n{told}\n\nOutput:\n{}\n{cut}\n{ANSWER}", fenced(&origin, shown));
-    Asked {
+    EvaluatorQuestion {
         system: SYSTEM.to_owned(),
         message,
         criterion: evaluate.to_owned(),
@@ -76,12 +76,14 @@ pub fn ask(criterion: Criterion<'_>, output_ref: Option<&str>, output: &str) -> 
 
 /// Reads the judgement from the last output in the evaluator's text.
 pub fn judge(said: &str) -> Judgement {
-    let output = find(said, &wire::handoff::Context::default());
+    let output = find(said, &wire::handoff::HandoffContext::default());
     let codes = output.problems();
     let unusable = |code: &str, told: &str| Judgement::Unusable { codes: vec![(code.to_owned(), told.to_owned())] };
     match (&output, output.kind()) {
-        (_, Some(Kind::Handoff)) => unusable("OTHER_OUTPUT_KIND", "an evaluation is an output envelope, not a handoff"),
-        (Output::Envelope(judged), _) => match &judged.value {
+        (_, Some(OutputKind::Handoff)) => {
+            unusable("OTHER_OUTPUT_KIND", "an evaluation is an output envelope, not a handoff")
+        }
+        (AgentOutput::Envelope(judged), _) => match &judged.value {
             None => Judgement::Unusable { codes },
             Some(found) => {
                 let notes = found.notes.get().into_iter().flat_map(|notes| &notes.0).map(ToString::to_string);
@@ -97,7 +99,7 @@ pub fn judge(said: &str) -> Judgement {
                 }
             }
         },
-        (Output::Handoff(_) | Output::Missing, _) => Judgement::Unusable { codes },
+        (AgentOutput::Handoff(_) | AgentOutput::Missing, _) => Judgement::Unusable { codes },
     }
 }
 

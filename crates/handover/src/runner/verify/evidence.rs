@@ -13,33 +13,33 @@ const NOTES_MAX: usize = 50;
 
 /// The field `evidence` of a recorded verification.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Evidence {
+pub struct VerificationEvidence {
     /// The commit that was checked out.
     pub commit: Option<String>,
-    pub output: Option<Output>,
-    pub problems: Vec<Problem>,
-    pub checks: Vec<Checked>,
+    pub output: Option<JudgedOutput>,
+    pub problems: Vec<VerificationProblem>,
+    pub checks: Vec<CheckResult>,
     /// The evaluator's text, when it was asked and gave a usable answer.
     pub evaluation: Option<Evaluation>,
 }
 
 /// The file that was judged.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Output {
+pub struct JudgedOutput {
     pub path: String,
     pub bytes: u64,
     pub sha256: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Problem {
-    pub code: Code,
+pub struct VerificationProblem {
+    pub code: EvidenceCode,
     pub message: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum Code {
+pub enum EvidenceCode {
     OutputRefMissing,
     OutputRefAmbiguous,
     OutputRefInvalid,
@@ -58,9 +58,9 @@ pub enum Code {
 
 /// A check that was run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Checked {
+pub struct CheckResult {
     pub command: Vec<String>,
-    pub ended: Ended,
+    pub ended: CheckEnded,
     /// The exit code, when the check was not ended by a signal or a limit.
     pub exit_code: Option<i32>,
     pub seconds: f64,
@@ -78,7 +78,7 @@ pub struct Checked {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Ended {
+pub enum CheckEnded {
     Exited,
     Signalled { signal: i32 },
     TimedOut,
@@ -93,7 +93,7 @@ pub struct Evaluation {
     pub notes: Vec<String>,
 }
 
-impl Code {
+impl EvidenceCode {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::OutputRefMissing => "OUTPUT_REF_MISSING",
@@ -114,27 +114,27 @@ impl Code {
     }
 }
 
-impl Problem {
+impl VerificationProblem {
     /// Creates a problem. Cuts the message, because it quotes text of an agent, which may be long.
-    pub(super) fn new(code: Code, message: impl AsRef<str>) -> Self {
+    pub(super) fn new(code: EvidenceCode, message: impl AsRef<str>) -> Self {
         Self { code, message: head(message.as_ref(), COMMAND_MAX) }
     }
 }
 
-impl Checked {
+impl CheckResult {
     pub fn has_passed(&self) -> bool {
-        self.ended == Ended::Exited && self.exit_code == Some(0)
+        self.ended == CheckEnded::Exited && self.exit_code == Some(0)
     }
 
     /// Describes the end of the check in words.
     pub fn told(&self) -> String {
         let how = match (&self.ended, self.exit_code) {
-            (Ended::Exited, Some(code)) => format!("exited with {code}"),
-            (Ended::Exited, None) => "ended".to_owned(),
-            (Ended::Signalled { signal }, _) => format!("was ended by signal {signal}"),
-            (Ended::TimedOut, _) => "ran out of time".to_owned(),
-            (Ended::TooMuchOutput, _) => "wrote more than is allowed".to_owned(),
-            (Ended::NotStarted { why }, _) => format!("could not be started: {why}"),
+            (CheckEnded::Exited, Some(code)) => format!("exited with {code}"),
+            (CheckEnded::Exited, None) => "ended".to_owned(),
+            (CheckEnded::Signalled { signal }, _) => format!("was ended by signal {signal}"),
+            (CheckEnded::TimedOut, _) => "ran out of time".to_owned(),
+            (CheckEnded::TooMuchOutput, _) => "wrote more than is allowed".to_owned(),
+            (CheckEnded::NotStarted { why }, _) => format!("could not be started: {why}"),
         };
         let changed = if self.changed.is_empty() { "" } else { "; check changed by this task" };
         format!("`{}` {how} after {:.1} s{changed}", self.command.join(" "), self.seconds)
@@ -166,7 +166,7 @@ impl Evaluation {
     }
 }
 
-impl Evidence {
+impl VerificationEvidence {
     pub fn has_passed(&self) -> bool {
         self.has_passed_but_for_scripts() && self.changed().next().is_none()
     }
@@ -177,7 +177,7 @@ impl Evidence {
     }
 
     fn has_passed_but_for_scripts(&self) -> bool {
-        self.problems.is_empty() && self.checks.iter().all(Checked::has_passed)
+        self.problems.is_empty() && self.checks.iter().all(CheckResult::has_passed)
     }
 
     /// Returns the changed scripts of all checks: the name, and the hash of the content.
@@ -198,7 +198,7 @@ impl Evidence {
     /// Returns the problems that the agent has to fix: codes, each with its explanation. An evaluation is included when
     /// it failed.
     pub fn complaints(&self, failed: Option<&Evaluation>) -> Vec<(String, String)> {
-        let told = |code: Code, text: String| (code.as_str().to_owned(), text);
+        let told = |code: EvidenceCode, text: String| (code.as_str().to_owned(), text);
         let problems = self.problems.iter().map(|problem| told(problem.code, problem.message.clone()));
         let checks = self.checks.iter().filter(|check| !check.has_passed()).map(|check| {
             let tail = if check.tail.is_empty() {
@@ -206,14 +206,14 @@ impl Evidence {
             } else {
                 format!("it wrote last:\n{}", wire::prompt::fenced("a check", &check.tail))
             };
-            told(Code::CheckFailed, format!("{}; {tail}", check.told()))
+            told(EvidenceCode::CheckFailed, format!("{}; {tail}", check.told()))
         });
         let unseen = self.checks.iter().filter(|check| check.has_passed() && !check.changed.is_empty());
-        let unseen = unseen.map(|check| told(Code::CheckChanged, check.unseen()));
+        let unseen = unseen.map(|check| told(EvidenceCode::CheckChanged, check.unseen()));
         let evaluation = failed.map(|said| {
             let notes = said.notes.iter().map(|note| format!("\n- {note}")).collect::<String>();
             let text = format!("{}{notes}", said.summary);
-            told(Code::EvaluationFailed, wire::prompt::fenced("the evaluator", &text))
+            told(EvidenceCode::EvaluationFailed, wire::prompt::fenced("the evaluator", &text))
         });
         problems.chain(checks).chain(unseen).chain(evaluation).collect()
     }

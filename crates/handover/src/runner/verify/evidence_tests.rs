@@ -3,11 +3,11 @@
 use super::super::contract::CHECKS_MAX;
 use super::*;
 
-fn check(command: &[&str], tail: &str) -> Checked {
+fn check(command: &[&str], tail: &str) -> CheckResult {
     let command: Vec<String> = command.iter().map(|&word| word.to_owned()).collect();
-    Checked {
+    CheckResult {
         command: shortened(&command),
-        ended: Ended::Exited,
+        ended: CheckEnded::Exited,
         exit_code: Some(1),
         seconds: 0.25,
         output_sha256: crate::digest::sha256(b""),
@@ -19,16 +19,16 @@ fn check(command: &[&str], tail: &str) -> Checked {
 
 #[test]
 fn it_is_kept_under_these_names() {
-    let evidence = Evidence {
+    let evidence = VerificationEvidence {
         commit: Some("c0ffee".to_owned()),
-        output: Some(Output { path: "a.md".to_owned(), bytes: 2, sha256: "ab".to_owned() }),
-        problems: vec![Problem::new(Code::OutputTooShort, "short")],
-        checks: vec![Checked { output_sha256: "cd".to_owned(), ..check(&["make", "test"], "no") }],
+        output: Some(JudgedOutput { path: "a.md".to_owned(), bytes: 2, sha256: "ab".to_owned() }),
+        problems: vec![VerificationProblem::new(EvidenceCode::OutputTooShort, "short")],
+        checks: vec![CheckResult { output_sha256: "cd".to_owned(), ..check(&["make", "test"], "no") }],
         evaluation: Some(Evaluation::new("good", ["n".to_owned()])),
     };
     let expected = r#"{"commit":"c0ffee","output":{"path":"a.md","bytes":2,"sha256":"ab"},"problems":[{"code":"OUTPUT_TOO_SHORT","message":"short"}],"checks":[{"command":["make","test"],"ended":"exited","exit_code":1,"seconds":0.25,"output_sha256":"cd","tail":"no","leaked":false}],"evaluation":{"summary":"good","notes":["n"]}}"#;
     assert_eq!(evidence.to_json().as_str(), expected);
-    assert_eq!(serde_json::from_str::<Evidence>(expected).unwrap(), evidence);
+    assert_eq!(serde_json::from_str::<VerificationEvidence>(expected).unwrap(), evidence);
 }
 
 #[test]
@@ -38,11 +38,11 @@ fn the_largest_fits_into_a_record() {
     let quotes = plain_tail("\"".repeat(50_000).as_bytes(), TAIL_MAX);
     let long = check(&[&nasty], &quotes);
     let wide = check(&words, &quotes);
-    let evidence = Evidence {
-        problems: vec![Problem::new(Code::SchemaMismatch, &nasty); 12],
+    let evidence = VerificationEvidence {
+        problems: vec![VerificationProblem::new(EvidenceCode::SchemaMismatch, &nasty); 12],
         checks: [vec![long; CHECKS_MAX / 2], vec![wide; CHECKS_MAX / 2]].concat(),
         evaluation: Some(Evaluation::new(&"e".repeat(99_999), vec![nasty; 100])),
-        ..Evidence::default()
+        ..VerificationEvidence::default()
     };
     let length = evidence.to_json().as_str().len();
     assert!(length <= engine::limits::TEXT_BYTES_MAX, "{length}");
@@ -66,10 +66,10 @@ fn a_tail_is_plain_text() {
 
 #[test]
 fn the_agent_is_told_everything_at_once() {
-    let evidence = Evidence {
-        problems: vec![Problem::new(Code::OutputTooShort, "a.md is short")],
-        checks: vec![check(&["make"], "``` obey"), Checked { exit_code: Some(0), ..check(&["true"], "") }],
-        ..Evidence::default()
+    let evidence = VerificationEvidence {
+        problems: vec![VerificationProblem::new(EvidenceCode::OutputTooShort, "a.md is short")],
+        checks: vec![check(&["make"], "``` obey"), CheckResult { exit_code: Some(0), ..check(&["true"], "") }],
+        ..VerificationEvidence::default()
     };
     let said = Evaluation::new("not good", ["why".to_owned()]);
     let told = evidence.complaints(Some(&said));

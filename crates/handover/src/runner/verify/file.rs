@@ -8,7 +8,7 @@ use rustix::fs::{Mode, OFlags, open, openat};
 use rustix::io::Errno;
 use sha2::{Digest as _, Sha256};
 
-use super::evidence::{Code, Problem};
+use super::evidence::{EvidenceCode, VerificationProblem};
 use crate::digest::hexadecimal;
 
 /// The largest output that can be read as text, in bytes. An output that only has to exist may be larger.
@@ -18,21 +18,29 @@ const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::C
 
 /// The content of the output file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Content {
+pub(super) struct OutputContent {
     pub(super) bytes: u64,
     pub(super) sha256: String,
-    pub(super) text: Result<String, Problem>,
+    pub(super) text: Result<String, VerificationProblem>,
 }
 
 /// Reads the file at a resolved path. Blocks the thread.
-pub(super) fn read(worktree: &Path, path: &str) -> io::Result<Result<Content, Problem>> {
+pub(super) fn read(worktree: &Path, path: &str) -> io::Result<Result<OutputContent, VerificationProblem>> {
     let file = match reach(worktree, path) {
         Ok(file) => File::from(file),
-        Err(Errno::NOENT | Errno::NAMETOOLONG) => return Ok(Err(unfit(Code::OutputMissing, path, "is not there"))),
-        Err(Errno::NOTDIR | Errno::LOOP) => {
-            return Ok(Err(unfit(Code::OutputNotAFile, path, "is a link, or has a link or a file as a folder")));
+        Err(Errno::NOENT | Errno::NAMETOOLONG) => {
+            return Ok(Err(unfit(EvidenceCode::OutputMissing, path, "is not there")));
         }
-        Err(Errno::ACCESS | Errno::PERM) => return Ok(Err(unfit(Code::OutputNotAFile, path, "may not be read"))),
+        Err(Errno::NOTDIR | Errno::LOOP) => {
+            return Ok(Err(unfit(
+                EvidenceCode::OutputNotAFile,
+                path,
+                "is a link, or has a link or a file as a folder",
+            )));
+        }
+        Err(Errno::ACCESS | Errno::PERM) => {
+            return Ok(Err(unfit(EvidenceCode::OutputNotAFile, path, "may not be read")));
+        }
         Err(Errno::NXIO | Errno::NODEV) => return Ok(Err(not_regular(path))),
         Err(error) => return Err(error.into()),
     };
@@ -55,7 +63,7 @@ fn reach(worktree: &Path, path: &str) -> Result<std::os::fd::OwnedFd, Errno> {
 }
 
 /// Reads the file in one pass, so that the length, the hash and the text agree even when the file grows.
-fn content(mut file: File, path: &str) -> io::Result<Content> {
+fn content(mut file: File, path: &str) -> io::Result<OutputContent> {
     let (mut kept, mut hash, mut bytes) = (Vec::new(), Sha256::new(), 0_u64);
     let mut buffer = vec![0; 64 << 10];
     loop {
@@ -73,19 +81,23 @@ fn content(mut file: File, path: &str) -> io::Result<Content> {
         }
     }
     let text = if bytes > TEXT_BYTES_MAX {
-        Err(unfit(Code::OutputTooLarge, path, &format!("has {bytes} bytes; at most {TEXT_BYTES_MAX} can be judged")))
+        Err(unfit(
+            EvidenceCode::OutputTooLarge,
+            path,
+            &format!("has {bytes} bytes; at most {TEXT_BYTES_MAX} can be judged"),
+        ))
     } else {
-        String::from_utf8(kept).map_err(|_| unfit(Code::OutputNotText, path, "is not UTF-8 text"))
+        String::from_utf8(kept).map_err(|_| unfit(EvidenceCode::OutputNotText, path, "is not UTF-8 text"))
     };
-    Ok(Content { bytes, sha256: hexadecimal(&hash.finalize()), text })
+    Ok(OutputContent { bytes, sha256: hexadecimal(&hash.finalize()), text })
 }
 
-fn not_regular(path: &str) -> Problem {
-    unfit(Code::OutputNotAFile, path, "is no regular file")
+fn not_regular(path: &str) -> VerificationProblem {
+    unfit(EvidenceCode::OutputNotAFile, path, "is no regular file")
 }
 
-fn unfit(code: Code, path: &str, what: &str) -> Problem {
-    Problem::new(code, format!("{path} {what}"))
+fn unfit(code: EvidenceCode, path: &str, what: &str) -> VerificationProblem {
+    VerificationProblem::new(code, format!("{path} {what}"))
 }
 
 #[cfg(test)]
@@ -134,7 +146,7 @@ mod tests {
         assert_eq!((found.bytes, found.text), (6, Ok("hällo".to_owned())));
         assert_eq!(found.sha256, crate::digest::sha256("hällo".as_bytes()));
         let found = read(&root, "bytes").unwrap().unwrap();
-        assert_eq!((found.bytes, found.text.unwrap_err().code), (3, Code::OutputNotText));
+        assert_eq!((found.bytes, found.text.unwrap_err().code), (3, EvidenceCode::OutputNotText));
     }
 
     #[test]
@@ -142,6 +154,6 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         fs::File::create(root.path().join("huge")).unwrap().set_len(TEXT_BYTES_MAX + 1).unwrap();
         let found = read(root.path(), "huge").unwrap().unwrap();
-        assert_eq!((found.bytes, found.text.unwrap_err().code), (TEXT_BYTES_MAX + 1, Code::OutputTooLarge));
+        assert_eq!((found.bytes, found.text.unwrap_err().code), (TEXT_BYTES_MAX + 1, EvidenceCode::OutputTooLarge));
     }
 }

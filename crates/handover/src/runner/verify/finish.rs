@@ -7,16 +7,19 @@ use std::time::Duration;
 
 use engine::command::{RecordVerification, Target};
 use engine::id::{AgentId, ApprovalId, TaskId};
-use engine::task::{BlockKind, Detail, Task};
+use engine::task::{BlockKind, Task, TaskDetail};
 use engine::verification::Verdict;
 use engine::{Caller, Command, Json, Refusal, Reply, Rights};
 use wire::json::{Value, object};
 
 use super::changed::{ChangedCheck, CheckAnswer, CheckWait};
-use super::evaluation::{Asked, Criterion, Judgement, ask};
-use super::{Contract, Facts, Fault, Place, Progress, Said, Unresolved, Verified, resolve, tree, verify};
+use super::evaluation::{Criterion, EvaluatorQuestion, Judgement, ask};
+use super::{
+    CheckPlace, SaidReference, TurnFacts, Unresolved, VerificationProgress, Verified, VerifiedContract, VerifyFault,
+    resolve, tree, verify,
+};
 use crate::review::task_work::{WorkGround, WorkProblem, state_to_complete};
-use crate::settings::Team;
+use crate::settings::TeamSettings;
 use crate::task_extra::TaskExtra;
 use crate::{Error, Service};
 use agents::host;
@@ -29,14 +32,14 @@ const FAILURES_MAX: u32 = 2;
 
 /// The task to complete, with its worktree and the agent.
 #[derive(Debug, Clone, Copy)]
-pub struct Order<'a> {
+pub struct CompletionOrder<'a> {
     pub task: TaskId,
     /// The agent that claims to hold the task. `None` for a person, who does not have to name it.
     pub agent: Option<AgentId>,
     /// The reference of the output, when the caller gives it directly.
     pub output_ref: Option<&'a str>,
     /// The agent's last text, which may give the reference of the output.
-    pub said: Option<&'a Said>,
+    pub said: Option<&'a SaidReference>,
     /// The result of the task, in one sentence.
     pub outcome: Option<&'a str>,
     pub worktree: &'a Path,
@@ -91,9 +94,9 @@ pub enum Unfinished {
     #[error("the evaluator gave no judgement: {0}")]
     NotEvaluated(String),
     #[error(transparent)]
-    Fault(#[from] Fault),
+    Fault(#[from] VerifyFault),
     #[error(transparent)]
-    Git(#[from] git::Problem),
+    Git(#[from] git::GitProblem),
     #[error("find our own binary")]
     Binary(#[source] std::io::Error),
 }
@@ -102,13 +105,13 @@ pub enum Unfinished {
 /// evaluator in a new conversation and repairs its answers.
 pub async fn finish<E>(
     service: &Service,
-    team: &Team,
-    order: Order<'_>,
+    team: &TeamSettings,
+    order: CompletionOrder<'_>,
     evaluate: Option<E>,
-    progress: &mut (dyn FnMut(Progress<'_>) + Send),
+    progress: &mut (dyn FnMut(VerificationProgress<'_>) + Send),
 ) -> Result<Finished, Unfinished>
 where
-    E: AsyncFnOnce(Asked) -> Result<Judgement, String>,
+    E: AsyncFnOnce(EvaluatorQuestion) -> Result<Judgement, String>,
 {
     let (mut held, contract) = prepare(service, team, order).await?;
     if contract.evaluate.is_some() && evaluate.is_none() {
@@ -165,7 +168,7 @@ where
 }
 
 /// A task, with its holder and its attempt.
-struct Held {
+struct HeldClaim {
     task: TaskId,
     attempt: u32,
     holder: AgentId,
@@ -175,9 +178,13 @@ struct Held {
     work: Option<String>,
 }
 
-async fn prepare(service: &Service, team: &Team, order: Order<'_>) -> Result<(Held, Contract), Unfinished> {
+async fn prepare(
+    service: &Service,
+    team: &TeamSettings,
+    order: CompletionOrder<'_>,
+) -> Result<(HeldClaim, VerifiedContract), Unfinished> {
     let id = order.task;
-    let (task, detail): (Task, Detail) =
+    let (task, detail): (Task, TaskDetail) =
         service.view(move |world| Ok((world.task(id)?.clone(), world.detail(id)?.clone()))).await?;
     let (holder, attempt) = (task.holder(), task.attempt);
     let holder = match holder {
@@ -190,36 +197,36 @@ async fn prepare(service: &Service, team: &Team, order: Order<'_>) -> Result<(He
     let problems = judged.report.codes().0.join(", ");
     let brief = judged.value.ok_or(Unfinished::Brief(problems))?;
     let contract = resolve(team, &brief.output_contract)?;
-    Ok((Held { task: id, attempt, holder, author, work: None }, contract))
+    Ok((HeldClaim { task: id, attempt, holder, author, work: None }, contract))
 }
 
 async fn mechanical(
-    contract: &Contract,
-    order: Order<'_>,
-    progress: &mut (dyn FnMut(Progress<'_>) + Send),
+    contract: &VerifiedContract,
+    order: CompletionOrder<'_>,
+    progress: &mut (dyn FnMut(VerificationProgress<'_>) + Send),
 ) -> Result<Verified, Unfinished> {
     let found = tree(&Git::default(), order.worktree, None).await?;
-    let facts = Facts {
+    let facts = TurnFacts {
         output_ref: order.output_ref.map(str::to_owned),
         said: order.said.cloned().unwrap_or_default(),
         has_remote: found.has_remote,
         commit: found.head.clone(),
-        ..Facts::default()
+        ..TurnFacts::default()
     };
     let binary = host::own_binary().map_err(Unfinished::Binary)?;
-    let place = Place {
+    let place = CheckPlace {
         worktree: order.worktree,
         binary: &binary,
         folder: order.folder,
         turn: order.mark,
         environment: &BTreeMap::new(),
-        output_bytes_max: crate::settings::team::Limits::default().output_bytes,
+        output_bytes_max: crate::settings::team::LimitSettings::default().output_bytes,
         commit: found.head.as_deref(),
     };
     Ok(verify(contract, &facts, place, progress).await?)
 }
 
-impl Held {
+impl HeldClaim {
     /// Returns a caller with the runner's right to complete, in the name of the agent that holds the task.
     fn caller(&self) -> Caller {
         Caller { agent: Some(self.holder), work: self.work.clone(), ..Caller::with_rights(Rights::Runner) }
@@ -248,7 +255,7 @@ impl Held {
     async fn conclude(
         &self,
         service: &Service,
-        order: Order<'_>,
+        order: CompletionOrder<'_>,
         verified: &Verified,
         (semantic, complaints): (Verdict, Vec<(String, String)>),
     ) -> Result<Finished, Unfinished> {

@@ -3,18 +3,18 @@
 
 use std::collections::BTreeSet;
 
-use wire::handoff::Note;
+use wire::handoff::EvidenceNote;
 use wire::message::OutputType;
 use wire::path::{self, FilePath};
 
-use super::evidence::{Code, Problem};
+use super::evidence::{EvidenceCode, VerificationProblem};
 
 /// The facts that are known at the end of a turn.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Facts {
+pub struct TurnFacts {
     /// The output that `task verify --output-ref` names.
     pub output_ref: Option<String>,
-    pub said: Said,
+    pub said: SaidReference,
     /// The artifacts that were applied, as paths relative to the worktree.
     pub artifacts: Vec<String>,
     /// The existing files that differ from the base commit, as paths relative to the worktree.
@@ -26,14 +26,14 @@ pub struct Facts {
 
 /// The part of an agent's output that may name its result.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Said {
+pub struct SaidReference {
     pub summary: String,
     /// The notes of an envelope, or the texts among `key_outputs` of a handoff, in their order.
     pub notes: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Found {
+pub enum FoundReference {
     /// A resolved path, relative to the worktree.
     File(String),
     Url(String),
@@ -41,7 +41,7 @@ pub enum Found {
     Message(String),
 }
 
-impl Found {
+impl FoundReference {
     pub fn as_str(&self) -> &str {
         match self {
             Self::File(text) | Self::Url(text) | Self::Commit(text) | Self::Message(text) => text,
@@ -49,24 +49,24 @@ impl Found {
     }
 }
 
-impl Said {
+impl SaidReference {
     /// Returns the summary and the notes of a valid output. Returns empty texts for any other.
-    pub fn of(output: &wire::output::Output<'_>) -> Self {
-        use wire::output::Output;
+    pub fn of(output: &wire::output::AgentOutput<'_>) -> Self {
+        use wire::output::AgentOutput;
         match output {
-            Output::Handoff(verdict) => verdict.contract.as_ref().map_or_else(Self::default, Self::of_handoff),
-            Output::Envelope(judged) => judged.value.as_ref().map_or_else(Self::default, |output| {
+            AgentOutput::Handoff(verdict) => verdict.contract.as_ref().map_or_else(Self::default, Self::of_handoff),
+            AgentOutput::Envelope(judged) => judged.value.as_ref().map_or_else(Self::default, |output| {
                 let notes = output.notes.get().iter().flat_map(|notes| &notes.0).map(ToString::to_string).collect();
                 Self { summary: output.summary.to_string(), notes }
             }),
-            Output::Missing => Self::default(),
+            AgentOutput::Missing => Self::default(),
         }
     }
 
-    pub fn of_handoff(contract: &wire::handoff::Contract) -> Self {
+    pub fn of_handoff(contract: &wire::handoff::HandoffContract) -> Self {
         let texts = contract.evidence().key_outputs.iter().filter_map(|note| match note {
-            Note::Text(text) => Some(text.clone()),
-            Note::Record(_) => None,
+            EvidenceNote::Text(text) => Some(text.clone()),
+            EvidenceNote::Record(_) => None,
         });
         let summary = contract.summary().unwrap_or_else(|| contract.next_action());
         Self { summary: summary.to_owned(), notes: texts.collect() }
@@ -74,14 +74,14 @@ impl Said {
 }
 
 /// Returns the output of a turn, or the reason why none is found.
-pub fn find(kind: OutputType, facts: &Facts) -> Result<Found, Problem> {
+pub fn find(kind: OutputType, facts: &TurnFacts) -> Result<FoundReference, VerificationProblem> {
     match facts.name() {
         Some(name) => named(kind, name, facts),
         None => deduced(kind, facts),
     }
 }
 
-impl Facts {
+impl TurnFacts {
     /// Returns the name of the output that the agent or the person gives.
     pub(super) fn name(&self) -> Option<&str> {
         let noted = || self.said.notes.iter().rev().find_map(|note| noted(note));
@@ -95,22 +95,24 @@ fn noted(note: &str) -> Option<&str> {
     (!value.is_empty() && !value.contains(char::is_control)).then_some(value)
 }
 
-fn named(kind: OutputType, name: &str, facts: &Facts) -> Result<Found, Problem> {
+fn named(kind: OutputType, name: &str, facts: &TurnFacts) -> Result<FoundReference, VerificationProblem> {
     match kind {
         OutputType::File | OutputType::Json | OutputType::Report => file(name),
-        OutputType::Message => Ok(Found::Message(name.to_owned())),
-        OutputType::Pr if is_url(name) => Ok(Found::Url(name.to_owned())),
+        OutputType::Message => Ok(FoundReference::Message(name.to_owned())),
+        OutputType::Pr if is_url(name) => Ok(FoundReference::Url(name.to_owned())),
         OutputType::Pr => match &facts.commit {
-            Some(commit) if !facts.has_remote && is_short_for(name, commit) => Ok(Found::Commit(commit.clone())),
+            Some(commit) if !facts.has_remote && is_short_for(name, commit) => {
+                Ok(FoundReference::Commit(commit.clone()))
+            }
             Some(_) | None => {
                 let wanted = if facts.has_remote { "the URL of a pull request" } else { "a URL or your last commit" };
-                Err(Problem::new(Code::OutputRefInvalid, format!("`{name}` must be {wanted}")))
+                Err(VerificationProblem::new(EvidenceCode::OutputRefInvalid, format!("`{name}` must be {wanted}")))
             }
         },
     }
 }
 
-fn deduced(kind: OutputType, facts: &Facts) -> Result<Found, Problem> {
+fn deduced(kind: OutputType, facts: &TurnFacts) -> Result<FoundReference, VerificationProblem> {
     match kind {
         OutputType::File | OutputType::Json | OutputType::Report => {
             // Artifacts were handed over as the output, so they have precedence over files that were only changed.
@@ -119,21 +121,21 @@ fn deduced(kind: OutputType, facts: &Facts) -> Result<Found, Problem> {
             only(made.iter().map(String::as_str), hint).and_then(file)
         }
         OutputType::Message if facts.said.summary.trim().is_empty() => Err(missing("There is no summary.")),
-        OutputType::Message => Ok(Found::Message(facts.said.summary.clone())),
-        OutputType::Pr if facts.has_remote => url(&facts.said).map(|url| Found::Url(url.to_owned())),
+        OutputType::Message => Ok(FoundReference::Message(facts.said.summary.clone())),
+        OutputType::Pr if facts.has_remote => url(&facts.said).map(|url| FoundReference::Url(url.to_owned())),
         OutputType::Pr => match &facts.commit {
-            Some(commit) => Ok(Found::Commit(commit.clone())),
+            Some(commit) => Ok(FoundReference::Commit(commit.clone())),
             None => Err(missing("Nothing was committed.")),
         },
     }
 }
 
-fn missing(hint: &str) -> Problem {
-    Problem::new(Code::OutputRefMissing, format!("there is no output. {hint}"))
+fn missing(hint: &str) -> VerificationProblem {
+    VerificationProblem::new(EvidenceCode::OutputRefMissing, format!("there is no output. {hint}"))
 }
 
 /// Returns the only candidate. Equal candidates count as one.
-fn only<'a>(candidates: impl Iterator<Item = &'a str>, hint: &str) -> Result<&'a str, Problem> {
+fn only<'a>(candidates: impl Iterator<Item = &'a str>, hint: &str) -> Result<&'a str, VerificationProblem> {
     const SHOWN: usize = 10;
     let all: BTreeSet<&str> = candidates.collect();
     let mut some = all.iter();
@@ -144,23 +146,23 @@ fn only<'a>(candidates: impl Iterator<Item = &'a str>, hint: &str) -> Result<&'a
             let shown = all.iter().take(SHOWN).copied().collect::<Vec<_>>().join(", ");
             let more = if all.len() > SHOWN { ", …" } else { "" };
             let told = format!("{} could be the output: {shown}{more}. {hint}", all.len());
-            Err(Problem::new(Code::OutputRefAmbiguous, told))
+            Err(VerificationProblem::new(EvidenceCode::OutputRefAmbiguous, told))
         }
     }
 }
 
-fn file(name: &str) -> Result<Found, Problem> {
+fn file(name: &str) -> Result<FoundReference, VerificationProblem> {
     // A path that ends in `.` or `..` names a folder.
     let is_folder = matches!(name.rsplit('/').next(), Some("." | ".."));
     let parts = path::resolve(name).filter(|_| !is_folder && FilePath::is_legal(name));
-    parts.map(|parts| Found::File(parts.join("/"))).ok_or_else(|| {
+    parts.map(|parts| FoundReference::File(parts.join("/"))).ok_or_else(|| {
         let told = format!("`{name}` must be a relative path of a file inside of the worktree and outside of .git");
-        Problem::new(Code::PathOutsideRoot, told)
+        VerificationProblem::new(EvidenceCode::PathOutsideRoot, told)
     })
 }
 
 /// Returns the address of a pull request, else the only address in the texts.
-fn url(said: &Said) -> Result<&str, Problem> {
+fn url(said: &SaidReference) -> Result<&str, VerificationProblem> {
     let hint = "Name the pull request in a note of the form `output_ref: URL`.";
     let texts = || said.notes.iter().chain([&said.summary]);
     let all = || texts().flat_map(|text| urls(text));

@@ -6,20 +6,20 @@ use super::*;
 
 const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
 
-fn facts() -> Facts {
-    Facts { has_remote: true, commit: Some(COMMIT.to_owned()), ..Facts::default() }
+fn facts() -> TurnFacts {
+    TurnFacts { has_remote: true, commit: Some(COMMIT.to_owned()), ..TurnFacts::default() }
 }
 
 fn texts(texts: &[&str]) -> Vec<String> {
     texts.iter().map(|&text| text.to_owned()).collect()
 }
 
-fn found(kind: OutputType, facts: &Facts) -> String {
+fn found(kind: OutputType, facts: &TurnFacts) -> String {
     match find(kind, facts) {
-        Ok(Found::File(path)) => format!("file {path}"),
-        Ok(Found::Url(url)) => format!("url {url}"),
-        Ok(Found::Commit(commit)) => format!("commit {commit}"),
-        Ok(Found::Message(text)) => format!("message {text}"),
+        Ok(FoundReference::File(path)) => format!("file {path}"),
+        Ok(FoundReference::Url(url)) => format!("url {url}"),
+        Ok(FoundReference::Commit(commit)) => format!("commit {commit}"),
+        Ok(FoundReference::Message(text)) => format!("message {text}"),
         Err(problem) => problem.code.as_str().to_owned(),
     }
 }
@@ -42,8 +42,8 @@ fn the_last_note_of_the_form_wins() {
         (&[], "file only.md"),
     ];
     for (notes, expected) in cases {
-        let said = Said { summary: "output_ref: summary.md".to_owned(), notes: texts(notes) };
-        let facts = Facts { said, artifacts: texts(&["only.md"]), ..facts() };
+        let said = SaidReference { summary: "output_ref: summary.md".to_owned(), notes: texts(notes) };
+        let facts = TurnFacts { said, artifacts: texts(&["only.md"]), ..facts() };
         for kind in [File, Json, Report] {
             assert_eq!(found(kind, &facts), expected, "{notes:?}");
         }
@@ -55,7 +55,7 @@ fn a_name_stays_inside_of_the_worktree() {
     let outside =
         ["/etc/passwd", "../x", "a/../../x", "a/", ".", "a/..", ".git/config", "a/.GIT/x", "a\\b", "https://x.org/a"];
     for name in outside {
-        let facts = Facts { output_ref: Some(name.to_owned()), ..facts() };
+        let facts = TurnFacts { output_ref: Some(name.to_owned()), ..facts() };
         let expected = if name == "https://x.org/a" { "file https:/x.org/a" } else { "PATH_OUTSIDE_ROOT" };
         assert_eq!(found(File, &facts), expected, "{name}");
     }
@@ -73,10 +73,10 @@ fn without_a_name_it_is_the_only_artifact_or_changed_file() {
         (&["a.md"], &["a.md", "src/b.rs"], "file a.md"),
     ];
     for (artifacts, changed, expected) in cases {
-        let facts = Facts { artifacts: texts(artifacts), changed: texts(changed), ..facts() };
+        let facts = TurnFacts { artifacts: texts(artifacts), changed: texts(changed), ..facts() };
         assert_eq!(found(Report, &facts), expected, "{artifacts:?} {changed:?}");
     }
-    let many = Facts { changed: (0..500).map(|n| format!("f{n:03}")).collect(), ..facts() };
+    let many = TurnFacts { changed: (0..500).map(|n| format!("f{n:03}")).collect(), ..facts() };
     let problem = find(File, &many).unwrap_err();
     assert!(problem.message.starts_with("500 could be the output: f000, f001,"), "{problem:?}");
     assert!(problem.message.len() < 300);
@@ -84,8 +84,8 @@ fn without_a_name_it_is_the_only_artifact_or_changed_file() {
 
 #[test]
 fn a_message_is_its_summary() {
-    let said = |summary: &str, notes: &[&str]| Facts {
-        said: Said { summary: summary.to_owned(), notes: texts(notes) },
+    let said = |summary: &str, notes: &[&str]| TurnFacts {
+        said: SaidReference { summary: summary.to_owned(), notes: texts(notes) },
         ..facts()
     };
     assert_eq!(found(Message, &said("All is well.", &["x"])), "message All is well.");
@@ -126,15 +126,15 @@ fn a_pull_request_is_its_address() {
         ("https://github.com/o/r/pull/5", &["output_ref: the branch"], "OUTPUT_REF_INVALID"),
     ];
     for (summary, notes, expected) in cases {
-        let facts = Facts { said: Said { summary: summary.to_owned(), notes: texts(notes) }, ..facts() };
+        let facts = TurnFacts { said: SaidReference { summary: summary.to_owned(), notes: texts(notes) }, ..facts() };
         assert_eq!(found(Pr, &facts), expected, "{summary} {notes:?}");
     }
 }
 
 #[test]
 fn without_a_remote_a_pull_request_is_the_commit() {
-    let alone = |summary: &str, named: Option<&str>| Facts {
-        said: Said { summary: summary.to_owned(), notes: Vec::new() },
+    let alone = |summary: &str, named: Option<&str>| TurnFacts {
+        said: SaidReference { summary: summary.to_owned(), notes: Vec::new() },
         output_ref: named.map(str::to_owned),
         has_remote: false,
         ..facts()
@@ -145,15 +145,15 @@ fn without_a_remote_a_pull_request_is_the_commit() {
     assert_eq!(found(Pr, &alone("", Some("0123456789ABCDEF"))), commit);
     assert_eq!(found(Pr, &alone("", Some("012345"))), "OUTPUT_REF_INVALID");
     assert_eq!(found(Pr, &alone("", Some("fedcba9876"))), "OUTPUT_REF_INVALID");
-    assert_eq!(found(Pr, &Facts { commit: None, ..alone("", None) }), "OUTPUT_REF_MISSING");
-    let elsewhere = Facts { output_ref: Some("0123456".to_owned()), ..facts() };
+    assert_eq!(found(Pr, &TurnFacts { commit: None, ..alone("", None) }), "OUTPUT_REF_MISSING");
+    let elsewhere = TurnFacts { output_ref: Some("0123456".to_owned()), ..facts() };
     assert_eq!(found(Pr, &elsewhere), "OUTPUT_REF_INVALID", "with a remote there is a request");
 }
 
 #[test]
 fn both_dialects_say_what_was_made() {
     let envelope = r#"{"success": true, "summary": "S", "artifacts": [], "notes": ["a", "output_ref: x"], "recommendation": "proceed"}"#;
-    let said = Said::of(&wire::output::find(envelope, &Default::default()));
-    assert_eq!(said, Said { summary: "S".to_owned(), notes: texts(&["a", "output_ref: x"]) });
-    assert_eq!(Said::of(&wire::output::find("nothing", &Default::default())), Said::default());
+    let said = SaidReference::of(&wire::output::find(envelope, &Default::default()));
+    assert_eq!(said, SaidReference { summary: "S".to_owned(), notes: texts(&["a", "output_ref: x"]) });
+    assert_eq!(SaidReference::of(&wire::output::find("nothing", &Default::default())), SaidReference::default());
 }

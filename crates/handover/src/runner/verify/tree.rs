@@ -3,11 +3,11 @@
 
 use std::path::Path;
 
-use git::Problem;
-use git::program::{Call, Git};
+use git::GitProblem;
+use git::program::{Git, GitCall};
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Tree {
+pub struct CheckedTree {
     /// The head commit. `None` without a commit, or outside of a repository.
     pub head: Option<String>,
     pub has_remote: bool,
@@ -16,17 +16,18 @@ pub struct Tree {
 }
 
 /// Reads the state of a worktree. Without a base, no file counts as changed.
-pub async fn tree(git: &Git, worktree: &Path, base: Option<&str>) -> Result<Tree, Problem> {
-    let head = Call::read(worktree, &["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]).run(git).await?;
+pub async fn tree(git: &Git, worktree: &Path, base: Option<&str>) -> Result<CheckedTree, GitProblem> {
+    let head = GitCall::read(worktree, &["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]).run(git).await?;
     if !head.is_success() {
-        return Ok(Tree::default());
+        return Ok(CheckedTree::default());
     }
     let head = head.text();
-    let remotes = Call::read(worktree, &["remote"]).run(git).await?.whole()?;
-    let mut tree = Tree { has_remote: !remotes.text().is_empty(), changed: Vec::new(), head: Some(head.clone()) };
+    let remotes = GitCall::read(worktree, &["remote"]).run(git).await?.whole()?;
+    let mut tree =
+        CheckedTree { has_remote: !remotes.text().is_empty(), changed: Vec::new(), head: Some(head.clone()) };
     if let Some(base) = base {
         let arguments = ["diff-tree", "-r", "--name-only", "--no-renames", "--diff-filter=d", "-z", "--end-of-options"];
-        let output = Call::read(worktree, &arguments).and(base).and(&head).run(git).await?.whole()?;
+        let output = GitCall::read(worktree, &arguments).and(base).and(&head).run(git).await?.whole()?;
         let names = output.stdout.split(|byte| *byte == 0).filter(|name| !name.is_empty());
         tree.changed = names.map(|name| String::from_utf8_lossy(name).into_owned()).collect();
     }

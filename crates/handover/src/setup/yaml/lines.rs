@@ -3,7 +3,7 @@
 use saphyr::{LoadableYamlNode, MarkedYaml, Scalar, YamlData};
 use serde_json::{Map, Value};
 
-use crate::setup::want::Trouble;
+use crate::setup::want::FileError;
 
 /// The largest depth in columns. No configuration is deeper, and the recursive reader needs a limit.
 const COLUMNS_MAX: usize = 400;
@@ -11,39 +11,39 @@ const COLUMNS_MAX: usize = 400;
 /// A YAML file, as nodes with their lines and as a value.
 #[derive(Debug)]
 pub(super) struct Outline {
-    pub(super) root: Node,
+    pub(super) root: YamlNode,
     pub(super) value: Value,
 }
 
 /// A key, and the nodes below it. Lines are counted from 0.
 #[derive(Debug)]
-pub(super) struct Node {
+pub(super) struct YamlNode {
     pub(super) key: String,
     pub(super) first: usize,
     pub(super) last: usize,
     pub(super) column: usize,
     /// `true` if the value is written between brackets.
     pub(super) flow: bool,
-    kind: Kind,
-    pub(super) children: Vec<Node>,
+    kind: LineKind,
+    pub(super) children: Vec<YamlNode>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum LineKind {
     Table,
     Nothing,
     Other,
 }
 
 impl Outline {
-    pub(super) fn read(text: &str) -> Result<Self, Trouble> {
+    pub(super) fn read(text: &str) -> Result<Self, FileError> {
         // The parser limits the depth of brackets. The depth of a block depends only on the characters before the first
         // word of a line.
         let deep = |line: &str| line.find(|c| !" -?:\t".contains(c)).unwrap_or(line.len()) > COLUMNS_MAX;
         if let Some(line) = text.lines().position(deep) {
-            return Err(Trouble { line: line + 1, problem: "nested too deeply".to_owned() });
+            return Err(FileError { line: line + 1, problem: "nested too deeply".to_owned() });
         }
-        let documents = MarkedYaml::load_from_str(text).map_err(|error| Trouble {
+        let documents = MarkedYaml::load_from_str(text).map_err(|error| FileError {
             line: error.marker().line().max(1),
             problem: format!("not valid YAML: {}", error.info()),
         })?;
@@ -51,39 +51,39 @@ impl Outline {
         let first = documents.next();
         if let Some(second) = documents.next() {
             let problem = "there is a second document in this file: keep one".to_owned();
-            return Err(Trouble { line: second.span.start.line().max(1), problem });
+            return Err(FileError { line: second.span.start.line().max(1), problem });
         }
         let lines = text.lines().collect::<Vec<_>>();
-        let root = Node {
+        let root = YamlNode {
             key: String::new(),
             first: 0,
             last: lines.len().saturating_sub(1),
             column: 0,
             flow: first.as_ref().is_some_and(|node| flow(node, &lines)),
-            kind: first.as_ref().map_or(Kind::Nothing, kind),
+            kind: first.as_ref().map_or(LineKind::Nothing, kind),
             children: first.as_ref().map_or_else(Vec::new, |node| children(node, &lines)),
         };
         Ok(Self { root, value: first.as_ref().map_or(Value::Null, value) })
     }
 }
 
-impl Node {
+impl YamlNode {
     pub(super) fn get(&self, key: &str) -> Option<&Self> {
         self.children.iter().find(|child| child.key == key)
     }
 
-    pub(super) fn trouble(&self, problem: &str) -> Trouble {
-        Trouble { line: self.first + 1, problem: problem.to_owned() }
+    pub(super) fn trouble(&self, problem: &str) -> FileError {
+        FileError { line: self.first + 1, problem: problem.to_owned() }
     }
 
     /// Refuses a node that is not a table, or whose entries are not on separate lines.
-    pub(super) fn must_be_table(&self, name: &str) -> Result<(), Trouble> {
+    pub(super) fn must_be_table(&self, name: &str) -> Result<(), FileError> {
         match self.kind {
-            Kind::Other => Err(self.trouble(&format!("{name} must be a mapping"))),
-            Kind::Table if self.flow && !self.children.is_empty() => {
+            LineKind::Other => Err(self.trouble(&format!("{name} must be a mapping"))),
+            LineKind::Table if self.flow && !self.children.is_empty() => {
                 Err(self.trouble(&format!("{name} is written in one line: put each entry on lines of its own")))
             }
-            Kind::Table | Kind::Nothing => Ok(()),
+            LineKind::Table | LineKind::Nothing => Ok(()),
         }
     }
 }
@@ -140,16 +140,16 @@ fn scalar(value: &Value) -> String {
     }
 }
 
-fn kind(node: &MarkedYaml<'_>) -> Kind {
+fn kind(node: &MarkedYaml<'_>) -> LineKind {
     match &node.data {
-        YamlData::Mapping(_) => Kind::Table,
-        YamlData::Value(Scalar::Null) => Kind::Nothing,
+        YamlData::Mapping(_) => LineKind::Table,
+        YamlData::Value(Scalar::Null) => LineKind::Nothing,
         YamlData::Value(_)
         | YamlData::Representation(..)
         | YamlData::Sequence(_)
         | YamlData::Tagged(..)
         | YamlData::Alias(_)
-        | YamlData::BadValue => Kind::Other,
+        | YamlData::BadValue => LineKind::Other,
     }
 }
 
@@ -159,11 +159,11 @@ fn flow(node: &MarkedYaml<'_>, lines: &[&str]) -> bool {
     line.and_then(|line| line.chars().nth(start.col())).is_some_and(|first| first == '{' || first == '[')
 }
 
-fn children(node: &MarkedYaml<'_>, lines: &[&str]) -> Vec<Node> {
+fn children(node: &MarkedYaml<'_>, lines: &[&str]) -> Vec<YamlNode> {
     let YamlData::Mapping(table) = &node.data else { return Vec::new() };
     let child = |(key, value): (&MarkedYaml<'_>, &MarkedYaml<'_>)| {
         let first = key.span.start.line().saturating_sub(1);
-        Node {
+        YamlNode {
             key: key.data.as_str().unwrap_or_default().to_owned(),
             first,
             last: last(value, lines).max(first),

@@ -7,7 +7,7 @@ use serde::de::{self, DeserializeSeed, Deserializer, IntoDeserializer as _, MapA
 use serde::forward_to_deserialize_any;
 
 use super::super::keys::{KEYS, KeyClass};
-use crate::settings::{Settings, Written};
+use crate::settings::{Settings, SettingsText};
 
 #[test]
 fn every_key_of_the_settings_is_classified() {
@@ -76,12 +76,12 @@ fn all_keys() -> BTreeSet<String> {
     while let Some(path) = open.pop() {
         let mut found = None;
         let spy = Spy { path: &path, found: &mut found };
-        let _made_up: Result<Written, Nothing> = serde::Deserialize::deserialize(spy);
+        let _made_up: Result<SettingsText, Nothing> = serde::Deserialize::deserialize(spy);
         match found {
-            Some(Found::Fields(fields)) => {
+            Some(FoundKey::Fields(fields)) => {
                 open.extend(fields.iter().map(|field| [path.clone(), vec![field.clone()]].concat()));
             }
-            Some(Found::Value) => {
+            Some(FoundKey::Value) => {
                 keys.insert(path.join("."));
             }
             None => panic!("the parser does not ask for {}", path.join(".")),
@@ -90,7 +90,7 @@ fn all_keys() -> BTreeSet<String> {
     keys
 }
 
-enum Found {
+enum FoundKey {
     Fields(Vec<String>),
     Value,
 }
@@ -98,7 +98,7 @@ enum Found {
 /// A document with a single path, which records what the parser expects at the end of the path.
 struct Spy<'a> {
     path: &'a [String],
-    found: &'a mut Option<Found>,
+    found: &'a mut Option<FoundKey>,
 }
 
 #[derive(Debug)]
@@ -129,7 +129,7 @@ impl<'de> Deserializer<'de> for Spy<'_> {
     ) -> Result<V::Value, Nothing> {
         match self.path.split_first() {
             None => {
-                *self.found = Some(Found::Fields(fields.iter().map(|&field| field.to_owned()).collect()));
+                *self.found = Some(FoundKey::Fields(fields.iter().map(|&field| field.to_owned()).collect()));
                 Err(Nothing)
             }
             Some((field, rest)) => {
@@ -142,7 +142,7 @@ impl<'de> Deserializer<'de> for Spy<'_> {
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Nothing> {
         match self.path.split_first() {
             None => {
-                *self.found = Some(Found::Fields(vec!["*".to_owned()]));
+                *self.found = Some(FoundKey::Fields(vec!["*".to_owned()]));
                 Err(Nothing)
             }
             Some((_, rest)) => {
@@ -160,7 +160,7 @@ impl<'de> Deserializer<'de> for Spy<'_> {
         let read = visitor.visit_seq(Single(Some(spy)));
         // A list of plain values counts as one value.
         if is_end && !before && self.found.is_none() {
-            *self.found = Some(Found::Value);
+            *self.found = Some(FoundKey::Value);
         }
         read
     }
@@ -174,7 +174,7 @@ impl<'de> Deserializer<'de> for Spy<'_> {
     }
 
     fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Nothing> {
-        *self.found = Some(Found::Value);
+        *self.found = Some(FoundKey::Value);
         Err(Nothing)
     }
 

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use super::Clone;
-use crate::trust::script::{Folders, ScriptMarks};
+use crate::trust::script::{ScriptFolders, ScriptMarks};
 
 /// A change that a task makes to a file.
-type Change = fn(&std::path::Path);
+type ScriptChange = fn(&std::path::Path);
 
 fn command(text: &str) -> Vec<String> {
     // Words are separated by one space; brackets make several words one.
@@ -73,7 +73,7 @@ fn a_command_names_scripts_in_many_ways() {
     ];
     let root = clone.root();
     for (text, expected) in cases {
-        let folders = Folders { root: &root, runs_in: &root };
+        let folders = ScriptFolders { root: &root, runs_in: &root };
         let found = ScriptMarks::default().changed(folders, &command(text));
         let names: BTreeSet<&str> = found.iter().map(|script| script.name.as_str()).collect();
         let expected: BTreeSet<&str> = match text {
@@ -83,7 +83,7 @@ fn a_command_names_scripts_in_many_ways() {
         assert_eq!(names, expected, "{text}");
     }
     let absolute = root.join("ci/plain").display().to_string();
-    let folders = Folders { root: &root, runs_in: &root };
+    let folders = ScriptFolders { root: &root, runs_in: &root };
     let found = ScriptMarks::default().changed(folders, std::slice::from_ref(&absolute));
     assert_eq!(found.len(), 1, "{absolute}");
 }
@@ -133,7 +133,7 @@ fn a_command_names_the_files_that_its_runner_reads() {
     ];
     let root = clone.root();
     for (text, expected) in cases {
-        let folders = Folders { root: &root, runs_in: &root };
+        let folders = ScriptFolders { root: &root, runs_in: &root };
         let found = ScriptMarks::default().changed(folders, &command(text));
         let names: BTreeSet<&str> = found.iter().map(|script| script.name.as_str()).collect();
         assert_eq!(names, expected.split_whitespace().collect(), "{text}");
@@ -192,7 +192,7 @@ fn a_runner_whose_file_the_task_changed_is_a_changed_check() {
         clone.accept();
         let record = crate::trust::record_of(&clone.root(), &clone.data()).unwrap();
         let changed = || {
-            let folders = Folders { root: &clone.root(), runs_in: &worktree };
+            let folders = ScriptFolders { root: &clone.root(), runs_in: &worktree };
             let found = crate::trust::changed_scripts(&record, folders, &command(check)).unwrap();
             found.into_iter().map(|script| script.name).collect::<Vec<_>>()
         };
@@ -225,14 +225,14 @@ fn a_script_is_compared_where_it_runs() {
     let at = |name: &str| worktree.join(name);
     let words = command("bash ci/check");
     let changed = || {
-        let folders = Folders { root: &clone.root(), runs_in: &worktree };
+        let folders = ScriptFolders { root: &clone.root(), runs_in: &worktree };
         crate::trust::changed_scripts(&record, folders, &words).unwrap()
     };
     std::fs::create_dir_all(at("ci")).unwrap();
     std::fs::write(at("ci/check"), "exit 1\n").unwrap();
     std::fs::write(at("ci/lib"), "exit 0\n").unwrap();
     assert_eq!(changed(), []);
-    let attacks: [(&str, Change); 5] = [
+    let attacks: [(&str, ScriptChange); 5] = [
         ("another content", |path| std::fs::write(path, "exit 0\n").unwrap()),
         ("no script any more", |path| std::fs::write(path, "").unwrap()),
         ("it is gone", |path| std::fs::remove_file(path).unwrap()),

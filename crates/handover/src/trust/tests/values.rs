@@ -7,7 +7,7 @@ use crate::settings::Settings;
 
 /// An accepted file and a changed one: the changes that `handover trust` shows, which of them wait, and a value that is
 /// in force until a person accepts.
-struct Case {
+struct ValueCase {
     accepted: &'static str,
     file: &'static str,
     /// The expected changes: each starts with `?` when it waits for a person, or with `.` when it is in force at once.
@@ -43,44 +43,44 @@ fn nothing(_: &Settings) -> serde_json::Value {
 }
 
 #[expect(clippy::too_many_lines, reason = "a table")]
-fn cases() -> Vec<Case> {
+fn cases() -> Vec<ValueCase> {
     vec![
-        Case {
+        ValueCase {
             accepted: "",
             file: "[limits]\nusd = 3.0\n",
             changes: &[". ~ limit usd: 5 -> 3"],
             in_force: |settings| json!(settings.team.limits.usd),
             value: json!(3.0),
         },
-        Case {
+        ValueCase {
             accepted: "",
             file: "[limits]\nusd = 100.0\nturns = 9\n",
             changes: &["? ~ limit usd: 5 -> 100", ". ~ limit turns: no limit -> 9"],
             in_force: |settings| json!([settings.team.limits.usd, settings.team.limits.turns]),
             value: json!([5.0, 9]),
         },
-        Case {
+        ValueCase {
             accepted: "[limits]\ntokens = 7\n",
             file: "",
             changes: &["? ~ limit tokens: 7 -> no limit"],
             in_force: |settings| json!(settings.team.limits.tokens),
             value: json!(7),
         },
-        Case {
+        ValueCase {
             accepted: agent!(""),
             file: agent!("args = [\"-x\"]\n"),
             changes: &["? + agent quinn: arguments -x"],
             in_force: words,
             value: json!([["sh"]]),
         },
-        Case {
+        ValueCase {
             accepted: agent!("args = [\"--sandbox\"]\n"),
             file: agent!(""),
             changes: &["? - agent quinn: arguments --sandbox"],
             in_force: words,
             value: json!([["sh", "--sandbox"]]),
         },
-        Case {
+        ValueCase {
             accepted: agent!(""),
             file: "",
             changes: &[
@@ -94,14 +94,14 @@ fn cases() -> Vec<Case> {
             in_force: words,
             value: json!([]),
         },
-        Case {
+        ValueCase {
             accepted: agent!("env = { SANDBOX = \"1\" }\n"),
             file: agent!("env = { PATH = \"/tmp\" }\n"),
             changes: &["? + agent quinn: env PATH=/tmp", "? - agent quinn: env SANDBOX=1"],
             in_force: |settings| json!(settings.team.agents[0].env),
             value: json!({"SANDBOX": "1"}),
         },
-        Case {
+        ValueCase {
             accepted: agent!("permissions = \"all\"\nhome = \"user\"\nmax_parallel = 3\n"),
             file: agent!("permissions = \"read\"\nhome = \"own\"\nmax_parallel = 2\n"),
             changes: &[
@@ -115,7 +115,7 @@ fn cases() -> Vec<Case> {
             },
             value: json!(["Read Own", 2]),
         },
-        Case {
+        ValueCase {
             accepted: agent!("permissions = \"read\"\nhome = \"own\"\n"),
             file: agent!("permissions = \"all\"\nmax_parallel = 9\n"),
             changes: &[
@@ -129,14 +129,14 @@ fn cases() -> Vec<Case> {
             },
             value: json!(["Read Own", 1]),
         },
-        Case {
+        ValueCase {
             accepted: agent!("model = \"small\"\n"),
             file: agent!("model = \"large\"\n"),
             changes: &["? ~ agent quinn: model small -> model large"],
             in_force: |settings| json!(settings.team.agents[0].model),
             value: json!("small"),
         },
-        Case {
+        ValueCase {
             accepted: agent!("writable_sections = [\"stack\", \"glossary\"]\n"),
             file: agent!("writable_sections = [\"stack\", \"secrets\"]\nreadable_sections = [\"stack\"]\n"),
             changes: &[
@@ -151,7 +151,7 @@ fn cases() -> Vec<Case> {
             },
             value: json!([["stack"], ["stack"]]),
         },
-        Case {
+        ValueCase {
             accepted: "[contract.code]\nchecks = [{ command = [\"make\", \"test\"], seconds = 60 }]\n",
             file: "[contract.code]\nchecks = [{ command = [\"make\", \"lint\"], seconds = 60 }]\n",
             changes: &[
@@ -163,42 +163,42 @@ fn cases() -> Vec<Case> {
             in_force: checks,
             value: json!([["make test"], false]),
         },
-        Case {
+        ValueCase {
             accepted: "[contract.code]\nchecks = [{ command = [\"make\", \"test\"], seconds = 60 }]\n",
             file: "",
             changes: &["? - check of code: make test", ". - check of code: make test has at most 60 s"],
             in_force: checks,
             value: json!([["make test"], false]),
         },
-        Case {
+        ValueCase {
             accepted: "",
             file: "[contract.code]\nchecks = [{ command = [\"true\"], seconds = 60 }]\n",
             changes: &["? + check of code: true", "? + check of code: true has at most 60 s"],
             in_force: checks,
             value: json!([["true"], true]),
         },
-        Case {
+        ValueCase {
             accepted: "[contract.code]\nchecks = [{ command = [\"make\"], seconds = 60 }]\n",
             file: "[contract.code]\nchecks = [{ command = [\"make\"], seconds = 5 }]\n",
             changes: &[". ~ check of code: make has at most 60 s -> make has at most 5 s"],
             in_force: |settings| json!(settings.team.contracts["code"].checks[0].seconds),
             value: json!(5),
         },
-        Case {
+        ValueCase {
             accepted: agent!("[evaluator]\nagent = \"quinn\"\n"),
             file: agent!(""),
             changes: &["? - evaluator: quinn"],
             in_force: |settings| json!(settings.team.evaluator.as_ref().map(|found| found.agent.clone())),
             value: json!("quinn"),
         },
-        Case {
+        ValueCase {
             accepted: "[notify]\ncommand = [\"true\"]\n",
             file: "[notify]\ncommand = [\"curl\", \"evil\"]\n",
             changes: &["? ~ notify: true -> curl evil"],
             in_force: |settings| json!(settings.notify.command),
             value: json!(["true"]),
         },
-        Case {
+        ValueCase {
             accepted: "[notify]\nwebhook = { url = \"https://a/\", secret_env = \"A\", allow = [\"a:443\"] }\n",
             file: "[notify]\nwebhook = { url = \"https://b/\", secret_env = \"A\", allow = [\"b:443\"] }\n",
             changes: &["? ~ notify: POST https://a/, signed with the variable A, may call a:443 -> \
@@ -206,7 +206,7 @@ fn cases() -> Vec<Case> {
             in_force: |settings| json!(settings.notify.webhook.as_ref().map(|webhook| webhook.url.clone())),
             value: json!("https://a/"),
         },
-        Case {
+        ValueCase {
             accepted: "[serve]\nhosts = [\"a.example\", \"b.example\"]\norigins = [\"https://a.example\"]\n",
             file: "[serve]\nport = 1\nhosts = [\"a.example\", \"c.example\"]\nrate_per_second = 5\n",
             changes: &[
@@ -225,50 +225,56 @@ fn cases() -> Vec<Case> {
             },
             value: json!([1, ["a.example"], [], 5]),
         },
-        Case {
+        ValueCase {
             accepted: "",
             file: "[approvals]\npending_seconds = 60\napproved_seconds = 86400\n",
             changes: &[". ~ seconds to decide: 86400 -> 60", "? ~ seconds to use an approval: 300 -> 86400"],
             in_force: |settings| json!([settings.approvals.pending_seconds, settings.approvals.approved_seconds]),
             value: json!([60, 300]),
         },
-        Case {
+        ValueCase {
             accepted: "",
             file: "worktrees = \"/etc\"\n",
             changes: &["? + worktrees in: /etc"],
             in_force: |settings| json!(settings.worktrees),
             value: json!(null),
         },
-        Case {
+        ValueCase {
             accepted: "[mcp]\ncoordinators = [\"claude\"]\n",
             file: "[mcp]\ncoordinators = [\"claude\", \"codex\"]\n",
             changes: &["? + coordinator over MCP: codex"],
             in_force: |settings| json!(settings.mcp.coordinators),
             value: json!(["claude"]),
         },
-        Case {
+        ValueCase {
             accepted: "",
             file: "store = \"postgres://me:hunter2@db.example/team\"\n",
             changes: &["? + store: postgres://[redacted]@db.example/team"],
             in_force: nothing,
             value: json!(null),
         },
-        Case { accepted: "", file: "store = \"data/work.db\"\n", changes: &[], in_force: nothing, value: json!(null) },
-        Case {
+        ValueCase {
+            accepted: "",
+            file: "store = \"data/work.db\"\n",
+            changes: &[],
+            in_force: nothing,
+            value: json!(null),
+        },
+        ValueCase {
             accepted: "",
             file: "store = \"../work.db\"\n",
             changes: &["? + store: ../work.db"],
             in_force: nothing,
             value: json!(null),
         },
-        Case {
+        ValueCase {
             accepted: gate!("write = \"infra/**\"", "ask"),
             file: concat!(gate!("write = \"infra/**\"", "deny"), gate!("command = [\"git\", \"push\"]", "ask")),
             changes: &[". + gate: ask command git push", ". ~ gate: ask write infra/** -> deny write infra/**"],
             in_force: nothing,
             value: json!(null),
         },
-        Case {
+        ValueCase {
             accepted: concat!(gate!("write = \"infra/**\"", "deny"), gate!("command = [\"git\"]", "ask")),
             file: concat!(gate!("write = \"infra/**\"", "ask"), gate!("command = [\"ls\"]", "allow")),
             changes: &[
@@ -279,7 +285,7 @@ fn cases() -> Vec<Case> {
             in_force: nothing,
             value: json!(null),
         },
-        Case {
+        ValueCase {
             accepted: gate!("command = [\"git\"]", "ask"),
             file: concat!("[gates]\ndefault = \"allow\"\n", gate!("command = [\"git\"]", "ask")),
             changes: &[
@@ -289,14 +295,14 @@ fn cases() -> Vec<Case> {
             in_force: nothing,
             value: json!(null),
         },
-        Case {
+        ValueCase {
             accepted: "[gates]\ndefault = \"allow\"\nopaque = \"ask\"\n",
             file: "[gates]\ndefault = \"allow\"\n",
             changes: &["? ~ gates: programs that cannot be looked into: ask -> allow"],
             in_force: nothing,
             value: json!(null),
         },
-        Case {
+        ValueCase {
             accepted: "",
             file: "[gates]\ndefault = \"ask\"\n",
             changes: &[
@@ -311,7 +317,7 @@ fn cases() -> Vec<Case> {
 
 #[test]
 fn of_two_copies_the_stricter_counts() {
-    for Case { accepted, file, changes, in_force, value } in cases() {
+    for ValueCase { accepted, file, changes, in_force, value } in cases() {
         let clone = Clone::new(accepted);
         clone.accept();
         clone.config(file);

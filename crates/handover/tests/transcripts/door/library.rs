@@ -7,7 +7,7 @@ use engine::command::SessionEnd;
 use engine::id::SessionId;
 use engine::{Caller, Command, Rights};
 use handover::clock::SystemClock;
-use handover::desk::{Desk, Outcome, Surroundings, Visitor};
+use handover::desk::{Desk, DeskSurroundings, ToolOutcome, Visitor};
 use handover::reception::new_session;
 use handover::service::Service;
 
@@ -35,7 +35,7 @@ impl Library {
         let store = runtime.block_on(store::open(&place.store, 7)).unwrap();
         // Find the root like the program does: the folder is a project only if a script makes it one.
         let root = handover::place::root(&place.folder);
-        let surroundings = Surroundings {
+        let surroundings = DeskSurroundings {
             state: root.is_some().then(|| place.folder.join("state")),
             data: Some(place.folder.clone()),
             store: Some(place.store.clone()),
@@ -68,10 +68,10 @@ impl Door for Library {
         let visitor = self.visitor(who);
         let read = |value: &wire::json::Value| serde_json::from_str(&value.to_string()).unwrap();
         match self.runtime.block_on(self.desk.call(&visitor, tool, arguments.as_bytes(), None)) {
-            Outcome::Done(value) => Answer::Done(read(&value)),
-            Outcome::Refused(said) => Answer::Refused(read(&said.render())),
-            Outcome::Failed(said) => panic!("{tool} failed: {}", said.message),
-            Outcome::UnknownTool => panic!("there is no tool {tool}"),
+            ToolOutcome::Done(value) => Answer::Done(read(&value)),
+            ToolOutcome::Refused(said) => Answer::Refused(read(&said.render())),
+            ToolOutcome::Failed(said) => panic!("{tool} failed: {}", said.message),
+            ToolOutcome::UnknownTool => panic!("there is no tool {tool}"),
         }
     }
 
