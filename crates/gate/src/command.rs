@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use super::git::WorkTreeMove;
 use super::place;
-use super::word::{ShellWord, WordPiece};
+use super::spot::{PathSpot, home};
+use crate::shell::word::{ShellWord, WordPiece};
 
 /// A word of a command, as far as it is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,35 +17,6 @@ pub(super) struct Arg {
     pub(super) shape: Option<String>,
     /// The place that the word names, when it is a path.
     pub(super) spot: Option<PathSpot>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) enum PathSpot {
-    At(String),
-    /// Some files in this folder or below.
-    Inside(String),
-    /// Entries of this folder whose names fit a pattern of the shell.
-    Matching {
-        folder: String,
-        pattern: String,
-    },
-    /// Entries of this folder, and of those below it, whose names fit a pattern.
-    Named {
-        folder: String,
-        pattern: String,
-    },
-}
-
-impl PathSpot {
-    /// Returns the path, or the folder that holds the paths.
-    pub(super) fn path(&self) -> &str {
-        match self {
-            Self::At(path)
-            | Self::Inside(path)
-            | Self::Matching { folder: path, .. }
-            | Self::Named { folder: path, .. } => path,
-        }
-    }
 }
 
 impl Arg {
@@ -123,9 +94,27 @@ fn text_of(pieces: &[WordPiece]) -> Option<String> {
     word.literal()
 }
 
-/// Returns the home folder that bash puts in place of `~`.
-pub(super) fn home() -> Option<String> {
-    std::env::var("HOME").ok().filter(|home| home.starts_with('/'))
+/// A command that changes files of the work tree without naming them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct WorkTreeMove {
+    /// The command as people know it: `git switch`.
+    pub(crate) what: String,
+    /// Questions to git. Their answers together are the files.
+    pub(crate) questions: Vec<GitQuestion>,
+    /// True if the command needs approval when git cannot tell the files.
+    pub(crate) asks: bool,
+    /// The folders where the command runs, once they are known.
+    pub(crate) folders: Option<CommandFolders>,
+}
+
+/// The arguments of a git call that lists files, each ended by a zero byte.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct GitQuestion {
+    pub(crate) arguments: Vec<String>,
+    /// The arguments for another spelling, tried when the first call fails.
+    pub(crate) otherwise: Option<Vec<String>>,
+    /// A call without an answer means that there are no files.
+    pub(crate) optional: bool,
 }
 
 /// The folders in which a command may run. There may be several, because bash continues when `cd` fails.

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use super::glob::{Glob, PathFit};
 use super::place::{self, Entries};
 
-const PATHS: &str = include_str!("tables/guarded.txt");
+const PATHS: &str = include_str!("programs/tables/guarded.txt");
 
 /// One line of the list.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 
 use super::command::{CommandLevel, FoundActs, SeenCommand};
 use super::rule::{self, GateRule, Matter};
-use super::{GateDecision, GateVerdict, options, program};
-pub(super) use code::unescaped;
+use super::{GateDecision, GateVerdict};
+use crate::programs::{options, program};
 
 /// The largest number of reasons that are reported. The first ones are enough to act on.
 const REASONS_MAX: usize = 3;

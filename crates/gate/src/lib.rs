@@ -11,25 +11,20 @@
 //! sandbox, only a second look at the calls that an agent announces.
 
 mod command;
-mod effect;
-mod git;
 mod glob;
 mod guard;
 mod judge;
-mod options;
 mod patch;
 mod place;
-mod program;
+mod programs;
 #[cfg(test)]
 mod real_tests;
 mod rule;
-mod script;
+mod shell;
+mod spot;
 mod strictest;
-mod table;
 mod tool;
 mod walk;
-mod word;
-mod wrapper;
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
@@ -166,7 +161,7 @@ impl Gates {
 fn written(paths: &[String], folder: &Path, by: WriteCause) -> FoundActs {
     let folders = command::CommandFolders::Known(vec![folder.to_owned()]);
     let write = |path: &String| PathWrite {
-        spot: Some(command::PathSpot::At(path.clone())),
+        spot: Some(crate::spot::PathSpot::At(path.clone())),
         folders: folders.clone(),
         tree: false,
         by,

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 
-use super::command::home;
 use super::glob::{self, Glob, GlobRoot, PathFit};
+use crate::spot::home;
 
 /// The largest number of links in a row that are followed, as in Linux.
 const LINKS_MAX: usize = 40;

@@ -11,8 +11,8 @@ use std::process::{Command, Stdio};
 
 use wire::json::{Value, object};
 
-use super::table::{self, KnownOption, OptionEffect, ProgramTable, ValueNeed};
 use super::{Basics, GateCall, GateDecision, GateRule, Gates};
+use crate::programs::table::{self, KnownOption, OptionEffect, ProgramTable, ValueNeed};
 
 const TEMPLATES: &str = include_str!("../tests/gates/real.list");
 /// Options that would wait for something, or continue after the program has ended.

@@ -2,10 +2,11 @@
 
 use serde::Deserialize;
 
+use super::GateDecision;
 use super::command::Arg;
 use super::glob::Glob;
-use super::options::base;
-use super::{GateDecision, git};
+use crate::programs::git;
+use crate::programs::options::base;
 
 /// The largest number of rules in one file. No person would read more.
 pub(crate) const RULES_MAX: usize = 1_000;

@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 
 use wire::json::Value;
 
-use super::command::home;
-use super::options::base;
-use super::{GateCall, patch, program, table};
+use super::{GateCall, patch};
+use crate::programs::options::base;
+use crate::programs::{program, table};
+use crate::spot::home;
 pub use fields::COMMAND_FIELDS;
 use fields::plain;
 

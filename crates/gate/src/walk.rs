@@ -14,13 +14,15 @@ use std::path::Path;
 
 use brush_parser::{Parser, ParserOptions};
 
-use super::command::{Arg, CommandFolders, CommandLevel, FoundActs, PathSpot, PathWrite, SeenCommand};
-use super::effect::{self, Fragility, ProgramEffect, TreeEffect};
-use super::git::WorkTreeMove;
-use super::program::ProgramKnowledge;
-use super::script::{self, ProgramText};
-use super::word::ShellWord;
-use super::{command, git, options, program, wrapper};
+use super::command;
+use super::command::{Arg, CommandFolders, CommandLevel, FoundActs, PathWrite, SeenCommand};
+use crate::command::WorkTreeMove;
+use crate::programs::effect::{self, Fragility, ProgramEffect, TreeEffect};
+use crate::programs::program::ProgramKnowledge;
+use crate::programs::{git, options, program, wrapper};
+use crate::shell::script::{self, ProgramText};
+use crate::shell::word::ShellWord;
+use crate::spot::PathSpot;
 use variable::{VariableValue, VariableValues};
 
 /// The largest depth of wrappers in wrappers, and of texts in texts.

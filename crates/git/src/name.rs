@@ -13,8 +13,6 @@ const FOLDER_BYTES_MAX: usize = 240;
 const HEX_MIN: usize = 4;
 /// The lengths of full hashes: SHA-1 and SHA-256.
 const HEX_WHOLE: [usize; 2] = [40, 64];
-/// The maximum number of file names that an answer lists.
-pub const NAMES_SHOWN_MAX: usize = 20;
 
 /// Checks a name for a new branch.
 pub fn check_branch(name: &str) -> Result<(), GitProblem> {

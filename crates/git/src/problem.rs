@@ -3,7 +3,8 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use super::name::NAMES_SHOWN_MAX;
+/// The maximum number of file names that an answer lists.
+pub(crate) const NAMES_SHOWN_MAX: usize = 20;
 
 /// The maximum length of git's own message that is kept, about as much as a person reads.
 const STDERR_CHARS_MAX: usize = 2_000;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::name::NAMES_SHOWN_MAX;
+use super::problem::NAMES_SHOWN_MAX;
 use super::problem::{GitProblem, readable};
 use super::program::{Git, GitCall};
 use super::{TreeState, WorktreeState};

@@ -7,7 +7,7 @@
 use std::convert::Infallible;
 use std::fmt;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::{Buf, Bytes};
@@ -15,95 +15,17 @@ use http::{Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Full};
-use rmcp::RoleServer;
 use rmcp::model::{ClientRequest, JsonRpcMessage};
-use rmcp::service::RequestContext;
-use tokio_util::sync::CancellationToken;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 use wire::json::Span;
 
-use super::gate::{CallGate, CallTicket, WaitNotice};
+use super::gate::CallTicket;
+use super::handler::listening;
 use super::limits::{MESSAGE_BYTES_DEFAULT, MESSAGE_BYTES_MAX};
-use super::listening::{self, SeenResources};
-use super::message::{self, Arguments, Incoming, Refused};
+use super::message::{self, Incoming};
 use super::outbox;
+use super::passage::{Denied, Passage, SeenResources};
 use super::skim::Skim;
-
-/// The data of one HTTP request while it is served.
-#[derive(Debug)]
-pub(super) struct Passage {
-    pub(super) gate: Arc<CallGate>,
-    pub(super) closing: CancellationToken,
-    /// The open session of the request; `None` when the client invented the session's name.
-    pub(super) session: Option<Arc<str>>,
-    /// The token that the request carries.
-    pub(super) owner: Arc<str>,
-    carried: Mutex<Carried>,
-}
-
-#[derive(Debug, Default)]
-struct Carried {
-    arguments: Option<Arguments>,
-    ticket: Option<CallTicket>,
-    seen: Option<SeenResources>,
-    denied: Option<Denied>,
-}
-
-/// The reasons for which this crate answers a request and replaces the answer of `rmcp`.
-#[derive(Debug, Clone)]
-pub(super) enum Denied {
-    Message(Box<Refused>),
-    TooLong(Box<Refused>),
-    NoSession,
-    SessionsFull,
-    Closed,
-}
-
-impl Passage {
-    pub(super) fn new(gate: Arc<CallGate>, closing: CancellationToken, session: Option<Arc<str>>) -> Self {
-        Self { gate, closing, session, owner: Arc::from(""), carried: Mutex::default() }
-    }
-
-    pub(super) fn owned_by(self, owner: &str) -> Self {
-        Self { owner: Arc::from(owner), ..self }
-    }
-
-    pub(super) fn of(context: &RequestContext<RoleServer>) -> Option<&Self> {
-        Self::within(context.extensions.get::<http::request::Parts>()?)
-    }
-
-    pub(super) fn within(parts: &http::request::Parts) -> Option<&Self> {
-        parts.extensions.get::<Arc<Self>>().map(|passage| &**passage)
-    }
-
-    pub(super) fn take_arguments(&self) -> Option<Arguments> {
-        self.carried().arguments.take()
-    }
-
-    pub(super) fn act(&self) -> Option<WaitNotice> {
-        self.carried().ticket.as_ref().map(CallTicket::act)
-    }
-
-    pub(super) fn take_ticket(&self) -> Option<CallTicket> {
-        self.carried().ticket.take()
-    }
-
-    pub(super) fn take_seen(&self) -> Option<SeenResources> {
-        self.carried().seen.take()
-    }
-
-    pub(super) fn deny(&self, denied: Denied) {
-        self.carried().denied = Some(denied);
-    }
-
-    pub(super) fn denied(&self) -> Option<Denied> {
-        self.carried().denied.take()
-    }
-
-    fn carried(&self) -> std::sync::MutexGuard<'_, Carried> {
-        self.carried.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
 
 impl Denied {
     pub(super) fn into_response(self) -> Response<BoxBody<Bytes, Infallible>> {

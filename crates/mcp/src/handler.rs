@@ -1,5 +1,7 @@
 //! Converts the methods of `rmcp` to those of the backend, and their answers back.
 
+pub(crate) mod listening;
+
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -17,14 +19,14 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::backend::{Backend, CallOutcome, CallerIdentity, McpCall, McpClient, McpProgress};
-use super::body::Passage;
 use super::catalog::Catalog;
 use super::gate::{CallGate, WaitNotice};
 use super::limits::SUBSCRIPTIONS_MAX;
-use super::listening::{SeenResources, versions};
 use super::message::Arguments;
+use super::passage::{Passage, SeenResources};
 use super::subscriptions::{Subscriptions, follow};
 use super::words;
+use listening::versions;
 
 type CallContext = RequestContext<RoleServer>;
 

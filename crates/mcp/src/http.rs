@@ -13,12 +13,14 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::backend::{Backend, CallerIdentity};
-use super::body::{AnsweredBody, Behind, CheckedBody, Denied, Looking, Passage};
+use super::body::{AnsweredBody, Behind, CheckedBody, Looking};
 use super::catalog::Catalog;
 use super::gate::CallGate;
+use super::handler::listening;
 use super::handler::{self, Connection, Handler};
+use super::limits;
+use super::passage::{Denied, Passage};
 use super::sessions::{PASSAGE, Sessions};
-use super::{limits, listening};
 
 #[derive(Debug, Clone)]
 pub struct HttpSettings {

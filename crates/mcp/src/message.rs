@@ -2,6 +2,8 @@
 //!
 //! A call of a tool is taken apart here. Its arguments are not converted to a tree and back; they stay text.
 
+mod shape;
+
 use std::borrow::Cow;
 use std::fmt;
 
@@ -13,8 +15,6 @@ use rmcp::model::{
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use wire::json::{self, JsonKind, JsonNode, Span};
-
-use super::shape;
 
 /// A message after its check.
 #[derive(Debug)]

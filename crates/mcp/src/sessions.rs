@@ -26,9 +26,9 @@ use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::backend::{Backend, CallerIdentity, McpClient};
-use super::body::{Denied, Passage};
 use super::gate::CallGate;
 use super::limits;
+use super::passage::{Denied, Passage};
 
 /// The maximum number of tries to find a session to end. A session that is used again during the search is skipped.
 const ROOM_TRIES: u32 = 10;

@@ -4,9 +4,8 @@ mod computed;
 mod names;
 mod token;
 
-use crate::command::PathSpot;
+use crate::spot::PathSpot;
 pub(super) use computed::{ComputedCalls, calls};
-pub(crate) use token::unescaped;
 
 /// Parts of names that may write, run or move something.
 const WRITES: &[&str] = &[

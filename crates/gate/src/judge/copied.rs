@@ -2,8 +2,8 @@
 
 use super::{Judge, shown};
 use crate::command::{Arg, CommandFolders, CommandLevel, SeenCommand};
-use crate::options::base;
-use crate::program::is_of_the_system;
+use crate::programs::options::base;
+use crate::programs::program::is_of_the_system;
 use crate::rule::{self, RuleFit};
 use crate::{GateDecision, place};
 

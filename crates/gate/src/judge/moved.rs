@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use super::Judge;
 use crate::command::{Arg, CommandFolders, SeenCommand};
-use crate::git::{GitQuestion, WorkTreeMove};
+use crate::command::{GitQuestion, WorkTreeMove};
 use crate::glob::PathFit;
+use crate::programs::options;
 use crate::rule::Matter;
-use crate::{GateDecision, guard, options, place};
+use crate::{GateDecision, guard, place};
 
 /// The longest wait for git. A client waits for us, and git lists the files of two commits in milliseconds.
 const PATIENCE: Duration = Duration::from_secs(2);

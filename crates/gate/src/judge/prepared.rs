@@ -1,9 +1,11 @@
 //! Checks scripts that a text writes and then runs, by the texts that it writes into them.
 
 use super::{Judge, code, shown};
-use crate::command::{Arg, CommandLevel, FoundActs, PathSpot};
-use crate::options::base;
-use crate::{GateDecision, program, rule, table, walk, wrapper};
+use crate::command::{Arg, CommandLevel, FoundActs};
+use crate::programs::options::base;
+use crate::programs::{program, table, wrapper};
+use crate::spot::PathSpot;
+use crate::{GateDecision, rule, walk};
 
 /// Programs with the file that they run if none is named.
 const DEFAULTS: &[(&[&str], &[&str])] = &[
@@ -78,7 +80,7 @@ fn plain(text: &str) -> String {
             letter => apart.push(letter),
         }
     }
-    code::unescaped(&apart)
+    crate::shell::unescaped(&apart)
 }
 
 /// Tells whether a command runs a file with one of these names.

@@ -4,8 +4,10 @@ use std::collections::HashSet;
 
 use super::code::ComputedCalls;
 use super::{Judge, code, shown};
-use crate::command::{Arg, CommandFolders, CommandLevel, FoundActs, PathSpot, PathWrite, WriteCause};
-use crate::{GateDecision, options, program, rule};
+use crate::command::{Arg, CommandFolders, CommandLevel, FoundActs, PathWrite, WriteCause};
+use crate::programs::{options, program};
+use crate::spot::PathSpot;
+use crate::{GateDecision, rule};
 
 /// Options of unknown programs whose value, or whose operands, are mostly output files.
 const OUTPUTS: &[&str] = &[
@@ -118,7 +120,7 @@ impl Judge<'_> {
     /// Judges the commands that code puts together. Returns the paths that the code may write.
     fn computed(&mut self, text: &str, name: &str, level: &CommandLevel) -> Vec<PathSpot> {
         let shown = shown(level);
-        let plain = code::unescaped(text);
+        let plain = crate::shell::unescaped(text);
         let ComputedCalls { folded, hidden, beginnings, mut walked } = code::calls(text, name);
         walked.extend(code::paths_in(&folded));
         walked.extend(code::paths_in(&plain));

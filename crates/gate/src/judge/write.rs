@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use super::Judge;
-use crate::command::{CommandFolders, PathSpot, PathWrite, WriteCause};
+use crate::command::{CommandFolders, PathWrite, WriteCause};
 use crate::place::Entries;
 use crate::rule::Matter;
+use crate::spot::PathSpot;
 use crate::{GateDecision, glob, guard, place};
 
 impl Judge<'_> {

@@ -1,8 +1,9 @@
 //! Reads builtins that change the shell itself: its folder and its variables.
 
 use super::{CommandWalk, WalkScope};
-use crate::command::{Arg, CommandFolders, home};
-use crate::program;
+use crate::command::{Arg, CommandFolders};
+use crate::programs::program;
+use crate::spot::home;
 
 impl CommandWalk {
     /// Applies a builtin. `here` is true when it runs in the shell itself.

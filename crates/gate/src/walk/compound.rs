@@ -4,8 +4,8 @@ use brush_parser::ast;
 
 use super::{CommandWalk, StandardInput, WalkScope};
 use crate::command::CommandFolders;
-use crate::program;
-use crate::script::ProgramText;
+use crate::programs::program;
+use crate::shell::script::ProgramText;
 
 /// The folders of a shell after a command, by its success or failure.
 struct After {
@@ -134,8 +134,9 @@ impl CommandWalk {
                     self.word(word, script, scope);
                 }
                 let variable = Self::text_of(&clause.variable_name, script);
-                let known =
-                    |word: &&ast::Word| script.words.get(&word.value).is_some_and(crate::word::ShellWord::is_number);
+                let known = |word: &&ast::Word| {
+                    script.words.get(&word.value).is_some_and(crate::shell::word::ShellWord::is_number)
+                };
                 let numbers = !words.is_empty() && words.iter().all(known);
                 self.looped(&variable, numbers);
                 let values = words.iter().map(|word| script.words.get(&word.value));
@@ -260,8 +261,9 @@ impl CommandWalk {
                         | ast::BinaryPredicate::ArithmeticGreaterThan
                         | ast::BinaryPredicate::ArithmeticGreaterThanOrEqualTo
                 );
-                let number =
-                    |word: &ast::Word| script.words.get(&word.value).is_some_and(crate::word::ShellWord::is_number);
+                let number = |word: &ast::Word| {
+                    script.words.get(&word.value).is_some_and(crate::shell::word::ShellWord::is_number)
+                };
                 if computes && !(number(left) && number(right)) {
                     self.ask("`[[ … -eq … ]]`, which computes what its variables hold; write it with `[`");
                 }

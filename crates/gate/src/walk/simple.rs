@@ -4,10 +4,10 @@ use brush_parser::ast;
 
 use super::{CommandWalk, StandardInput, WalkScope};
 use crate::command::{Arg, WriteCause};
-use crate::effect::TreeEffect;
 use crate::patch;
-use crate::script::ProgramText;
-use crate::word::ShellWord;
+use crate::programs::effect::TreeEffect;
+use crate::shell::script::ProgramText;
+use crate::shell::word::ShellWord;
 
 impl CommandWalk {
     pub(super) fn simple(&mut self, simple: &ast::SimpleCommand, script: &ProgramText, scope: &mut WalkScope) {
@@ -96,7 +96,7 @@ impl CommandWalk {
                     ast::IoFileRedirectTarget::Filename(word),
                 ) => {
                     let file = script.words.get(&word.value).and_then(ShellWord::literal);
-                    let plain = file.is_some_and(|file| !crate::wrapper::is_input(&file));
+                    let plain = file.is_some_and(|file| !crate::programs::wrapper::is_input(&file));
                     found = Some(if plain { StandardInput::File } else { StandardInput::Unknown });
                 }
                 ast::IoRedirect::File(None | Some(0), ast::IoFileRedirectKind::DuplicateInput, _) => {
@@ -298,6 +298,6 @@ fn is_descriptor(text: &str) -> bool {
 }
 
 fn is_indexed(word: &ShellWord) -> bool {
-    use crate::word::WordPiece;
+    use crate::shell::word::WordPiece;
     matches!(word.pieces.first(), Some(WordPiece::Wild('[')))
 }

@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 
 use super::{CommandWalk, StandardInput, WalkScope};
-use crate::command::{Arg, CommandFolders, PathSpot};
-use crate::judge::unescaped;
-use crate::options;
+use crate::command::{Arg, CommandFolders};
+use crate::programs::options;
+use crate::shell::unescaped;
+use crate::spot::PathSpot;
 
 /// The largest number of arguments of unknown programs that are read as commands. A call with more of them needs
 /// approval.

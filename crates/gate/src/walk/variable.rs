@@ -7,10 +7,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{CommandWalk, WalkScope};
-use crate::command::{Arg, PathSpot, home};
-use crate::options::base;
-use crate::script::ProgramText;
-use crate::word::{ShellWord, WordPiece};
+use crate::command::Arg;
+use crate::programs::options::base;
+use crate::shell::script::ProgramText;
+use crate::shell::word::{ShellWord, WordPiece};
+use crate::spot::{PathSpot, home};
 
 /// The largest number of values of one variable that are kept.
 const VALUES_MAX: usize = 16;

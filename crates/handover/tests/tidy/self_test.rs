@@ -148,3 +148,22 @@ fn a_link_leads_somewhere() {
     let long = format!("| {0} |\n[a](b.md) {0}\nhttps://{0}\n{0}\n", "x".repeat(141));
     check(&[("docs/a.md", &long), ("docs/b.md", "")], &["docs/a.md:4"]);
 }
+
+#[test]
+fn a_module_uses_only_what_the_table_allows() {
+    let table = "wire json:\nwire report: json\nwire shape: report\n";
+    let files = [
+        (edges::TABLE, table),
+        ("crates/wire/src/json.rs", "//! Sample.\nuse crate::{fmt, shape::{a, b}};\n"),
+        ("crates/wire/src/report.rs", "//! Sample.\n"),
+        ("crates/wire/src/shape/list.rs", "//! Sample.\n\nuse super::super::report;\n"),
+    ];
+    // The edge from `json` is not allowed, and the edge from `report` is not used.
+    check(&files, &["crates/handover/tests/tidy/edges.txt:2", "crates/wire/src/json.rs:2"]);
+    let circle = [
+        (edges::TABLE, "wire json: report\nwire report: json\n"),
+        ("crates/wire/src/json.rs", "//! Sample.\nuse crate::report;\n"),
+        ("crates/wire/src/report.rs", "//! Sample.\nuse crate::json;\n"),
+    ];
+    check(&circle, &["crates/wire/src/json.rs:2", "crates/wire/src/report.rs:2"]);
+}

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::names::{DECODERS, MAKERS, MEMBERS, METHODS, MODULES, PAIRS, RUNS, WALKS, WRITES};
 use super::token::{self, CodeToken};
-use crate::command::PathSpot;
+use crate::spot::PathSpot;
 
 /// The findings about calls in a text that write or run something.
 #[derive(Debug, Default, PartialEq, Eq)]

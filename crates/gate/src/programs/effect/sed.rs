@@ -5,7 +5,7 @@ use std::str::Chars;
 
 use super::{Fragility, ProgramEffect, backup, write};
 use crate::command::Arg;
-use crate::options::ParsedOptions;
+use crate::programs::options::ParsedOptions;
 
 const NEW_FILES: &[&str] = &["/dev/stdout", "/dev/stderr"];
 

@@ -5,47 +5,36 @@
 //! at once would then come before the first reading, and no notice of it would be sent. So the versions are read
 //! earlier: for a pipe on the request's way to the handler, and over HTTP while the body is read.
 
-use std::borrow::Cow;
-use std::collections::BTreeMap;
-
 use rmcp::model::{
     ClientNotification, ClientRequest, ProtocolVersion, ServerConfig, ServerResult, SubscriptionsListenRequest,
 };
 use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::{ErrorData, RoleServer, Service};
+use std::borrow::Cow;
 use tokio::sync::watch;
 
-use super::backend::{Backend, BackendProblem, CallerIdentity};
-use super::handler::Handler;
-use super::limits::SUBSCRIPTIONS_MAX;
-
-/// The resources by URI, each with its version before the acknowledgement.
-#[derive(Debug, Clone, Default)]
-pub(super) struct SeenResources(BTreeMap<String, Result<watch::Receiver<u64>, BackendProblem>>);
-
-impl SeenResources {
-    pub(super) fn take(&mut self, uri: &str) -> Option<Result<watch::Receiver<u64>, BackendProblem>> {
-        self.0.remove(uri)
-    }
-}
+use super::Handler;
+use crate::backend::{Backend, BackendProblem, CallerIdentity};
+use crate::limits::SUBSCRIPTIONS_MAX;
+use crate::passage::SeenResources;
 
 /// Returns the URIs that the client asks for, at most as many as one connection may follow.
-pub(super) fn wanted(request: &SubscriptionsListenRequest) -> Vec<String> {
+pub(crate) fn wanted(request: &SubscriptionsListenRequest) -> Vec<String> {
     let uris = request.params.notifications.resource_subscriptions.iter().flatten();
     uris.take(SUBSCRIPTIONS_MAX).cloned().collect()
 }
 
-pub(super) async fn look<B: Backend>(backend: &B, who: &CallerIdentity, uris: Vec<String>) -> SeenResources {
+pub(crate) async fn look<B: Backend>(backend: &B, who: &CallerIdentity, uris: Vec<String>) -> SeenResources {
     let mut seen = SeenResources::default();
     for uri in uris {
         let found = versions(backend, who, &uri).await;
-        seen.0.insert(uri, found);
+        seen.insert(uri, found);
     }
     seen
 }
 
 /// Returns the versions of a resource; only later changes count as new.
-pub(super) async fn versions<B: Backend>(
+pub(crate) async fn versions<B: Backend>(
     backend: &B,
     who: &CallerIdentity,
     uri: &str,
@@ -56,7 +45,7 @@ pub(super) async fn versions<B: Backend>(
 }
 
 /// The handler of a pipe, with the early reading of versions.
-pub(super) struct Listening<B>(pub(super) Handler<B>);
+pub(crate) struct Listening<B>(pub(crate) Handler<B>);
 
 impl<B: Backend> Service<RoleServer> for Listening<B> {
     async fn handle_request(

@@ -1,9 +1,9 @@
 //! Knows facts about programs that their tables lack: builtins that run a text, and variables that change other
 //! programs.
 
-use super::command::Arg;
-use super::options::base;
-use super::table;
+use crate::command::Arg;
+use crate::programs::options::base;
+use crate::programs::table;
 
 /// Builtins that run a text or give words another meaning, and programs that run a command later.
 const ASKS: &str = "\
@@ -53,13 +53,13 @@ fn fits(patterns: &str, variable: &str) -> bool {
 const LANGUAGES: &str = "python pypy node nodejs deno bun ruby php lua luajit perl ipython tsx ts-node julia";
 
 /// Tells whether a text for this interpreter is in one of the `LANGUAGES`.
-pub(super) fn is_language(name: &str) -> bool {
+pub(crate) fn is_language(name: &str) -> bool {
     is_one_of(LANGUAGES, name.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.'))
 }
 
 /// Tells whether a command writes, or runs the words after it. If only its first words are known, it may reach
 /// anything.
-pub(super) fn is_writer(text: &str) -> bool {
+pub(crate) fn is_writer(text: &str) -> bool {
     const WRITERS: &str = "rm rmdir mv cp tee touch mkdir truncate dd ln chmod chown sed tar unzip curl wget rsync shred \
                            unlink install patch sh bash zsh dash ksh fish sudo doas env xargs eval exec nohup timeout";
     let first = text.split_whitespace().next().map(base).unwrap_or_default();
@@ -67,28 +67,28 @@ pub(super) fn is_writer(text: &str) -> bool {
 }
 
 /// Tells whether a variable makes another program run, or makes the same program behave differently.
-pub(super) fn changes_programs(variable: &str) -> bool {
+pub(crate) fn changes_programs(variable: &str) -> bool {
     fits(VARIABLES, variable)
 }
 
 /// Tells whether programs write to the place that the variable names.
-pub(super) fn names_folder(variable: &str) -> bool {
+pub(crate) fn names_folder(variable: &str) -> bool {
     fits(FOLDERS, variable)
 }
 
 /// Tells whether an option of bash changes the meaning of later words.
-pub(super) fn changes_reading(option: &str) -> bool {
+pub(crate) fn changes_reading(option: &str) -> bool {
     is_one_of(READING, option)
 }
 
 /// Tells whether a variable makes a toolchain run another compiler or load other code.
-pub(super) fn changes_toolchain(variable: &str) -> bool {
+pub(crate) fn changes_toolchain(variable: &str) -> bool {
     // This variable only names the folder of the build output.
     fits(TOOLCHAINS, variable) && variable != "CARGO_TARGET_DIR"
 }
 
 /// Tells whether a builtin changes folders or does nothing. Only a rule that names it judges it, and no default does.
-pub(super) fn is_harmless(program: &str) -> bool {
+pub(crate) fn is_harmless(program: &str) -> bool {
     matches!(
         program,
         "cd" | "pushd" | "popd" | ":" | "true" | "false" | "exit" | "return" | "break" | "continue" | "shift" | "wait"
@@ -96,26 +96,26 @@ pub(super) fn is_harmless(program: &str) -> bool {
 }
 
 /// Tells whether a name must keep its meaning so that the words after it can be read.
-pub(super) fn is_relied_on(name: &str) -> bool {
+pub(crate) fn is_relied_on(name: &str) -> bool {
     is_harmless(name)
-        || super::wrapper::is_wrapper(name)
+        || crate::programs::wrapper::is_wrapper(name)
         || is_one_of(ASKS, name)
         || DECLARES.contains(&name)
         || matches!(name, "." | "source" | "hash" | "history")
 }
 
 /// Builtins whose words are assignments.
-pub(super) const DECLARES: &[&str] =
+pub(crate) const DECLARES: &[&str] =
     &["export", "declare", "typeset", "local", "readonly", "readarray", "mapfile", "read", "unset", "printf"];
 
 /// Returns the reason why a program needs approval unless a rule names it.
-pub(super) fn asks(words: &[Arg]) -> Option<String> {
+pub(crate) fn asks(words: &[Arg]) -> Option<String> {
     let program = words.first()?.text.as_deref()?;
     let name = base(program);
     if program.starts_with(['-', '=']) || program.contains('$') || program.is_empty() {
         return Some(format!("the command {program:?}, which means different things to different shells"));
     }
-    if super::script::RESERVED.contains(&program) && program != "time" {
+    if crate::shell::script::RESERVED.contains(&program) && program != "time" {
         return Some(format!("the keyword {program} where a command is expected"));
     }
     if is_one_of(ASKS, name) {
@@ -155,14 +155,14 @@ fn is_letters(word: &str, letter: char) -> bool {
 /// program; anything else is a text.
 fn sourced(words: &[Arg]) -> Option<String> {
     match words.get(1).map(|word| word.text.as_deref()) {
-        Some(Some(file)) if !super::wrapper::is_input(file) => None,
+        Some(Some(file)) if !crate::programs::wrapper::is_input(file) => None,
         Some(_) | None => Some("a text that the shell reads as its own commands".to_owned()),
     }
 }
 
 /// The knowledge about a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum ProgramKnowledge {
+pub(crate) enum ProgramKnowledge {
     /// Its words tell its effects.
     Known,
     /// The program runs a script, a text or its input.
@@ -172,7 +172,7 @@ pub(super) enum ProgramKnowledge {
 }
 
 /// Returns how much is known about a program, if its table does not tell.
-pub(super) fn knowledge(words: &[Arg]) -> ProgramKnowledge {
+pub(crate) fn knowledge(words: &[Arg]) -> ProgramKnowledge {
     let Some(program) = words.first().and_then(|word| word.text.as_deref()) else { return ProgramKnowledge::Known };
     let (program, name) = (&short(program), base(program));
     if program.contains('/') && !is_of_the_system(program) {
@@ -186,7 +186,10 @@ pub(super) fn knowledge(words: &[Arg]) -> ProgramKnowledge {
     {
         return ProgramKnowledge::Known;
     }
-    if super::wrapper::is_wrapper(name) || super::git::is_git(name) || matches!(name, "apply_patch" | "applypatch") {
+    if crate::programs::wrapper::is_wrapper(name)
+        || crate::programs::git::is_git(name)
+        || matches!(name, "apply_patch" | "applypatch")
+    {
         return ProgramKnowledge::Known;
     }
     if table::is_interpreter(name) {
@@ -199,7 +202,7 @@ pub(super) fn knowledge(words: &[Arg]) -> ProgramKnowledge {
 }
 
 /// Tells whether a command only prints facts about its program.
-pub(super) fn is_about(words: &[Arg]) -> bool {
+pub(crate) fn is_about(words: &[Arg]) -> bool {
     words.len() == 2 && words.get(1).is_some_and(|word| ABOUT.contains(&word.as_text()))
 }
 
@@ -212,7 +215,7 @@ fn short(name: &str) -> String {
 }
 
 /// Tells whether a program is in a folder where a system keeps its programs.
-pub(super) fn is_of_the_system(program: &str) -> bool {
+pub(crate) fn is_of_the_system(program: &str) -> bool {
     let folders = ["/bin/", "/sbin/", "/usr/bin/", "/usr/sbin/", "/usr/local/bin/", "/opt/homebrew/bin/"];
     folders.iter().any(|folder| program.strip_prefix(folder).is_some_and(|name| !name.contains('/')))
 }

@@ -3,19 +3,20 @@
 
 mod archive;
 mod awk;
-pub(super) mod copy;
+pub(crate) mod copy;
 mod fetch;
 mod sed;
 mod toolchain;
 
-use super::command::{Arg, PathSpot};
-use super::git;
-use super::options::{ParsedOptions, base, parse};
-use super::table::{self, OptionEffect, ProgramTable};
+use crate::command::Arg;
+use crate::programs::git;
+use crate::programs::options::{ParsedOptions, base, parse};
+use crate::programs::table::{self, OptionEffect, ProgramTable};
+use crate::spot::PathSpot;
 
 /// One effect of a command. The order counts: a folder applies to the effects after it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum ProgramEffect {
+pub(crate) enum ProgramEffect {
     /// The words from this place on are a command.
     Rest(usize),
     /// These words are a command.
@@ -41,7 +42,7 @@ pub(super) enum ProgramEffect {
     /// The command runs or writes more than its words tell.
     Opaque(String),
     /// The work tree is moved to another state of the repository.
-    Moves(git::WorkTreeMove),
+    Moves(crate::command::WorkTreeMove),
     /// A setting of git is changed, by its key and value.
     Setting(Arg, Option<Arg>),
     /// A text in a language that is not parsed here.
@@ -52,7 +53,7 @@ pub(super) enum ProgramEffect {
 
 /// The position of a variable whose value could change the effects of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fragility {
+pub(crate) enum Fragility {
     /// A position where an option may stand.
     Option,
     /// A position in a script or a pattern.
@@ -60,7 +61,7 @@ pub(super) enum Fragility {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum TreeEffect {
+pub(crate) enum TreeEffect {
     Yes,
     No,
 }
@@ -128,19 +129,19 @@ const KINDS: &[&str] = &[
 
 /// Tells whether some code reads this `does` of a table.
 #[cfg(test)]
-pub(super) fn knows(does: &str) -> bool {
+pub(crate) fn knows(does: &str) -> bool {
     let kind = does.split(' ').next().unwrap_or_default();
     KINDS.contains(&kind) || git::knows_kind(kind)
 }
 
 /// Returns the effects of a command, when its program has a table.
-pub(super) fn effects(words: &[Arg]) -> Option<Vec<ProgramEffect>> {
+pub(crate) fn effects(words: &[Arg]) -> Option<Vec<ProgramEffect>> {
     let name = base(words.first()?.as_text());
     if git::is_git(name) {
         return Some(git::effects(words));
     }
     let table = table::find(name)?;
-    if super::wrapper::is_wrapper(name) {
+    if crate::programs::wrapper::is_wrapper(name) {
         return None;
     }
     if name == "openssl" {
@@ -159,14 +160,14 @@ pub(super) fn effects(words: &[Arg]) -> Option<Vec<ProgramEffect>> {
     if table.style.literal {
         found.retain(|effect| !matches!(effect, ProgramEffect::Writes(path, _) if path.spot.is_none()));
     }
-    if table.style.opaque && !super::program::is_about(words) {
+    if table.style.opaque && !crate::programs::program::is_about(words) {
         found.push(ProgramEffect::Opaque(format!("{name} does more than its words tell")));
     }
     Some(found)
 }
 
 /// Returns the effects of single options. Programs whose effects depend on several options have their own readers.
-pub(super) fn of_options(name: &str, table: &ProgramTable, parsed: &ParsedOptions) -> Vec<ProgramEffect> {
+pub(crate) fn of_options(name: &str, table: &ProgramTable, parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     let own = matches!(table.does.as_str(), "copy" | "move" | "link" | "curl" | "wget" | "unzip" | "rsync");
     let mut found = Vec::new();
     for given in &parsed.given {

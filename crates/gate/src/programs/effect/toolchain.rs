@@ -1,8 +1,9 @@
 //! Reads commands of toolchains and other programs, of which only some words name the files that they write.
 
 use super::{ProgramEffect, TreeEffect, effects, write};
-use crate::command::{Arg, PathSpot};
-use crate::options::ParsedOptions;
+use crate::command::Arg;
+use crate::programs::options::ParsedOptions;
+use crate::spot::PathSpot;
 
 fn tree(path: &Arg) -> ProgramEffect {
     ProgramEffect::Writes(path.clone(), TreeEffect::Yes)

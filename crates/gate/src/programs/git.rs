@@ -5,23 +5,22 @@ mod moves;
 mod paths;
 mod work;
 
-use super::command::Arg;
-use super::effect::{ProgramEffect, TreeEffect, of_options};
-use super::options::{base, parse};
-use super::table;
+use crate::command::Arg;
+use crate::programs::effect::{ProgramEffect, TreeEffect, of_options};
+use crate::programs::options::{base, parse};
+use crate::programs::table;
 
-pub(super) use keys::{asks, setting};
-pub(super) use moves::{GitQuestion, WorkTreeMove};
+pub(crate) use keys::{asks, setting};
 #[cfg(test)]
-pub(super) use work::knows_kind;
+pub(crate) use work::knows_kind;
 
 /// The options between `git` and its command.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct GitPreamble {
+pub(crate) struct GitPreamble {
     /// The index of the command.
-    pub(super) rest: usize,
+    pub(crate) rest: usize,
     /// An option is unknown, so the place of the command is unknown too.
-    pub(super) unknown: bool,
+    pub(crate) unknown: bool,
     /// Settings, folders and other effects, in order.
     effects: Vec<ProgramEffect>,
     /// The repository, if an option names it.
@@ -75,12 +74,12 @@ const EQUIVALENTS: &[(&str, &[&str])] = &[
 ];
 
 /// Tells whether a name is `git`, or the separate program of a git command: `git-push`.
-pub(super) fn is_git(name: &str) -> bool {
+pub(crate) fn is_git(name: &str) -> bool {
     name == "git" || name.strip_prefix("git-").is_some_and(knows)
 }
 
 /// Writes `git-push origin` as `git push origin`, so that rules see one spelling.
-pub(super) fn as_git(words: &[Arg]) -> Option<Vec<Arg>> {
+pub(crate) fn as_git(words: &[Arg]) -> Option<Vec<Arg>> {
     let name = base(words.first()?.as_text());
     // hub accepts all commands of git.
     if name == "hub" && words.get(1).is_some_and(|command| knows(command.as_text())) {
@@ -91,12 +90,12 @@ pub(super) fn as_git(words: &[Arg]) -> Option<Vec<Arg>> {
 }
 
 /// Tells whether git itself has this command. Another command may be an alias for anything.
-pub(super) fn knows(command: &str) -> bool {
+pub(crate) fn knows(command: &str) -> bool {
     table::exactly(&format!("git-{command}")).is_some()
 }
 
 /// Tells whether a git command does the same as the command that a rule names.
-pub(super) fn is_equivalent(wanted: &str, rest: &[Arg]) -> bool {
+pub(crate) fn is_equivalent(wanted: &str, rest: &[Arg]) -> bool {
     let same = EQUIVALENTS.iter().filter(|(command, _)| *command == wanted).flat_map(|(_, others)| others.iter());
     same.into_iter().any(|other| {
         let mut words = rest.iter().map(Arg::as_text);
@@ -105,7 +104,7 @@ pub(super) fn is_equivalent(wanted: &str, rest: &[Arg]) -> bool {
 }
 
 /// Reads the options between `git` and its command.
-pub(super) fn preamble(words: &[Arg]) -> GitPreamble {
+pub(crate) fn preamble(words: &[Arg]) -> GitPreamble {
     let mut found = GitPreamble { rest: 1, ..GitPreamble::default() };
     while let Some(word) = words.get(found.rest) {
         let lead = word.lead.as_str();
@@ -150,7 +149,7 @@ pub(super) fn preamble(words: &[Arg]) -> GitPreamble {
 }
 
 /// Returns the effects of a git command.
-pub(super) fn effects(words: &[Arg]) -> Vec<ProgramEffect> {
+pub(crate) fn effects(words: &[Arg]) -> Vec<ProgramEffect> {
     let preamble = preamble(words);
     let mut found = preamble.effects.clone();
     let rest = words.get(preamble.rest..).unwrap_or_default();

@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use wire::json::JsonNode;
 
-use super::message::{Incoming, Refused, refused};
+use super::{Incoming, Refused, refused};
 
 /// Returns the error in the parameters, if there is one.
 type ShapeReason = fn(&str) -> Option<String>;

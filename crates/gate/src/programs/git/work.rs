@@ -2,9 +2,10 @@
 
 use super::moves;
 use super::paths::{anywhere, folder_of, is_revision, named};
-use crate::command::{Arg, PathSpot};
-use crate::effect::{ProgramEffect, TreeEffect, copy};
-use crate::options::ParsedOptions;
+use crate::command::Arg;
+use crate::programs::effect::{ProgramEffect, TreeEffect, copy};
+use crate::programs::options::ParsedOptions;
+use crate::spot::PathSpot;
 
 /// Tells whether operands of this kind are read here.
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use super::{ProgramEffect, TreeEffect, write};
 use crate::command::Arg;
-use crate::options::ParsedOptions;
+use crate::programs::options::ParsedOptions;
 
 fn tree(path: &Arg) -> ProgramEffect {
     ProgramEffect::Writes(path.clone(), TreeEffect::Yes)

@@ -1,7 +1,7 @@
 //! Reads one word: quotes, escapes, patterns.
 
 use super::{ListEnd, RESERVED, ScriptReader, UnreadText};
-use crate::word::{ShellWord, WordPiece};
+use crate::shell::word::{ShellWord, WordPiece};
 
 /// The place where pieces are read. It decides where they end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

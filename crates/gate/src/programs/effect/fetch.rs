@@ -1,8 +1,9 @@
 //! Reads commands that fetch from elsewhere, and those of openssl, to tell which files they write.
 
 use super::{ProgramEffect, TreeEffect, write};
-use crate::command::{Arg, PathSpot};
-use crate::options::ParsedOptions;
+use crate::command::Arg;
+use crate::programs::options::ParsedOptions;
+use crate::spot::PathSpot;
 
 /// Joins a file to the folder that an option names.
 fn in_folder(folder: Option<&Arg>, file: &Arg) -> Arg {
@@ -56,7 +57,7 @@ pub(super) fn curl(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     let shown = |value: &Arg| value.text.as_deref() == Some("-") || value.as_text() == "%";
     for given in &parsed.given {
         let Some(value) = &given.value else { continue };
-        let writes = given.effect == crate::table::OptionEffect::Write && !shown(value);
+        let writes = given.effect == crate::programs::table::OptionEffect::Write && !shown(value);
         if writes && (given.name.starts_with("--expand") || value.as_text().contains("{{")) {
             found.push(write(&Arg::unknown()));
         } else if matches!(given.name, "-o" | "--output") && !shown(value) {
@@ -93,7 +94,7 @@ fn uploaded(address: &Arg, file: Option<&Arg>) -> Option<ProgramEffect> {
     };
     let path = path["file:".len()..].trim_start_matches('/');
     let path = path.strip_prefix("localhost/").or_else(|| path.strip_prefix("127.0.0.1/")).unwrap_or(path);
-    let name = file.map(|file| crate::options::base(file.as_text())).filter(|_| path.ends_with('/'));
+    let name = file.map(|file| crate::programs::options::base(file.as_text())).filter(|_| path.ends_with('/'));
     Some(write(&Arg::known(&format!("/{path}{}", name.unwrap_or_default()))))
 }
 
@@ -111,7 +112,7 @@ pub(super) fn wget(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     let mut found = Vec::new();
     let folder = parsed.values(&["-P", "--directory-prefix"]).last();
     for given in &parsed.given {
-        let writes = given.effect == crate::table::OptionEffect::Write;
+        let writes = given.effect == crate::programs::table::OptionEffect::Write;
         if let Some(value) = given.value.as_ref().filter(|value| writes && value.text.as_deref() != Some("-")) {
             found.push(write(value));
             found.extend(

@@ -20,24 +20,24 @@ const INTERPRETERS: &str = include_str!("tables/interpreters.txt");
 
 /// The options of one program, and the meaning of its operands.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct ProgramTable {
+pub(crate) struct ProgramTable {
     /// The way to read its operands, from the line `does`.
-    pub(super) does: String,
-    pub(super) style: OptionStyle,
+    pub(crate) does: String,
+    pub(crate) style: OptionStyle,
     options: Vec<KnownOption>,
 }
 
 /// One spelling of an option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct KnownOption {
+pub(crate) struct KnownOption {
     /// The name with its dashes.
-    pub(super) name: &'static str,
-    pub(super) takes: ValueNeed,
-    pub(super) effect: OptionEffect,
+    pub(crate) name: &'static str,
+    pub(crate) takes: ValueNeed,
+    pub(crate) effect: OptionEffect,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ValueNeed {
+pub(crate) enum ValueNeed {
     Never,
     /// The value is in the same word or in the next.
     Always,
@@ -49,7 +49,7 @@ pub(super) enum ValueNeed {
 
 /// The effect of an option, in addition to changing how the program works.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum OptionEffect {
+pub(crate) enum OptionEffect {
     Nothing,
     /// The value is a file that is written.
     Write,
@@ -70,32 +70,32 @@ pub(super) enum OptionEffect {
 /// The way in which a program spells its options.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is one word of the line `style`, and they are combined freely")]
-pub(super) struct OptionStyle {
+pub(crate) struct OptionStyle {
     /// Options end at the first operand.
-    pub(super) stop: bool,
+    pub(crate) stop: bool,
     /// `--no-x` turns `--x` off.
-    pub(super) negates: bool,
+    pub(crate) negates: bool,
     /// `-5` is an option.
-    pub(super) numbers: bool,
+    pub(crate) numbers: bool,
     /// Options that the table lacks do not matter.
-    pub(super) loose: bool,
+    pub(crate) loose: bool,
     /// The program runs or writes more than its words tell.
-    pub(super) opaque: bool,
+    pub(crate) opaque: bool,
     /// A dash is followed by a whole word: `-out file`.
-    pub(super) words: bool,
+    pub(crate) words: bool,
     /// The first word may be letters without a dash: `tar xf a`.
-    pub(super) tar: bool,
+    pub(crate) tar: bool,
     /// A dash may begin a mode: `chmod -x file`.
-    pub(super) modes: bool,
+    pub(crate) modes: bool,
     /// The program does more than run its inner command.
-    pub(super) matters: bool,
+    pub(crate) matters: bool,
     /// Only literal paths count, because the program writes other paths all the time.
-    pub(super) literal: bool,
+    pub(crate) literal: bool,
 }
 
 impl ProgramTable {
     /// Returns the option of this spelling: the exact one, or the only one that a long option abbreviates.
-    pub(super) fn option(&self, name: &str) -> Option<KnownOption> {
+    pub(crate) fn option(&self, name: &str) -> Option<KnownOption> {
         if let Some(exact) = self.options.iter().find(|option| option.name == name) {
             return Some(*exact);
         }
@@ -109,12 +109,12 @@ impl ProgramTable {
     }
 
     /// Tells whether some option writes or runs the thing that its value names.
-    pub(super) fn reaches(&self) -> bool {
+    pub(crate) fn reaches(&self) -> bool {
         self.options.iter().any(|option| !matches!(option.effect, OptionEffect::Nothing | OptionEffect::Folder))
     }
 
     /// Tells whether a name is `--no-x` of an option `--x`, abbreviated or not.
-    pub(super) fn negates(&self, name: &str) -> bool {
+    pub(crate) fn negates(&self, name: &str) -> bool {
         self.style.negates
             && name.strip_prefix("--no-").is_some_and(|rest| {
                 self.options
@@ -125,20 +125,20 @@ impl ProgramTable {
 
     /// Returns every option of the table.
     #[cfg(test)]
-    pub(super) fn options(&self) -> &[KnownOption] {
+    pub(crate) fn options(&self) -> &[KnownOption] {
         &self.options
     }
 }
 
 /// Returns the table of a program, by the last part of its path. The name may have a version at its end (`perl5.36`),
 /// or the `g` that other systems put before GNU's programs (`gtouch`).
-pub(super) fn find(program: &str) -> Option<&'static ProgramTable> {
+pub(crate) fn find(program: &str) -> Option<&'static ProgramTable> {
     let versioned = program.trim_end_matches(|letter: char| letter.is_ascii_digit() || matches!(letter, '.' | '-'));
     exactly(program).or_else(|| exactly(versioned)).or_else(|| exactly(program.strip_prefix('g')?))
 }
 
 /// Returns the table of exactly this name. A table is read when it is first needed.
-pub(super) fn exactly(program: &str) -> Option<&'static ProgramTable> {
+pub(crate) fn exactly(program: &str) -> Option<&'static ProgramTable> {
     static READ: OnceLock<HashMap<&'static str, OnceLock<Option<ProgramTable>>>> = OnceLock::new();
     let all = READ.get_or_init(|| blocks().flat_map(names).map(|name| (name, OnceLock::new())).collect());
     let (name, table) = all.get_key_value(program)?;
@@ -147,7 +147,7 @@ pub(super) fn exactly(program: &str) -> Option<&'static ProgramTable> {
 
 /// Returns every table with all names of its program.
 #[cfg(test)]
-pub(super) fn all() -> Vec<(Vec<&'static str>, &'static ProgramTable)> {
+pub(crate) fn all() -> Vec<(Vec<&'static str>, &'static ProgramTable)> {
     blocks().filter_map(|block| Some((names(block).collect(), exactly(names(block).next()?)?))).collect()
 }
 
@@ -220,12 +220,12 @@ fn lists(text: &str, name: &str) -> bool {
 }
 
 /// Tells whether a program neither runs nor writes the things that its arguments name.
-pub(super) fn is_plain(program: &str) -> bool {
+pub(crate) fn is_plain(program: &str) -> bool {
     lists(PLAIN, program)
 }
 
 /// Tells whether a program runs a script, a text or its input.
-pub(super) fn is_interpreter(program: &str) -> bool {
+pub(crate) fn is_interpreter(program: &str) -> bool {
     let bare = program.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
     lists(INTERPRETERS, program) || lists(INTERPRETERS, bare)
 }
@@ -241,7 +241,7 @@ mod tests {
             for name in block.lines().next().unwrap_or_default().split(' ') {
                 let table = read(name).unwrap_or_else(|| panic!("the table of {name} has a line of an unknown kind"));
                 assert!(!table.does.is_empty(), "{name} has no line `does`");
-                assert!(crate::effect::knows(&table.does), "{name}: nothing reads {:?}", table.does);
+                assert!(crate::programs::effect::knows(&table.does), "{name}: nothing reads {:?}", table.does);
                 programs += 1;
             }
             let own: Vec<&str> = block

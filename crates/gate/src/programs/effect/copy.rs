@@ -1,8 +1,9 @@
 //! Reads commands that copy, move or link files.
 
 use super::{ProgramEffect, TreeEffect, write};
-use crate::command::{Arg, PathSpot};
-use crate::options::{ParsedOptions, base};
+use crate::command::Arg;
+use crate::programs::options::{ParsedOptions, base};
+use crate::spot::PathSpot;
 
 /// Returns the effects of cp, mv, ln, install and scp. The target is the last operand, or the folder that `-t` names.
 pub(crate) fn operands(name: &str, kind: &str, parsed: &ParsedOptions) -> Vec<ProgramEffect> {

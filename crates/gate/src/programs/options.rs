@@ -1,35 +1,35 @@
 //! The only parser of options: bundles of letters, values in the same word or in the next, abbreviated long options,
 //! `--`.
 
-use super::command::Arg;
-use super::table::{KnownOption, OptionEffect, ProgramTable, ValueNeed};
+use crate::command::Arg;
+use crate::programs::table::{KnownOption, OptionEffect, ProgramTable, ValueNeed};
 
 /// An option that was found in a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct GivenOption {
+pub(crate) struct GivenOption {
     /// The name as the table spells it: `-C` or `--chdir`.
-    pub(super) name: &'static str,
-    pub(super) value: Option<Arg>,
-    pub(super) effect: OptionEffect,
+    pub(crate) name: &'static str,
+    pub(crate) value: Option<Arg>,
+    pub(crate) effect: OptionEffect,
 }
 
 /// The words of a command, split into options and operands.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct ParsedOptions {
-    pub(super) given: Vec<GivenOption>,
+pub(crate) struct ParsedOptions {
+    pub(crate) given: Vec<GivenOption>,
     /// The words that are not options, in order.
-    pub(super) operands: Vec<Arg>,
+    pub(crate) operands: Vec<Arg>,
     /// The place of the first operand, for programs whose options end there.
-    pub(super) rest: usize,
+    pub(crate) rest: usize,
     /// The number of operands before `--`.
-    pub(super) before_dashes: usize,
-    pub(super) has_dashes: bool,
+    pub(crate) before_dashes: usize,
+    pub(crate) has_dashes: bool,
     /// Options that the table lacks, and words that may be options.
-    pub(super) unknown: Vec<String>,
+    pub(crate) unknown: Vec<String>,
 }
 
 /// Splits words into options and operands as the real program would, and lists the options that the table lacks.
-pub(super) fn parse(table: &ProgramTable, words: &[Arg]) -> ParsedOptions {
+pub(crate) fn parse(table: &ProgramTable, words: &[Arg]) -> ParsedOptions {
     let mut parser = OptionParser { table, words, at: 1, found: ParsedOptions::default() };
     if table.style.tar {
         parser.letters_without_dash();
@@ -233,25 +233,25 @@ impl<'a> OptionParser<'a> {
 }
 
 impl ParsedOptions {
-    pub(super) fn has(&self, names: &[&str]) -> bool {
+    pub(crate) fn has(&self, names: &[&str]) -> bool {
         self.given.iter().any(|given| names.contains(&given.name))
     }
 
-    pub(super) fn values<'p>(&'p self, names: &'p [&str]) -> impl Iterator<Item = &'p Arg> {
+    pub(crate) fn values<'p>(&'p self, names: &'p [&str]) -> impl Iterator<Item = &'p Arg> {
         let named = self.given.iter().filter(move |given| names.contains(&given.name));
         named.filter_map(|given| given.value.as_ref())
     }
 }
 
 /// Returns the last part of a program's path.
-pub(super) fn base(program: &str) -> &str {
+pub(crate) fn base(program: &str) -> &str {
     program.rsplit('/').next().unwrap_or(program)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::table;
+    use crate::programs::table;
 
     /// Returns the parts of a command line: options with their values, then operands, then unknown words.
     fn told(line: &str) -> String {

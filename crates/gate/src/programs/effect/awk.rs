@@ -3,7 +3,7 @@
 
 use super::{Fragility, ProgramEffect, write};
 use crate::command::Arg;
-use crate::options::ParsedOptions;
+use crate::programs::options::ParsedOptions;
 
 pub(super) fn effects(name: &str, parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     let mut found = Vec::new();

@@ -1,7 +1,7 @@
 //! Reads paths as git's commands take them.
 
 use crate::command::Arg;
-use crate::effect::{ProgramEffect, TreeEffect};
+use crate::programs::effect::{ProgramEffect, TreeEffect};
 
 /// Returns the files that a path of git names. git has its own patterns and marks, so a path with one may be any file
 /// of the repository.

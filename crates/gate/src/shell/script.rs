@@ -10,14 +10,14 @@ mod words;
 
 use std::collections::HashMap;
 
-use super::word::ShellWord;
+use crate::shell::word::ShellWord;
 
 /// The largest depth of substitutions within substitutions. No person reads deeper ones.
 const NESTING_MAX: u32 = 32;
 
 /// The reason why a text was not read to its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct UnreadText(pub(super) String);
+pub(crate) struct UnreadText(pub(crate) String);
 
 impl From<&str> for UnreadText {
     fn from(reason: &str) -> Self {
@@ -27,21 +27,21 @@ impl From<&str> for UnreadText {
 
 /// The result of reading one program text.
 #[derive(Debug, Default)]
-pub(super) struct ProgramText {
+pub(crate) struct ProgramText {
     /// Keywords, operators and the names of words.
-    pub(super) plain: String,
+    pub(crate) plain: String,
     /// The words that the names in `plain` stand for.
-    pub(super) words: HashMap<String, ShellWord>,
+    pub(crate) words: HashMap<String, ShellWord>,
     /// The `((…))` parts in the order of `plain`, with the commands that they run.
-    pub(super) arithmetic: Vec<ShellWord>,
+    pub(crate) arithmetic: Vec<ShellWord>,
     /// Variables in computations. bash evaluates their values, and those may run commands.
-    pub(super) computed: Vec<String>,
+    pub(crate) computed: Vec<String>,
     /// Variables that a computation sets, so they hold numbers.
-    pub(super) numbers: Vec<String>,
+    pub(crate) numbers: Vec<String>,
     /// Variables that `${name=value}` sets.
-    pub(super) assigned: Vec<String>,
+    pub(crate) assigned: Vec<String>,
     /// The text has `((`, which other shells read as two subshells, or another word that only bash knows.
-    pub(super) only_bash: bool,
+    pub(crate) only_bash: bool,
 }
 
 /// The end of a list of commands.
@@ -80,7 +80,7 @@ struct ScriptReader<'t> {
 }
 
 /// Words that the grammar must see unchanged.
-pub(super) const RESERVED: &[&str] = &[
+pub(crate) const RESERVED: &[&str] = &[
     "!", "{", "}", "case", "do", "done", "elif", "else", "esac", "fi", "for", "if", "in", "then", "until", "while",
     "[[", "]]", "function", "select", "coproc", "time",
 ];
@@ -91,7 +91,7 @@ const OPERATORS: &[&str] = &[
     "<", ">", "(", ")",
 ];
 
-pub(super) fn read(text: &str) -> Result<ProgramText, UnreadText> {
+pub(crate) fn read(text: &str) -> Result<ProgramText, UnreadText> {
     let text: Vec<char> = text.chars().collect();
     read_at(&text, 0)
 }

@@ -1,7 +1,7 @@
 //! Reads everything that begins with a dollar or a backquote: substitutions, variables, computations.
 
 use super::{ScriptReader, UnreadText, read_at};
-use crate::word::{ShellWord, WordPiece};
+use crate::shell::word::{ShellWord, WordPiece};
 
 /// The end of a computation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,17 +1,17 @@
 //! A word of a command, with the facts that are known before bash expands it.
 
-use super::command::PathSpot;
-use super::script::ProgramText;
+use crate::shell::script::ProgramText;
+use crate::spot::PathSpot;
 
 #[derive(Debug, Default)]
-pub(super) struct ShellWord {
-    pub(super) pieces: Vec<WordPiece>,
+pub(crate) struct ShellWord {
+    pub(crate) pieces: Vec<WordPiece>,
     /// The commands that bash runs to expand the word, in order.
-    pub(super) inner: Vec<ProgramText>,
+    pub(crate) inner: Vec<ProgramText>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum WordPiece {
+pub(crate) enum WordPiece {
     /// Unquoted text, in which bash expands braces.
     Plain(String),
     /// Text that was quoted or escaped.
@@ -29,11 +29,11 @@ pub(super) enum WordPiece {
 }
 
 impl ShellWord {
-    pub(super) fn quoted(text: String) -> Self {
+    pub(crate) fn quoted(text: String) -> Self {
         Self { pieces: vec![WordPiece::Quoted(text)], inner: Vec::new() }
     }
 
-    pub(super) fn push(&mut self, letter: char, quoted: bool) {
+    pub(crate) fn push(&mut self, letter: char, quoted: bool) {
         match (self.pieces.last_mut(), quoted) {
             (Some(WordPiece::Plain(text)), false) | (Some(WordPiece::Quoted(text)), true) => text.push(letter),
             (_, true) => self.pieces.push(WordPiece::Quoted(letter.to_string())),
@@ -42,7 +42,7 @@ impl ShellWord {
     }
 
     /// Returns the text of this word, if it is the same in every run.
-    pub(super) fn literal(&self) -> Option<String> {
+    pub(crate) fn literal(&self) -> Option<String> {
         let mut whole = String::new();
         for piece in &self.pieces {
             match piece {
@@ -60,7 +60,7 @@ impl ShellWord {
     }
 
     /// Tells whether `{a,b}` or `{1..9}` may be in the word.
-    pub(super) fn has_choice(&self) -> bool {
+    pub(crate) fn has_choice(&self) -> bool {
         let plain = || {
             self.pieces.iter().filter_map(|piece| match piece {
                 WordPiece::Plain(text) => Some(text.as_str()),
@@ -76,7 +76,7 @@ impl ShellWord {
     }
 
     /// Returns the text, if nothing in it was quoted.
-    pub(super) fn bare(&self) -> Option<&str> {
+    pub(crate) fn bare(&self) -> Option<&str> {
         match self.pieces.as_slice() {
             [WordPiece::Plain(text)] => Some(text),
             _ => None,
@@ -84,7 +84,7 @@ impl ShellWord {
     }
 
     /// Tells whether the word is a whole number, or a range of them.
-    pub(super) fn is_number(&self) -> bool {
+    pub(crate) fn is_number(&self) -> bool {
         let numeric = |text: &str| !text.is_empty() && text.chars().all(|letter| letter.is_ascii_digit());
         match self.pieces.as_slice() {
             [WordPiece::Number] => true,
@@ -100,12 +100,12 @@ impl ShellWord {
         }
     }
 
-    pub(super) fn runs_something(&self) -> bool {
+    pub(crate) fn runs_something(&self) -> bool {
         !self.inner.is_empty()
     }
 
     /// Returns the literal letters at the start.
-    pub(super) fn lead(&self) -> String {
+    pub(crate) fn lead(&self) -> String {
         let mut lead = String::new();
         for piece in &self.pieces {
             match piece {
@@ -122,7 +122,7 @@ impl ShellWord {
     }
 
     /// Returns the literal letters, with `$_` for each unknown part.
-    pub(super) fn shape(&self) -> String {
+    pub(crate) fn shape(&self) -> String {
         let mut shape = String::new();
         for piece in &self.pieces {
             match piece {
@@ -138,7 +138,7 @@ impl ShellWord {
 
     /// Returns the words that bash makes of braces. Returns None when there are no braces, or when the words are
     /// unknown.
-    pub(super) fn choices(&self) -> Option<Vec<String>> {
+    pub(crate) fn choices(&self) -> Option<Vec<String>> {
         if !self.has_choice() {
             return None;
         }
@@ -179,7 +179,7 @@ impl ShellWord {
     }
 
     /// Returns the files that a pattern names.
-    pub(super) fn files(&self) -> Option<PathSpot> {
+    pub(crate) fn files(&self) -> Option<PathSpot> {
         let mut known = String::new();
         let mut pattern = String::new();
         let mut wild = false;

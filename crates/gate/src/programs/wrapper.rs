@@ -1,26 +1,27 @@
 //! Finds the commands in programs that run other programs.
 
-use super::command::{Arg, PathSpot};
-use super::effect::{ProgramEffect, TreeEffect};
-use super::options::{ParsedOptions, base, parse};
-use super::program;
-use super::table::{self, ProgramTable};
+use crate::command::Arg;
+use crate::programs::effect::{ProgramEffect, TreeEffect};
+use crate::programs::options::{ParsedOptions, base, parse};
+use crate::programs::program;
+use crate::programs::table::{self, ProgramTable};
+use crate::spot::PathSpot;
 
 /// Kinds of tables whose programs are wrappers.
 const KINDS: &[&str] = &["command", "after", "assignments", "login", "joined", "remote", "input", "shell"];
 
 /// Tells whether this program does more than run its inner command, so that no rule about the inner command can allow
 /// it.
-pub(super) fn matters(words: &[Arg]) -> bool {
+pub(crate) fn matters(words: &[Arg]) -> bool {
     find(words).is_some_and(|table| table.style.matters)
 }
 
 /// Tells whether a program reads a text, as an interpreter does.
-pub(super) fn interprets(name: &str) -> bool {
+pub(crate) fn interprets(name: &str) -> bool {
     name == "eval" || table::find(name).is_some_and(|table| matches!(table.does.as_str(), "shell" | "remote"))
 }
 
-pub(super) fn is_wrapper(name: &str) -> bool {
+pub(crate) fn is_wrapper(name: &str) -> bool {
     let kind = |table: &ProgramTable| table.does.split(' ').next().is_some_and(|kind| KINDS.contains(&kind));
     is_find(name) || table::find(name).is_some_and(kind)
 }
@@ -35,7 +36,7 @@ fn find(words: &[Arg]) -> Option<&'static ProgramTable> {
 }
 
 /// Returns the commands that a program holds. Empty when it is not a wrapper.
-pub(super) fn unwrap(words: &[Arg]) -> Vec<ProgramEffect> {
+pub(crate) fn unwrap(words: &[Arg]) -> Vec<ProgramEffect> {
     let Some(program) = words.first() else { return Vec::new() };
     let name = base(program.as_text());
     if is_find(name) {
@@ -222,7 +223,7 @@ fn in_shell(name: &str, parsed: &ParsedOptions, words: &[Arg]) -> Vec<ProgramEff
 }
 
 /// Tells whether a path names a file that is already open.
-pub(super) fn is_input(path: &str) -> bool {
+pub(crate) fn is_input(path: &str) -> bool {
     path == "-" || path.starts_with("/dev/") || path.starts_with("/proc/")
 }
 

@@ -2,32 +2,9 @@
 //! that tell which files change.
 
 use super::paths::is_revision;
-use crate::command::{Arg, CommandFolders};
-use crate::effect::ProgramEffect;
-use crate::options::ParsedOptions;
-
-/// A command that changes files of the work tree without naming them.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct WorkTreeMove {
-    /// The command as people know it: `git switch`.
-    pub(crate) what: String,
-    /// Questions to git. Their answers together are the files.
-    pub(crate) questions: Vec<GitQuestion>,
-    /// True if the command needs approval when git cannot tell the files.
-    pub(crate) asks: bool,
-    /// The folders where the command runs, once they are known.
-    pub(crate) folders: Option<CommandFolders>,
-}
-
-/// The arguments of a git call that lists files, each ended by a zero byte.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct GitQuestion {
-    pub(crate) arguments: Vec<String>,
-    /// The arguments for another spelling, tried when the first call fails.
-    pub(crate) otherwise: Option<Vec<String>>,
-    /// A call without an answer means that there are no files.
-    pub(crate) optional: bool,
-}
+use crate::command::{Arg, GitQuestion, WorkTreeMove};
+use crate::programs::effect::ProgramEffect;
+use crate::programs::options::ParsedOptions;
 
 fn question(words: &[&str]) -> GitQuestion {
     let arguments = words.iter().map(|word| (*word).to_owned()).collect();

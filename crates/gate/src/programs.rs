@@ -1,0 +1,8 @@
+//! What programs write and run, by tables of their options.
+
+pub(crate) mod effect;
+pub(crate) mod git;
+pub(crate) mod options;
+pub(crate) mod program;
+pub(crate) mod table;
+pub(crate) mod wrapper;

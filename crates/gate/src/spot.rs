@@ -1,0 +1,36 @@
+//! The place that a path of a command names, as far as it is known before the command runs.
+
+/// The paths that a word of a command may name.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum PathSpot {
+    At(String),
+    /// Some files in this folder or below.
+    Inside(String),
+    /// Entries of this folder whose names fit a pattern of the shell.
+    Matching {
+        folder: String,
+        pattern: String,
+    },
+    /// Entries of this folder, and of those below it, whose names fit a pattern.
+    Named {
+        folder: String,
+        pattern: String,
+    },
+}
+
+impl PathSpot {
+    /// Returns the path, or the folder that holds the paths.
+    pub(crate) fn path(&self) -> &str {
+        match self {
+            Self::At(path)
+            | Self::Inside(path)
+            | Self::Matching { folder: path, .. }
+            | Self::Named { folder: path, .. } => path,
+        }
+    }
+}
+
+/// Returns the home folder that bash puts in place of `~`.
+pub(crate) fn home() -> Option<String> {
+    std::env::var("HOME").ok().filter(|home| home.starts_with('/'))
+}

@@ -1,0 +1,104 @@
+//! The data of one HTTP request on its way through `rmcp`.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rmcp::RoleServer;
+use rmcp::service::RequestContext;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use super::backend::BackendProblem;
+use super::gate::{CallGate, CallTicket, WaitNotice};
+use super::message::{Arguments, Refused};
+
+/// The resources by URI, each with its version before the acknowledgement.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct SeenResources(BTreeMap<String, Result<watch::Receiver<u64>, BackendProblem>>);
+
+impl SeenResources {
+    pub(crate) fn take(&mut self, uri: &str) -> Option<Result<watch::Receiver<u64>, BackendProblem>> {
+        self.0.remove(uri)
+    }
+
+    pub(crate) fn insert(&mut self, uri: String, versions: Result<watch::Receiver<u64>, BackendProblem>) {
+        self.0.insert(uri, versions);
+    }
+}
+
+/// The data of one HTTP request while it is served.
+#[derive(Debug)]
+pub(super) struct Passage {
+    pub(super) gate: Arc<CallGate>,
+    pub(super) closing: CancellationToken,
+    /// The open session of the request; `None` when the client invented the session's name.
+    pub(super) session: Option<Arc<str>>,
+    /// The token that the request carries.
+    pub(super) owner: Arc<str>,
+    carried: Mutex<Carried>,
+}
+
+/// The values that the parts of a request pass to each other.
+#[derive(Debug, Default)]
+pub(super) struct Carried {
+    pub(super) arguments: Option<Arguments>,
+    pub(super) ticket: Option<CallTicket>,
+    pub(super) seen: Option<SeenResources>,
+    pub(super) denied: Option<Denied>,
+}
+
+/// The reasons for which this crate answers a request and replaces the answer of `rmcp`.
+#[derive(Debug, Clone)]
+pub(super) enum Denied {
+    Message(Box<Refused>),
+    TooLong(Box<Refused>),
+    NoSession,
+    SessionsFull,
+    Closed,
+}
+
+impl Passage {
+    pub(super) fn new(gate: Arc<CallGate>, closing: CancellationToken, session: Option<Arc<str>>) -> Self {
+        Self { gate, closing, session, owner: Arc::from(""), carried: Mutex::default() }
+    }
+
+    pub(super) fn owned_by(self, owner: &str) -> Self {
+        Self { owner: Arc::from(owner), ..self }
+    }
+
+    pub(super) fn of(context: &RequestContext<RoleServer>) -> Option<&Self> {
+        Self::within(context.extensions.get::<http::request::Parts>()?)
+    }
+
+    pub(super) fn within(parts: &http::request::Parts) -> Option<&Self> {
+        parts.extensions.get::<Arc<Self>>().map(|passage| &**passage)
+    }
+
+    pub(super) fn take_arguments(&self) -> Option<Arguments> {
+        self.carried().arguments.take()
+    }
+
+    pub(super) fn act(&self) -> Option<WaitNotice> {
+        self.carried().ticket.as_ref().map(CallTicket::act)
+    }
+
+    pub(super) fn take_ticket(&self) -> Option<CallTicket> {
+        self.carried().ticket.take()
+    }
+
+    pub(super) fn take_seen(&self) -> Option<SeenResources> {
+        self.carried().seen.take()
+    }
+
+    pub(super) fn deny(&self, denied: Denied) {
+        self.carried().denied = Some(denied);
+    }
+
+    pub(super) fn denied(&self) -> Option<Denied> {
+        self.carried().denied.take()
+    }
+
+    pub(super) fn carried(&self) -> std::sync::MutexGuard<'_, Carried> {
+        self.carried.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
