@@ -1,4 +1,4 @@
-//! How the program is linked. It changes nothing in what is built.
+//! Sets how the program is linked. The code that is built stays the same.
 
 use std::io::Write as _;
 use std::process::Command;

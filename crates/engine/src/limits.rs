@@ -162,7 +162,7 @@ pub const SECTIONS_MAX: usize = 500;
 /// The maximum number of variables of a template.
 pub const VARIABLES_MAX: usize = 256;
 
-/// How long an approval can be decided and used, as the project's settings say.
+/// The times within which an approval must be decided and used, as the project's settings say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lifetimes {
     /// From the request until a person decides.

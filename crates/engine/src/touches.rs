@@ -75,10 +75,10 @@ fn paths_meet(left: &[String], right: &[String]) -> bool {
 fn part_meets(left: &str, right: &str) -> bool {
     let (left, right) = (symbols(left), symbols(right));
     table(left.len(), right.len(), |reach, row, column| match (left.get(row), right.get(column)) {
-        (Some(Symbol::Many), _) if reach(row + 1, column) => true,
-        (_, Some(Symbol::Many)) if reach(row, column + 1) => true,
-        (Some(Symbol::Many), Some(_)) if reach(row, column + 1) => true,
-        (Some(_), Some(Symbol::Many)) if reach(row + 1, column) => true,
+        (Some(TouchSymbol::Many), _) if reach(row + 1, column) => true,
+        (_, Some(TouchSymbol::Many)) if reach(row, column + 1) => true,
+        (Some(TouchSymbol::Many), Some(_)) if reach(row, column + 1) => true,
+        (Some(_), Some(TouchSymbol::Many)) if reach(row + 1, column) => true,
         (Some(one), Some(other)) => one.meets(other) && reach(row + 1, column + 1),
         (None, None) => true,
         (None, Some(_)) | (Some(_), None) => false,
@@ -101,13 +101,13 @@ fn table(rows: usize, columns: usize, step: impl Fn(&dyn Fn(usize, usize) -> boo
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Symbol {
+enum TouchSymbol {
     One(char),
     Any,
     Many,
 }
 
-impl Symbol {
+impl TouchSymbol {
     fn meets(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::One(left), Self::One(right)) => left == right,
@@ -116,20 +116,20 @@ impl Symbol {
     }
 }
 
-fn symbols(part: &str) -> Vec<Symbol> {
+fn symbols(part: &str) -> Vec<TouchSymbol> {
     let mut symbols = Vec::new();
     let mut characters = part.chars();
     while let Some(character) = characters.next() {
         symbols.push(match character {
-            '*' => Symbol::Many,
-            '?' => Symbol::Any,
-            '\\' => Symbol::One(characters.next().unwrap_or('\\')),
+            '*' => TouchSymbol::Many,
+            '?' => TouchSymbol::Any,
+            '\\' => TouchSymbol::One(characters.next().unwrap_or('\\')),
             // A character class counts as any character. This can only report too many overlaps.
             '[' if characters.as_str().contains(']') => {
                 let _: Option<char> = characters.find(|character| *character == ']');
-                Symbol::Any
+                TouchSymbol::Any
             }
-            other => Symbol::One(other),
+            other => TouchSymbol::One(other),
         });
     }
     symbols

@@ -32,11 +32,11 @@ pub(super) enum GlobRoot {
 enum GlobPart {
     /// Any number of parts: `**`.
     Any,
-    One(Vec<Symbol>),
+    One(Vec<GlobSymbol>),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Symbol {
+enum GlobSymbol {
     Exactly(char),
     /// One character: `?`.
     Single,
@@ -111,8 +111,8 @@ impl Glob {
             let name: Option<String> = symbols
                 .iter()
                 .map(|symbol| match symbol {
-                    Symbol::Exactly(letter) => Some(*letter),
-                    Symbol::Single | Symbol::Many | Symbol::Class { .. } => None,
+                    GlobSymbol::Exactly(letter) => Some(*letter),
+                    GlobSymbol::Single | GlobSymbol::Many | GlobSymbol::Class { .. } => None,
                 })
                 .collect();
             let Some(name) = name else { break };
@@ -153,8 +153,8 @@ pub(super) fn is_named(pattern: &str, name: &str) -> bool {
 }
 
 /// Tells whether some name matches both patterns. A shell pattern matches hidden names only if it begins with a dot.
-fn meet(one: &[Symbol], shell: &[Symbol]) -> bool {
-    if one.first() == Some(&Symbol::Exactly('.')) && shell.first() != Some(&Symbol::Exactly('.')) {
+fn meet(one: &[GlobSymbol], shell: &[GlobSymbol]) -> bool {
+    if one.first() == Some(&GlobSymbol::Exactly('.')) && shell.first() != Some(&GlobSymbol::Exactly('.')) {
         return false;
     }
     // Pairs of positions that can be reached together.
@@ -163,11 +163,11 @@ fn meet(one: &[Symbol], shell: &[Symbol]) -> bool {
         let (first, second) = (one.get(left), shell.get(right));
         let next: Vec<(usize, usize)> = match (first, second) {
             (None, None) => return true,
-            (Some(Symbol::Many), Some(Symbol::Many)) => vec![(left + 1, right), (left, right + 1)],
-            (Some(Symbol::Many), Some(_)) => vec![(left + 1, right), (left, right + 1)],
-            (Some(_), Some(Symbol::Many)) => vec![(left, right + 1), (left + 1, right)],
-            (Some(Symbol::Many), None) => vec![(left + 1, right)],
-            (None, Some(Symbol::Many)) => vec![(left, right + 1)],
+            (Some(GlobSymbol::Many), Some(GlobSymbol::Many)) => vec![(left + 1, right), (left, right + 1)],
+            (Some(GlobSymbol::Many), Some(_)) => vec![(left + 1, right), (left, right + 1)],
+            (Some(_), Some(GlobSymbol::Many)) => vec![(left, right + 1), (left + 1, right)],
+            (Some(GlobSymbol::Many), None) => vec![(left + 1, right)],
+            (None, Some(GlobSymbol::Many)) => vec![(left, right + 1)],
             (Some(one), Some(other)) if one.may_be(other) => vec![(left + 1, right + 1)],
             (Some(_), Some(_)) | (Some(_), None) | (None, Some(_)) => Vec::new(),
         };
@@ -206,7 +206,7 @@ fn fit(parts: &[GlobPart], path: &[&str]) -> PathFit {
     // Without a wildcard up to here, the place that the glob names is inside the path.
     let literal = parts.iter().take_while(|part| match part {
         GlobPart::Any => false,
-        GlobPart::One(symbols) => symbols.iter().all(|symbol| matches!(symbol, Symbol::Exactly(_))),
+        GlobPart::One(symbols) => symbols.iter().all(|symbol| matches!(symbol, GlobSymbol::Exactly(_))),
     });
     PathFit::Below { certain: literal.count() >= path.len() }
 }
@@ -230,13 +230,13 @@ fn reach(parts: &[GlobPart], from: impl Iterator<Item = usize>) -> Vec<usize> {
 }
 
 /// Matches a name with the symbols of one part. The last `*` takes one more character whenever nothing else fits.
-fn matches(symbols: &[Symbol], name: &str) -> bool {
+fn matches(symbols: &[GlobSymbol], name: &str) -> bool {
     let name: Vec<char> = name.chars().collect();
     let (mut at, mut from) = (0, 0);
     let mut again: Option<(usize, usize)> = None;
     while from < name.len() || at < symbols.len() {
         let fits = match (symbols.get(at), name.get(from)) {
-            (Some(Symbol::Many), _) => {
+            (Some(GlobSymbol::Many), _) => {
                 again = Some((at, from));
                 at += 1;
                 continue;
@@ -261,7 +261,7 @@ fn matches(symbols: &[Symbol], name: &str) -> bool {
     true
 }
 
-impl Symbol {
+impl GlobSymbol {
     /// Tells whether one letter can match both symbols.
     fn may_be(&self, other: &Self) -> bool {
         match (self, other) {
@@ -297,14 +297,14 @@ fn parts(path: &str) -> Result<Vec<GlobPart>, String> {
     Ok(parts)
 }
 
-fn symbols(part: &str) -> Result<Vec<Symbol>, String> {
+fn symbols(part: &str) -> Result<Vec<GlobSymbol>, String> {
     let mut symbols = Vec::new();
     let mut letters = part.chars().peekable();
     while let Some(letter) = letters.next() {
         symbols.push(match letter {
-            '*' => Symbol::Many,
-            '?' => Symbol::Single,
-            '\\' => Symbol::Exactly(letters.next().ok_or("it ends with a backslash")?),
+            '*' => GlobSymbol::Many,
+            '?' => GlobSymbol::Single,
+            '\\' => GlobSymbol::Exactly(letters.next().ok_or("it ends with a backslash")?),
             '[' => {
                 let negated = letters.next_if(|next| matches!(next, '!' | '^')).is_some();
                 let mut ranges = Vec::new();
@@ -321,9 +321,9 @@ fn symbols(part: &str) -> Result<Vec<Symbol>, String> {
                     }
                     ranges.push((from, to));
                 }
-                Symbol::Class { negated, ranges }
+                GlobSymbol::Class { negated, ranges }
             }
-            other => Symbol::Exactly(other),
+            other => GlobSymbol::Exactly(other),
         });
     }
     Ok(symbols)

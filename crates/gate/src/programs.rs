@@ -1,4 +1,4 @@
-//! What programs write and run, by tables of their options.
+//! Knows which files programs write and which commands they run, by tables of their options.
 
 pub(crate) mod effect;
 pub(crate) mod git;

@@ -236,6 +236,12 @@ const LOOKS: &[Look] = &[
         sample: "use std::fmt;\n",
         reason: "the first line is a //! comment that says what the file is for",
     },
+    Look {
+        places: RUST,
+        find: with_riddle,
+        sample: "//! Sample.\n\n/// What is left.\nfn a() {}\n",
+        reason: "the comment opens with what, who, how, where or those: name the subject",
+    },
     Look { places: RUST, find: with_tab, sample: "fn a() {\n\t1;\n}\n", reason: "a tab" },
     Look {
         places: &["*.rs", "*.md", "*.toml", "*.sql", "scripts/", ".ci/"],
@@ -279,6 +285,7 @@ fn complaint(path: &str, line: usize, reason: impl Into<String>) -> Complaint {
 fn complaints(tree: &Tree) -> Vec<Complaint> {
     let mut found = crates(tree);
     found.extend(edges::edges(tree));
+    found.extend(duplicate_types(tree));
     for (path, text) in tree {
         found.extend(layers(path, text));
         found.extend(bans(path, text));
@@ -307,6 +314,21 @@ fn crates(tree: &Tree) -> Vec<Complaint> {
         )
     });
     missing.chain(extra).collect()
+}
+
+/// Finds types that share their name with a type in another place: a search or a compiler error would name both.
+fn duplicate_types(tree: &Tree) -> Vec<Complaint> {
+    let mut places: BTreeMap<&str, Vec<(&str, usize)>> = BTreeMap::new();
+    for (path, text) in tree.iter().filter(|(path, _)| path.ends_with(".rs") && path.contains("/src/")) {
+        for (line, text) in numbered(text) {
+            if let Some(name) = defined_type(text) {
+                places.entry(name).or_default().push((path, line));
+            }
+        }
+    }
+    let several = places.into_iter().filter(|(_, places)| places.len() > 1);
+    let each = several.flat_map(|(name, places)| places.into_iter().map(move |place| (name, place)));
+    each.map(|(name, (path, line))| complaint(path, line, format!("`{name}` is the name of several types"))).collect()
 }
 
 /// One dependency of a manifest.

@@ -167,3 +167,12 @@ fn a_module_uses_only_what_the_table_allows() {
     ];
     check(&circle, &["crates/wire/src/json.rs:2", "crates/wire/src/report.rs:2"]);
 }
+
+#[test]
+fn a_type_has_a_name_of_its_own() {
+    let files = [
+        ("crates/wire/src/a.rs", "//! Sample.\npub(crate) struct Found;\n"),
+        ("crates/wire/src/b.rs", "//! Sample.\nenum Found {}\n    type Found = u8;\nstruct Other;\n"),
+    ];
+    check(&files, &["crates/wire/src/a.rs:2", "crates/wire/src/b.rs:2"]);
+}

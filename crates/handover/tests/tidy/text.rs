@@ -4,6 +4,33 @@ pub(crate) fn without_module_doc(text: &str) -> Vec<usize> {
     if text.starts_with("//! ") { Vec::new() } else { vec![1] }
 }
 
+/// Returns the lines on which a comment starts with a word that stands for an unnamed subject.
+pub(crate) fn with_riddle(text: &str) -> Vec<usize> {
+    const OPENINGS: &[&str] = &["what", "who", "whoever", "whatever", "how", "where", "those"];
+    let (mut found, mut is_inside) = (Vec::new(), false);
+    for (number, line) in numbered(text) {
+        let comment = line.trim_start().strip_prefix("//").map(|rest| rest.trim_start_matches(['/', '!']).trim());
+        let first = comment.and_then(|words| words.split(|letter: char| !letter.is_alphabetic()).next());
+        if !is_inside && first.is_some_and(|word| OPENINGS.contains(&word.to_lowercase().as_str())) {
+            found.push(number);
+        }
+        is_inside = comment.is_some();
+    }
+    found
+}
+
+/// Returns the name of the type that a line defines outside of any block.
+pub(crate) fn defined_type(line: &str) -> Option<&str> {
+    let line = match line.strip_prefix("pub") {
+        Some(rest) if rest.starts_with('(') => rest.split_once(')')?.1.trim_start(),
+        Some(rest) => rest.trim_start(),
+        None => line,
+    };
+    let name = ["struct ", "enum ", "trait ", "type "].iter().find_map(|word| line.strip_prefix(word))?;
+    let end = name.find(|letter: char| !letter.is_alphanumeric() && letter != '_').unwrap_or(name.len());
+    Some(&name[..end]).filter(|name| name.starts_with(char::is_uppercase))
+}
+
 pub(crate) fn with_tab(text: &str) -> Vec<usize> {
     lines_where(text, |line| line.contains('\t'))
 }
