@@ -64,7 +64,8 @@ message! {
     }
 }
 
-/// The version of a card. [`judge`] checks the version before it reads any field, so this type is only read from "1.0".
+/// The version of a card. [`judge`] refuses every version string except "1.0" before it reads any field. Therefore
+/// every string that this type reads is "1.0".
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CardVersion;
 
@@ -84,7 +85,7 @@ impl Shape for CardVersion {
     }
 }
 
-/// Declares a name that must be in the registry. Without a registry, every well-formed name is legal.
+/// Declares a name that must be in the registry. When the caller gives no registry, every well-formed name is legal.
 macro_rules! registered {
     ($($(#[$attribute:meta])* $name:ident($inner:ty): $known:expr, $kind:literal, $hint:literal;)*) => {$(
         $(#[$attribute])*
@@ -128,7 +129,7 @@ registered! {
         "UNKNOWN_OUTPUT_TYPE", "names no known output contract";
 }
 
-/// Judges a card. Checks its names against the registry when one is given.
+/// Judges a card. When a registry is given, also checks that the card uses only names of that registry.
 pub fn judge<'t>(bytes: &'t [u8], registry: Option<&'t Registry>) -> JudgedDocument<'t, Card> {
     match document::open(bytes, BYTES_MAX) {
         Err(report) => JudgedDocument { value: None, report: *report },

@@ -56,33 +56,33 @@ kinds! {
     Prompt = "prompt", "the sources of a system prompt: {card, persona, skills, shared_skills, memory, inbox, brief}";
 }
 
-/// Facts from outside the document that its rules need.
+/// Facts from outside the document that the rules for the document need.
 #[derive(Debug, Clone, Default)]
 pub struct CheckContext {
     /// The request that a response answers.
     pub request: Option<Vec<u8>>,
-    /// The ids of findings from earlier responses of the session.
+    /// The ids of the findings in earlier responses of the review session.
     pub issued_ids: Option<Vec<String>>,
     /// The names that a card may use.
     pub registry: Option<Registry>,
-    /// The INPUT that the agent got before it handed over.
+    /// The INPUT envelope that the agent got at the start of the turn that the handoff ends.
     pub input: Option<Value>,
-    /// The id with which the agent was dispatched.
+    /// The id under which the agent was started. The handoff must report the same id.
     pub dispatch_agent_id: Option<String>,
 }
 
-/// A judged document of any kind.
+/// The result of judging a document of any kind.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CheckFinding {
     pub valid: bool,
-    /// The verdict in the form that its protocol defines.
+    /// The verdict as JSON, with the fields that the protocol of this document defines.
     pub verdict: Value,
     pub notes: Vec<CheckNote>,
     /// The document, rendered again from its value, when it is valid and its kind can be rendered.
     pub rendered: Option<Value>,
 }
 
-/// One problem, for a person.
+/// One problem of a document, described for a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckNote {
     pub code: String,
@@ -146,7 +146,8 @@ pub(crate) fn range(span: Span) -> Range<usize> {
     place(span.start)..place(span.end)
 }
 
-/// Returns the notes of a verdict that has messages but no places in the document.
+/// Returns the notes for a verdict that has messages but no places in the document. A code in one of the lists that
+/// `errors` names becomes an error, every other code a warning.
 fn told(verdict: &Value, errors: &[&str]) -> Vec<CheckNote> {
     let texts = |list: &str| -> Vec<String> {
         let found = verdict.get(list).and_then(Value::as_list).unwrap_or_default();
@@ -168,7 +169,8 @@ fn streamed(bytes: &[u8]) -> CheckFinding {
     let transcript = reader.end();
     let verdict = transcript.to_value();
     let mut notes = told(&verdict, &["errors"]);
-    // The code of a note ends with its line number. One pass over the bytes finds the places of all notes.
+    // The code of a note ends with the number of the wrong line, such as `BAD_LINE:3`. One pass over the bytes finds
+    // the places of all these lines.
     let mut wanted: HashMap<usize, &mut CheckNote> = HashMap::new();
     for note in &mut notes {
         let line = note.code.split_once(':').and_then(|(_, line)| line.parse().ok());
@@ -185,15 +187,15 @@ fn streamed(bytes: &[u8]) -> CheckFinding {
 }
 
 fn handed_over(bytes: &[u8], context: &CheckContext) -> CheckFinding {
-    // Bytes that are not UTF-8 become visible replacement characters. The bytes themselves never reach an accepted
-    // contract.
+    // Replaces every byte that is not UTF-8 by the visible replacement character, so that an accepted contract never
+    // contains such bytes.
     let text = String::from_utf8_lossy(bytes);
     let known = handoff::HandoffContext {
         input: context.input.as_ref(),
         dispatch_agent_id: context.dispatch_agent_id.as_deref(),
     };
     let verdict = handoff::judge(&text, &known);
-    // A note about an absent field has no place, so it points to the first byte of the contract.
+    // A problem about an absent field has no place. Its note points to the first byte of the contract instead.
     let begin = verdict.body.map(range).map(|body| body.start..body.start + 1);
     let note = |severity| {
         let begin = begin.clone();
@@ -206,7 +208,8 @@ fn handed_over(bytes: &[u8], context: &CheckContext) -> CheckFinding {
     let warnings = verdict.warnings.iter().map(note(Severity::Warning));
     let notes = match &verdict.reason {
         None => errors.chain(warnings).collect(),
-        // The notes about missing fields all follow from this reason, so they are left out.
+        // Without a readable contract, every field counts as missing. The reason explains all of that, so the notes
+        // about missing fields are left out.
         Some(reason) => {
             let place = verdict.body.map(range).map(|body| match reason {
                 handoff::NoContractReason::InvalidJson(error) => body.start + error.at..body.start + error.at + 1,
@@ -247,7 +250,7 @@ fn prompted(sources: &Value) -> CheckFinding {
     }
 }
 
-/// Returns the finding for input that could not be judged at all.
+/// Returns the finding for a document that could not be judged at all, for example because it is not JSON.
 fn refused(code: &str, problem: String) -> CheckFinding {
     let error = object([("code", code.into()), ("message", problem.as_str().into())]);
     let note = CheckNote { code: code.to_owned(), message: problem, severity: Severity::Error, place: None };

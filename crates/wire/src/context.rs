@@ -1,10 +1,11 @@
-//! The context of a task: the facts that its worker must know, within a number of tokens.
+//! The context of a task: the facts that the worker of the task must know, cut to a limited number of tokens.
 //!
-//! Every piece is weighed once. The parts share the budget: the workflow gets 15 %, the task 55 %, earlier tasks 20 %,
-//! dependencies and siblings 10 %. The tokens that one part does not need go to the next part, and at the end back to
-//! the parts that lack some. Then each part is written as far as its share reaches. The reply lists the pieces that are
-//! missing, each with the call that fetches it. Finally the text is weighed as it is sent: it never costs more than the
-//! caller asked for.
+//! The unit of cost is the weight, see [`tokens`]. Each piece of the reply is weighed once. The parts share the budget:
+//! the workflow gets 15 %, the task 55 %, earlier tasks 20 %, dependencies and siblings 10 %. When a part does not need
+//! all of its tokens, the next part gets the rest. Tokens that are still left go back to the parts that were shortened.
+//! Then each part is written as far as its share reaches. The reply lists the pieces that are missing, each with the
+//! call that fetches it. At the end the complete text is weighed, so that it never costs more than the caller asked
+//! for.
 
 mod checkpoints;
 mod cuts;
@@ -25,32 +26,37 @@ use crate::json::{Object, Value};
 use crate::lifecycle::Include;
 use crate::tokens::{self, weight};
 
-/// The smallest budget that a caller may ask for. With fewer tokens not even the names fit, so the call is refused.
+/// The smallest budget in tokens that a caller may ask for. With fewer tokens not even the names fit, so the call is
+/// refused.
 pub const MAX_TOKENS_MIN: u32 = 500;
-/// The budget of a call that names none.
+/// The budget in tokens when the caller gives no budget.
 pub const MAX_TOKENS_DEFAULT: u32 = 8_000;
 
-/// The shares of the budget in hundredths: the workflow, the task, earlier tasks, then siblings and dependencies.
+/// The shares of the budget in percent, in this order: the workflow, the task, earlier tasks, siblings and dependencies
+/// together.
 const SHARES: [u64; 4] = [15, 55, 20, 10];
-/// The order in which parts that were cut get the tokens that are left over, as indexes into [`SHARES`].
+/// The order in which shortened parts get the tokens that other parts did not need. The numbers are indexes into
+/// [`SHARES`].
 const BACK: [usize; 4] = [1, 2, 3, 0];
-/// The share of the task's fields in the task's grant, in hundredths. The checkpoints get the rest.
+/// The percentage of the task's tokens that the task's own fields get. The task's checkpoints get the rest.
 const FIELDS_SHARE: u64 = 60;
-/// The most times that the reply is written to come near to the budget. One time is not enough, because pieces weigh
-/// more apart than together, and a list or a value may leave tokens over.
+/// The most times that the reply is written to find one that nearly fills the budget. One attempt is not enough,
+/// because the sum of the pieces' weights is more than the weight of the whole, and a list or a value may leave tokens
+/// unused.
 const ROUNDS_MAX: u32 = 6;
-/// The denominator of the part of the limit that may stay unused: the search for a fuller reply ends below 1/32.
+/// The search for a fuller reply ends when less than one part in `NEAR` of the limit is unused.
 const NEAR: u64 = 32;
 
-/// The most checkpoints that are loaded by default. Rows whose shortest form would not fit into the budget are never
-/// loaded.
+/// The most checkpoints that are loaded by default; older ones are only counted. A small budget loads fewer: no more
+/// than would fit if each took [`ROW_TOKENS`].
 const ROWS_DEFAULT_MAX: u32 = 100;
-/// The most checkpoints that are loaded when the caller wants the whole history or many details.
+/// The most checkpoints that are loaded when the caller wants the whole history or many details; older ones are only
+/// counted.
 const ROWS_MAX: u32 = 2_000;
-/// The fewest tokens that one line takes.
+/// The fewest tokens that one checkpoint takes in the reply.
 const ROW_TOKENS: u32 = 10;
 
-/// Returns how many of the newest checkpoints to load for [`fit`].
+/// Returns the number of checkpoints, counted from the newest, that the caller must load before it calls [`fit`].
 pub fn rows_wanted(include: Option<&Include>, max_tokens: u32) -> u32 {
     let wanted = WantedContext::of(include);
     let fitting = max_tokens.div_ceil(ROW_TOKENS);
@@ -58,13 +64,14 @@ pub fn rows_wanted(include: Option<&Include>, max_tokens: u32) -> u32 {
     fitting.min(max)
 }
 
-/// Returns the reply of `task_load_context`. As compact text it costs at most `max_tokens` by [`tokens::estimate`]. The
-/// reply contains that estimate.
+/// Returns the reply of `task_load_context`. As compact JSON, the reply costs at most `max_tokens` by
+/// [`tokens::estimate`]. The reply contains this estimate.
 pub fn fit(facts: &ContextFacts, include: Option<&Include>, max_tokens: u32) -> Value {
     let max_tokens = usize::try_from(max_tokens).unwrap_or(usize::MAX);
     let parts = ContextParts::of(facts, WantedContext::of(include));
     let limit = tokens::weight_within(max_tokens);
-    // Pieces weigh more apart than together, so the whole may fit although the sum of its pieces exceeds the limit.
+    // The sum of the pieces' weights is more than the weight of the whole. Therefore the whole may fit although the sum
+    // is up to a quarter above the limit.
     if parts.want() <= limit + limit / 4 {
         let whole = parts.write(&parts.everything(), limit);
         if tokens::tokens(weight_said(&whole)) <= max_tokens {
@@ -87,11 +94,11 @@ struct ContextParts<'f> {
     dependencies: Option<Tasks<'f>>,
 }
 
-/// The weight that each part gets in addition to its least weight.
+/// The weight that each part may use in addition to the part's least weight.
 #[derive(Clone, Copy)]
 struct Grants {
     shares: [u64; 4],
-    /// The weight for the checkpoints that is granted before the task's share.
+    /// The weight that the checkpoints get before the budget is divided among the parts.
     history: u64,
 }
 
@@ -131,7 +138,7 @@ impl<'f> ContextParts<'f> {
         ]
     }
 
-    /// Returns the weight of the pieces that the reply always contains, for any budget.
+    /// Returns the weight of the pieces that the reply contains at every budget, even the smallest.
     fn leasts(&self) -> u64 {
         let fields = |fields: &[PieceField<'_>]| fields.iter().map(|field| field.least).sum::<u64>();
         let tasks = |tasks: &Option<Tasks<'_>>| tasks.as_ref().map_or(0, |tasks| tasks.least);
@@ -153,7 +160,7 @@ impl<'f> ContextParts<'f> {
         Grants { shares: self.wants(), history: 0 }
     }
 
-    /// Returns the fullest reply within the budget that the search finds.
+    /// Writes the reply several times with different weights. Returns the fullest reply that stays within the budget.
     fn fitted(&self, limit: u64, max_tokens: usize) -> Value {
         let worst = self.compose(&self.shared(0)).1.weight(0);
         let (mut fits, mut breaks) = (0_u64, u64::MAX);
@@ -182,8 +189,9 @@ impl<'f> ContextParts<'f> {
         best.unwrap_or_else(|| self.write(&Grants { shares: [0; 4], history: 0 }, 0))
     }
 
-    /// Writes the reply for this weight. The weight of the list of cuts is known only after cutting. Therefore a first
-    /// pass finds the cuts with room for the largest list: more room never makes more cuts.
+    /// Writes the reply for a total weight. The list of cuts is part of the reply, but its weight is known only after
+    /// cutting. Therefore a first pass reserves room for the largest list of cuts and finds the cuts. The second pass
+    /// has more room, which never causes more cuts.
     fn within(&self, total: u64, worst: u64) -> Value {
         let cuts = self.compose(&self.shared(total.saturating_sub(worst))).1;
         let room = total.saturating_sub(cuts.weight(cuts::budget(total)));
@@ -212,7 +220,7 @@ impl<'f> ContextParts<'f> {
         Grants { shares, history }
     }
 
-    /// Writes the reply without its estimate.
+    /// Writes the reply without the field `token_estimate`.
     fn write(&self, grants: &Grants, total: u64) -> Value {
         let (mut members, cuts) = self.compose(grants);
         members.extend(cuts.render(cuts::budget(total)).map(|list| ("cut".to_owned(), list)));
@@ -232,7 +240,8 @@ impl<'f> ContextParts<'f> {
             members.push(("prior_tasks".to_owned(), tasks.render(prior, &mut cuts)));
         }
         let want = |tasks: &Option<Tasks<'_>>| tasks.as_ref().map_or(0, |tasks| tasks.want);
-        // The task builds on its dependencies, so they come first: siblings get the rest, but at least a third.
+        // The task builds on its dependencies, so the dependencies get their weight first. The siblings get the rest,
+        // but at least a third.
         let siblings = want(&self.siblings).min((beside - want(&self.dependencies).min(beside)).max(beside / 3));
         if let Some(tasks) = &self.siblings {
             members.push(("sibling_tasks".to_owned(), tasks.render(siblings, &mut cuts)));
@@ -257,7 +266,7 @@ impl<'f> ContextParts<'f> {
     }
 }
 
-/// Writes fields into an object. `grant` is the weight that they share in addition to their least weights.
+/// Writes fields into an object. The fields share the weight `grant` in addition to their least weights.
 fn written(fields: &[PieceField<'_>], grant: u64, whose: (&str, Fetch), cuts: &mut Cuts) -> Object {
     let least: u64 = fields.iter().map(|field| field.least).sum();
     let mut members = Object::with_capacity(fields.len());
@@ -272,7 +281,8 @@ fn written(fields: &[PieceField<'_>], grant: u64, whose: (&str, Fetch), cuts: &m
 /// Returns the weight of the reply including its `token_estimate` field.
 fn weight_said(reply: &Value) -> u64 {
     let text = reply.to_string();
-    // A number is always a separate piece, so the text before it has the same weight for every number.
+    // The tokenizer always splits before a number. Therefore the text before the number has the same weight for every
+    // number.
     let before = text.strip_suffix('}').unwrap_or(&text);
     let fixed = weight(&format!("{before},\"token_estimate\":")) + weight("}");
     let mut all = fixed;

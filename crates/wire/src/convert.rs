@@ -1,5 +1,6 @@
-//! Converts documents from one dialect to another when both can express the same act. Fields that the other dialect
-//! cannot express are reported, not dropped silently.
+//! Converts documents between the agent protocols when both protocols can express the same act, for example a handoff
+//! to an output envelope. Reports every field that the target protocol cannot express, so that no field is dropped
+//! silently.
 //!
 //! ```
 //! let text = "```agent_contract_handoff\n{\"agent_status\": {\"plan_status\": \"NEEDS_INPUT\", \"agent_id\": \"ab7e4d2\",\
@@ -21,14 +22,15 @@ use crate::shape::{Integer, ListShape, Maybe, NonBlank, Slug, Text};
 use crate::time::DateTime;
 use crate::translate::{LeftPart, blocker, obstacle};
 
-/// A document in another dialect, and the parts that this dialect could not carry.
+/// A converted document, and the parts of the original that the target protocol cannot express.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Converted<T> {
     pub value: T,
     pub lost: Vec<LeftPart>,
 }
 
-/// Converts a handoff to an output: COMPLETE becomes `proceed`, IN_PROGRESS `retry`, and every other status `escalate`.
+/// Converts a handoff to an output envelope. COMPLETE becomes `proceed`, IN_PROGRESS becomes `retry`, and every other
+/// status becomes `escalate`.
 pub fn output_from_handoff(contract: &HandoffContract) -> Converted<EnvelopeOutput> {
     let (success, recommendation) = match contract.status() {
         HandoffStatus::Complete { .. } => (true, Recommendation::Proceed),
@@ -85,8 +87,8 @@ pub fn output_from_handoff(contract: &HandoffContract) -> Converted<EnvelopeOutp
     Converted { value, lost: lost.into_iter().flatten().collect() }
 }
 
-/// Converts an output to the body of a contract. Fails for `proceed`: COMPLETE needs a verification that passed, and an
-/// output does not carry one.
+/// Converts an output envelope to the body of a handoff contract. Fails for `proceed`: its counterpart COMPLETE needs a
+/// verification that passed, and an output does not carry one.
 pub fn handoff_from_output(output: &EnvelopeOutput, agent_id: &str) -> Result<Converted<Value>, LeftPart> {
     let status = match output.recommendation {
         Recommendation::Proceed => {
@@ -137,7 +139,7 @@ pub struct WireHeader {
     pub task_id: Id,
 }
 
-/// Converts a blocked handoff to a wire message. Returns `None` for every other status.
+/// Converts a handoff with the status BLOCKED to a wire message. Returns `None` for every other status.
 pub fn blocked_from_handoff(
     contract: &HandoffContract,
     header: WireHeader,
@@ -163,7 +165,7 @@ pub fn blocked_from_handoff(
     Some(Converted { value: Wire { sender, ts, payload: WirePayload::Blocked(payload), extra: Vec::new() }, lost })
 }
 
-/// Converts a review to a message to the author of the reviewed work, with numbered findings.
+/// Converts a review to an inbox message with numbered findings, for the author of the reviewed work.
 pub fn feedback_as_inbox(response: &Response, header: WireHeader, to: Slug) -> Option<Converted<Wire>> {
     let ReviewOutcome::Success(feedback) = &response.outcome else { return None };
     let finding = |(number, area): (usize, &crate::feedback::Area)| {

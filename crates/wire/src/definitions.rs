@@ -1,5 +1,5 @@
-//! The JSON Schemas of all messages, made from the types. The folder `definitions/` of the repository holds them as
-//! files.
+//! The JSON Schemas of all messages, made from the Rust types. The repository has the same schemas as files in
+//! `definitions/`.
 
 use crate::json::Value;
 use crate::message::Type;
@@ -8,7 +8,7 @@ use crate::schema::document;
 use crate::shape::Shape;
 use crate::{card, envelope, feedback};
 
-/// Returns every schema with its path under `definitions/`.
+/// Returns every schema with its file path under `definitions/`.
 pub fn all() -> Vec<(String, Value)> {
     let warned = Unknown::Warned;
     let mut all = vec![

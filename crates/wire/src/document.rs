@@ -4,10 +4,10 @@ use crate::json::{JsonNode, Span, SyntaxError, parse_object};
 use crate::report::{At, Report};
 use crate::shape::Shape;
 
-/// The size limit in bytes of most kinds of documents.
+/// The size limit in bytes of most kinds of documents. A larger document is refused.
 pub const BYTES_MAX: usize = 1 << 20;
 
-/// A judged document: all of its problems, and its value when there are none.
+/// The result of judging a document: all of the document's problems, and its value when there are none.
 #[derive(Debug, Clone)]
 pub struct JudgedDocument<'t, T> {
     pub value: Option<T>,
@@ -20,7 +20,7 @@ impl<'t, T> JudgedDocument<'t, T> {
     }
 }
 
-/// Parses bytes as received. When they cannot be parsed, the error is a report with one problem.
+/// Parses the received bytes as a JSON object. When the bytes cannot be parsed, returns a report with that one problem.
 pub(crate) fn open(bytes: &[u8], bytes_max: usize) -> Result<(&str, JsonNode<'_>), Box<Report<'_>>> {
     if bytes.len() > bytes_max {
         let hint = format!("the document has {} bytes; at most {bytes_max} are allowed", bytes.len());
@@ -38,8 +38,8 @@ pub(crate) fn read<'t, T: Shape>(node: &JsonNode<'_>, mut report: Report<'t>) ->
     JudgedDocument { value: value.filter(|_| report.is_valid()), report }
 }
 
-/// Returns a report with `UNSUPPORTED_VERSION` when the version is a string with another value. Such a document cannot
-/// be judged further.
+/// Returns a report with `UNSUPPORTED_VERSION` when the version in the document is a string other than `version`. The
+/// rules for another version are not known, so such a document cannot be judged further.
 pub(crate) fn other_version<'t>(text: &'t str, node: &JsonNode<'_>, field: &str, version: &str) -> Option<Report<'t>> {
     let found = node.get(field)?;
     if found.text()? == version {

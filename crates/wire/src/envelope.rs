@@ -19,7 +19,8 @@ use crate::path::{FilePath, Files, InsidePath};
 use crate::report::{At, Hint, Report, Unknown};
 use crate::shape::{Integer, ListShape, Map, NonBlank, Shape, Text, message, vocabulary};
 
-/// The size limit in bytes of an output, which carries whole files.
+/// The size limit in bytes of an output; a larger output is refused. It is higher than for other documents, because an
+/// output carries whole files.
 pub const OUTPUT_BYTES_MAX: usize = 16 << 20;
 pub const ARTIFACTS_MAX: usize = 1_000;
 
@@ -29,7 +30,7 @@ message! {
         context: required CallPosition,
         paths: required Map<InsidePath>,
         task: required EnvelopeTask,
-        /// The findings of earlier agents, without their names.
+        /// The findings of agents that worked on earlier tasks, without the agents' names.
         prior_context: maybe ListShape<Text>,
     }
 }
@@ -113,7 +114,8 @@ impl Shape for AnyOrNull {
     }
 }
 
-/// Files to write: at most [`ARTIFACTS_MAX`], each path once, and no file where another path needs a folder.
+/// The files that an agent wants to write: at most [`ARTIFACTS_MAX`]. Each path occurs once, and no path is a file
+/// where another path needs a folder (`a` and `a/b`).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Artifacts(pub Vec<Artifact>);
 
@@ -167,7 +169,7 @@ fn judge<T: Shape>(bytes: &[u8], bytes_max: usize) -> JudgedDocument<'_, T> {
     }
 }
 
-/// Returns the hint that tells older agents which field replaces an outdated one.
+/// Returns the hint for an outdated field. It tells the author which field replaces the outdated one.
 fn legacy_hint(name: &str) -> Hint {
     match name {
         "state_updates" => "is no field of an envelope; return the updated file as an artifact",

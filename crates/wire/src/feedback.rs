@@ -1,6 +1,7 @@
 //! Agent Feedback Protocol 1.2 (protocol 2): peer review in rounds.
 //!
-//! A request shows an artifact and the decisions on earlier findings. A response gives findings with permanent ids.
+//! A request carries an artifact to review and the author's decisions on earlier findings. A response carries findings.
+//! The id of a finding never changes.
 //!
 //! ```
 //! use wire::feedback;
@@ -151,7 +152,8 @@ pub fn judge_request(bytes: &[u8]) -> JudgedDocument<'_, FeedbackRequest> {
     }
 }
 
-/// Judges a response. When `asked` is given, also checks that the response answers that request.
+/// Judges a response. When `asked` is given, also checks that the response answers the request that `asked` was read
+/// from.
 pub fn judge_response<'t>(bytes: &'t [u8], asked: Option<&AskedParts>) -> JudgedDocument<'t, Response> {
     match document::open(bytes, BYTES_MAX) {
         Err(report) => JudgedDocument { value: None, report: *report },

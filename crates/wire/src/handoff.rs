@@ -1,7 +1,8 @@
-//! The contract that an agent hands over at the end of its turn: finds it in the text, judges it and reads it.
+//! The contract that an agent hands over at the end of its turn. This module finds the contract in the agent's text,
+//! judges it and reads it.
 //!
-//! There is one validator, and it never fails open: a text that cannot be judged is not accepted. A valid verdict
-//! carries the contract. An invalid verdict cannot take effect, because it has no [`HandoffContract`] to act on.
+//! A text that cannot be judged is never accepted. A valid verdict carries the contract. An invalid verdict cannot take
+//! effect, because it has no [`HandoffContract`] on which other code could act.
 //!
 //! ````
 //! use wire::handoff::{Context, PlanStatus, judge};
@@ -24,9 +25,9 @@
 //! assert_eq!(contract.evidence().open_gaps[0].to_string(), "no design");
 //! ````
 //!
-//! Further parts: [`merge`] applies an update to a stored project contract and loses nothing, [`identity`] gives a git
-//! remote one name, [`Reference`] points into another repository, and [`Machine`] decides which status may follow
-//! which.
+//! Further parts: [`merge`] applies an update to a stored project contract and never deletes a value. [`identity`]
+//! turns all forms of a git remote into one name. [`Reference`] names a resource in another repository. [`Machine`]
+//! decides which status may follow which.
 
 mod advice;
 mod approval;
@@ -72,15 +73,15 @@ use contract::{Optional, Sections};
 use problem::Findings;
 use status::AgentStatusSection;
 
-/// The size limit in bytes of the body of a block.
+/// The size limit in bytes of the JSON in a contract block. A larger block is refused.
 pub const BODY_BYTES_MAX: usize = 1_048_576;
 
-/// Facts about the turn from outside its text.
+/// Facts about the turn that the agent's text does not tell.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct HandoffContext<'c> {
-    /// The INPUT envelope. A section of the wrong type counts as absent.
+    /// The INPUT envelope that the agent got. A section that has the wrong type counts as absent.
     pub input: Option<&'c Value>,
-    /// The id with which the agent was dispatched. An id that is not well-formed counts as unknown.
+    /// The id under which the agent was started. An id that is not well-formed counts as unknown.
     pub dispatch_agent_id: Option<&'c str>,
 }
 
@@ -121,7 +122,8 @@ fn judge_contract(
     let top = Top::of(node);
     let agent_status = AgentStatusSection::read(top.agent_status, dispatched.as_ref(), &mut findings);
     let plan_status = agent_status.plan.as_ref().map(Spelt::word);
-    // A wrong id in the contract must not wake another agent, so the dispatched id comes first.
+    // The id under which the agent was started has priority over the id in the contract. Otherwise a wrong id in the
+    // contract could resume another agent.
     let agent = dispatched.or_else(|| agent_status.agent.clone());
     let sections = top.read(agent_status, input, &mut findings);
     let contract = if findings.is_clean() { HandoffContract::of(sections) } else { None };
@@ -130,7 +132,7 @@ fn judge_contract(
     HandoffVerdict { reason: None, plan_status, missing, invalid, warnings, repair, contract, body: None }
 }
 
-/// Tells whether the INPUT asks for a consolidation report. Only the value `true` does.
+/// Tells whether the INPUT envelope requires a consolidation report. Only the value `true` requires one.
 fn requires_consolidation(input: Option<&Value>) -> bool {
     let flag = |section: &str, name: &str| {
         input.and_then(|input| input.get(section)?.get(name)).is_some_and(|flag| *flag == Value::Bool(true))
@@ -140,7 +142,7 @@ fn requires_consolidation(input: Option<&Value>) -> bool {
         || flag("surface_routing", "multi_surface")
 }
 
-/// The members of the top object, by their purpose.
+/// The members of the contract's top-level object, each in the field for its section.
 #[derive(Debug, Default)]
 struct Top<'n, 't> {
     agent_status: Option<&'n JsonNode<'t>>,
@@ -183,7 +185,7 @@ impl<'n, 't> Top<'n, 't> {
         top
     }
 
-    /// Reads section by section in the order of the specification, because the codes have that order.
+    /// Reads the sections in the order of the specification, because the problem codes of a verdict have that order.
     fn read(&self, agent_status: AgentStatusSection, input: Option<&Value>, findings: &mut Findings<'_>) -> Sections {
         let plan = agent_status.plan.as_ref().map(Spelt::word);
         let (evidence, verification) = evidence::read(self.evidence_report, plan, findings);
@@ -220,7 +222,7 @@ impl<'n, 't> Top<'n, 't> {
 #[cfg(test)]
 mod tests;
 
-/// Returns the id of an agent in handoffs, where ids have another form than the engine's.
+/// Returns the id of an agent as handoffs write it. The ids in handoffs have another form than the engine's ids.
 pub fn alias(agent: engine::id::AgentId) -> String {
     use sha2::{Digest, Sha256};
     let hash = Sha256::digest(agent.to_string().as_bytes());

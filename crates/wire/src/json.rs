@@ -1,7 +1,7 @@
-//! A strict reader for the JSON of RFC 8259, which keeps the place of every value.
+//! A strict reader for JSON by RFC 8259, which keeps the place of every value in the text.
 //!
-//! A general parser would be shorter, but it drops facts that a checker needs: the place of a value, the spelling of a
-//! number, and a key that occurs twice.
+//! A general JSON parser would be less code, but it drops facts that a checker needs: the place of a value, the
+//! spelling of a number, and a key that occurs twice.
 
 mod jcs;
 mod measure;
@@ -18,7 +18,7 @@ pub(crate) use parse::object_or_none;
 pub use parse::{DEPTH_MAX, SyntaxError, parse, parse_object};
 pub use value::{Object, Value, object};
 
-/// A range of bytes in a text. `end` is exclusive.
+/// A range of bytes in a text. The byte at `end` is not part of the range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Span {
     pub start: u32,
@@ -32,7 +32,7 @@ impl Span {
     }
 }
 
-/// A value with its place in the text.
+/// A JSON value with its place in the text.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JsonNode<'t> {
     pub span: Span,
@@ -43,7 +43,7 @@ pub struct JsonNode<'t> {
 pub enum JsonKind<'t> {
     Null,
     Bool(bool),
-    /// A number with its original spelling.
+    /// A number as it is spelled in the text.
     Number(&'t str),
     Text(Cow<'t, str>),
     List(Vec<JsonNode<'t>>),
@@ -53,7 +53,7 @@ pub enum JsonKind<'t> {
 #[derive(Debug, Clone, PartialEq)]
 pub struct JsonMember<'t> {
     pub name: Cow<'t, str>,
-    /// The place of the name.
+    /// The place of the member's name in the text.
     pub at: Span,
     pub node: JsonNode<'t>,
 }
@@ -75,12 +75,13 @@ impl<'t> JsonNode<'t> {
         if let JsonKind::Object(members) = &self.kind { Some(members) } else { None }
     }
 
-    /// Returns a member of an object. Returns `None` also when this node is not an object.
+    /// Returns the member of an object with this name. Returns `None` when there is no such member or when this node is
+    /// not an object.
     pub fn get(&self, name: &str) -> Option<&Self> {
         self.members()?.iter().find(|member| member.name == name).map(|member| &member.node)
     }
 
-    /// Returns the type of the value in words for a person.
+    /// Returns the type of the value as a noun for messages to people.
     pub fn noun(&self) -> &'static str {
         match &self.kind {
             JsonKind::Null => "null",
@@ -107,7 +108,7 @@ impl<'t> JsonNode<'t> {
     }
 }
 
-/// Writes compact JSON: no blanks, names and numbers with their original spelling.
+/// Writes compact JSON without blanks. Names and numbers keep their original spelling.
 impl fmt::Display for JsonNode<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.kind {

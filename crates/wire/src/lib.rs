@@ -8,9 +8,10 @@
 //! | 4 Agent Wire 1.0 and Agent Card | [`message`], [`card`], [`prompt`] | [`message::judge`], [`card::judge`], [`prompt::assemble`] |
 //! | 5 lifecycle calls | [`lifecycle`] | [`lifecycle::judge`] |
 //!
-//! Judging returns every problem at once, in the order of the rules. Each problem has a code, a place and a sentence
-//! for the author who must repair the document. A document without problems is returned as a typed value.
-//! [`check`](check::check) judges any kind of document by its name, as the command line does.
+//! Judging a document returns all of its problems at once, in the order of the rules. Each problem has a code, a place
+//! and a sentence for the author who must repair the document. A document without problems is returned as a typed
+//! value. [`check`](check::check) judges any kind of document when it gets the name of the kind, as the command line
+//! does.
 //!
 //! The parts of this crate:
 //! - [`json`] reads RFC 8259 strictly and keeps the place of every value. It guesses nothing and rounds no number.
@@ -19,9 +20,9 @@
 //! - [`report`] keeps problems small and makes their texts only when they are read.
 //! - [`translate`] turns documents into the engine's commands and the engine's state into documents. [`convert`] turns
 //!   one dialect into another. Both report the parts that they could not carry.
-//! - [`context`] fits the facts that a worker must know into a number of tokens, which [`tokens`] estimates.
+//! - [`context`] cuts the facts that a worker must know to a number of tokens, which [`tokens`] estimates.
 //!
-//! This crate does no I/O, reads no clock and does not panic on any input. It judges a mebibyte of any input in
+//! This crate does no I/O, reads no clock and does not panic on any input. It judges one mebibyte of any input in
 //! milliseconds.
 
 pub mod card;

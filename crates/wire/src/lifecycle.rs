@@ -1,4 +1,5 @@
-//! The lifecycle of an agent (protocol 5): every tool, as types and as the engine's commands.
+//! The lifecycle calls of an agent (protocol 5): every tool that an agent can call, as types and as the engine's
+//! commands.
 //!
 //! ```
 //! use wire::lifecycle::{Call, judge};
@@ -52,29 +53,29 @@ use crate::json::Value;
 use crate::report::{Report, Unknown};
 use crate::shape::{ListShape, NonBlank, Shape, Text};
 
-/// The size limit in bytes of a plan as it is received.
+/// The size limit in bytes of a plan as JSON text. A larger plan is refused.
 pub const PLAN_BYTES_MAX: usize = 32 << 20;
 
-/// The effect of a tool on the state.
+/// The effect of a tool on the stored data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
     Reads,
-    /// Adds or changes data. The previous data can be restored.
+    /// Adds or changes data. The data from before can be restored.
     Writes,
     /// May delete data.
     Destroys,
 }
 
-/// The sets in which a tool is offered.
+/// The set of tools to which a tool belongs. A client is offered one of these sets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Set {
-    /// The default set. Clients that load tools only on demand load these at once.
+    /// Part of the default set. Clients that load most tools only on demand load these tools at once.
     Core,
-    /// The default set.
+    /// Part of the default set.
     Default,
-    /// The default set, if the settings have an agent that can review.
+    /// Part of the default set, but only if the settings have an agent that can review.
     Review,
-    /// The full set only.
+    /// Part of the full set only.
     Full,
 }
 
@@ -87,29 +88,29 @@ pub struct Tool {
     /// Tells whether calling the tool twice has the same effect as calling it once.
     pub idempotent: bool,
     pub set: Set,
-    /// The size limit in bytes of the arguments.
+    /// The size limit in bytes of the arguments. Larger arguments are refused.
     pub bytes_max: usize,
     arguments: fn() -> Value,
-    /// The schema of the arguments, without null for optional ones.
+    /// Returns the schema of the arguments. Optional arguments do not allow null in it.
     plain_arguments: fn() -> Value,
     reply: fn() -> Value,
 }
 
 impl Tool {
-    /// Returns the schema of the arguments, with every bound and pattern.
+    /// Returns the complete schema of the arguments, with every bound and pattern.
     pub fn arguments(&self) -> Value {
         (self.arguments)()
     }
 
-    /// Returns the schema of the arguments as models see it: names, types and words only. Each pattern would cost
-    /// tokens in every conversation, and the error explains a pattern when an argument breaks it. Null for an optional
-    /// argument would also cost tokens and helps no model.
+    /// Returns a short schema of the arguments for models: names, types and words only. Each pattern would cost tokens
+    /// in every conversation. When an argument breaks a pattern, the error explains the pattern. That an optional
+    /// argument may be null would also cost tokens and helps no model.
     pub fn offered(&self) -> Value {
         slim::slim(&(self.plain_arguments)())
     }
 
-    /// Returns the schema of the reply. Its root requires no field, because some clients also validate refusals against
-    /// it and would hide them from their model.
+    /// Returns the schema of the reply. Its top level requires no field. Some clients also check errors against this
+    /// schema, and they would hide an error without the required fields from their model.
     pub fn reply(&self) -> Value {
         match (self.reply)() {
             Value::Object(mut members) => {
@@ -127,7 +128,7 @@ impl Tool {
 
 macro_rules! calls {
     ($($name:ident = $tool:literal $effect:ident $repeat:ident $set:ident $bytes:ident -> $reply:ty, $about:literal;)*) => {
-        /// One call with judged arguments.
+        /// One call of a tool, with arguments that were judged as legal.
         #[derive(Debug, Clone, PartialEq)]
         pub enum Call { $($name(Box<$name>),)* }
 
@@ -314,23 +315,24 @@ fn arguments_of<T: Shape>(bytes: &[u8], bytes_max: usize) -> JudgedDocument<'_, 
     }
 }
 
-/// The arguments that calls have in common.
+/// The arguments that many calls have.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Common {
     /// The calling agent, if the call names it.
     pub agent: Option<AgentId>,
-    /// The session of the caller, which may pass the lock that it holds on a workflow.
+    /// The session of the caller. A call with this session may change a workflow that the session has locked.
     pub session: Option<String>,
     pub key: Option<String>,
 }
 
-/// The fields that name the calling agent. The first one that is present counts.
+/// The fields that name the calling agent. When a call has both, the first one is used.
 const WHO: [&str; 2] = ["agent_id", "sender_id"];
 
 impl Call {
     pub fn common(&self) -> Common {
         let word = |found: Option<&NonBlank>| found.map(ToString::to_string);
-        // Rendering a large plan only to find three fields in it would cost as much as reading it.
+        // A plan is not rendered, because rendering a large plan only to find three fields would cost as much as
+        // reading it.
         let (agent, session, key) = if let Self::WorkflowSetPlan(call) = self {
             (call.agent_id, &call.session_id, &call.idempotency_key)
         } else if let Self::WorkflowReplan(call) = self {
@@ -356,14 +358,15 @@ impl Call {
         }
     }
 
-    /// Returns one text for equal arguments, without the idempotency key. A repeated request is compared with it.
+    /// Returns the same text for equal arguments, without the idempotency key. It tells whether a request with a known
+    /// key repeats the first one.
     pub fn fingerprint(&self) -> String {
         let Value::Object(mut members) = self.render() else { return String::new() };
         members.retain(|(name, _)| name != "idempotency_key");
         Value::Object(members).canonical()
     }
 
-    /// Returns the command of a call that is exactly one command. Returns `None` for every other call.
+    /// Returns the engine's command for a call that is exactly one command. Returns `None` for every other call.
     #[expect(clippy::too_many_lines, reason = "one match that names every call")]
     pub fn command(&self) -> Option<Command> {
         Some(match self {

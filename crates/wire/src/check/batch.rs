@@ -1,11 +1,12 @@
-//! Cases as JSON lines: a line has the document in `text`, `text_b64` or `parts`, and its context in other fields.
+//! Judges test cases that are written as JSON lines. Each line has the document in `text`, `text_b64` or `parts`, and
+//! the facts that the document's rules need in other fields.
 
 use super::{CheckContext, CheckFinding, DocumentKind, beside, check, prompted};
 use crate::json::{Value, object, parse};
 use crate::report::Registry;
 
-/// Judges one line. Returns the verdict with the line's `id` and `true`. For a line that is not a case, returns an
-/// `error` instead of the verdict, and `false`.
+/// Judges the case on one line. Returns the verdict with the line's `id`, and `true`. For a line that is not a case,
+/// returns an `error` instead of the verdict, and `false`.
 pub fn line(kind: DocumentKind, line: &str) -> (Value, bool) {
     let case = match parse(line) {
         Ok(node) => node.to_value(),
@@ -86,7 +87,8 @@ pub(crate) fn document(case: &Value) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-/// The most bytes that `parts` may expand to. Without this limit, a few characters could ask for any amount of memory.
+/// The most bytes that `parts` may expand to; a case with more is refused. Without this limit, a few characters could
+/// ask for any amount of memory.
 const PARTS_BYTES_MAX: usize = 64 << 20;
 
 fn base64(text: &str) -> Option<Vec<u8>> {

@@ -1,10 +1,11 @@
-//! Judges the kinds that accompany a contract: merges, identities of remotes, references and sequences of states.
+//! Judges the documents that accompany a handoff contract: merges, identities of git remotes, references and sequences
+//! of states.
 
 use super::{CheckFinding, CheckNote, DocumentKind, Severity, refused};
 use crate::handoff::{Machine, NoIdentity, Reference, identity, merge_all};
 use crate::json::Value;
 
-/// Judges a value: `{stored, payload}`, a remote, a reference or a list of events.
+/// Judges a value of one of these kinds: a merge (`{stored, payload}`), a git remote, a reference or a list of events.
 pub(super) fn judge(kind: DocumentKind, value: &Value) -> CheckFinding {
     match kind {
         DocumentKind::Merge => match payloads(value) {
@@ -61,7 +62,7 @@ pub(super) fn judge(kind: DocumentKind, value: &Value) -> CheckFinding {
     }
 }
 
-/// Returns the one payload, or the list of payloads that are merged in their order.
+/// Returns the payloads to merge, in order: the single `payload`, or every entry of the list of payloads.
 fn payloads(value: &Value) -> Option<Vec<&Value>> {
     let one = value.get("payload").map(|payload| vec![payload]);
     one.or_else(|| Some(value.get("payloads")?.as_list()?.iter().collect()))

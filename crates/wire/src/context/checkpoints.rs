@@ -1,5 +1,5 @@
-//! Decides how much of each checkpoint is shown: the newest in full, older ones without detail, then as one line, then
-//! only counted.
+//! Decides how much of each checkpoint the reply shows: the newest in full, older ones without detail, still older ones
+//! as one line each. The oldest are only counted.
 
 use engine::checkpoint::Checkpoint;
 
@@ -8,19 +8,19 @@ use super::piece::{LEAST, PieceContent, PieceField, first_words, share};
 use crate::json::{Number, Value, object};
 use crate::tokens::{UNIT, weight};
 
-/// The weight that one line may spend on the summary.
+/// The most weight that the summary may take when a checkpoint is shown as one line. A longer summary is cut.
 const LINE: u64 = 16 * UNIT;
-/// The weight of the braces around an object and the comma after it.
+/// The weight of the braces around one object in a list and of the comma after the object.
 const BRACES: u64 = 2 * UNIT;
 
-/// The form in which a checkpoint is shown, shortest first.
+/// The forms in which a checkpoint can be shown, shortest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum CheckpointLevel {
     Counted,
     Line,
-    /// The sequence, the type and the summary.
+    /// Shows the sequence number, the type and the summary.
     Short,
-    /// The fields, with their texts cut to this weight.
+    /// Shows all fields, with their texts cut so that the checkpoint has this weight.
     Part(u64),
     Full,
 }
@@ -31,7 +31,7 @@ struct CheckpointEntry<'f> {
     line: u64,
     short: u64,
     full: u64,
-    /// The level when there is room for everything.
+    /// The level at which the checkpoint is shown when there is room for everything.
     wanted: CheckpointLevel,
 }
 
@@ -47,18 +47,19 @@ impl CheckpointEntry<'_> {
     }
 }
 
-/// The checkpoints that were loaded, newest first.
+/// The checkpoints of the task that were loaded, newest first.
 pub(super) struct History<'f> {
     entries: Vec<CheckpointEntry<'f>>,
     /// The number of all checkpoints of the task, loaded or not.
     total: u32,
     pub(super) least: u64,
-    /// The weight of everything that is wanted, in addition to the least weight.
+    /// The weight of all checkpoints at their wanted levels, in addition to the least weight.
     pub(super) want: u64,
 }
 
 impl<'f> History<'f> {
-    /// Builds the history. The newest `detailed` checkpoints are wanted in full, the others without detail.
+    /// Builds the history. With enough room, the newest `detailed` checkpoints are shown in full and the others without
+    /// detail.
     pub(super) fn new(rows: &'f [Checkpoint], total: u32, detailed: usize) -> Self {
         let wanted = |at: usize| if at < detailed { CheckpointLevel::Full } else { CheckpointLevel::Short };
         let entries: Vec<_> = rows.iter().rev().enumerate().map(|(at, row)| entry(row, wanted(at))).collect();
@@ -69,8 +70,8 @@ impl<'f> History<'f> {
         Self { entries, total, least, want }
     }
 
-    /// Returns the list, oldest first, and the number of checkpoints that are not in it. `grant` is the weight in
-    /// addition to the least weight.
+    /// Returns the list of shown checkpoints, oldest first, and the number of checkpoints that are not in the list.
+    /// `grant` is the weight that the list may use in addition to the least weight.
     pub(super) fn render(&self, grant: u64, cuts: &mut Cuts) -> (Value, u32) {
         let levels = self.levels(grant);
         let shown = self.entries.iter().zip(&levels).rev().filter_map(|(entry, level)| show(entry, *level));
@@ -85,9 +86,9 @@ impl<'f> History<'f> {
         (Value::List(shown), earlier)
     }
 
-    /// Chooses a level for each checkpoint. The newest gets up to half of the budget. Of the rest, a quarter is for
-    /// lines and three fifths are for lines and summaries. Detail and the remaining weight come last. Each step starts
-    /// with the newest.
+    /// Chooses a level for each checkpoint. The newest checkpoint gets up to half of the weight. Of the weight that is
+    /// left, the first quarter shows others as one line each, and up to three fifths also show their summaries. The
+    /// rest shows details, then more lines and summaries. Each step starts with the newest checkpoint.
     fn levels(&self, grant: u64) -> Vec<CheckpointLevel> {
         let mut levels = vec![CheckpointLevel::Counted; self.entries.len()];
         let Some(newest) = self.entries.first() else { return levels };
@@ -125,15 +126,15 @@ impl<'f> History<'f> {
     }
 }
 
-/// A budget that is spent on entries, newest first.
+/// A weight that is spent on checkpoints, newest first.
 struct Spend<'e, 'f> {
     entries: &'e [CheckpointEntry<'f>],
     left: u64,
 }
 
 impl Spend<'_, '_> {
-    /// Raises entries to a level, one after the other. Stops when one does not fit or when less than `keep` would be
-    /// left.
+    /// Raises checkpoints to a level, one after the other. Stops at the first checkpoint that does not fit, or when
+    /// less than the weight `keep` would be left.
     fn raise(&mut self, levels: &mut [CheckpointLevel], to: CheckpointLevel, keep: u64) {
         for (entry, level) in self.entries.iter().zip(levels) {
             let to = to.min(entry.wanted);
@@ -149,7 +150,8 @@ impl Spend<'_, '_> {
         }
     }
 
-    /// Raises entries that are wanted in full. Skips an entry that is too large and continues with the next one.
+    /// Raises the checkpoints that are wanted in full to the full level. Skips a checkpoint that is too large and
+    /// continues with the next one.
     fn fill(&mut self, levels: &mut [CheckpointLevel]) {
         for (entry, level) in self.entries.iter().zip(levels) {
             let price = entry.price(entry.wanted).saturating_sub(entry.price(*level));
@@ -186,7 +188,8 @@ fn show(entry: &CheckpointEntry<'_>, level: CheckpointLevel) -> Option<Value> {
     }
 }
 
-/// Returns the fields, cut to this weight. Returns `None` when it is less than their least weights.
+/// Returns the fields as an object, cut to the weight `grant`. Returns `None` when `grant` is less than the least
+/// weights of the fields.
 fn part(fields: &[PieceField<'_>], grant: u64) -> Option<Value> {
     let budget = grant.checked_sub(BRACES)?;
     if budget < fields.iter().map(|field| field.least).sum() {

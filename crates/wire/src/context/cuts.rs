@@ -5,27 +5,27 @@ use engine::id::{TaskId, WorkflowId};
 use crate::json::{Value, object};
 use crate::tokens::{UNIT, weight};
 
-/// The call that fetches a piece that was cut.
+/// The tool call with which the caller can fetch a piece that was cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fetch {
     Workflow,
     Task,
     Checkpoints,
-    /// The tasks of the workflow, page by page.
+    /// Fetches the tasks of the workflow, page by page.
     Tasks,
-    /// One task of a list, by the id in its entry.
+    /// Fetches one task of a list. The caller uses the id in the task's entry.
     Each,
 }
 
 #[derive(Debug, Clone)]
 pub(super) struct ContextCut {
     pub(super) part: String,
-    /// The number of characters for a text, otherwise the number of items.
+    /// The amount that was cut: the number of characters of a text, or the number of items of a list.
     pub(super) left_out: u64,
     pub(super) fetch: Fetch,
 }
 
-/// All cuts of a reply, with the ids that the fetching calls need.
+/// All cuts of a reply, with the ids of the workflow and the task that the fetching calls need.
 #[derive(Debug, Clone)]
 pub(super) struct Cuts {
     pub(super) workflow: WorkflowId,
@@ -40,7 +40,8 @@ impl Cuts {
         }
     }
 
-    /// Renders one entry per part. If that is too heavy, renders one entry per call with the sum of its parts.
+    /// Renders one entry for each part that was cut. If this list is heavier than `budget`, renders one entry for each
+    /// fetching call, with the names and the sum of the parts that it fetches.
     pub(super) fn render(&self, budget: u64) -> Option<Value> {
         if self.list.is_empty() {
             return None;
@@ -49,7 +50,7 @@ impl Cuts {
         Some(if weight(&each.to_string()) <= budget { each } else { self.entries(&self.merged()) })
     }
 
-    /// Returns the weight of the list as a member of the reply.
+    /// Returns the weight of the list of cuts as the member `cut` of the reply.
     pub(super) fn weight(&self, budget: u64) -> u64 {
         self.render(budget).map_or(0, |list| weight(&format!("\"cut\":{list},")))
     }
@@ -85,7 +86,7 @@ impl Cuts {
     }
 }
 
-/// Returns the largest weight of the list of cuts in a reply of this weight. A heavier list is shortened.
+/// Returns the most weight that the list of cuts may have in a reply of weight `total`. A heavier list is shortened.
 pub(super) fn budget(total: u64) -> u64 {
     (total / 8).max(16 * UNIT)
 }

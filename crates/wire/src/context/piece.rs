@@ -1,24 +1,24 @@
-//! Pieces of the reply: each knows its weight and can be shortened.
+//! Pieces of the reply of `task_load_context`. Each piece knows its weight and can be shortened.
 
 use engine::Json;
 
 use crate::json::{DEPTH_MAX, JsonKind, JsonNode, Value, parse};
 use crate::tokens::{UNIT, weight};
 
-/// The largest weight of the marker at the end of a text that was cut.
+/// The largest weight of the marker after a text that was cut, such as ` … [cut 120 characters]`.
 const MARKER: u64 = 14 * UNIT;
-/// The least weight of a text that is worth showing. A shorter text is left out.
+/// The least weight with which a text is shown. A text that gets less weight is left out.
 pub(super) const LEAST: u64 = MARKER + 10 * UNIT;
-/// The weight that a name always keeps, for any budget.
+/// The weight that a name always gets, at every budget.
 const NAME_LEAST: u64 = MARKER + 16 * UNIT;
 /// The largest weight of a field that is never cut, because leaving it out would save almost nothing.
 const SMALL: u64 = 6 * UNIT;
-/// The length in bytes above which a word may be cut anywhere.
+/// The length in bytes above which a word may be cut in the middle. Shorter words are kept whole or left out.
 const WORD_BYTES_MAX: usize = 24;
-/// The fewest characters of a text that is shown at all.
+/// The number of characters that [`first_words`] shows of every text, even when they cost more than the budget.
 const FEW_CHARACTERS: usize = 4;
-/// The deepest nesting of a value in the reply. The reply adds a few levels around it, and other readers have the limit
-/// of our parser.
+/// The deepest nesting of a value in the reply. A deeper value is shown as a text. The reply adds a few levels around
+/// the value, and clients may refuse JSON that is nested deeper than [`DEPTH_MAX`], as our own parser does.
 const VALUE_DEPTH_MAX: usize = DEPTH_MAX - 8;
 
 /// The value of an object's member.
@@ -26,7 +26,7 @@ const VALUE_DEPTH_MAX: usize = DEPTH_MAX - 8;
 pub(super) enum PieceContent<'f> {
     /// A small value that is never cut.
     Whole(Value),
-    /// A name. It keeps its beginning for longer than other texts.
+    /// A name. When the budget is small, a name still keeps its beginning while other texts are left out.
     Name(&'f str),
     Text(&'f str),
     Json(&'f Json),
@@ -40,7 +40,7 @@ pub(super) struct PieceField<'f> {
     content: PieceContent<'f>,
     /// The weight of the whole field.
     pub(super) want: u64,
-    /// The weight that the field gets before the rest is shared.
+    /// The weight that the field gets first, before the rest of the budget is shared among the fields.
     pub(super) least: u64,
 }
 
@@ -48,7 +48,7 @@ pub(super) struct PieceField<'f> {
 pub(super) struct Rendered {
     /// `None` when the field was left out.
     pub(super) value: Option<Value>,
-    /// The number of characters of a text, or of items of a list, that were left out.
+    /// The amount that was left out: the number of characters of a text, or the number of items of a list.
     pub(super) left_out: u64,
 }
 
@@ -78,7 +78,7 @@ impl<'f> PieceField<'f> {
         Self::new(name, json.map_or(PieceContent::Whole(Value::Null), PieceContent::Json))
     }
 
-    /// Returns a field for a list, or `None` when the list is empty.
+    /// Returns a field that holds a list, or `None` when the list is empty.
     pub(super) fn list(name: &'static str, items: &'f [String]) -> Option<Self> {
         let content = PieceContent::List(items.iter().map(String::as_str).collect());
         (!items.is_empty()).then(|| Self::new(name, content))
@@ -91,7 +91,8 @@ impl<'f> PieceField<'f> {
         let room = grant.saturating_sub(weight(self.name) + 2 * UNIT);
         let part = |text: &str| match cut(text, room) {
             Some((text, left_out)) => Rendered { value: Some(text.into()), left_out },
-            // An empty text that is left out counts as one character, so that the list of cuts names it.
+            // An empty text that is left out counts as one character, because the list of cuts only names parts with a
+            // count above 0.
             None => Rendered { value: None, left_out: characters(text).max(1) },
         };
         let all = |value: Value| Rendered { value: Some(value), left_out: 0 };
@@ -107,7 +108,7 @@ impl<'f> PieceField<'f> {
     }
 }
 
-/// Returns the first items of a list that fit. The last of them may be cut.
+/// Returns the first items of a list that fit into the weight `room`. The last of these items may be cut.
 fn first_items(items: &[&str], room: u64) -> Rendered {
     let mut left = room;
     let mut kept: Vec<Value> = Vec::new();
@@ -125,8 +126,8 @@ fn first_items(items: &[&str], room: u64) -> Rendered {
     Rendered { value: (!kept.is_empty()).then(|| kept.into()), left_out }
 }
 
-/// Shares a budget among fields. Small fields get all that they want, and larger ones get equal shares. A field whose
-/// share would be too small to say anything gets nothing, starting with the last field, so that the others get more.
+/// Shares a budget among fields. A field that wants little gets all of it, and the larger fields get equal shares. When
+/// the share of the larger fields is below [`LEAST`], the last of them gets nothing, so that the others get more.
 pub(super) fn share(fields: &[PieceField<'_>], budget: u64) -> Vec<u64> {
     let least: u64 = fields.iter().map(|field| field.least).sum();
     let mut wants: Vec<u64> = fields.iter().map(|field| field.want - field.least).collect();
@@ -140,7 +141,7 @@ pub(super) fn share(fields: &[PieceField<'_>], budget: u64) -> Vec<u64> {
     }
 }
 
-/// Returns the most that each field may get when all of them together want more than the budget.
+/// Returns the largest weight that each field may get so that all fields together stay within the budget.
 pub(super) fn level(wants: &[u64], budget: u64) -> u64 {
     let mut sorted = wants.to_vec();
     sorted.sort_unstable();
@@ -155,8 +156,8 @@ pub(super) fn level(wants: &[u64], budget: u64) -> u64 {
     u64::MAX
 }
 
-/// Reads stored JSON as a value. Returns its text as a string when it is nested too deeply for readers, and null when
-/// the row is damaged.
+/// Reads stored JSON as a value. Returns the JSON as a string when the value is nested too deeply for clients. Returns
+/// null when the stored text is not JSON.
 fn read(json: &Json) -> Value {
     match parse(json.as_str()) {
         Ok(node) if depth_within(&node, VALUE_DEPTH_MAX) => node.to_value(),
@@ -174,8 +175,8 @@ fn depth_within(node: &JsonNode<'_>, levels: usize) -> bool {
     }
 }
 
-/// Cuts a text to a budget, measured as a JSON string, and appends a marker. Returns it with the number of characters
-/// that were cut, or `None` when no text would remain.
+/// Cuts a text so that it fits into a budget as a JSON string, and appends a marker. Returns the cut text and the
+/// number of characters that were cut, or `None` when no text would remain.
 pub(super) fn cut(text: &str, budget: u64) -> Option<(String, u64)> {
     let end = beginning(text, budget.checked_sub(MARKER)?);
     if end == text.len() {
@@ -189,16 +190,16 @@ pub(super) fn cut(text: &str, budget: u64) -> Option<(String, u64)> {
     Some((format!("{kept} … [cut {left_out} characters]"), left_out))
 }
 
-/// Returns the first words of a text, for one line.
+/// Returns the first words of a text without line breaks, for a checkpoint that is shown as one line.
 pub(super) fn first_words(text: &str, budget: u64) -> String {
-    // A few characters are always shown, even when each of them costs much.
+    // The first [`FEW_CHARACTERS`] characters are always shown, even when they cost more than the budget.
     let few = text.char_indices().nth(FEW_CHARACTERS).map_or(text.len(), |(at, _)| at);
     let end = beginning(text, budget).max(few);
     let kept = text[..end].trim();
     format!("{}{}", kept.replace(['\n', '\r', '\t'], " "), if end < text.len() { "…" } else { "" })
 }
 
-/// Returns the byte index at which the words end that the budget pays for.
+/// Returns the byte index after the last word for which the budget is enough.
 fn beginning(text: &str, budget: u64) -> usize {
     let (mut end, mut left) = (0, budget);
     while end < text.len() {
@@ -209,7 +210,8 @@ fn beginning(text: &str, budget: u64) -> usize {
     end
 }
 
-/// Returns the length in bytes of the first word and the blanks before it, at least one character.
+/// Returns the length in bytes of the first word together with the blanks before it. The length is at least one
+/// character.
 fn word_bytes(text: &str) -> usize {
     let mut in_word = false;
     for (at, found) in text.char_indices() {

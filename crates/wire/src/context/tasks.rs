@@ -1,4 +1,4 @@
-//! The lists of other tasks: which tasks fit, and how much of their outcomes.
+//! The lists of other tasks in the reply: how many tasks fit, and how much of their outcomes is shown.
 
 use engine::Json;
 use engine::task::{Task, TaskState};
@@ -12,7 +12,7 @@ use crate::tokens::{UNIT, weight};
 struct TaskEntry<'f> {
     /// The id, the name and the status.
     bare: Vec<PieceField<'f>>,
-    /// The outcome, and its detail when it is wanted.
+    /// The outcome of the task, and the outcome's detail when the caller wants it.
     texts: Vec<PieceField<'f>>,
 }
 
@@ -29,14 +29,14 @@ impl TaskEntry<'_> {
 /// The weight of the braces around an object and the comma after it.
 const BRACES: u64 = 2 * UNIT;
 
-/// One of the reply's lists of tasks.
+/// One of the reply's lists of tasks, such as `prior_tasks`.
 pub(super) struct Tasks<'f> {
     name: &'static str,
     entries: Vec<TaskEntry<'f>>,
-    /// The number of tasks that were not loaded.
+    /// The number of tasks that belong to the list but were not loaded.
     more: u32,
     pub(super) least: u64,
-    /// The weight of everything that is wanted, in addition to the least weight.
+    /// The weight of all tasks with all their texts, in addition to the least weight.
     pub(super) want: u64,
 }
 
@@ -51,7 +51,7 @@ impl<'f> Tasks<'f> {
         Self { name, entries, more, least: weight(&format!("\"{name}\":[],")), want }
     }
 
-    /// Renders the list within `grant`, which is in addition to the least weight.
+    /// Renders the list. `grant` is the weight that the list may use in addition to the least weight.
     pub(super) fn render(&self, grant: u64, cuts: &mut Cuts) -> Value {
         let (shown, left) = self.fitting(grant);
         let entries = &self.entries[..shown];
@@ -71,8 +71,8 @@ impl<'f> Tasks<'f> {
         list
     }
 
-    /// Returns how many tasks are shown and the weight that is left for their texts. Names get half of the grant. A
-    /// grant that is too small for any text goes to the names completely.
+    /// Returns the number of tasks that are shown, and the weight that is left for their texts. The names get half of
+    /// the grant and the texts the other half. When the grant is too small even for one text, the names get all of it.
     fn fitting(&self, grant: u64) -> (usize, u64) {
         let names: u64 = self.entries.iter().map(TaskEntry::least).sum();
         let room = if grant >= self.want || grant < LEAST { grant } else { grant / 2 };
@@ -94,7 +94,7 @@ impl<'f> Tasks<'f> {
         self.more_names(shown, texts, left)
     }
 
-    /// Adds tasks by name when the texts of the shown tasks need less than the weight that is left.
+    /// Shows further tasks, by name only, when the texts of the shown tasks need less than the weight that is left.
     fn more_names(&self, mut shown: usize, mut texts: u64, mut left: u64) -> (usize, u64) {
         while let Some(entry) = self.entries.get(shown) {
             let Some(rest) = left.checked_sub(entry.least()).filter(|rest| *rest >= texts) else { break };
@@ -106,8 +106,8 @@ impl<'f> Tasks<'f> {
     }
 }
 
-/// Renders a task with as much of its texts as the grant allows in addition to its least weight. Also tells whether
-/// nothing was cut.
+/// Renders a task. `grant` is the weight for the task's texts in addition to its least weight. Returns `true` with the
+/// task when nothing was cut.
 fn show(entry: &TaskEntry<'_>, grant: u64) -> (Value, bool) {
     let mut left = grant;
     let mut whole = true;

@@ -1,11 +1,11 @@
-//! The parts of the context that the caller asks for.
+//! The parts of the task's context that the caller of `task_load_context` asks for.
 
 use crate::lifecycle::Include;
 
 /// The number of the newest checkpoints that keep their detail by default.
 const RECENT_DEFAULT: u32 = 5;
 
-/// The caller's choice, with every default filled in.
+/// The parts that the caller asks for. Every part that the caller did not mention has its default.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct WantedContext {
     pub(super) workflow: bool,

@@ -1,4 +1,4 @@
-//! Acknowledgements: a response answers every decision of its request once, with the correct status.
+//! Acknowledgements: a review response answers every decision of its request exactly once, with the correct status.
 
 use std::collections::{HashMap, HashSet};
 
@@ -26,23 +26,25 @@ vocabulary! {
     }
 }
 
-/// The parts of a request that its response must answer, as far as the request can be read.
+/// The parts of a request that its response must answer. A part that cannot be read has a default value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AskedParts {
     pub(super) iteration: Number,
-    /// The ids of the decided findings, each once. `None` when the request has no `applied_feedback`.
+    /// The ids of the findings that the request decides on, each once. `None` when the request has no
+    /// `applied_feedback`.
     pub(super) decided: Option<Vec<String>>,
-    /// The ids that earlier responses of the session gave. `None` when they are not known.
+    /// The ids of the findings in earlier responses of the session. `None` when these responses are not known.
     pub(super) issued: Option<HashSet<String>>,
 }
 
 impl AskedParts {
-    /// Returns the iteration that a response must repeat.
+    /// Returns the iteration number of the request, which the response must repeat.
     pub fn iteration(&self) -> &Number {
         &self.iteration
     }
 
-    /// Reads a request. `issued` has the ids that earlier responses of the session gave, when they are known.
+    /// Reads a request. `issued` has the ids of the findings in earlier responses of the session, or is `None` when
+    /// they are not known.
     pub fn by(request: &[u8], issued: Option<Vec<String>>) -> Self {
         let node = std::str::from_utf8(request).ok().and_then(|text| parse_object(text).ok());
         let field = |name| node.as_ref().and_then(|node| node.get(name));
@@ -66,7 +68,8 @@ impl AskedParts {
     }
 }
 
-/// Checks that each decision is answered once, with the status that follows from the ids of the session.
+/// Checks that each decision of the request is acknowledged once. The status must be `acknowledged` for the id of an
+/// earlier finding, and `unknown_id` for any other id.
 pub(super) fn complete(ack: &JsonNode<'_>, asked: &AskedParts, report: &mut Report<'_>) {
     let Some(items) = ack.get("items").and_then(JsonNode::list) else { return };
     let decided = asked.decided.as_deref().unwrap_or_default();
@@ -107,7 +110,8 @@ pub(super) fn complete(ack: &JsonNode<'_>, asked: &AskedParts, report: &mut Repo
     }
 }
 
-/// Returns the acknowledgement that a response to this request must contain.
+/// Returns the acknowledgement that a response to this request must contain, or `None` when the request has no
+/// decisions.
 pub fn acknowledge(asked: &AskedParts) -> Option<Ack> {
     let items = asked.decided.as_ref()?.iter().filter_map(|id| {
         let known = asked.issued.as_ref().is_none_or(|issued| issued.contains(id));

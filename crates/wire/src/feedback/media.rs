@@ -1,4 +1,4 @@
-//! Media types by the grammar of RFC 6838 and RFC 2045.
+//! Judges media types by the grammar of RFC 6838 and RFC 2045.
 
 use crate::report::Hint;
 use crate::schema;
@@ -23,7 +23,7 @@ fn is_media_type(text: &str) -> bool {
     let names = text.split(';').next().unwrap_or_default();
     let Some((kind, subtype)) = names.trim_end_matches([' ', '\t']).split_once('/') else { return false };
     let rest = &text[names.len()..];
-    // Blanks are legal before a semicolon only.
+    // Blanks are legal before a semicolon, but not at the end.
     let trailing = rest.is_empty() && names.ends_with([' ', '\t']);
     is_name(kind) && is_name(subtype) && !trailing && parameters(rest)
 }
@@ -74,8 +74,8 @@ fn quoted(text: &str) -> Option<usize> {
     }
 }
 
-/// Tells whether a provider accepts a media type. Its list has entries like `type/subtype`, `type/*` and `*/*`.
-/// Parameters and letter case are ignored.
+/// Tells whether a media type matches an entry of a review provider's list. Entries are `type/subtype`, `type/*` or
+/// `*/*`. Parameters and letter case are ignored.
 pub fn is_listed<'l>(media_type: &str, listed: impl IntoIterator<Item = &'l str>) -> bool {
     let essence = |text: &str| text.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     let wanted = essence(media_type);
@@ -87,7 +87,7 @@ pub fn is_listed<'l>(media_type: &str, listed: impl IntoIterator<Item = &'l str>
     })
 }
 
-/// Tells whether an entry is legal in a list of accepted media types.
+/// Tells whether a text may be an entry of a provider's list of accepted media types.
 pub fn is_listable(entry: &str) -> bool {
     match entry.strip_suffix("/*") {
         Some("*") => true,

@@ -1,4 +1,4 @@
-//! Responses: the findings of a review, or the reason why there are none.
+//! Review responses: the findings of a review, or the reason why the review failed.
 
 use std::collections::HashSet;
 
@@ -9,13 +9,13 @@ use crate::report::{At, Hint, Report, Unknown};
 use crate::schema;
 use crate::shape::{ExtraFields, ListShape, NonBlank, ObjectFields, Shape, message, texts, vocabulary};
 
-/// The answer of a review provider.
+/// The response of a review provider.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Response {
     pub iteration: AnyInteger,
     pub outcome: ReviewOutcome,
     pub ack: Option<Ack>,
-    /// Extensions, and also conditional fields that were null.
+    /// Extension fields, and those of the fields `feedback`, `error` and `applied_feedback_ack` that were null.
     pub extra: ExtraFields,
 }
 
@@ -64,7 +64,7 @@ message! {
 }
 
 message! {
-    /// One finding.
+    /// One finding of a review.
     pub struct Area {
         id: required FindingId,
         aspect: required NonBlank,
@@ -126,7 +126,7 @@ impl Shape for Areas {
     }
 }
 
-/// Reads a response. Its status and the request decide which parts are required.
+/// Reads a response. The status of the response and the parts of the request decide which fields are required.
 pub(super) fn read(node: &JsonNode<'_>, asked: Option<&AskedParts>, report: &mut Report<'_>) -> Option<Response> {
     let at = At::top();
     let mut fields = ObjectFields::open(node, &at, report)?;
@@ -167,7 +167,7 @@ pub(super) fn read(node: &JsonNode<'_>, asked: Option<&AskedParts>, report: &mut
     Some(Response { iteration: iteration?, outcome, ack, extra: extra.into_iter().chain(nulls).collect() })
 }
 
-/// The rule for a part of a response.
+/// The rule for whether a response must, may or must not have a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ResponseNeed {
     Required,
@@ -175,8 +175,8 @@ enum ResponseNeed {
     Unexpected,
 }
 
-/// Returns the rule for a part: required when the status is the part's status, unexpected with another status, and
-/// allowed without a status.
+/// Returns the rule for a field that belongs to one status. `own` tells whether the response has that status. `None`
+/// means that the status could not be read, so the field is allowed.
 fn need(own: Option<bool>) -> ResponseNeed {
     match own {
         Some(true) => ResponseNeed::Required,
@@ -206,7 +206,8 @@ fn conditional<T: Shape>(
 }
 
 impl Response {
-    /// Returns a response that says why there are no findings. Replaces texts that are not legal.
+    /// Returns a response that says why the review failed. Replaces a `code` or `message` that is not legal by a legal
+    /// text.
     pub fn failure(asked: &AskedParts, code: &str, message: &str) -> Option<Self> {
         let text = |text: &str, other: &str| NonBlank::new(text).or_else(|| NonBlank::new(other));
         let (code, message) = (text(code, "INTERNAL_ERROR")?, text(message, "no reason was given")?);

@@ -1,4 +1,5 @@
-//! Refuses session fields in a message. The tool that carries the message keeps the session.
+//! Refuses fields that name a session in a review message. The tool that carries the message keeps the session, so the
+//! message must not.
 
 use crate::json::{JsonKind, JsonNode};
 use crate::report::{At, Report, is_session};
@@ -8,8 +9,8 @@ pub(super) fn refuse(node: &JsonNode<'_>, report: &mut Report<'_>) {
     look(node, &At::top(), 0, report);
 }
 
-/// Walks through a value. `content` counts the steps towards `/artifact/content`: 0 at the top, 1 in `/artifact`, else
-/// any value.
+/// Checks a value and all values inside it. `content` counts the steps towards `/artifact/content`, where such keys are
+/// allowed: 0 at the top, 1 in `/artifact`, another number elsewhere.
 fn look(node: &JsonNode<'_>, at: &At<'_>, content: u8, report: &mut Report<'_>) {
     match &node.kind {
         JsonKind::Null | JsonKind::Bool(_) | JsonKind::Number(_) | JsonKind::Text(_) => {}

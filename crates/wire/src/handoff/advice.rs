@@ -1,4 +1,5 @@
-//! The optional fields. They inform, and they never make a contract invalid.
+//! The optional fields of a contract. They only inform. A wrong value causes a warning, but never makes a contract
+//! invalid.
 
 use super::field::{ContractSource, ExtraMembers, Lenient, Listing, ObjectWriting, stated};
 use super::looping::number;
@@ -23,7 +24,7 @@ vocabulary! {
     }
 }
 
-/// A summary for the person. No other field of the contract addresses the person.
+/// A summary for the person. It is the only field of the contract that addresses the person.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PersonSummary(NonBlank);
 
@@ -34,24 +35,24 @@ impl PersonSummary {
     }
 }
 
-/// A suggestion for the memory. A person decides about it.
+/// A fact that the agent suggests to store in the memory. A person decides whether it is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Memorial {
     pub description: NonBlank,
     pub body: NonBlank,
-    /// The type. A value that is not on the list is kept.
+    /// The type of the memory. A type that is not on the list of types is kept as it was written.
     pub kind: Lenient<MemoryType>,
     pub class: Lenient<MemoryClass>,
     /// Other fields, such as `slug` and `rationale`.
     pub extra: ExtraMembers,
 }
 
-/// The part of its context that the agent has used.
+/// The part of its context window that the agent has used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Consumption {
-    /// The number of tokens, an integer of at least 0.
+    /// The number of tokens that the agent used, an integer of at least 0.
     tokens_used: Number,
-    /// The percentage of the window, from 0 to 100.
+    /// The used percentage of the context window, from 0 to 100.
     pct_window: Number,
     extra: ExtraMembers,
 }
@@ -85,7 +86,8 @@ pub(super) fn memory_suggestions(node: Option<&JsonNode<'_>>, findings: &mut Fin
 }
 
 pub(super) fn memorials(node: Option<&JsonNode<'_>>, findings: &mut Findings<'_>) -> Lenient<Listing<Memorial>> {
-    // The warnings about these elements follow the warnings about all skipped elements.
+    // Collects the elements whose type or class is not on its list. The warnings about these elements must follow the
+    // warnings about all skipped elements.
     let mut off_list = Vec::new();
     let source = findings.source;
     let read = |index, node| {
@@ -105,7 +107,7 @@ pub(super) fn memorials(node: Option<&JsonNode<'_>>, findings: &mut Findings<'_>
     all
 }
 
-/// Reads a field and warns when it is not legal.
+/// Reads an optional field. Adds a warning when its value is not legal.
 fn read<T>(
     node: Option<&JsonNode<'_>>,
     wrong: &'static ContractRule,
@@ -121,7 +123,7 @@ fn read<T>(
     })
 }
 
-/// Reads a list and warns about the elements that are skipped.
+/// Reads an optional list. Skips each element that is not legal and adds a warning about it.
 pub(super) fn list<'n, 't, T>(
     node: Option<&'n JsonNode<'t>>,
     wrong: &'static ContractRule,
@@ -136,7 +138,8 @@ pub(super) fn list<'n, 't, T>(
     Lenient::Is(Listing::read(node, findings.source, |index, item| match element(index, item) {
         Ok(element) => Some(element),
         Err(lack) => {
-            // When one element is wrong, many may be wrong: reserve the space for all warnings at once.
+            // When one element is wrong, all others may be wrong, too. Therefore the first wrong element reserves the
+            // space for all warnings.
             findings.warnings.reserve(std::mem::take(&mut room));
             findings.warnings.push(findings.problem(skipped, Some(item)).at(index).lacking(lack));
             None

@@ -16,7 +16,8 @@ vocabulary! {
     }
 }
 
-/// A request that can be decided: it says how to undo the operation and how to verify that it worked.
+/// A request for an approval that a person can decide: it says how to undo the operation and how to verify that it
+/// worked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HandoffApproval {
     pub rollback: NonBlank,
@@ -28,7 +29,7 @@ pub struct HandoffApproval {
     pub extra: ExtraMembers,
 }
 
-/// The value of `approval_request` in any contract.
+/// The value of `approval_request` in a contract of any status.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ApprovalSection {
     Absent,
@@ -40,7 +41,8 @@ pub(super) enum ApprovalSection {
 
 const KNOWN: &[&str] = &["rollback", "verification", "operation", "exact_content", "scope", "risk_level"];
 
-/// Reads the request. Returns `None` when it is wrong, or when the status needs one and there is none.
+/// Reads the request for an approval. Returns `None` when the request is wrong, or when the status needs a request and
+/// there is none.
 pub(super) fn read(
     node: Option<&JsonNode<'_>>,
     plan: Option<PlanStatus>,
@@ -90,7 +92,7 @@ fn fields(node: &JsonNode<'_>, findings: &mut Findings<'_>) -> Option<HandoffApp
     })
 }
 
-/// Reads a field whose absence causes only a warning.
+/// Reads a field of the request. When the field is absent, adds only a warning.
 fn advised(node: &JsonNode<'_>, name: &'static str, findings: &mut Findings<'_>) -> Lenient<NonBlank> {
     let found = node.get(name);
     let field = Lenient::read(found, findings.source, stated);

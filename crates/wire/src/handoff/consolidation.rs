@@ -1,4 +1,5 @@
-//! The relation of the work to other surfaces: `consolidation_report`, which the INPUT may require.
+//! The section `consolidation_report`: how the work relates to parts of the system that other agents own. The INPUT
+//! envelope may require it.
 
 use super::field::{ExtraMembers, ObjectWriting, WrittenValue, given};
 use super::problem::{Findings, shown};
@@ -14,7 +15,7 @@ vocabulary! {
     }
 }
 
-/// A report with its six keys. The last five may hold any value except null.
+/// A consolidation report with its six keys. The last five keys may hold any value except null.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Consolidation {
     ownership_assessment: Ownership,
@@ -29,7 +30,7 @@ pub struct Consolidation {
 const KNOWN: &[&str] =
     &["ownership_assessment", "confirmed_findings", "suspected_findings", "conflicts", "open_gaps", "next_best_agent"];
 
-/// Reads the report. Returns `None` when it is present and wrong, or required and absent.
+/// Reads the consolidation report. Returns `None` when the report is wrong, or when it is required and absent.
 pub(super) fn read(
     node: Option<&JsonNode<'_>>,
     is_required: bool,

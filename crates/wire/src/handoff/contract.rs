@@ -1,4 +1,5 @@
-//! A valid contract: its types can only hold values that the rules allow, and they lose nothing of the text.
+//! A valid contract. Its types can only hold values that the rules allow, and they keep every value of the agent's
+//! text.
 
 use super::advice::{Consumption, Memorial, PersonSummary};
 use super::approval::{ApprovalSection, HandoffApproval};
@@ -16,7 +17,7 @@ use crate::shape::{Maybe, NonBlank};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HandoffContract {
     status: HandoffStatus,
-    /// The status with the agent's spelling.
+    /// The status as the agent spelled it, such as `blocked.`.
     spelling: String,
     agent: AgentId,
     pending_steps: PendingSteps,
@@ -24,7 +25,7 @@ pub struct HandoffContract {
     status_extra: ExtraMembers,
     evidence: EvidenceReport,
     consolidation: Maybe<Consolidation>,
-    /// The request of a contract whose status does not ask for an approval.
+    /// The section `approval_request` when the status does not ask for an approval.
     request: ApprovalSection,
     loop_state: Maybe<LoopState>,
     optional: Optional,
@@ -53,7 +54,7 @@ impl HandoffStatus {
     }
 }
 
-/// The fields that only inform.
+/// The optional fields of a contract. They only inform.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Optional {
     pub(super) summary: Lenient<PersonSummary>,
@@ -64,7 +65,7 @@ pub(super) struct Optional {
     pub(super) context_consumption: Lenient<Consumption>,
 }
 
-/// All sections, as far as they could be read.
+/// All sections of a contract. A section that could not be read is absent.
 #[derive(Debug)]
 pub(super) struct Sections {
     pub(super) agent_status: AgentStatusSection,
@@ -78,7 +79,7 @@ pub(super) struct Sections {
 }
 
 impl HandoffContract {
-    /// Builds a contract. Returns `None` when a section that it needs could not be read.
+    /// Builds a contract from its sections. Returns `None` when a required section could not be read.
     pub(super) fn of(sections: Sections) -> Option<Self> {
         let AgentStatusSection { plan, agent, pending_steps, next_action, extra: status_extra } = sections.agent_status;
         let plan = plan?;
@@ -140,8 +141,8 @@ impl HandoffContract {
         self.consolidation.get()
     }
 
-    /// Returns the approval request, also when it came with another status. Only [`Status::ApprovalRequest`] asks for a
-    /// decision.
+    /// Returns the approval request, even when it came with another status. Only the status
+    /// [`HandoffStatus::ApprovalRequest`] asks a person for a decision.
     pub fn request(&self) -> Option<&HandoffApproval> {
         match (&self.status, &self.request) {
             (HandoffStatus::ApprovalRequest { request }, _) => Some(request),
@@ -159,22 +160,22 @@ impl HandoffContract {
         self.optional.summary.get().map(PersonSummary::as_str)
     }
 
-    /// Returns the well-formed memorials. Malformed ones were skipped.
+    /// Returns the suggestions for the memory that are well-formed. The others were skipped.
     pub fn memorials(&self) -> &[Memorial] {
         self.optional.memorials.get().map_or(&[], Listing::kept)
     }
 
-    /// Returns the suggestions that are texts. Other elements were skipped.
+    /// Returns the memory suggestions that are texts. Elements of other types were skipped.
     pub fn memory_suggestions(&self) -> &[String] {
         self.optional.memory_suggestions.get().map_or(&[], Listing::kept)
     }
 
-    /// Returns the updates that take effect, in the order in which they apply.
+    /// Returns the updates that the agent may make, in the order in which they apply.
     pub fn applied(&self) -> impl Iterator<Item = &ContractUpdate> {
         self.updates().filter(|update| update.is_permitted())
     }
 
-    /// Returns the updates of contracts that this agent must not write.
+    /// Returns the updates of project contracts that this agent has no permission to write.
     pub fn denied(&self) -> impl Iterator<Item = &ContractUpdate> {
         self.updates().filter(|update| !update.is_permitted())
     }
@@ -191,12 +192,12 @@ impl HandoffContract {
         self.optional.context_consumption.get()
     }
 
-    /// Returns the top-level keys that the specification does not list.
+    /// Returns the top-level members of the contract that the specification does not list.
     pub fn extra(&self) -> &ExtraMembers {
         &self.extra
     }
 
-    /// Renders the contract. The result equals, as JSON, the text of the agent.
+    /// Renders the contract as JSON. The result has the same value as the JSON that the agent wrote.
     pub fn render(&self) -> Value {
         let agent_status = status::render(&self.spelling, &self.agent, &self.pending_steps, &self.next_action);
         let verification = match &self.status {

@@ -1,4 +1,5 @@
-//! The actions and results of the agent: `evidence_report`, and the verification that COMPLETE needs.
+//! The section `evidence_report`: the agent's actions and results. It includes the verification that the status
+//! COMPLETE needs.
 
 use super::field::{ContractSource, ExtraMembers, ObjectWriting, WrittenValue, given};
 use super::problem::{Findings, quoted, shown};
@@ -6,14 +7,14 @@ use super::rule::{self, ContractRule};
 use super::status::PlanStatus;
 use crate::json::{JsonNode, Value};
 
-/// A note of the agent: a text, or an object with any fields.
+/// One entry of an evidence list: a text, or an object with any fields.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EvidenceNote {
     Text(String),
     Record(WrittenValue),
 }
 
-/// Shows a note as one text. A record is shown as JSON.
+/// Shows an entry as one text. An object is shown as JSON.
 impl std::fmt::Display for EvidenceNote {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -34,7 +35,7 @@ pub enum EvidenceCommand {
     },
 }
 
-/// The seven lists. All of them are present, and each may be empty.
+/// The seven lists of an evidence report. All of them are present, and each may be empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EvidenceReport {
     pub patterns_checked: Vec<EvidenceNote>,
@@ -44,20 +45,20 @@ pub struct EvidenceReport {
     pub verbatim_outputs: Vec<EvidenceNote>,
     pub cross_layer_impacts: Vec<EvidenceNote>,
     pub open_gaps: Vec<EvidenceNote>,
-    /// Other keys, unchanged. Includes `verification` unless the status is COMPLETE.
+    /// The other keys of the report, unchanged. They include `verification` when the status is not COMPLETE.
     pub extra: ExtraMembers,
 }
 
-/// A verification of the work that passed.
+/// A verification of the work whose result is "pass".
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EvidenceVerification {
-    /// The word "pass" with the agent's spelling.
+    /// The word "pass" as the agent spelled it.
     result: String,
     extra: ExtraMembers,
 }
 
 impl EvidenceVerification {
-    /// Returns the other fields: the method, the checks, details.
+    /// Returns the other fields of the verification, such as its method, checks and details.
     pub fn extra(&self) -> &ExtraMembers {
         &self.extra
     }
@@ -72,14 +73,15 @@ impl EvidenceVerification {
     }
 }
 
-/// One of the seven keys, with its rules.
+/// One of the seven keys of an evidence report, with the rules for an absent and for a wrong value.
 struct EvidenceKey {
     name: &'static str,
     absent: &'static ContractRule,
     wrong: &'static ContractRule,
 }
 
-/// Declares the keys: the name in JSON, the code when it is absent, and the code when it is wrong.
+/// Declares the keys of an evidence report: the name in JSON, the code for an absent key and the code for a wrong
+/// value.
 macro_rules! keys {
     ($($key:ident = $name:literal, $wrong:ident;)*) => {
         $(static $key: EvidenceKey = EvidenceKey { name: $name, absent: &rule::$key, wrong: &rule::$wrong };)*
@@ -98,7 +100,7 @@ keys! {
     OPEN_GAPS = "open_gaps", OPEN_GAPS_TYPE;
 }
 
-/// Reads the report, and also the verification if the status is COMPLETE.
+/// Reads the evidence report. If the status is COMPLETE, also reads the verification.
 pub(super) fn read(
     node: Option<&JsonNode<'_>>,
     plan: Option<PlanStatus>,

@@ -1,12 +1,12 @@
-//! Finds the contract in the text of an agent. Recognises fenced code blocks and no other Markdown.
+//! Finds the contract in the text of an agent. Recognises Markdown's fenced code blocks, but no other Markdown.
 
-/// The info string of the contract's block.
+/// The word after the opening fence that marks a code block as the contract.
 pub(super) const TAG: &str = "agent_contract_handoff";
 
-/// The result of scanning a text.
+/// The code blocks that a scan of a text found.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Scan<'t> {
-    /// The number of contract blocks that were opened, closed or not.
+    /// The number of contract blocks that were opened, including a block that was never closed.
     pub(crate) opened: usize,
     /// The last contract block that was closed.
     pub(crate) block: Option<FencedBlock<'t>>,
@@ -14,15 +14,15 @@ pub(crate) struct Scan<'t> {
     pub(crate) json: Option<FencedBlock<'t>>,
 }
 
-/// The text between the two fence lines, without the last line end.
+/// The text between the opening and the closing fence line, without its last line end.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct FencedBlock<'t> {
-    /// The start in bytes from the beginning of the text.
+    /// The byte offset of the block's content in the whole text.
     pub(crate) start: usize,
     pub(crate) body: &'t str,
 }
 
-/// Scans the lines of a text. Looks at each part of the text only once, for any input.
+/// Scans a text line by line. Looks at each byte only once, so that no input makes the scan slow.
 pub(crate) fn scan(text: &str) -> Scan<'_> {
     let mut found = Scan { opened: 0, block: None, json: None };
     // The fence of the current code block, and the byte at which its content begins.
@@ -53,7 +53,7 @@ pub(crate) fn scan(text: &str) -> Scan<'_> {
     found
 }
 
-/// Removes the line end. A carriage return belongs to it only before a line feed.
+/// Removes the line end from a line. A carriage return is part of the line end only when a line feed follows.
 fn without_end(line: &str) -> &str {
     line.strip_suffix("\r\n").or_else(|| line.strip_suffix('\n')).unwrap_or(line)
 }
@@ -67,9 +67,9 @@ struct Fence {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FenceKind {
-    /// The contract.
+    /// A block that is marked as the contract.
     Ours,
-    /// JSON, or a block without an info string.
+    /// A block that is marked as JSON or not marked at all.
     Json,
     Other,
 }
@@ -93,7 +93,8 @@ impl Fence {
     }
 }
 
-/// Reads a fence: at most three spaces, then three or more of one mark. Also returns the text after the marks.
+/// Reads a fence: at most three spaces, then three or more of the same mark (backtick or tilde). Returns the mark, the
+/// number of marks and the text after them.
 fn fence(line: &str) -> Option<(char, usize, &str)> {
     let marks = line.trim_start_matches(' ');
     if line.len() - marks.len() > 3 {
@@ -113,7 +114,7 @@ fn is_space(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// Checks how many blocks were opened, and the body of the block that counts.
+    /// Checks the number of contract blocks that were opened, and the content of the last closed one.
     fn check(text: &str, opened: usize, body: Option<&str>) {
         let found = scan(text);
         assert_eq!((found.opened, found.block.as_ref().map(|block| block.body)), (opened, body), "{text:?}");

@@ -1,12 +1,13 @@
-//! Helpers that the sections of a contract share: fields that may be wrong without harm, and members that no table
-//! lists.
+//! Helpers for all sections of a contract: optional fields that may be wrong, and members that the specification does
+//! not list.
 //!
-//! Values that no code reads are kept as their original text: that loses nothing and costs almost nothing.
+//! A value that no code reads is kept as its original text. So the value stays exactly the same, and it need not be
+//! parsed.
 
 use crate::json::{self, JsonMember, JsonNode, Object, Value};
 use crate::shape::{Maybe, NonBlank};
 
-/// The text of a contract, from which values are copied as they were written.
+/// The JSON text of a contract. Values that must stay unchanged are copied from it.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct ContractSource<'t>(pub(super) &'t str);
 
@@ -25,7 +26,7 @@ impl ContractSource<'_> {
     }
 }
 
-/// A JSON value as it was written.
+/// A JSON value as the agent wrote it, with the original spelling.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WrittenValue(Box<str>);
 
@@ -35,12 +36,12 @@ impl WrittenValue {
     }
 
     pub fn value(&self) -> Value {
-        // This text is part of a text that was parsed before, so parsing does not fail.
+        // The text was already parsed as part of the whole contract, so parsing it again does not fail.
         json::parse(&self.0).map_or(Value::Null, |node| node.to_value())
     }
 }
 
-/// Members of an object that its table does not list.
+/// The members of an object that the specification does not list.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ExtraMembers(Vec<(String, WrittenValue)>);
 
@@ -55,7 +56,8 @@ impl ExtraMembers {
     }
 }
 
-/// A field that never makes a contract invalid. A value that is not legal is kept but not read.
+/// An optional field that never makes a contract invalid. A value that is not legal is kept as text, but its content is
+/// not used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Lenient<T> {
     Absent,
@@ -72,7 +74,7 @@ impl<T> Lenient<T> {
         }
     }
 
-    /// Reads a field. `read` returns `None` when the value is not legal.
+    /// Reads an optional field. The function `read` returns `None` when the value is not legal.
     pub(super) fn read(
         node: Option<&JsonNode<'_>>,
         source: ContractSource<'_>,
@@ -95,11 +97,11 @@ impl<T> Lenient<T> {
     }
 }
 
-/// A list whose malformed elements are skipped.
+/// A list that skips its malformed elements.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listing<T> {
     pub(super) kept: Vec<T>,
-    /// The whole list as written, if some of its elements were skipped.
+    /// The original text of the whole list, if some of its elements were skipped. Rendering uses this text.
     whole: Option<WrittenValue>,
 }
 
@@ -109,7 +111,7 @@ impl<T> Listing<T> {
         &self.kept
     }
 
-    /// Reads a node that is a list. `element` returns `None` for an element to skip.
+    /// Reads a node that must be a list. The function `element` returns `None` for an element to skip.
     pub(super) fn read<'n, 't>(
         node: &'n JsonNode<'t>,
         source: ContractSource<'_>,
@@ -129,7 +131,7 @@ impl<T> Listing<T> {
     }
 }
 
-/// A word of a fixed list, and its spelling in the text.
+/// A word of a fixed list, together with the agent's spelling of the word.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spelt<T> {
     pub(super) word: T,
@@ -142,7 +144,7 @@ impl<T: Copy> Spelt<T> {
     }
 }
 
-/// Returns the value if it is present and not null.
+/// Returns the node if it is present and its value is not null.
 pub(super) fn given<'n, 't>(node: Option<&'n JsonNode<'t>>) -> Option<&'n JsonNode<'t>> {
     node.filter(|node| !node.is_null())
 }
@@ -152,7 +154,7 @@ pub(super) fn stated(node: &JsonNode<'_>) -> Option<NonBlank> {
     node.text().and_then(NonBlank::new)
 }
 
-/// An object that is being written.
+/// An object that is written member by member.
 #[derive(Debug, Default)]
 pub(super) struct ObjectWriting(Object);
 

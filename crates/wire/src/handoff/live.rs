@@ -1,4 +1,5 @@
-//! Finds values that do not belong into a project's context: state that is out of date as soon as it is written.
+//! Finds live values in updates of a project contract: values that a running system reports, such as a pod count or an
+//! IP address. They are out of date as soon as they are written, so they do not belong into a project contract.
 //!
 //! Reports a value only when it is clearly live. False alarms would teach agents to ignore the warning.
 
@@ -9,11 +10,12 @@ use super::problem::{Findings, quoted};
 use super::rule;
 use crate::json::{JsonKind, JsonNode};
 
-/// The size limit in bytes of all reported pointers of one contract. A hostile payload may have a hundred thousand
-/// values below one long name.
+/// The size limit in bytes of all reported JSON pointers of one contract. When it is reached, further live values are
+/// not reported. A hostile payload may have a hundred thousand values below one long name.
 const POINTERS_BYTES_MAX: usize = 1 << 20;
 
-/// Names of counts that only a running system knows, in lower case and without `_` and `-`.
+/// Names of numbers that only a running system knows, such as the count of ready replicas. The names are in lower case
+/// and without `_` and `-`.
 const COUNTS: &[&str] = &[
     "availablereplicas",
     "currentreplicas",
@@ -36,7 +38,7 @@ const COUNTS: &[&str] = &[
     "uptimeseconds",
 ];
 
-/// Names of the conditions that a running system reports.
+/// Names of conditions that a running system reports, such as the health of a cluster.
 const CONDITIONS: &[&str] = &[
     "clusterstatus",
     "deploymentstatus",
@@ -53,7 +55,7 @@ const CONDITIONS: &[&str] = &[
     "status",
 ];
 
-/// Values that a running system reports for such a condition.
+/// Values that a running system reports for a condition of the list [`CONDITIONS`].
 const ANSWERS: &[&str] = &[
     "containercreating",
     "crashloopbackoff",
@@ -70,13 +72,13 @@ const ANSWERS: &[&str] = &[
     "unhealthy",
 ];
 
-/// Parts of names whose values only look like an address.
+/// Words in the names of version fields. A version such as `1.2.3.4` looks like an IP address, but it is not live.
 const VERSIONS: &[&str] = &["version", "release", "tag", "build", "revision"];
 
-/// A walk through payloads that reports their live values.
+/// A walk through the payloads of updates that reports their live values.
 pub(super) struct LiveWalk<'f, 't, 'n> {
     findings: &'f mut Findings<'t>,
-    /// The index of the current update.
+    /// The index of the current update in `update_contracts`.
     update: usize,
     /// The path from the payload of the update to the current value.
     path: Vec<PointerPart<'n>>,
@@ -153,7 +155,8 @@ impl NamedValue {
     }
 }
 
-/// A word in lower case, without `_`, `-` and blanks. It is short, as are all the words in the lists.
+/// A word in lower case, without `_`, `-` and blanks. Only a short text becomes such a word, because all words in the
+/// lists are short.
 struct Plain {
     letters: [u8; Self::MAX],
     length: usize,
@@ -192,8 +195,8 @@ fn is_live(named: NamedValue, text: &str) -> bool {
     }
 }
 
-/// Tells whether a text is the address of one machine. A network in CIDR notation, a mask and localhost are
-/// configuration.
+/// Tells whether a text is the IP address of one machine. Returns false for a network in CIDR notation, a mask and
+/// localhost, because they are configuration and not live.
 fn is_address(text: &str) -> bool {
     // The longest address has 45 characters; brackets and a port add 8.
     if text.len() > 53 || !text.contains([':', '.']) {

@@ -1,4 +1,5 @@
-//! The progress of a loop: `loop_state`. A contract with an unfinished loop cannot be COMPLETE.
+//! The section `loop_state`: the progress of a loop that the agent runs. A contract with an unfinished loop cannot have
+//! the status COMPLETE.
 
 use super::field::{ContractSource, ExtraMembers, ObjectWriting, given};
 use super::problem::{Findings, Lack, RequiredPart, quoted};
@@ -7,12 +8,12 @@ use super::status::PlanStatus;
 use crate::json::{JsonKind, JsonNode, Number, Value};
 use crate::shape::Maybe;
 
-/// A loop that the agent runs. It ends when the metric reaches the threshold or the iterations are used up.
+/// A loop that the agent runs. The loop ends when the metric reaches the threshold or when all iterations are used up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoopState {
     /// The current iteration, an integer.
     iteration: Number,
-    /// The limit of iterations, an integer.
+    /// The largest number of iterations, an integer.
     max_iterations: Number,
     metric: Maybe<Number>,
     threshold: Maybe<Number>,
@@ -21,7 +22,8 @@ pub struct LoopState {
 
 const KNOWN: &[&str] = &["iteration", "max_iterations", "metric", "threshold"];
 
-/// Reads the state. Returns `None` when it is present and wrong, or when it does not allow the status.
+/// Reads `loop_state`. Returns `None` when its value is wrong, or when the status is COMPLETE and the loop is not
+/// finished.
 pub(super) fn read(
     node: Option<&JsonNode<'_>>,
     plan: Option<PlanStatus>,
@@ -60,8 +62,8 @@ impl LoopState {
         })
     }
 
-    /// Tells whether the loop may end: the iterations are used up, the metric reaches the threshold, or one of these two
-    /// is missing.
+    /// Tells whether the loop may end: all iterations are used up, the metric reaches the threshold, or the metric or
+    /// the threshold is missing.
     pub fn may_end(&self) -> bool {
         let below = |(metric, threshold): (&Number, &Number)| metric.compare(threshold).is_lt();
         let is_short = self.metric.get().zip(self.threshold.get()).is_some_and(below);

@@ -1,4 +1,4 @@
-//! Decides which status may follow which over the turns of one agent.
+//! Decides which status may follow which status over the turns of one agent.
 //!
 //! ```text
 //! (nothing) -> any of the five           the first report
@@ -9,33 +9,34 @@
 use super::status::PlanStatus;
 use crate::json::{Object, Value, object};
 
-/// The number of times that an agent may report IN_PROGRESS in a row.
+/// The number of times that an agent may report IN_PROGRESS in a row. The next IN_PROGRESS is refused.
 const IN_PROGRESS_MAX: u8 = 2;
 
-/// The state of a chain of turns.
+/// The status of one agent over its turns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Machine {
     state: Option<PlanStatus>,
-    /// The number of IN_PROGRESS reports since another status was reported.
+    /// The number of IN_PROGRESS reports since the agent last reported another status.
     in_progress: u8,
 }
 
-/// The result of one report or resumption.
+/// The result of one report by the agent or one resumption by the system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MachineStep {
-    /// The state of the chain afterwards. `None` when no report was accepted yet.
+    /// The status after this step. `None` when no report was accepted yet.
     pub state: Option<PlanStatus>,
     pub refusal: Option<MachineRefusal>,
 }
 
-/// The reason why a report changes nothing.
+/// The reason why a report is refused. A refused report does not change the status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MachineRefusal {
     IllegalTransition {
         from: PlanStatus,
         to: PlanStatus,
     },
-    /// Too many IN_PROGRESS reports in a row. The task is blocked, but the agent may still report another status.
+    /// The agent reported IN_PROGRESS too often in a row. The task is blocked, but the agent may still report another
+    /// status.
     InProgressLimit,
 }
 
@@ -54,8 +55,8 @@ impl Machine {
         MachineStep { state: self.state, refusal }
     }
 
-    /// Records that the system resumes the agent: an approval was given or refused, a question was answered, or the
-    /// agent was dispatched again. A resumption does not count as a report and does not reset the count of reports.
+    /// Records that the system resumes the agent: a person decided about an approval, a question was answered, or the
+    /// agent was started again. A resumption is not a report. It does not reset the count of IN_PROGRESS reports.
     pub fn resume(&mut self) -> MachineStep {
         self.state = Some(PlanStatus::InProgress);
         MachineStep { state: self.state, refusal: None }
@@ -73,8 +74,8 @@ impl Machine {
         }
     }
 
-    /// Runs a list of `{"report": status}` and `{"resume": why}`. Returns `{steps: [{accepted, code?, state}]}`. The
-    /// error names the event that is neither.
+    /// Applies a list of events, each `{"report": status}` or `{"resume": why}`. Returns `{steps: [{accepted, code?,
+    /// state}]}`. The error names the first event that has neither form.
     pub fn run(events: &Value) -> Result<Value, String> {
         let events = events.as_list().ok_or("`events` must be an array")?;
         let mut machine = Self::default();
@@ -119,7 +120,7 @@ impl MachineRefusal {
         }
     }
 
-    /// Returns one line for the agent.
+    /// Returns the reason as one line for the agent.
     pub fn message(&self) -> String {
         match self {
             Self::IllegalTransition { from, to } => format!(

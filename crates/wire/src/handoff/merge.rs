@@ -1,6 +1,6 @@
-//! Merges an update into a stored contract. A merge adds and replaces values, but never deletes any.
+//! Merges an update into a stored project contract. A merge adds and replaces values, but never deletes any.
 //!
-//! Objects and lists keep an index of their elements during a merge. Therefore a payload that names one record forty
+//! During a merge, objects and lists keep an index of their elements. Therefore a payload that names one record forty
 //! thousand times does not cause forty thousand searches.
 
 use std::collections::{HashMap, HashSet};
@@ -8,15 +8,15 @@ use std::collections::{HashMap, HashSet};
 use super::pointer::{PointerPart, push_path};
 use crate::json::{Object, Value, object};
 
-/// The size limit in bytes of all warnings of one merge. A hostile payload may change a hundred thousand types below
-/// one long name.
+/// The size limit in bytes of all warnings of one merge. When it is reached, further warnings are dropped. A hostile
+/// payload may change a hundred thousand types below one long name.
 const WARNINGS_BYTES_MAX: usize = 16 << 20;
 
-/// A merged contract.
+/// The result of merging updates into a stored contract.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MergedContract {
     pub value: Value,
-    /// The warnings `TYPE_CHANGED:<pointer into the stored contract>`, each once.
+    /// The warnings `TYPE_CHANGED:<pointer into the stored contract>`. Each warning occurs once.
     pub warnings: Vec<String>,
 }
 
@@ -27,12 +27,12 @@ impl MergedContract {
     }
 }
 
-/// Merges one payload. `stored` is null for a contract that is not stored yet.
+/// Merges one payload into a stored contract. `stored` is null when no contract is stored yet.
 pub fn merge(stored: &Value, payload: &Value) -> MergedContract {
     merge_all(stored, [payload])
 }
 
-/// Merges payloads one after the other.
+/// Merges payloads into a stored contract, one after the other.
 pub fn merge_all<'p>(stored: &Value, payloads: impl IntoIterator<Item = &'p Value>) -> MergedContract {
     let mut tree = MergeTree::Plain(stored.clone());
     let mut merging = Merging::default();
@@ -46,7 +46,8 @@ pub fn merge_all<'p>(stored: &Value, payloads: impl IntoIterator<Item = &'p Valu
     MergedContract { value: tree.into_value(), warnings: merging.warnings }
 }
 
-/// A value into which payloads are merged. It gets an index when a payload of the same type is merged into it.
+/// A value into which payloads are merged. An object or list gets an index when a payload of the same type is merged
+/// into it.
 #[derive(Debug)]
 enum MergeTree {
     Plain(Value),
@@ -63,13 +64,14 @@ struct MergeFields {
 #[derive(Debug, Default)]
 struct MergeItems {
     items: Vec<MergeTree>,
-    /// The place of the first record with each key.
+    /// The index of the first record with each key.
     records: HashMap<RecordKey, usize>,
-    /// The canonical texts of all elements that are not records.
+    /// The canonical JSON of all elements that are not records.
     others: HashSet<String>,
 }
 
-/// The key of a record in a list. Two objects with the same key are the same record.
+/// The key that identifies a record in a list: its `name`, or its `id` when it has no `name`. Two objects with the same
+/// key are the same record.
 #[derive(Debug, PartialEq, Eq, Hash)]
 enum RecordKey {
     Name(String),
@@ -104,7 +106,7 @@ impl MergeTree {
         }
     }
 
-    /// Builds the index of an object or list into which a payload of the same type goes.
+    /// Builds the index of this object or list if the payload has the same type.
     fn open(&mut self, payload: &Value) {
         match (&mut *self, payload) {
             (Self::Plain(Value::Object(members)), Value::Object(_)) => {
@@ -177,8 +179,8 @@ impl MergeItems {
 
     fn add<'p>(&mut self, element: &'p Value, merging: &mut Merging<'p>) {
         let Some(key) = RecordKey::of(element) else {
-            // An element without a key never equals a record, so it is compared with the other elements without keys
-            // only.
+            // An element without a key never equals a record. Therefore it is compared only with the other elements
+            // without keys.
             if self.others.insert(element.canonical()) {
                 self.items.push(MergeTree::Plain(element.clone()));
             }
@@ -195,7 +197,7 @@ impl MergeItems {
     }
 }
 
-/// The current path of a merge, and its warnings.
+/// The path to the value that is merged now, and the warnings so far.
 #[derive(Debug, Default)]
 struct Merging<'p> {
     path: Vec<PointerPart<'p>>,

@@ -1,4 +1,4 @@
-//! JSON pointers: paths through a value, kept as steps and written as text only when needed.
+//! JSON pointers. A path through a value is kept as a list of steps and is written as text only when needed.
 
 use std::fmt::Write as _;
 

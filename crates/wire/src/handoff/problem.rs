@@ -1,4 +1,4 @@
-//! The problems of a contract. They are kept small, and their texts are made only when they are read.
+//! The problems of a contract. They take little memory, and their texts are made only when they are read.
 //!
 //! A hostile contract may have half a million problems, and often none of them is ever read.
 
@@ -11,30 +11,30 @@ use crate::json::{JsonKind, JsonNode, Span};
 use crate::report::excerpt;
 use crate::text::is_blank;
 
-/// The number of characters of a value that a code shows.
+/// The most characters of a value that a code shows. The rest of the value is left out.
 const VALUE_MAX: usize = 64;
 
-/// One code of a verdict.
+/// One problem of a contract. Each problem is one code in the verdict.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HandoffProblem {
     rule: &'static ContractRule,
-    /// The place of the value. It has no meaning when nothing was found.
+    /// The place of the wrong value in the text. It has no meaning when the value is absent.
     span: Span,
     found: FoundValue,
     subject: CodeSubject,
     words: Option<Box<Words>>,
 }
 
-/// The part of a code after the colon.
+/// The part of a code after the colon, such as `unknown` in `AGENT_ID:unknown`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CodeSubject {
     None,
     Index(u32),
-    /// The text in [`Words::subject`].
+    /// A text, which is stored in [`Words::subject`].
     Text,
 }
 
-/// Texts that most problems do not need.
+/// Texts that most problems do not need. They are stored separately to keep a problem small.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 struct Words {
     subject: Box<str>,
@@ -58,7 +58,7 @@ enum FoundValue {
     Lacking(RequiredPart),
 }
 
-/// A member that makes its object illegal when it is absent or wrong.
+/// A member of an object that is required and was absent or wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RequiredPart {
     Iteration,
@@ -73,7 +73,7 @@ pub(super) enum RequiredPart {
     PctWindow,
 }
 
-/// The part that makes an object unreadable, or `None` when the object as a whole is wrong.
+/// The required member that is absent or wrong, or `None` when the object as a whole is wrong.
 pub(super) type Lack = Option<RequiredPart>;
 
 impl HandoffProblem {
@@ -81,7 +81,7 @@ impl HandoffProblem {
         self.rule
     }
 
-    /// Returns the place of the value in the whole text, or `None` when the value is absent.
+    /// Returns the place of the wrong value in the whole text, or `None` when the value is absent.
     pub fn span(&self) -> Option<Span> {
         (self.found != FoundValue::Nothing).then_some(self.span)
     }
@@ -96,7 +96,7 @@ impl HandoffProblem {
         }
     }
 
-    /// Returns one line that names the field, the legal values and the value that was found.
+    /// Returns the problem as one line that names the field, the legal values and the value that was found.
     pub fn message(&self) -> String {
         let ContractRule { field, legal, .. } = self.rule;
         let found = self.words.as_ref().and_then(|words| words.found.as_deref()).unwrap_or(self.found.as_str());
@@ -125,12 +125,12 @@ impl HandoffProblem {
         self
     }
 
-    /// Sets the part that is absent or wrong, if there is one.
+    /// Sets the required member that is absent or wrong, if there is one.
     pub(super) fn lacking(self, lack: Lack) -> Self {
         Self { found: lack.map_or(self.found, FoundValue::Lacking), ..self }
     }
 
-    /// Sets a better description of the value that was found.
+    /// Sets a description of the found value that replaces the usual one.
     pub(super) fn saying(mut self, found: impl Into<Box<str>>) -> Self {
         self.words.get_or_insert_default().found = Some(found.into());
         self
@@ -195,12 +195,12 @@ impl RequiredPart {
     }
 }
 
-/// The problems of one text, in three lists.
+/// The problems of one contract, in three lists: missing, invalid and warnings.
 #[derive(Debug, Default)]
 pub(super) struct Findings<'t> {
-    /// The body of the block.
+    /// The JSON text in the contract block.
     pub(super) source: ContractSource<'t>,
-    /// The offset in bytes of the body in the whole text.
+    /// The byte offset of this JSON text in the whole text.
     start: u32,
     pub(super) missing: Vec<HandoffProblem>,
     pub(super) invalid: Vec<HandoffProblem>,
@@ -233,29 +233,31 @@ impl<'t> Findings<'t> {
         HandoffProblem { rule, span, found: FoundValue::of(node), subject: CodeSubject::None, words: None }
     }
 
-    /// Converts a place in the block to a place in the whole text.
+    /// Converts a place in the contract block to a place in the whole text.
     pub(super) fn place(&self, span: Span) -> Span {
         Span { start: span.start.saturating_add(self.start), end: span.end.saturating_add(self.start) }
     }
 }
 
-/// Returns a value for a message: on one line, not too long, in backticks.
+/// Returns a value for a message: in backticks, on one line and cut to an excerpt.
 pub(super) fn quoted(value: &str) -> String {
     format!("`{}`", excerpt(value))
 }
 
-/// Returns a value for a code: a string without quotes, other values as compact JSON, cut to [`VALUE_MAX`] characters.
+/// Returns a value for a code. A string is returned whole and without quotes. Another value becomes compact JSON, cut
+/// to [`VALUE_MAX`] characters.
 pub(super) fn shown<'n>(node: &'n JsonNode<'_>) -> Cow<'n, str> {
     if let Some(text) = node.text() {
         return Cow::Borrowed(text);
     }
     let mut short = Short { text: String::new(), room: VALUE_MAX };
-    // Writing fails when the space is used up. The rest is not needed.
+    // Writing fails when all characters are used up. The error is ignored, because the rest of the value is not needed.
     let _ = write!(short, "{node}");
     Cow::Owned(short.text)
 }
 
-/// A writer that accepts a number of characters and refuses the rest, so that a value of a megabyte is not copied.
+/// A writer that accepts a limited number of characters and fails for the rest, so that a value of a megabyte is not
+/// copied.
 struct Short {
     text: String,
     room: usize,

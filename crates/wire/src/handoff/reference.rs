@@ -1,11 +1,11 @@
-//! The name of a resource in another repository: `host/owner/repo:table/name`.
+//! References: the name of a resource in another repository, written `host/owner/repo:table/name`.
 
 use std::fmt;
 
 use super::remote::{NoIdentity, RemoteIdentity, identity};
 use crate::json::{Value, object};
 
-/// A resource, and the repository that has it.
+/// A resource, and the repository that contains it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Reference {
     identity: RemoteIdentity,
@@ -46,7 +46,7 @@ impl fmt::Display for NoReference {
 impl std::error::Error for NoReference {}
 
 impl Reference {
-    /// Parses a reference. Ignores the letter case of the identity; everything else must be exact.
+    /// Parses a reference. Ignores the letter case of the repository's identity. All other parts must be exact.
     pub fn parse(text: &str) -> Result<Self, NoReference> {
         if text.contains(|letter: char| letter.is_whitespace() || letter.is_control()) {
             return Err(NoReference::Space);
@@ -80,7 +80,7 @@ impl Reference {
         &self.name
     }
 
-    /// Returns `{parsed}`, the parts of a reference. `parsed` is null when the text is not a reference.
+    /// Returns `{parsed}` with the parts of a reference. `parsed` is null when the text is not a reference.
     pub fn to_value(found: &Result<Self, NoReference>) -> Value {
         let parsed = found.as_ref().ok().map(|reference| {
             object([

@@ -1,11 +1,11 @@
-//! One name for a repository, for every form of its remote: `host/owner/repo`.
+//! Turns every form of a git remote into one name for the repository: `host/owner/repo`.
 
 use std::fmt;
 use std::net::Ipv6Addr;
 
 use crate::json::{Value, object};
 
-/// The host and the path of a repository: in lower case, without credentials, port and `.git`.
+/// The host and the path of a repository, in lower case. It has no credentials, no port and no `.git`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RemoteIdentity(String);
 
@@ -26,7 +26,7 @@ impl fmt::Display for RemoteIdentity {
     }
 }
 
-/// The reason why a remote has no identity.
+/// The reason why a git remote has no identity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoIdentity {
     Space,
@@ -57,7 +57,7 @@ impl fmt::Display for NoIdentity {
 impl std::error::Error for NoIdentity {}
 
 impl NoIdentity {
-    /// Returns `{identity}` for a remote. It is null when the remote has none.
+    /// Returns `{identity}` for a git remote. `identity` is null when the remote has no identity.
     pub fn to_value(found: &Result<RemoteIdentity, Self>) -> Value {
         object([("identity", found.as_ref().ok().map(RemoteIdentity::as_str).into())])
     }
@@ -66,7 +66,8 @@ impl NoIdentity {
 /// Returns the identity of any git remote.
 pub fn identity(remote: &str) -> Result<RemoteIdentity, NoIdentity> {
     if remote.contains(|letter: char| letter.is_whitespace() || letter.is_control() || letter == '\\') {
-        // Backslashes occur in paths of Windows.
+        // A backslash occurs in Windows paths, which are local. Any other remote with a backslash is refused like one
+        // with a space.
         let is_local = remote.starts_with("\\\\") || is_drive(remote);
         return Err(if is_local { NoIdentity::Local } else { NoIdentity::Space });
     }
@@ -89,7 +90,7 @@ fn is_drive(remote: &str) -> bool {
     matches!(remote.as_bytes(), [letter, b':', ..] if letter.is_ascii_alphabetic())
 }
 
-/// Tells whether a scheme is `file`, or one that is based on it such as `git+file`.
+/// Tells whether a scheme is `file`, or a combination that ends with it such as `git+file`.
 fn is_file(scheme: &str) -> bool {
     scheme.rsplit('+').next().is_some_and(|last| last.eq_ignore_ascii_case("file"))
 }
@@ -116,13 +117,14 @@ fn url(scheme: &str, rest: &str) -> Result<RemoteIdentity, NoIdentity> {
     join(host, path)
 }
 
-/// Reads `user@host:path`. `first` is the text before the first slash.
+/// Reads `user@host:path`. `first` is the part of the remote before the first slash.
 fn scp(remote: &str, first: &str) -> Result<RemoteIdentity, NoIdentity> {
-    // A path may contain `@` and a password may contain `:`, but a host and then a colon follow the user.
+    // A path may contain `@` and a password may contain `:`. Therefore the user ends at the last `@` before the last
+    // colon, and the host follows.
     let colon = first.rfind(':').unwrap_or(0);
     let user = first[..colon].rfind('@').map_or(0, |at| at + 1);
     let (host, _) = split_host(&remote[user..]).ok_or(NoIdentity::Host)?;
-    // A text that was meant as a URL has no user, and the name of a scheme in place of the host.
+    // In a malformed URL such as `https:host/path`, there is no user and the scheme stands in the place of the host.
     if user == 0 && ["http", "https", "ssh", "ftp", "ftps"].iter().any(|scheme| host.eq_ignore_ascii_case(scheme)) {
         return Err(NoIdentity::Scheme);
     }
@@ -133,14 +135,14 @@ fn scp(remote: &str, first: &str) -> Result<RemoteIdentity, NoIdentity> {
     join(host, path)
 }
 
-/// Tells whether a path may hold a password. A slash in a password, or a missing scheme, makes the user look like the
-/// host. The rest must not be stored then.
+/// Tells whether a path may contain a password. When a password has a slash, or when the scheme is missing, the user
+/// looks like the host and the password like the path. Such a remote must not be stored.
 fn may_hold_password(path: &str) -> bool {
     let first = path.trim_start_matches('/').split('/').next();
     first.is_some_and(|first| first.rfind('@').is_some_and(|at| at > 0))
 }
 
-/// Splits the host at the beginning from the text after the colon.
+/// Splits a text into the host at its beginning and the text after the colon.
 fn split_host(place: &str) -> Option<(&str, &str)> {
     let end = if place.starts_with('[') { place.find(']')? + 1 } else { place.find(':').unwrap_or(place.len()) };
     let (host, rest) = place.split_at(end);
@@ -162,7 +164,7 @@ fn join(host: &str, path: &str) -> Result<RemoteIdentity, NoIdentity> {
     if let Some(last) = segments.last_mut() {
         *last = without_git(last);
     }
-    // A last segment that was only `.git` is empty now and does not count as a name.
+    // If the last segment was only `.git`, it is empty now. An empty segment is not a name, so it is removed.
     segments.retain(|segment| !segment.is_empty());
     if segments.is_empty() || segments.iter().any(|segment| matches!(*segment, "." | "..")) {
         return Err(NoIdentity::Path);

@@ -1,14 +1,14 @@
-//! Every code of a verdict, with the words that explain it.
+//! The rules of a contract. Each rule has a code, which verdicts list, and the words that explain it.
 
-/// A code, the field that it is about, and the values that are legal there.
+/// A rule: its code, the field that it is about, and the values that are legal there.
 #[derive(Debug, PartialEq, Eq)]
 pub struct ContractRule {
-    /// The code, or the part of it before the colon.
+    /// The code. For a code with a colon, only the part before the colon.
     pub code: &'static str,
-    /// The path of the field, with dots between names. It is empty or ends with a dot when the part of the code after
-    /// the colon completes it.
+    /// The path of the field, with dots between names. When the path is empty or ends with a dot, the part of the code
+    /// after the colon completes it.
     pub field: &'static str,
-    /// A description of legal values, for the agent that must repair its output.
+    /// A description of the legal values, for the agent that must repair its output.
     pub legal: &'static str,
 }
 

@@ -1,4 +1,4 @@
-//! The JSON Schema of a contract. It covers the rules that a schema can express.
+//! The JSON Schema of a handoff contract. It covers only the rules that JSON Schema can express.
 
 use super::consolidation::Ownership;
 use super::status::PlanStatus;
@@ -20,7 +20,7 @@ fn array(items: Value) -> Value {
     object([("type", "array".into()), ("items", items)])
 }
 
-/// Returns the schema of an object with some fields. Other fields are allowed.
+/// Returns the schema of an object with the given fields. The object may have other fields, too.
 fn fields(required: &[&str], properties: Vec<(&str, Value)>) -> Value {
     let properties = properties.into_iter().map(|(name, schema)| (name.to_owned(), schema)).collect();
     object([
@@ -81,7 +81,7 @@ fn looping() -> Value {
     )
 }
 
-/// Returns a schema that applies to contracts with one status only.
+/// Returns a schema that applies only to contracts with the status `word`.
 fn when(word: PlanStatus, then: Value) -> Value {
     let found = fields(
         &["agent_status"],
@@ -90,7 +90,7 @@ fn when(word: PlanStatus, then: Value) -> Value {
     object([("if", found), ("then", then)])
 }
 
-/// Returns the schema of the body of a block.
+/// Returns the schema of the JSON in a contract block.
 pub fn schema() -> Value {
     let steps = any_of(vec![array(kind("string")), object([("type", "string".into()), ("minLength", 1_u64.into())])]);
     let agent_status = fields(

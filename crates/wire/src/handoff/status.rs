@@ -1,4 +1,4 @@
-//! The status of the agent: `agent_status` and its four fields.
+//! The section `agent_status` and its four fields.
 
 use std::fmt;
 
@@ -20,7 +20,7 @@ vocabulary! {
     }
 }
 
-/// The id by which an agent is resumed: `a` and at least five of `0-9a-f`.
+/// The id by which an agent is resumed: the letter `a` and at least five digits of `0-9a-f`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AgentId(String);
 
@@ -42,10 +42,10 @@ impl fmt::Display for AgentId {
     }
 }
 
-/// The remaining steps: one text, or a list that may be empty.
+/// The steps that remain to be done: one text, or a list that may be empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PendingSteps {
-    /// A text that is not empty.
+    /// The steps as one text, which is not empty.
     Text(String),
     List(Vec<String>),
 }
@@ -60,11 +60,12 @@ impl PendingSteps {
     }
 }
 
-/// The section `agent_status`, as far as it could be read. A contract needs all of it, a repair only the agent.
+/// The section `agent_status`. A field that could not be read is absent. A contract needs all fields; resuming the
+/// agent for a repair needs only the agent's id.
 #[derive(Debug, Default)]
 pub(super) struct AgentStatusSection {
     pub(super) plan: Option<Spelt<PlanStatus>>,
-    /// A well-formed id. It may differ from the id that was dispatched.
+    /// A well-formed id of an agent. It may differ from the id under which the agent was started.
     pub(super) agent: Option<AgentId>,
     pub(super) pending_steps: Option<PendingSteps>,
     pub(super) next_action: Option<NonBlank>,
@@ -101,7 +102,7 @@ fn plan(node: Option<&JsonNode<'_>>, findings: &mut Findings<'_>) -> Option<Spel
         findings.invalid.push(findings.problem(&rule::PLAN_STATUS, Some(node)).showing(&shown(node)));
         return None;
     };
-    // The usual spelling needs no normalised copy.
+    // A status in its usual spelling is found at once, without making a normalised copy.
     if let Some(word) = PlanStatus::parse(text) {
         return Some(Spelt { word, text: text.to_owned() });
     }

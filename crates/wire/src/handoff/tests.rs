@@ -1,11 +1,11 @@
-//! Rules of the specification that a code change can break without failing a test vector.
+//! Tests of rules that a code change can break although all test vectors of the specification still pass.
 
 use super::*;
 
 const EVIDENCE: &str = r#""patterns_checked":[],"files_checked":[],"commands_run":["ls",{"command":"cat","result":0}],"key_outputs":["k",{"x":1}],"verbatim_outputs":[],"cross_layer_impacts":[],"open_gaps":[]"#;
 const STATUS: &str = r#""plan_status":"BLOCKED","agent_id":"ab7e4d2","pending_steps":[],"next_action":"go on""#;
 
-/// Returns a text whose block is valid, apart from the inserted `rest`.
+/// Returns a text with a valid contract block. `rest` is inserted at the end of the contract and may make it invalid.
 fn blocked(rest: &str) -> String {
     block(&format!(r#"{{"agent_status":{{{STATUS}}},"evidence_report":{{{EVIDENCE}}}{rest}}}"#))
 }

@@ -1,4 +1,4 @@
-//! The changes that the agent wants to make to the project's context: `update_contracts`.
+//! The section `update_contracts`: the changes that the agent wants to make to the project's stored contracts.
 
 use std::collections::HashSet;
 
@@ -9,13 +9,13 @@ use super::problem::{Findings, Lack, RequiredPart, quoted};
 use super::rule;
 use crate::json::{JsonNode, Value};
 
-/// An update of one contract. It is already decided whether the update is permitted.
+/// An update of one stored project contract, together with the decision whether the agent may make it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContractUpdate {
-    /// The index of the update in the list.
+    /// The index of the update in the list `update_contracts`.
     index: usize,
     contract: String,
-    /// The payload, an object.
+    /// The values to merge into the stored contract. The payload is always an object.
     payload: WrittenValue,
     is_permitted: bool,
     extra: ExtraMembers,
@@ -30,12 +30,12 @@ impl ContractUpdate {
         &self.contract
     }
 
-    /// Returns the value to merge into the stored contract, see [`super::merge()`].
+    /// Returns the values to merge into the stored contract, see [`super::merge()`].
     pub fn payload(&self) -> Value {
         self.payload.value()
     }
 
-    /// Tells whether the INPUT lists the contract as writable.
+    /// Tells whether the INPUT envelope lists the contract as writable.
     pub fn is_permitted(&self) -> bool {
         self.is_permitted
     }
@@ -86,7 +86,8 @@ pub(super) fn read(
     field
 }
 
-/// Returns the writable contracts. Without INPUT, or without the list in it, nothing is writable.
+/// Returns the names of the contracts that the agent may write. Without an INPUT envelope, or without the list in it,
+/// there are none.
 fn writable(input: Option<&Value>) -> impl Iterator<Item = &str> {
     let sections = input.and_then(|input| input.get("write_permissions")?.get("writable_sections")?.as_list());
     sections.unwrap_or_default().iter().filter_map(Value::as_text)

@@ -1,4 +1,4 @@
-//! The verdict on a text: valid or not, with every reason, and the agent that repairs it.
+//! The verdict on the text of an agent: whether its contract is valid, every problem, and the next step to repair it.
 
 use super::contract::HandoffContract;
 use super::problem::{Findings, HandoffProblem};
@@ -6,19 +6,19 @@ use super::status::{AgentId, PlanStatus};
 use super::{BODY_BYTES_MAX, rule};
 use crate::json::{Object, Span, SyntaxError, Value, object};
 
-/// The judgement of one text. Warnings never change whether it is valid.
+/// The verdict on one text. Warnings never make a verdict invalid.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HandoffVerdict {
-    /// The reason why no contract could be read at all.
+    /// The reason why the text has no contract that can be read. `None` when a contract was read.
     pub reason: Option<NoContractReason>,
     pub plan_status: Option<PlanStatus>,
     pub missing: Vec<HandoffProblem>,
     pub invalid: Vec<HandoffProblem>,
     pub warnings: Vec<HandoffProblem>,
     pub repair: Repair,
-    /// The contract. Present exactly when the verdict is valid.
+    /// The contract. It is present exactly when the verdict is valid.
     pub contract: Option<HandoffContract>,
-    /// The place of the judged body in the text.
+    /// The place of the contract's JSON in the text.
     pub body: Option<Span>,
 }
 
@@ -30,7 +30,7 @@ pub enum NoContractReason {
     TooLarge {
         bytes: usize,
     },
-    /// The body is not JSON. Line and column count from the start of the body.
+    /// The content of the contract block is not JSON. Line and column count from the start of the content.
     InvalidJson(SyntaxError),
 }
 
@@ -53,7 +53,7 @@ impl NoContractReason {
         }
     }
 
-    /// Returns one line for the agent that must repair its output.
+    /// Returns the reason as one line for the agent that must repair its output.
     pub fn message(&self) -> String {
         match self {
             Self::NoBlock => {
@@ -91,7 +91,8 @@ impl Repair {
 }
 
 impl HandoffVerdict {
-    /// Returns the verdict on a text without a contract. It lists every section that is always required as missing.
+    /// Returns the verdict on a text without a readable contract. The verdict lists every section that is always
+    /// required as missing.
     pub(super) fn unparsed(reason: NoContractReason, mut findings: Findings<'_>, dispatched: Option<AgentId>) -> Self {
         for rule in [
             &rule::AGENT_STATUS,
@@ -118,13 +119,13 @@ impl HandoffVerdict {
         self.contract.is_some()
     }
 
-    /// Returns all problems in order: missing, invalid, warnings.
+    /// Returns all problems: first the missing fields, then the invalid ones, then the warnings.
     pub fn problems(&self) -> impl Iterator<Item = &HandoffProblem> {
         self.missing.iter().chain(&self.invalid).chain(&self.warnings)
     }
 
-    /// Returns `{parsed, reason?, valid, plan_status, missing, invalid, warnings, repair, applies?, messages}`.
-    /// `applies` has the indices of the updates that take effect.
+    /// Returns the verdict as `{parsed, reason?, valid, plan_status, missing, invalid, warnings, repair, applies?,
+    /// messages}`. `applies` has the indices of the updates that take effect.
     pub fn to_value(&self) -> Value {
         let codes = |problems: &[HandoffProblem]| problems.iter().map(HandoffProblem::code).collect::<Vec<_>>();
         let mut members = Object::new();

@@ -1,15 +1,16 @@
-//! The canonical form of RFC 8785: every program gets the same bytes for the same value, so that a hash can be checked.
+//! Writes the canonical JSON of RFC 8785. All programs get the same bytes for the same value, so that they can compare
+//! hashes.
 //!
 //! Members are sorted by the UTF-16 code units of their names. Texts are escaped as little as JSON allows. Numbers are
-//! written as ECMAScript writes doubles. A number that does not fit into a double has no such form. It keeps its
-//! original spelling, which no other number has.
+//! written as ECMAScript writes doubles. A number that does not fit into a double has no canonical form. It keeps its
+//! original spelling, so that it does not become equal to another number.
 
 use std::fmt::Write as _;
 
 use super::{Number, Value};
 
 impl Value {
-    /// Returns the canonical form of RFC 8785.
+    /// Returns the value as canonical JSON by RFC 8785.
     pub fn jcs(&self) -> String {
         let mut out = String::new();
         self.write_jcs(&mut out);
@@ -77,9 +78,9 @@ fn double(value: f64) -> String {
         return "0".to_owned();
     }
     let sign = if value < 0.0 { "-" } else { "" };
-    // Use the fewest digits that give the same double again, as `d.ddde±n`. If there are several such numbers,
-    // ECMAScript takes the nearest, and of two equally near ones the even one. Rounding to that number of digits makes
-    // the same choice.
+    // Uses the fewest digits that give the same double again, as `d.ddde±n`. Several numbers may have that many digits.
+    // ECMAScript then takes the nearest one, and of two equally near ones the even one. Rounding the double to that
+    // many digits makes the same choice.
     let shortest = format!("{:e}", value.abs());
     let places = shortest.split_once('e').map_or(0, |(mantissa, _)| mantissa.len().saturating_sub(2));
     let nearest = format!("{:.places$e}", value.abs());
@@ -111,7 +112,7 @@ mod tests {
     use super::*;
     use crate::json::parse;
 
-    /// Appendix B of the RFC.
+    /// Checks the numbers of Appendix B of RFC 8785.
     #[test]
     fn numbers_are_written_as_the_rfc_shows() {
         let cases = [
@@ -146,7 +147,7 @@ mod tests {
         }
     }
 
-    /// Sections 3.2.2 and 3.2.3 of the RFC.
+    /// Checks the examples of sections 3.2.2 and 3.2.3 of RFC 8785.
     #[test]
     fn texts_and_members_are_written_as_the_rfc_shows() {
         let cases = [

@@ -1,6 +1,6 @@
-//! Counts the values of a text before it is parsed, because every value of a parsed document takes memory.
+//! Counts the values of a JSON text before the text is parsed, because every parsed value takes memory.
 
-/// The number of values in a JSON text. For a text that is not JSON, the numbers have no meaning.
+/// The counts of a JSON text. For a text that is not JSON, they have no meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct JsonMeasure {
     /// The number of values of all kinds. It may be slightly too high.
@@ -9,10 +9,11 @@ pub(crate) struct JsonMeasure {
     pub(crate) longest_list: usize,
 }
 
-/// The deepest level that is counted. The parser refuses deeper lists.
+/// The deepest level that is counted. Counting stops at a deeper list or object, because the parser refuses such a
+/// text.
 const DEPTH_MAX: usize = 256;
 
-/// Measures a text in one pass, without copying it.
+/// Counts the values of a text in one pass, without copying the text.
 pub(crate) fn measure(bytes: &[u8]) -> JsonMeasure {
     let mut measure = JsonMeasure { values: 1, longest_list: 0 };
     // The number of commas so far in each open list; `None` for an object.

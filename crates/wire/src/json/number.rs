@@ -1,15 +1,15 @@
-//! Numbers of any size, with their original spelling.
+//! Numbers of any size, which keep their original spelling.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::fmt;
 
-/// A JSON number. It keeps its spelling, so that nothing is lost between reading and writing.
+/// A JSON number. It keeps its spelling, so that a number is written exactly as it was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Number(Spelling);
 
-/// The spelling of a number. Most numbers are small integers: they are stored without their text, which can be restored
-/// exactly.
+/// The spelling of a number. Most numbers are small integers. They are stored as integers, because their text can be
+/// restored exactly.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Spelling {
     Small(i64),
@@ -17,9 +17,10 @@ enum Spelling {
 }
 
 impl Number {
-    /// Creates a number. The text must be a number in JSON's grammar.
+    /// Creates a number. The text must be a number by JSON's grammar.
     pub(crate) fn of(text: &str) -> Self {
-        // Eighteen digits fit into an `i64`. `-0` is the only such spelling that could not be restored.
+        // Every integer of up to eighteen characters fits into an `i64`. Of these spellings only `-0` could not be
+        // restored, because it would become `0`.
         match text.parse::<i64>() {
             Ok(number) if text.len() <= 18 && text != "-0" => Self(Spelling::Small(number)),
             _ => Self(Spelling::Written(text.into())),
@@ -57,7 +58,7 @@ impl Number {
         self.text().parse().unwrap_or(f64::NAN)
     }
 
-    /// Compares by value, independent of the spelling.
+    /// Compares the values of two numbers, whatever their spelling: `1.0` equals `1`.
     pub fn compare(&self, other: &Self) -> Ordering {
         if let (Spelling::Small(left), Spelling::Small(right)) = (&self.0, &other.0) {
             return left.cmp(right);
@@ -65,7 +66,7 @@ impl Number {
         Decimal::of(&self.text()).compare(&Decimal::of(&other.text()))
     }
 
-    /// Returns one spelling for all numbers with the same value.
+    /// Returns the same text for all numbers with the same value.
     pub(super) fn canonical(&self) -> String {
         let Decimal { negative, digits, exponent } = Decimal::of(&self.text());
         format!("{}{digits}e{exponent}", if negative { "-" } else { "" })
@@ -84,7 +85,7 @@ impl From<u64> for Number {
     }
 }
 
-/// Fails for numbers that JSON cannot express: an infinity, or not a number.
+/// Fails for a double that JSON cannot express: an infinity or NaN.
 impl TryFrom<f64> for Number {
     type Error = f64;
 
@@ -102,7 +103,8 @@ impl fmt::Display for Number {
     }
 }
 
-/// The number `0.digits` times ten to the exponent. Zero has no digits, and the last digit is never zero.
+/// A number as `0.digits` times ten to the power of `exponent`. The last digit is never zero, and the number zero has
+/// no digits.
 struct Decimal {
     negative: bool,
     digits: String,
@@ -121,7 +123,8 @@ impl Decimal {
         if digits.is_empty() {
             return Self { negative: false, digits, exponent: 0 };
         }
-        // An exponent that does not fit is further from zero than any that does.
+        // An exponent that is too large for an `i128` becomes the largest or smallest one. No other exponent is further
+        // from zero.
         let far = if power.starts_with('-') { i128::MIN } else { i128::MAX };
         let power = power.strip_prefix('+').unwrap_or(power).parse::<i128>().unwrap_or(far);
         let whole = i128::try_from(whole.len()).unwrap_or(i128::MAX);

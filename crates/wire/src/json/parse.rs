@@ -1,4 +1,4 @@
-//! The grammar of RFC 8259. Every violation is an error with a place.
+//! The parser for RFC 8259. It reports every violation of the grammar as an error with a place.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -7,20 +7,22 @@ use std::hash::{BuildHasher, RandomState};
 
 use super::{JsonKind, JsonMember, JsonNode, Span};
 
-/// The size in bytes above which objects release their spare capacity. In a large text that capacity would add up.
+/// The size in bytes of a text above which its objects release the memory that they reserved but do not use. In a large
+/// text, this memory would add up.
 const LARGE_BYTES: usize = 1 << 20;
 
-/// The deepest nesting of a value. The top value is level 1.
+/// The deepest nesting of a value; a deeper text is refused. The top value is level 1.
 pub const DEPTH_MAX: usize = 128;
-/// The size limit of a text in bytes. Places are stored in four bytes.
+/// The size limit of a text in bytes; a larger text is refused. The places of values are stored in four bytes.
 const TEXT_MAX: usize = u32::MAX as usize;
 
-/// The reason why a text is not JSON, and its place: line and column count from 1, the column in characters.
+/// The reason why a text is not JSON, and the place of the error. Line and column count from 1, the column in
+/// characters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SyntaxError {
     pub line: usize,
     pub column: usize,
-    /// The offset in bytes from the beginning.
+    /// The offset of the error in bytes from the beginning of the text.
     pub at: usize,
     pub problem: Cow<'static, str>,
 }
@@ -33,7 +35,7 @@ impl fmt::Display for SyntaxError {
 
 impl std::error::Error for SyntaxError {}
 
-/// Reads one JSON value. Nothing may follow it.
+/// Reads a text that must be exactly one JSON value. Nothing except white space may follow the value.
 pub fn parse(text: &str) -> Result<JsonNode<'_>, SyntaxError> {
     let mut parser = Parser { text, bytes: text.as_bytes(), at: 0, depth: 0 };
     parser.whole().map_err(|problem| {
@@ -42,13 +44,13 @@ pub fn parse(text: &str) -> Result<JsonNode<'_>, SyntaxError> {
     })
 }
 
-/// Reads one JSON object. Returns `None` without a reason when the text is not an object.
+/// Reads a text that must be one JSON object. Returns `None`, without a reason, when the text is something else.
 pub(crate) fn object_or_none(text: &str) -> Option<JsonNode<'_>> {
     let mut parser = Parser { text, bytes: text.as_bytes(), at: 0, depth: 0 };
     parser.whole().ok().filter(|node| matches!(node.kind, JsonKind::Object(_)))
 }
 
-/// Reads one JSON value that must be an object.
+/// Reads a text that must be one JSON object. The error tells what is wrong.
 pub fn parse_object(text: &str) -> Result<JsonNode<'_>, SyntaxError> {
     let node = parse(text)?;
     if matches!(node.kind, JsonKind::Object(_)) {
@@ -81,10 +83,11 @@ struct Parser<'t> {
     depth: usize,
 }
 
-/// A syntax error without its text. The text is made only when it is read: a stream may have half a million bad lines.
+/// A syntax error whose message is not made yet. The message is made only when it is needed, because a stream may have
+/// half a million bad lines.
 enum Wrong {
     Plain(&'static str),
-    /// Another character was found where this is expected.
+    /// The expected character. Another character was found in its place.
     Expected(&'static str),
     Twice(Box<str>),
 }
@@ -169,14 +172,14 @@ impl<'t> Parser<'t> {
         Ok(kind)
     }
 
-    /// Reads a list after its opening bracket, up to the closing one.
+    /// Reads a list from the position after its opening bracket up to and including its closing bracket.
     fn list(&mut self) -> Parsed<JsonKind<'t>> {
         self.blank();
         if self.peek() == Some(b']') {
             return Ok(JsonKind::List(Vec::new()));
         }
-        // Hostile documents have many lists with one element, so reserve space for one only. A longer list grows at
-        // once.
+        // Reserves space for one element only, because hostile documents have many lists with one element. A longer
+        // list grows at the next element.
         let mut items = Vec::with_capacity(1);
         loop {
             self.blank();
@@ -355,7 +358,7 @@ impl<'t> Parser<'t> {
         })
     }
 
-    /// Reads the four hexadecimal digits after the `u` at the current position.
+    /// Reads the four hexadecimal digits of an escape such as `\u00e9`. The current position is at the `u`.
     fn hex(&mut self) -> Parsed<u32> {
         let digits = self.text.get(self.at + 1..self.at + 5).filter(|text| text.bytes().all(|b| b.is_ascii_hexdigit()));
         let Some(digits) = digits else { return Err("four hexadecimal digits follow \\u".into()) };
@@ -364,14 +367,15 @@ impl<'t> Parser<'t> {
     }
 }
 
-/// The names of one object. A few names are compared directly; of many names the hashes are kept.
+/// The names of one object, to find a repeated name. A few names are compared directly. When there are many, their
+/// hashes are kept.
 #[derive(Default)]
 struct ObjectNames(Option<(RandomState, HashSet<u64>)>);
 
 impl ObjectNames {
     const FEW: usize = 16;
 
-    /// Adds a name. Tells whether it is new.
+    /// Adds a name. Returns true when the object does not have this name yet.
     fn add(&mut self, members: &[JsonMember<'_>], name: &str) -> bool {
         if members.len() < Self::FEW {
             return members.iter().all(|member| member.name != name);
@@ -381,7 +385,7 @@ impl ObjectNames {
             let seen = members.iter().map(|member| hasher.hash_one(&*member.name)).collect();
             (hasher, seen)
         });
-        // Two names rarely have the same hash, so a known hash nearly always means a repeated name. The comparison
+        // Two names rarely have the same hash, so a known hash nearly always means a repeated name. Comparing the names
         // makes sure.
         seen.insert(hasher.hash_one(name)) || members.iter().all(|member| member.name != name)
     }

@@ -1,10 +1,10 @@
-//! Values without places, as messages carry them and as they are written.
+//! JSON values without their places in a text. Messages store such values and are written from them.
 
 use std::fmt;
 
 use super::Number;
 
-/// The members of an object, in their original order.
+/// The members of a JSON object, in their original order.
 pub type Object = Vec<(String, Value)>;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub enum Value {
     Object(Object),
 }
 
-/// Creates an object from literal names.
+/// Creates a JSON object from member names that are written in the code.
 pub fn object<const N: usize>(members: [(&str, Value); N]) -> Value {
     Value::Object(members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
 }
@@ -36,12 +36,13 @@ impl Value {
         if let Self::List(items) = self { Some(items) } else { None }
     }
 
-    /// Tells whether two values are equal as JSON: the order of members is ignored, and numbers are compared by value.
+    /// Tells whether two values are equal as JSON. The order of members does not matter, and numbers are compared by
+    /// value.
     pub fn same(&self, other: &Self) -> bool {
         self.canonical() == other.canonical()
     }
 
-    /// Returns one text for all values that are equal as JSON.
+    /// Returns the same text for all values that are equal as JSON.
     pub fn canonical(&self) -> String {
         let mut text = String::new();
         self.write_canonical(&mut text);
@@ -75,7 +76,7 @@ impl Value {
         }
     }
 
-    /// Writes the value over several lines, for people.
+    /// Writes the value as indented JSON on several lines, for people.
     pub fn pretty(&self) -> String {
         let mut text = String::new();
         self.write_pretty(&mut text, 0);
@@ -118,7 +119,7 @@ impl Value {
     }
 }
 
-/// Writes compact JSON: no blanks, names and numbers with their original spelling.
+/// Writes compact JSON without blanks. Names and numbers keep their original spelling.
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,4 +1,4 @@
-//! Tools for agents: register, send signs of life, leave.
+//! Tools for agents: register, send heartbeats, leave.
 
 use engine::command::Register;
 use engine::id::{AgentId, TaskId, WorkflowId};
@@ -30,7 +30,7 @@ message! {
 }
 
 vocabulary! {
-    /// The activity that an agent reports. Its claims show whether it is really busy.
+    /// The activity that an agent reports about itself. Only the agent's claims show whether it is really busy.
     pub enum Activity {
         Online = "online",
         Busy = "busy",

@@ -1,4 +1,4 @@
-//! The replies of the tools.
+//! The replies of the lifecycle tools.
 
 use engine::id::{
     AgentId, ApprovalId, CheckpointId, MessageId, RepositoryId, TaskId, ThreadId, WorkflowId, WorkspaceId,
@@ -390,7 +390,8 @@ reply! {
 }
 
 reply! {
-    /// The reply to a posted wire document. It has the fields of the act that the document caused.
+    /// The reply to a posted wire document. The document caused one act, such as a claim, and the reply has the fields
+    /// of that act.
     pub struct Posted {
         done: &'static str,
         task_id: some TaskId,

@@ -1,5 +1,5 @@
-//! Tools for the execution of a workflow: start, suspend, resume and status. None of them starts a program: runners do,
-//! and people start the runners.
+//! Tools for the execution of a workflow: start, suspend, resume and status. No tool starts a program. Runners start
+//! programs, and people start the runners.
 
 use engine::id::{AgentId, TaskId, TurnId, WorkflowId};
 use engine::runner::Runner;
@@ -63,11 +63,13 @@ message! {
     }
 }
 
-/// The arguments that callers of the original server chose. Here the configuration of the runner decides them.
+/// Arguments that exist because callers of the original server give them. They are ignored: the configuration of the
+/// runner decides these values.
 const CONFIGURED: [&str; 6] = ["max_agents", "model", "permission_mode", "max_turns", "max_budget_usd", "cwd"];
 
 impl WorkflowStart {
-    /// Returns the names of the given arguments that are ignored because the caller does not decide them.
+    /// Returns the names of the arguments that the caller gave but that are ignored. The configuration of the runner
+    /// decides their values.
     pub fn ignored(&self) -> Vec<String> {
         let given = self.render();
         CONFIGURED.into_iter().filter(|name| given.get(name).is_some()).map(str::to_owned).collect()
@@ -152,7 +154,7 @@ reply! {
     }
 }
 
-/// Returns a sentence for the caller about the runners that are alive.
+/// Returns a sentence that tells the caller which runners are alive.
 pub fn who_works(runners: &[Runner]) -> String {
     match runners {
         [] => "no runner is alive; a person starts one with `handover run`, or agents claim the tasks themselves"
@@ -277,7 +279,7 @@ fn word(status: WorkflowStatus) -> &'static str {
 }
 
 reply! {
-    /// A task, and whether its work is merged into a branch. `merged` is null when nothing about it is known here.
+    /// A task, and whether its work is merged into a branch. `merged` is null when this machine cannot tell.
     pub struct MergedRow {
         task_id: TaskId,
         name: String,

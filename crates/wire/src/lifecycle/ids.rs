@@ -1,4 +1,4 @@
-//! Shapes for the engine's ids and for other arguments that calls share.
+//! Shapes for the engine's ids and for other arguments that several calls have.
 
 use engine::id::{
     AgentId, CheckpointId, MessageId, RepositoryId, ReviewId, TaskId, TemplateId, ThreadId, WorkflowId, WorkspaceId,
@@ -10,7 +10,7 @@ use crate::report::{At, Report, Unknown};
 use crate::schema;
 use crate::shape::{ListShape, Map, Shape};
 
-/// Declares the ids of the engine as shapes.
+/// Declares the engine's ids as shapes, each with the prefix of its text.
 macro_rules! known {
     ($($name:ty = $prefix:literal;)*) => {$(
         impl Shape for $name {
@@ -88,14 +88,14 @@ impl<const MIN: u32, const MAX: u32> Shape for Within<MIN, MAX> {
     }
 }
 
-/// The largest number of rows to return.
+/// The largest number of rows that a call returns.
 pub type Limit = Within<1, 500>;
-/// The number of a claim of a task.
+/// The number of a claim of a task: 1 for the first claim.
 pub type AttemptNumber = Within<1, { u32::MAX }>;
-/// The number of rows to skip.
+/// The number of rows that a call skips.
 pub type Offset = Within<0, { u32::MAX }>;
 
-/// A text, or an object that is passed on unchanged.
+/// A text, or a JSON object that is passed on unchanged.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Body {
     Text(String),
@@ -128,7 +128,7 @@ impl Shape for Body {
     }
 }
 
-/// One value, or a list of values.
+/// One value, or a list of values, in the same argument.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OneOrMany<T>(pub Vec<T>);
 

@@ -1,4 +1,4 @@
-//! The rows that show messages, with the names of the original server and of Wire.
+//! The rows that show messages, with the field names of the original server or of Agent Wire.
 
 use engine::Timestamp;
 use engine::id::{AgentId, MessageId, TaskId, ThreadId, WorkflowId};
@@ -35,7 +35,7 @@ fn said_in(message: &Message) -> Value {
     message.draft.json().map_or_else(|| message.draft.body.as_str().into(), |json| ReplyPart::render(&json))
 }
 
-/// Returns true when the message asks a person who has not answered yet.
+/// Returns true when the message asks a person a question that is not answered yet. Returns `None` otherwise.
 fn awaits_reply(message: &Message) -> Option<bool> {
     message.is_open_question().then_some(true)
 }
@@ -72,7 +72,7 @@ impl MessageRow {
 }
 
 reply! {
-    /// A message with the field names of Wire.
+    /// A message with the field names of Agent Wire.
     pub struct InboxRow {
         id: MessageId,
         sequence: u32,
@@ -91,7 +91,7 @@ reply! {
 }
 
 impl InboxRow {
-    /// Builds a row. `sender` is the slug of the agent, or the name of another sender.
+    /// Builds a row. `sender` is the slug of the sending agent, or the name of a sender that is not an agent.
     pub fn of(message: &Message, sender: String) -> Self {
         Self {
             id: message.id,

@@ -1,5 +1,5 @@
-//! Tools for messages: the original server's tools, Wire's inbox, and Wire documents as acts. All of them share one
-//! mailbox.
+//! Tools for messages: the original server's message tools, the inbox of Agent Wire, and the posting of wire documents.
+//! All of them use the same mailboxes.
 
 use engine::id::{AgentId, MessageId, TaskId, ThreadId, WorkflowId};
 use engine::inbox::{MailboxOwner, MessageDraft, MessageKind, RecipientMatch, Recipients};
@@ -43,7 +43,7 @@ impl Shape for Address {
 }
 
 vocabulary! {
-    /// The purpose of a message, in the words of the original server and of Wire.
+    /// The purpose of a message. The words come from the original server and from Agent Wire.
     pub enum MailKind {
         TaskAssignment = "task_assignment",
         StatusUpdate = "status_update",
@@ -271,7 +271,8 @@ impl MessageBroadcast {
             role: word(filter.and_then(|filter| filter.role.as_ref())),
             runtime: word(filter.and_then(|filter| filter.runtime.as_ref())),
             workflow: None,
-            // Without a list of statuses, offline agents are included. They find the message when they come back.
+            // When the caller gives no list of statuses, offline agents also get the message. They find it when they
+            // come back.
             include_silent: statuses.is_none_or(|statuses| statuses.0.contains(&offline)),
         }
     }

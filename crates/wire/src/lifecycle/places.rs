@@ -99,7 +99,7 @@ message! {
 }
 
 message! {
-    /// A template that a person keeps in a file.
+    /// A workflow template that a person keeps in a file.
     pub struct TemplateFile {
         name: required NonBlank,
         description: optional Text,
@@ -128,7 +128,7 @@ message! {
 }
 
 impl WorkspaceCreate {
-    /// Returns the command that records the worktree at this path.
+    /// Returns the command that records a workspace for the worktree at this path.
     pub fn create(&self, path: &str, created_by_us: bool) -> CreateWorkspace {
         CreateWorkspace {
             workflow: self.workflow_id,
@@ -156,7 +156,7 @@ impl WorkspaceUpdate {
 }
 
 impl TemplateFile {
-    /// Judges the content of a template file. The report points into `text`.
+    /// Judges the content of a template file. The places in the report are places in `text`.
     pub fn judge(text: &str) -> JudgedDocument<'_, Self> {
         super::arguments_of(text.as_bytes(), crate::document::BYTES_MAX)
     }
@@ -167,8 +167,8 @@ impl TemplateFile {
 }
 
 impl TemplatePlan {
-    /// Returns the tasks and the defaults of the template. A variable needs no default: applying the template asks for
-    /// every used variable without one.
+    /// Returns the tasks and the default values of the template. A variable may have no default. Then applying the
+    /// template asks for the variable's value.
     pub fn body(&self) -> TemplateBody {
         body(&self.tasks, self.defaults.as_ref())
     }

@@ -1,4 +1,4 @@
-//! Plans as callers write them.
+//! Plans of workflows and of tasks, as callers write them.
 
 use engine::Json;
 use engine::id::{AgentId, RepositoryId, WorkflowId};
@@ -11,7 +11,8 @@ use crate::json::{Object, Value};
 use crate::message::Brief;
 use crate::shape::{ListShape, NonBlank, Shape, Text, message, vocabulary};
 
-/// Declares an object with the fields of a task, between the fields before and the fields behind them.
+/// Declares an object that has the fields of a task. The first braces give the fields before them, the second braces
+/// the fields after them.
 macro_rules! with_task_fields {
     ($(#[$about:meta])* pub struct $name:ident { $($before:tt)* } { $($behind:tt)* }) => {
         message! {
@@ -46,12 +47,13 @@ macro_rules! with_task_fields {
         }
 
         impl $name {
-            /// Returns the path of the task's repository, which the caller registers first.
+            /// Returns the path of the task's repository. The caller must register this repository before it calls
+            /// `planned`.
             pub fn repository(&self) -> Option<&str> {
                 self.repository_path.as_ref().map(NonBlank::as_str)
             }
 
-            /// Returns the task of the plan, with the id of its registered repository.
+            /// Returns the task for the engine's plan. `repository` is the id of the task's registered repository.
             pub fn planned(&self, repository: Option<RepositoryId>) -> PlanTask {
                 let mut touches = texts(self.touches.as_ref());
                 for path in texts(self.files_likely_affected.as_ref()) {
@@ -102,7 +104,7 @@ macro_rules! with_task_fields {
     };
 }
 
-/// Returns an object of the members that are present, or `None` when there are none.
+/// Returns an object with the members that have a value, or `None` when no member has one.
 fn parts<const N: usize>(members: [(&str, Option<Value>); N]) -> Option<Json> {
     let members: Object = members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect();
     (!members.is_empty()).then(|| Json::from_stored(Value::Object(members).to_string()))
@@ -143,7 +145,7 @@ message! {
 }
 
 message! {
-    /// A plan that replaces the tasks that have not started.
+    /// A new plan for a workflow. It replaces the tasks that have not started.
     pub struct NewPlan {
         summary: required NonBlank,
         reason: required NonBlank,
@@ -152,7 +154,8 @@ message! {
 }
 
 impl WorkflowPlan {
-    /// Returns the parts of the plan other than its tasks, for the workflow's configuration.
+    /// Returns the plan's notes, such as its risks and assumptions, without the tasks. They become part of the
+    /// workflow's configuration.
     pub fn notes(&self) -> Option<Json> {
         let notes = parts([
             ("approach", self.approach.as_ref().map(Shape::render)),
@@ -164,7 +167,7 @@ impl WorkflowPlan {
 }
 
 message! {
-    /// The plan that the holder of a task makes for it.
+    /// The plan that an agent makes for the task that it holds.
     pub struct TaskPlan {
         approach: required NonBlank,
         steps: required ListShape<NonBlank>,

@@ -1,4 +1,4 @@
-//! The error that a caller gets for a call that was not carried out. All causes have the same shape.
+//! The error that a caller gets when a call was not carried out. It has the same fields for all causes.
 
 use engine::Refusal;
 
@@ -29,7 +29,7 @@ impl ToolError {
     }
 }
 
-/// Returns the error for a command that the rules refuse.
+/// Returns the error for a command that the engine's rules refuse.
 pub fn refusal(refusal: &Refusal) -> ToolError {
     ToolError {
         code: refusal.code(),
@@ -44,7 +44,7 @@ fn field(name: &str, problem: &str) -> Value {
     object([("fields", vec![object([("field", name.into()), ("problem", problem.into())])].into())])
 }
 
-/// Returns the details of a refusal that a program can use without reading its message.
+/// Returns the facts of a refusal as fields, so that a program need not read the message.
 #[expect(clippy::wildcard_enum_match_arm, reason = "the other refusals say all in their message")]
 fn details(refusal: &Refusal) -> Option<Value> {
     let names = |list: &[String]| Value::from(list.iter().map(String::as_str).collect::<Vec<_>>());
@@ -85,11 +85,11 @@ fn details(refusal: &Refusal) -> Option<Value> {
     })
 }
 
-/// The largest number of problems that one error lists.
+/// The most problems that one error lists. Further problems are only counted in the message.
 const FIELDS_MAX: usize = 50;
 
-/// Returns the error for arguments that the tool does not accept. It lists every wrong field, and for an unknown field
-/// the nearest known name.
+/// Returns the error for arguments that the tool does not accept. It lists the wrong fields. For an unknown field, it
+/// also names the known field with the most similar name.
 pub fn rejection(tool: &Tool, report: &Report<'_>) -> ToolError {
     let schema = (tool.plain_arguments)();
     let told: Vec<(String, String, Option<String>)> = report
@@ -103,7 +103,7 @@ pub fn rejection(tool: &Tool, report: &Report<'_>) -> ToolError {
             let words = match (unknown, &near) {
                 (true, Some(near)) => format!("is not taken; did you mean `{near}`?"),
                 (true, None) => "is not taken; remove it".to_owned(),
-                // The message must not repeat the field, because the error has it as a separate member.
+                // The error has the name of the field as a separate member, so the message must not repeat it.
                 (false, _) => {
                     let message = report.message(problem);
                     message.strip_prefix(&format!("`{pointer}`: ")).unwrap_or(&message).to_owned()
@@ -136,11 +136,11 @@ pub fn rejection(tool: &Tool, report: &Report<'_>) -> ToolError {
     }
 }
 
-/// The advice for a document that is too large.
+/// The advice in the error for arguments that are too large.
 const SEND_LESS: &str =
     "send less: keep long texts in files and name the files, or split the work into several workflows";
 
-/// Returns the name in the schema that the caller probably meant.
+/// Returns the known field whose name is the most similar to the unknown field at `pointer`.
 fn nearest(schema: &Value, pointer: &str) -> Option<String> {
     let mut steps: Vec<&str> = pointer.split('/').skip(1).collect();
     let wrong = steps.pop()?;
@@ -157,7 +157,8 @@ fn nearest(schema: &Value, pointer: &str) -> Option<String> {
     (distance <= wrong.chars().count().max(4) / 2).then(|| name.clone())
 }
 
-/// Returns the error for a failure of the machine. Nothing was changed, unless `unknown` is set.
+/// Returns the error for an internal failure that the caller did not cause. With `unknown`, the call may have changed
+/// data. Otherwise nothing was changed.
 pub fn fault(message: &str, unknown: bool) -> ToolError {
     let suggestion = if unknown {
         "it may have happened: look, or repeat it with the same idempotency_key"

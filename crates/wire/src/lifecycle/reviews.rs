@@ -1,4 +1,5 @@
-//! Tools for reviews: request, answer and status. The documents of the review protocol are in [`crate::feedback`].
+//! Tools for reviews: request a review, decide on findings, show the status. The documents of the review protocol are
+//! in [`crate::feedback`].
 
 use engine::id::{AgentId, ReviewId, TaskId};
 use engine::review::{Finding, FindingDecision, Review, ReviewRound, ReviewStatus, RoundState, Verdict};
@@ -52,7 +53,8 @@ vocabulary! {
 }
 
 impl ReviewAnswer {
-    /// Returns the session and the id of a finding. The text is `ses_…/ID`, or an id in the last session.
+    /// Returns the review session and the id of a finding. The argument is `ses_…/ID`. It may also be only the id of a
+    /// finding in the last session; then the returned session is `None`.
     pub fn place(&self) -> (Option<ReviewId>, String) {
         let text = self.finding.as_str();
         match text.split_once('/').and_then(|(session, name)| Some((session.parse().ok()?, name))) {
@@ -129,7 +131,8 @@ reply! {
 }
 
 impl ReviewReply {
-    /// Builds the reply from the last round. A running round whose time is over is shown as `lost`.
+    /// Builds the reply from the last round of a review. A round that still runs after its time limit is shown as
+    /// `lost`.
     pub fn of(found: &Reviewed, now: Timestamp) -> Self {
         let Review { id, provider, open, gate, .. } = &found.review;
         let last = found.last();
@@ -183,7 +186,7 @@ reply! {
     }
 }
 
-/// Tells whether the status of the review in the engine is running.
+/// Tells whether the review has the engine's status `Running`.
 pub fn is_running(found: &Reviewed) -> bool {
     found.review.status == review::ReviewStatus::Running
 }

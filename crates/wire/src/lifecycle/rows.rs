@@ -1,4 +1,4 @@
-//! The rows that show the state, with the field names that clients of the original server know.
+//! The rows that show stored data. Their field names are the ones that clients of the original server know.
 
 use engine::Json;
 use engine::Timestamp;
@@ -14,7 +14,8 @@ use engine::workspace::{Repository, Workspace};
 use crate::json::{Value, object};
 use crate::reply::{NamedParts, ReplyPart, reply};
 
-/// The number of characters to which a description in a list is cut. `task_get` returns all of it.
+/// The most characters of a task's description, outcome or error in a list. A longer text is cut; `task_get` returns
+/// all of it.
 const DESCRIPTION_CHARS_MAX: usize = 500;
 
 reply! {
@@ -148,7 +149,8 @@ fn some_list<T: Clone>(list: &[T]) -> Option<Vec<T>> {
     (!list.is_empty()).then(|| list.to_vec())
 }
 
-/// Returns the outcome, the error and the reason of a state.
+/// Returns the outcome, the error and the reason of a task's state, in this order. Each is `None` when the state does
+/// not have it.
 fn said(state: &TaskState) -> [Option<String>; 3] {
     match state {
         TaskState::Completed { outcome, .. } => [Some(outcome.clone()), None, None],
@@ -161,7 +163,7 @@ fn said(state: &TaskState) -> [Option<String>; 3] {
 }
 
 impl TaskReply {
-    /// Returns a task with all fields.
+    /// Returns the row of a task with all fields.
     pub fn of(view: &TaskView) -> Self {
         let TaskView { task, detail, blocked_by } = view;
         let lease = task.state.lease();
@@ -206,7 +208,7 @@ impl TaskReply {
         }
     }
 
-    /// Returns a task for a list, without its long texts, so that a page stays small.
+    /// Returns the row of a task for a list. It leaves out or cuts long texts, so that a page of the list stays small.
     pub fn listed(view: &TaskView) -> Self {
         let shortened = |text: String| {
             if text.chars().nth(DESCRIPTION_CHARS_MAX).is_none() {
@@ -387,7 +389,8 @@ impl TemplateRow {
         Self { id, name, description, template: body(&row.body), source, created_at: Some(row.created) }
     }
 
-    /// Returns a template from a file of the project. It is applied by its name.
+    /// Returns the row of a template that is a file of the project. Callers apply such a template by its name, so the
+    /// id is the name.
     pub fn of_file(path: String, name: String, description: Option<String>, plan: &TemplateBody) -> Self {
         Self { id: name.clone(), name, description, template: body(plan), source: path, created_at: None }
     }
@@ -412,7 +415,7 @@ fn body(plan: &TemplateBody) -> Value {
 }
 
 reply! {
-    /// A task in one line.
+    /// A task in short form, for lists inside other replies.
     pub struct Mention {
         id: TaskId,
         name: String,

@@ -1,4 +1,4 @@
-//! Converts the engine's replies to the replies of the tools.
+//! Converts the engine's replies to the replies of the lifecycle tools.
 
 use engine::Reply;
 
@@ -14,7 +14,8 @@ fn done() -> Value {
     Success { success: true }.render()
 }
 
-/// Returns the reply to a call that is one command. Returns `None` when the engine's reply alone is not enough.
+/// Returns the reply to a call that is exactly one command. Returns `None` when the tool's reply needs more than the
+/// engine's reply.
 #[expect(clippy::wildcard_enum_match_arm, reason = "the other replies answer calls that do more than one command")]
 #[expect(clippy::too_many_lines, reason = "one match that names every reply")]
 pub fn answer(call: &Call, reply: &Reply) -> Option<Value> {

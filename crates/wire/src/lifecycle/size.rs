@@ -1,18 +1,19 @@
-//! Limits the arguments of a tool before they are parsed, because a parsed value takes many times the memory of its
-//! text.
+//! Limits the number of values in a tool's arguments before the arguments are parsed. A parsed value takes many times
+//! the memory of its text.
 
 use crate::document::BYTES_MAX;
 use crate::json::{Span, measure};
 use crate::report::{At, Report};
 
-/// The largest number of entries in one list. It equals the number of tasks that a plan may have.
+/// The most entries in one list; a document with a longer list is refused. It equals the number of tasks that a plan
+/// may have.
 const LIST_ITEMS_MAX: usize = engine::limits::PLAN_TASKS_MAX;
-/// The largest number of values in a document. A parsed value takes up to 100 bytes. A plan with the most tasks and
-/// many dependencies has half as many values.
+/// The most values in a document; a document with more is refused. A parsed value takes up to 100 bytes. A plan with
+/// the most tasks and many dependencies has half as many values.
 const VALUES_MAX: usize = 4_000_000;
 
-/// Refuses a large document before it is parsed if its values would take too much memory. A small document cannot have
-/// too many values.
+/// Refuses a document before it is parsed if its values would take too much memory. Does not check a document of up to
+/// [`BYTES_MAX`], because it is too small for that, nor one above `bytes_max`, which is refused elsewhere.
 pub(super) fn too_many(bytes: &[u8], bytes_max: usize) -> Option<Report<'_>> {
     if bytes.len() <= BYTES_MAX || bytes.len() > bytes_max {
         return None;

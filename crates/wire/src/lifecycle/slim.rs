@@ -1,8 +1,8 @@
-//! Schemas of arguments as models see them.
+//! Shortens the schemas of tool arguments for models.
 
 use crate::json::{Object, Value};
 
-/// Removes the parts of a schema that a model does not need to make a legal call.
+/// Removes the parts of a schema that a model does not need to make a legal call, such as patterns and bounds.
 pub(super) fn slim(schema: &Value) -> Value {
     const LEFT_OUT: [&str; 6] = ["pattern", "minimum", "maximum", "minItems", "not", "additionalProperties"];
     match schema {

@@ -1,4 +1,4 @@
-//! Tools for tasks: claim, work, record and finish.
+//! Tools for tasks: claim a task, load its context, record progress, finish it.
 
 use engine::Command;
 use engine::command::{Note, Target};
@@ -79,7 +79,7 @@ message! {
 }
 
 message! {
-    /// The parts of the context that the caller wants.
+    /// The parts of the task's context that the caller wants.
     pub struct Include {
         workflow_plan: optional bool,
         workflow_summary: optional bool,

@@ -1,4 +1,4 @@
-//! Tools for workflows: create, plan, view and lock.
+//! Tools for workflows: create, plan, show and lock.
 
 use engine::command::CreateWorkflow;
 use engine::id::{AgentId, RepositoryId, TaskId, WorkflowId};
@@ -216,5 +216,6 @@ impl WorkflowCreate {
     }
 }
 
-/// The schema must have the same bound as the engine.
+/// Fails to compile when the engine's limit changes, because the schema of `max_parallel_tasks` must have the same
+/// limit.
 const _: () = assert!(limits::PARALLEL_MAX == 10_000);
