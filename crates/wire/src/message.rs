@@ -53,7 +53,8 @@ vocabulary! {
     }
 }
 
-/// The sender of a message: the slug of an agent, or one of three senders that are not agents. All of them are slugs.
+/// The sender of a wire message: the slug of an agent, or one of the senders `human`, `system` and `runner`, which are
+/// not agents. These three words are slugs, too.
 pub type Sender = Slug;
 
 message! {
@@ -68,7 +69,7 @@ message! {
         env: optional Env,
     }
     judge(fields) {
-        // A goal that is too long is checked as well, because its author must fix both problems.
+        // Checks the goal even when it is too long, so that its author learns of both problems at once.
         if fields.text("goal").is_some_and(is_imperative) {
             fields.warning(
                 "GOAL_NOT_DECLARATIVE",
@@ -89,8 +90,8 @@ message! {
 }
 
 impl OutputContract {
-    /// Tells whether the output must be checked before its task is complete. The contract that `schema_ref` names has a
-    /// schema or checks.
+    /// Tells whether the output must be checked before its task is complete. A `schema_ref` requires a check, because
+    /// the output contract that it names has a schema or checks.
     pub fn is_verified(&self) -> bool {
         self.output_ref_required || self.evaluate.get().is_some() || self.schema_ref.get().is_some()
     }
@@ -117,7 +118,7 @@ message! {
 }
 
 message! {
-    /// A message from one agent to another.
+    /// An inbox message from one agent to another.
     pub struct InboxMessage {
         to_agent: required Slug,
         priority: required WirePriority,
@@ -152,7 +153,7 @@ vocabulary! {
 }
 
 impl MessageType {
-    /// Returns the priority that belongs to this type of message.
+    /// Returns the priority that a message of this type should have.
     pub fn priority(self) -> u8 {
         match self {
             Self::TaskBlocked | Self::ExecGate => 1,
@@ -163,7 +164,7 @@ impl MessageType {
 }
 
 message! {
-    /// The message that a task is done and verified.
+    /// The message that a task is done and that its result was verified.
     pub struct Complete {
         task_id: required Id,
         agent: required Slug,
@@ -230,7 +231,7 @@ vocabulary! {
 }
 
 message! {
-    /// The message that an agent takes a task.
+    /// The message that an agent claims a task.
     pub struct Claim {
         task_id: required Id,
         agent: required Slug,
@@ -238,7 +239,7 @@ message! {
     }
 }
 
-/// A priority: 1 at once, 2 before the next task, 3 at any time.
+/// The priority of a message: 1 must be handled at once, 2 before the next task, 3 at any time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct WirePriority(u8);
 
@@ -280,7 +281,7 @@ impl Shape for WirePriority {
     }
 }
 
-/// Verbs of a goal that gives an order instead of describing the result.
+/// Verbs that give an order. A goal that begins with one of them does not describe a result, so it gets a warning.
 const IMPERATIVES: [&str; 10] =
     ["build", "add", "fix", "implement", "write", "create", "make", "update", "remove", "refactor"];
 
@@ -299,7 +300,7 @@ pub fn judge(bytes: &[u8]) -> JudgedDocument<'_, Wire> {
     }
 }
 
-/// Judges the payload of a brief alone, as it is stored with its task.
+/// Judges only the payload of a brief, without its envelope. Briefs are stored with their tasks in this form.
 pub fn judge_brief(bytes: &[u8]) -> JudgedDocument<'_, Brief> {
     match document::open(bytes, BYTES_MAX) {
         Err(report) => JudgedDocument { value: None, report: *report },
@@ -387,7 +388,7 @@ impl Shape for Wire {
     }
 }
 
-/// Checks that the agent of a claim is the sender, even when the message has other errors.
+/// Checks that the agent of a claim is the sender of the message. Does so even when the message has other errors.
 fn claimed_by_its_sender(node: &JsonNode<'_>, report: &mut Report<'_>) {
     let agent = node.get("payload").and_then(|payload| payload.get("agent"));
     let names = node.get("sender").and_then(JsonNode::text).zip(agent.and_then(JsonNode::text));
@@ -416,7 +417,7 @@ impl Type {
     }
 }
 
-/// An object whose fields are read by another shape.
+/// A payload that must be an object. Its fields are read later by the shape of the message's type.
 struct AnyObject;
 
 impl Shape for AnyObject {
@@ -439,7 +440,7 @@ impl Shape for AnyObject {
 }
 
 impl Env {
-    /// Returns names and values in the order of the specification. Leaves out the fields that are not set.
+    /// Returns the names and values of the fields that are set, in the order of the specification.
     pub fn entries(&self) -> Vec<(&'static str, &str)> {
         let ids = [("client_id", &self.client_id), ("task_id", &self.task_id), ("project_id", &self.project_id)];
         let ids = ids.into_iter().filter_map(|(name, id)| Some((name, id.as_ref()?.as_str())));

@@ -1,4 +1,4 @@
-//! The document that ends a turn, in the last text of an agent.
+//! Finds the document that ends a turn in the last text of an agent: a handoff or an output envelope.
 //!
 //! ```
 //! use wire::output::{Output, find};
@@ -12,7 +12,8 @@ use crate::envelope;
 use crate::handoff::{self, HandoffContext, HandoffVerdict, fence};
 use crate::json::parse_object;
 
-/// The one document of a text that is judged. Other documents in the text are ignored.
+/// The document that was found in the text of an agent, already judged. Only one document of a text is used; the others
+/// are ignored.
 #[derive(Debug, Clone)]
 pub enum AgentOutput<'t> {
     Handoff(Box<HandoffVerdict>),
@@ -45,13 +46,14 @@ impl AgentOutput<'_> {
         }
     }
 
-    /// Returns the problems that the agent must repair: each a code and one line that explains it.
+    /// Returns the problems that the agent must repair. Each problem has a code and one line that explains it.
     pub fn problems(&self) -> Vec<(String, String)> {
         match self {
             Self::Handoff(verdict) => {
                 let reason = verdict.reason.as_ref().map(|reason| (reason.code().to_owned(), reason.message()));
                 let found = verdict.missing.iter().chain(&verdict.invalid);
-                // Without a block, the list of missing fields adds nothing to the reason.
+                // Without a readable contract, every field counts as missing. The reason already says so, and the list
+                // of missing fields is left out.
                 let found = found.filter(|_| reason.is_none()).map(|problem| (problem.code(), problem.message()));
                 reason.clone().into_iter().chain(found).collect()
             }
@@ -67,7 +69,8 @@ impl AgentOutput<'_> {
     }
 }
 
-/// Finds a handoff block. Without one, the JSON object in the text is the output envelope.
+/// Finds the document that ends a turn. If the text has a handoff block, that block is the document. Otherwise the JSON
+/// object in the text is judged as an output envelope.
 pub fn find<'t>(text: &'t str, context: &HandoffContext<'_>) -> AgentOutput<'t> {
     let scan = fence::scan(text);
     if scan.opened > 0 {
@@ -79,8 +82,8 @@ pub fn find<'t>(text: &'t str, context: &HandoffContext<'_>) -> AgentOutput<'t> 
     }
 }
 
-/// Returns the one JSON object in the text of an agent. It is the whole text, the last closed code block that is JSON
-/// or unlabelled, or the text from the last line that begins with a brace.
+/// Returns the JSON object in the text of an agent. Tries the whole text first, then the last closed code block that is
+/// marked as JSON or not marked, then the text from the last line that begins with a brace.
 pub fn object_in(text: &str) -> Option<&str> {
     let fenced = fence::scan(text).json.map(|block| block.body);
     let candidates = [Some(text), fenced, last_brace(text).map(|start| &text[start..])];
@@ -121,9 +124,9 @@ mod tests {
             (format!("Done.\n{ENVELOPE}"), "envelope"),
             (format!("Done.\n{ENVELOPE}\nBye."), "missing"),
             (format!("Done. {ENVELOPE}"), "missing"),
-            // The last fence counts, even when an earlier one has a valid object.
+            // The last code block is used, even when an earlier one has a valid object.
             (format!("```json\n{ENVELOPE}\n```\n```json\n{{}}\n```"), "bad envelope"),
-            // If no fence has an object, the last line with a brace counts.
+            // If the last code block has no object, the text from the last line that begins with a brace is used.
             (format!("```\nls\n```\n{ENVELOPE}"), "envelope"),
             (format!("```json\n[1]\n```\nx\n{ENVELOPE}"), "envelope"),
             ("{\"a\": 1}\n".to_owned(), "bad envelope"),

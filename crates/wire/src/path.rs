@@ -1,4 +1,4 @@
-//! Paths in messages, judged by their text only.
+//! Checks paths in messages by their text only, without looking at the file system.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use crate::text::is_blank;
 type JudgedPath = Result<(), (&'static str, Hint)>;
 
 /// Returns the components of a relative path, with `.`, `..` and repeated slashes resolved. Returns `None` when the
-/// path leaves the root.
+/// path leads out of the folder to which it is relative.
 pub fn resolve(path: &str) -> Option<Vec<&str>> {
     if path.starts_with('/') || path.contains(['\\', '\0']) {
         return None;
@@ -48,27 +48,28 @@ fn file(path: &str) -> JudgedPath {
 }
 
 texts! {
-    /// A path inside the root.
+    /// A relative path that does not lead out of the repository.
     InsidePath: inside, schema::pattern(&format!("^(?!/){}[^\\\\\\u0000]*$", schema::somewhere_not_blank())),
         "a relative path inside the repository";
-    /// A file inside the root that an agent may write.
+    /// The relative path of a file that an agent may write: inside the repository, but not inside `.git`.
     FilePath: file, schema::pattern(&format!(
         "^(?!/){}[^\\\\\\u0000]*[^\\\\\\u0000/]$",
         schema::somewhere_not_blank()
     )), "a relative path of a file inside the repository";
 }
 
-/// A set of named files. It finds a file that is named twice, and a file at a path that must be a folder. Takes time
-/// linear in the length of the paths.
+/// The paths of a set of files. Finds a path that is added twice, and a file at a path that another file needs as a
+/// folder. Takes time linear in the length of the paths.
 #[derive(Debug, Default)]
 pub struct Files<'p> {
     children: HashMap<(usize, &'p str), usize>,
-    /// For each node by its number: true for a file, false for a folder.
+    /// For each node of the tree of paths, by its number: true for a file, false for a folder.
     is_file: Vec<bool>,
 }
 
 impl<'p> Files<'p> {
-    /// Adds a file. Tells whether it is compatible with all files before it.
+    /// Adds the path of a file. Returns false when the path was added before, or when the same path would be a file and
+    /// a folder.
     pub fn add(&mut self, path: &'p str) -> bool {
         let Some(parts) = resolve(path).filter(|parts| !parts.is_empty()) else { return true };
         if self.is_file.is_empty() {

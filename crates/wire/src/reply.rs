@@ -1,5 +1,5 @@
-//! Parts of replies: values that render themselves and describe themselves as a schema. Unlike shapes, they are never
-//! read.
+//! Parts of tool replies: values that are rendered as JSON and describe themselves as a JSON Schema. Unlike shapes,
+//! they are never read from JSON.
 
 use engine::id::{
     AgentId, ApprovalId, CheckpointId, MessageId, RepositoryId, ReviewId, TaskId, TemplateId, ThreadId, TokenId,
@@ -66,7 +66,7 @@ impl ReplyPart for &'static str {
     }
 }
 
-/// Stored JSON is rendered unchanged. Its numbers keep their spelling.
+/// Renders stored JSON unchanged. Its numbers keep their spelling.
 impl ReplyPart for Json {
     fn render(&self) -> Value {
         parse(self.as_str()).map_or(Value::Null, |node| node.to_value())
@@ -88,7 +88,7 @@ impl ReplyPart for Value {
     }
 }
 
-/// An absent value is rendered as null.
+/// Renders an absent value as null.
 impl<T: ReplyPart> ReplyPart for Option<T> {
     fn render(&self) -> Value {
         self.as_ref().map_or(Value::Null, ReplyPart::render)
@@ -114,7 +114,7 @@ impl<T: ReplyPart> ReplyPart for Vec<T> {
     }
 }
 
-/// An object with arbitrary names.
+/// A JSON object whose names are not fixed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NamedParts<T>(pub Vec<(String, T)>);
 
@@ -128,8 +128,8 @@ impl<T: ReplyPart> ReplyPart for NamedParts<T> {
     }
 }
 
-/// Declares an object of a reply. `field: T` is always present, and an `Option` without a value is null. `field: some
-/// T` is left out when it has no value.
+/// Declares a JSON object of a reply. `field: T` is always written, and an `Option` without a value is written as null.
+/// `field: some T` is left out when it has no value.
 macro_rules! reply {
     ($(#[$attribute:meta])* pub struct $name:ident { $($body:tt)* }) => {
         $crate::reply::reply!(@fields $(#[$attribute])* $name [] $($body)*);

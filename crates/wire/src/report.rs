@@ -1,7 +1,7 @@
-//! The report on a document: every problem, in order, each with its place.
+//! The report on a document: every problem of the document, in order, each with its place.
 //!
-//! Problems are kept small, and their texts are made only when they are read, because a hostile document has half a
-//! million.
+//! A hostile document may have half a million problems. Therefore a problem takes little memory, and its text is made
+//! only when it is read.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -10,15 +10,15 @@ use std::fmt::Write as _;
 
 use crate::json::{Number, Span, SyntaxError, Value, object};
 
-/// The rule for keys that the protocol's tables do not list.
+/// The rule for keys that the protocol does not define.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unknown {
     /// Unknown keys are kept and cause warnings.
     Warned,
     /// Unknown keys are errors, except extensions: names that begin with `x-`.
     Refused,
-    /// Unknown keys are errors. This is for the arguments of tools. There, null for an optional field means that the
-    /// field is absent, because clients fill in arguments that their model did not give.
+    /// Unknown keys are errors. This rule is for the arguments of tools. There, null for an optional field means that
+    /// the field is absent, because clients write null for arguments that their model did not give.
     Strict,
 }
 
@@ -28,7 +28,7 @@ impl Unknown {
     }
 }
 
-/// The names that cards may use.
+/// The names that agent cards may use.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Registry {
     pub roles: BTreeSet<String>,
@@ -49,7 +49,7 @@ impl Registry {
         self.output_types.contains(name)
     }
 
-    /// Reads `{roles, agents, output_types}`. A missing list is empty.
+    /// Reads the names from `{roles, agents, output_types}`. A missing list counts as empty.
     pub fn from_value(value: &Value) -> Self {
         let names = |key| {
             let items = value.get(key).and_then(Value::as_list).unwrap_or_default();
@@ -63,12 +63,12 @@ impl Registry {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PointerStep<'p> {
     Field(&'static str),
-    /// A name that the document chose.
+    /// A name that the author of the document chose.
     Key(&'p str),
     Index(usize),
 }
 
-/// A step that a report stores.
+/// One step of a JSON pointer, in the form that a report stores.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum KeptStep {
     Field(&'static str),
@@ -76,7 +76,8 @@ enum KeptStep {
     Index(usize),
 }
 
-/// The position of a reader: a path on the stack. It becomes a [`ReportPlace`] of the report when a problem is found there.
+/// The position in a document that is read now. It lives on the stack. When a problem is found there, the report stores
+/// it as a [`ReportPlace`].
 #[derive(Debug)]
 pub struct At<'p> {
     parent: Option<&'p At<'p>>,
@@ -98,7 +99,7 @@ impl<'p> At<'p> {
         self.down(PointerStep::Field(name))
     }
 
-    /// Returns the position of a key that the document chose.
+    /// Returns the position of a key that the author of the document chose.
     pub fn key(&'p self, name: &'p str) -> Self {
         self.down(PointerStep::Key(name))
     }
@@ -108,21 +109,22 @@ impl<'p> At<'p> {
     }
 }
 
-/// A place in a document, as an index into its report.
+/// A place in a document, as an index into the places that its report stores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReportPlace(u32);
 
 /// The advice of a problem, for the agent that must repair its output.
 pub type Hint = Cow<'static, str>;
 
-/// One problem. It is small, because there may be half a million of them. Its report makes its text.
+/// One problem of a document. It takes little memory, because there may be half a million of them. [`Report::message`]
+/// makes its text.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DocumentProblem {
-    /// The part of the code before the colon.
+    /// The part of the code before the colon, such as `TYPE` in `TYPE:/context/iteration`.
     kind: &'static str,
     subject: ReportSubject,
     pub span: Span,
-    /// A fixed hint, or the number of a hint that was made for this problem.
+    /// A hint that is fixed in the code, or the index of a hint in [`Report::words`] that was made for this problem.
     hint: Result<&'static str, u32>,
 }
 
@@ -130,11 +132,12 @@ pub struct DocumentProblem {
 enum ReportSubject {
     None,
     Place(ReportPlace),
-    /// An item of a list.
+    /// An item of a list: the place of the list, and the index of the item.
     Item(ReportPlace, u32),
-    /// A field of the protocol, by the number of its name.
+    /// A field that the protocol defines: the place of the object, and the index of the field's name in
+    /// [`Report::fields`].
     Field(ReportPlace, u16),
-    /// A named thing, such as an id, by the number of its name.
+    /// A named thing, such as an id: the index of its name in [`Report::words`].
     Named(u32),
 }
 
@@ -143,17 +146,17 @@ enum ReportSubject {
 pub struct Report<'t> {
     text: &'t str,
     places: Vec<(ReportPlace, KeptStep)>,
-    /// The names of fields with problems. They are few, even when there are many problems.
+    /// The names of the fields that have problems, each once. They are few, even when there are many problems.
     fields: Vec<&'static str>,
-    /// Names and hints that were made for single problems.
+    /// The names and hints that were made for single problems.
     words: Vec<String>,
     errors: Vec<DocumentProblem>,
     warnings: Vec<DocumentProblem>,
     unknown: Unknown,
-    /// The function that returns the hint for a key that no table lists.
+    /// Returns the hint for a key that the protocol does not define.
     stray_hint: fn(&str) -> Hint,
     registry: Option<&'t Registry>,
-    /// Problems with unknown keys. They are reported last, in document order.
+    /// The problems with unknown keys. They are reported after all others, in the order of the document.
     strays: Vec<DocumentProblem>,
 }
 
@@ -194,7 +197,7 @@ impl<'t> Report<'t> {
         self.registry
     }
 
-    /// Returns a report with one problem, for a document that cannot be judged further.
+    /// Returns a report with one problem, for a document that cannot be judged any further.
     pub(crate) fn only(text: &'t str, kind: &'static str, place: Option<&At<'_>>, span: Span, hint: Hint) -> Self {
         let mut report = Self::new(text, Unknown::Warned);
         match place {
@@ -226,8 +229,8 @@ impl<'t> Report<'t> {
         place
     }
 
-    /// Returns the subject of a problem. An item or field without a stored place is described by the place of its
-    /// parent.
+    /// Returns the subject of a problem at a position. For an item or a field, only its parent becomes a stored place,
+    /// which saves memory.
     fn subject(&mut self, at: &At<'_>) -> ReportSubject {
         if self.errors.len() >= PROBLEMS_MAX {
             return ReportSubject::None;
@@ -242,7 +245,7 @@ impl<'t> Report<'t> {
                     self.fields.push(name);
                     self.fields.len() - 1
                 });
-                // A table has about twelve fields, so the number always fits.
+                // The protocols have far fewer fields than a `u16` can count, so the index always fits.
                 u16::try_from(number)
                     .map_or(ReportSubject::None, |number| ReportSubject::Field(self.place(parent), number))
             }
@@ -263,15 +266,15 @@ impl<'t> Report<'t> {
         DocumentProblem { kind, subject, span, hint }
     }
 
-    /// Adds an error about the value at a position.
+    /// Adds an error about the value at the position `at`.
     pub fn error(&mut self, kind: &'static str, at: &At<'_>, span: Span, hint: impl Into<Hint>) {
         let subject = self.subject(at);
         let problem = self.problem(kind, subject, span, hint.into());
         push(&mut self.errors, problem);
     }
 
-    /// Adds an error before the error with this number. The specification lists a rule about several items before the
-    /// rules of the items.
+    /// Inserts an error before the error with index `number`. It is for a rule about several items, which the
+    /// specification lists before the rules for each item.
     pub(crate) fn error_before(&mut self, number: usize, kind: &'static str, at: &At<'_>, about: (Span, &'static str)) {
         let subject = self.subject(at);
         let problem = DocumentProblem { kind, subject, span: about.0, hint: Ok(about.1) };
@@ -280,7 +283,7 @@ impl<'t> Report<'t> {
         }
     }
 
-    /// Adds an error without a place.
+    /// Adds an error that has no place in its code.
     pub fn plain_error(&mut self, kind: &'static str, span: Span, hint: impl Into<Hint>) {
         let problem = self.problem(kind, ReportSubject::None, span, hint.into());
         push(&mut self.errors, problem);
@@ -303,9 +306,9 @@ impl<'t> Report<'t> {
         push(&mut self.warnings, problem);
     }
 
-    /// Adds a problem with a key that no table lists.
+    /// Adds a problem with a key that the protocol does not define.
     pub(crate) fn stray(&mut self, at: &At<'_>, name: &str, span: Span) {
-        // A session key is reported with another code.
+        // Session keys are left out here, because another check reports them with the code `SESSION_FIELD`.
         let allowed = self.unknown == Unknown::Refused && (name.starts_with("x-") || is_session(name));
         if !allowed {
             let hint = (self.stray_hint)(name);
@@ -315,7 +318,8 @@ impl<'t> Report<'t> {
         }
     }
 
-    /// Ends the report: moves the problems with unknown keys to the errors or the warnings.
+    /// Ends the report. Moves the problems with unknown keys to the errors or to the warnings, as the rule for unknown
+    /// keys says.
     pub(crate) fn close(&mut self) {
         let mut strays = std::mem::take(&mut self.strays);
         strays.sort_by_key(|stray| stray.span.start);
@@ -347,7 +351,7 @@ impl<'t> Report<'t> {
         (codes(&self.errors), codes(&self.warnings))
     }
 
-    /// Returns the code, such as `TYPE:/context/iteration`.
+    /// Returns the code of a problem, such as `TYPE:/context/iteration`.
     pub fn code(&self, problem: &DocumentProblem) -> String {
         match &problem.subject {
             ReportSubject::None => problem.kind.to_owned(),
@@ -358,7 +362,7 @@ impl<'t> Report<'t> {
         }
     }
 
-    /// Returns one sentence that names the field, the value that was found and the legal values.
+    /// Returns the problem as one sentence that names the field, the found value and the legal values.
     pub fn message(&self, problem: &DocumentProblem) -> String {
         let found = match problem.kind {
             "TYPE" | "BLANK" | "ENUM" | "PATTERN" | "RANGE" | "PATH_OUTSIDE_ROOT" => {
@@ -381,7 +385,7 @@ impl<'t> Report<'t> {
         self.words.get(usize::try_from(number).unwrap_or(usize::MAX)).map_or("", String::as_str)
     }
 
-    /// Returns the JSON pointer of a problem. It is empty for the top and for a problem without a place.
+    /// Returns the JSON pointer of a problem. It is empty when the problem is about the whole document or has no place.
     pub fn pointer(&self, problem: &DocumentProblem) -> String {
         let (mut place, last) = match problem.subject {
             ReportSubject::Place(place) => (place, String::new()),
@@ -405,7 +409,7 @@ impl<'t> Report<'t> {
         text + &last
     }
 
-    /// Returns `{valid, errors, warnings, messages}`, the shape that all these protocols share.
+    /// Returns the report as `{valid, errors, warnings, messages}`, the shape that the protocols of this crate share.
     pub fn to_value(&self) -> Value {
         let (errors, warnings) = self.codes();
         let messages =
@@ -421,9 +425,8 @@ impl<'t> Report<'t> {
     }
 }
 
-/// The most errors and the most warnings that a report keeps. An author cannot repair more at once, and a hostile
-/// document has a problem in every third byte. The first problems are kept, which is enough to make the document
-/// invalid.
+/// The most errors and the most warnings that a report keeps; later ones are dropped. One error is enough to make a
+/// document invalid, an author cannot repair more at once, and a hostile document has a problem in every third byte.
 const PROBLEMS_MAX: usize = 100_000;
 
 fn push(problems: &mut Vec<DocumentProblem>, problem: DocumentProblem) {
@@ -432,8 +435,8 @@ fn push(problems: &mut Vec<DocumentProblem>, problem: DocumentProblem) {
     }
 }
 
-/// The most characters of a name in a pointer. Otherwise a pointer into a hostile document could be as long as the
-/// document.
+/// The most characters of a name in a JSON pointer; the rest is left out. Otherwise a pointer into a hostile document
+/// could be as long as the document.
 const STEP_MAX: usize = 1_024;
 
 fn push_step(out: &mut String, step: &KeptStep) {
@@ -454,7 +457,7 @@ fn push_step(out: &mut String, step: &KeptStep) {
     }
 }
 
-/// Tells whether a name means the session, in any spelling.
+/// Tells whether a name means the session, such as `session`, `sessionId` or `session-id`.
 pub(crate) fn is_session(name: &str) -> bool {
     if name.len() > 64 {
         return false;
@@ -463,7 +466,7 @@ pub(crate) fn is_session(name: &str) -> bool {
     plain.eq_ignore_ascii_case("session") || plain.eq_ignore_ascii_case("sessionid")
 }
 
-/// Returns the beginning of a text, on one line.
+/// Returns the first 64 characters of a text on one line, with `...` when the text is longer.
 pub(crate) fn excerpt(text: &str) -> String {
     const MAX: usize = 64;
     let one_line = |letter: char| if letter.is_control() { ' ' } else { letter };
@@ -471,7 +474,7 @@ pub(crate) fn excerpt(text: &str) -> String {
     if text.chars().nth(MAX).is_some() { format!("{short}...") } else { short }
 }
 
-/// Tells whether a number is at least a bound.
+/// Tells whether a number, given as JSON text, is at least a bound.
 pub(crate) fn at_least(text: &str, bound: i64) -> bool {
     Number::of(text).compare(&Number::from(bound)).is_ge()
 }

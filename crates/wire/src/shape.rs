@@ -1,7 +1,7 @@
 //! Shapes: types that read themselves from a document, render themselves, and describe themselves as JSON Schema.
 //!
-//! One declaration of an object, with the macro `message!`, corresponds to its table in the protocol. The reader checks
-//! the fields in that order and reports their problems. The schema is made from the same lines.
+//! The macro `message!` declares an object once, line by line like its table in the protocol's specification. The
+//! reader checks the fields in the order of these lines. The JSON Schema is made from the same lines.
 
 mod basic;
 mod fields;
@@ -18,12 +18,12 @@ pub use words::{AgentSlug, Id, NeverDoes, Route, Slug};
 use crate::json::{JsonNode, Value};
 use crate::report::{At, Report, Unknown};
 
-/// A type whose values are always legal.
+/// A type that can only hold legal values. It can be read from JSON, rendered as JSON and described by a JSON Schema.
 pub trait Shape: Sized {
-    /// A description of legal values. It follows "must be" in the message about a missing field.
+    /// A description of the legal values. The message about a missing field puts it after "must be".
     const LEGAL: &'static str;
 
-    /// Reads a value. Returns `None` when it is not legal. The report then has the reason.
+    /// Reads a value. When the value is not legal, returns `None` and adds the reason to the report.
     fn read(node: &JsonNode<'_>, at: &At<'_>, report: &mut Report<'_>) -> Option<Self>;
 
     /// Renders the value as JSON. Reading that JSON gives the same value.
@@ -33,15 +33,17 @@ pub trait Shape: Sized {
     fn schema(unknown: Unknown) -> Value;
 }
 
-/// Declares an object once: its type, its reader, its writer and its schema.
+/// Declares a JSON object once. The macro makes its type, its reader, its writer and its schema.
 ///
-/// Each line is `field: presence Shape`, or `field = "name": presence Shape` when the name in JSON differs. Presences:
+/// Each line is `field: presence Shape`, or `field = "name": presence Shape` when the name in JSON differs from the
+/// field's name. The presences are:
 /// - `required`: the field is present and not null.
 /// - `nullable`: the key is present, its value may be null.
-/// - `optional`: the field may be absent, but not null. In the arguments of tools null means absent.
+/// - `optional`: the field may be absent, but not null. In the arguments of tools, null counts as absent.
 /// - `maybe`: the field may be absent or null.
 ///
-/// `judge` runs after all lines and sees every field as an `Option`, for rules about several fields.
+/// The part `judge` holds the rules about several fields. It runs after all fields were read and sees each field as an
+/// `Option`.
 macro_rules! message {
     (
         $(#[$attribute:meta])*
@@ -54,7 +56,7 @@ macro_rules! message {
         #[derive(Debug, Clone, PartialEq)]
         pub struct $name {
             $($(#[$about])* pub $field: message!(@type $presence $shape),)*
-            /// Keys that the table does not list, unchanged.
+            /// The keys that the message's lines do not declare, with their values unchanged.
             pub extra: $crate::shape::ExtraFields,
         }
 
@@ -118,7 +120,7 @@ macro_rules! message {
 }
 pub(crate) use message;
 
-/// Declares a fixed list of words.
+/// Declares an enum whose values are the words of a fixed list.
 macro_rules! vocabulary {
     ($(#[$attribute:meta])* pub enum $name:ident { $($(#[$about:meta])* $variant:ident = $word:literal,)* }) => {
         $(#[$attribute])*

@@ -1,4 +1,5 @@
-//! The tool layer's stream (protocol 2): one JSON object per line, read from any source as the bytes arrive.
+//! The stream of the tool layer (protocol 2): the lines in which a review tool sends its output, one JSON object per
+//! line. The stream is read from any source as the bytes arrive.
 //!
 //! ```
 //! use wire::stream::{Frame, Reader};
@@ -20,10 +21,10 @@ use std::io::Read;
 use crate::json::{JsonNode, Number, Object, Value, object, object_or_none};
 use crate::text::is_blank;
 
-/// The longest line in bytes, without its end.
+/// The most bytes of a line, without its line end. Reading stops at a longer line.
 pub const LINE_BYTES_MAX: usize = 16 << 20;
 
-/// One line of a stream, with its meaning.
+/// One line of a stream, parsed by its type.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Frame {
     Start {
@@ -44,7 +45,7 @@ pub enum Frame {
         tokens: Value,
         part: Object,
     },
-    /// A frame of an unknown type, or of a known type without its parts. Readers skip it.
+    /// A line of an unknown type, or a line of a known type that lacks some of its fields. Readers skip it.
     Other(Value),
 }
 
@@ -62,7 +63,7 @@ impl Frame {
         Self::Finish { session: session.to_owned(), at_ms: at_ms.into(), cost, tokens, part: Object::new() }
     }
 
-    /// Returns the line with its line end.
+    /// Returns the frame as a line of JSON with its line end.
     pub fn line(&self) -> String {
         let whole = |kind: &str, session: &str, at_ms: &Number, own: Object, rest: &Object| {
             let part = own.into_iter().chain(rest.iter().cloned()).collect();
@@ -114,7 +115,7 @@ impl Frame {
     }
 }
 
-/// A reader that gets a stream in pieces. It keeps only the current line and the last response.
+/// A reader that gets a stream in pieces. It keeps only the current line and the last review response.
 #[derive(Debug, Default)]
 pub struct StreamReader {
     line: Vec<u8>,
@@ -125,7 +126,7 @@ pub struct StreamReader {
     too_long: Option<u64>,
 }
 
-/// The number of frames of each type, for the message when there is no response.
+/// The number of frames of each type. The message for a stream without a response shows these numbers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct SeenFrames {
     starts: u64,
@@ -139,12 +140,12 @@ impl StreamReader {
         Self::default()
     }
 
-    /// Takes more bytes. Returns false when reading has stopped because a line is too long.
+    /// Reads more bytes of the stream. Returns false when reading has stopped because a line is too long.
     pub fn feed(&mut self, bytes: &[u8]) -> bool {
         self.feed_all(bytes, None)
     }
 
-    /// Takes more bytes like [`Self::feed`], and passes every frame to `each` with its line number.
+    /// Reads more bytes like [`Self::feed`], and passes every frame to `each` with its line number.
     pub fn feed_with(&mut self, bytes: &[u8], mut each: impl FnMut(u64, Frame)) -> bool {
         self.feed_all(bytes, Some(&mut each))
     }
@@ -159,7 +160,8 @@ impl StreamReader {
                 break;
             }
             match end {
-                // A line that is complete in this piece is not copied.
+                // A line that is complete within these bytes is judged in place. Only a line that spans several calls
+                // is copied.
                 Some(end) if self.line.is_empty() => {
                     self.give(piece, &mut each);
                     bytes = &bytes[end + 1..];
@@ -186,7 +188,7 @@ impl StreamReader {
         }
     }
 
-    /// Judges a line. Builds a frame from it only when one is wanted.
+    /// Judges one line. Returns its frame when `wanted` is true and the line is a JSON object.
     fn take(&mut self, line: &[u8], wanted: bool) -> Option<Frame> {
         self.number += 1;
         let Ok(text) = std::str::from_utf8(line) else {
@@ -217,7 +219,7 @@ impl StreamReader {
         wanted.then(|| Frame::read(&node))
     }
 
-    /// Ends the stream. A last line without a line end counts.
+    /// Ends the stream. The last line is also judged when it has no line end.
     pub fn end(mut self) -> Transcript {
         let line = std::mem::take(&mut self.line);
         if !line.is_empty() {
@@ -232,7 +234,7 @@ impl StreamReader {
 /// The result of reading a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Transcript {
-    /// The text of the last response.
+    /// The text of the last review response in the stream.
     pub response: Option<String>,
     pub line: Option<u64>,
     bad: Vec<u64>,
@@ -245,7 +247,7 @@ impl Transcript {
         self.response.is_some()
     }
 
-    /// Returns `{valid, errors, warnings, messages, response, line}`.
+    /// Returns the result as `{valid, errors, warnings, messages, response, line}`.
     pub fn to_value(&self) -> Value {
         let entry = |code: &str, message: String| object([("code", code.into()), ("message", message.into())]);
         let (mut errors, mut messages) = (Vec::new(), Vec::new());
@@ -281,7 +283,7 @@ impl Transcript {
     }
 }
 
-/// Reads a whole stream from any reader.
+/// Reads a whole stream from a source.
 pub fn read(mut from: impl Read) -> std::io::Result<Transcript> {
     let mut reader = StreamReader::new();
     let mut buffer = vec![0; 64 * 1024];
@@ -299,7 +301,7 @@ pub fn read(mut from: impl Read) -> std::io::Result<Transcript> {
     }
 }
 
-/// Returns the schema of the lines that we write.
+/// Returns the JSON Schema of the lines that this crate writes.
 pub fn schema() -> Value {
     let text = || object([("type", "string".into())]);
     let frame = |kind: &str, part: Vec<(&str, Value)>| {

@@ -1,8 +1,8 @@
-//! Tests and counts of words, sentences and names, as the protocols define them.
+//! Checks and counts of words, sentences and names, as the protocols define them.
 
 use icu_segmenter::SentenceSegmenter;
 
-/// Tells whether a text is empty or only white space by the Unicode property.
+/// Tells whether a text is empty or has only characters that are white space by Unicode.
 pub fn is_blank(text: &str) -> bool {
     text.chars().all(char::is_whitespace)
 }
@@ -20,7 +20,7 @@ pub fn is_id(text: &str) -> bool {
     !text.is_empty() && text.chars().count() <= 128 && !text.contains(char::is_whitespace)
 }
 
-/// Tells whether a text has more sentences than allowed. Blank sentences do not count.
+/// Tells whether a text has more than `max` sentences. Blank sentences do not count.
 pub fn sentences_over(text: &str, max: usize) -> bool {
     let segmenter = SentenceSegmenter::new(icu_segmenter::options::SentenceBreakInvariantOptions::default());
     let mut last = 0;
@@ -35,8 +35,8 @@ pub fn sentences_over(text: &str, max: usize) -> bool {
     false
 }
 
-/// Returns the number of letters to change, add or remove to turn one word into the other. For long words only the
-/// beginning counts.
+/// Returns the number of letters to change, add or remove to turn one word into the other. Compares only the first 64
+/// letters of each word.
 pub fn distance(left: &str, right: &str) -> usize {
     const LETTERS_MAX: usize = 64;
     let (left, right) = [left, right].map(|word| word.chars().take(LETTERS_MAX).collect::<Vec<char>>()).into();

@@ -12,7 +12,7 @@ fn judge(text: &str) -> Result<(), (&'static str, Hint)> {
 }
 
 texts! {
-    /// A date-time with an offset.
+    /// A date and time with an offset from UTC.
     DateTime: judge, schema::pattern(
         "^\\d{4}-\\d{2}-\\d{2}[Tt]\\d{2}:\\d{2}:\\d{2}(?:\\.\\d+)?(?:[Zz]|[+-]\\d{2}:\\d{2})$"
     ), "an RFC 3339 date-time with an offset, such as 2026-04-28T12:00:00Z";
@@ -32,7 +32,8 @@ impl DateTime {
     }
 }
 
-/// The seconds since 1970 and the digits after the decimal point, so that times of any precision can be compared.
+/// A point in time: the seconds since 1970, and the digits after the decimal point. The digits are kept as text, so
+/// that times of any precision can be compared.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Instant {
     seconds: i64,
@@ -54,7 +55,7 @@ fn instant(text: &str) -> Option<Instant> {
     let (year, month, day) = (number(0, 4)?, number(5, 7)?, number(8, 10)?);
     let (hour, minute, second) = (number(11, 13)?, number(14, 16)?, number(17, 19)?);
     let legal = (1..=12).contains(&month) && (1..=days_of(year, month)).contains(&day) && hour < 24 && minute < 60;
-    // A leap second is written as 60. Leap seconds cannot be predicted, so 60 is always legal.
+    // The second 60 is a leap second. Leap seconds cannot be predicted, so 60 is always legal.
     if !legal || second > 60 {
         return None;
     }
@@ -91,14 +92,14 @@ fn days_of(year: i64, month: i64) -> i64 {
     }
 }
 
-/// Returns the days since 1970. Counts each year from March, so that the leap day is the last day of its year.
+/// Returns the days from 1970 to a date. Counts each year from March, so that the leap day is the last day of a year.
 fn days(year: i64, month: i64, day: i64) -> i64 {
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     365 * year + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400) + (153 * month + 2) / 5 + day
         - 719_469
 }
 
-/// Returns the date of a day, given in days since 1970.
+/// Returns year, month and day of the day that is `since` days after the start of 1970.
 fn date(since: i64) -> (i64, i64, i64) {
     let mut year = 1970 + since.div_euclid(366);
     while days(year + 1, 1, 1) <= since {

@@ -1,12 +1,15 @@
-//! Estimates how many tokens a text costs a model. The estimate is an upper bound and needs no vocabulary.
+//! Estimates how many tokens a text costs a model. The estimate is meant as an upper bound, and it works without the
+//! vocabulary of a tokenizer.
 //!
-//! The walk splits a text where the o200k pretokenizer splits it: words at changes of case, digits in threes, runs of
-//! punctuation, white space. A piece costs at least one token. The further price of a word depends on how common its
-//! sequences of letters are, and on its case. A character of another script has the price of its Unicode block.
+//! A text is split where the pretokenizer of the o200k encoding splits it: words at changes of case, digits in threes,
+//! runs of punctuation, white space. Each piece costs at least one token. The further price of a word depends on its
+//! case and on how common its sequences of letters are. The price of a character of another script depends on its
+//! Unicode block.
 //!
-//! The prices were fitted to be above the real counts of prose, source code, JSON and the larger languages. They are
-//! statistics: lists of stems, tables of rare ideographs and a few languages with special letters cost up to a quarter
-//! more than the estimate. A text that was made to deceive the estimate may also cost more.
+//! The prices were fitted so that the estimate is above the real count for prose, source code, JSON and the larger
+//! languages. They are statistics. Some texts cost up to a quarter more than the estimate: lists of word stems, tables
+//! of rare ideographs, and a few languages with special letters. A text that was made to deceive the estimate may also
+//! cost more.
 
 mod letters;
 mod marks;
@@ -14,14 +17,17 @@ mod scripts;
 
 use letters::word;
 
-/// The number of parts of one token. Weights count such parts, so that sums stay whole numbers.
+/// The number of weight units in one token. Weights are whole numbers of these units, so that adding them loses
+/// nothing.
 pub(crate) const UNIT: u64 = 32;
 
-/// The margin for rare words: a 48th of the weight is added, because prices are averages and rare words cost more.
+/// The margin for rare words: one 48th of the weight is added. Prices are averages, and rare words cost more than the
+/// average.
 const MARGIN_SHARE: u64 = 48;
-/// The margin for short texts: a quarter of the weight is added, because chance has more effect in a short text.
+/// The margin for short texts: a quarter of the weight is added, because prices deviate more from the real count in a
+/// short text.
 const SHORT_SHARE: u64 = 4;
-/// The limit of the margin for short texts.
+/// The most that the margin for short texts adds, so that a long text does not get a quarter more.
 const SHORT_MAX: u64 = 8 * UNIT;
 
 /// Estimates the number of tokens of a text. For any text that people write, the estimate is at least the real number.
@@ -36,14 +42,14 @@ pub fn estimate(text: &str) -> usize {
     tokens(weight(text))
 }
 
-/// Converts a weight to tokens. Weights of parts may be added first: parts that are split at punctuation weigh at least
-/// as much as the whole.
+/// Converts a weight to tokens, with both margins. Weights of parts may be added before. When a text is split at
+/// punctuation, its parts together weigh at least as much as the whole text.
 pub(crate) fn tokens(weight: u64) -> usize {
     let margin = weight / MARGIN_SHARE + (weight / SHORT_SHARE).min(SHORT_MAX);
     usize::try_from((weight + margin).div_ceil(UNIT)).unwrap_or(usize::MAX)
 }
 
-/// Returns a weight that gives at most this number of tokens, and nearly as many.
+/// Returns nearly the largest weight that [`tokens`] converts to at most this number of tokens.
 pub(crate) fn weight_within(tokens: usize) -> u64 {
     let whole = u64::try_from(tokens).unwrap_or(u64::MAX).min(u64::MAX >> 16) * UNIT;
     let without = |whole: u64| whole * MARGIN_SHARE / (MARGIN_SHARE + 1);
@@ -51,14 +57,14 @@ pub(crate) fn weight_within(tokens: usize) -> u64 {
     short.max(without(whole.saturating_sub(SHORT_MAX)))
 }
 
-/// Returns the price of a text in parts of a token, without the margin.
+/// Returns the weight of a text, without the margins.
 pub(crate) fn weight(text: &str) -> u64 {
     let mut walk = TokenWalk { bytes: text.as_bytes(), text, at: 0, weight: 0 };
     walk.run();
     walk.weight
 }
 
-/// The class of the character that begins with a byte.
+/// The class of a character, found by its first byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CharacterClass {
     Upper,
@@ -74,7 +80,7 @@ enum CharacterClass {
     High,
 }
 
-/// The class of each byte. A table is faster than comparisons.
+/// The class of each byte. Looking it up in a table is faster than comparing ranges.
 const CLASSES: [CharacterClass; 256] = {
     let mut classes = [CharacterClass::High; 256];
     let mut byte: u8 = 0;
@@ -92,7 +98,7 @@ const CLASSES: [CharacterClass; 256] = {
     classes
 };
 
-/// The character directly before a word, which is tokenized together with it.
+/// The character directly before a word. The tokenizer joins it with the word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Before {
     Space,
@@ -129,14 +135,15 @@ impl TokenWalk<'_> {
         self.weight += weight;
     }
 
-    /// Pays for the word at the current position. `before` is the character before it, which is already passed.
+    /// Adds the price of the word at the current position. `before` is the character before the word. The position is
+    /// already after that character.
     fn word(&mut self, before: Before) {
         let (weight, length) = word(&self.bytes[self.at..], before);
         self.at += length;
         self.pay(weight);
     }
 
-    /// Pays for a run of digits. Every number of three digits is one token.
+    /// Adds the price of a run of digits. Every three digits cost one token.
     fn digits(&mut self) {
         let rest = &self.bytes[self.at..];
         let length = rest.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(rest.len());
@@ -144,8 +151,8 @@ impl TokenWalk<'_> {
         self.pay(u64::try_from(length.div_ceil(3)).unwrap_or(u64::MAX / UNIT) * UNIT);
     }
 
-    /// Pays for a run of white space. Line ends are one piece with the blanks before them. The last blank belongs to
-    /// the word or punctuation after it.
+    /// Adds the price of a run of white space. Line ends form one piece with the blanks before them. The last blank is
+    /// joined with the word or punctuation after it.
     fn blanks(&mut self) {
         let rest = &self.bytes[self.at..];
         let is_white = |byte: &u8| matches!(CLASSES[usize::from(*byte)], CharacterClass::Line | CharacterClass::Blank);
@@ -165,7 +172,8 @@ impl TokenWalk<'_> {
             (Some(CharacterClass::Upper | CharacterClass::Lower), b' ') => self.word(Before::Space),
             (Some(CharacterClass::Upper | CharacterClass::Lower), _) => self.word(Before::Mark),
             (Some(CharacterClass::Mark), b' ') => self.marks(),
-            // Ideographs and kana are not tokenized together with a blank before them. Other scripts are.
+            // The tokenizer does not join ideographs and kana with the blank before them. It joins other scripts, so
+            // that the blank costs nothing.
             (Some(CharacterClass::High), _) if !matches!(self.bytes[self.at], 0xe3..=0xe9) => {}
             (
                 None
@@ -189,14 +197,15 @@ impl TokenWalk<'_> {
         self.marks();
     }
 
-    /// Pays for a run of punctuation, with the line ends and slashes after it.
+    /// Adds the price of a run of punctuation, with the line ends and slashes after it.
     fn marks(&mut self) {
         let (weight, length) = marks::run(&self.bytes[self.at..]);
         self.at += length;
         self.pay(weight);
     }
 
-    /// Pays for one character beyond ASCII, or for a word that begins with a Latin one.
+    /// Adds the price of one character beyond ASCII. If it is a Latin letter, adds the price of the word that begins
+    /// with it.
     fn high(&mut self) {
         if letters::is_latin(&self.bytes[self.at..]) {
             return self.word(Before::Nothing);
@@ -218,13 +227,13 @@ impl TokenWalk<'_> {
     }
 }
 
-/// Returns the price of white space in one piece. A run of one kind is nearly free: up to sixteen line ends or eighty
-/// blanks are one token.
+/// Returns the price of a piece of white space. A run of the same character costs little more than one token: up to
+/// sixteen line ends or eighty blanks are one token.
 fn white(run: &[u8]) -> u64 {
     if run.is_empty() {
         return 0;
     }
-    // These steps are in quarters of a part.
+    // These prices are in quarters of a weight unit.
     let step = |pair: &[u8]| match (pair[0], pair[1]) {
         (b' ', b' ') => 1,
         (left, right) if left == right => 11,

@@ -1,7 +1,8 @@
-//! Translates documents to the engine's commands, and the engine's state to documents.
+//! Translates documents of agents to the engine's commands, and the engine's state to documents.
 //!
-//! Five dialects have words for the same few acts, and this module maps them. A document cannot be trusted to name its
-//! task and attempt. Therefore the program that ran the turn names them with a [`TurnFence`].
+//! The five protocols have different words for the same few acts, such as completing a task, and this module maps them.
+//! A document cannot be trusted to name the right task and attempt. Therefore the program that ran the turn names both
+//! with a [`TurnFence`].
 //!
 //! ```
 //! use wire::translate::{Turn, output};
@@ -26,26 +27,27 @@ pub use state::{TaskInput, TurnCost, blocked, complete, inbox, input};
 pub(crate) use turn::obstacle;
 pub use turn::{handoff, output};
 
-/// The task and attempt of a turn. They fence every command that follows from the worker's documents.
+/// The task and the attempt of a turn. Commands from the worker's documents take both from here, so that a worker
+/// cannot change another task or a later attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TurnFence {
     pub task: TaskId,
     pub attempt: u32,
 }
 
-/// The commands that a document asks for.
+/// The commands that result from a document.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Acts {
-    /// The commands in the order of their execution.
+    /// The commands, in the order in which they must be executed.
     pub commands: Vec<Command>,
-    /// The parts of the document that no command carries.
+    /// The parts of the document that no command contains.
     pub left: Vec<LeftPart>,
 }
 
-/// A part of a document that other code handles, or that is lost.
+/// A part of a document that no command contains. Other code handles it, or it is lost; `why` says which.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeftPart {
-    /// A JSON pointer.
+    /// The JSON pointer to the part in the document.
     pub part: &'static str,
     pub why: &'static str,
 }

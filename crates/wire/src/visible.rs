@@ -1,14 +1,15 @@
-//! Shows foreign text so that a person can judge it: makes characters visible that hide, reorder or steer text, and
-//! leaves out secrets.
+//! Shows text from other sources so that a person can judge it. Makes characters visible that hide, reorder or control
+//! text, and leaves out secrets.
 //!
-//! A text of an agent can look like another text: `U+202E` reverses the reading direction, `U+200B` splits a word
-//! invisibly, and an escape sequence erases the text before it.
+//! The text of an agent can be made to look like another text. For example, `U+202E` reverses the reading direction,
+//! `U+200B` splits a word invisibly, and an escape sequence erases the text before it.
 
 mod redact;
 
 pub use redact::redacted;
 
-/// Tells whether a character is invisible. Line feed and tab count as well; callers that keep them handle them first.
+/// Tells whether a character is invisible. Returns true also for line feed and tab, so a caller that keeps them must
+/// check for them first.
 pub fn is_hidden(letter: char) -> bool {
     letter.is_control()
         || matches!(letter,
@@ -30,26 +31,28 @@ pub fn is_hidden(letter: char) -> bool {
             | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// Tells whether a character is a variation selector, which chooses between two looks of the character before it.
-/// Several in a row can carry a hidden text.
+/// Tells whether a character is a variation selector. A variation selector chooses between two glyphs of the character
+/// before it. Several in a row can carry a hidden text.
 fn is_selector(letter: char) -> bool {
     matches!(letter, '\u{fe00}'..='\u{fe0f}')
 }
 
-/// Tells whether a selector may follow this character to choose its look: emoji, keycaps, ideographs.
+/// Tells whether a variation selector may follow this character: an emoji, the base of a keycap, an ideograph.
 fn takes_selector(letter: char) -> bool {
     (!letter.is_ascii() && !is_hidden(letter) && !is_selector(letter))
         || letter.is_ascii_digit()
         || "#*".contains(letter)
 }
 
-/// Returns a text in one line. A line break or a tab becomes a blank, every other hidden character `<U+202E>`.
+/// Returns a text on one line. A line break or a tab becomes a blank. Every other hidden character is shown by its
+/// number, such as `<U+202E>`.
 pub fn one_line(text: &str) -> String {
     let text = text.replace("\r\n", " ");
     marked(&text, |letter| if matches!(letter, '\n' | '\t') { Some(' ') } else { None })
 }
 
-/// Returns a text with its line breaks and tabs. Every other hidden character is shown as `<U+202E>`.
+/// Returns a text with its line breaks and tabs. Every other hidden character is shown by its number, such as
+/// `<U+202E>`.
 pub fn lines(text: &str) -> String {
     marked(&text.replace("\r\n", "\n"), |letter| matches!(letter, '\n' | '\t').then_some(letter))
 }
@@ -69,8 +72,8 @@ fn marked(text: &str, keep: impl Fn(char) -> Option<char>) -> String {
     shown
 }
 
-/// Returns JSON text with the same meaning, with hidden characters escaped (`\u202e`). Outside of strings JSON has no
-/// hidden characters except blanks, so the whole text can be passed.
+/// Returns JSON with the same value, in which hidden characters are escaped, such as `\u202e`. The whole JSON text can
+/// be passed: outside of strings JSON has no hidden characters except white space, which is kept.
 pub fn json(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -85,7 +88,7 @@ pub fn json(text: &str) -> String {
     escaped
 }
 
-/// Returns a text for a decision: on one line, without parts that look like a secret.
+/// Returns a text for a person who must decide about it: on one line, without parts that look like a secret.
 pub fn decided(text: &str) -> String {
     one_line(&redacted(text))
 }
@@ -94,7 +97,7 @@ pub fn decided(text: &str) -> String {
 mod tests {
     use super::*;
 
-    /// Texts of agents, each with the one line that a person reads.
+    /// Texts of agents, each with the line that a person reads instead.
     const CASES: &[(&str, &str)] = &[
         ("git push origin main", "git push origin main"),
         ("rm -rf \u{202e}gpj.", "rm -rf <U+202E>gpj."),

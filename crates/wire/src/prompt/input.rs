@@ -1,4 +1,4 @@
-//! Reads the sources of a prompt from one JSON value, for callers without the types.
+//! Reads the data for a system prompt from one JSON value, for callers that do not use the Rust types.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use crate::message::{self, WirePayload};
 use crate::report::Report;
 use crate::text::is_blank;
 
-/// The reason why no prompt can be made.
+/// The reason why no system prompt can be made from a JSON value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PromptProblem {
     pub code: &'static str,
@@ -40,7 +40,7 @@ impl PromptProblem {
 }
 
 impl Sources {
-    /// Reads `{card, persona, skills, shared_skills, memory, inbox, brief}`.
+    /// Reads the data from the members `{card, persona, skills, shared_skills, memory, inbox, brief}`.
     pub fn from_value(value: &Value) -> Result<Self, PromptProblem> {
         let list = |name: &str| match value.get(name) {
             None | Some(Value::Null) => Ok(&[][..]),

@@ -6,7 +6,7 @@ use crate::report::{At, Report, Unknown, at_least};
 use crate::schema;
 use crate::text;
 
-/// Reads a string, or reports that the value is not one.
+/// Returns the text of a string. When the value is not a string, returns `None` and reports that.
 pub(crate) fn string<'n>(
     node: &'n JsonNode<'_>,
     at: &At<'_>,
@@ -62,7 +62,7 @@ impl Shape for bool {
     }
 }
 
-/// An integer of any size that is at least a bound.
+/// An integer of any size that is at least `MIN`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Integer<const MIN: i64>(Number);
 
@@ -110,7 +110,7 @@ impl<const MIN: i64> Shape for Integer<MIN> {
     }
 }
 
-/// A number of any size that is not negative.
+/// A number of any size that is at least 0.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Measure(Number);
 
@@ -148,7 +148,7 @@ impl Shape for Measure {
     }
 }
 
-/// Declares a kind of text by its test.
+/// Declares types of texts, each by the check that a legal text passes.
 macro_rules! texts {
     ($($(#[$attribute:meta])* $name:ident $(<const $max:ident>)?: $read:expr, $schema:expr, $legal:expr;)*) => {$(
         $(#[$attribute])*
@@ -156,7 +156,7 @@ macro_rules! texts {
         pub struct $name$(<const $max: usize>)?(String);
 
         impl$(<const $max: usize>)? $name$(<$max>)? {
-            /// Creates a text. Returns `None` when it is not legal.
+            /// Creates a value from a text. Returns `None` when the text is not legal.
             pub fn new(text: impl Into<String>) -> Option<Self> {
                 let text = text.into();
                 Self::is_legal(&text).then_some(Self(text))

@@ -1,10 +1,10 @@
-//! Reads an object field by field.
+//! Reads a JSON object field by field.
 
 use super::Shape;
 use crate::json::{JsonMember, JsonNode, Object, Span, Value};
 use crate::report::{At, Report};
 
-/// Keys that no table lists, with their values.
+/// The keys of an object that its shape does not declare, with their values.
 pub type ExtraFields = Object;
 
 /// A field that may be absent, and that may be null when it is present.
@@ -38,19 +38,19 @@ impl<T: Shape> Maybe<T> {
     }
 }
 
-/// An object that is being read.
+/// A JSON object whose fields are read one after the other.
 #[derive(Debug)]
 pub struct ObjectFields<'r, 'n, 't, 'x> {
     members: &'n [JsonMember<'t>],
     span: Span,
     at: &'r At<'r>,
     report: &'r mut Report<'x>,
-    /// The names that were asked for.
+    /// The names of the fields that were read so far. All other keys of the object are unknown.
     known: [&'static str; KNOWN_MAX],
     count: usize,
 }
 
-/// The most names that are remembered. No table has as many fields.
+/// The most names that are remembered; a further field would count as unknown. No object has as many fields.
 const KNOWN_MAX: usize = 32;
 
 impl<'r, 'n, 't, 'x> ObjectFields<'r, 'n, 't, 'x> {
@@ -62,7 +62,7 @@ impl<'r, 'n, 't, 'x> ObjectFields<'r, 'n, 't, 'x> {
         Some(Self { members, span: node.span, at, report, known: [""; KNOWN_MAX], count: 0 })
     }
 
-    /// Returns the value of a field and remembers its name as known.
+    /// Returns the value of a field and remembers the field's name as known.
     pub(crate) fn find(&mut self, name: &'static str) -> Option<&'n JsonNode<'t>> {
         if let Some(free) = self.known.get_mut(self.count) {
             *free = name;
@@ -114,7 +114,7 @@ impl<'r, 'n, 't, 'x> ObjectFields<'r, 'n, 't, 'x> {
         }
     }
 
-    /// Returns the string of a field, legal or not.
+    /// Returns the text of a field that is a string, even when the text is not legal.
     pub(crate) fn text(&self, name: &str) -> Option<&'n str> {
         self.members.iter().find(|member| member.name == name)?.node.text()
     }
@@ -127,7 +127,7 @@ impl<'r, 'n, 't, 'x> ObjectFields<'r, 'n, 't, 'x> {
         self.report.plain_warning(kind, self.span, hint);
     }
 
-    /// Adds a warning about this object.
+    /// Adds a warning whose place is this object.
     pub fn warning_here(&mut self, kind: &'static str, hint: &'static str) {
         self.report.warning(kind, self.at, self.span, hint);
     }
@@ -136,7 +136,8 @@ impl<'r, 'n, 't, 'x> ObjectFields<'r, 'n, 't, 'x> {
         (self.report, self.at)
     }
 
-    /// Reports and returns the members whose names no line asked for.
+    /// Ends the reading. Reports the unknown members and returns them. A member is unknown when no field with its name
+    /// was read.
     pub fn close(self) -> ExtraFields {
         let known = |member: &&JsonMember<'t>| !self.known[..self.count].iter().any(|name| member.name == *name);
         let mut extra = ExtraFields::new();

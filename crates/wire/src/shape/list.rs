@@ -4,7 +4,7 @@ use super::Shape;
 use crate::json::{JsonNode, Value, object};
 use crate::report::{At, Report, Unknown};
 
-/// An array. Every item is read, even after a wrong one.
+/// A JSON array. Every item is read, so that the problems of all items are reported.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListShape<T>(pub Vec<T>);
 
@@ -14,7 +14,7 @@ impl<T> Default for ListShape<T> {
     }
 }
 
-/// Returns the items of an array, or reports that the value is not an array.
+/// Returns the items of an array. When the value is not an array, returns `None` and reports that.
 pub(crate) fn items<'n, 't>(
     node: &'n JsonNode<'t>,
     at: &At<'_>,
@@ -48,7 +48,7 @@ impl<T: Shape> Shape for ListShape<T> {
     }
 }
 
-/// An array with at least one item.
+/// A JSON array with at least one item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AtLeastOne<T>(pub Vec<T>);
 
@@ -73,7 +73,7 @@ impl<T: Shape> Shape for AtLeastOne<T> {
     }
 }
 
-/// An object with arbitrary names.
+/// A JSON object whose names are not fixed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Map<T>(pub Vec<(String, T)>);
 

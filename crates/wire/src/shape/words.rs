@@ -1,4 +1,4 @@
-//! Shapes of names with a grammar.
+//! Shapes of names that have a grammar, such as slugs and ids.
 
 use super::basic::texts;
 use crate::report::Hint;
@@ -20,7 +20,7 @@ fn slug(text: &str) -> JudgedWord {
     )
 }
 
-/// Slugs that are reserved: an agent cannot have one of them.
+/// Slugs that are reserved. An agent cannot have one of them as its slug.
 const TAKEN: [&str; 4] = ["system", "human", "runner", "exec"];
 
 fn agent_slug(text: &str) -> JudgedWord {
@@ -35,7 +35,7 @@ fn route(text: &str) -> JudgedWord {
 
 texts! {
     Slug: slug, schema::pattern(SLUG), "a slug such as `quinn`";
-    /// The slug of an agent: not one of the reserved words.
+    /// The slug of an agent. It is not one of the reserved slugs.
     AgentSlug: agent_slug, schema::pattern("^(?!(?:system|human|runner|exec)$)[a-z0-9][a-z0-9_-]{0,63}$"),
         "a slug such as `quinn`, but not `system`, `human`, `runner` or `exec`";
     /// The id of a task, project or client.

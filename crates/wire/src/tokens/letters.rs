@@ -1,19 +1,21 @@
-//! The price of words of Latin letters, by their letters, their case and the character before them.
+//! The prices of words of Latin letters. They depend on the letters, their case and the character before the word.
 
 use super::{Before, CLASSES, CharacterClass, UNIT};
 
-/// The number of symbols: the border of a word, the letters from `a`, and one symbol for all Latin letters beyond
-/// ASCII.
+/// The number of symbols that have prices: the border of a word, the 26 letters, and one symbol for all Latin letters
+/// beyond ASCII.
 const LETTERS: usize = 28;
 const OTHER: usize = LETTERS - 1;
 
-/// The numbers of prices for a letter after one, two and three others. Common sequences are inside tokens, rare ones
-/// separate tokens. Each pair has a price. A sequence of three or four shares its price with others, by a hash.
+/// The numbers of prices for a letter after one, two and three other letters. A common sequence of letters is usually
+/// inside one token, a rare one is split. Each pair of letters has its own price. Sequences of three or four letters
+/// share prices by a hash.
 const PAIRS: usize = LETTERS * LETTERS;
 const TRIPLES: usize = 1 << 10;
 const FOURS: usize = 1 << 13;
 
-/// The fitted prices in parts of a token. The file has one character per price, a hundred per line; `[` is zero.
+/// The fitted prices in weight units. The file has one character for each price, a hundred on each line. A price is the
+/// distance of its character from `[` in ASCII.
 const PRICES: [i8; PAIRS + TRIPLES + FOURS] = {
     let text = include_bytes!("prices.txt");
     let mut prices = [0; PAIRS + TRIPLES + FOURS];
@@ -25,26 +27,27 @@ const PRICES: [i8; PAIRS + TRIPLES + FOURS] = {
     prices
 };
 
-/// The price by the character before the word, then by the word's shape: small, Capital, one capital letter, ALL,
-/// SOMEFirst.
+/// The price by the character before the word, then by the shape of the word: `small`, `Capital`, `A` (one capital
+/// letter), `ALL`, `SOMEFirst`.
 const SHAPES: [[i8; 5]; 4] = [[-7, -8, -10, 1, 4], [-6, -3, -11, -5, 4], [7, 20, 18, 13, 29], [10, 29, 27, 24, 35]];
 
-/// The price by the number of letters. Longer words are priced by their letters.
+/// The price by the number of letters in the word. All words with 15 or more letters have the last price.
 const LENGTHS: [i8; 16] = [0, 2, -3, -2, -2, -2, -3, -2, -1, -2, -1, 0, 0, 1, 0, 1];
-/// The price of each capital letter: in a word of capitals, and in a word that only begins with several.
+/// The price of each capital letter: first in a word of only capitals, then in a word that begins with several.
 const CAPITALS: [i64; 2] = [2, 1];
-/// The price of a contraction such as `'s`, which belongs to its word.
+/// The price of a contraction such as `'s`. It belongs to the word before it.
 const CONTRACTION: i64 = 20;
 
-/// Tells whether the bytes begin with a letter of the Latin blocks beyond ASCII.
+/// Tells whether the bytes begin with a Latin letter beyond ASCII.
 pub(super) fn is_latin(bytes: &[u8]) -> bool {
     latin(bytes) > 0
 }
 
-/// Returns the length in bytes of a Latin letter beyond ASCII, or 0.
+/// Returns the length in bytes of the Latin letter beyond ASCII with which the bytes begin, or 0 when they begin with
+/// something else.
 fn latin(bytes: &[u8]) -> usize {
     match bytes {
-        // The signs of multiplication and division are in the same block as the letters.
+        // The signs `×` and `÷` are in the same Unicode block as the letters, but they are not letters.
         [0xc3, 0x97 | 0xb7, ..] => 0,
         [0xc3, 0x80..=0xbf, ..] | [0xc4..=0xc8, ..] | [0xc9, 0x80..=0x8f, ..] => 2,
         [0xe1, 0xb8..=0xbb, ..] => 3,
@@ -52,7 +55,8 @@ fn latin(bytes: &[u8]) -> usize {
     }
 }
 
-/// Returns the price of the word at the beginning and its length in bytes. A word has capitals, then small letters.
+/// Returns the price and the length in bytes of the word with which the bytes begin. A word has capital letters first,
+/// then small letters.
 pub(super) fn word(bytes: &[u8], before: Before) -> (u64, usize) {
     let mut letters = Letters { bytes, at: 0, last: [0; 3], count: 0, price: 0 };
     letters.take(CharacterClass::Upper);
@@ -86,7 +90,8 @@ pub(super) fn word(bytes: &[u8], before: Before) -> (u64, usize) {
         + i64::from(LENGTHS[count.min(15)])
         + of_capitals
         + if tail > 0 { CONTRACTION } else { 0 };
-    // A long run of one letter has only common sequences and looks cheap, but its tokens have at most eight letters.
+    // A long run of one letter has only common sequences, so its price would be too low. Its tokens have at most eight
+    // letters.
     let least = ONE + 5 * many(count.saturating_sub(12));
     (u64::try_from(total.max(least)).unwrap_or(UNIT), at + tail)
 }
@@ -96,14 +101,14 @@ const ONE: i64 = UNIT as i64;
 struct Letters<'t> {
     bytes: &'t [u8],
     at: usize,
-    /// The last three letters, the newest first; 0 before the word.
+    /// The last three letters, the newest first. A position before the beginning of the word has the value 0.
     last: [usize; 3],
     count: usize,
     price: i64,
 }
 
 impl Letters<'_> {
-    /// Takes all following letters of this case. Letters beyond ASCII count as small.
+    /// Reads all following letters of one case and adds their prices. Letters beyond ASCII count as small letters.
     fn take(&mut self, case: CharacterClass) {
         while let Some(byte) = self.bytes.get(self.at) {
             let class = CLASSES[usize::from(*byte)];
@@ -123,7 +128,7 @@ impl Letters<'_> {
         }
     }
 
-    /// Pays for a letter, or for the end of the word.
+    /// Adds the price of a letter, or of the end of the word (`letter` is 0).
     fn step(&mut self, letter: usize) {
         let [one, two, three] = self.last;
         let pair = one * LETTERS + letter;
@@ -141,10 +146,12 @@ impl Letters<'_> {
     }
 }
 
-/// An odd factor that spreads sequences over the shared prices. Only its low bits count, so overflow does no harm.
+/// An odd factor of the hash that spreads sequences of letters over the shared prices. Only low bits of the product are
+/// used, so an overflow does no harm.
 const SPREAD: usize = 40_503;
 
-/// Returns the length of `'s`, `'t`, `'re`, `'ve`, `'m`, `'ll` or `'d` in any case, or 0.
+/// Returns the length in bytes of the contraction with which the bytes begin: `'s`, `'t`, `'re`, `'ve`, `'m`, `'ll` or
+/// `'d` in any case. Returns 0 when there is none.
 fn contraction(bytes: &[u8]) -> usize {
     let [b'\'', rest @ ..] = bytes else { return 0 };
     let small = |at: usize| rest.get(at).map(u8::to_ascii_lowercase);

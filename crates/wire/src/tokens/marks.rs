@@ -1,8 +1,8 @@
-//! The price of runs of punctuation.
+//! The prices of runs of punctuation.
 
 use super::{CLASSES, CharacterClass, UNIT};
 
-/// The uses of punctuation. Characters of one use behave alike.
+/// Groups of punctuation characters by their use. The characters of one group have the same prices.
 const QUOTE: u8 = 0;
 const OPEN: u8 = 1;
 const CLOSE: u8 = 2;
@@ -13,7 +13,8 @@ const SIGN: u8 = 6;
 const NAME: u8 = 7;
 const LINE: u8 = 8;
 
-/// The price of a character after another one, by their uses, in parts of a token.
+/// The price of a punctuation character after another one, in weight units. The row is the group of the first
+/// character, the column the group of the second.
 const PAIRS: [[i8; 9]; 9] = [
     [23, 22, 13, 7, 17, 18, 23, 19, 8],
     [8, 16, 10, 21, 20, 18, 22, 18, 10],
@@ -26,12 +27,12 @@ const PAIRS: [[i8; 9]; 9] = [
     [0, 0, 0, 0, 0, 17, 0, 0, 0],
 ];
 
-/// The price of a character after the same one, by its use.
+/// The price of a punctuation character after the same character, by its group.
 const SAME: [i8; 9] = [12, 18, 18, 7, 2, 8, 5, 12, 6];
-/// Characters whose long runs are tokens, because people draw lines with them.
+/// Characters with which people draw lines. Tokenizers have tokens for long runs of them, so such a run costs little.
 const RULED: &[u8] = b"-=*#_./~";
 const RULED_PRICE: i64 = 2;
-/// The part of every run that is free: short runs are common and therefore tokens.
+/// The part of the price that is subtracted from every run. Short runs are common, so tokenizers have tokens for them.
 const FREE: i64 = 8;
 
 const fn use_of(byte: u8) -> u8 {
@@ -48,7 +49,7 @@ const fn use_of(byte: u8) -> u8 {
     }
 }
 
-/// The use of each byte.
+/// The group of each byte.
 const USES: [u8; 256] = {
     let mut uses = [0; 256];
     let mut byte = 0;
@@ -59,7 +60,7 @@ const USES: [u8; 256] = {
     uses
 };
 
-/// Returns the price of the run at the beginning and its length in bytes.
+/// Returns the price and the length in bytes of the run of punctuation with which the bytes begin.
 pub(super) fn run(bytes: &[u8]) -> (u64, usize) {
     let is_mark = |byte: &u8| CLASSES[usize::from(*byte)] == CharacterClass::Mark;
     let marks = bytes.iter().position(|byte| !is_mark(byte)).unwrap_or(bytes.len());

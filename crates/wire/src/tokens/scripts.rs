@@ -1,10 +1,11 @@
-//! The price of a character beyond Latin, by its Unicode block.
+//! The prices of characters that are not Latin, by their Unicode block.
 //!
-//! A script whose words the tokenizer knows costs a part of a token per character. Other scripts cost up to one token
-//! per byte. Each price fits the most expensive common text in its block, because languages that share a script differ.
+//! When the tokenizer knows the words of a script, a character costs only a part of a token. Characters of other
+//! scripts cost up to one token for each byte. Languages that share a script differ, so each price fits the most
+//! expensive common text in its block.
 
-/// The first character of each block, and the price of its characters in sixteenths of a token. The price applies up to
-/// the next row.
+/// The first character of each Unicode block, and the price of its characters in sixteenths of a token. A price applies
+/// to all characters before the next row.
 const BLOCKS: &[(u32, u16)] = &[
     (0x0080, 28),
     (0x0250, 32),
@@ -73,10 +74,10 @@ pub(super) fn price(found: char) -> u64 {
     behind.checked_sub(1).and_then(|block| BLOCKS.get(block)).map_or(32, |(_, price)| u64::from(*price) * 2)
 }
 
-/// Tells whether people draw lines with a character. Runs of such characters are tokens.
+/// Tells whether people draw lines with this character. Tokenizers have tokens for runs of such characters.
 pub(super) fn is_ruled(found: char) -> bool {
     matches!(found, '─' | '━' | '═' | '—' | '…')
 }
 
-/// The price of a line character after the same one, in parts of a token.
+/// The price of a line character after the same character, in weight units.
 pub(super) const RULED_PRICE: u64 = 6;

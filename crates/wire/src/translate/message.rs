@@ -1,4 +1,4 @@
-//! Translates wire messages and cards to commands.
+//! Translates wire messages and agent cards to the engine's commands.
 
 use engine::command::{Register, Target};
 use engine::id::{TaskId, WorkflowId};
@@ -13,10 +13,11 @@ use crate::json::{Value, object};
 use crate::message::{Blocked, BlockerType, Brief, Complete, Id, InboxMessage, MessageType, Wire, WirePayload};
 use crate::shape::Shape;
 
-/// The reason why a legal document cannot become a command of this store.
+/// The reason why a legal document cannot be translated to a command. An example is a task id that is not an id of the
+/// engine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rejection {
-    /// A JSON pointer.
+    /// The JSON pointer to the field that cannot be translated.
     pub field: &'static str,
     pub reason: String,
 }
@@ -33,7 +34,7 @@ fn task(field: &'static str, id: &Id) -> Result<TaskId, Rejection> {
     id.as_str().parse().map_err(|error: engine::id::NotAnId| Rejection { field, reason: format!("{id} is {error}") })
 }
 
-/// Translates a wire message to the act that it performs. A brief becomes a task of the workflow.
+/// Translates a wire message to the command for the act that it describes. A brief becomes a new task of `workflow`.
 pub fn wire(wire: &Wire, workflow: Option<WorkflowId>) -> Result<Acts, Rejection> {
     let one = |command, left: Vec<LeftPart>| Acts { commands: vec![command], left };
     Ok(match &wire.payload {
@@ -127,7 +128,7 @@ fn stopped(blocked: &Blocked) -> Result<Command, Rejection> {
     Ok(Command::Move { task, attempt: None, to: Target::Blocked { kind, reason, role: None } })
 }
 
-/// Translates a card to the registration of its agent.
+/// Translates an agent card to the command that registers the agent.
 pub fn card(card: &Card, runtime: &str, role: Option<&str>) -> Acts {
     let register = Register {
         name: card.identity.name.to_string(),

@@ -1,4 +1,4 @@
-//! Translates the end of a turn: an output envelope or a handoff.
+//! Translates the document that ends a turn, an output envelope or a handoff, to the engine's commands.
 
 use engine::checkpoint::Kind;
 use engine::command::{Note, Target};
@@ -19,7 +19,7 @@ fn moved(turn: TurnFence, to: Target) -> Command {
     Command::Move { task: turn.task, attempt: Some(turn.attempt), to }
 }
 
-/// Returns the command that asks a person, with the highest priority.
+/// Returns the command that sends a question to the person, with the highest priority.
 fn asks(turn: TurnFence, kind: MessageKind, subject: String, body: String) -> Command {
     let draft = MessageDraft {
         kind,
@@ -40,7 +40,7 @@ fn records(turn: TurnFence, summary: String, detail: &Value) -> Command {
     Command::AddCheckpoint { task: turn.task, attempt: Some(turn.attempt), note }
 }
 
-/// Translates an output: complete the task, try again, or ask a person.
+/// Translates an output envelope to commands: complete the task, try again, or ask a person.
 pub fn output(output: &EnvelopeOutput, turn: TurnFence) -> Acts {
     let summary = output.summary.to_string();
     let notes: Vec<Value> =
@@ -65,7 +65,7 @@ pub fn output(output: &EnvelopeOutput, turn: TurnFence) -> Acts {
     Acts { commands, left: left.into_iter().flatten().collect() }
 }
 
-/// Translates a handoff. Every [`HandoffContract`] is valid.
+/// Translates a handoff to commands. Needs no checks, because every [`HandoffContract`] is valid.
 pub fn handoff(contract: &HandoffContract, turn: TurnFence) -> Acts {
     let evidence = contract.render().get("evidence_report").cloned().unwrap_or(Value::Null);
     let next = contract.next_action().to_owned();
@@ -109,8 +109,8 @@ pub fn handoff(contract: &HandoffContract, turn: TurnFence) -> Acts {
     Acts { commands, left: left.into_iter().flatten().collect() }
 }
 
-/// Returns the kind of obstacle and its reason. The kind depends on the owner of the obstacle and decides who is
-/// notified.
+/// Returns the kind of a blocked task's obstacle, and the reason. The kind depends on who owns the obstacle, and it
+/// decides who is notified.
 pub(crate) fn obstacle(contract: &HandoffContract) -> (BlockKind, String) {
     let kind = match contract.consolidation().map(crate::handoff::Consolidation::ownership_assessment) {
         Some(Ownership::CrossSurfaceDependency | Ownership::NotMySurface) => BlockKind::Dependency,
@@ -130,7 +130,7 @@ fn lines(notes: &[crate::handoff::EvidenceNote]) -> String {
     notes.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }
 
-/// Returns the text that a person needs to decide about an approval.
+/// Returns the text from which a person can decide about an approval.
 fn approval(request: &HandoffApproval) -> String {
     let text = |name: &str, found: Option<&str>| found.map(|text| format!("{name}: {text}"));
     let risk = request.risk_level.get().map(|risk| risk.word().as_str());

@@ -1,10 +1,10 @@
-//! Leaves out text that looks like a secret, in every view and in all data that leaves this machine. When in doubt, it
-//! leaves the text out.
+//! Removes text that looks like a secret, from every view and from all data that leaves this machine. In doubtful
+//! cases, the text is removed.
 
-/// The replacement of a secret.
+/// The text that replaces a secret.
 const HIDDEN: &str = "[redacted]";
 
-/// The prefixes of secrets of well-known services.
+/// The prefixes by which well-known services mark their secrets, such as `sk-`.
 const PREFIXES: &[&str] = &[
     "sk-",
     "sk_",
@@ -38,11 +38,12 @@ const PREFIXES: &[&str] = &[
     "sntrys_",
     "age-secret-key-",
 ];
-/// The fewest characters of a secret with a known prefix.
+/// The fewest characters of a word with a known prefix that is treated as a secret. A shorter word is shown.
 const SECRET_CHARS_MIN: usize = 12;
-/// The fewest characters of a mixed word that is taken for a secret. No word of a language is as long and as mixed.
+/// The fewest characters of a word of mixed capitals, small letters and digits that is treated as a secret. A shorter
+/// word is shown. No word of a language is as long and as mixed.
 const MIXED_CHARS_MIN: usize = 32;
-/// Parts of names whose values are secrets.
+/// Parts of names, such as `password`. The value after a name with such a part is treated as a secret.
 const NAMES: &[&str] = &[
     "password",
     "passwd",
@@ -64,15 +65,15 @@ const NAMES: &[&str] = &[
     "pwd",
 ];
 
-/// Returns the text without parts that look like a secret.
+/// Returns the text with every part that looks like a secret replaced by `[redacted]`.
 pub fn redacted(text: &str) -> String {
-    // A private key has many lines, so everything from its first line on is left out.
+    // A private key has many lines, so all text from its first line on is removed.
     let text = match text.find("-----BEGIN ") {
         Some(at) => &format!("{}{HIDDEN}", &text[..at]),
         None => text,
     };
     let mut out = String::with_capacity(text.len());
-    // True when the words so far name a secret, so that the next word is its value.
+    // True when the words so far name a secret, such as `password:`. Then the next word is the secret.
     let mut named = false;
     let mut rest = text;
     while !rest.is_empty() {
@@ -93,7 +94,7 @@ pub fn redacted(text: &str) -> String {
         let assigned = between.trim_matches([' ', '"', '\'']);
         let names = is_name(word) && (assigned.starts_with(['=', ':']) || word.starts_with('-'));
         named = is_scheme(word) || names || (named && !hides && !is_switch);
-        // A secret in quotes may have several words.
+        // A secret in quotes may have several words, so all text up to the closing quote is replaced.
         if let Some((before, value, after)) = quoted(behind).filter(|_| names) {
             out.truncate(out.len() - between.len());
             out.push_str(before);
@@ -105,8 +106,8 @@ pub fn redacted(text: &str) -> String {
     without_users(&out)
 }
 
-/// Splits the text after a name at a value in quotes: the text up to the value, the value, and the text from its
-/// closing quote. Returns `None` when the value has no quotes.
+/// Splits the text after a name, such as `="my secret" next`, at a value in quotes. Returns the text up to the value,
+/// the value, and the text from its closing quote. Returns `None` when the value has no quotes.
 fn quoted(behind: &str) -> Option<(&str, &str, &str)> {
     let sign = behind.trim_start_matches(['"', '\'', '`', ' ']);
     let value = sign.strip_prefix(['=', ':']).unwrap_or(behind).trim_start();
@@ -139,12 +140,12 @@ fn is_secret(word: &str) -> bool {
     let has = |kind: fn(char) -> bool| word.chars().any(kind);
     let plain = word.chars().all(|letter| letter.is_ascii_alphanumeric() || "+/_-.".contains(letter));
     let mixed = has(|c| c.is_ascii_uppercase()) && has(|c| c.is_ascii_lowercase()) && has(|c| c.is_ascii_digit());
-    // A path has many short parts, so a secret must have at least one long part.
+    // Excludes long file paths, which have many short parts: a secret has at least one long part.
     let unbroken = word.split(['/', '.', '-', '_']).any(|part| part.len() >= MIXED_CHARS_MIN / 2);
     plain && mixed && unbroken && word.len() >= MIXED_CHARS_MIN
 }
 
-/// Leaves out the user and the password in `scheme://user:password@host`.
+/// Removes the user and the password from a URL such as `scheme://user:password@host`.
 fn without_users(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
