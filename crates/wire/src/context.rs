@@ -81,7 +81,7 @@ pub fn fit(facts: &ContextFacts, include: Option<&Include>, max_tokens: u32) -> 
     with_estimate(parts.fitted(limit, max_tokens))
 }
 
-/// The parts of the reply, each with its weight.
+/// The parts of the reply, each with its weight (estimated token cost).
 struct ContextParts<'f> {
     facts: &'f ContextFacts,
     workflow: Option<Vec<PieceField<'f>>>,
@@ -126,7 +126,7 @@ impl<'f> ContextParts<'f> {
         }
     }
 
-    /// Returns the weight that each part could use in addition to its least weight.
+    /// Returns the weight that each part could use in addition to its least weight, in the order of [`SHARES`].
     fn wants(&self) -> [u64; 4] {
         let fields = |fields: &[PieceField<'_>]| fields.iter().map(|field| field.want - field.least).sum::<u64>();
         let tasks = |tasks: &Option<Tasks<'_>>| tasks.as_ref().map_or(0, |tasks| tasks.want);
@@ -198,7 +198,7 @@ impl<'f> ContextParts<'f> {
         self.write(&self.shared(room), total)
     }
 
-    /// Divides a total weight among the parts.
+    /// Divides a total weight among the parts by [`SHARES`].
     fn shared(&self, total: u64) -> Grants {
         let mut free = total.saturating_sub(self.leasts());
         let wants = self.wants();

@@ -175,7 +175,7 @@ fn task(sender: &str, brief: &Brief) -> String {
     };
     let context = brief.context.as_ref().map(crate::shape::Words::as_str).filter(|context| !is_blank(context));
     let context = context.map(|text| match is_agent(sender) {
-        // When an agent wrote the brief, the whole brief stands in one fence, so the context needs no fence of its own.
+        // When an agent wrote the brief, one fence contains the whole brief, so the context needs no separate fence.
         true => format!("## Context\n{}", clean(text)),
         false => format!("## Context\n{}", fenced(&brief_by(sender), text)),
     });

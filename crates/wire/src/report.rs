@@ -76,8 +76,8 @@ enum KeptStep {
     Index(usize),
 }
 
-/// The position in a document that is read now. It lives on the stack. When a problem is found there, the report stores
-/// it as a [`ReportPlace`].
+/// The position in a document that is read now. Positions are on the stack. When a problem is found at one, the report
+/// stores it as a [`ReportPlace`].
 #[derive(Debug)]
 pub struct At<'p> {
     parent: Option<&'p At<'p>>,

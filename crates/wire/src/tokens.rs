@@ -30,8 +30,8 @@ const SHORT_SHARE: u64 = 4;
 /// The most that the margin for short texts adds, so that a long text does not get a quarter more.
 const SHORT_MAX: u64 = 8 * UNIT;
 
-/// Estimates the number of tokens of a text. For any text that people write, the estimate is at least the real number.
-/// For English and code it is rarely more than a quarter too high.
+/// Estimates the number of tokens of a text. For almost any text that people write, the estimate is at least the real
+/// number. For English and code, the estimate is rarely more than a quarter too high.
 ///
 /// ```
 /// assert_eq!(wire::tokens::estimate(""), 0);

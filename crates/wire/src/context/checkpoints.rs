@@ -25,7 +25,7 @@ enum CheckpointLevel {
     Full,
 }
 
-/// A checkpoint and its weight at each level.
+/// A checkpoint, and its weight (estimated token cost) in each form in which it can be shown.
 struct CheckpointEntry<'f> {
     row: &'f Checkpoint,
     line: u64,

@@ -1,4 +1,5 @@
-//! Pieces of the reply of `task_load_context`. Each piece knows its weight and can be shortened.
+//! Pieces of the reply of `task_load_context`. Each piece knows its weight, which is its estimated cost in parts of a
+//! token, and can be shortened.
 
 use engine::Json;
 

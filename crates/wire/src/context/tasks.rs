@@ -8,7 +8,7 @@ use super::piece::{LEAST, PieceContent, PieceField, level};
 use crate::json::Value;
 use crate::tokens::{UNIT, weight};
 
-/// A task of a list, with the weight of its fields.
+/// A task of a list, with the weights (estimated token costs) of its fields.
 struct TaskEntry<'f> {
     /// The id, the name and the status.
     bare: Vec<PieceField<'f>>,

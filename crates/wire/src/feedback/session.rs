@@ -9,8 +9,8 @@ pub(super) fn refuse(node: &JsonNode<'_>, report: &mut Report<'_>) {
     look(node, &At::top(), 0, report);
 }
 
-/// Checks a value and all values inside it. `content` counts the steps towards `/artifact/content`, where such keys are
-/// allowed: 0 at the top, 1 in `/artifact`, another number elsewhere.
+/// Checks a value and all values inside it. `content` counts the steps towards `/artifact/content`, where session keys
+/// are allowed: 0 at the top, 1 in `/artifact`, another number elsewhere.
 fn look(node: &JsonNode<'_>, at: &At<'_>, content: u8, report: &mut Report<'_>) {
     match &node.kind {
         JsonKind::Null | JsonKind::Bool(_) | JsonKind::Number(_) | JsonKind::Text(_) => {}

@@ -8,9 +8,9 @@ pub(super) const TAG: &str = "agent_contract_handoff";
 pub(crate) struct Scan<'t> {
     /// The number of contract blocks that were opened, including a block that was never closed.
     pub(crate) opened: usize,
-    /// The last contract block that was closed.
+    /// The last contract block that was closed. This block is the one that is judged.
     pub(crate) block: Option<FencedBlock<'t>>,
-    /// The last closed code block whose info string is `json` or empty.
+    /// The last closed code block that is marked as `json` or not marked at all.
     pub(crate) json: Option<FencedBlock<'t>>,
 }
 

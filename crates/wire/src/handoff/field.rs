@@ -16,7 +16,7 @@ impl ContractSource<'_> {
         WrittenValue(node.span.of(self.0).into())
     }
 
-    /// Returns the members of an object that are not in `known`.
+    /// Returns the members of an object whose names are not in `known`.
     pub(super) fn others(self, node: &JsonNode<'_>, known: &[&str]) -> ExtraMembers {
         self.extra(node.members().unwrap_or_default().iter().filter(|member| !known.contains(&&*member.name)))
     }
@@ -50,7 +50,7 @@ impl ExtraMembers {
         self.iter().find(|(found, _)| *found == name).map(|(_, value)| value)
     }
 
-    /// Returns the members in their original order.
+    /// Returns the names and values of the members in their original order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &WrittenValue)> {
         self.0.iter().map(|(name, value)| (name.as_str(), value))
     }

@@ -80,7 +80,7 @@ pub(super) struct LiveWalk<'f, 't, 'n> {
     findings: &'f mut Findings<'t>,
     /// The index of the current update in `update_contracts`.
     update: usize,
-    /// The path from the payload of the update to the current value.
+    /// The path from the update's payload to the current value.
     path: Vec<PointerPart<'n>>,
     room: usize,
 }
@@ -229,7 +229,7 @@ mod tests {
     use super::*;
     use crate::json;
 
-    /// Returns the reported pointers, relative to the payload.
+    /// Returns the JSON pointers of the live values, relative to the payload.
     fn live(payload: &str) -> Vec<String> {
         let node = json::parse(payload).expect("JSON");
         let mut findings = Findings::default();

@@ -1,7 +1,7 @@
-//! The acts of documents: `fixtures/acts/*.json` hold a document, the commands that it becomes and the parts that are
-//! left.
+//! Translates documents to the engine's commands. Each file in `fixtures/acts/*.json` has a document, the expected
+//! commands and the parts of the document that no command contains.
 //!
-//! With `UPDATE=1` the test writes the expected parts again.
+//! With `UPDATE=1` the test writes the expected parts into the files again.
 
 use std::path::PathBuf;
 
@@ -39,7 +39,7 @@ fn converted(value: Value, lost: &[translate::LeftPart]) -> Value {
     object([("document", value), ("lost", left(lost))])
 }
 
-/// Translates a document by its kind. Returns its acts and its form in another dialect.
+/// Translates a document by its kind. Returns the commands that it becomes and the document in another protocol.
 fn translated(kind: &str, document: &[u8]) -> Vec<(&'static str, Value)> {
     use wire::shape::Shape;
     match kind {
@@ -114,7 +114,7 @@ fn documents_become_commands() {
     }
 }
 
-/// The engine's state becomes documents that are valid by our rules.
+/// Tests that the engine's state becomes documents that are valid by our rules.
 #[test]
 fn state_becomes_documents() {
     use engine::inbox::{MailboxOwner, MessageDraft, MessageKind, MessageState};

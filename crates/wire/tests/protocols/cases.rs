@@ -1,5 +1,5 @@
-//! Reads the test cases: from `shared/vectors` next to the repository if it exists, otherwise from the copy in the
-//! repository.
+//! Reads the test cases of the protocols: from `shared/vectors` next to the repository if that folder exists, otherwise
+//! from the copy in the repository.
 
 use std::path::PathBuf;
 
@@ -7,14 +7,14 @@ use wire::json::{Value, parse};
 
 pub(crate) struct Case(Value);
 
-/// Returns the folder of the cases.
+/// Returns the folder of the test cases.
 pub(crate) fn folder() -> PathBuf {
     let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     let beside = here.join("../../../shared/vectors");
     if beside.is_dir() { beside } else { here.join("tests/fixtures/vectors") }
 }
 
-/// Calls `judge` with every case of a file.
+/// Calls `judge` with every test case of a file.
 pub(crate) fn each(file: &str, mut judge: impl FnMut(&Case)) {
     let path = folder().join(file);
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
@@ -44,7 +44,7 @@ impl Case {
         self.get("id").as_text().unwrap_or("a case without an id")
     }
 
-    /// Returns the document, which is stored as text, as base64, or in parts that are repeated.
+    /// Returns the document of a case. It is stored as text, as base64, or as parts that are repeated.
     pub(crate) fn bytes(&self) -> Vec<u8> {
         if let Some(text) = self.find("text").and_then(Value::as_text) {
             return text.as_bytes().to_vec();
@@ -77,7 +77,7 @@ fn base64(text: &str) -> Vec<u8> {
 }
 
 impl Case {
-    /// Returns the facts from outside the document.
+    /// Returns the facts from outside the document that its rules need.
     pub(crate) fn context(&self) -> wire::check::CheckContext {
         let issued = self.find("issued_ids").and_then(Value::as_list);
         wire::check::CheckContext {

@@ -1,4 +1,4 @@
-//! The reply of `task_load_context`: it never exceeds the budget, and it lists every piece that is missing.
+//! Tests the reply of `task_load_context`: it never exceeds the budget, and it lists every piece that is missing.
 
 use engine::Actor;
 use std::path::Path;
@@ -47,7 +47,7 @@ fn any_include(chance: &mut Chance) -> Option<Include> {
     (chance.below(4) > 0).then_some(include)
 }
 
-/// Returns the parts that the reply lists as cut.
+/// Returns the names of the parts that the reply lists as cut.
 fn cut(reply: &Value) -> Vec<String> {
     let entries = reply.get("cut").and_then(Value::as_list).unwrap_or_default();
     let parts = entries.iter().map(|entry| entry.get("part").unwrap().as_text().unwrap());
@@ -67,7 +67,7 @@ fn below(chance: &mut Chance, bound: usize) -> u32 {
     u32::try_from(chance.below(bound)).unwrap()
 }
 
-/// Builds a reply and checks the properties that every reply must have.
+/// Builds a reply and checks the properties that every reply must have. Returns the reply.
 fn hold(facts: &ContextFacts, include: Option<&Include>, max_tokens: u32) -> Value {
     let reply = fit(facts, include, max_tokens);
     let text = reply.to_string();
@@ -233,7 +233,7 @@ fn a_long_history_is_quick() {
     hold(&facts, None, MAX_TOKENS_MIN);
 }
 
-/// Compares a reply with a file. With `UPDATE=1` writes the file again.
+/// Compares a reply with the file `name` in `fixtures/context`. With `UPDATE=1`, writes the file again.
 fn reads_like(name: &str, reply: &Value) {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/context").join(name);
     if std::env::var_os("UPDATE").is_some() {

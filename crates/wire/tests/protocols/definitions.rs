@@ -1,4 +1,5 @@
-//! The schemas in `definitions/` match the types, and they agree with the checkers as far as a schema can.
+//! Tests that the schemas in `definitions/` match the types, and that they agree with the checkers on all rules that a
+//! schema can express.
 
 use std::path::PathBuf;
 
@@ -46,7 +47,7 @@ const UNSAYABLE: &[(&str, &str)] = &[
     ("PATTERN", "a pattern does not know the calendar"),
 ];
 
-/// Returns the codes of the errors, without their places.
+/// Returns the codes of a finding's errors, without their places.
 fn errors(finding: &CheckFinding) -> Vec<&str> {
     let errors = finding.notes.iter().filter(|note| note.severity == Severity::Error);
     errors.map(|note| note.code.split(':').next().unwrap()).collect()
@@ -76,8 +77,8 @@ fn schemas_and_checkers_agree() {
     ] {
         each(file, |case| {
             let finding = check(kind, &case.bytes(), &case.context());
-            // The schema does not judge a document that this other parser cannot read: numbers that fit into no double,
-            // bad JSON.
+            // The schema validator works on documents that `serde_json` reads. A document that `serde_json` cannot read
+            // is skipped, for example bad JSON or a number that fits into no double.
             let Ok(document) = serde_json::from_slice(&case.bytes()) else { return };
             let codes: Vec<&str> = errors(&finding);
             if codes == ["NOT_JSON"] {
@@ -149,7 +150,7 @@ fn the_contract_and_its_schema_agree() {
     assert!(idle.is_empty(), "a schema can say these after all, or no case shows it: {idle:?}");
 }
 
-/// The frames that we write match their schema.
+/// Tests that the frames that we write match their schema.
 #[test]
 fn frames_fit_their_schema() {
     use wire::stream::Frame;

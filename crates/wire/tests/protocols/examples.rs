@@ -1,5 +1,5 @@
-//! Every example of the specifications is accepted or refused as expected. A refused example has the reason in its file
-//! name: `what--CODE--path.to.field.json`.
+//! Tests that every example of the specifications is accepted or refused as expected. A refused example has the reason
+//! in its file name: `what--CODE--path.to.field.json`.
 
 use std::path::{Path, PathBuf};
 
@@ -36,7 +36,8 @@ fn examples_of_the_specifications() {
     assert!(count >= 20, "only {count} examples were found");
 }
 
-/// The calls of the lifecycle. Each file is named after its tool. The specification shortens most ids.
+/// Tests the examples of lifecycle calls. Each file is named after its tool. The specification shortens most ids, such
+/// as `tk_xyz...`, so most of its examples must be refused.
 #[test]
 fn examples_of_the_lifecycle() {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/lifecycle");

@@ -1,4 +1,4 @@
-//! Facts about tasks, from tiny to hostile, for the tests of contexts.
+//! Facts about tasks, from tiny to hostile, for the tests of `task_load_context`.
 
 use engine::checkpoint::{Checkpoint, Kind};
 use engine::command::Note;
@@ -17,7 +17,7 @@ const CHINESE: &str = include_str!("../fixtures/tokens/chinese.txt");
 const EMOJI: &str = include_str!("../fixtures/tokens/emoji.txt");
 const MIXED: &str = include_str!("../fixtures/tokens/european.txt");
 
-/// Returns a task with almost no data.
+/// Returns the facts about a task with almost no data.
 pub(crate) fn plain(seed: u128) -> ContextFacts {
     let ids = &mut Ids::new(seed);
     let (at, workflow) = (Timestamp(1_767_225_600_000), engine::id::WorkflowId::next(ids));
@@ -98,7 +98,7 @@ pub(crate) fn json(value: &Value) -> Json {
     Json::from_stored(value.to_string())
 }
 
-/// Returns a text of about this many bytes.
+/// Returns a random text of about `bytes` bytes.
 fn text(chance: &mut Chance, bytes: usize) -> String {
     let source = *chance.pick(&[PROSE, PROSE, PROSE, CODE, CODE, CHINESE, EMOJI, MIXED]);
     match chance.below(12) {
@@ -119,7 +119,7 @@ fn text(chance: &mut Chance, bytes: usize) -> String {
     }
 }
 
-/// Returns a size that is mostly small, sometimes large, and rarely the largest that is legal.
+/// Returns a random size that is mostly small, sometimes large, and rarely the largest that is legal.
 fn size(chance: &mut Chance, max: usize) -> usize {
     let scale = *chance.pick(&[20, 60, 60, 200, 200, 200, 1_000, 1_000, 5_000, 40_000]);
     1 + chance.below(scale.min(max))
@@ -195,7 +195,7 @@ fn note(chance: &mut Chance) -> Note {
     Note { kind: *chance.pick(Kind::ALL), summary: text(chance, bytes), detail, files: texts(chance, 1_000, 40) }
 }
 
-/// Returns any facts that may be stored.
+/// Returns random facts, of any kind that may be stored.
 pub(crate) fn any(chance: &mut Chance) -> ContextFacts {
     let mut facts = plain(u128::from(chance.next()));
     let long = |chance: &mut Chance| {

@@ -1,4 +1,4 @@
-//! Compares the handoff module with the vectors: every case of every file, every expected field.
+//! Compares the verdicts of the handoff module with the test vectors: every case of every file, every expected field.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use wire::handoff::{HandoffContext, HandoffVerdict, Machine, NoIdentity, Reference, identity, judge, merge_all};
 use wire::json::{Value, parse, parse_object};
 
-/// Returns the folder of the vectors: next to the repository, or the copy in the repository.
+/// Returns the folder of the test vectors: next to the repository if it exists there, otherwise the copy in the
+/// repository.
 fn folder() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let beside = here.join("../../../shared/vectors");
@@ -25,7 +26,7 @@ fn text<'v>(case: &'v Value, name: &str) -> &'v str {
     case.get(name).and_then(Value::as_text).unwrap()
 }
 
-/// Returns the text of the agent. Long texts are stored in parts.
+/// Returns the agent's text of a case. Long texts are stored in parts that are repeated.
 fn said(case: &Value) -> String {
     String::from_utf8(crate::cases::Case::of(case.clone()).bytes()).unwrap()
 }
@@ -41,7 +42,7 @@ fn without_live_state(value: &Value) -> Value {
     Value::List(value.as_list().unwrap().iter().filter(is_other).cloned().collect())
 }
 
-/// Compares all cases before it fails, so that one run shows every wrong case.
+/// Compares all cases of a file before it fails, so that one run shows every wrong case.
 fn check(file: &str, found: impl Fn(&Value) -> Option<String>) {
     let cases = cases(file);
     let wrong: Vec<String> =

@@ -1,4 +1,4 @@
-//! No input makes a checker slow: every checker judges a mebibyte of any input in under 50 milliseconds.
+//! Tests that no input makes a checker slow: every checker judges a mebibyte of any input in under 50 milliseconds.
 
 use std::time::Duration;
 
@@ -10,13 +10,13 @@ use wire::report::Registry;
 use wire::{card, envelope, feedback, handoff, message, stream};
 
 const MEBIBYTE: usize = 1 << 20;
-/// The time limit for one document. A build with debug checks takes about three times as long, and more on a busy
-/// machine. The benchmark measures the release build.
+/// The time limit for judging one document. A build with debug checks takes about three times as long, and more on a
+/// busy machine. A benchmark measures the release build.
 const BOUND: Duration = Duration::from_millis(if cfg!(debug_assertions) { 250 } else { 50 });
 
 type Judge = fn(&[u8]) -> usize;
 
-/// Every checker, reduced to the number of problems that it finds.
+/// Every checker, as a function from bytes to the number of problems that the checker finds.
 const JUDGES: &[(&str, Judge)] = &[
     ("envelope/input.jsonl", |bytes| count(&envelope::judge_input(bytes).report)),
     ("envelope/output.jsonl", |bytes| count(&envelope::judge_output(bytes).report)),
@@ -41,7 +41,8 @@ fn count(report: &wire::report::Report<'_>) -> usize {
     report.errors().len() + report.warnings().len()
 }
 
-/// Returns the processor time of this thread, because other tests run at the same time.
+/// Returns the processor time that this thread has used. Elapsed time would depend on the other tests that run at the
+/// same time.
 fn used() -> Duration {
     Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap()
 }
@@ -52,7 +53,8 @@ fn judged_in_time(judge: Judge, bytes: &[u8], what: &str) {
     }
 }
 
-/// Tries several times. When no try is within the bound, the error has the best time.
+/// Judges a document several times until one try is within the time limit `bound`. When no try is, the error has the
+/// best time.
 fn best_of(tries: u32, judge: Judge, bytes: &[u8], bound: Duration) -> Result<(), Duration> {
     let mut best = Duration::MAX;
     for _ in 0..tries {
@@ -69,7 +71,7 @@ fn best_of(tries: u32, judge: Judge, bytes: &[u8], bound: Duration) -> Result<()
 const OPENING: &str = "Done.\n```agent_contract_handoff\n";
 const CLOSING: &str = "\n```\n";
 
-/// Returns a text of this length that repeats one piece.
+/// Returns a text of at most `room` bytes that repeats one piece.
 fn long(piece: &str, room: usize) -> String {
     piece.repeat(room / piece.len())
 }
@@ -109,7 +111,8 @@ fn text_that_is_no_document() {
     }
 }
 
-/// Returns the values that replace every value of a document in turn, so that the whole has a mebibyte.
+/// Returns large values, each with a name. The test puts them in the place of every value of a document, so that the
+/// document has a mebibyte.
 fn fillings(room: usize) -> Vec<(&'static str, String)> {
     let list = |item: &str| format!("[{}{item}]", long(&format!("{item},"), room - 2 * item.len() - 4));
     let text = |piece: &str| format!("\"{}\"", long(piece, room - 4));
@@ -144,7 +147,7 @@ fn fillings(room: usize) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Collects the paths to every value of a document.
+/// Collects the path to every value of a document.
 fn places(value: &Value, path: &mut Vec<usize>, found: &mut Vec<Vec<usize>>) {
     found.push(path.clone());
     let children: Vec<&Value> = match value {
@@ -159,7 +162,7 @@ fn places(value: &Value, path: &mut Vec<usize>, found: &mut Vec<Vec<usize>>) {
     }
 }
 
-/// Puts a marker at a path. The filling replaces the marker in the text later.
+/// Puts a marker in the place of the value at a path. Later the test replaces the marker in the text by a large value.
 fn mark(value: &mut Value, path: &[usize]) {
     match (path, value) {
         ([], value) => *value = "@@".into(),
@@ -183,7 +186,7 @@ fn documents_with_one_huge_part() {
             }
             let valid = case.find("expect").is_none_or(|expect| expect.get("valid") == Some(&Value::Bool(true)));
             let Some(document) = std::str::from_utf8(&bytes).ok().and_then(|text| parse(text).ok()) else { return };
-            // The largest of the simple documents has every field.
+            // Long and deeply nested documents are skipped. The largest of the others has every field.
             if valid && bytes.len() < 1_500 && !case.id().contains("depth") && !case.id().contains("deep") {
                 tried.push(document.to_value());
             }
@@ -200,8 +203,8 @@ fn documents_with_one_huge_part() {
             let marked = marked.to_string();
             for ((what, filling), (_, quarter)) in fillings.iter().zip(&quarters) {
                 let with = |filling| format!("{before}{}{after}", marked.replace("\"@@\"", filling));
-                // If a quarter of the size takes at most a sixteenth of the time, the whole is in time even if the time
-                // grows quadratically.
+                // If a quarter of the size takes at most a sixteenth of the time limit, the whole document stays within
+                // the limit, even if the time grows quadratically.
                 if best_of(1, *judge, with(quarter).as_bytes(), BOUND / 16).is_ok() {
                     continue;
                 }
@@ -212,7 +215,8 @@ fn documents_with_one_huge_part() {
     }
 }
 
-/// The kinds that accompany the documents. The time includes the whole finding with its verdict.
+/// Tests the kinds that accompany the documents, such as merges and references. The measured time includes the whole
+/// finding with its verdict.
 #[test]
 fn the_parts_beside_the_documents() {
     use wire::check::{CheckContext, DocumentKind, check};
@@ -240,7 +244,7 @@ fn the_parts_beside_the_documents() {
             list("{\"stored\":{\"a\":[{\"name\":\"n\"}]},\"payload\":{\"a\":[", "{\"name\":\"n\",\"b\":1}", "]}}"),
         ),
     ];
-    // Quadratic time would be minutes. The bound is larger here, because a finding also includes the texts of its
+    // Quadratic time would be minutes. The time limit is larger here, because a finding also includes the texts of its
     // problems.
     const WHOLE: Duration = Duration::from_secs(1);
     for (kind, text) in cases {

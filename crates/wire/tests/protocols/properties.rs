@@ -1,6 +1,7 @@
-//! Properties that hold for every document and not only for the cases, tested with random changes of the cases.
+//! Properties that hold for every document and not only for the test cases. The tests make documents by random changes
+//! of the cases.
 //!
-//! `FUZZ_SECONDS` makes the tests run longer, `FUZZ_SEED` repeats a run.
+//! `FUZZ_SECONDS` makes the tests run longer. `FUZZ_SEED` repeats a run with the same random numbers.
 
 use std::time::{Duration, Instant};
 
@@ -20,7 +21,7 @@ const FILES: &[(&str, DocumentKind)] = &[
     ("handoff/cases.jsonl", DocumentKind::Handoff),
 ];
 
-/// Returns the cases that are small enough to be changed a million times.
+/// Returns the test cases that are small enough to be changed a million times.
 fn documents() -> Vec<(DocumentKind, Vec<u8>, CheckContext)> {
     let mut documents = Vec::new();
     for (file, kind) in FILES {
@@ -34,7 +35,7 @@ fn documents() -> Vec<(DocumentKind, Vec<u8>, CheckContext)> {
     documents
 }
 
-/// Checks that reading and writing lose nothing, and that the written document is valid again.
+/// Checks that reading and writing a document lose nothing, and that the written document is valid again.
 fn comes_back(kind: DocumentKind, bytes: &[u8], context: &CheckContext) {
     let finding = check(kind, bytes, context);
     let Some(rendered) = finding.rendered else { return };
@@ -76,8 +77,8 @@ impl Drop for Telling {
     }
 }
 
-/// A document with a few changes gets the same verdict twice, every problem is explained, and a valid one loses
-/// nothing.
+/// Tests that a document with a few random changes gets the same verdict twice, that every problem is explained, and
+/// that a valid document loses nothing.
 #[test]
 #[expect(clippy::disallowed_methods, reason = "runs for some seconds")]
 fn changed_documents() {
@@ -88,7 +89,7 @@ fn changed_documents() {
         let mut chance = Chance(seed);
         seed += 1;
         let (kind, bytes, context) = chance.pick(&documents);
-        // A contract is changed inside its block.
+        // A handoff contract is changed inside its code block, so that the block itself stays readable.
         let contract = std::str::from_utf8(bytes).ok().filter(|_| *kind == DocumentKind::Handoff);
         let contract =
             contract.and_then(|text| wire::handoff::judge(text, &wire::handoff::HandoffContext::default()).contract);
@@ -112,7 +113,7 @@ fn changed_documents() {
     assert!(valid > 50 && broken > 50, "{valid} valid and {broken} broken documents were tried");
 }
 
-/// Bytes that are hardly a document any more get a verdict and cause no panic.
+/// Tests that bytes that are hardly a document any more get a verdict and cause no panic.
 #[test]
 #[expect(clippy::disallowed_methods, reason = "runs for some seconds")]
 fn scrambled_bytes() {
@@ -138,7 +139,7 @@ fn scrambled_bytes() {
     assert!(tried > 500, "only {tried} were tried");
 }
 
-/// A removed required field is reported with its pointer.
+/// Tests that a required field that is removed is reported with its JSON pointer.
 #[test]
 fn a_missing_field_is_named() {
     for (kind, bytes, context) in documents() {
@@ -154,8 +155,8 @@ fn a_missing_field_is_named() {
     }
 }
 
-/// Any foreign text stays inside its fences. The test reads the prompt as Markdown and checks where the foreign text
-/// stands.
+/// Tests that any text from another source stays inside its fences. The test reads the prompt as Markdown and checks
+/// where that text stands.
 #[test]
 fn foreign_text_cannot_break_out_of_the_prompt() {
     const PIECES: &[&str] = &[
@@ -228,7 +229,7 @@ fn foreign_text_cannot_break_out_of_the_prompt() {
     }
 }
 
-/// Returns the lines outside of code blocks, without blank lines.
+/// Returns the lines of a Markdown text that are outside of code blocks, without blank lines.
 fn outside_of_fences(text: &str) -> Vec<&str> {
     let (mut open, mut outside): (Option<(char, usize)>, _) = (None, Vec::new());
     for line in text.split('\n') {

@@ -2,7 +2,8 @@
 
 use wire::json::{Number, Value};
 
-/// A small generator of random numbers (splitmix64). A failure prints the seed.
+/// A small generator of random numbers (splitmix64). When a test fails, it prints the seed, so that the run can be
+/// repeated.
 pub(crate) struct Chance(pub(crate) u64);
 
 impl Chance {
@@ -76,7 +77,7 @@ pub(crate) fn value(chance: &mut Chance) -> Value {
     }
 }
 
-/// Changes one part of a document at random.
+/// Changes one part of a JSON document at random.
 pub(crate) fn mutate(document: &mut Value, chance: &mut Chance) {
     match document {
         Value::Object(members) if !members.is_empty() && chance.below(8) > 0 => {

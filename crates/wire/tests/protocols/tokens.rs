@@ -12,7 +12,7 @@ use crate::random::Chance;
 
 static O200K: LazyLock<CoreBPE> = LazyLock::new(|| tiktoken_rs::o200k_base().unwrap());
 
-/// Returns the real number of tokens of a text.
+/// Returns the number of tokens that the real o200k tokenizer makes of a text.
 pub(crate) fn real(text: &str) -> usize {
     O200K.encode_ordinary(text).len()
 }
@@ -64,7 +64,7 @@ fn samples() -> Vec<Sample> {
     samples
 }
 
-/// Returns samples of texts that people send but do not write.
+/// Returns samples of texts that people send but do not write by hand, such as base64.
 fn made(chance: &mut Chance) -> Vec<Sample> {
     const BASE64: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     const WORDS: &[&str] =

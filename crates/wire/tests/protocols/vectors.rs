@@ -1,4 +1,4 @@
-//! The cases of the rules: compares every verdict field by field.
+//! Judges the test cases of all rules and compares every verdict field by field.
 
 use crate::cases::{Case, each};
 use wire::json::Value;
