@@ -358,8 +358,8 @@ impl Call {
         }
     }
 
-    /// Returns the same text for equal arguments, without the idempotency key. It tells whether a request with a known
-    /// key repeats the first one.
+    /// Returns the same text for equal arguments, without the idempotency key. Two requests with one key must have
+    /// equal texts.
     pub fn fingerprint(&self) -> String {
         let Value::Object(mut members) = self.render() else { return String::new() };
         members.retain(|(name, _)| name != "idempotency_key");

@@ -52,7 +52,7 @@ impl AgentOutput<'_> {
             Self::Handoff(verdict) => {
                 let reason = verdict.reason.as_ref().map(|reason| (reason.code().to_owned(), reason.message()));
                 let found = verdict.missing.iter().chain(&verdict.invalid);
-                // Without a readable contract, every field counts as missing. The reason already says so, and the list
+                // Without a readable contract, every field counts as missing. The reason already says so, so the list
                 // of missing fields is left out.
                 let found = found.filter(|_| reason.is_none()).map(|problem| (problem.code(), problem.message()));
                 reason.clone().into_iter().chain(found).collect()

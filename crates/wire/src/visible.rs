@@ -37,7 +37,8 @@ fn is_selector(letter: char) -> bool {
     matches!(letter, '\u{fe00}'..='\u{fe0f}')
 }
 
-/// Tells whether a variation selector may follow this character: an emoji, the base of a keycap, an ideograph.
+/// Tells whether a variation selector may follow this character. It may follow an emoji, the base of a keycap (`1`,
+/// `#`) or an ideograph, for example.
 fn takes_selector(letter: char) -> bool {
     (!letter.is_ascii() && !is_hidden(letter) && !is_selector(letter))
         || letter.is_ascii_digit()

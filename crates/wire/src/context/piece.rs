@@ -12,7 +12,7 @@ const MARKER: u64 = 14 * UNIT;
 pub(super) const LEAST: u64 = MARKER + 10 * UNIT;
 /// The weight that a name always gets, at every budget.
 const NAME_LEAST: u64 = MARKER + 16 * UNIT;
-/// The largest weight of a field that is never cut, because leaving it out would save almost nothing.
+/// The largest weight of a field that is never cut. Leaving out such a small field would save almost nothing.
 const SMALL: u64 = 6 * UNIT;
 /// The length in bytes above which a word may be cut in the middle. Shorter words are kept whole or left out.
 const WORD_BYTES_MAX: usize = 24;

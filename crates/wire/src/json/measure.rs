@@ -3,7 +3,8 @@
 /// The counts of a JSON text. For a text that is not JSON, they have no meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct JsonMeasure {
-    /// The number of values of all kinds. It may be slightly too high.
+    /// The number of values of all kinds. It may be slightly too high, because an empty list or object counts one value
+    /// too many.
     pub(crate) values: usize,
     /// The number of entries in the longest list.
     pub(crate) longest_list: usize,

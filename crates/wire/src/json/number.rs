@@ -8,7 +8,7 @@ use std::fmt;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Number(Spelling);
 
-/// The spelling of a number. Most numbers are small integers. They are stored as integers, because their text can be
+/// The spelling of a number. Most numbers are small integers. They are stored as integers, from which their text can be
 /// restored exactly.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Spelling {

@@ -13,7 +13,7 @@ const LARGE_BYTES: usize = 1 << 20;
 
 /// The deepest nesting of a value; a deeper text is refused. The top value is level 1.
 pub const DEPTH_MAX: usize = 128;
-/// The size limit of a text in bytes; a larger text is refused. The places of values are stored in four bytes.
+/// The size limit of a text in bytes; a larger text is refused, because the places of values are stored in four bytes.
 const TEXT_MAX: usize = u32::MAX as usize;
 
 /// The reason why a text is not JSON, and the place of the error. Line and column count from 1, the column in

@@ -53,7 +53,7 @@ known! {
 /// Any JSON object.
 pub type DetailObject = Map<AnyOrNull>;
 
-/// An integer between two bounds, both inclusive.
+/// An integer from `MIN` to `MAX`, both inclusive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Within<const MIN: u32, const MAX: u32>(pub u32);
 

@@ -90,8 +90,8 @@ pub(super) fn word(bytes: &[u8], before: Before) -> (u64, usize) {
         + i64::from(LENGTHS[count.min(15)])
         + of_capitals
         + if tail > 0 { CONTRACTION } else { 0 };
-    // A long run of one letter has only common sequences, so its price would be too low. Its tokens have at most eight
-    // letters.
+    // A long run of one letter has only common sequences, so its price would be too low. In fact its tokens have at
+    // most eight letters. Therefore a long word has a least price.
     let least = ONE + 5 * many(count.saturating_sub(12));
     (u64::try_from(total.max(least)).unwrap_or(UNIT), at + tail)
 }
