@@ -8,7 +8,8 @@
 //! SessionEnd          offers the tasks of the session to other agents again             one commit
 //! ```
 //!
-//! Below a turn of the runner, the hook applies only the gates: the runner does everything else.
+//! When the agent runs in a turn that the runner started, the hook applies only the gates. The runner does everything
+//! else.
 
 mod ask;
 mod event;
@@ -38,7 +39,8 @@ use gate::{GateCall, GateDecision, GateVerdict, Gates};
 
 /// The word that selects this command on the command line.
 pub const COMMAND: &str = "hook";
-/// The variable in which the client names the folder of its project. The session's working directory may have changed since.
+/// The environment variable in which the client names the folder of its project. The hook prefers it to the working
+/// directory, which may have changed during the session.
 const PROJECT: &str = "CLAUDE_PROJECT_DIR";
 
 /// Runs `hook EVENT` without the command-line parser, which is too slow to run before every tool call. Returns `None`
@@ -54,7 +56,8 @@ pub fn command(arguments: impl IntoIterator<Item = OsString>) -> Option<ExitCode
     Some(run(event, store.as_deref()))
 }
 
-/// Reads the payload and answers the client. Uses the store that is named, else the store of the client's project.
+/// Reads the payload from standard input and answers the client. `named` is the store to use. Without it, the hook uses
+/// the store of the client's project.
 pub fn run(event: HookEvent, named: Option<&str>) -> ExitCode {
     guard::watch(event, event.patience());
     let answer = guard::caught(event, || match HookPayload::read(event, std::io::stdin().lock()) {
@@ -90,9 +93,9 @@ fn chain(error: &dyn std::error::Error) -> String {
     causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
-/// Answers an invalid payload. It is refused, because the client must not continue as if the hook had checked the call.
-/// A stop that was already held once for this reason gets a note instead: otherwise the session could never end. A
-/// payload that is too long is refused only before a tool call.
+/// Answers an invalid payload. The hook refuses it, because the client must not continue as if the hook had checked the
+/// call. Two cases only get a note. The first is the payload of another event when a hook already held this stop once,
+/// because the session could otherwise never end. The second is a payload that is too long, except before a tool call.
 fn misfit(event: HookEvent, bad: &Bad) -> HookAnswer {
     match bad {
         Bad::OtherEvent { again: true, .. } => HookAnswer::Note(bad.to_string()),
@@ -132,13 +135,15 @@ impl HookCall<'_> {
         Origin { conversation: Some(self.payload.session_id.clone()), part: self.payload.part(), call: None }
     }
 
-    /// Returns the conversation that the payload names, with the connections of other clients, for which it does not speak.
+    /// Returns the conversation that the payload names, and the live connections of other clients. The payload may not
+    /// act for the agents of those connections.
     fn told(&self, office: &Office) -> who::ToldConversation {
         let (conversation, part) = (self.payload.session_id.clone(), self.payload.part());
         who::ToldConversation { conversation, part, foreign: below::foreign_sessions(&office.live) }
     }
 
-    /// Tells whether the store exists. A hook runs in every project, so it must not create a store where there is none.
+    /// Tells whether the store exists. Clients run the hook in every project, so the hook must not create a store in a
+    /// project that has none.
     fn has_store(&self) -> Result<bool, HookError> {
         let place = office::find_from(self.named, self.folder().as_deref())?;
         if place.store.contains("://") {
@@ -156,7 +161,7 @@ impl HookCall<'_> {
             let office = office::open_from(self.named, self.folder().as_deref()).await?;
             work(&office).await
         });
-        // Work that still runs in the background ends with the process.
+        // Does not wait for background work. It ends with the process.
         runtime.shutdown_background();
         done
     }
@@ -169,7 +174,8 @@ fn with_store(
     if hook.has_store()? { hook.open(work) } else { Ok(HookAnswer::Nothing) }
 }
 
-/// Applies the gates to a tool call. Reads only the configuration, and opens the store only when a gate asks a person.
+/// Applies the gates to a tool call. Reads only the configuration. Opens the store only when a gate requires a person's
+/// approval.
 fn before_a_tool(hook: &HookCall<'_>) -> Result<HookAnswer, HookError> {
     let gates = match hook.root() {
         Some(root) => trust::gates(&root, crate::place::data_folder().as_deref())?,
@@ -189,7 +195,8 @@ fn before_a_tool(hook: &HookCall<'_>) -> Result<HookAnswer, HookError> {
     }
 }
 
-/// Returns the strictest decision of all copies of the rules with its reason: a call must pass every copy.
+/// Judges the call by every copy of the gate rules. Returns the strictest decision with its reason, because a call must
+/// pass every copy.
 fn judge(gates: &[Gates], hook: &HookCall<'_>, tool: &str, input: &str) -> Result<(GateDecision, String), HookError> {
     let node = wire::json::parse(input).map_err(|error| HookError::Other(format!("`tool_input`: {error}")))?;
     let input = node.to_value();
@@ -197,13 +204,15 @@ fn judge(gates: &[Gates], hook: &HookCall<'_>, tool: &str, input: &str) -> Resul
     let directory = directory.ok_or_else(|| HookError::Other("the payload names no folder".to_owned()))?;
     let call = GateCall { tool, input: &input, directory: &directory };
     let verdicts = gates.iter().map(|gates| gates.judge(&call));
-    // When two verdicts are equally strict, the first one is shown: its rules are in the configuration file.
+    // When two verdicts are equally strict, this keeps the first verdict: its rules are in the configuration file,
+    // where a person can read them.
     let strictest = verdicts.reduce(|one, other| if other.decision > one.decision { other } else { one });
     let verdict = strictest.unwrap_or_else(GateVerdict::allow);
     Ok((verdict.decision, verdict.reason))
 }
 
-/// Records a sign of life of the agent. The store keeps one only from time to time, so most calls only read.
+/// Records in the store that the agent is alive. The store writes such a sign only from time to time, so most calls
+/// only read.
 async fn after_a_tool(office: &Office, hook: &HookCall<'_>) -> Result<HookAnswer, HookError> {
     let registers = hook.payload.tool_name.as_deref().is_some_and(|tool| tool.ends_with("agent_register"));
     let call = hook.payload.tool_use_id.clone().filter(|_| registers);

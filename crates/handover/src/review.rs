@@ -1,4 +1,5 @@
-//! Reviews (Agent Feedback Protocol 1.2): the layer between a requester and the agent that reviews.
+//! Reviews by the Agent Feedback Protocol 1.2. This layer is between the requester of a review and the agent that
+//! reviews, which is called the provider.
 //!
 //! ```text
 //! request ──> judge ──> round begins ──> provider ──> judge ──> round ends ──> response, stream
@@ -6,8 +7,8 @@
 //!              └─> INVALID_REQUEST        └ repair, twice, then INTERNAL_ERROR
 //! ```
 //!
-//! This module owns the session: its id, the order of iterations, the findings and their decisions. The requester gets
-//! a well-formed response even when the provider fails.
+//! This module owns the review session: its id, the order of its iterations, its findings and the decisions on them.
+//! When the provider fails, the requester still gets a well-formed response.
 
 pub mod ask;
 pub mod base;
@@ -25,13 +26,14 @@ pub use round::{Bench, ReviewResponse, RoundToRun, open, round};
 
 use agents::host::TURN;
 
-/// Tells whether this process runs below a turn or a review. No review may be requested there: a provider could ask
-/// itself without end.
+/// Tells whether this process was started by a turn or a review. Such a process may not request a review: a provider
+/// could otherwise request reviews from itself without end.
 pub fn is_below_a_turn() -> bool {
     std::env::var_os(TURN).is_some_and(|turn| !turn.is_empty())
 }
 
-/// Tells whether this process runs below a provider outside of any task's turn. Such a process may only read.
+/// Tells whether this process was started by a provider's program outside of any task's turn. Such a process may only
+/// read.
 pub fn is_below_a_review() -> bool {
     std::env::var(TURN).is_ok_and(|turn| turn.parse::<engine::id::ReviewId>().is_ok())
 }

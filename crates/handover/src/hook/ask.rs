@@ -1,5 +1,5 @@
-//! Asks a person when a gate says so: a matching approval lets one call through, any other call creates a request that
-//! waits for a person.
+//! Asks a person when a gate requires it. A matching approval lets one tool call through. A call without an approval
+//! creates a request that waits for a person.
 
 use engine::agent::Origin;
 use engine::approval::{ApprovalRequest, Source};
@@ -12,8 +12,8 @@ use crate::error::Error;
 use crate::office::Office;
 use crate::seal::{Seal, sealed_input};
 
-/// Consumes a matching approval, or creates a request. Does so in one transaction, so that of two calls with one
-/// approval only one passes.
+/// Consumes a matching approval, or creates a request for one. Both happen in one transaction, so that one approval
+/// never lets two calls through.
 pub(super) async fn ask(
     office: &Office,
     hook: &HookCall<'_>,
@@ -26,7 +26,7 @@ pub(super) async fn ask(
     let told = hook.told(office);
     let done = office.desk.service().execute_from(move |world, stamp| {
         let known = who::asker(world, turn, &told)?;
-        // A session without a registered agent can ask, too: an agent is created for it.
+        // A session without a registered agent can ask for an approval, too: the hook creates an agent for the session.
         let agent = known.unwrap_or_else(|| AgentId::next(&mut Ids::new(stamp.seed)));
         let newcomer = known.is_none().then(|| (agent, register(&conversation, part.as_deref())));
         let origin = Origin { conversation: Some(conversation.clone()), part: part.clone(), call: None };
@@ -63,8 +63,8 @@ fn words(time: Millis) -> String {
     }
 }
 
-/// Returns the request that the fingerprint covers: the tool, its input without caption and time limit, the folder and
-/// the session.
+/// Returns the request for approval of a tool call. Its fingerprint covers the tool, the tool's input without caption
+/// and time limit, the folder and the session.
 fn request(hook: &HookCall<'_>, tool: &str, input: &str) -> ApprovalRequest {
     let session = &hook.payload.session_id;
     let scope = match hook.payload.part() {

@@ -14,8 +14,8 @@ pub enum HookEvent {
     Other(&'static str),
 }
 
-/// Names of further events of clients. A client that is configured to call the hook at one of them gets an empty reply,
-/// not an error.
+/// The names of client events that the hook does not use. A client that is configured to call the hook at one of these
+/// events gets an empty reply, not an error.
 const OTHERS: [&str; 20] = [
     "UserPromptSubmit",
     "PostToolBatch",
@@ -71,20 +71,20 @@ impl HookEvent {
         }
     }
 
-    /// Returns how many seconds a client should wait for the hook. A client lets the call through after this timeout,
-    /// so the hook must answer earlier.
+    /// Returns the number of seconds that a client is configured to wait for the hook. After this time the client lets
+    /// the tool call through, so the hook must answer earlier.
     pub fn timeout_seconds(self) -> u32 {
         match self {
             Self::PreToolUse => 30,
             Self::SessionStart | Self::PostToolUse | Self::Other(_) => 15,
-            // A handoff that says "done" may have to run checks.
+            // A handoff that says "done" may have to run checks, which take minutes.
             Self::Stop | Self::SubagentStop => 600,
-            // Codex allows no more than this.
+            // Codex waits at most 3 seconds at this event.
             Self::SessionEnd => 3,
         }
     }
 
-    /// Returns the time after which the hook stops waiting and answers that it failed.
+    /// Returns the time after which the hook stops its work and answers that it failed.
     pub(super) fn patience(self) -> Duration {
         match self {
             Self::SessionEnd => Duration::from_millis(900),

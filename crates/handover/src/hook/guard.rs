@@ -24,7 +24,7 @@ pub(super) fn failed(event: HookEvent, problem: &str) -> HookAnswer {
 
 /// Starts a thread that answers and ends the process when the hook has not answered after `patience`.
 pub(super) fn watch(event: HookEvent, patience: Duration) {
-    // Without this thread, the hook takes as long as the client allows.
+    // Without this thread, a hook that hangs would end only at the client's own timeout.
     let _none = std::thread::Builder::new().name("patience".to_owned()).spawn(move || {
         let (_kept, never) = mpsc::channel::<()>();
         let _over = never.recv_timeout(patience);

@@ -1,4 +1,5 @@
-//! Applies a valid handoff of a session, with the same effects as at the end of a runner's turn.
+//! Applies a valid handoff that an agent in a person's own session wrote. The effects are the same as at the end of a
+//! turn that the runner started.
 
 use std::path::{Path, PathBuf};
 
@@ -26,11 +27,11 @@ use crate::settings::TeamSettings;
 use crate::together::{TransactionResult, TransactionStep};
 use crate::{random, trust};
 
-/// The message to an agent whose output failed its verification. The runner uses the same words.
+/// The message to an agent whose output failed its verification. The runner sends the same words.
 const FAILED: &str = "Your output was verified and failed. Mend it, and end again with your whole output.";
 const REFUSED: &str = "Your handoff is valid, but it cannot take effect. Mend what is in the way, and hand over again.";
 
-/// One handoff of one session.
+/// A handoff to apply, with the session that wrote it.
 struct Taking<'a> {
     office: &'a Office,
     hook: &'a HookCall<'a>,
@@ -58,7 +59,8 @@ impl Taking<'_> {
         self.hook.payload.last_assistant_message.as_deref().unwrap_or_default()
     }
 
-    /// Returns a caller with an idempotency key, so that a hook that runs twice with the same words has one effect.
+    /// Returns a caller with an idempotency key. When the hook runs twice with the same handoff, the second run has no
+    /// effect.
     fn once(&self, what: &str) -> Caller {
         let report = &self.due.report;
         let said = sha256(self.said().as_bytes());
@@ -90,13 +92,14 @@ impl Taking<'_> {
         Ok(done)
     }
 
-    /// Records the lessons of the handoff and runs its commands in one commit. Returns `None` when the same words
-    /// already had their effect.
+    /// Records the lessons of the handoff and runs its commands in one commit. Returns `None` when an earlier run of
+    /// the hook already applied the same handoff.
     async fn hand_over(&self, acts: impl IntoIterator<Item = TransactionStep>) -> Result<Option<Reply>, HookError> {
         self.hand_over_with(None, acts).await
     }
 
-    /// Does the same as `hand_over`, with the state of the work that is completed.
+    /// Does the same as `hand_over`. `work` is the state of the completed work, which the engine compares with the
+    /// reviewed state.
     async fn hand_over_with(
         &self,
         work: Option<String>,
@@ -106,8 +109,8 @@ impl Taking<'_> {
         let (mut all, mut best) = (Vec::new(), None);
         for lesson in lessons(self.contract) {
             match lesson {
-                // Optional: the agent's work is still good when a section has an invalid name or there are too many
-                // sections.
+                // This step is optional: a section with an invalid name, or one section too many, must not undo the
+                // agent's work.
                 Lesson::Section { name, payloads } => {
                     all.push(
                         TransactionStep::made(move |world| merged_section(world, &name, &payloads, task)).optional(),
@@ -244,14 +247,15 @@ impl Taking<'_> {
         let judge = async |asked: EvaluatorQuestion| Box::pin(open::judge(self.office, task, &asked)).await;
         let evaluate = self.team.evaluator.is_some().then_some(judge);
         let done = finish(self.office.desk.service(), self.team, order, evaluate, &mut |_| ()).await;
-        // The output of the checks is in the record. The folder was only for their host processes.
+        // The evidence has the output of the checks. This folder was only for the host processes of the checks.
         let _kept = std::fs::remove_dir_all(&folder);
         match done {
             Ok(Finished::Completed(_)) => Ok(HookAnswer::Nothing),
             Ok(Finished::Failed { is_blocked: true, .. }) => Ok(HookAnswer::Note(format!(
                 "{task} is blocked (verification_fail): its output failed verification twice"
             ))),
-            // The store counts failures, and the second one blocks the task: the loop ends.
+            // The store counts the failed verifications. The second failure blocks the task, so the agent cannot fail
+            // without end.
             Ok(Finished::Failed { complaints, .. }) => {
                 Ok(HookAnswer::Block(crate::runner::brief::repair(agent, FAILED, complaints)))
             }
@@ -262,8 +266,8 @@ impl Taking<'_> {
         }
     }
 
-    /// Answers a refusal of the engine. An agent that lost the task has nothing to fix. Any other agent gets the
-    /// problem sent back.
+    /// Answers a refusal of the engine. An agent that lost the task has nothing to fix and gets a note. For any other
+    /// agent, the handoff is sent back with the problem.
     async fn refused(&self, refusal: &Refusal) -> Result<HookAnswer, HookError> {
         if matches!(
             refusal,

@@ -9,7 +9,8 @@ use serde_json::value::RawValue;
 
 use super::event::HookEvent;
 
-/// The largest payload in bytes. A tool may have read a large file, and its answer is in the payload.
+/// The largest payload in bytes. A longer one is an error. The limit is high because the payload has the answer of the
+/// tool, which may have read a large file.
 pub(super) const BYTES_MAX: u64 = 16 << 20;
 
 #[derive(Debug, Deserialize)]
@@ -25,9 +26,9 @@ pub struct HookPayload {
     /// The tool's input in exactly the bytes that the client sent.
     pub tool_input: Option<Box<RawValue>>,
     pub tool_use_id: Option<String>,
-    /// The reason why a session starts.
+    /// The reason why a session starts, for example `resume` or `compact`.
     pub source: Option<String>,
-    /// The reason why a session ends.
+    /// The reason why a session ends, for example `clear`.
     pub reason: Option<String>,
     pub last_assistant_message: Option<String>,
     #[serde(default)]
@@ -71,7 +72,7 @@ impl HookPayload {
         self.prompt_id.clone().or_else(|| self.turn_id.clone()).unwrap_or_default()
     }
 
-    /// Returns the name of the sub-agent, as the store knows this part of the session.
+    /// Returns the name of the sub-agent in which the event happens. Returns `None` for the main agent of the session.
     pub fn part(&self) -> Option<String> {
         self.agent_id.clone().filter(|part| !part.trim().is_empty())
     }

@@ -1,5 +1,5 @@
-//! The answers of the hook to a client: exit code 0 and one JSON object, or exit code 2 and a reason on standard error.
-//! There is no third form, because clients let every call through on other codes.
+//! The answers of the hook to a client. An answer is either exit code 0 with one JSON object, or exit code 2 with a
+//! reason on standard error. The hook uses no other exit code, because clients let the call through on other codes.
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -24,7 +24,8 @@ pub enum HookAnswer {
     Refuse(String),
 }
 
-/// Set when an answer was given. Only the first of three may answer: the hook's work, the timeout or a panic.
+/// True after the hook gave an answer. The hook's work, its timeout and its panic handler may all want to answer. Only
+/// the first of these three may.
 static ANSWERED: AtomicBool = AtomicBool::new(false);
 
 impl HookAnswer {
@@ -51,7 +52,7 @@ impl HookAnswer {
         let mut error = std::io::stderr().lock();
         match self {
             Self::Refuse(reason) => {
-                // The exit code is the same when nothing reads standard error.
+                // A failed write changes nothing: the exit code alone refuses the call.
                 let _gone = writeln!(error, "handover: {reason}");
                 return Some(2);
             }
@@ -62,7 +63,7 @@ impl HookAnswer {
         let said = writeln!(out, "{}", self.to_value(event)).and_then(|()| out.flush());
         match (said, event) {
             (Ok(()), _) => Some(0),
-            // The client would take a denial that it cannot read for a permission.
+            // The write failed. Without a readable denial, exit code 0 would let the call through, so the code is 2.
             (Err(_), HookEvent::PreToolUse) => Some(2),
             (Err(_), _) => Some(0),
         }

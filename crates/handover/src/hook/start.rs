@@ -1,4 +1,5 @@
-//! The text for the model when its session starts: its agent, its tasks, its mail, and the calls to continue with.
+//! Builds the text that the model gets when its session starts: its agent, its tasks, its mail, and the next tool
+//! calls.
 
 use engine::agent::Agent;
 use engine::inbox::{MailboxOwner, Message};
@@ -10,14 +11,15 @@ use super::{HookAnswer, HookCall, HookError, who};
 use crate::office::Office;
 use crate::trust;
 
-/// The number of entries that are shown of each kind. Further entries are shown as a count.
+/// The largest numbers of agents, tasks, messages and changed settings that the text shows. The text adds how many more
+/// tasks and settings there are, and the number of all unread messages.
 const AGENTS_MAX: usize = 5;
 const TASKS_MAX: usize = 10;
 const MAIL_MAX: usize = 10;
 const CHANGES_MAX: usize = 5;
-/// The longest name or subject that is shown, in characters.
+/// The longest name or subject in the text, in characters. A longer one is cut.
 const CHARS_MAX: usize = 200;
-/// The longest text in characters. A client may cut a longer text at any place.
+/// The longest text in characters. The hook cuts a longer text itself, because a client could cut it at any place.
 const TEXT_CHARS_MAX: usize = 8_000;
 
 struct KnownAgent {
@@ -31,7 +33,7 @@ pub(super) async fn context(office: &Office, hook: &HookCall<'_>) -> Result<Hook
     let whose = who::ToldConversation { part: None, ..hook.told(office) };
     let known = office.desk.service().view(move |world| known(world, &whose)).await?;
     let text = if known.is_empty() { nobody(hook.payload.source.as_deref()) } else { told(&known) };
-    // Settings that wait for a person are shown in full, even when the rest has to be cut.
+    // The notice about settings that wait for a person is never cut. The rest of the text gets the room that is left.
     let notice = unaccepted(hook).unwrap_or_default();
     let room = TEXT_CHARS_MAX.saturating_sub(notice.chars().count());
     Ok(HookAnswer::Context(text.chars().take(room).chain(notice.chars()).collect()))

@@ -1,5 +1,5 @@
-//! Handles the stop of a session or a sub-agent. An agent that holds a claim and whose output is a handoff must hand
-//! over first.
+//! Handles the stop of a session or a sub-agent. An agent must hand over before it stops when it holds a claim and its
+//! settings ask for a handoff.
 
 use engine::agent::{Agent, slug_of};
 use engine::checkpoint::Kind;
@@ -18,10 +18,10 @@ use crate::runner::learn::note;
 use crate::settings::{self, TeamSettings, team};
 use crate::trust;
 
-/// The longest text of an agent that is kept with the task, in characters.
+/// The longest last message of an agent that the store keeps with the task, in characters. A longer one is cut.
 const SAID_CHARS_MAX: usize = 8_000;
 
-/// A handoff that is due, with its agent and its task.
+/// A handoff that an agent owes before it may stop, with the agent and its task.
 pub(super) struct DueHandoff {
     pub(super) agent: Agent,
     pub(super) task: Task,
@@ -33,15 +33,15 @@ pub(super) struct DueHandoff {
 }
 
 pub(super) fn stopping(hook: &HookCall<'_>) -> Result<HookAnswer, HookError> {
-    // The payload does not name the sub-agent that stops, and the claims of the session itself are not affected.
+    // Nothing to do: the payload does not name the sub-agent that stops, and the session itself keeps its claims.
     if hook.event == HookEvent::SubagentStop && hook.payload.part().is_none() {
         return Ok(HookAnswer::Nothing);
     }
     let team = match hook.root() {
         Some(root) => {
             let view = trust::view(&root, crate::place::data_folder().as_deref())?;
-            // The form of an agent's answer starts no program, so the written settings count. The checks of its output
-            // count only as a person accepted them.
+            // For the agents, the settings as written are enough: they only give the form of an answer and start no
+            // program. The checks of an output start programs, so they come from the settings that a person accepted.
             settings::TeamSettings { agents: view.written.team.agents, ..view.settings.team }
         }
         None => settings::TeamSettings::default(),
@@ -63,7 +63,7 @@ fn owes(agent: &team::AgentSettings) -> bool {
     agent.output() == team::OutputSettings::Handoff
 }
 
-/// Returns the latest claim of this part of the session whose agent must hand over.
+/// Returns the handoff that is due: for the latest claim in this part of the session whose agent must hand over.
 async fn due(office: &Office, hook: &HookCall<'_>, team: &TeamSettings) -> Result<Option<DueHandoff>, HookError> {
     let told = hook.told(office);
     let settings = team.agents.clone();
@@ -88,14 +88,15 @@ async fn due(office: &Office, hook: &HookCall<'_>, team: &TeamSettings) -> Resul
     Ok(found.await?)
 }
 
-/// Finds the settings of an agent by its slug, else by the slug of its name: a second agent of one name has a number
-/// after its slug.
+/// Finds the settings of an agent by its slug, else by the slug of its name. The two differ when several agents have
+/// the same name: the second one's slug ends with a number.
 fn settings_of<'a>(settings: &'a [team::AgentSettings], agent: &Agent) -> Option<&'a team::AgentSettings> {
     let by = |slug: &str| settings.iter().find(|known| known.slug == slug);
     by(&agent.slug).or_else(|| by(&slug_of(&agent.name)))
 }
 
-/// Returns the handoff in the agent's last message, or its problems, by the same rules as at the end of a runner's turn.
+/// Returns the handoff in the agent's last message, or the problems of that message. The rules are the same as at the
+/// end of a turn that the runner started.
 fn judged(due: &DueHandoff, said: &str) -> Result<HandoffContract, Vec<(String, String)>> {
     let input = brief::demands(&due.detail, &due.settings.writable_sections);
     let alias = wire::handoff::alias(due.agent.id);
@@ -106,8 +107,8 @@ fn judged(due: &DueHandoff, said: &str) -> Result<HandoffContract, Vec<(String, 
     }
 }
 
-/// Sends the problems back, so that the agent continues with them. When the store has no tries left, the task is
-/// blocked and the session may stop.
+/// Sends the problems of a handoff back to the agent, which continues its session to fix them. When the agent has no
+/// tries left, the task is blocked and the session may stop.
 pub(super) async fn send_back(
     office: &Office,
     due: &DueHandoff,
@@ -137,12 +138,13 @@ pub(super) async fn send_back(
     Ok(HookAnswer::Block(brief::repair(due.agent.id, &holds, problems)))
 }
 
-/// Returns the note for an agent that lost its task before it handed over. It has to do nothing more.
+/// Returns the note for an agent that lost its task before it handed over. Such an agent has nothing more to do.
 pub(super) fn let_go(due: &DueHandoff, refusal: &Refusal) -> HookAnswer {
     HookAnswer::Note(format!("the handoff of {} had no effect: {refusal}", due.task.id))
 }
 
-/// Returns a caller with the runner's rights. A handoff has these rights in a hook as in a runner.
+/// Returns a caller with the runner's rights. A handoff needs these rights, no matter whether a hook or a runner
+/// applies it.
 pub(super) fn runner(due: &DueHandoff) -> Caller {
     Caller { agent: Some(due.agent.id), ..Caller::with_rights(Rights::Runner) }
 }

@@ -6,7 +6,7 @@ use engine::task::{Task, TaskState};
 use engine::{DecisionStop, Need, World};
 
 /// The conversation that a payload names, with the live connections of other clients. A payload can name any
-/// conversation, but it does not speak for an agent whose home is another client's connection.
+/// conversation. Therefore it may not act for an agent that another client's connection registered.
 #[derive(Debug, Clone)]
 pub(super) struct ToldConversation {
     pub(super) conversation: String,
@@ -14,7 +14,8 @@ pub(super) struct ToldConversation {
     pub(super) foreign: Vec<SessionId>,
 }
 
-/// Returns the agents of this part of a conversation, the latest registered first.
+/// Returns the agents of this part of a conversation, the latest registered first. A part is the main agent's session
+/// or one sub-agent.
 pub(super) fn agents(world: &World, told: &ToldConversation) -> Result<Vec<Agent>, DecisionStop> {
     let ToldConversation { conversation, part, foreign } = told;
     let ids = world.agent_ids(&Need::ConversationAgents(conversation.clone()))?;
@@ -30,8 +31,8 @@ pub(super) fn agents(world: &World, told: &ToldConversation) -> Result<Vec<Agent
     Ok(found)
 }
 
-/// Returns the agent in whose name a gate asks: the agent of the turn, else the first agent that registered, which
-/// always stays the first.
+/// Returns the agent in whose name a gate asks a person. It is the agent of the turn, else the agent of the
+/// conversation that registered first, because that one stays the same when more agents register.
 pub(super) fn asker(
     world: &World,
     turn: Option<TurnId>,
@@ -41,7 +42,7 @@ pub(super) fn asker(
         match world.turn(turn) {
             Ok(found) => return Ok(Some(found.agent)),
             Err(missing @ DecisionStop::Missing(_)) => return Err(missing),
-            // The turn belongs to another store.
+            // The store does not know the turn: the turn belongs to another store.
             Err(DecisionStop::Refused(_) | DecisionStop::Recorded(_)) => {}
         }
     }
@@ -65,7 +66,7 @@ pub(super) fn held(world: &World, agents: &[Agent]) -> Result<Vec<(Agent, Task)>
     Ok(found)
 }
 
-/// Tells whether the task waits for an answer.
+/// Tells whether the task is paused because it waits for an answer.
 pub(super) fn is_paused(task: &Task) -> bool {
     matches!(task.state, TaskState::Paused { .. })
 }

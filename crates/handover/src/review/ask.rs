@@ -1,5 +1,5 @@
-//! Asks a provider until it answers within the protocol, with at most two repairs. The caller decides how the program
-//! runs and where its cost is recorded.
+//! Asks a provider (the agent that reviews) for a valid answer. An invalid answer is sent back for repair at most
+//! twice. The caller of this module decides how the program runs and where its cost is recorded.
 
 use engine::limits;
 use engine::review::Finding;
@@ -12,9 +12,10 @@ use super::prompt;
 use agents::adapter::AdapterKind;
 use agents::program::NO_CONVERSATION;
 
-/// The number of repairs after which the review fails.
+/// The number of times that an invalid answer is sent back for repair. If the answer is still invalid then, the review
+/// fails.
 pub const REPAIRS_MAX: u32 = 2;
-/// The number of problems that a repair message lists.
+/// The largest number of problems that a repair message lists. Further problems are left out.
 const WRONG_MAX: usize = 20;
 
 /// One start of the provider's program.
@@ -30,13 +31,13 @@ pub struct ProviderTry {
 pub struct ProviderSaid {
     pub end: TurnEnd,
     pub reason: Option<String>,
-    /// The answer as bytes, because not every program writes text.
+    /// The answer as bytes, because a program may write bytes that are not UTF-8.
     pub answer: Vec<u8>,
     pub conversation: Option<String>,
     pub spent: Spent,
 }
 
-/// Runs the provider's program.
+/// Runs the program of a provider (the agent that reviews).
 pub trait Stage: Send {
     type StageError;
 
@@ -50,7 +51,7 @@ pub struct ProviderQuestion<'a> {
     pub who: &'a wire::prompt::PromptAgent,
     pub request: &'a Value,
     pub asked: &'a AskedParts,
-    /// The origin of a task's work, in our own words.
+    /// The sentences that tell the reviewer where a task's work comes from. Handover writes them, not the worker.
     pub source: Option<String>,
     /// The findings of the session so far.
     pub earlier: &'a [Finding],
@@ -68,9 +69,9 @@ pub struct ProviderResult {
 #[derive(Debug, Clone, PartialEq)]
 pub enum ProviderReply {
     Response(Box<Response>),
-    /// The reason of a failure: the program died, took too long, or did not keep to the protocol.
+    /// No valid answer. The text is the reason: the program died, took too long, or broke the rules of the protocol.
     Failed(String),
-    /// We ended the program ourselves.
+    /// Handover ended the program itself.
     Cut(TurnEnd),
 }
 
@@ -95,7 +96,8 @@ pub async fn ask<S: Stage>(stage: &mut S, question: &ProviderQuestion<'_>) -> Re
             TurnEnd::Cancelled | TurnEnd::ClaimLost | TurnEnd::Interrupted => {
                 return done(ProviderReply::Cut(said.end), conversation);
             }
-            // The program lost the conversation, so it gets everything again in a new one. This does not count as a repair.
+            // The program lost the conversation. It gets the whole question again in a new conversation, and this start
+            // does not count as a repair.
             TurnEnd::Failed if resume.is_some() && said.reason.as_deref() == Some(NO_CONVERSATION) => {
                 resume = None;
                 continue;
@@ -130,7 +132,7 @@ pub async fn ask<S: Stage>(stage: &mut S, question: &ProviderQuestion<'_>) -> Re
 /// Returns the response in a provider's answer, or everything that is wrong with the answer.
 pub fn judge(answer: &[u8], asked: &AskedParts) -> Result<Box<Response>, Vec<(String, String)>> {
     let only = |code: &str, message: &str| Err(vec![(code.to_owned(), message.to_owned())]);
-    // The program may write the event stream of this protocol.
+    // The program may answer with the protocol's event stream. In that case the response is inside of the stream.
     let stream = wire::stream::read(answer).ok().and_then(|transcript| transcript.response);
     let text = match (&stream, std::str::from_utf8(answer)) {
         (Some(text), _) => text.as_str(),

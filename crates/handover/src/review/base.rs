@@ -1,5 +1,6 @@
-//! The commits of the repositories when a task was claimed first. A reviewer sees the changes since then. We keep these
-//! commits ourselves, because a base that the worker names could hide some of its work.
+//! The base of a task: the commits that its repositories had when the task was claimed for the first time. A reviewer
+//! sees the changes since this base. Handover records the base itself, because a worker that names the base could hide
+//! some of its work.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write as _};
@@ -11,13 +12,16 @@ use git::program::{Git, GitCall};
 use git::repository::GitRepository;
 
 const FOLDER: &str = "review-bases";
-/// The number of repositories that are looked at. Each takes three calls of git when a task with a review is claimed.
+/// The largest number of repositories whose commits are recorded. Others get no base. The number is small because each
+/// repository takes three calls of git when a task with a review is claimed.
 const REPOSITORIES_MAX: usize = 20;
-/// The number of branches whose tips are kept in each repository, the latest changed first.
+/// The largest number of branches whose tips are recorded in each repository, as an option of git. The branches with
+/// the latest commits are recorded.
 const BRANCHES_MAX: &str = "--count=1000";
 const HEAD: &str = "HEAD";
 
-/// The commit of each reference by repository and name: `HEAD` for the checkout of the main worktree, and the branches.
+/// The commits of a base, by repository and reference name. The names are `HEAD`, for the checkout of the main
+/// worktree, and the full names of branches.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ClaimBase(BTreeMap<(PathBuf, String), String>);
 
@@ -38,29 +42,31 @@ impl ClaimBase {
         Self(found)
     }
 
-    /// Returns the commit that the main worktree of a repository had checked out.
+    /// Returns the commit that the main worktree of a repository had checked out when the task was claimed.
     pub fn head(&self, home: &Path) -> Option<&str> {
         self.tip(home, HEAD)
     }
 
-    /// Returns the tip of a branch, by its whole name.
+    /// Returns the tip that a branch had when the task was claimed. `reference` is the full name, for example
+    /// `refs/heads/main`.
     pub fn tip(&self, home: &Path, reference: &str) -> Option<&str> {
         self.0.get(&(home.to_owned(), reference.to_owned())).map(String::as_str)
     }
 
-    /// Tells whether a task already has a base. A later claim continues the work of the first one and keeps its base.
+    /// Tells whether a task already has a base. A later claim of the task continues the earlier work, so it keeps the
+    /// base of the first claim.
     pub fn is_kept(state: &Path, task: TaskId) -> bool {
         place(state, task).exists()
     }
 
-    /// Saves the base of a task, unless the task has one.
+    /// Saves this base for a task, unless the task already has one.
     pub fn keep(&self, state: &Path, task: TaskId) -> io::Result<()> {
         let folder = state.join(FOLDER);
         std::fs::create_dir_all(&folder)?;
         let mut file = tempfile::NamedTempFile::new_in(&folder)?;
         for ((home, name), commit) in &self.0 {
-            // A line break in the path would make two lines of one entry. Such a repository is compared with the
-            // workspace's own base.
+            // The file has one entry on each line, so a path with a line break is skipped. Such a repository is
+            // compared with the base of the task's workspace instead.
             if let Some(home) = home.to_str().filter(|home| !home.contains('\n')) {
                 writeln!(file, "{commit} {name} {home}")?;
             }
@@ -72,12 +78,13 @@ impl ClaimBase {
         }
     }
 
-    /// Reads the base of a task. It is empty when another machine or an older version kept none.
+    /// Reads the base of a task. The result is empty when this machine has none: the task was claimed on another
+    /// machine or with an older version.
     pub fn read(state: &Path, task: TaskId) -> Self {
         let text = std::fs::read_to_string(place(state, task)).unwrap_or_default();
         let line = |line: &str| {
             let (commit, rest) = line.split_once(' ')?;
-            // A reference contains no spaces, but a folder may.
+            // A line is `COMMIT REFERENCE FOLDER`. Only the folder may contain spaces, because it is last.
             let (name, home) = rest.split_once(' ')?;
             Some(((PathBuf::from(home), name.to_owned()), commit.to_owned()))
         };

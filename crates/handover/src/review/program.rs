@@ -1,4 +1,5 @@
-//! Runs a provider's program outside of any task, in a separate folder where it cannot change other files.
+//! Runs the program of a provider (the agent that reviews) outside of any task. The program gets a separate folder,
+//! where it cannot change other files.
 
 use std::path::{Path, PathBuf};
 
@@ -19,17 +20,18 @@ pub fn folder(state: &Path) -> PathBuf {
     state.join("reviews")
 }
 
-/// A provider whose program runs in this process. Dropping the value cuts the program off.
+/// Runs a provider's program below this process. When this value is dropped, the program is ended.
 #[derive(Debug)]
 pub struct Here<'a, C> {
     pub provider: &'a Provider,
     pub review: ReviewId,
     pub state: &'a Path,
-    /// The address of the store, for our MCP server.
+    /// The address of the store. The MCP server that Handover gives to the program opens it.
     pub store: &'a str,
-    /// The path of our own program, when this process is another program.
+    /// The path of the `handover` program, when this process is another program.
     pub binary: Option<&'a Path>,
-    /// The cost of the conversation so far. Some programs report a running total, which includes it.
+    /// The cost of the conversation before this round. Some programs report a running total, from which this cost is
+    /// subtracted.
     pub earlier: Spent,
     /// A future that is ready when the program must stop.
     pub cut: C,
@@ -46,8 +48,8 @@ pub enum ReviewError {
 }
 
 impl<'a, C> Here<'a, C> {
-    /// Creates a provider for one round. Its first start ends and removes the programs of an earlier round: only one
-    /// round of a session may run.
+    /// Creates the runner of a provider's program for one round. Before its first start, it ends the programs that an
+    /// earlier round left and removes their folders, because only one round of a session may run.
     pub fn new(
         provider: &'a Provider,
         review: ReviewId,
@@ -64,8 +66,8 @@ impl<'a, C> Here<'a, C> {
 
     fn start(&self, attempt: ProviderTry, folder: &Path) -> Result<ProgramStart, ReviewError> {
         let settings = &self.provider.member.settings;
-        // All rounds use the same folder: opencode resumes a conversation only in the folder where it began, and hangs
-        // in any other.
+        // All rounds of a review use the same folder. The program opencode resumes a conversation only in the folder
+        // where the conversation began, and hangs in any other folder.
         let room = self.place().join("room");
         std::fs::create_dir_all(&room)?;
         let server = self.binary.map_or_else(std::env::current_exe, |binary| Ok(binary.to_owned()))?;
@@ -113,7 +115,8 @@ impl<C: Future<Output = CutReason> + Send + Unpin> Stage for Here<'_, C> {
         let start = self.start(attempt, &folder)?;
         let ran = program::run(&start, &mut SilentProvider, &mut self.cut).await;
         let said = ran.map(|ran| said(&ran, start.order.kind, &folder, self.earlier));
-        // The output was read already, and the conversation is kept in the program's home.
+        // The folder is no longer needed: its output was read already, and the program keeps the conversation in its
+        // home folder.
         let _gone = std::fs::remove_dir_all(self.place());
         match said {
             Ok(said) => {
@@ -125,7 +128,7 @@ impl<C: Future<Output = CutReason> + Send + Unpin> Stage for Here<'_, C> {
     }
 }
 
-/// Ends the programs that a killed process left in the folders of its round, and removes the folders.
+/// Ends the programs that a killed process left in the folders of this round, and removes these folders.
 async fn clear(place: PathBuf) {
     let cleared = tokio::task::spawn_blocking(move || {
         let is_start = |name: std::ffi::OsString| name.to_str().is_some_and(|name| name.parse::<u32>().is_ok());
@@ -148,11 +151,12 @@ fn unstarted(reason: &str) -> ProviderSaid {
     }
 }
 
-/// Returns the answer of a program and its cost beyond the cost that was known before.
+/// Returns the answer of a program and the cost of this start. `earlier` is the cost that was already known, which is
+/// subtracted from a running total.
 pub fn said(ran: &Ran, kind: AdapterKind, folder: &Path, earlier: Spent) -> ProviderSaid {
     let (usd_micros, tokens) = amounts(ran.said.usd, ran.said.tokens, earlier);
     let ms = u64::try_from(ran.ended.ended_at.saturating_sub(ran.ended.started_at)).unwrap_or(0);
-    // A program without an event format answers with the bytes on its standard output.
+    // A program of the kind `Exec` has no event format. Its answer is the whole standard output.
     let answer = match kind {
         AdapterKind::Exec => std::fs::read(folder.join(host::STDOUT)).unwrap_or_default(),
         AdapterKind::Claude | AdapterKind::Opencode | AdapterKind::Codex | AdapterKind::Gemini | AdapterKind::Acp => {
@@ -168,7 +172,8 @@ pub fn said(ran: &Ran, kind: AdapterKind, folder: &Path, earlier: Spent) -> Prov
     }
 }
 
-/// Follows a provider without recording anything. Rejects every call that needs a permission, because a provider has none.
+/// Follows a provider's program without recording its events. Rejects every call that needs a permission, because a
+/// provider has no permissions.
 #[derive(Debug)]
 pub struct SilentProvider;
 

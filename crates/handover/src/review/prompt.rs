@@ -1,10 +1,11 @@
-//! Builds the prompt of a provider: its role, the protocol, and the earlier findings.
+//! Builds the prompt of a provider (the agent that reviews): its role, the protocol, and the earlier findings.
 
 use engine::review::Finding;
 use wire::json::{Value, object};
 use wire::prompt::{self, PromptAgent, Sources, fenced};
 
-/// The longest list of earlier findings for a program that does not remember them, in bytes.
+/// The longest list of earlier findings in a prompt, in bytes. When the list is longer, the oldest findings are left
+/// out.
 const HISTORY_CHARS_MAX: usize = 60_000;
 
 const PROTOCOL: &str = "# Reviewing\n\
@@ -44,7 +45,7 @@ pub fn system(who: &PromptAgent, earlier: &[Finding], remembers: bool) -> String
 
 fn history(earlier: &[Finding]) -> String {
     let mut text = String::new();
-    // When not all findings fit, the newest matter most.
+    // Starts with the newest findings. They matter most when not all findings fit.
     for finding in earlier.iter().rev() {
         let decided = finding.decided();
         let line = object([
@@ -66,7 +67,7 @@ fn history(earlier: &[Finding]) -> String {
     text
 }
 
-/// Returns the message for a program that holds a conversation.
+/// Returns the message for a program that remembers its conversation. `wrong` lists the problems of its last answer.
 pub fn message(request: &Value, source: Option<&str>, wrong: &[(String, String)]) -> String {
     let mut text = String::new();
     if !wrong.is_empty() {
@@ -85,8 +86,8 @@ pub fn message(request: &Value, source: Option<&str>, wrong: &[(String, String)]
     text
 }
 
-/// Returns the input for a program without a conversation: the request, with the problems of its last answer as an
-/// extension field.
+/// Returns the input for a program without a conversation: the request as JSON. The problems of its last answer are an
+/// extension field of that JSON.
 pub fn input(request: &Value, wrong: &[(String, String)]) -> String {
     let Value::Object(mut members) = request.clone() else { return request.to_string() };
     if !wrong.is_empty() {

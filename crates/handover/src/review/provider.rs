@@ -1,4 +1,4 @@
-//! Finds the reviewing agent in the settings.
+//! Finds the agent that reviews, called the provider, in the settings.
 
 use std::path::{Path, PathBuf};
 
@@ -33,7 +33,8 @@ fn list(known: &[String]) -> String {
 }
 
 impl Provider {
-    /// Returns the agent with that name, else the first agent with that role. A person must have accepted its commands.
+    /// Returns the agent whose slug is `named`, else the first agent with the role `named`. Fails unless a person has
+    /// accepted the commands of the agent.
     pub fn find(root: Option<&Path>, data: Option<&Path>, named: &str) -> Result<Self, NoProvider> {
         let root = root.ok_or(NoProvider::NoProject)?;
         let mut settings = trust::require(root, data)?.settings.team;
@@ -69,7 +70,8 @@ fn homes(state: &Path) -> PathBuf {
     state.join("homes")
 }
 
-/// Returns the slug that a worker has in the settings. An agent with several roles registers as `slug-role`.
+/// Returns the slug that a worker has in the settings. The slugs differ for an agent with several roles, which
+/// registers as `slug-role` in the store.
 pub fn own_slug(settings: &settings::TeamSettings, worker: &str) -> String {
     let own = settings.agents.iter().find(|agent| {
         worker == agent.slug || agent.roles.iter().any(|role| worker == format!("{}-{role}", agent.slug))
@@ -82,8 +84,8 @@ pub fn can_review(root: Option<&Path>) -> bool {
     settings::read(root).is_ok_and(|found| found.team.agents.iter().any(|agent| !agent.media_types.is_empty()))
 }
 
-/// Returns the slug that `roles.NAME`, a slug or a role names. Skips the agent `but`, because an agent does not review
-/// its own work.
+/// Returns the slug of the agent that `named` means. `named` is `roles.NAME`, a slug or a role. Skips the agent `but`,
+/// because an agent does not review its own work.
 pub fn slug(settings: &settings::TeamSettings, named: &str, but: Option<&str>) -> Option<String> {
     let others = || settings.agents.iter().filter(|agent| Some(agent.slug.as_str()) != but);
     let by_role = |role: &str| others().find(|agent| agent.roles.iter().any(|own| own == role));

@@ -1,4 +1,4 @@
-//! Builds our own review requests for a file or a text, with the decisions on earlier findings.
+//! Builds the review requests that Handover itself sends: for a file or a text, with the decisions on earlier findings.
 
 use std::path::Path;
 
@@ -7,10 +7,12 @@ use wire::json::{Object, Value, object, parse};
 
 use crate::digest::sha256;
 
-/// The largest file that is read, in bytes. A request may have at most one mebibyte and reports its own excess.
+/// The largest file that is read, in bytes. A larger file is an error here. A request above one mebibyte is refused
+/// later, with a problem that names the excess.
 const FILE_BYTES_MAX: u64 = 8 << 20;
 
-/// The field of an artifact that names the origin of a task's work. Only requests that we make have it.
+/// The field of an artifact that says where a task's work comes from. Only requests that Handover builds have this
+/// field.
 pub(super) const SOURCE: &str = "x-source";
 
 /// The subject of a review.
@@ -19,7 +21,7 @@ pub struct ReviewedSubject {
     pub media_type: String,
     pub content: Value,
     pub reference: Option<String>,
-    /// The origin of a task's work, in our own words.
+    /// The sentences that tell the reviewer where a task's work comes from. Handover writes them, not the worker.
     pub source: Option<String>,
 }
 
@@ -35,7 +37,7 @@ pub enum Unshown {
 }
 
 impl ReviewedSubject {
-    /// Reads a file as an artifact. Its hash names the version.
+    /// Reads a file as the subject of a review. The hash of the file names its version.
     pub fn of_file(path: &Path, media_type: Option<&str>) -> Result<Self, Unshown> {
         let shown = || path.display().to_string();
         let unread = |source| Unshown::Unread { path: shown(), source };
@@ -49,7 +51,7 @@ impl ReviewedSubject {
         Ok(Self::of_text(text, media_type, Some(reference)))
     }
 
-    /// Makes an artifact of a text. JSON is embedded as JSON, everything else as a string.
+    /// Makes the subject of a review from a text. JSON is embedded as JSON, everything else as a string.
     pub fn of_text(text: String, media_type: String, reference: Option<String>) -> Self {
         let essence = media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
         let is_json = essence == "application/json" || essence.ends_with("+json");
@@ -80,8 +82,8 @@ pub fn request(iteration: u32, artifact: &ReviewedSubject, findings: &[Finding])
     Value::Object(members)
 }
 
-/// Returns the entry for the decision on a finding. Returns `None` when an earlier round sent the decision; a round
-/// that starts again sends its decisions again.
+/// Returns the entry of a request for the decision on a finding. Returns `None` when an earlier round already sent this
+/// decision. A round that starts again sends its decisions again.
 fn item(finding: &Finding, iteration: u32) -> Option<Value> {
     let Decided { decision, told, .. } = finding.decided()?;
     if told.is_some_and(|round| round < iteration) {

@@ -1,5 +1,5 @@
-//! Runs one round of a session: judges the request, records the start, asks the provider, records the end. A round that
-//! was started and never ended starts again when a caller requests the same iteration.
+//! Runs one round of a review session: judges the request, records the start, asks the provider, and records the end.
+//! If a process stops during a round, the round starts again when a caller requests the same iteration.
 
 use std::fs::File;
 use std::path::Path;
@@ -20,9 +20,10 @@ use crate::error::Error;
 use crate::objects;
 use crate::service::Service;
 
-/// The number of problems that the response to an invalid request lists.
+/// The largest number of problems that the response to an invalid request lists. Further problems are left out.
 const PROBLEMS_MAX: usize = 20;
-/// The time in milliseconds beyond the turns' own limits, before another process may start the round again.
+/// The time in milliseconds that a round may take beyond the time limits of its turns. After it, another process may
+/// start the round again.
 const MARGIN_MS: i64 = 120_000;
 
 /// The context of a round: the store, this machine, the caller and the provider.
@@ -110,7 +111,8 @@ where
     let Some((Some(answered), conversation, spent)) = ended else { return Ok(None) };
     match end(bench, &begun, &answered.response, conversation, spent).await {
         Ok(()) => Ok(Some(answered)),
-        // Another process started the round again, and its requester gets the response.
+        // Another process started this round again, so the result of this process is refused. The requester of the
+        // other process gets the response.
         Err(Error::Refused(refusal)) => Ok(ReviewResponse::failure(&asked, "INTERNAL_ERROR", &refusal.to_string())),
         Err(error) => Err(error.into()),
     }
@@ -144,8 +146,8 @@ async fn heard<S: Stage>(
     Ok(Some((answered, conversation, spent)))
 }
 
-/// Returns our own description of the origin of a task's work. Returns `None` for a review without a task: others wrote
-/// that request.
+/// Returns the sentences that tell the reviewer where a task's work comes from. Returns `None` for a review without a
+/// task, because Handover did not write that request.
 fn source(known: &Reviewed, request: &FeedbackRequest) -> Option<String> {
     known.review.gate?;
     let Value::Object(members) = request.render().get("artifact")?.clone() else { return None };
@@ -163,7 +165,7 @@ fn unsupported(provider: &Provider, request: &FeedbackRequest) -> Option<String>
     Some(format!("{} reviews {listed}, not {wanted}; see `media_types` in .handover/config.toml", provider.slug()))
 }
 
-/// A round that is recorded as running.
+/// A round whose start is recorded in the store.
 struct Begun {
     review: ReviewId,
     number: u32,
@@ -283,7 +285,8 @@ async fn kept(state: &Path, bytes: &[u8]) -> Result<StoredObject, Error> {
     kept.map_err(|cause| Error::file("keep a document of a review in", cause))
 }
 
-/// A lock on a session: one request at a time on this machine. The process holds the locked file until it ends.
+/// The lock that allows one request at a time for a session on this machine. The process holds the locked file while
+/// this value exists.
 struct Alone {
     path: std::path::PathBuf,
     _file: File,

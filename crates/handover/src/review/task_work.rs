@@ -1,4 +1,5 @@
-//! Locates the work of a task for its review, and decides which part of it the reviewer sees. The worker chooses neither.
+//! Locates the work of a task for its review, and decides which part of the work the reviewer sees. The worker decides
+//! neither of these.
 //!
 //! ```text
 //! the task's workspace, verified with git    changes since the first claim  ─┐
@@ -22,12 +23,13 @@ use git::GitProblem;
 use git::program::Git;
 use git::repository::{GitRepository, reference};
 
-/// The names of a reviewed state that has no tree.
+/// The names of the reviewed state when no git tree names it, because the worker gave the text to review.
 const GIVEN_UNCHANGED: &str = "given: no changes in the repository";
 const GIVEN_ANYWHERE: &str = "given: no repository";
-/// The media type of gathered work.
+/// The media type of work that Handover gathered with git.
 pub const DIFF: &str = "text/x-diff";
-/// The number of tasks in one read, and the number of reads, when we look for tasks that share a worktree.
+/// The number of tasks in one read, and the largest number of reads, of the search for tasks that share a worktree. The
+/// search ends after these reads.
 const PAGE: u32 = 500;
 const PAGES_MAX: usize = 20;
 
@@ -72,7 +74,8 @@ impl TaskWork {
         {
             let mut source =
                 format!("Handover gathered it from {name}: everything that was changed since the task was claimed.");
-            // The worker may have worked in the main worktree. Others may have changed it, too.
+            // The worker may have worked in the main worktree, too, and so may others. The reviewer gets the names of
+            // the files that were changed there.
             if let Some(main) = main.filter(|main| main.source != work.source) {
                 let (names, more) = main.names(&git, main_base.as_deref()).await?;
                 source.push_str(&elsewhere(&names, more));
@@ -95,12 +98,13 @@ impl TaskWork {
         Ok(Self { diff, has_repository, source: source.to_owned() })
     }
 
-    /// Returns the changes as text. Returns `None` when the worker has to give the work to review.
+    /// Returns the changes as text. Returns `None` when git shows no changes, so that the worker has to give the text
+    /// to review.
     pub fn diff(&self) -> Option<&str> {
         self.diff.as_ref().map(|diff| diff.text.as_str())
     }
 
-    /// Returns the name of this state. A review counts only for the state that the reviewer saw.
+    /// Returns the name of this state of the work. A review counts only for the state that the reviewer saw.
     pub fn name(&self) -> &str {
         match (&self.diff, self.has_repository) {
             (Some(diff), _) => &diff.state,
@@ -109,15 +113,15 @@ impl TaskWork {
         }
     }
 
-    /// Returns the origin of the work, in sentences for the reviewer.
+    /// Returns the sentences that tell the reviewer where the work comes from.
     pub fn source(&self) -> &str {
         &self.source
     }
 }
 
-/// Returns the state of the work of a task that is to be completed, for the rule that compares it with the reviewed
-/// state. Returns `None` when there is nothing to compare. For verified work it returns the state of the folder where
-/// the checks ran: checks in one folder say nothing about another.
+/// Returns the state of the work of a task that is about to be completed. The engine compares it with the reviewed
+/// state. Returns `None` when there is nothing to compare. For verified work it is the state of the folder where the
+/// checks ran, because checks in one folder say nothing about another folder.
 pub async fn state_to_complete(
     ground: WorkGround<'_>,
     task: TaskId,
@@ -143,13 +147,14 @@ pub async fn state_to_complete(
     }))
 }
 
-/// Returns a short text on the origin of the work that a round showed, by its name. Returns `None` when the round did
-/// not show a task's work.
+/// Returns a short text that says who provided the work that a round showed. `name` is the name of the reviewed state.
+/// Returns `None` when the round did not show a task's work.
 pub fn shown(name: &str, media_type: &str) -> Option<&'static str> {
     if name.starts_with("given: ") {
         return Some("given by the worker, not gathered");
     }
-    // A person may request a review of a file in the same state, so the media type must match, too.
+    // A `tree:` name alone is not enough: a person may request the review of a file in the same state. Only gathered
+    // work also has the media type of a diff.
     (name.starts_with("tree:") && media_type == DIFF).then_some("gathered by Handover")
 }
 
@@ -158,7 +163,7 @@ fn elsewhere(names: &[String], more: usize) -> String {
         return String::new();
     }
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    // Quoted, because a file name is text of the worker.
+    // The names are quoted, because the worker chose them and they may look like instructions.
     let names: Vec<String> = names.iter().map(|name| format!("{name:?}")).collect();
     format!(
         " The main worktree was changed in that time, too, by the worker or by others, and these changes are not shown: {}{more}.",
@@ -178,7 +183,7 @@ async fn main_worktree(git: &Git, root: Option<&Path>) -> Result<Option<GitWork>
     }
 }
 
-/// The work in a workspace, with the commit it is compared with and its name.
+/// The work in a task's own workspace, the commit that it is compared with, and its description for the reviewer.
 struct OwnWork {
     work: GitWork,
     base: Option<String>,
@@ -196,7 +201,7 @@ struct Recorded {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sharing {
     Alone,
-    /// Another task used the worktree before.
+    /// Another task used the worktree before, or the same agent holds another task in it.
     Before,
     /// Another agent holds a task in the worktree now.
     Now {
@@ -238,14 +243,16 @@ async fn own_worktree(
     let branch = reference(&workspace.branch);
     let Some(source) = located(git, &repository, (task, &workspace), &path).await? else { return Ok(None) };
     let at_claim = match sharing {
-        // Earlier changes in the worktree belong to other tasks.
+        // Another task used the worktree before this one. Compares with the branch as it was at this task's claim, so
+        // that the earlier changes are left out.
         Sharing::Before => base.tip(&repository.home, &branch),
         Sharing::Alone | Sharing::Now { .. } => None,
     };
     let at_claim = at_claim.or_else(|| base.head(&repository.home)).map(str::to_owned);
     let base = match at_claim {
         Some(commit) => Some(commit),
-        // The task was claimed on another machine, so the base of the workspace counts.
+        // This machine has no base of the task, because the task was claimed on another machine. Uses the base branch
+        // of the workspace instead.
         None => match repository.base(git, workspace.base_branch.as_deref()).await {
             Ok(base) => Some(base.commit),
             Err(GitProblem::BaseNotFound(_)) => None,
@@ -253,14 +260,15 @@ async fn own_worktree(
         },
     };
     let name = match &source {
-        // Quoted, because the path and the branch are text of the worker.
+        // The path and the branch are quoted, because the worker chose them and they may look like instructions.
         WorkSource::Worktree(path) => format!("the task's worktree {path:?} (branch {:?})", workspace.branch),
         WorkSource::Commit(_) => format!("the task's branch {:?}, whose worktree is gone", workspace.branch),
     };
     Ok(Some(OwnWork { work: GitWork { repository, source }, base, name }))
 }
 
-/// Finds the worktree of a workspace, else the tip of its branch. Refuses a record that git contradicts.
+/// Finds the worktree of a workspace, else the tip of its branch. Returns an error when git contradicts the stored
+/// workspace.
 async fn located(
     git: &Git,
     repository: &GitRepository,

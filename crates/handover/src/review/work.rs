@@ -1,7 +1,7 @@
 //! Computes the changes of a task for its reviewer: the difference between a base and a worktree or a branch.
 //!
-//! The whole state of the worktree counts, committed or not, and has a name (git's tree). Therefore a completion can be
-//! compared with the reviewed state.
+//! The work is the whole state of the worktree, committed or not. The id of its git tree names this state, so a later
+//! step can tell whether the completed state equals the reviewed state.
 
 use std::path::{Path, PathBuf};
 
@@ -10,20 +10,21 @@ use git::branch::quiet::quiet;
 use git::program::{Git, GitCall};
 use git::repository::GitRepository;
 
-/// The number of other changed files that are named to a reviewer.
+/// The largest number of changed file names that a list for the reviewer has. Further names are only counted.
 const NAMES_MAX: usize = 50;
-/// Settings that make git read every changed file, against any configuration of the repository.
+/// Git settings that make git notice every changed file, even when the repository's configuration would make git skip
+/// some.
 const SEEN: &[(&str, &str)] =
     &[("core.trustctime", "true"), ("core.checkStat", "default"), ("core.ignoreStat", "false")];
 
-/// The work of a task that git can compare.
+/// The work of a task in a form that git can compare with a base.
 #[derive(Debug)]
 pub(crate) struct GitWork {
     pub(crate) repository: GitRepository,
     pub(crate) source: WorkSource,
 }
 
-/// The place of the files of some work.
+/// The place where git finds the files of a task's work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum WorkSource {
     Worktree(PathBuf),
@@ -31,16 +32,16 @@ pub(crate) enum WorkSource {
     Commit(String),
 }
 
-/// The changes of some work.
+/// The changes of a task's work since its base.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct WorkDiff {
     pub(crate) text: String,
-    /// The name of the compared state: `tree:` and git's id of the tree.
+    /// The name of the state of the work: `tree:` and the id of its git tree.
     pub(crate) state: String,
 }
 
 impl GitWork {
-    /// Returns the changes since the base. Returns `None` when there are none.
+    /// Returns the changes since the base. Returns `None` when nothing changed.
     pub(crate) async fn diff(&self, git: &Git, base: Option<&str>) -> Result<Option<WorkDiff>, GitProblem> {
         let Some((fork, tree)) = self.ends(git, base).await? else { return Ok(None) };
         let arguments = ["diff", "--no-color", "--no-ext-diff", "--no-textconv", "--end-of-options"];
@@ -52,7 +53,7 @@ impl GitWork {
         Ok(Some(WorkDiff { text, state: format!("tree:{tree}") }))
     }
 
-    /// Returns the names of files that were changed since the base, and how many more there are.
+    /// Returns the names of the files that changed since the base, and how many more names were left out.
     pub(crate) async fn names(&self, git: &Git, base: Option<&str>) -> Result<(Vec<String>, usize), GitProblem> {
         let Some((fork, tree)) = self.ends(git, base).await? else { return Ok((Vec::new(), 0)) };
         let arguments = ["diff", "--name-only", "-z", "--no-ext-diff", "--no-textconv", "--end-of-options"];
@@ -70,7 +71,8 @@ impl GitWork {
         }
     }
 
-    /// Returns the two trees to compare. Returns `None` before the first commit.
+    /// Returns the two trees to compare: of the base and of the work. Returns `None` when the repository has no commit
+    /// yet.
     async fn ends(&self, git: &Git, base: Option<&str>) -> Result<Option<(String, String)>, GitProblem> {
         let (head, tree) = match &self.source {
             WorkSource::Commit(commit) => {
@@ -89,7 +91,8 @@ impl GitWork {
         let fork = match base {
             Some(base) => match self.repository.fork(git, base, &head).await? {
                 Some(fork) => fork,
-                // A branch with an unrelated history is new from its first commit.
+                // The branch and the base have no common history, so everything on the branch is new. Compares with the
+                // empty tree.
                 None => empty_tree(git, self.folder()).await?,
             },
             None => head,
@@ -99,13 +102,13 @@ impl GitWork {
 }
 
 async fn empty_tree(git: &Git, folder: &Path) -> Result<String, GitProblem> {
-    // The call gets an empty standard input, so it writes the empty tree.
+    // Standard input is empty, so git writes the tree without files.
     let call = GitCall::write(folder, &["hash-object", "-t", "tree", "-w", "--stdin"]);
     Ok(call.run(git).await?.whole()?.text())
 }
 
-/// Returns the tree of all files in the worktree that git does not ignore. It neither reads nor changes the worktree's
-/// index, because a flag in the index could hide a changed file.
+/// Returns the tree of all files in the worktree that git does not ignore. Uses a separate index file, because a flag
+/// in the worktree's own index could hide a changed file.
 pub(crate) async fn worktree_tree(git: &Git, folder: &Path) -> Result<String, GitProblem> {
     let failed = |error: std::io::Error| GitProblem::failed("add", &error.to_string());
     let scratch = tempfile::tempdir().map_err(failed)?;
@@ -114,14 +117,14 @@ pub(crate) async fn worktree_tree(git: &Git, folder: &Path) -> Result<String, Gi
     settings.extend(SEEN.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
     let place = folder.display().to_string();
     let call = |arguments: &[&str]| {
-        // The worktree is named explicitly, because a configuration can name another folder.
+        // Names the worktree explicitly, because git's configuration could name another folder.
         let call = GitCall::write(folder, arguments).env("GIT_INDEX_FILE", &index).env("GIT_WORK_TREE", &place);
         call.set(&settings)
     };
     call(&["read-tree", "HEAD"]).run(git).await?.whole()?;
     call(&["add", "--all", "--", ":/"]).run(git).await?.whole()?;
-    // Our own state changes all the time and is not part of the work. Excluding it from `add` fails where it is
-    // ignored.
+    // Removes our own state folder from the tree, because it changes all the time and is not part of the work.
+    // Excluding it already in `git add` would fail where the folder is ignored.
     let forget = call(&["rm", "-r", "--cached", "--quiet", "--ignore-unmatch", "--", ":/.handover/state"]);
     forget.run(git).await?.whole()?;
     Ok(call(&["write-tree"]).run(git).await?.whole()?.text())
