@@ -1,5 +1,5 @@
-//! The runner: claims tasks for the agents of the settings, runs their programs turn by turn, and brings each task to a
-//! verified end, or to a person or agent that can decide.
+//! The runner claims tasks for the agents of the settings and runs their programs turn by turn. It brings each task to
+//! a verified end, or passes the task to a person or agent that can decide.
 //!
 //! ```text
 //!   claim ──> turn ──> output ──> next ──┬─> repair, continue       another turn of the same attempt

@@ -1,4 +1,5 @@
-//! Writes the artifacts of an output into the workspace, all or none, also when the machine stops in between.
+//! Writes the artifacts of an agent's output (the files that the output contains) into the workspace. Either all of
+//! them are written or none, even when the machine stops in between.
 //!
 //! ```text
 //! check ──> staging.json ──> parts next to their paths ──> committed.json ──> parts moved to their paths ──> done.json
@@ -6,12 +7,14 @@
 //!                                                                       └── failure: moved back, then parts are deleted
 //! ```
 //!
-//! The journal is one file whose name is its state, so that a change of state needs no space on a full disk. Before
-//! `committed.json`, no part of the output is at its path. After it, everything that is needed is on the disk, and a
-//! stopped output is finished even if another output follows: its author got no error, and undoing it would be as much
-//! work. A replaced file is swapped with its part, so it can be put back until all parts are moved.
+//! A part is a temporary file with the new content, next to its final path. The journal is one file whose name is its
+//! state, so that a change of state needs no space on a full disk. Before `committed.json` exists, no final path has
+//! changed. Once it exists, all parts are on the disk. If the process stops after that, the next call finishes the
+//! output even when it was called for another output: the author of the stopped output got no error, and undoing would
+//! be as much work. An existing file is swapped with its part, so the file can be put back until all parts are moved.
 //!
-//! Every path is walked from the root, one folder after the other, and no symbolic link is followed.
+//! This module opens each path folder by folder from the root, which is the folder of the workspace. It follows no
+//! symbolic link below the root.
 
 mod check;
 mod disk;
@@ -29,14 +32,16 @@ use disk::ArtifactRoot;
 use journal::{Journal, JournalStanding};
 use perform::KnownOutput;
 
-/// The number of artifacts that the rules of an output allow.
+/// The largest number of artifacts in one output. An output with more is refused, and the agent gets the problem to
+/// fix.
 pub const ARTIFACTS_MAX: usize = 1_000;
-/// The size of all contents together, in bytes: they are held in memory and read again after a stop.
+/// The largest size of all contents of an output together, in bytes. A larger output is refused, and the agent gets the
+/// problem to fix. All contents are in memory at the same time, and are read again after a stop.
 pub const BYTES_MAX: usize = 16 << 20;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckedArtifact {
-    /// The path relative to the root. `.` and `..` within the path are resolved.
+    /// The path of the file, relative to the root folder. It may contain `.` and `..`, which are resolved.
     pub path: String,
     pub operation: ArtifactOperation,
     pub content: String,
@@ -44,24 +49,24 @@ pub struct CheckedArtifact {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ArtifactOperation {
-    /// Creates a file. The path must be free.
+    /// Creates a file. No file may exist at the path.
     Create,
-    /// Replaces a regular file that must exist. Its permissions stay.
+    /// Replaces a regular file, which must exist. The file keeps its permissions.
     Update,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AppliedArtifacts {
-    /// The resolved paths, in the order of the output.
+    /// The resolved paths of the artifacts, in the order of the output.
     pub paths: Vec<String>,
-    /// The paths of another output that was stopped and is now finished. The same task made them.
+    /// The paths of an earlier output that was stopped halfway and that this call finished. The same task made them.
     pub finished: Vec<String>,
 }
 
-/// The result of recovering a stopped output.
+/// The result of recovering an output whose writing was stopped halfway.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Recovered {
-    /// No output was stopped.
+    /// There was no stopped output to recover.
     Nothing,
     Undone,
     Finished {
@@ -69,8 +74,8 @@ pub enum Recovered {
     },
 }
 
-/// The reasons why no artifact was written. With `Unfinished`, the reason why the output could be neither finished nor
-/// undone.
+/// The reasons why the artifacts of an output were not written. For `Unfinished`, some were written: the text says why
+/// the output could be neither finished nor undone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ArtifactProblem {
     TooMany {
@@ -79,7 +84,7 @@ pub enum ArtifactProblem {
     TooLarge {
         bytes: usize,
     },
-    /// Each path that cannot be used, with its reason.
+    /// All paths that cannot be used, each with its reason.
     Unfit(Vec<Unfit>),
     Failed {
         problem: String,
@@ -97,19 +102,21 @@ pub struct Unfit {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ArtifactReason {
-    /// The path is taken, or there is a link or file where a folder should be.
+    /// `create`: a file exists at the path, or a link or a file is where the path needs a folder.
     Exists,
-    /// There is no regular file at the path that can be reached without a link.
+    /// `update`: no regular file exists at the path, or the path leads through a link.
     Missing,
-    /// The path leaves the root, is the root, contains a part `.git`, or is below `.handover/state`.
+    /// The path leads outside of the root folder, is the root folder itself, has a part `.git`, or is below
+    /// `.handover/state`.
     Outside,
     /// The path occurs twice, or one artifact is a file where another needs a folder.
     Duplicate,
 }
 
-/// Writes the artifacts of an output. The journal is a folder outside of the root that serves one output after the
-/// other. The output that was applied last is not applied again. A path that this task made earlier counts as free for
-/// `create` and as present for `update`. Blocks the thread, and syncs every file.
+/// Writes the artifacts of an output below `root`. `journal` is a folder outside of the root that records the progress,
+/// for one output after the other. If this output was the last one that was written, nothing is written again. The task
+/// may have made a file before (`made_before`): such a path counts as free for `create` and as present for `update`.
+/// Blocks the thread, and syncs every file.
 pub fn apply(
     root: &Path,
     journal: &Path,
@@ -137,7 +144,7 @@ pub fn apply(
     Ok(applied)
 }
 
-/// Finishes or undoes a stopped output, without the output itself.
+/// Finishes or undoes an output whose writing was stopped, by the journal alone.
 pub fn recover(root: &Path, journal: &Path) -> Result<Recovered, ArtifactProblem> {
     let mut journal = Journal::open(journal)?;
     let root = ArtifactRoot::open(root)?;
@@ -145,7 +152,7 @@ pub fn recover(root: &Path, journal: &Path) -> Result<Recovered, ArtifactProblem
 }
 
 impl ArtifactProblem {
-    /// Returns the codes of the rules for problems that the agent can fix, and an empty list when it cannot.
+    /// Returns the error codes for a problem that the agent can fix. Returns an empty list for any other problem.
     pub fn codes(&self) -> Vec<String> {
         match self {
             Self::Unfit(unfit) => unfit.iter().map(ToString::to_string).collect(),

@@ -1,4 +1,5 @@
-//! Asks people on behalf of an attempt: questions, approvals, and problems that block it.
+//! Asks people on behalf of an attempt at a task: sends questions, requests approvals, and reports problems that block
+//! the task.
 
 use std::path::Path;
 
@@ -24,7 +25,7 @@ use crate::seal::{Seal, sealed_input};
 use agents::adapter::acp::PermissionQuestion;
 
 impl AttemptRun {
-    /// Returns the engine's commands for the output of a turn.
+    /// Returns the commands for the engine that follow from the output of a turn.
     fn acts(&self, turn: TurnId) -> Result<Vec<Command>, AttemptError> {
         let text = self.answer(turn)?;
         let of = TurnFence { task: self.task, attempt: self.attempt };
@@ -36,7 +37,7 @@ impl AttemptRun {
         acts.map(|acts| acts.commands).ok_or_else(|| AttemptError::Other("the output cannot be read again".to_owned()))
     }
 
-    /// Pauses the task, and then asks a person. In the other order, the question could be answered before the task is
+    /// Pauses the task first and asks the person second. In the other order, the person could answer before the task is
     /// paused.
     #[expect(clippy::wildcard_enum_match_arm, reason = "an output becomes few of the commands there are")]
     pub(super) async fn ask(&self, facts: &Facts, turn: TurnId) -> Result<(), AttemptError> {
@@ -81,8 +82,8 @@ impl AttemptRun {
         Ok(())
     }
 
-    /// Returns the call that a program was not allowed to make as a request that a person can approve. It has the bytes
-    /// of the program's own request, without a command's caption and time limit.
+    /// Returns a request for approval of a call that the program was not allowed to make. The request has the exact
+    /// bytes of the program's call, without a command's caption and time limit.
     fn permission(worktree: &Path, asked: &PermissionQuestion) -> approval::ApprovalRequest {
         let paths: Vec<String> = asked.paths.iter().map(|path| path.display().to_string()).collect();
         approval::ApprovalRequest {
@@ -94,7 +95,7 @@ impl AttemptRun {
         }
     }
 
-    /// Consumes a person's approval of exactly this call. Returns false when there is none.
+    /// Consumes a person's approval of exactly this call. Returns false when there is no such approval.
     pub(super) async fn is_approved(&self, worktree: &Path, asked: &PermissionQuestion) -> bool {
         let fingerprint = self.seal(&Self::permission(worktree, asked));
         let need = Need::ApprovalSealed(fingerprint.clone());
@@ -104,7 +105,7 @@ impl AttemptRun {
         self.execute(Command::ConsumeApproval { approval, fingerprint }).await.is_ok()
     }
 
-    /// Creates a request for approval of a program's call. The task waits for a person's decision.
+    /// Requests a person's approval for a program's call. The task waits for the decision.
     pub(super) async fn ask_permission(
         &self,
         facts: &Facts,
@@ -129,7 +130,7 @@ impl AttemptRun {
         Seal { request, task, attempt, agent }.fingerprint()
     }
 
-    /// Tells whether the card requires a person's approval for this question before the work continues.
+    /// Tells whether the agent's card requires a person's approval for this question before the work continues.
     fn is_gated(&self, question: &str) -> bool {
         matches!(route::by_card(&self.seat.member.who, question), Some((_, Via::ExecGate)))
     }
@@ -161,7 +162,7 @@ impl AttemptRun {
         self.block(facts, kind, reason).await
     }
 
-    /// Sends a question to a further agent or role, when the agent's card says so.
+    /// Sends a question also to the agent or role that the agent's card names for such a question.
     async fn pass_on(&self, facts: &Facts, question: &str) {
         let subject = || format!("{} asks", facts.task.name);
         match route::by_card(&self.seat.member.who, question) {
@@ -195,7 +196,8 @@ impl AttemptRun {
         }
     }
 
-    /// Sends a message to one agent by its slug: an agent of this runner, else any agent with that slug.
+    /// Sends a message to the agent with this slug. An agent of this runner goes before other agents with the same
+    /// slug.
     pub(super) async fn tell_agent(&self, facts: &Facts, slug: &str, kind: MessageKind, texts: (String, String)) {
         let draft = self.draft(facts, kind, texts);
         let to = match self.shop.seats.get(slug) {
@@ -208,7 +210,8 @@ impl AttemptRun {
     }
 }
 
-/// Returns the approval that a handoff asks for, with the folder to which it applies.
+/// Returns the approval request in a handoff, with the folder to which the approval applies. Returns `None` for a
+/// handoff without a request.
 pub(crate) fn request(contract: &HandoffContract, folder: &Path) -> Option<approval::ApprovalRequest> {
     let HandoffStatus::ApprovalRequest { request } = contract.status() else { return None };
     let HandoffApproval { rollback, verification, operation, exact_content, scope, risk_level, .. } = request;

@@ -1,4 +1,5 @@
-//! Works on one attempt at one task, step by step, until it is over, another agent has the task, or the runner must stop.
+//! Works on one attempt at one task, step by step. It ends when the attempt is over, another agent has the task, or the
+//! runner must stop.
 
 use std::os::unix::fs::DirBuilderExt as _;
 use std::sync::Arc;
@@ -40,24 +41,25 @@ pub enum AttemptError {
     Other(String),
 }
 
-/// The number of retries when the store does not answer. After them, the attempt is left until its lease ends.
+/// The number of retries in one attempt when the store does not answer. When they are used up, the runner leaves the
+/// attempt, and its lease expires.
 const TRIES_MAX: u32 = 8;
-/// The number of retries in one attempt when git times out.
+/// The number of retries in one attempt when git times out. One more timeout blocks the task.
 const GIT_TIMEOUTS_MAX: u32 = 3;
-/// The longest sleep between two looks at a task that waits. The store wakes us earlier.
+/// The longest time between two reads of a task that waits. A change in the store ends the wait earlier.
 const LOOK: Duration = Duration::from_secs(2);
 
 /// The time to wait after a change, so that changes in quick succession are handled together.
 const BREATH: Duration = Duration::from_millis(100);
 
-/// The permits for one running turn: one of the agent and one of the runner.
+/// The two permits that a running turn needs: one limits the turns of its agent, one limits the turns of the runner.
 pub(super) type Room = (OwnedSemaphorePermit, OwnedSemaphorePermit);
 
-/// The end of an attempt, as far as it matters for the next attempt of its agent.
+/// The end of an attempt. It decides whether the agent pauses before its next attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AttemptOver {
     Ended,
-    /// The program gave no answer. The next attempt may fail as well if it starts at once.
+    /// The program gave no answer. The agent pauses, because an attempt that starts at once would probably fail, too.
     Crashed,
 }
 
@@ -67,7 +69,7 @@ pub struct AttemptRun {
     pub seat: Arc<RunnerAgent>,
     pub task: TaskId,
     pub attempt: u32,
-    /// The place of the work, once it was created or found.
+    /// The worktree or folder of the work. `None` until it was created or found.
     place: tokio::sync::Mutex<Option<WorkPlace>>,
 }
 
@@ -76,14 +78,16 @@ impl AttemptRun {
         Self { shop, seat, task, attempt, place: tokio::sync::Mutex::default() }
     }
 
-    /// Works until nothing is left to do. After any failure, the next runner finds the work that was started.
+    /// Performs the steps of the attempt until none is left. If this fails, the next runner continues from the stored
+    /// state.
     pub async fn work(self, mut room: Option<Room>) -> AttemptOver {
         let mut tries = 0;
         let mut slow = 0;
         loop {
             match Box::pin(self.go_on(&mut tries, room.take())).await {
                 Ok(over) => return over,
-                // A machine that slept may have lost the claim only because its lease expired.
+                // While this machine slept, the lease may have expired. The claim is then lost, but can be asked for
+                // again.
                 Err(AttemptError::Service(Error::Refused(refusal))) if is_lost(&refusal) && self.regain().await => {}
                 Err(AttemptError::Service(Error::Refused(refusal))) if is_lost(&refusal) => {
                     self.leave(None).await;
@@ -98,8 +102,8 @@ impl AttemptRun {
                     self.tell_plainly(What::Warning { text: format!("the store does not answer: {error}") });
                     tokio::time::sleep(Duration::from_millis(100 << tries)).await;
                 }
-                // A machine that is busy or wakes up is not a reason to block a task. The retry finds the work that git
-                // had started.
+                // Git timed out because the machine is busy or just woke up, so the task is not blocked. The retry
+                // finds the files that git had already written.
                 Err(AttemptError::Git(problem @ GitProblem::GitTimeout { .. })) if slow < GIT_TIMEOUTS_MAX => {
                     slow += 1;
                     self.tell_plainly(What::Warning { text: format!("{problem}; it is tried again") });
@@ -143,10 +147,12 @@ impl AttemptRun {
                     self.hand_back(&facts, "the runner was stopped").await?;
                     return Ok(AttemptOver::Ended);
                 }
-                // Frees the permits: the reviewer may itself wait for us to review its work.
+                // Frees the permits before the review. The reviewer may need a permit, and may itself wait for this
+                // agent to review its work.
                 AttemptStep::Review(_) => room = None,
                 AttemptStep::Turn(..) | AttemptStep::Finish(_) if room.is_none() => {
-                    // Looks at the task again after the wait, because the runner may have to stop or the task may be lost.
+                    // Reads the task again after the wait, because the runner may have to stop by then, or the task may
+                    // be lost.
                     room = self.room().await;
                     continue;
                 }
@@ -194,8 +200,8 @@ impl AttemptRun {
         Ok(None)
     }
 
-    /// Asks for a claim that another machine ended after the lease expired, while this machine was out of contact.
-    /// Returns true when we hold the claim again.
+    /// Asks the store for the claim again, after the lease expired and another machine ended the claim. Returns true
+    /// when this runner holds the claim again.
     pub(super) async fn regain(&self) -> bool {
         let regain = Command::Regain { task: self.task, attempt: self.attempt };
         self.execute(regain).await.is_ok()
@@ -222,7 +228,7 @@ impl AttemptRun {
         }
     }
 
-    /// Returns the limits of the task and the limits of its workflow.
+    /// Returns two sets of limits: of the task, and of its workflow.
     pub(super) fn bounds(&self, facts: &Facts) -> (Bounds, Bounds) {
         let config = facts.workflow_detail.config.as_ref().and_then(|json| wire::json::parse(json.as_str()).ok());
         let config = config.map(|node| node.to_value());
@@ -252,7 +258,7 @@ impl AttemptRun {
         if let Some(place) = &*known {
             return Ok(place.clone());
         }
-        // A later runner finds the files that we may leave by this folder.
+        // Creates the attempt's folder first, because a later runner finds leftover files of an attempt by this folder.
         let folder = self.shop.attempt_folder(self.task, self.attempt);
         std::fs::DirBuilder::new()
             .mode(0o700)
@@ -322,7 +328,7 @@ impl AttemptRun {
         Ok(())
     }
 
-    /// Blocks a task after a problem that we cannot fix, so that a person or another agent looks at it.
+    /// Blocks the task after a problem that the runner cannot fix, so that a person or another agent looks at the task.
     async fn give_up(&self, reason: &str) {
         let Ok(facts) = self.facts().await else { return };
         let ours = facts.task.attempt == self.attempt && facts.task.holder() == Some(self.seat.agent);
@@ -332,7 +338,8 @@ impl AttemptRun {
         self.leave(Some(&facts)).await;
     }
 
-    /// Removes everything of a finished attempt from this machine. Keeps its branch when the work is nowhere else.
+    /// Removes the files and folders of a finished attempt from this machine. Keeps the attempt's branch when its work
+    /// is on no other branch.
     async fn leave(&self, facts: Option<&Facts>) {
         let loaded;
         let facts = match facts {
@@ -346,14 +353,16 @@ impl AttemptRun {
             },
         };
         let Ok(turns) = remains::turns(&self.shop, self.task, self.attempt).await else { return };
-        // A failure here does not affect the task: the end of this run, or the next run, removes the rest.
+        // A failure here only leaves files behind and does not affect the task. They are removed at the end of this run
+        // or by the next run.
         match remains::remove(&self.shop, (&facts.task, self.attempt), &self.author(), &turns).await {
             Ok(kept) => self.tell_lost(facts, kept.as_deref()),
             Err(problem) => self.tell(facts, What::Warning { text: remains::stays(&problem) }),
         }
     }
 
-    /// Names the branch with the work when another agent took the task, because nothing merges that branch.
+    /// Reports that another agent took the task, and names the branch with this attempt's work, because no one will
+    /// merge that branch.
     fn tell_lost(&self, facts: &Facts, kept: Option<&str>) {
         let by = facts.task.holder().filter(|holder| *holder != self.seat.agent);
         if let (Some(by), Some(branch)) = (by, kept) {
@@ -364,9 +373,10 @@ impl AttemptRun {
         }
     }
 
-    /// Removes the files of the attempt's turns. The output of the programs is kept elsewhere.
+    /// Removes the folders of the attempt's turns. The output of the programs is also in the object store, which keeps
+    /// it.
     pub(super) async fn forget_turns(&self) {
-        // The turns of our own attempt, which may not be the task's last one.
+        // Reads the turns of this attempt, because the task may have a newer attempt.
         if let Ok(turns) = remains::turns(&self.shop, self.task, self.attempt).await {
             remains::remove_folders(&self.shop, self.task, self.attempt, &turns).await;
         }
@@ -378,7 +388,7 @@ fn is_lost(refusal: &Refusal) -> bool {
     matches!(refusal, Refusal::ClaimLost { .. } | Refusal::TaskNotFound { .. } | Refusal::WorkflowNotFound { .. })
 }
 
-/// Cuts a text to the length of a stored reason.
+/// Cuts a text to the longest reason that the store accepts.
 pub(super) fn cut(text: &str) -> String {
     const CHARS_MAX: usize = 8_000;
     let cut: String = text.chars().take(CHARS_MAX).collect();

@@ -1,4 +1,5 @@
-//! Sums up the turns of one attempt, so that a runner that continues the attempt counts as the runner before it did.
+//! Sums up the turns of one attempt from the stored turns. A runner that continues an attempt after a restart therefore
+//! counts its repairs and progress reports correctly.
 
 use engine::turn::{Purpose, Turn, TurnEnd};
 
@@ -6,15 +7,15 @@ use super::next::{OutputVerdict, Says};
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Chain {
-    /// The number of repairs in a row.
+    /// The number of repairs in a row that were still invalid.
     pub repairs: u32,
-    /// The number of progress reports in a row. An answer in between neither counts nor resets the number.
+    /// The number of outputs in a row that report progress. A question in between neither counts nor resets the number.
     pub goes_on: u32,
-    /// The conversation to resume, if the program has named one.
+    /// The conversation that the next turn resumes. `None` when the program named no conversation.
     pub conversation: Option<String>,
-    /// The number of turns in which the agent had to resolve a merge conflict.
+    /// The number of turns that were started to resolve a merge conflict.
     pub conflicts: u32,
-    /// The end and the verdict of the last turn that ended.
+    /// The end of the last turn that ended, and the verdict on its output.
     pub last: Option<(TurnEnd, Option<OutputVerdict>)>,
 }
 
@@ -34,7 +35,7 @@ impl Chain {
             self.conversation.clone_from(&ended.conversation);
         }
         self.conflicts += u32::from(turn.purpose == Purpose::Conflict);
-        // A turn without an output does not change the number of repairs: its program did not answer.
+        // Without a verdict, the program did not answer. Such a turn does not change the counts.
         if let Some(found) = &verdict {
             self.repairs = match found.says {
                 None if turn.purpose == Purpose::Repair => self.repairs + 1,
@@ -43,7 +44,7 @@ impl Chain {
             self.goes_on = match found.says {
                 Some(Says::GoesOn) => self.goes_on + 1,
                 Some(Says::Done | Says::Blocked) => 0,
-                // A question pauses the task. The answer resumes it and does not count.
+                // A question pauses the task. It does not count as progress, and does not reset the count either.
                 Some(Says::Asks | Says::WantsApproval) | None => self.goes_on,
             };
         }
@@ -60,8 +61,8 @@ mod tests {
     use super::super::next::{NextStep, next};
     use super::*;
 
-    /// Builds a chain from words, one for each turn: `purpose:says`, where `says` is a word of [`Says`], `bad`, or
-    /// `silent`.
+    /// Builds a chain from words, one word for each turn. A word is `purpose:says`. The part `says` is a status of
+    /// [`Says`], `bad` for an invalid output, or `silent` for no output.
     fn chain(words: &str) -> Chain {
         let turn = |word: &str| {
             let (purpose, says) = word.split_once(':').unwrap_or(("first", word));
@@ -96,7 +97,7 @@ mod tests {
         Chain::of(&turns, 1)
     }
 
-    /// Returns the next step after these turns. The last of them is the turn that just ended.
+    /// Returns the next step after these turns. The last word is the turn that just ended.
     fn then(turns: &str) -> String {
         let chain = chain(turns);
         let Some((_, Some(verdict))) = chain.last.clone() else { return "nothing".to_owned() };
@@ -123,7 +124,7 @@ mod tests {
             ("bad repair:silent repair:bad", "Repair"),
             ("goes_on next:goes_on", "GoOn"),
             ("goes_on next:goes_on next:goes_on", "ambiguity"),
-            // An answer in between neither counts nor resets the number.
+            // A question and its answer in between neither count nor reset the number.
             ("goes_on next:asks answer:goes_on next:goes_on", "ambiguity"),
             ("goes_on next:goes_on next:done", "Finish"),
             ("goes_on evaluation:goes_on next:goes_on", "GoOn"),

@@ -1,5 +1,5 @@
-//! Verifies a finished output against its contract: with our own checks, and with another agent where the brief asks
-//! for one.
+//! Verifies a finished output against its contract. Handover runs its own checks. When the brief has a criterion to
+//! evaluate, another agent, the evaluator, judges the output, too.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -32,7 +32,8 @@ use agents::adapter::acp::{PermissionQuestion as Wanted, Permit};
 use agents::adapter::{self, AdapterKind, HeardEvent, Permissions, ProgramHome, TurnOrder};
 use agents::program::{self, Follow, ProgramStart, Ran};
 
-/// The tries of one evaluation: a first answer, one repair of it, and one new start.
+/// The tries of one evaluation. An invalid first answer is repaired once. If the repair is invalid, too, the evaluation
+/// starts once more from the beginning.
 #[derive(Debug, Clone, Copy)]
 enum EvaluationTry {
     First,
@@ -56,15 +57,15 @@ impl VerificationFound {
 }
 
 impl AttemptRun {
-    /// Verifies the output. Returns `None` without a result: the task is then blocked or waits for a person, or the
-    /// runner must stop.
+    /// Verifies the output. Returns `None` when there is no result, because the task was blocked, waits for a person,
+    /// or the runner must stop.
     pub(super) async fn verify(
         &self,
         facts: &Facts,
         done: &FinishedOutput,
     ) -> Result<Option<VerificationFound>, AttemptError> {
         let Some(brief) = brief::of(&facts.task, &facts.detail)? else {
-            // Without a brief, a valid output is enough.
+            // A task without a brief has no contract, so every valid output passes.
             let evidence = VerificationEvidence { commit: done.head.clone(), ..VerificationEvidence::default() };
             let (mechanical, semantic) = (Verdict::Pass, Verdict::Skipped);
             return Ok(Some(VerificationFound { mechanical, semantic, output_ref: None, evidence }));
@@ -108,8 +109,8 @@ impl AttemptRun {
         Ok(Some(VerificationFound { mechanical, semantic, output_ref, evidence }))
     }
 
-    /// Tells whether a person decided on the checks that the task changed. Otherwise asks for the decision, and the
-    /// task pauses.
+    /// Tells whether a person decided on the check scripts that the task changed. Without a decision, asks the person
+    /// for one and pauses the task.
     async fn is_decided(
         &self,
         facts: &Facts,
@@ -181,8 +182,9 @@ impl AttemptRun {
         verified.map_err(|fault| AttemptError::Other(fault.to_string()))
     }
 
-    /// Asks the evaluator, which must not be the worker. An unusable answer is repaired once, then the evaluation
-    /// starts again from the beginning. Returns `None` when the runner must stop, or the task is lost.
+    /// Asks the evaluator, which must not be the worker. An unusable answer is sent back for repair once. After that,
+    /// the evaluation starts once more from the beginning. Returns `None` when the runner must stop or the task is
+    /// lost.
     pub(super) async fn semantic(
         &self,
         facts: &Facts,
@@ -224,7 +226,7 @@ impl AttemptRun {
         Ok(Some(Ok(Judgement::Unusable { codes })))
     }
 
-    /// Runs one turn of the evaluator.
+    /// Runs one turn of the evaluator (the agent that judges the output).
     async fn evaluation(
         &self,
         facts: &Facts,
@@ -246,8 +248,8 @@ impl AttemptRun {
         Ok(self.look(facts, judge, told).await?.0)
     }
 
-    /// Runs one turn of an evaluator or a reviewer in a separate folder, where it only reads. Returns its result and
-    /// the folder of its output.
+    /// Runs one turn of an evaluator or a reviewer. The turn runs in a separate folder and may only read. Returns the
+    /// result of the program and the folder of its output.
     pub(super) async fn look(
         &self,
         facts: &Facts,
@@ -268,8 +270,8 @@ impl AttemptRun {
         let Reply::TurnStarted { turn, .. } = reply else { return Err(crate::Error::unexpected(&reply).into()) };
         self.tell(facts, What::Started { turn, purpose });
         let folder = self.shop.turn_folder(turn);
-        // All turns use the same folder: opencode resumes a conversation only in the folder where it began, and hangs
-        // in any other.
+        // All turns of this agent in the attempt use the same folder. The program opencode resumes a conversation only
+        // in the folder where the conversation began, and hangs in any other folder.
         let room = self.shop.attempt_folder(self.task, self.attempt).join(format!("room-{}", settings.slug));
         std::fs::create_dir_all(&room)?;
         std::fs::create_dir_all(&folder)?;
@@ -302,8 +304,8 @@ impl AttemptRun {
             output_bytes_max: limits.output_bytes,
             seconds_max: limits.turn_seconds,
         };
-        // The channel never gets a value, so no limit stops this turn. Its cost counts against the limits of the task
-        // afterwards.
+        // This channel would report an exceeded limit. It never gets a value, so no cost limit stops an evaluator or a
+        // reviewer. The cost of its turn still counts against the task's limits for later turns.
         let (_never, within) = watch::channel(None);
         let ran = program::run(&start, &mut SilentFollower { attempt: self, facts, turn }, self.cut(within)).await;
         let ran = match ran {
@@ -329,13 +331,14 @@ pub(super) struct EvaluationTexts {
     pub(super) resume: Option<String>,
 }
 
-/// The problems of the last answer, and the conversation in which the program gave it.
+/// The data for a retry: the problems of the evaluator's last answer, and the conversation in which it gave that
+/// answer.
 struct EvaluationRetry {
     codes: Vec<(String, String)>,
     resume: Option<String>,
 }
 
-/// Returns the input for a program without a conversation.
+/// Returns the question as an envelope, for a program that has no conversation.
 fn envelope(asked: &EvaluatorQuestion, facts: &Facts, codes: &[(String, String)]) -> Result<String, AttemptError> {
     let codes = codes.iter().map(|(code, _)| Value::from(code.as_str())).collect();
     let params = vec![

@@ -1,4 +1,5 @@
-//! Commits, verifies and merges an output that says "done", and only then completes the task.
+//! Handles an output that says "done": commits the work, verifies it, merges it, and completes the task after the
+//! merge.
 
 use engine::command::{RecordVerification, Target};
 use engine::id::TurnId;
@@ -20,7 +21,7 @@ use super::verify::VerificationEvidence;
 use crate::budget;
 use git::branch::{CommitResult, MergeResult};
 
-/// The statements of a "done" output about itself, in either output format.
+/// The statements that a "done" output makes about itself. An envelope and a handoff both become this type.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Claimed {
     pub(super) summary: String,
@@ -29,13 +30,13 @@ pub(super) struct Claimed {
     pub(super) files: Vec<String>,
 }
 
-/// An output that says "done", with its place and its commit.
+/// An output that says "done", with the folder of the work and its commit.
 #[derive(Debug)]
 pub(super) struct FinishedOutput {
     pub(super) turn: TurnId,
     pub(super) place: WorkPlace,
     pub(super) claimed: Claimed,
-    /// The commit after all work was committed. `None` outside of git.
+    /// The head commit after all work was committed. `None` outside of git.
     pub(super) head: Option<String>,
 }
 
@@ -61,7 +62,8 @@ impl AttemptRun {
         claimed.ok_or_else(|| AttemptError::Other("the output cannot be read again".to_owned()))
     }
 
-    /// Commits and verifies the output. The recorded result decides the next step.
+    /// Commits and verifies the output, and records the result. The recorded result decides the next step of the
+    /// attempt.
     pub(super) async fn finish(&self, facts: &Facts, turn: TurnId) -> Result<(), AttemptError> {
         let place = self.place(facts).await?;
         let claimed = self.claimed(turn)?;
@@ -74,12 +76,13 @@ impl AttemptRun {
         };
         match self.verify(facts, &FinishedOutput { turn, place, claimed, head }).await? {
             Some(found) => self.verified(facts, turn, found).await,
-            // No result: the task is blocked or waits for a person, or the runner must stop.
+            // There is no result, because the task is blocked, waits for a person, or the runner must stop.
             None => Ok(()),
         }
     }
 
-    /// Commits all work and returns the new head, or the paths of a merge that still has conflict markers.
+    /// Commits all work. Returns the new head commit, or the paths of files that still have conflict markers of a
+    /// merge.
     async fn commit(
         &self,
         facts: &Facts,
@@ -161,7 +164,8 @@ impl AttemptRun {
         self.complete(facts, &FinishedOutput { turn, place, claimed, head: commit }).await
     }
 
-    /// Gives a merge conflict to the agent once. A second conflict blocks the task.
+    /// Handles a merge conflict. The agent has to resolve the first conflict of an attempt. A second conflict blocks
+    /// the task.
     async fn conflict(&self, facts: &Facts, place: &WorkPlace, paths: Vec<String>) -> Result<(), AttemptError> {
         self.tell(facts, What::Conflict { paths: paths.clone() });
         if Chain::of(&facts.turns, self.attempt).conflicts > 0 {
@@ -172,7 +176,7 @@ impl AttemptRun {
             MergeResult::Conflict { paths, .. } => {
                 Box::pin(self.turn(facts, Purpose::Conflict, Because::Conflict { paths })).await
             }
-            // The conflict was fixed in the meantime. The next step merges the work.
+            // There is no conflict any more, because the branches changed. The next step merges the work.
             MergeResult::Already { .. } | MergeResult::FastForward { .. } | MergeResult::Merge { .. } => Ok(()),
             MergeResult::HasState { path } => Err(AttemptError::Other(format!("the workflow's branch has {path}"))),
             MergeResult::CheckedOut { path } => {
@@ -216,7 +220,7 @@ impl AttemptRun {
     }
 }
 
-/// Returns the failures, one on each line.
+/// Returns the problems of a failed verification as text, one problem on each line.
 fn complaints(evidence: &VerificationEvidence) -> String {
     let failed = evidence.evaluation.as_ref().filter(|_| evidence.has_passed());
     let lines = evidence.complaints(failed).into_iter().map(|(code, message)| format!("{code}: {message}"));

@@ -1,4 +1,5 @@
-//! Checks that everything the tasks of a workflow need exists, before any of them is claimed.
+//! Checks that everything that the tasks of a workflow need exists. The runner claims no task of a workflow that lacks
+//! something.
 
 use std::collections::BTreeSet;
 
@@ -13,11 +14,11 @@ use crate::error::Error;
 use crate::review::provider::slug;
 use crate::task_extra::TaskExtra;
 
-/// The number of problems that are reported. The others show when these are fixed.
+/// The largest number of problems that are reported. Further problems are reported after these are fixed.
 const TOLD_MAX: usize = 20;
 const PAGE: u32 = 500;
 
-/// Returns what the open tasks lack: contracts, schemas, an evaluator, reviewers, or a valid brief.
+/// Returns the requirements that the open tasks lack: contracts, schemas, an evaluator, reviewers, or a valid brief.
 pub(super) async fn lacks(shop: &Shop, workflow: WorkflowId) -> Result<Vec<String>, Error> {
     let mut lacks = BTreeSet::new();
     let mut after = None;

@@ -1,5 +1,5 @@
-//! Judges an answer and applies the parts that take effect at once: its files, its lessons, and the mail it has read.
-//! Everything here can be repeated after a stop without a further effect.
+//! Judges the answer of a turn and applies the parts that take effect at once: its files, its lessons, and the mail
+//! that it has read. After a stop, everything here can run again without a second effect.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -22,12 +22,12 @@ use super::shop::What;
 use crate::settings::team;
 use agents::adapter::TurnSaid;
 
-/// The file with the paths that this attempt has made.
+/// The file that lists the paths of the files that this attempt made.
 const MADE: &str = "made.json";
 const JOURNAL: &str = "journal";
 
 impl AttemptRun {
-    /// Judges a text as the end of that turn, and passes the output to `then`.
+    /// Parses and checks a text as the answer of a turn, and passes the output to `then`.
     pub(super) fn read<T>(&self, turn: TurnId, text: &str, then: impl FnOnce(&AgentOutput<'_>) -> T) -> T {
         let input = self.record(turn).input();
         let alias = wire::handoff::alias(self.seat.agent);
@@ -35,13 +35,14 @@ impl AttemptRun {
         then(&find(text, &context))
     }
 
-    /// Returns the problems of the output of a turn, with explanations.
+    /// Returns the problems of the output of a turn: error codes with explanations.
     pub(super) fn explained(&self, turn: TurnId) -> Vec<(String, String)> {
         let Ok(text) = self.answer(turn) else { return Vec::new() };
         self.read(turn, &text, |output| output.problems())
     }
 
-    /// Returns the verdict on a turn that finished. A valid output takes effect before the verdict is returned.
+    /// Returns the verdict on the answer of a turn. If the output is valid, its files, lessons and read mail take
+    /// effect first.
     pub(super) async fn judge(
         &self,
         facts: &Facts,
@@ -74,7 +75,7 @@ impl AttemptRun {
         Ok(verdict)
     }
 
-    /// Writes the files of an output, all or none. Returns the codes of problems that the agent can fix.
+    /// Writes the files of an output, all or none. The inner error has the codes of problems that the agent can fix.
     async fn apply(
         &self,
         place: &WorkPlace,
@@ -92,7 +93,7 @@ impl AttemptRun {
         }
     }
 
-    /// Records the lessons of a handoff: everything that it says besides its status.
+    /// Records the lessons of a handoff: everything that the handoff says except its status.
     async fn learn(&self, turn: TurnId, contract: &HandoffContract) -> Result<(), AttemptError> {
         let once = |what: &str| self.shop.once(self.seat.agent, turn, what);
         let warn = |text: String| self.warn(&text);
@@ -112,13 +113,13 @@ impl AttemptRun {
         Learner { service: &self.shop.service, task: self.task, attempt: self.attempt, once, warn }
     }
 
-    /// Marks the mail of the prompt as read, after a turn that ended with a valid output.
+    /// Marks the messages that the prompt showed as read. Called after a turn that ended with a valid output.
     async fn read_mail(&self, facts: &Facts, turn: TurnId) {
         let messages = self.record(turn).shown;
         if messages.is_empty() {
             return;
         }
-        // Mail that is shown twice is better than mail that is lost.
+        // A failure is only a warning. The messages stay unread and are shown again, which is better than losing them.
         if let Err(error) = self.execute(Command::MarkRead { messages }).await {
             self.tell(facts, What::Warning { text: format!("mail stays unread: {error}") });
         }
@@ -131,8 +132,8 @@ fn apply(root: &Path, folder: &Path, files: &[CheckedArtifact]) -> Result<(), ar
         std::fs::read(&made).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
     let applied = artifacts::apply(root, &folder.join(JOURNAL), files, &known)?;
     known.extend(applied.paths.into_iter().chain(applied.finished));
-    // Replaces the list with one rename. Without the list, a later turn would refuse to update the files that this
-    // attempt made.
+    // Writes a new list and renames it over the old one, so that a crash cannot lose the list. Without the list, a
+    // later turn would refuse to update the files that this attempt made.
     let part = folder.join(format!("{MADE}.part"));
     std::fs::write(&part, serde_json::to_vec(&known).unwrap_or_default())?;
     Ok(std::fs::rename(&part, &made)?)

@@ -1,5 +1,5 @@
-//! Records the lessons of a handoff: knowledge of the project, effects on other layers, candidates for the memory. Each
-//! lesson takes effect once, for a turn of a runner and for a person's own session.
+//! Records the lessons of a handoff: knowledge about the project, effects on other layers, candidates for the memory.
+//! The runner and the hook of a person's own session both use it. Each lesson takes effect once.
 
 use std::collections::BTreeMap;
 
@@ -16,12 +16,13 @@ use super::attempt::cut;
 use crate::error::Error;
 use crate::service::Service;
 
-/// The task and the attempt from which lessons are recorded.
+/// The task and the attempt whose handoff is recorded.
 pub struct Learner<'a> {
     pub service: &'a Service,
     pub task: TaskId,
     pub attempt: u32,
-    /// Returns a caller with an idempotency key for an effect, so that a retry has no second effect.
+    /// Returns a caller whose idempotency key contains the given name of an effect, so that a retry has no second
+    /// effect.
     pub once: &'a (dyn Fn(&str) -> Caller + Send + Sync),
     pub warn: &'a (dyn Fn(String) + Send + Sync),
 }
@@ -32,16 +33,16 @@ impl std::fmt::Debug for Learner<'_> {
     }
 }
 
-/// One lesson of a handoff.
+/// One lesson of a handoff: a part that is recorded separately from the handoff's status.
 #[derive(Debug)]
 pub enum Lesson {
     Section {
         name: String,
         payloads: Vec<Value>,
     },
-    /// A checkpoint, with a word that distinguishes it from the other checkpoints of the same handoff.
+    /// A checkpoint. The word distinguishes it from other checkpoints of the same handoff.
     Note(&'static str, Box<Note>),
-    /// The agent that should continue the work.
+    /// The agent that should continue the work, as the handoff suggests.
     NextBest(String),
 }
 
@@ -86,7 +87,8 @@ impl Learner<'_> {
                     let caller = (self.once)(&format!("section {name}"));
                     match self.service.merge_section(caller, name.clone(), payloads, self.task).await {
                         Ok(_) => {}
-                        // The section has an invalid name or is one too many. The agent's work is still good.
+                        // The section has an invalid name, or the project has too many sections. This is only a
+                        // warning, because the agent's work is still good.
                         Err(Error::Refused(refusal)) => (self.warn)(format!("section {name}: {refusal}")),
                         Err(error) => return Err(error),
                     }
@@ -104,7 +106,8 @@ impl Learner<'_> {
         Ok(())
     }
 
-    /// Sends the name of the suggested next agent to the coordinators, else to a person. They decide; the runner does not.
+    /// Sends the name of the suggested next agent to all coordinators, or to a person when there is no coordinator. The
+    /// runner itself does not follow the suggestion.
     pub async fn suggest(&self, name: &str) -> Result<(), Error> {
         let draft = MessageDraft {
             kind: MessageKind::Question,
@@ -114,7 +117,7 @@ impl Learner<'_> {
             body_json: false,
             action_required: true,
             workflow: None,
-            // The message does not belong to the task, so the task does not wait for the answer.
+            // Without a task in the message, the task does not wait for the answer.
             task: None,
             reply_to: None,
         };

@@ -1,4 +1,5 @@
-//! Renews the leases of the agents and shows that the runner is alive, in parallel to the loop.
+//! Renews the leases of the runner's agents and records that the runner is alive. Runs in parallel to the runner's main
+//! loop.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,9 +12,9 @@ use tokio::time::Instant;
 use super::shop::Shop;
 use crate::error::Error;
 
-/// The interval between two signs of life. A runner without a sign for half a minute counts as gone.
+/// The time between two signs of life of the runner. After half a minute without a sign, the runner counts as gone.
 const SIGN: Duration = Duration::from_secs(10);
-/// The number of renewals during one lease. Four leave enough time for a slow disk.
+/// The number of renewals during one lease. With four of them, a lease survives a renewal that a slow disk delays.
 const RENEWALS_IN_A_LEASE: u32 = 4;
 const RENEWAL_MIN: Duration = Duration::from_millis(250);
 
@@ -24,11 +25,12 @@ pub(super) struct HeldLeases {
     pub(super) lease: Duration,
 }
 
-/// Renews leases and shows that the runner is alive, until the future is aborted. A failure is retried.
+/// Renews the leases and records signs of life until this future is aborted. A renewal that fails is tried again at the
+/// next interval.
 pub(super) async fn keep(shop: Arc<Shop>, held: Arc<Mutex<HeldLeases>>) {
     let (mut sign, mut renewed) = (Instant::now() + SIGN, Instant::now());
     loop {
-        // A short sleep, because the next claim may have a shorter lease than all claims before it.
+        // Sleeps only briefly, because a task may be claimed with a shorter lease than all tasks before it.
         tokio::time::sleep(RENEWAL_MIN).await;
         let (agents, lease) = {
             let held = held.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,5 @@
-//! Decides the next step after the end of a turn, by the table of the rules. Nothing here has effects.
+//! Decides the next step after the end of a turn, from the verdict on its output. The functions here are pure: they
+//! read and write nothing.
 
 use engine::task::BlockKind;
 use serde::{Deserialize, Serialize};
@@ -23,10 +24,10 @@ pub enum Says {
     Blocked,
 }
 
-/// The verdict on the output of a turn, which is kept with the turn.
+/// The verdict on the output of a turn. The store keeps it with the turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutputVerdict {
-    /// `handoff` or `envelope`. `None` when the turn ended with neither.
+    /// The format of the output: `handoff` or `envelope`. `None` when the answer contains neither.
     pub kind: Option<String>,
     /// The status of the output. `None` when the output is not valid.
     pub says: Option<Says>,
@@ -83,10 +84,10 @@ fn said(output: &AgentOutput<'_>) -> Option<(Says, String)> {
     }
 }
 
-/// The next step of an attempt.
+/// The next step of an attempt after the end of a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NextStep {
-    /// Continues with artifacts, verification, merge and completion.
+    /// Applies the artifacts, verifies the output, merges the work and completes the task.
     Finish,
     /// Starts another turn of the same attempt.
     GoOn,
@@ -94,19 +95,21 @@ pub enum NextStep {
     AskApproval,
     /// Blocks the task with the agent's own reason.
     Block,
-    /// Sends the output back with the codes.
+    /// Sends the invalid output back to the agent with its error codes.
     Repair,
-    /// Blocks the task, because the attempt cannot continue.
+    /// Blocks the task, because more turns of this attempt would not help.
     GiveUp {
         kind: BlockKind,
         reason: String,
     },
 }
 
-/// The number of turns in a row that may report progress. The third such turn means that the agent makes no progress.
+/// The number of turns in a row that may report progress. At the next such report, the task is blocked, because the
+/// agent does not finish.
 const GOES_ON_MAX: u32 = 2;
 
-/// Returns the next step after the end of a turn. `chain` sums up the stored turns of the attempt, with this one.
+/// Returns the next step after the end of a turn. `chain` sums up the stored turns of the attempt, including the turn
+/// that just ended.
 pub fn next(verdict: &OutputVerdict, chain: &Chain, repairs_max: u32) -> NextStep {
     let Some(says) = verdict.says else {
         if chain.repairs < repairs_max {

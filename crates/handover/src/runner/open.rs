@@ -1,4 +1,5 @@
-//! Checks the conditions of a run before anything is claimed: a trusted configuration, a complete team, and no other runner.
+//! Checks the conditions of a run before the runner claims a task: a trusted configuration, a complete team, and no
+//! other runner.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -43,7 +44,7 @@ pub enum NotOpened {
     Git(#[from] GitProblem),
 }
 
-/// A runner that may start. Another runner may start when this value is dropped.
+/// A runner that may start. It holds the lock that keeps out other runners; dropping this value frees the lock.
 #[derive(Debug)]
 pub struct Opened {
     pub shop: Shop,
@@ -84,8 +85,8 @@ pub async fn open(office: &Office, at_once: Option<usize>, wish: watch::Receiver
     Ok(Opened { shop, news, lock })
 }
 
-/// Asks the evaluator of the settings to judge an output outside of a run, in separate turns. A person must have
-/// accepted the configuration.
+/// Asks the evaluator of the settings to judge an output when no runner works on the task. A person must have accepted
+/// the configuration.
 pub async fn judge(office: &Office, task: TaskId, asked: &EvaluatorQuestion) -> Result<Judgement, String> {
     let told = |problem: &dyn std::fmt::Display| problem.to_string();
     let root = office.place.root.clone().ok_or_else(|| told(&NotOpened::NoProject))?;
@@ -125,8 +126,8 @@ pub async fn judge(office: &Office, task: TaskId, asked: &EvaluatorQuestion) -> 
     }
 }
 
-/// Returns the folder of the lock of a runner of version 0.1. That version has one lock for all stores of a folder, or
-/// one for each spelling of an address.
+/// Returns the folder in which a runner of version 0.1 has its lock, so that both versions never run together. Version
+/// 0.1 has one lock for all stores of a folder, or one for each spelling of a store's address.
 fn old_locks(office: &Office) -> PathBuf {
     let store = &office.place.store;
     match crate::place::data_folder().filter(|_| store.contains("://")) {
@@ -135,8 +136,8 @@ fn old_locks(office: &Office) -> PathBuf {
     }
 }
 
-/// Waits until the git processes that a killed runner left have ended, because they may still change our worktrees.
-/// Returns the lock file that the git processes of this runner hold.
+/// Waits until the git processes that a killed runner left have ended, because they may still change the worktrees.
+/// Returns the lock file that this runner's git processes inherit, so that a later runner can wait for them.
 async fn hands(state: &Path, host: &str) -> std::io::Result<File> {
     let begun = Instant::now();
     loop {
@@ -148,8 +149,8 @@ async fn hands(state: &Path, host: &str) -> std::io::Result<File> {
     }
 }
 
-/// Returns the session of a runner. It is the same for every runner of this name, so that its agents are the same after
-/// a restart.
+/// Returns the session id of the runner. It depends only on the name, so the runner has the same agents after a
+/// restart.
 fn session(host: &str) -> SessionId {
     principal::derived(&format!("handover runner {host}"))
 }

@@ -16,26 +16,27 @@ pub enum WorkPlace {
     Worktree {
         workspace: TaskWorkspace,
         line: BranchTip,
-        /// The commit on which the task's branch began.
+        /// The commit on which the branch of the attempt began.
         base_commit: String,
     },
     /// The project's folder, when there is no repository.
     Folder(PathBuf),
 }
 
-/// The state of the work in a worktree that is to be removed.
+/// The state of the work in a worktree that is about to be removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeptWork {
-    /// All work is on the branch. Git checks this again.
+    /// All work is committed on the branch. Git checks this again before it removes the worktree.
     Committed,
-    /// The files have conflict markers, so they cannot be committed. They contain no more than the two sides of the merge.
+    /// The files have conflict markers, so they cannot be committed. They can be discarded, because they contain only
+    /// the two sides of the merge.
     Conflict,
-    /// The work was kept earlier, and some of the files are already removed.
+    /// An earlier removal was stopped halfway. The work was committed before it began, and some files are gone.
     PartlyRemoved,
 }
 
-/// The number of git processes of one runner at the same time. More of them would only wait for the same disk and
-/// processors.
+/// The largest number of git processes that one runner runs at the same time; further calls wait. More processes would
+/// not be faster, because they share the disk and the processors.
 const GITS_MAX: usize = 4;
 
 /// The repository and the settings with which worktrees are created.
@@ -43,7 +44,7 @@ const GITS_MAX: usize = 4;
 pub struct WorktreeGround {
     pub git: Git,
     pub root: PathBuf,
-    /// True when the root is in a repository.
+    /// True when the root folder of the project is in a git repository.
     pub is_repository: bool,
     pub worktrees: Option<PathBuf>,
     turn: tokio::sync::Semaphore,
@@ -54,7 +55,7 @@ impl WorktreeGround {
         Self { git, root, is_repository, worktrees, turn: tokio::sync::Semaphore::new(GITS_MAX) }
     }
 
-    /// Creates the place of an attempt, or finds the one that a stopped runner created, with its files.
+    /// Creates the place of an attempt. If an earlier runner already created it, returns that place with its files.
     pub async fn place(&self, workflow: WorkflowId, task: TaskId, attempt: u32) -> Result<WorkPlace, GitProblem> {
         if !self.is_repository {
             return Ok(WorkPlace::Folder(self.root.clone()));
@@ -87,7 +88,7 @@ impl WorktreeGround {
         Ok(Some(WorkPlace::Worktree { workspace, line, base_commit }))
     }
 
-    /// Deletes the branch of an attempt whose worktree is gone, unless the branch has work that is nowhere else.
+    /// Deletes the branch of an attempt whose worktree is gone. Keeps the branch when its work is on no other branch.
     pub async fn forget(&self, workflow: WorkflowId, task: TaskId, attempt: u32) -> Result<(), GitProblem> {
         if !self.is_repository {
             return Ok(());
@@ -98,7 +99,7 @@ impl WorktreeGround {
         branch::forget(&self.git, &self.root, (&line, &branch), now_ms()).await
     }
 
-    /// Commits the changes that the agent left. Returns `None` outside of git.
+    /// Commits the changes that the agent left uncommitted. Returns `None` outside of git.
     pub async fn commit(
         &self,
         place: &WorkPlace,
@@ -114,7 +115,7 @@ impl WorktreeGround {
         }
     }
 
-    /// Merges a commit into the workflow's branch.
+    /// Merges a commit of the attempt into the workflow's branch.
     pub async fn merge(
         &self,
         place: &WorkPlace,
@@ -134,7 +135,7 @@ impl WorktreeGround {
         branch::merge(&self.git, &merge).await.map(Some)
     }
 
-    /// Merges the workflow's branch into the worktree, so that the agent can fix the conflict with its markers there.
+    /// Merges the workflow's branch into the attempt's worktree. The agent then resolves the conflict markers there.
     pub async fn bring(
         &self,
         place: &WorkPlace,
@@ -145,14 +146,14 @@ impl WorktreeGround {
             return Ok(MergeResult::Already { tip: String::new() });
         };
         let _turn = self.turn.acquire().await;
-        // Other tasks may have been merged since the worktree was created.
+        // Reads the workflow's branch again, because other tasks may have been merged since the worktree was created.
         let line = branch::line(&self.git, &self.root, &workflow.to_string(), None).await?;
         let message = format!("merge {} into {}", line.branch, workspace.branch);
         branch::bring(&self.git, &line, workspace, &message, author).await
     }
 
-    /// Commits all uncommitted work to the branch of the place, so that no work is lost with its worktree. Fails when a
-    /// file can neither be committed nor be discarded.
+    /// Commits all uncommitted work to the attempt's branch, so that no work is lost when the worktree is removed.
+    /// Fails when a file can neither be committed nor be discarded.
     pub async fn keep(&self, place: &WorkPlace, author: &Author) -> Result<KeptWork, GitProblem> {
         let WorkPlace::Worktree { workspace, .. } = place else { return Ok(KeptWork::Committed) };
         let _turn = self.turn.acquire().await;
@@ -169,8 +170,8 @@ impl WorktreeGround {
         }
     }
 
-    /// Removes the worktree of a place whose work was kept, and its branch when the work is in the workflow's branch.
-    /// Finishes the removal of a worktree that was removed in part. Returns the branch when it stays.
+    /// Removes a worktree after `keep` committed its work. Also removes the branch when the workflow's branch contains
+    /// all of its work. Continues a removal that was stopped halfway. Returns the branch when it stays.
     pub async fn clear(&self, place: &WorkPlace, kept: KeptWork) -> Result<Option<String>, GitProblem> {
         let WorkPlace::Worktree { workspace, line, .. } = place else { return Ok(None) };
         let _turn = self.turn.acquire().await;
@@ -188,9 +189,9 @@ impl WorktreeGround {
                 Err(GitProblem::failed("update-ref", &problem))
             }
             Ok(removed) => Ok(matches!(removed.branch, Branch::Kept(_)).then(|| workspace.branch.clone())),
-            // A file was written after all work was committed.
+            // A process wrote a file after all work was committed, so the worktree must stay.
             Err(problem @ GitProblem::WorkspaceDirty { .. }) => Err(problem),
-            // Git refuses to remove a worktree whose link to the repository is gone.
+            // Git refuses to remove a worktree that is no longer linked to the repository. Removes its folder directly.
             Err(_) => {
                 let repository = GitRepository::find(&self.git, &self.root).await?;
                 git::undo(&self.git, &repository, workspace.path.clone()).await?;
@@ -200,7 +201,8 @@ impl WorktreeGround {
         }
     }
 
-    /// Removes the files that a killed git left of an attempt's branch and worktree. No git may work on that attempt now.
+    /// Removes the files that a killed git process left of an attempt's branch and worktree. Call it only when no git
+    /// process works on that attempt.
     pub async fn clean_up(&self, task: TaskId, attempt: u32) -> Result<(), GitProblem> {
         if !self.is_repository {
             return Ok(());
@@ -210,7 +212,8 @@ impl WorktreeGround {
         remnant::clean_up(&self.git, &self.root, self.worktrees.as_deref(), &branch).await
     }
 
-    /// Removes locks that a killed git left in files that other processes write, too. Returns their paths.
+    /// Removes the lock files that a killed git process left in the repository that all worktrees share. Returns the
+    /// paths of the removed files.
     pub async fn clean_shared(&self) -> Result<Vec<PathBuf>, GitProblem> {
         if !self.is_repository {
             return Ok(Vec::new());
@@ -219,7 +222,7 @@ impl WorktreeGround {
     }
 }
 
-/// Returns the current time in milliseconds. A deleted branch can be restored for 30 days from then.
+/// Returns the current time in milliseconds. A branch that is deleted now can be restored for 30 days.
 pub(super) fn now_ms() -> i64 {
     SystemClock.now().0
 }
@@ -240,7 +243,7 @@ impl WorkPlace {
     }
 }
 
-/// Returns the files that we could not commit, as texts for the agent.
+/// Returns one text for the agent for each file that could not be committed.
 pub fn left(left: &[UncommittedPath]) -> Vec<String> {
     let why = |why| match why {
         branch::UncommittedReason::Submodule => "it is a repository of its own",

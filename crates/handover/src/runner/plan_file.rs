@@ -1,5 +1,5 @@
-//! Reads a plan that a person wrote: YAML with the fields of `workflow_create` and the tasks of `workflow_set_plan`.
-//! Other fields are errors.
+//! Reads a plan that a person wrote in YAML. It has the fields of the tools `workflow_create` and `workflow_set_plan`.
+//! Any other field is an error.
 
 use engine::id::WorkflowId;
 use engine::plan::{Plan, PlanTask};
@@ -9,10 +9,10 @@ use wire::lifecycle::{self, Call, Planned};
 use crate::desk::{Desk, ToolOutcome, Visitor};
 use crate::yaml;
 
-/// The fields of the plan. All other fields belong to the workflow.
+/// The fields of the file that belong to the plan. All other fields belong to the workflow.
 const OF_PLAN: &[&str] = &["summary", "approach", "risks", "assumptions", "tasks"];
 
-/// A valid plan.
+/// A plan file that was checked and is valid.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlanFile {
     create: Value,
@@ -20,7 +20,8 @@ pub struct PlanFile {
 }
 
 impl PlanFile {
-    /// Reads and judges the whole file, so that no workflow is created from a plan that cannot be set.
+    /// Reads and checks the whole file before anything is created. Otherwise a workflow could exist whose plan is
+    /// refused.
     pub fn read(text: &str, variables: &[(String, String)]) -> Result<Self, String> {
         let Value::Object(mut members) = yaml::parse(text)? else {
             return Err("it must have keys: `name`, and `tasks` with a list".to_owned());
@@ -49,7 +50,7 @@ impl PlanFile {
         Ok(file)
     }
 
-    /// Creates a new workflow with this plan on every call.
+    /// Creates a workflow with this plan. Every call creates a new one.
     pub async fn make(&self, desk: &Desk) -> Result<WorkflowId, String> {
         let made = ask(desk, "workflow_create", &self.create).await?;
         let id = made.get("id").and_then(Value::as_text).unwrap_or_default().to_owned();
@@ -67,7 +68,7 @@ async fn ask(desk: &Desk, tool: &str, arguments: &Value) -> Result<Value, String
     }
 }
 
-/// Judges the arguments of a tool. Returns the first problem with its line in the file.
+/// Checks the arguments of a tool. Returns the first problem, with its line in the file.
 fn judged(tool: &str, arguments: &Value, below: &str, file: &str) -> Result<Call, String> {
     let text = arguments.to_string();
     let Some(judged) = lifecycle::judge(tool, text.as_bytes()) else { return Err(format!("there is no tool {tool}")) };
@@ -75,7 +76,7 @@ fn judged(tool: &str, arguments: &Value, below: &str, file: &str) -> Result<Call
         let code = judged.report.code(first);
         let pointer = code.split_once(':').map_or("", |(_, pointer)| pointer);
         let pointer = pointer.strip_prefix(below).unwrap_or(pointer);
-        // The lines are read only for a refused plan, because there is one for every value of the file.
+        // Computes the lines only for a refused plan, because it takes an entry for every value of the file.
         let lines = if pointer.is_empty() { Vec::new() } else { yaml::lines(file) };
         let line = line(pointer, &lines).map_or_else(String::new, |line| format!("line {line}: "));
         return Err(format!("{line}{}", judged.report.message(first)));
@@ -83,7 +84,8 @@ fn judged(tool: &str, arguments: &Value, below: &str, file: &str) -> Result<Call
     judged.value.ok_or_else(|| "it cannot be read".to_owned())
 }
 
-/// Returns the line of a value, else the line of the nearest value around it.
+/// Returns the line of a value in the file. When the value itself has no line, returns the line of the nearest value
+/// that contains it.
 fn line(pointer: &str, lines: &[(String, usize)]) -> Option<usize> {
     let found = lines.iter().find(|(known, _)| known == pointer).map(|(_, line)| *line);
     found.or_else(|| line(pointer.rsplit_once('/')?.0, lines))

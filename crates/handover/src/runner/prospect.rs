@@ -14,14 +14,14 @@ use super::shop::Shop;
 use crate::error::Error;
 use crate::task_extra::TaskExtra;
 
-/// The number of tasks that are considered in one round of claims.
+/// The largest number of claimable tasks that one round of claims looks at. The next round sees further tasks.
 const OFFERED_MAX: usize = 200;
 
 /// The state of a workflow that decides whether it can continue without help from a person.
 #[derive(Debug)]
 pub(super) struct Prospect {
     pub(super) status: WorkflowStatus,
-    /// The number of its tasks that an agent holds.
+    /// The number of tasks of the workflow that an agent holds.
     pub(super) held: u32,
     pub(super) offered: Vec<Offered>,
 }
@@ -30,20 +30,21 @@ pub(super) struct Prospect {
 #[derive(Debug)]
 pub(super) struct Offered {
     pub(super) task: Task,
-    /// True when the evaluator must judge the task. The evaluator may not judge its own work.
+    /// True when the evaluator (the agent that judges outputs) must judge the task. The evaluator may then not claim
+    /// the task itself.
     pub(super) judged: bool,
-    /// The reviewer that the plan names. An agent may not review its own work.
+    /// The reviewer that the plan names for the task. This agent may not claim the task itself.
     pub(super) review: Option<String>,
 }
 
-/// Reads the state at one moment. Between two reads, another runner could claim or finish a task, which would then seem
-/// to be neither held nor open.
+/// Reads the state of a workflow in one read. With two reads, a task that another runner claims or finishes in between
+/// could seem to be neither held nor open.
 pub(super) async fn of(shop: &Shop, id: WorkflowId) -> Result<Prospect, Error> {
     let now = shop.service.now();
     let view = shop.service.view(move |world| {
         let (running, expired) = (Need::Running(id, now), Need::Expired(id, now));
         world.want([Need::Workflow(id), running.clone(), expired.clone()])?;
-        // An expired lease counts as held, because it ends soon and its task is then offered again.
+        // A task with an expired lease counts as held: the store ends the lease soon and offers the task again.
         let expired = u32::try_from(world.task_ids(&expired)?.len()).unwrap_or(u32::MAX);
         let held = world.number(&running)?.saturating_add(expired);
         Ok(Prospect { status: world.workflow(id)?.status, held, offered: offers(world, id, now)? })
@@ -75,13 +76,13 @@ pub(super) async fn why_stuck(shop: &Shop, id: WorkflowId) -> Result<String, Err
     Ok(lines.join("\n"))
 }
 
-/// Returns the approvals that people were asked for before gated tasks may start.
+/// Returns the approvals of gated tasks: people were asked for them before these tasks may start.
 fn gates(world: &World, workflow: WorkflowId) -> Result<&[Approval], DecisionStop> {
     let list = List::Gates { workflow, limit: engine::limits::GATES_MAX };
     Ok(if let Fact::ApprovalRows(rows) = world.list(list)? { rows } else { &[] })
 }
 
-/// Returns the tasks that any agent can claim now.
+/// Returns the tasks that are open for any agent to claim now.
 pub(super) async fn offered(shop: &Shop, workflow: WorkflowId) -> Result<Vec<Offered>, Error> {
     let now = shop.service.now();
     shop.service.view(move |world| offers(world, workflow, now)).await
@@ -115,7 +116,7 @@ pub(super) fn unwanted(offered: &[Offered]) -> impl Iterator<Item = String> + '_
     })
 }
 
-/// Returns the reason why a task does not continue, on one line.
+/// Returns the reason why a task is stuck, on one line. Returns `None` for a task that is not stuck.
 fn stuck(task: &Task) -> Option<String> {
     use engine::task::TaskState;
     let name = &task.name;

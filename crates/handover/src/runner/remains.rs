@@ -16,13 +16,14 @@ use crate::error::Error;
 use git::GitProblem;
 use git::branch::Author;
 
-/// A marker file in the folder of an attempt, from the time its work is kept until its worktree is gone. With the
-/// marker, the worktree may be removed in part and must not be committed.
+/// A marker file in the folder of an attempt. It exists from the time the work is committed until the worktree is
+/// removed. With this file, the worktree may lack files, so its state must not be committed again.
 const REMOVING: &str = "removing";
-/// The number of turns that are read: more than an attempt has before a limit stops it.
+/// The largest number of a task's turns that are read. Limits stop an attempt long before it has so many turns.
 const TURN_ROWS: u32 = 500;
 
-/// Removes the files of all finished attempts. Reports the ones that cannot be removed; they stay for the next run.
+/// Removes the files of all finished attempts. Reports files that cannot be removed; the next run tries to remove them
+/// again.
 pub(super) async fn clear(shop: &Shop) -> Result<(), Error> {
     for (task, attempt) in found(shop) {
         let row = match shop.service.view(move |world| world.task(task).cloned()).await {
@@ -51,7 +52,7 @@ pub(super) fn stays(problem: &GitProblem) -> String {
     format!("the worktree stays until the next run: {problem}")
 }
 
-/// Returns the turns of one attempt, which may be an earlier one of the task.
+/// Returns the turns of one attempt. It does not have to be the latest attempt of the task.
 pub(super) async fn turns(shop: &Shop, task: TaskId, attempt: u32) -> Result<Vec<Turn>, Error> {
     let list = List::Turns { of: Whose::Task(task), before: None, limit: TURN_ROWS };
     let view = shop.service.view(move |world| {
@@ -61,8 +62,8 @@ pub(super) async fn turns(shop: &Shop, task: TaskId, attempt: u32) -> Result<Vec
     view.await
 }
 
-/// Removes the folders of the turns, and then the folder of the attempt: while it exists, a later run finds the others
-/// again.
+/// Removes the folders of the turns first and the folder of the attempt last. While the attempt's folder exists, a
+/// later run can find the other folders again.
 pub(super) async fn remove_folders(shop: &Shop, task: TaskId, attempt: u32, turns: &[Turn]) {
     let mut folders: Vec<_> = turns.iter().map(|turn| shop.turn_folder(turn.id)).collect();
     folders.push(shop.attempt_folder(task, attempt));
@@ -70,7 +71,8 @@ pub(super) async fn remove_folders(shop: &Shop, task: TaskId, attempt: u32, turn
     let _done = tokio::task::spawn_blocking(remove).await;
 }
 
-/// Returns the attempts that have a folder here. The folder is created before everything else and removed last.
+/// Returns the attempts that have a folder on this machine. An attempt's folder is created before all its other files
+/// and is removed last.
 fn found(shop: &Shop) -> BTreeSet<(TaskId, u32)> {
     let folders = std::fs::read_dir(shop.state.join("turns")).into_iter().flatten().flatten();
     folders.filter_map(|entry| attempt(entry.file_name().to_str()?)).collect()
@@ -82,8 +84,8 @@ fn attempt(name: &str) -> Option<(TaskId, u32)> {
     Some((task.parse().ok()?, attempt.parse().ok()?))
 }
 
-/// Removes the worktree, the branch and the folders of a finished attempt. Removes the folder of the attempt last, and
-/// only when everything else is gone, because a later run finds the rest by it. Returns the branch when it stays.
+/// Removes the worktree, the branch and the folders of a finished attempt. Removes the attempt's folder last, because a
+/// later run finds the remaining files by that folder. Returns the branch when it stays.
 pub(super) async fn remove(
     shop: &Shop,
     (task, attempt): (&Task, u32),
@@ -101,7 +103,8 @@ pub(super) async fn remove(
             mark(&removing)?;
             let cleared = shop.ground.clear(&place, kept).await;
             if let Err(GitProblem::WorkspaceDirty { .. }) = &cleared {
-                // Nothing was removed. The next run keeps the new work first.
+                // The worktree has new uncommitted work, so nothing was removed. Removes the marker, so that the next
+                // run commits this work first.
                 let _unmarked = std::fs::remove_file(&removing);
             }
             cleared?

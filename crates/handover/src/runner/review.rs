@@ -1,4 +1,5 @@
-//! Has a verified output reviewed. The findings go to the worker, and the worker's decisions go back to the reviewer.
+//! Has a verified output reviewed by another agent. The worker gets the findings, and the reviewer gets the worker's
+//! decisions on them.
 
 use std::sync::Arc;
 
@@ -33,20 +34,22 @@ pub(super) const FOUND: &str = "Your work was reviewed. Decide on each finding b
     the form `feedback ID accepted: TEXT`, `feedback ID partial: TEXT` or `feedback ID rejected: TEXT`, or with the tool \
     review_answer. What you do not answer stays open. Then end again with your whole output.";
 
-/// The origin of the work of a turn, as sentences for its reviewer.
+/// The sentences that tell the reviewer where the work comes from.
 const GATHERED: &str = "Handover gathered it from the task's worktree: everything that the task changed.";
 const GIVEN_FILE: &str = "The worker named this file as its output. Its worktree has no changes.";
 const GIVEN_TEXT: &str =
     "The worker gave this text as its output: Handover did not gather it. Its worktree has no changes.";
 
-/// The longest text of a finding in a list, in characters.
+/// The longest text of one finding in a list, in characters. A longer text is cut.
 const SHOWN_CHARS_MAX: usize = 400;
-/// The longest text of all findings in one message, in characters.
+/// The longest text of all findings in one message to the worker, in characters. A longer text is cut, with a hint to
+/// `review_status`.
 const MAIL_CHARS_MAX: usize = 60_000;
-/// The largest file that is reviewed in full, in bytes.
+/// The largest output file whose content is reviewed, in bytes. For a larger file, the reviewer gets the worker's text
+/// instead.
 const CONTENT_BYTES_MAX: u64 = 1 << 20;
 
-/// Returns the open findings as codes. Their texts are written by another agent, so each is escaped to one line.
+/// Returns the open findings as pairs of id and text. Another agent wrote the texts, so each is escaped to one line.
 pub(super) fn codes(known: &Reviewed) -> Vec<(String, String)> {
     let told = |finding: &Finding| {
         let text = format!("{}: {}", finding.aspect, finding.recommendation);
@@ -106,7 +109,7 @@ impl AttemptRun {
         let open = known.review.open;
         self.tell(facts, What::Reviewed { session: id.to_string(), found, open, problem: problem.clone() });
         match (round, problem) {
-            // The request itself was refused, so no round was recorded that could show the failure later.
+            // The provider refused the request itself. No round was recorded, so only this block shows the failure.
             (None, Some(problem)) => {
                 self.block(facts, BlockKind::ToolFailure, format!("it cannot be shown to {}: {problem}", judge.slug))
                     .await
@@ -126,7 +129,8 @@ impl AttemptRun {
         self.shop.seats.get(&slug).cloned()
     }
 
-    /// Returns the changes of the task. Without changes, returns the output that the worker named.
+    /// Returns what the reviewer sees: the changes of the task. If nothing changed, it is the output that the worker
+    /// named.
     async fn artifact(&self, facts: &Facts, turn: TurnId) -> Result<ReviewedSubject, AttemptError> {
         let place = self.place(facts).await?;
         if let WorkPlace::Worktree { workspace, line, .. } = &place {
@@ -165,7 +169,7 @@ impl AttemptRun {
         Ok(ReviewedSubject { source: Some(GIVEN_TEXT.to_owned()), ..artifact })
     }
 
-    /// Sends the findings to the worker's inbox, once even when the turn is started again.
+    /// Sends the findings to the worker's inbox. When the turn is started again, no second message is sent.
     pub(super) async fn send_findings(&self, facts: &Facts) {
         let Some(known) = &facts.review else { return };
         let Some((round, judge)) = known.last().zip(self.judge_of(facts)) else { return };
@@ -192,7 +196,7 @@ impl AttemptRun {
         }
     }
 
-    /// Records the decisions on findings that an output has in its notes.
+    /// Records the decisions on findings that the worker wrote in the notes of its output.
     pub(super) async fn decide(&self, facts: &Facts, turn: TurnId, text: &str) -> Result<(), AttemptError> {
         let Some(known) = &facts.review else { return Ok(()) };
         let notes = self.read(turn, text, verify::SaidReference::of).notes;
@@ -210,7 +214,8 @@ impl AttemptRun {
         Ok(())
     }
 
-    /// Pauses the task and then asks a person, because the rounds of the review are used up.
+    /// Asks a person, because the review used up its rounds and findings are still open. Pauses the task before it
+    /// asks.
     pub(super) async fn ask_about_review(&self, facts: &Facts, turn: TurnId) -> Result<(), AttemptError> {
         let Some(known) = &facts.review else { return Ok(()) };
         let (id, rounds) = (known.review.id, known.review.rounds);
@@ -244,13 +249,14 @@ fn decision(note: &str) -> Option<(String, FindingDecision)> {
     Some((name.to_owned(), FindingDecision { verdict, code: None, explanation }))
 }
 
-/// Returns the cost of the reviewer's earlier turns. Some programs report a running total, which includes it.
+/// Returns the cost of the reviewer's earlier turns. Some programs report a running total, from which this cost is
+/// subtracted.
 fn earlier(facts: &Facts, judge: &RunnerAgent) -> Spent {
     let own = facts.turns.iter().filter(|turn| turn.purpose == Purpose::Review && turn.agent == judge.agent);
     own.filter_map(Turn::ended).fold(Spent::default(), |sum, ended| sum.and(ended.spent))
 }
 
-/// Runs the reviewer's program, each start as a separate turn.
+/// Runs the reviewer's program for a review round. Each start of the program is recorded as a separate turn.
 struct Chair<'a> {
     attempt: &'a AttemptRun,
     facts: &'a Facts,

@@ -1,5 +1,5 @@
-//! Decides whom to inform that a task cannot continue: by the agent's card for the text that it quotes, else by the
-//! settings for the kind of block.
+//! Decides who is informed when a task cannot continue. A rule of the agent's card goes first, when the text contains
+//! the rule's trigger. Otherwise the settings decide by the kind of block.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use wire::prompt::PromptAgent;
 pub enum To {
     Role(String),
     Agent(String),
-    /// A person, who is informed in any case.
+    /// A person. People are informed of every block, also without a route.
     Person,
 }
 
@@ -23,7 +23,8 @@ fn to(route: &str) -> To {
     }
 }
 
-/// Returns the route of the first rule of the card whose trigger is in the text, ignoring letter case and spacing.
+/// Returns the route of the first rule of the agent's card whose trigger is in the text. Ignores letter case and
+/// spacing.
 pub fn by_card(who: &PromptAgent, text: &str) -> Option<(To, Via)> {
     let PromptAgent::Card(card) = who else { return None };
     let said = folded(text);

@@ -1,5 +1,5 @@
-//! The loop of the runner: claims tasks for agents with free capacity, runs their attempts, and ends when nothing is
-//! left to do.
+//! The main loop of the runner. It claims tasks for agents with free capacity and runs their attempts. It ends when
+//! nothing is left to do.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
@@ -22,15 +22,16 @@ use super::shop::{RunNews, RunnerAgent, Shop, What, Wish};
 use crate::error::Error;
 use crate::settings::team;
 
-/// The time that the loop sleeps when no change wakes it.
+/// The longest sleep of the loop. A change in the store wakes it earlier.
 const LOOK: Duration = Duration::from_secs(1);
 /// The time to wait after a change, so that changes in quick succession are handled together.
 const BREATH: Duration = Duration::from_millis(20);
-/// The first and the longest pause of an agent after crashes. The pause doubles with each crash in a row.
+/// The pauses of an agent after a crash of its program. The first pause is `REST_MIN`. It doubles with each crash in a
+/// row, up to `REST_MAX`.
 const REST_MIN: Duration = Duration::from_millis(250);
 const REST_MAX: Duration = Duration::from_secs(60);
 const WORKFLOWS_MAX: u32 = 200;
-/// The number of reasons that are reported at the end for workflows that are stuck.
+/// The largest number of reasons for stuck workflows that are reported at the end. Further reasons are left out.
 const REASONS_MAX: usize = 20;
 
 /// The workflows to work on.
@@ -56,7 +57,7 @@ pub enum RunEnded {
     Stopped,
 }
 
-/// The pause of an agent after crashes: it claims nothing until then.
+/// The pause of an agent after its program crashed. The agent claims no task until the pause is over.
 #[derive(Debug, Default)]
 struct AgentRest {
     crashes: u32,
@@ -71,7 +72,7 @@ pub struct Loop {
     working: HashMap<TaskId, String>,
     rests: BTreeMap<String, AgentRest>,
     lease: Duration,
-    /// The missing requirements of each workflow that was checked.
+    /// The requirements that each checked workflow lacks. The list is empty for a workflow that lacks nothing.
     lacking: HashMap<WorkflowId, Vec<String>>,
     held: Arc<Mutex<HeldLeases>>,
 }
@@ -92,7 +93,7 @@ impl Loop {
         }
     }
 
-    /// Works to the end. First continues the work that an earlier runner left.
+    /// Runs the loop to its end. Before new tasks, it continues the tasks that an earlier runner left.
     pub async fn work(mut self) -> Result<RunEnded, Error> {
         if let RunScope::Workflow(id) = self.scope {
             let lacks = fit::lacks(&self.shop, id).await?;
@@ -106,7 +107,8 @@ impl Loop {
         self.take_up().await?;
         let mut bell = self.shop.service.bell();
         let mut wish = self.shop.wish.clone();
-        // Runs in parallel, because the loop may be busy with claims for longer than a short lease.
+        // Renews the leases in a separate task, because the loop may be busy with claims for longer than a short lease
+        // lasts.
         let keeper = tokio::spawn(lease::keep(Arc::clone(&self.shop), Arc::clone(&self.held)));
         let ended = loop {
             if self.shop.wish() != Wish::Work {
@@ -122,10 +124,11 @@ impl Loop {
                 _ = wish.changed() => {}
             }
         };
-        // Ends the attempts that wait for a person. Their tasks stay paused, and stay ours.
+        // Ends the attempts that wait for a person. Their tasks stay paused, and the agents of this runner keep their
+        // claims.
         self.shop.closing.cancel();
         self.finish().await;
-        // Tries again to remove worktrees that could not be removed because another git was using them.
+        // Tries once more to remove the worktrees that could not be removed earlier because a git process used them.
         let _next_run = super::remains::clear(&self.shop).await;
         keeper.abort();
         let forget = Command::ForgetRunner { name: self.shop.name.clone() };
@@ -133,8 +136,8 @@ impl Loop {
         Ok(ended)
     }
 
-    /// Continues the tasks that our agents hold from before: an earlier runner was stopped or killed, or asked a
-    /// person. Cleans up finished attempts first, while no agent works.
+    /// Continues the tasks that this runner's agents still hold, because an earlier runner was stopped, was killed, or
+    /// asked a person. Before that, while no agent works, removes the files of finished attempts.
     async fn take_up(&mut self) -> Result<(), Error> {
         let mut held_by_us = Vec::new();
         for seat in self.shop.seats.values().cloned().collect::<Vec<_>>() {
@@ -158,7 +161,8 @@ impl Loop {
         Ok(())
     }
 
-    /// Removes locks of a git that was killed with an earlier runner. Such a lock would stop every later git.
+    /// Removes lock files of git processes that were killed with an earlier runner. Such a lock file would make every
+    /// later git process fail.
     async fn clean_locks(&self) {
         let text = match self.shop.ground.clean_shared().await {
             Ok(removed) if removed.is_empty() => return,
@@ -172,7 +176,7 @@ impl Loop {
         self.shop.tell(RunNews { task: TaskId::FIRST, name, agent, what: What::Warning { text } });
     }
 
-    /// Ends our running turns whose tasks were given to other agents in the meantime.
+    /// Ends turns of this runner that are recorded as running although another agent has their task now.
     async fn close_orphans(&self, held: &[(TaskId, u32)]) -> Result<(), Error> {
         let list = List::Running { runner: self.shop.name.clone(), limit: 500 };
         let rows = self
@@ -204,7 +208,8 @@ impl Loop {
         self.attempts.spawn(async move {
             let over = match tokio::spawn(work.work(room)).await {
                 Ok(over) => over,
-                // A bug of ours must not hold a task without end.
+                // The attempt panicked, which is a bug of Handover. Gives the task back, because otherwise it would be
+                // held without end.
                 Err(panicked) => {
                     let reason = format!("the runner failed: {panicked}");
                     let crash = Command::Crash { task, attempt, reason };
@@ -216,7 +221,7 @@ impl Loop {
         });
     }
 
-    /// Tells the keeper of leases which agents hold tasks, and how short the shortest lease is.
+    /// Updates the data of the lease keeper: the agents that hold tasks, and the length of the shortest lease.
     fn tell_keeper(&self) {
         let agents = self.working.values().filter_map(|slug| Some(self.shop.seats.get(slug)?.agent)).collect();
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
@@ -255,29 +260,30 @@ impl Loop {
                 Ok(if let Fact::WorkflowRows(rows) = world.list(list.clone())? { rows.clone() } else { Vec::new() })
             })
             .await?;
-        // The oldest first, so that no workflow waits without end.
+        // Puts the oldest workflow first, so that no workflow waits without end.
         rows.reverse();
         Ok(rows)
     }
 
     /// Claims tasks for all agents that have free capacity and do not pause after a crash.
     async fn claim(&mut self) -> Result<(), Error> {
-        // Requests the approvals of gated tasks as soon as they could start.
+        // Requests people's approvals for gated tasks whose other conditions are met.
         self.shop.service.ask_gates().await?;
         for workflow in self.workflows().await? {
             if !self.is_fit(&workflow).await? {
                 continue;
             }
             let mut offered = prospect::offered(&self.shop, workflow.id).await?;
-            // While this machine slept, another machine may have reopened the task of a turn that still runs here. That
-            // turn asks for its claim again; a claim by this loop would end the turn.
+            // While this machine slept, another machine may have reopened a task whose turn still runs here. That turn
+            // asks for its claim again. If this loop claimed the task first, the turn would be ended.
             offered.retain(|offered| !self.working.contains_key(&offered.task.id));
             for seat in self.shop.seats.values().cloned().collect::<Vec<_>>() {
                 while let Some(fits) = self.fitting(&seat, &offered)
                     && !self.rests(&seat.member.settings.slug)
                 {
                     let Some(room) = self.room(&seat) else { break };
-                    // `ClaimNext` picks the first open task, which this agent may not be allowed to take.
+                    // Claims a named task instead of using `ClaimNext`. `ClaimNext` picks the first open task, and this
+                    // agent may not be allowed to take that task.
                     let is_chosen_here = self.is_evaluator(&seat)
                         || !self.working.is_empty()
                         || offered.iter().any(|offered| offered.review.is_some());
@@ -295,9 +301,10 @@ impl Loop {
                             self.claimed(&seat, task, attempt).await;
                             self.spawn(&seat, task, attempt, Some(room));
                         }
-                        // Another runner claimed this task. The next one may still be open.
+                        // Another runner claimed this task first. Tries the next task.
                         Ok(_) if is_chosen_here => offered.retain(|offered| offered.task.id != fits),
-                        // No task is open any more, or the status of the workflow changed.
+                        // No task is open any more, or the status of the workflow changed. Stops claiming for this
+                        // agent.
                         Ok(_) | Err(Error::Refused(_)) => break,
                         Err(error) => return Err(error),
                     }
@@ -307,8 +314,8 @@ impl Loop {
         Ok(())
     }
 
-    /// Tells whether a workflow has everything that it needs. Otherwise reports the problems once, and the workflow is
-    /// skipped.
+    /// Tells whether a workflow has everything that its tasks need. If not, reports the problems once, and the runner
+    /// skips the workflow.
     async fn is_fit(&mut self, workflow: &Workflow) -> Result<bool, Error> {
         if let Some(known) = self.lacking.get(&workflow.id) {
             return Ok(known.is_empty());
@@ -357,8 +364,8 @@ impl Loop {
         Some((own, Arc::clone(&self.shop.room).try_acquire_owned().ok()?))
     }
 
-    /// Returns the end of the run. Returns `None` while a task of the workflow is held, or an agent of ours could claim
-    /// one.
+    /// Returns the end of the run. Returns `None` while an agent holds a task of the workflow, or an agent of this
+    /// runner could claim one.
     async fn is_over(&self) -> Result<Option<RunEnded>, Error> {
         let id = match self.scope {
             RunScope::All => return Ok(None),
@@ -367,8 +374,8 @@ impl Loop {
         };
         let Prospect { status, held, offered } = prospect::of(&self.shop, id).await?;
         if status == WorkflowStatus::Completed {
-            // The running attempts end before the runner does. Tasks of other workflows that wait for a person must not
-            // delay it.
+            // Returns without waiting for tasks of other workflows, which may wait for a person. The runner still lets
+            // its running attempts end.
             return Ok(Some(RunEnded::Completed));
         }
         if held > 0 || self.is_wanted(&offered) {
@@ -377,8 +384,8 @@ impl Loop {
         Ok(Some(RunEnded::Stuck(prospect::why_stuck(&self.shop, id).await?)))
     }
 
-    /// Does the same as `is_over` for all workflows. Does not wait for a workflow that lacks something or is locked,
-    /// because none of its tasks can be claimed.
+    /// Does the same as `is_over` for all workflows. Ignores a workflow that lacks something or is locked, because none
+    /// of its tasks can be claimed.
     async fn is_idle(&self) -> Result<Option<RunEnded>, Error> {
         let mut reasons = Vec::new();
         for workflow in self.workflows().await? {
@@ -403,12 +410,13 @@ impl Loop {
         Ok(Some(if reasons.is_empty() { RunEnded::Idle } else { RunEnded::Stuck(reasons.join("\n")) }))
     }
 
-    /// Tells whether one of our agents would claim one of these tasks.
+    /// Tells whether an agent of this runner would claim one of these tasks.
     fn is_wanted(&self, offered: &[Offered]) -> bool {
         self.shop.seats.values().any(|seat| self.fitting(seat, offered).is_some())
     }
 
-    /// Waits until all attempts have ended: the ones that wait for a person end at once, the others with their turns.
+    /// Waits until all attempts have ended. Attempts that wait for a person end at once. Others end with their running
+    /// turn.
     async fn finish(&mut self) {
         while let Some(over) = self.attempts.join_next().await {
             self.ended(over.ok());
@@ -422,7 +430,7 @@ fn lock_file(state: &Path, host: &str, what: &str) -> std::path::PathBuf {
     state.join(format!("runner-{name}.{what}"))
 }
 
-/// Tells whether a runner of this name holds the lock in a folder. Creates no file and takes no lock.
+/// Tells whether a runner of this name holds its lock in the folder `state`. Creates no file and takes no lock.
 pub fn is_held(state: &Path, host: &str) -> std::io::Result<bool> {
     let file = match std::fs::File::open(lock_file(state, host, "lock")) {
         Ok(file) => file,
@@ -436,8 +444,8 @@ pub fn is_held(state: &Path, host: &str) -> std::io::Result<bool> {
     }
 }
 
-/// Takes the lock that allows one runner of this name on this machine. Returns `None` when another process holds it.
-/// The lock lasts until this process, and every process that inherited the file, has ended.
+/// Takes the lock that allows one runner of this name on this machine. Returns `None` when another process holds the
+/// lock. The lock lasts until this process and all processes that inherited the lock file have ended.
 pub fn only_one(state: &Path, host: &str, what: &str) -> std::io::Result<Option<std::fs::File>> {
     std::fs::create_dir_all(state)?;
     let file = std::fs::OpenOptions::new()

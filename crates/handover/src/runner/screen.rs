@@ -1,4 +1,5 @@
-//! Shows a run to a person: one line for each running turn, with the finished ones above. For programs it prints events.
+//! Shows a run to a person: one line for each running turn, and above them the lines of finished turns. For programs,
+//! it prints JSON events instead.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -16,7 +17,7 @@ use wire::visible;
 /// The form in which a run is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ScreenLook {
-    /// Lines that stay, and below them one line for each running turn.
+    /// For a terminal: permanent lines, and below them one line for each running turn that is redrawn.
     Live,
     Lines,
     Json,
@@ -33,7 +34,7 @@ struct ScreenRow {
     doing: String,
 }
 
-/// The widest line that is drawn, in characters. A line that wraps could not be erased.
+/// The widest line in characters; a longer text is cut. A line that wraps could not be erased correctly.
 const WIDTH_MAX: usize = 200;
 
 #[derive(Debug)]
@@ -42,7 +43,7 @@ pub struct Screen<W> {
     look: ScreenLook,
     width: usize,
     rows: BTreeMap<TurnId, ScreenRow>,
-    /// The number of lines of the last drawing that can be erased.
+    /// The number of lines that the last `draw` wrote. They are erased before the next output.
     drawn: usize,
 }
 
@@ -68,7 +69,7 @@ impl<W: Write> Screen<W> {
         self.draw()
     }
 
-    /// Shows an intervention: a change of the plan, or of another agent's task.
+    /// Shows an intervention: somebody changed the plan, or a task that another agent holds.
     pub fn intervened(&mut self, found: &Intervention) -> io::Result<()> {
         if self.look == ScreenLook::Json {
             return writeln!(self.out, "{}", visible::json(&found.event().to_string()));
@@ -128,7 +129,8 @@ impl<W: Write> Screen<W> {
         }
     }
 
-    /// Draws a line for each running turn. Called again as time passes, because the line shows the seconds.
+    /// Draws one line for each running turn. The caller repeats this every second, because the lines show elapsed
+    /// seconds.
     pub fn draw(&mut self) -> io::Result<()> {
         if self.look != ScreenLook::Live {
             return Ok(());
@@ -180,7 +182,7 @@ impl<W: Write> Screen<W> {
     }
 }
 
-/// Cuts a text to one line of this width. Control characters are made visible, and secrets are left out.
+/// Cuts a text to one line of this width. Makes control characters visible, and leaves out secrets.
 fn fit(text: &str, width: usize) -> String {
     let clean = visible::decided(text);
     if clean.chars().count() <= width {
@@ -238,13 +240,13 @@ fn line(news: &RunNews) -> Option<(Style, String)> {
     })
 }
 
-/// Returns the codes of an invalid output. Returns an empty text for a valid one.
+/// Returns the error codes of an invalid output. Returns an empty text when the output is valid.
 fn codes(verdict: &str) -> String {
     let Ok(verdict) = serde_json::from_str::<super::next::OutputVerdict>(verdict) else { return String::new() };
     if verdict.says.is_some() { String::new() } else { fit(&verdict.codes.join(", "), 120) }
 }
 
-/// Returns an event for programs. Returns null for news that only a person follows.
+/// Returns the JSON event for an item of news. Returns null for news that is only shown to people.
 fn event(news: &RunNews) -> serde_json::Value {
     let base = |event: &str, more: serde_json::Value| {
         let mut all = json!({"event": event, "task_id": news.task.to_string(), "task": news.name, "agent": news.agent});

@@ -1,4 +1,5 @@
-//! The state that all attempts of a runner share: the store, the team, the worktrees, and the channel for news.
+//! The state that all attempts of a runner share: the store, the team, the worktrees, and the channel that brings news
+//! to the screen.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -19,13 +20,13 @@ use crate::team::{Team, TeamMember};
 use crate::turn_proof;
 use crate::{settings, trust};
 
-/// The order that the runner has to follow.
+/// The order to the runner: continue, finish the running turns, or stop at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Wish {
     Work,
-    /// Running turns may finish, but nothing new starts.
+    /// Running turns may finish. No new turn starts, and no task is claimed.
     Finish,
-    /// Everything ends now.
+    /// Running turns are ended at once.
     Stop,
 }
 
@@ -34,13 +35,13 @@ pub enum Wish {
 pub struct RunnerAgent {
     pub member: TeamMember,
     pub agent: AgentId,
-    /// The agent's name in the store. It has a suffix when another runner has the plain name.
+    /// The agent's name in the store. It has a suffix when an agent of another runner already has the plain name.
     pub slug: String,
-    /// The permits for turns that the agent may run at the same time.
+    /// The permits that limit how many turns of this agent run at the same time.
     pub room: Arc<Semaphore>,
 }
 
-/// An item of news that is worth a line on the screen.
+/// An event of a run that the screen shows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunNews {
     pub task: TaskId,
@@ -71,16 +72,17 @@ pub enum What {
     Warning { text: String },
 }
 
-/// The number of news items that may wait. Further ones are dropped, because everything important is in the store.
+/// The largest number of news items that wait for the screen. Further items are dropped, because the store has
+/// everything important.
 const NEWS_MAX: usize = 10_000;
 
 #[derive(Debug)]
 pub struct Shop {
     pub service: Service,
-    /// The address of the store, for our MCP server.
+    /// The address of the store. The MCP server that agents get opens it.
     pub store: String,
     pub ground: WorktreeGround,
-    /// The folder of turns, homes and objects.
+    /// The state folder on this machine, with the folders of turns, program homes and stored objects.
     pub state: PathBuf,
     pub settings: settings::TeamSettings,
     pub team: Team,
@@ -88,13 +90,13 @@ pub struct Shop {
     /// The name by which the store knows this runner.
     pub name: String,
     pub session: SessionId,
-    /// The permits for turns that may run at the same time.
+    /// The permits that limit how many turns of this runner run at the same time.
     pub room: Arc<Semaphore>,
     pub wish: watch::Receiver<Wish>,
     pub news: mpsc::Sender<RunNews>,
-    /// Cancelled when nothing is left to do. Attempts that wait for a person then end.
+    /// Cancelled when nothing is left to do. Attempts that wait for a person end when it is cancelled.
     pub closing: CancellationToken,
-    /// The lock for turns outside of git, where only one may run at a time.
+    /// The lock that allows one turn at a time outside of git, where all agents work in the same folder.
     pub alone: tokio::sync::Mutex<()>,
     merging: Mutex<BTreeMap<engine::id::WorkflowId, Arc<tokio::sync::Mutex<()>>>>,
 }
@@ -115,8 +117,8 @@ pub struct ShopParts {
 }
 
 impl Shop {
-    /// Registers all agents. An agent of this runner stays the same after a restart, because the runner always has the
-    /// same session.
+    /// Registers all agents in the store. The runner always has the same session id, so its agents stay the same after
+    /// a restart.
     pub async fn open(parts: ShopParts) -> Result<(Self, mpsc::Receiver<RunNews>), Error> {
         let (news, heard) = mpsc::channel(NEWS_MAX);
         let mut shop = Self {
@@ -166,19 +168,20 @@ impl Shop {
         Ok(RunnerAgent { agent, slug, room, member })
     }
 
-    /// Returns a caller with which the runner acts for an agent.
+    /// Returns a caller with the runner's rights that acts for an agent.
     pub fn caller(&self, agent: AgentId) -> Caller {
         Caller { session: Some(self.session), rights: Rights::Runner, ..Caller::agent(agent) }
     }
 
-    /// Returns the same caller with an idempotency key, so that an effect of a turn happens once, however often it is tried.
+    /// Returns a caller with an idempotency key, so that the effect `what` of a turn happens once, even when it is
+    /// retried.
     pub fn once(&self, agent: AgentId, turn: TurnId, what: &str) -> Caller {
         let key =
             service::key(KeyOwner::Fixed(format!("{} {what}", self.name)), format!("{turn} {what}"), &turn.to_string());
         Caller { key: Some(key), ..self.caller(agent) }
     }
 
-    /// Returns an error when a script of the repository that starts the agent was changed since a person accepted it.
+    /// Returns an error when the agent starts with a script of the repository that changed since a person accepted it.
     pub fn is_as_accepted(&self, member: &TeamMember) -> Result<(), String> {
         let Some(scripts) = &self.settings.scripts else { return Ok(()) };
         let words: Vec<String> = member.settings.command.iter().chain(&member.settings.args).cloned().collect();
@@ -201,18 +204,21 @@ impl Shop {
         turn_proof::turn_folder(&self.state, turn)
     }
 
-    /// Returns the folder in which an attempt keeps the records of its artifacts.
+    /// Returns the folder of an attempt, in which it keeps the journal of its artifacts and the list of files that it
+    /// made.
     pub fn attempt_folder(&self, task: TaskId, attempt: u32) -> PathBuf {
         self.state.join("turns").join(format!("{task}-{attempt}"))
     }
 
-    /// Returns the lock for merges into a workflow's branch, for this process. Between processes, the branch itself decides.
+    /// Returns the lock for merges into a workflow's branch. It works within this process. Between processes, git
+    /// refuses the second update of the branch.
     pub fn merging(&self, workflow: engine::id::WorkflowId) -> Arc<tokio::sync::Mutex<()>> {
         let mut locks = self.merging.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(locks.entry(workflow).or_default())
     }
 
-    /// Sends news to the screen. Drops minor news early, so that a program with much output cannot displace important news.
+    /// Sends an item of news to the screen. Drops minor items when the queue is half full, so that a program with much
+    /// output cannot displace important news.
     pub fn tell(&self, news: RunNews) {
         let passes_by = matches!(news.what, What::Text { .. } | What::Tool { .. } | What::Spent { .. });
         if !passes_by || self.news.capacity() > NEWS_MAX / 2 {
@@ -221,8 +227,8 @@ impl Shop {
     }
 }
 
-/// Returns a member for each role. An agent in the store has one role, so an agent of the settings with several roles
-/// is registered once for each. All of them share the same permits.
+/// Returns one member for each role of an agent. An agent in the store has one role, so an agent of the settings with
+/// several roles is registered several times. All these members share the same permits.
 fn by_role(member: TeamMember) -> Vec<TeamMember> {
     let more: Vec<TeamMember> = member.settings.roles.iter().skip(1).map(|role| member.in_role(role)).collect();
     std::iter::once(member).chain(more).collect()

@@ -1,5 +1,5 @@
-//! Decides the next step of an attempt from the stored facts. Nothing here has effects, so a runner that continues
-//! after a crash decides as the earlier one would have.
+//! Decides the next step of an attempt from the stored facts. The functions here are pure, so a runner that continues
+//! after a crash decides exactly as the earlier runner would have.
 //!
 //! ```text
 //! no turn ──> First                      done ──> Finish ──> (verification) ──> Merge, or back to the agent, or blocked
@@ -24,7 +24,7 @@ use super::verify::VerificationEvidence;
 use crate::budget::{Bounds, LimitReached};
 use agents::program::NO_CONVERSATION;
 
-/// The number of failed verifications of one attempt that blocks the task.
+/// The number of failed verifications in one attempt at which the task is blocked.
 const FAILURES_MAX: usize = 2;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,10 +33,10 @@ pub enum AttemptStep {
     Leave,
     /// The task waits for a person, or its workflow is paused.
     Wait,
-    /// Recovers a turn that is recorded as running although no runner runs it.
+    /// Recovers a turn that is recorded as running although its runner is gone.
     Recover(TurnId),
     Turn(Purpose, Because),
-    /// Applies and verifies the output of this turn.
+    /// Applies and verifies the output of this turn, which says "done".
     Finish(TurnId),
     /// Has the verified output of this turn reviewed.
     Review(TurnId),
@@ -49,22 +49,22 @@ pub enum AttemptStep {
     /// Blocks the task with the agent's own reason.
     BlockAsSaid(TurnId),
     Block(BlockKind, String),
-    /// Gives the task back. This counts as one of its attempts.
+    /// Gives the task back to the store after a failure. The failure uses up one of the task's attempts.
     Crash(String),
-    /// Gives the task back without counting it as an attempt.
+    /// Gives the task back to the store without using up one of the task's attempts.
     Return(String),
 }
 
-/// The reason for another turn, with the data that the texts of that turn need.
+/// The reason for a further turn, with the data that the texts of that turn need.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Because {
     Begins,
     /// The output of that turn is not valid.
     BadOutput(TurnId),
-    /// The agent reported progress.
+    /// The agent reported progress and needs another turn.
     GoesOn,
     Answered(String),
-    /// A person approved the request. The start of the turn consumes the approval.
+    /// A person approved the agent's request. Starting the turn consumes the approval.
     Approved(Option<(ApprovalId, String)>),
     Interrupted,
     /// The work conflicts with the workflow's branch.
@@ -74,21 +74,21 @@ pub enum Because {
     Failed {
         evidence: String,
     },
-    /// A review found something in the work.
+    /// A review found problems in the work.
     Reviewed,
 }
 
-/// The facts that the runner knows in addition to the stored ones.
+/// The facts that the runner adds to the stored facts for a decision.
 #[derive(Debug, Clone, Copy)]
 pub struct StepInput<'a> {
     pub agent: AgentId,
-    /// The number of the attempt that we claimed.
+    /// The number of the attempt that this runner claimed.
     pub attempt: u32,
     pub runner: &'a str,
     pub repairs_max: u32,
     pub bounds: Bounds,
     pub bounds_workflow: Bounds,
-    /// True when the program can resume a conversation.
+    /// True when the agent's program can resume an earlier conversation.
     pub can_resume: bool,
     /// True when the plan names a reviewer for the task.
     pub has_reviewer: bool,
@@ -136,8 +136,8 @@ fn over(facts: &AttemptView, given: &StepInput<'_>) -> Option<LimitReached> {
     given.bounds.over(facts.spent).or_else(|| given.bounds_workflow.over(facts.spent_workflow))
 }
 
-/// Returns the next step of a paused task: `Wait`, or the question that an earlier runner paused the task for and did
-/// not ask.
+/// Returns the next step of a paused task. It is `Wait`, unless an earlier runner paused the task for a question and
+/// stopped before it asked. The question is asked in that case.
 fn paused(facts: &AttemptView) -> AttemptStep {
     let says = |turn: &&Turn, word: Says| verdict(turn).is_some_and(|verdict| verdict.says == Some(word));
     let own = facts.turns.iter().rev().find(|turn| !turn.purpose.is_a_look());
@@ -172,12 +172,13 @@ fn approval_after<'f>(facts: &'f AttemptView, turn: &Turn) -> Option<&'f Approva
     facts.approvals.iter().find(|approval| approval.asked >= ended_at(turn))
 }
 
-/// Returns the approval that the agent, or its card, requested from a person: during that turn, or at its end.
+/// Returns the approval that was requested from a person since the turn started. The agent or its card requested it.
 fn gate_after<'f>(facts: &'f AttemptView, turn: &Turn) -> Option<&'f Approval> {
     facts.approvals.iter().find(|approval| approval.source == Source::ExecGate && approval.asked >= turn.started)
 }
 
-/// Returns the person's answer with which the task continues. A person may also let it continue without one.
+/// Returns the person's answer after `at`. A person may also continue the task without an answer; the text is then a
+/// default.
 fn answer_after(facts: &AttemptView, at: Timestamp) -> String {
     let decided = facts.checkpoints.iter().rev().find(|row| row.note.kind == Kind::Decision && row.at >= at);
     decided.map_or_else(|| "Go on.".to_owned(), |row| row.note.summary.clone())
@@ -199,7 +200,7 @@ fn after(facts: &AttemptView, given: &StepInput<'_>, last: &Turn) -> AttemptStep
                 AttemptStep::Return(reason())
             };
         }
-        // The program lost the conversation, so the next turn starts a new one with the full texts.
+        // The program no longer knows the conversation. The next turn starts a new conversation with the full texts.
         TurnEnd::Failed if reason() == NO_CONVERSATION => {
             return AttemptStep::Turn(Purpose::Recovery, Because::Interrupted);
         }
@@ -207,10 +208,11 @@ fn after(facts: &AttemptView, given: &StepInput<'_>, last: &Turn) -> AttemptStep
             return AttemptStep::Crash(format!("{}: {}", ended.end, reason()));
         }
     }
-    // The program was refused a permission, and a person has decided about it since.
+    // The program asked for a permission in the last turn and was refused. A person has decided about the request since
+    // then.
     if let Some(approval) = approval_after(facts, last).filter(|approval| approval.source == Source::Acp) {
         let because = match &approval.state {
-            // The approval is consumed when the program asks again with the same bytes.
+            // The approval itself stays unused until the program repeats its request with the same bytes.
             ApprovalState::Approved { .. } | ApprovalState::Consumed { .. } => {
                 Because::Answered(format!("approved, once: {}", approval.request.operation))
             }
@@ -246,7 +248,7 @@ fn after(facts: &AttemptView, given: &StepInput<'_>, last: &Turn) -> AttemptStep
 fn decided(approval: &Approval) -> Because {
     match &approval.state {
         ApprovalState::Approved { .. } => Because::Approved(Some((approval.id, approval.fingerprint.clone()))),
-        // An earlier runner consumed the approval and stopped before it started the turn.
+        // An earlier runner consumed the approval and stopped before it started the next turn. That turn starts now.
         ApprovalState::Consumed { .. } => Because::Approved(None),
         ApprovalState::Rejected { reason, .. } => Because::Answered(format!("rejected: {reason}")),
         ApprovalState::Revoked { reason, .. } => Because::Answered(
@@ -258,7 +260,8 @@ fn decided(approval: &Approval) -> Because {
     }
 }
 
-/// Returns the next step for an output that says "done": it passed its verification, failed it, or was not verified yet.
+/// Returns the next step for an output that says "done". The step depends on whether the output was verified and
+/// whether it passed.
 fn finished(facts: &AttemptView, given: &StepInput<'_>, last: &Turn) -> AttemptStep {
     let of_attempt = facts.verifications.iter().filter(|row| row.attempt == given.attempt);
     let failures = of_attempt.clone().filter(|row| !row.has_passed()).count();
@@ -286,8 +289,9 @@ fn is_at_its_end(facts: &AttemptView) -> bool {
     facts.review.as_ref().is_some_and(|known| known.review.rounds >= known.review.rounds_max && known.review.open > 0)
 }
 
-/// Returns the next step for a verified output of a task that needs a review. Each output is reviewed once. Its
-/// findings go to the worker. After the last round they go to a person, whose answer lets the task continue.
+/// Returns the next step for a verified output of a task that needs a review. Each output is reviewed once, and the
+/// worker gets the findings. After the last round, a person gets the open findings, and the person's answer lets the
+/// task continue.
 fn reviewed(facts: &AttemptView, given: &StepInput<'_>, last: &Turn) -> AttemptStep {
     let Some(known) = &facts.review else {
         if given.has_reviewer {
@@ -315,7 +319,8 @@ fn reviewed(facts: &AttemptView, given: &StepInput<'_>, last: &Turn) -> AttemptS
         (true, _, false) => AttemptStep::Merge(last.id),
         (true, false, true) => AttemptStep::Turn(Purpose::Feedback, Because::Reviewed),
         (false, false, _) => AttemptStep::Review(last.id),
-        // A person was asked before this output was made, and let the task continue.
+        // The rounds are used up and no finding is open. A person was asked before the agent made this output, and let
+        // the task continue.
         (false, true, false) => AttemptStep::Merge(last.id),
         (_, true, true) => match question_after(facts, last) {
             None => AttemptStep::AskReview(last.id),

@@ -1,5 +1,5 @@
-//! Gathers the material for the texts of a turn: the task and its brief, unread mail, notes of finished dependencies,
-//! and sections of the project.
+//! Gathers the facts for the texts of a turn: the task and its brief, unread mail, notes of finished tasks that it
+//! depends on, and sections of the project context.
 
 use engine::id::{MessageId, TurnId};
 use engine::inbox::{MailboxOwner, Message};
@@ -18,10 +18,11 @@ use super::step::Because;
 use super::turn::ShownTexts;
 use super::verify::VerificationEvidence;
 
-/// The number of messages in one prompt. The next turn gets the others.
+/// The largest number of messages in one prompt. The agent gets further messages in its next turn.
 const MAIL_MAX: u32 = 50;
 const SECTIONS_MAX: u32 = 500;
-/// The longest last message that an agent gets again when its program lost the conversation, in characters.
+/// The longest last message of an agent that is shown to it again, in characters. It is shown when the program does not
+/// remember it; a longer one is cut.
 const SAID_CHARS_MAX: usize = 20_000;
 
 /// The facts from the store for a prompt.
@@ -33,7 +34,7 @@ struct KnownFacts {
 }
 
 impl AttemptRun {
-    /// Builds the texts of a turn. `remembers` is true when the program resumes its own conversation.
+    /// Builds the texts of a turn. `remembers` is true when the program resumes its earlier conversation.
     pub(super) async fn told(
         &self,
         facts: &Facts,
@@ -89,7 +90,7 @@ impl AttemptRun {
             },
             Because::Interrupted => resume("You were interrupted. Look at what is done, and go on with the task."),
             Because::Conflict { paths } => Resume {
-                // Escaped, because other agents chose these names and a name may contain line breaks.
+                // The paths are escaped, because other agents chose them and a path may contain line breaks.
                 codes: paths
                     .iter()
                     .map(|path| ("MERGE_CONFLICT".to_owned(), path.escape_debug().to_string()))
@@ -126,7 +127,7 @@ impl AttemptRun {
     }
 }
 
-/// Returns the problems that a verification found. The output of checks and of the evaluator is fenced.
+/// Returns the problems that a verification found. Fences the texts that come from checks and from the evaluator.
 fn complaints(evidence: &str) -> Vec<(String, String)> {
     let Ok(evidence) = serde_json::from_str::<VerificationEvidence>(evidence) else {
         return vec![("VERIFICATION_FAILED".to_owned(), evidence.chars().take(SAID_CHARS_MAX).collect())];

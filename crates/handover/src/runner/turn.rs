@@ -1,5 +1,5 @@
-//! Runs one turn of an attempt: records it, builds its texts, runs the program, judges the answer, and ends it. A turn
-//! is ended once, by its own runner or a later one.
+//! Runs one turn of an attempt: records the turn, builds its texts, runs the program, judges the answer, and ends the
+//! turn. Each turn is ended once, by the runner that started it or by a later runner.
 
 use std::fs::File;
 use std::io::ErrorKind;
@@ -32,29 +32,29 @@ use agents::adapter::{self, AdapterKind, HeardEvent, McpServerLaunch, Permission
 use agents::host;
 use agents::program::{self, CutReason, Follow, ProgramStart, Ran};
 
-/// The parts of a turn's texts that are needed to judge its answer, kept with the turn's files.
+/// The data of a turn's prompt that is needed later to judge the answer. It is kept in the turn's folder.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct TurnRecord {
-    /// The INPUT of the handoff, as JSON.
+    /// The INPUT document of the handoff, as JSON. `None` for agents whose output is an envelope.
     input: Option<String>,
-    /// The messages in the prompt. They count as read when the turn ends with a valid output.
+    /// The messages that the prompt showed. They are marked as read when the turn ends with a valid output.
     pub(super) shown: Vec<MessageId>,
 }
 
-/// The further records of a turn that ended: everything it wrote, and the verdict on its output.
+/// The data that is stored with a turn when it ends: everything that the program wrote, and the verdict on its output.
 pub(super) type KeptTurn = (Option<StoredObject>, Option<OutputVerdict>);
 
 const RECORD: &str = "told.json";
 /// The file with the agent's last text, which contains its output.
 const ANSWER: &str = "answer.txt";
-/// The interval at which we check that the task is still ours.
+/// The time between two checks that the agent still holds the task.
 const LOOK: Duration = Duration::from_secs(2);
 
 impl AttemptRun {
     pub(super) async fn turn(&self, facts: &Facts, purpose: Purpose, because: Because) -> Result<(), AttemptError> {
         self.shop.is_as_accepted(&self.seat.member).map_err(AttemptError::Other)?;
         let place = self.place(facts).await?;
-        // Outside of git, all attempts share one folder.
+        // Outside of git, all attempts share one folder, so only one turn may run at a time.
         let _alone = match &place {
             WorkPlace::Folder(_) => Some(self.shop.alone.lock().await),
             WorkPlace::Worktree { .. } => None,
@@ -87,12 +87,14 @@ impl AttemptRun {
             Ok((ran, refused)) => {
                 let says = self.close(facts, turn, &place, ran).await?;
                 match refused {
-                    // An agent that says "done" without the permission no longer needs it.
+                    // When the output says "done", the agent no longer needs the permission that its program was
+                    // refused.
                     Some(asked) if says != Some(Says::Done) => self.ask_permission(facts, &place, &asked).await,
                     Some(_) | None => Ok(()),
                 }
             }
-            // The turn is recorded as started, so it must be ended. Its end then shows the reason.
+            // The turn is recorded as started, so it must be recorded as ended, too. The recorded end has the reason of
+            // the failure.
             Err(trouble) => {
                 let ms = u64::try_from(self.now().0 - started.0).unwrap_or(0);
                 self.end(facts, turn, unheard(TurnEnd::SpawnFailed, &trouble.to_string(), ms, self.now())).await?;
@@ -163,8 +165,8 @@ impl AttemptRun {
         })
     }
 
-    /// Returns our MCP server for this agent and attempt. The store's address may contain a password, so it is not an
-    /// argument.
+    /// Returns the command that starts Handover's MCP server for this agent and attempt. The store's address may
+    /// contain a password, so it is passed in the environment, not as an argument.
     pub(super) fn server(&self, turn: TurnId, proof: &str) -> Result<McpServerLaunch, AttemptError> {
         let program = std::env::current_exe()?;
         let program =
@@ -177,7 +179,7 @@ impl AttemptRun {
         Ok(McpServerLaunch { program, arguments: vec!["mcp".to_owned()], environment })
     }
 
-    /// Runs the program. Also returns the first call for which the program got no permission.
+    /// Runs the program. Also returns the first call for which the program was refused a permission.
     async fn run(
         &self,
         facts: &Facts,
@@ -202,11 +204,12 @@ impl AttemptRun {
         Ok((ran, ears.refused))
     }
 
-    /// Waits until the program must stop, and returns the reason.
+    /// Waits until the program must be stopped, and returns the reason.
     pub(super) async fn cut(&self, mut exceeded: watch::Receiver<Option<String>>) -> CutReason {
         let mut wish = self.shop.wish.clone();
         loop {
-            // Checks at an interval, not at every change of the store: two hundred turns would all check at each change.
+            // Checks the claim at an interval. If it checked at every change of the store, hundreds of running turns
+            // would all read the store at each change.
             tokio::select! {
                 _ = wish.wait_for(|wish| *wish == Wish::Stop) => return CutReason::Cancelled,
                 Ok(over) = exceeded.wait_for(Option::is_some) => return CutReason::OverBudget(over.clone().unwrap_or_default()),
@@ -218,20 +221,20 @@ impl AttemptRun {
         }
     }
 
-    /// Tells whether the task is still ours. Returns true when the store does not answer, because that is not a reason
-    /// to end a program.
+    /// Tells whether the agent still holds the task. Returns true when the store does not answer, because that alone is
+    /// no reason to end the program.
     async fn is_ours(&self) -> bool {
         let (task, agent, attempt) = (self.task, self.seat.agent, self.attempt);
         let found = self.shop.service.view(move |world| {
             let task = world.task(task)?;
             let held = task.attempt == attempt && task.holder() == Some(agent);
-            // The agent blocked the task itself, and may finish its turn.
+            // The agent blocked the task itself during this turn. It may finish the turn.
             let own = matches!(&task.state, TaskState::Blocked(block) if block.by == Actor::Agent(agent));
             Ok((held || (own && task.attempt == attempt), task.attempt == attempt && task.holder().is_none()))
         });
         match found.await {
-            // A machine that slept may have lost the claim only because its lease expired. Ask for it before the
-            // program is ended.
+            // While this machine slept, the lease may have expired. Asks for the claim again before the program is
+            // ended.
             Ok((false, true)) => self.regain().await,
             Ok((ours, _)) => ours,
             Err(crate::Error::Refused(_)) => false,
@@ -239,7 +242,8 @@ impl AttemptRun {
         }
     }
 
-    /// Recovers a turn whose runner is gone. Its program has ended, or is ended now, and its output counts.
+    /// Recovers a turn whose runner is gone. If its program still runs, the program is ended. The output that it wrote
+    /// is judged.
     pub(super) async fn recover(&self, facts: &Facts, turn: TurnId) -> Result<(), AttemptError> {
         let Some(row) = facts.turns.iter().find(|row| row.id == turn) else { return Ok(()) };
         let (folder, kind) =
@@ -247,7 +251,7 @@ impl AttemptRun {
         let recovered = tokio::task::spawn_blocking(move || program::recover(&folder, kind)).await;
         let recovered = recovered.map_err(|error| AttemptError::Other(error.to_string()))?;
         match recovered {
-            // Judges only a turn of the agent itself. An evaluation or a review is made again.
+            // Judges the output only for a turn of the worker. An evaluation or a review is run again instead.
             Ok(ran) if !row.purpose.is_a_look() => {
                 let place = self.place(facts).await?;
                 self.close(facts, turn, &place, ran).await.map(|_| ())
@@ -256,7 +260,7 @@ impl AttemptRun {
                 let ended = self.ended(facts, turn, &ran, (None, None));
                 Ok(self.end(facts, turn, TurnResult { end: TurnEnd::Interrupted, ..ended }).await?)
             }
-            // The turn was recorded, but its program never started.
+            // The turn was recorded, but the runner was gone before the program started.
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 let reason = "the runner was gone before the program started";
                 Ok(self.end(facts, turn, unheard(TurnEnd::Interrupted, reason, 0, self.now())).await?)
@@ -265,7 +269,8 @@ impl AttemptRun {
         }
     }
 
-    /// Judges the answer, applies its effects, and ends the turn. Everything before the end may be repeated.
+    /// Judges the answer, applies its effects, and ends the turn. If the runner stops before the end is recorded, all
+    /// of this can run again.
     async fn close(
         &self,
         facts: &Facts,
@@ -315,13 +320,13 @@ impl AttemptRun {
         Ok(())
     }
 
-    /// Returns the record of a turn from its folder.
+    /// Reads the record of a turn's prompt from the turn's folder. Returns an empty record when there is none.
     pub(super) fn record(&self, turn: TurnId) -> TurnRecord {
         let text = std::fs::read_to_string(self.shop.turn_folder(turn).join(RECORD)).unwrap_or_default();
         serde_json::from_str(&text).unwrap_or_default()
     }
 
-    /// Returns the last text of a turn that ended.
+    /// Returns the agent's last text in a turn that ended.
     pub(super) fn answer(&self, turn: TurnId) -> Result<String, AttemptError> {
         Ok(std::fs::read_to_string(self.shop.turn_folder(turn).join(ANSWER))?)
     }
@@ -333,7 +338,7 @@ impl TurnRecord {
     }
 }
 
-/// Returns the end of a turn whose program gave no output.
+/// Returns the result of a turn whose program gave no answer.
 pub(super) fn unheard(end: TurnEnd, reason: &str, ms: u64, at: engine::Timestamp) -> TurnResult {
     TurnResult {
         at,
@@ -355,7 +360,7 @@ fn write(folder: &Path, parent: &Path, record: &TurnRecord) -> std::io::Result<(
     std::fs::write(folder.join(RECORD), serde_json::to_vec(record)?)
 }
 
-/// Saves everything that the program wrote in the object store.
+/// Saves everything that the program wrote to standard output in the object store.
 pub(super) async fn keep(state: &Path, folder: &Path) -> Result<Option<StoredObject>, AttemptError> {
     let (state, path) = (state.to_owned(), folder.join(host::STDOUT));
     let kept = tokio::task::spawn_blocking(move || match File::open(path) {
@@ -366,14 +371,15 @@ pub(super) async fn keep(state: &Path, folder: &Path) -> Result<Option<StoredObj
     Ok(kept.await.map_err(|error| AttemptError::Other(error.to_string()))??)
 }
 
-/// Returns the cost of earlier turns of the same conversation. Some programs report a running total, which includes it.
+/// Returns the cost of earlier turns of the same conversation. Some programs report a running total, from which this
+/// cost is subtracted.
 fn earlier(facts: &Facts) -> Spent {
     let last = facts.turns.iter().rev().find_map(|turn| turn.ended()?.conversation.clone());
     let same = |ended: &&TurnResult| ended.conversation.is_some() && ended.conversation == last;
     facts.turns.iter().filter_map(Turn::ended).filter(same).fold(Spent::default(), |sum, ended| sum.and(ended.spent))
 }
 
-/// Returns the cost of this turn alone.
+/// Returns the cost of this turn alone, without earlier turns of the same conversation.
 pub(super) fn spent(facts: &Facts, said: &TurnSaid, ms: u64) -> Spent {
     let same = |ended: &&TurnResult| ended.conversation.is_some() && ended.conversation == said.conversation;
     let ended = facts.turns.iter().filter_map(Turn::ended).filter(same);
@@ -389,7 +395,7 @@ fn usd_left(bounds: Bounds, bounds_workflow: Bounds, facts: &Facts) -> Option<f6
     }
 }
 
-/// Follows a program while it runs, and stops it when it reaches a limit on its cost.
+/// Follows the events of a program while it runs. Stops the program when the cost reaches a limit.
 struct TurnFollower<'a> {
     attempt: &'a AttemptRun,
     facts: &'a Facts,
@@ -400,7 +406,7 @@ struct TurnFollower<'a> {
     permissions: Permissions,
     worktree: &'a Path,
     over: watch::Sender<Option<String>>,
-    /// The first call for which the program got no permission.
+    /// The first call for which the program was refused a permission.
     refused: Option<PermissionQuestion>,
 }
 
@@ -436,5 +442,5 @@ impl Follow for TurnFollower<'_> {
     }
 }
 
-/// The texts of a turn, and the messages that they show.
+/// The texts of a turn, and the ids of the messages that the texts show.
 pub(super) type ShownTexts = (BriefTexts, Vec<MessageId>);

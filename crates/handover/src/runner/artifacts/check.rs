@@ -14,7 +14,7 @@ use crate::digest::{hexadecimal, sha256};
 /// The permissions of a new file, before the umask of the process is applied.
 const MODE_NEW: u32 = 0o666;
 
-/// An output whose paths are all valid. They are not compared with the disk yet.
+/// An output whose paths are all valid by themselves. The files on the disk have not been checked yet.
 #[derive(Debug)]
 pub(super) struct ArtifactPlan {
     /// The digest of the output. The same output has the same digest.
@@ -53,7 +53,7 @@ impl ArtifactPlan {
         self.files.iter().map(|(path, ..)| path.clone()).collect()
     }
 
-    /// Compares the output with the files on the disk. Writes nothing.
+    /// Checks the output against the files on the disk, and returns the record of what to write. Writes nothing itself.
     pub(super) fn fit(self, root: &ArtifactRoot, made: &BTreeSet<String>) -> Result<JournalRecord, ArtifactProblem> {
         let mut record = JournalRecord { output: self.output, folders: Vec::new(), entries: Vec::new() };
         let mut folders = BTreeSet::new();
@@ -73,7 +73,8 @@ impl ArtifactPlan {
                 unfit.push(Unfit { path, why });
                 continue;
             }
-            // Keeps the permission bits only: the kernel clears the higher bits of a file that is written to.
+            // Keeps only the permission bits. The kernel clears the higher bits, such as set-user-id, when a file is
+            // written.
             let (place, mode) = match found {
                 FoundFile::File { mode } => (PathState::Taken, mode & 0o777),
                 FoundFile::Nothing | FoundFile::Other | FoundFile::Blocked => (PathState::Free, MODE_NEW),
@@ -85,7 +86,7 @@ impl ArtifactPlan {
         if !unfit.is_empty() {
             return Err(ArtifactProblem::Unfit(unfit));
         }
-        // Sorted, so that a folder comes before the folders in it.
+        // The paths are sorted, so that an outer folder is created before the folders in it.
         record.folders = folders.into_iter().collect();
         Ok(record)
     }
@@ -95,18 +96,19 @@ fn part(output: &str, number: usize) -> String {
     format!(".handover-{}-{number}.part", &output[..12])
 }
 
-/// Resolves a path. Returns `None` for a path that is not a file inside of the root, or that is in our state folder.
+/// Resolves `.` and `..` in a path. Returns `None` when the path is not a file below the root folder, or is in
+/// Handover's own state folder.
 fn resolve(path: &str) -> Option<String> {
     // A path that ends in `.` or `..` names a folder.
     let is_folder = matches!(path.rsplit('/').next(), Some("." | ".."));
     if is_folder || !FilePath::is_legal(path) {
         return None;
     }
-    // No agent may write the store, the token or the mail, even when it works in the project's own folder.
+    // No agent may write Handover's store, token or mail, even when the agent works in the project's own folder.
     path::resolve(path).map(|parts| parts.join("/")).filter(|path| !crate::place::is_state(path))
 }
 
-/// Returns the later of two paths that cannot both be files.
+/// Finds paths that cannot both be files, for example `a` and `a/b`. Returns the later path of each pair.
 fn duplicates(files: &[(String, ArtifactOperation, String)]) -> Vec<Unfit> {
     let mut named = Files::default();
     let later = files.iter().filter(|(path, ..)| !named.add(path));

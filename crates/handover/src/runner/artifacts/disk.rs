@@ -1,4 +1,5 @@
-//! Accesses files below a root, folder by folder, without following a link.
+//! Accesses files below a root folder. Opens each path folder by folder from the root and follows no symbolic link
+//! below it.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -28,12 +29,12 @@ pub(super) enum FoundFile {
     },
     /// A folder, a link or another kind of file.
     Other,
-    /// There is a link or a file where a folder should be.
+    /// A link or a file is where the path needs a folder.
     Blocked,
 }
 
 impl ArtifactRoot {
-    /// Opens the root. The path of the root is ours, so links in it are followed.
+    /// Opens the root folder. Follows links in this path, because Handover chose it, not an agent.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         let flags = OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::RDONLY;
         Ok(Self(rustix::fs::open(path, flags, Mode::empty())?))
@@ -61,7 +62,7 @@ impl ArtifactRoot {
         step();
         let (folder, name) = split(path);
         match mkdirat(self.folder(folder)?, name, Mode::from_raw_mode(0o777)) {
-            // Another process created the folder, or we did before a stop.
+            // The folder exists already: another process created it, or this output did before it was stopped.
             Ok(()) | Err(Errno::EXIST) => Ok(()),
             Err(error) => Err(error.into()),
         }
@@ -76,7 +77,7 @@ impl ArtifactRoot {
         }
     }
 
-    /// Writes the part next to its path, and syncs it to the disk.
+    /// Writes the new content to the part (a temporary file next to the final path), and syncs it to the disk.
     pub(super) fn write_part(&self, entry: &JournalEntry, content: &[u8]) -> io::Result<()> {
         self.remove_part(entry)?;
         step();
@@ -105,7 +106,8 @@ impl ArtifactRoot {
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(()),
             Err(error) => return Err(error),
         };
-        // A read-only disk reports its own error even when the file does not exist, so look for the file.
+        // On a read-only disk, `unlinkat` fails even when the file does not exist. Therefore checks whether the file
+        // exists.
         unlinkat(&folder, name, flags).or_else(|error| match statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW) {
             Err(Errno::NOENT) => Ok(()),
             Ok(_) | Err(_) => Err(error),
@@ -116,7 +118,7 @@ impl ArtifactRoot {
         self.rename(entry, &entry.part, split(&entry.path).1)
     }
 
-    /// Undoes `put`. An exchange of two files is undone by the same exchange.
+    /// Undoes `put`. When `put` exchanged the part with a file, the same exchange puts the file back.
     pub(super) fn take_back(&self, entry: &JournalEntry) -> io::Result<()> {
         self.rename(entry, split(&entry.path).1, &entry.part)
     }
@@ -129,16 +131,18 @@ impl ArtifactRoot {
             PathState::Taken => RenameFlags::EXCHANGE,
         };
         match renameat_with(&folder, from, &folder, to, flags) {
-            // Some file systems support neither flag. The file is then replaced at once and cannot be put back.
+            // Some file systems support neither flag. There, a plain rename replaces the file, and the old content
+            // cannot be put back.
             Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => Ok(renameat(&folder, from, &folder, to)?),
             other => Ok(other?),
         }
     }
 
-    /// Tells whether the part has the content with which it was written. After an exchange, the part has the earlier
-    /// content of the file.
+    /// Tells whether the part still has the new content. After `put` exchanged it with a file, the part has the old
+    /// content of that file.
     pub(super) fn has_part(&self, entry: &JournalEntry) -> io::Result<bool> {
-        // Does not wait for the other end of a pipe that another process put there.
+        // `NONBLOCK`: another process may have put a pipe at this path, and opening a pipe would wait for its other
+        // end.
         let flags = OFlags::NOFOLLOW | OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
         let folder = self.folder(split(&entry.path).0);
         let file = match folder.and_then(|folder| openat(folder, &entry.part, flags, Mode::empty())) {
@@ -153,7 +157,7 @@ impl ArtifactRoot {
         Ok(sha256(&bytes) == entry.digest)
     }
 
-    /// Syncs a folder, so that created, moved and removed entries are on the disk.
+    /// Syncs a folder, so that the entries that were created, moved or removed in it are on the disk.
     pub(super) fn sync_folder(&self, folder: &str) -> io::Result<()> {
         step();
         File::from(self.folder(folder)?).sync_all()
@@ -173,7 +177,7 @@ pub(super) fn split(path: &str) -> (&str, &str) {
     path.rsplit_once('/').unwrap_or(("", path))
 }
 
-/// Runs before every change of the disk: a test stops the process here.
+/// Is called before every change of the disk. In tests, the process can be stopped here.
 pub(super) fn step() {
     #[cfg(test)]
     super::tests::step();

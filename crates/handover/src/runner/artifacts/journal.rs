@@ -1,4 +1,4 @@
-//! Records the progress of an output: a file whose name is its state.
+//! The journal: one file that records how far the writing of an output has come. The name of the file is the state.
 
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, ErrorKind, Write};
@@ -16,9 +16,9 @@ pub(super) struct Journal {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum JournalStanding {
-    /// Parts may exist next to their paths.
+    /// Parts (temporary files with the new content) may exist next to their final paths.
     Staging,
-    /// All parts are on the disk, some of them moved to their paths.
+    /// All parts are on the disk. Some may already be moved to their final paths.
     Committed,
     Done,
 }
@@ -35,14 +35,14 @@ pub(super) struct JournalRecord {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct JournalEntry {
     pub(super) path: String,
-    /// The name of the part, in the same folder.
+    /// The name of the temporary file with the new content, in the same folder as the final path.
     pub(super) part: String,
     pub(super) digest: String,
     pub(super) place: PathState,
     pub(super) mode: u32,
 }
 
-/// The state of the path when it was checked.
+/// The state of the final path when it was checked, before anything was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum PathState {
@@ -51,13 +51,14 @@ pub(super) enum PathState {
 }
 
 impl Journal {
-    /// Opens the journal. Creates its folder in an existing parent folder if needed.
+    /// Opens the journal. Creates its folder when it does not exist; the parent folder must exist.
     pub(super) fn open(folder: &Path) -> io::Result<Self> {
         match DirBuilder::new().mode(0o700).create(folder) {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
             made => {
                 made?;
-                // Syncs the parent: a journal that is lost after a stop would leave its parts behind.
+                // Syncs the parent folder. If the journal were lost in a crash, its temporary files would stay in the
+                // workspace.
                 File::open(folder.parent().unwrap_or(folder))?.sync_all()?;
             }
         }

@@ -1,4 +1,4 @@
-//! Applies a planned output, and continues or undoes an output that was stopped at any step.
+//! Writes a checked output to the disk, and finishes or undoes an output whose writing was stopped at any step.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -7,7 +7,7 @@ use super::disk::{ArtifactRoot, FoundFile, split};
 use super::journal::{Journal, JournalEntry, JournalRecord, JournalStanding};
 use super::{ArtifactProblem, CheckedArtifact, Recovered};
 
-/// The output to apply. It is empty when a stopped output is recovered without it.
+/// The output that the caller wants to write. It is empty when a stopped output is recovered by the journal alone.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct KnownOutput<'a> {
     pub(super) digest: &'a str,
@@ -25,16 +25,16 @@ pub(super) fn perform(
     if let Err(error) = staged {
         return Err(undone(undo(root, journal, record), &error));
     }
-    // The rename may have happened although it failed. Going back looks for both names of the journal, and needs the
-    // parts until then.
+    // The rename of the journal may have happened although it reported a failure. `back` looks for both names of the
+    // journal, and needs the parts for it.
     if let Err(error) = journal.advance(JournalStanding::Staging, JournalStanding::Committed) {
         return Err(undone(back(root, journal, record), &error));
     }
     finish(root, journal, record, artifacts)
 }
 
-/// Finishes an output that was committed, and undoes one that was not. Uses the contents of `output` if it is the
-/// output that was stopped.
+/// Recovers an output whose writing was stopped: finishes it when the journal says "committed", and undoes it when the
+/// journal says "staging". If `output` is that same output, its contents can replace lost parts.
 pub(super) fn recover(
     root: &ArtifactRoot,
     journal: &mut Journal,
@@ -62,7 +62,7 @@ fn stage(root: &ArtifactRoot, record: &JournalRecord, artifacts: &[CheckedArtifa
     sync(root, record)
 }
 
-/// Moves each part to its path. Deletes the replaced files last, when nothing can fail any more.
+/// Moves each part to its final path. Deletes the replaced files last, because they are needed to undo a failure.
 fn finish(
     root: &ArtifactRoot,
     journal: &mut Journal,
@@ -80,8 +80,8 @@ fn finish(
     done.map_err(|error| ArtifactProblem::Unfinished { problem: error.to_string() })
 }
 
-/// Moves one part to its path. A part that is gone or has other content was moved before a stop, and later changes of
-/// its file are left alone. If the part and the file are both gone, the content is written again.
+/// Moves one part to its final path. When the part is gone or has other content, it was moved before a stop; then the
+/// file stays as it is now. When the part and the file are both gone, the content is written again.
 fn put(root: &ArtifactRoot, entry: &JournalEntry, artifact: Option<&CheckedArtifact>) -> io::Result<()> {
     if root.has_part(entry)? {
         return root.put(entry);
@@ -98,7 +98,8 @@ fn put(root: &ArtifactRoot, entry: &JournalEntry, artifact: Option<&CheckedArtif
     }
 }
 
-/// Undoes a committed output: moves the parts back, then renames the journal, then deletes the parts.
+/// Undoes a committed output: moves the parts back from the final paths, sets the journal back to "staging", and
+/// deletes the parts.
 fn back(root: &ArtifactRoot, journal: &mut Journal, record: &JournalRecord) -> io::Result<()> {
     for entry in record.entries.iter().rev() {
         if !root.has_part(entry)? {
