@@ -85,8 +85,8 @@ pub async fn open(office: &Office, at_once: Option<usize>, wish: watch::Receiver
     Ok(Opened { shop, news, lock })
 }
 
-/// Asks the evaluator of the settings to judge an output when no runner works on the task. A person must have accepted
-/// the configuration.
+/// Asks the evaluator of the settings to judge an output outside of a run. The evaluator gets separate turns for this.
+/// A person must have accepted the configuration.
 pub async fn judge(office: &Office, task: TaskId, asked: &EvaluatorQuestion) -> Result<Judgement, String> {
     let told = |problem: &dyn std::fmt::Display| problem.to_string();
     let root = office.place.root.clone().ok_or_else(|| told(&NotOpened::NoProject))?;

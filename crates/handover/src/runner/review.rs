@@ -45,8 +45,8 @@ const SHOWN_CHARS_MAX: usize = 400;
 /// The longest text of all findings in one message to the worker, in characters. A longer text is cut, with a hint to
 /// `review_status`.
 const MAIL_CHARS_MAX: usize = 60_000;
-/// The largest output file whose content is reviewed, in bytes. For a larger file, the reviewer gets the worker's text
-/// instead.
+/// The largest output file whose content is reviewed, in bytes. For a larger file, the reviewer gets only the name of
+/// the file.
 const CONTENT_BYTES_MAX: u64 = 1 << 20;
 
 /// Returns the open findings as pairs of id and text. Another agent wrote the texts, so each is escaped to one line.
@@ -109,7 +109,8 @@ impl AttemptRun {
         let open = known.review.open;
         self.tell(facts, What::Reviewed { session: id.to_string(), found, open, problem: problem.clone() });
         match (round, problem) {
-            // The provider refused the request itself. No round was recorded, so only this block shows the failure.
+            // The request was refused before a round was recorded. Without this block, no record would show the
+            // failure.
             (None, Some(problem)) => {
                 self.block(facts, BlockKind::ToolFailure, format!("it cannot be shown to {}: {problem}", judge.slug))
                     .await

@@ -129,7 +129,7 @@ impl<W: Write> Screen<W> {
         }
     }
 
-    /// Draws one line for each running turn. The caller repeats this every second, because the lines show elapsed
+    /// Draws one line for each running turn. The caller repeats this at an interval, because the lines show elapsed
     /// seconds.
     pub fn draw(&mut self) -> io::Result<()> {
         if self.look != ScreenLook::Live {

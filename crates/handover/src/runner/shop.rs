@@ -210,8 +210,8 @@ impl Shop {
         self.state.join("turns").join(format!("{task}-{attempt}"))
     }
 
-    /// Returns the lock for merges into a workflow's branch. It works within this process. Between processes, git
-    /// refuses the second update of the branch.
+    /// Returns the lock for merges into a workflow's branch. It works within this process. Between processes, git's
+    /// update of the branch decides which merge is first.
     pub fn merging(&self, workflow: engine::id::WorkflowId) -> Arc<tokio::sync::Mutex<()>> {
         let mut locks = self.merging.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(locks.entry(workflow).or_default())

@@ -212,7 +212,7 @@ fn after(facts: &AttemptView, given: &StepInput<'_>, last: &Turn) -> AttemptStep
     // then.
     if let Some(approval) = approval_after(facts, last).filter(|approval| approval.source == Source::Acp) {
         let because = match &approval.state {
-            // The approval itself stays unused until the program repeats its request with the same bytes.
+            // The approval is consumed when the program repeats its request with the same bytes.
             ApprovalState::Approved { .. } | ApprovalState::Consumed { .. } => {
                 Because::Answered(format!("approved, once: {}", approval.request.operation))
             }

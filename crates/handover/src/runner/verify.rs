@@ -6,7 +6,7 @@
 //!                                                                         └─> ask ──> judge    semantic, by an agent
 //! ```
 //!
-//! All problems are reported at once, because the agent has only one more try.
+//! A verification reports all problems at once, because the agent gets only one more try to fix them.
 
 mod changed;
 mod check;
@@ -35,13 +35,13 @@ pub use tree::{CheckedTree, tree};
 
 use wire::message::Brief;
 
-/// Tells whether a task can be completed only by its verification. `wire` gives the engine the same answer when the
-/// task is planned.
+/// Tells whether a task must pass a verification before it can be completed. The crate `wire` tells the engine the same
+/// when the task is planned.
 pub fn needs_verification(brief: &Brief) -> bool {
     brief.output_contract.is_verified()
 }
 
-/// The failures of the machine, not of the agent, that leave an output without a result.
+/// The failures of the machine, not of the agent. The output then has no verification result, neither pass nor fail.
 #[derive(Debug, thiserror::Error)]
 pub enum VerifyFault {
     #[error("run the check `{command}`")]

@@ -26,7 +26,7 @@ pub(super) fn perform(
         return Err(undone(undo(root, journal, record), &error));
     }
     // The rename of the journal may have happened although it reported a failure. `back` looks for both names of the
-    // journal, and needs the parts for it.
+    // journal, and the parts must exist until then.
     if let Err(error) = journal.advance(JournalStanding::Staging, JournalStanding::Committed) {
         return Err(undone(back(root, journal, record), &error));
     }

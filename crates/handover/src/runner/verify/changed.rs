@@ -1,8 +1,9 @@
-//! Handles a check whose script the task itself changed: its result counts only after a person saw the difference.
+//! Handles a check whose script the task itself changed. The result of such a check counts only after a person saw the
+//! difference.
 //!
-//! The request is an ordinary approval whose fingerprint covers the new content. A person who approves it has seen the
-//! content. The content is then remembered with the person's other decisions for this clone, and no task asks about the
-//! same content again.
+//! Handover asks the person with an ordinary approval request, whose fingerprint covers the new content of the scripts.
+//! After the person approves, Handover remembers this content with the person's other decisions for this clone. No task
+//! asks about the same content again.
 
 use std::path::Path;
 
@@ -18,15 +19,16 @@ use crate::seal::Seal;
 use crate::service::Service;
 use crate::trust;
 
-/// The longest text of all differences together, in bytes.
+/// The longest text of all differences in one request, in bytes. A longer text is cut, with a note that the rest is in
+/// the worktree.
 const CONTENT_BYTES_MAX: usize = 256 << 10;
 
-/// The checks that ran, with their worktree and the attempt that they belong to.
+/// A verification whose checks ran changed scripts: the worktree, the task and the attempt that it belongs to.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ChangedCheck<'a> {
     pub(crate) service: &'a Service,
     pub(crate) worktree: &'a Path,
-    /// The file with the record of everything that the person accepted.
+    /// The file that records everything that the person has accepted.
     pub(crate) record: &'a Path,
     pub(crate) task: TaskId,
     pub(crate) attempt: u32,
@@ -34,27 +36,28 @@ pub(crate) struct ChangedCheck<'a> {
     pub(crate) waits: CheckWait,
 }
 
-/// The state of the task while a person decides.
+/// The behaviour of the task while a person decides on changed scripts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CheckWait {
     /// The task pauses, and the runner continues it after the decision.
     Pauses,
-    /// The agent of the task verifies again.
+    /// The task does not pause. Its agent starts the verification again later.
     VerifiesAgain,
 }
 
 /// A person's decision on the changed scripts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum CheckAnswer {
-    /// The results of the changed checks count from now on.
+    /// The person approved the changed scripts, so the results of their checks count.
     Counts,
-    /// The results do not count. The evidence has the person's reason.
+    /// The person rejected the changed scripts. The results do not count, and the evidence has the person's reason.
     Rejected,
     Asked(ApprovalId),
 }
 
 impl ChangedCheck<'_> {
-    /// Uses the person's decision, or asks for one. Afterwards the evidence shows whether the checks count.
+    /// Applies the person's decision, or asks for one. Updates `evidence`, which shows afterwards whether the checks
+    /// count.
     pub(crate) async fn decide(
         &self,
         caller: Caller,
@@ -77,7 +80,8 @@ impl ChangedCheck<'_> {
                 evidence.changed().map(|(name, mark)| (name.clone(), mark.clone())).collect();
             trust::remember(self.record, &seen).map_err(|cause| Error::file("remember what a person saw", cause))?;
             evidence.count_changed();
-            // An approval that stays unused allows nothing else: its fingerprint covers this content in this attempt.
+            // Ignores a failure to consume the approval. A leftover approval allows nothing else, because its
+            // fingerprint covers exactly this content in this attempt.
             let _used =
                 self.service.execute(caller, Command::ConsumeApproval { approval: approval.id, fingerprint }).await;
             return Ok(CheckAnswer::Counts);
@@ -122,8 +126,8 @@ impl ChangedCheck<'_> {
         }
     }
 
-    /// Returns the difference between the accepted script and the one that ran. Both may be the same file, which the
-    /// agent changed in place.
+    /// Returns the difference between the script that a person accepted and the script that ran. The agent may have
+    /// changed the file in place, so the accepted content comes from the record.
     fn difference(&self, name: &str, mark: &str) -> String {
         let (before, after) = (trust::accepted_content(self.record, name), trust::beginning(&self.worktree.join(name)));
         let side = |text: &Option<String>| if text.is_some() { name.to_owned() } else { "/dev/null".to_owned() };

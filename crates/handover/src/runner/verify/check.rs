@@ -1,5 +1,5 @@
-//! Runs one check: a command of the settings, in the worktree and below a separate host process, so that none of its
-//! processes outlives it.
+//! Runs one check, which is a command of the settings. The check runs in the worktree, below a separate host process
+//! that ends all processes of the check with it.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -15,8 +15,8 @@ use crate::settings::team::{CheckSettings, ScriptSource};
 use crate::trust;
 use agents::host::{self, HostInput, HostLaunch, Inherit, ProgramEnd, TurnHost};
 
-/// The environment variables that a check inherits: the places of programs, toolchains and files, and the language.
-/// They contain no keys, and no variable that leads git or Handover to another place.
+/// The environment variables that a check inherits: the places of programs, toolchains and files, and the language. The
+/// list has no variables with keys, and none that would lead git or Handover to another place.
 pub const KEPT: &[&str] = &[
     "PATH",
     "HOME",
@@ -36,29 +36,30 @@ pub const KEPT: &[&str] = &[
     "JAVA_HOME",
     "VIRTUAL_ENV",
 ];
-/// The time between SIGTERM and SIGKILL after a timeout, in milliseconds. A check that timed out has nothing more to
-/// report, so the time is short.
+/// The time between SIGTERM and SIGKILL for a check that reached its time limit, in milliseconds. It is short, because
+/// such a check has nothing more to report.
 const GRACE_MS: u32 = 1_000;
 
 /// The place in which checks run, and their limits.
 #[derive(Debug, Clone, Copy)]
 pub struct CheckPlace<'a> {
     pub worktree: &'a Path,
-    /// Our own program, which becomes the host process.
+    /// The path of the `handover` program, which is started as the host process.
     pub binary: &'a Path,
-    /// The folder for the host processes, with a subfolder for each. It is outside of the worktree.
+    /// The folder for the files of the host processes, with a subfolder for each check. It must be outside of the
+    /// worktree.
     pub folder: &'a Path,
     /// The value of `HANDOVER_TURN` for all processes of a check.
     pub turn: &'a str,
     /// Variables that are added to the inherited ones.
     pub environment: &'a BTreeMap<String, String>,
-    /// The largest output of one check, in bytes.
+    /// The largest output of one check, in bytes. The host process ends a check that writes more.
     pub output_bytes_max: u64,
-    /// The commit that is checked out, for the record.
+    /// The commit that is checked out in the worktree. It is only recorded.
     pub commit: Option<&'a str>,
 }
 
-/// Runs a check to its end. Dropping the future cuts off the check with all processes that it started.
+/// Runs a check to its end. When this future is dropped, the check and all processes that it started are ended.
 pub(super) async fn run(
     place: CheckPlace<'_>,
     number: usize,
@@ -89,8 +90,8 @@ pub(super) async fn run(
     Ok(CheckResult { command, ended, exit_code, seconds, output_sha256, tail, leaked: end.leaked, changed })
 }
 
-/// Returns the scripts that the check is about to run and that no person accepted in this form. No other process works
-/// in the worktree now.
+/// Returns the scripts that the check is about to run and whose current content no person accepted. Call it when no
+/// other process works in the worktree, so that the scripts cannot change before they run.
 fn changed(scripts: &ScriptSource, place: CheckPlace<'_>, check: &CheckSettings) -> io::Result<Vec<(String, String)>> {
     let folders = trust::ScriptFolders { root: &scripts.root, runs_in: place.worktree };
     let found = trust::changed_scripts(&scripts.record, folders, &check.command)?;
@@ -100,7 +101,7 @@ fn changed(scripts: &ScriptSource, place: CheckPlace<'_>, check: &CheckSettings)
 fn launch(place: CheckPlace<'_>, check: &CheckSettings) -> io::Result<HostLaunch> {
     let (program, arguments) = check.command.split_first().ok_or_else(|| io::Error::other("names no program"))?;
     let mut environment = place.environment.clone();
-    // Some programs trust this variable more than the system.
+    // Some programs take the working directory from `PWD` and do not ask the system, so `PWD` must be correct.
     environment.insert("PWD".to_owned(), place.worktree.display().to_string());
     Ok(HostLaunch {
         turn: place.turn.to_owned(),
@@ -116,7 +117,7 @@ fn launch(place: CheckPlace<'_>, check: &CheckSettings) -> io::Result<HostLaunch
     })
 }
 
-/// Ends the process of a stopped verification and removes its folder, because a folder is for one launch.
+/// Ends the process that a stopped verification left, and removes its folder, because each launch needs a new folder.
 async fn clear(folder: PathBuf) -> io::Result<()> {
     blocking(move || {
         if !folder.try_exists()? {
@@ -124,7 +125,7 @@ async fn clear(folder: PathBuf) -> io::Result<()> {
         }
         match host::settle(&folder) {
             Ok(_) => {}
-            // The process was never launched.
+            // The folder exists, but no process was ever launched in it.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),
         }
@@ -133,7 +134,7 @@ async fn clear(folder: PathBuf) -> io::Result<()> {
     .await
 }
 
-/// Returns the hash of the whole output, and the end of the output.
+/// Returns the hash of the check's whole output, and the end of the output as text.
 async fn written(folder: PathBuf) -> io::Result<(String, String)> {
     blocking(move || {
         let mut hash = Sha256::new();
@@ -144,7 +145,7 @@ async fn written(folder: PathBuf) -> io::Result<(String, String)> {
                     feed(&mut file, &mut hash)?;
                     ends.push(end(&mut file)?);
                 }
-                // No process was started.
+                // The file does not exist, because no process was started.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(error),
             }
@@ -167,18 +168,19 @@ fn feed(file: &mut File, hash: &mut Sha256) -> io::Result<()> {
 }
 
 fn end(file: &mut File) -> io::Result<String> {
-    // Reads more than `TAIL_MAX`, because control sequences are removed afterwards.
+    // Reads more than `TAIL_MAX` bytes, because removing the control sequences makes the text shorter.
     const READ: u64 = 4 * TAIL_MAX as u64;
     let length = file.metadata()?.len();
     file.seek(SeekFrom::Start(length.saturating_sub(READ)))?;
     let mut bytes = Vec::new();
     file.take(READ).read_to_end(&mut bytes)?;
-    // Skips a character that was cut at the beginning.
+    // The first bytes may be the rest of a character that was cut. Skips them.
     let begin = if length > READ { bytes.iter().position(|byte| byte & 0xc0 != 0x80).unwrap_or(0) } else { 0 };
     Ok(plain_tail(&bytes[begin..], TAIL_MAX))
 }
 
-/// Joins the ends of both streams. Each stream gets half of the space, or more when the other needs less.
+/// Joins the ends of standard output and standard error. Each gets half of the space, or more when the other one needs
+/// less.
 fn joined(ends: &[String]) -> String {
     const HALF: usize = TAIL_MAX / 2;
     let parts: Vec<&str> = ends.iter().map(String::as_str).filter(|end| !end.is_empty()).collect();

@@ -1,5 +1,5 @@
-//! Resolves the contract of an output: the fields of the brief, and the contract of the settings that its `schema_ref`
-//! names.
+//! Resolves the contract of an output. A contract consists of the fields of the task's brief, and of the named contract
+//! in the settings to which `schema_ref` of the brief points.
 
 use std::path::{Component, Path};
 
@@ -10,24 +10,26 @@ use crate::place::FOLDER;
 use crate::settings::team::{CheckSettings, ScriptSource};
 use crate::settings::{CONTRACTS, TeamSettings};
 
-/// The number of checks of a contract. The results of all checks have to fit into one record.
+/// The largest number of checks in a contract. A contract with more is an error, because the results of all checks must
+/// fit into one record.
 pub(super) const CHECKS_MAX: usize = 20;
 
 #[derive(Debug, Clone)]
 pub struct VerifiedContract {
     pub kind: OutputType,
     pub output_ref_required: bool,
-    /// The shortest output that is accepted, in characters.
+    /// The shortest output that is accepted, in characters. A shorter output fails the verification.
     pub min_length: u64,
-    /// The criterion for an evaluator, word for word.
+    /// The criterion that an evaluator judges, in the exact words of the brief.
     pub evaluate: Option<String>,
     pub schema: Option<Schema>,
     pub checks: Vec<CheckSettings>,
-    /// The accepted form of the scripts that the checks name. Without it, the scripts are not compared.
+    /// The source of the accepted content of the scripts that the checks run. When it is `None`, the scripts are not
+    /// compared.
     pub scripts: Option<ScriptSource>,
 }
 
-/// The reason why the contract of this name cannot be used.
+/// The reason why the contract with this name cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("contract {name}: {problem}")]
 pub struct Unresolved {
@@ -35,7 +37,7 @@ pub struct Unresolved {
     pub problem: String,
 }
 
-/// Returns the contract of a brief, from the settings that are in force.
+/// Returns the contract that a brief asks for, using the settings that are in force.
 pub fn resolve(team: &TeamSettings, asked: &OutputContract) -> Result<VerifiedContract, Unresolved> {
     let (schema, checks) = match asked.schema_ref.get() {
         Some(name) => named(team, name.as_str())?,
@@ -44,7 +46,7 @@ pub fn resolve(team: &TeamSettings, asked: &OutputContract) -> Result<VerifiedCo
     Ok(VerifiedContract {
         kind: asked.kind,
         output_ref_required: asked.output_ref_required,
-        // A length that does not fit into our number cannot be reached by any output.
+        // A length above 64 bits becomes the largest number, which no output can reach.
         min_length: asked.min_length.as_ref().map_or(0, |length| length.number().as_u64().unwrap_or(u64::MAX)),
         evaluate: asked.evaluate.get().map(ToString::to_string),
         schema,
@@ -53,13 +55,14 @@ pub fn resolve(team: &TeamSettings, asked: &OutputContract) -> Result<VerifiedCo
     })
 }
 
-/// Returns all problems of the contracts in the settings.
+/// Returns the problems of all contracts in the settings.
 pub fn survey(team: &TeamSettings) -> Vec<Unresolved> {
     team.contracts.keys().filter_map(|name| named(team, name).err()).collect()
 }
 
-/// Returns the schema and the checks of a named contract. The checks are the ones of the settings. The schema is the
-/// file that the settings name, else `contracts/<name>.json`. That file alone is a contract, too.
+/// Returns the schema and the checks of a named contract. The checks come from the settings. The schema is the file
+/// that the settings name, else `contracts/<name>.json`. If that file exists, the contract needs no entry in the
+/// settings.
 fn named(team: &TeamSettings, name: &str) -> Result<(Option<Schema>, Vec<CheckSettings>), Unresolved> {
     let unresolved = |problem: String| Unresolved { name: name.to_owned(), problem };
     let written = team.contracts.get(name);
@@ -101,7 +104,8 @@ fn named(team: &TeamSettings, name: &str) -> Result<(Option<Schema>, Vec<CheckSe
     Ok((schema.map(compile).transpose()?, checks.to_vec()))
 }
 
-/// Tells whether a schema is in the folder that a person's acceptance covers. It covers no other folder.
+/// Tells whether the schema's path is a file directly in the contracts folder. A person accepts the files of this
+/// folder together with the settings, and of no other folder.
 fn is_trusted(path: &Path) -> bool {
     let mut parts = path.components().filter(|part| *part != Component::CurDir);
     let is_there = parts.next().is_some_and(|part| part.as_os_str() == CONTRACTS);

@@ -1,5 +1,5 @@
-//! The semantic part of a verification: builds the question for an evaluator, and reads its answer. The runner runs the
-//! turn.
+//! The semantic part of a verification. Builds the question for an evaluator (the agent that judges the output), and
+//! reads the evaluator's answer. The runner runs the evaluator's turn.
 
 use wire::envelope::Recommendation;
 use wire::output::{AgentOutput, OutputKind, find};
@@ -7,26 +7,28 @@ use wire::prompt::fenced;
 
 use super::evidence::Evaluation;
 
-/// The number of bytes of an output that the prompt shows. A longer prompt would not be read.
+/// The largest part of an output in the prompt, in bytes. A longer output is cut, with a note of how many bytes are
+/// missing, because a model would not read a longer prompt.
 const SHOWN_BYTES_MAX: usize = 512 << 10;
 
-/// The question for the evaluator, who gets it in a new conversation.
+/// The question for the evaluator. The evaluator gets it in a new conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EvaluatorQuestion {
     pub system: String,
     pub message: String,
-    /// The criterion. A program without a conversation gets it with the fields below, instead of the message.
+    /// The criterion to judge. A program without a conversation gets this field and the fields below instead of
+    /// `message`.
     pub criterion: String,
     pub output_ref: Option<String>,
     pub output: String,
 }
 
-/// The meaning of an evaluator's answer.
+/// The result of reading an evaluator's answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Judgement {
     Pass(Evaluation),
     Fail(Evaluation),
-    /// The answer has no judgement. The codes with their explanations help to repair it.
+    /// The answer contains no judgement. The codes and explanations tell the evaluator how to repair it.
     Unusable {
         codes: Vec<(String, String)>,
     },
@@ -43,15 +45,15 @@ const ANSWER: &str = "End with one JSON object and nothing after it.\n\
     When it is not: {\"success\": false, \"summary\": \"why, in one sentence\", \"artifacts\": [], \"notes\": [\"one thing to \
     mend\"], \"recommendation\": \"retry\"}\n";
 
-/// The criterion for an output, and the agent that wrote it. The author is `None` when a person wrote it.
+/// A criterion for an output, and the agent that wrote the criterion. `author` is `None` when a person wrote it.
 #[derive(Debug, Clone, Copy)]
 pub struct Criterion<'a> {
     pub text: &'a str,
     pub author: Option<&'a str>,
 }
 
-/// Builds the question: the criterion word for word, and the output in a fence, so that it cannot pose as an
-/// instruction from us. A criterion that an agent wrote is fenced, too.
+/// Builds the question for the evaluator. It has the criterion word for word. The output is fenced, so that the
+/// evaluator does not take it for an instruction. A criterion that an agent wrote is fenced, too.
 pub fn ask(criterion: Criterion<'_>, output_ref: Option<&str>, output: &str) -> EvaluatorQuestion {
     let shown = &output[..output.floor_char_boundary(SHOWN_BYTES_MAX)];
     let reference = output_ref.filter(|name| *name != output);
@@ -74,7 +76,7 @@ pub fn ask(criterion: Criterion<'_>, output_ref: Option<&str>, output: &str) -> 
     }
 }
 
-/// Reads the judgement from the last output in the evaluator's text.
+/// Reads the judgement from the evaluator's text. If the text contains several outputs, the last one counts.
 pub fn judge(said: &str) -> Judgement {
     let output = find(said, &wire::handoff::HandoffContext::default());
     let codes = output.problems();

@@ -1,29 +1,30 @@
-//! The evidence of a verification, as it is stored and as the agent gets it. All of it together fits into one record.
+//! The evidence of a verification: its problems and results, in the form for the store and in the form for the agent.
+//! The lengths are limited, so that all evidence fits into one record.
 
 use engine::Json;
 use serde::{Deserialize, Serialize};
 
-/// The longest command that is kept, in bytes.
+/// The longest command in the evidence, in bytes. A longer command is cut.
 const COMMAND_MAX: usize = 1 << 10;
-/// The longest end of a check's output that is kept, in bytes.
+/// The longest end of a check's output in the evidence, in bytes. The beginning of a longer output is left out.
 pub(super) const TAIL_MAX: usize = 8 << 10;
-/// The longest text of an evaluator that is kept, in bytes.
+/// The longest text of an evaluator in the evidence, in bytes. A longer text is cut.
 const EVALUATION_MAX: usize = 16 << 10;
 const NOTES_MAX: usize = 50;
 
-/// The field `evidence` of a recorded verification.
+/// The content of the field `evidence` of a recorded verification.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct VerificationEvidence {
-    /// The commit that was checked out.
+    /// The commit that was checked out when the checks ran.
     pub commit: Option<String>,
     pub output: Option<JudgedOutput>,
     pub problems: Vec<VerificationProblem>,
     pub checks: Vec<CheckResult>,
-    /// The evaluator's text, when it was asked and gave a usable answer.
+    /// The evaluator's judgement. `None` when no evaluator was asked, or its answer was unusable.
     pub evaluation: Option<Evaluation>,
 }
 
-/// The file that was judged.
+/// The output file that was verified.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JudgedOutput {
     pub path: String,
@@ -56,22 +57,22 @@ pub enum EvidenceCode {
     EvaluationFailed,
 }
 
-/// A check that was run.
+/// The result of one check.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CheckResult {
     pub command: Vec<String>,
     pub ended: CheckEnded,
-    /// The exit code, when the check was not ended by a signal or a limit.
+    /// The exit code. `None` when a signal or a limit ended the check.
     pub exit_code: Option<i32>,
     pub seconds: f64,
-    /// The hash of standard output followed by standard error.
+    /// The SHA-256 hash of standard output followed by standard error.
     pub output_sha256: String,
-    /// The end of both streams, as text.
+    /// The end of standard output and of standard error, as plain text.
     pub tail: String,
-    /// True when the check left processes behind. They were ended.
+    /// True when the check ended while some of its processes still ran. These processes were ended.
     pub leaked: bool,
-    /// Scripts that the check runs and that differ from the form that a person accepted: the name, and the hash of the
-    /// content. While there is one, the success of the check does not count.
+    /// The scripts of the check whose content no person accepted: the name, and the hash of the content. If there is
+    /// one, the success of the check does not count.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changed: Vec<(String, String)>,
 }
@@ -86,7 +87,7 @@ pub enum CheckEnded {
     NotStarted { why: String },
 }
 
-/// The evaluation of an output, in the evaluator's words.
+/// The judgement of an evaluator on an output, in the evaluator's words.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Evaluation {
     pub summary: String,
@@ -115,7 +116,7 @@ impl EvidenceCode {
 }
 
 impl VerificationProblem {
-    /// Creates a problem. Cuts the message, because it quotes text of an agent, which may be long.
+    /// Creates a problem. Cuts the message, because it quotes text of an agent and may be long.
     pub(super) fn new(code: EvidenceCode, message: impl AsRef<str>) -> Self {
         Self { code, message: head(message.as_ref(), COMMAND_MAX) }
     }
@@ -126,7 +127,7 @@ impl CheckResult {
         self.ended == CheckEnded::Exited && self.exit_code == Some(0)
     }
 
-    /// Describes the end of the check in words.
+    /// Describes in words how the check ended.
     pub fn told(&self) -> String {
         let how = match (&self.ended, self.exit_code) {
             (CheckEnded::Exited, Some(code)) => format!("exited with {code}"),
@@ -140,7 +141,7 @@ impl CheckResult {
         format!("`{}` {how} after {:.1} s{changed}", self.command.join(" "), self.seconds)
     }
 
-    /// Explains why the success of the check does not count.
+    /// Explains that the success of the check does not count, because its scripts changed and no person saw them.
     fn unseen(&self) -> String {
         let names: Vec<&str> = self.changed.iter().map(|(name, _)| name.as_str()).collect();
         format!(
@@ -171,7 +172,7 @@ impl VerificationEvidence {
         self.has_passed_but_for_scripts() && self.changed().next().is_none()
     }
 
-    /// Tells whether the only problem is that checks were changed, which a person has to see.
+    /// Tells whether everything passed except that checks ran changed scripts. A person has to see these scripts.
     pub(crate) fn waits_for_a_person(&self) -> bool {
         self.has_passed_but_for_scripts() && self.changed().next().is_some()
     }
@@ -185,18 +186,18 @@ impl VerificationEvidence {
         self.checks.iter().flat_map(|check| &check.changed)
     }
 
-    /// Makes the changed checks count, after a person saw them.
+    /// Makes the results of checks with changed scripts count, after a person saw the scripts.
     pub(super) fn count_changed(&mut self) {
         self.checks.iter_mut().for_each(|check| check.changed.clear());
     }
 
-    /// Returns the evidence in the form that the engine stores.
+    /// Returns the evidence as the JSON that the engine stores.
     pub fn to_json(&self) -> Json {
         Json::from(&serde_json::to_value(self).unwrap_or_default())
     }
 
-    /// Returns the problems that the agent has to fix: codes, each with its explanation. An evaluation is included when
-    /// it failed.
+    /// Returns the problems that the agent has to fix: codes, each with its explanation. `failed` is the evaluation
+    /// when it failed, and is included.
     pub fn complaints(&self, failed: Option<&Evaluation>) -> Vec<(String, String)> {
         let told = |code: EvidenceCode, text: String| (code.as_str().to_owned(), text);
         let problems = self.problems.iter().map(|problem| told(problem.code, problem.message.clone()));
@@ -219,7 +220,7 @@ impl VerificationEvidence {
     }
 }
 
-/// Returns the words of a command, cut when they become too long.
+/// Returns the words of a command. Cuts them when they are longer than `COMMAND_MAX` bytes together.
 pub(super) fn shortened(command: &[String]) -> Vec<String> {
     let mut left = COMMAND_MAX;
     let mut short = Vec::new();
@@ -229,13 +230,14 @@ pub(super) fn shortened(command: &[String]) -> Vec<String> {
             break;
         }
         short.push(head(word, left));
-        // Counts the quotes and the comma around each word, too, because there may be many short words.
+        // Each word also takes three bytes for two quotes and a comma in the JSON, which matters when there are many
+        // short words.
         left = left.saturating_sub(word.len() + 3);
     }
     short
 }
 
-/// Returns at most this many bytes from the beginning.
+/// Returns at most `bytes` bytes from the beginning of a text.
 fn head(text: &str, bytes: usize) -> String {
     if text.len() <= bytes {
         return text.to_owned();
@@ -243,14 +245,14 @@ fn head(text: &str, bytes: usize) -> String {
     format!("{}…", &text[..text.floor_char_boundary(bytes)])
 }
 
-/// Returns at most this many bytes from the end, as plain text without control sequences for a terminal.
+/// Returns at most `most` bytes from the end of an output, as plain text without the control sequences of a terminal.
 pub(super) fn plain_tail(bytes: &[u8], most: usize) -> String {
     let text = String::from_utf8_lossy(bytes);
     let mut plain = String::with_capacity(text.len());
     let mut letters = text.chars().peekable();
     while let Some(letter) = letters.next() {
         if letter == '\u{1b}' && letters.next_if_eq(&'[').is_some() {
-            // A control sequence has parameters, and then one letter for the action.
+            // A control sequence of a terminal has parameters, and then one letter for the action. Skips both.
             while letters.next_if(|next| matches!(next, ' '..='?')).is_some() {}
             letters.next();
         } else if !letter.is_control() || matches!(letter, '\n' | '\t') {

@@ -1,4 +1,4 @@
-//! Reads the output file, folder by folder from the worktree, without following a link.
+//! Reads the output file of a task. Opens the path folder by folder from the worktree and follows no link below it.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -11,7 +11,8 @@ use sha2::{Digest as _, Sha256};
 use super::evidence::{EvidenceCode, VerificationProblem};
 use crate::digest::hexadecimal;
 
-/// The largest output that can be read as text, in bytes. An output that only has to exist may be larger.
+/// The largest output that is read as text, in bytes. A larger one fails when its text is needed, and is accepted when
+/// the file only has to exist.
 pub(super) const TEXT_BYTES_MAX: u64 = 16 << 20;
 
 const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC).union(OFlags::RDONLY);
@@ -24,7 +25,7 @@ pub(super) struct OutputContent {
     pub(super) text: Result<String, VerificationProblem>,
 }
 
-/// Reads the file at a resolved path. Blocks the thread.
+/// Reads the file at a resolved path in the worktree. Blocks the thread.
 pub(super) fn read(worktree: &Path, path: &str) -> io::Result<Result<OutputContent, VerificationProblem>> {
     let file = match reach(worktree, path) {
         Ok(file) => File::from(file),
@@ -51,18 +52,19 @@ pub(super) fn read(worktree: &Path, path: &str) -> io::Result<Result<OutputConte
 }
 
 fn reach(worktree: &Path, path: &str) -> Result<std::os::fd::OwnedFd, Errno> {
-    // The path of the worktree is ours, so links in it are followed.
+    // Follows links in the path of the worktree, because Handover chose this path, not an agent.
     let mut folder = open(worktree, OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::RDONLY, Mode::empty())?;
     let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
     for part in folders.split('/').filter(|part| !part.is_empty()) {
         folder = openat(&folder, part, FOLDER, Mode::empty())?;
     }
-    // Does not wait for the other end of a pipe.
+    // `NONBLOCK`: the output may be a pipe, and opening a pipe would wait for its other end.
     let flags = OFlags::NOFOLLOW | OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
     openat(&folder, name, flags, Mode::empty())
 }
 
-/// Reads the file in one pass, so that the length, the hash and the text agree even when the file grows.
+/// Reads the file once from start to end. The length, the hash and the text therefore belong together even when the
+/// file grows.
 fn content(mut file: File, path: &str) -> io::Result<OutputContent> {
     let (mut kept, mut hash, mut bytes) = (Vec::new(), Sha256::new(), 0_u64);
     let mut buffer = vec![0; 64 << 10];

@@ -1,5 +1,5 @@
-//! Completes a task for an agent or a person outside of the runner: runs the same verification, records it, and then
-//! completes the task.
+//! Completes a task for an agent or a person when no runner does it. Runs the same verification as the runner, records
+//! the result, and completes the task if it passed.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -25,31 +25,32 @@ use crate::{Error, Service};
 use agents::host;
 use git::program::Git;
 
-/// The interval between renewals. The shortest lease is a minute, and a check may run for longer.
+/// The time between two renewals of the lease during a verification. The shortest lease is a minute, and a check may
+/// run for longer.
 const RENEW_INTERVAL: Duration = Duration::from_secs(15);
-/// The number of failed verifications that blocks the task. After the first one, the agent may try again.
+/// The number of failed verifications at which the task is blocked. After the first failure, the agent may try again.
 const FAILURES_MAX: u32 = 2;
 
-/// The task to complete, with its worktree and the agent.
+/// The order to complete a task, with the worktree and the agent.
 #[derive(Debug, Clone, Copy)]
 pub struct CompletionOrder<'a> {
     pub task: TaskId,
-    /// The agent that claims to hold the task. `None` for a person, who does not have to name it.
+    /// The agent that says that it holds the task. `None` for a person, who does not have to name the holder.
     pub agent: Option<AgentId>,
-    /// The reference of the output, when the caller gives it directly.
+    /// The reference of the output (a path, an address or a commit), when the caller gives it directly.
     pub output_ref: Option<&'a str>,
-    /// The agent's last text, which may give the reference of the output.
+    /// The agent's last text, which may contain the reference of the output.
     pub said: Option<&'a SaidReference>,
     /// The result of the task, in one sentence.
     pub outcome: Option<&'a str>,
     pub worktree: &'a Path,
-    /// The main worktree, whose configuration was accepted.
+    /// The main worktree of the project. A person accepted its configuration.
     pub root: &'a Path,
-    /// Our state folder on this machine.
+    /// Handover's state folder on this machine.
     pub state: &'a Path,
-    /// The folder for the host processes of the checks.
+    /// The folder for the files of the checks' host processes.
     pub folder: &'a Path,
-    /// The value of `HANDOVER_TURN` below the checks. It belongs to this verification alone.
+    /// The value of `HANDOVER_TURN` for all processes of the checks. It is unique to this verification.
     pub mark: &'a str,
 }
 
@@ -68,11 +69,11 @@ pub enum Finished {
 pub struct Completed {
     pub output_ref: Option<String>,
     pub semantic: Verdict,
-    /// The number of verifications of this attempt, with this one.
+    /// The number of verifications of this attempt, including this one.
     pub attempts: u32,
 }
 
-/// The reasons why nothing was recorded.
+/// The reasons why a verification recorded no result.
 #[derive(Debug, thiserror::Error)]
 pub enum Unfinished {
     #[error(transparent)]
@@ -90,7 +91,7 @@ pub enum Unfinished {
     CheckChanged(ApprovalId),
     #[error("the output has to be judged by an evaluator, and there is none here")]
     EvaluatorNeeded,
-    /// The evaluator gave no judgement, even after it was asked again.
+    /// The evaluator gave no judgement, even when it was asked a second time.
     #[error("the evaluator gave no judgement: {0}")]
     NotEvaluated(String),
     #[error(transparent)]
@@ -101,8 +102,8 @@ pub enum Unfinished {
     Binary(#[source] std::io::Error),
 }
 
-/// Verifies the output of a held task, records the result, and completes the task when it passed. `evaluate` asks the
-/// evaluator in a new conversation and repairs its answers.
+/// Verifies the output of a held task and records the result. Completes the task if the verification passed. `evaluate`
+/// is called to ask the evaluator in a new conversation; it also has unusable answers repaired.
 pub async fn finish<E>(
     service: &Service,
     team: &TeamSettings,
@@ -117,11 +118,12 @@ where
     if contract.evaluate.is_some() && evaluate.is_none() {
         return Err(Unfinished::EvaluatorNeeded);
     }
-    // Fails now when the claim is lost, before a check runs for ten minutes.
+    // A trial run of the record command: it fails now if the claim is lost. The checks, which may take minutes, then do
+    // not run in vain.
     let nothing = held.found(Verdict::Pass, Verdict::Skipped, None, Json::from_stored("{}".to_owned()));
     service.would(held.caller(), nothing).await?;
-    // Reads the state before the checks run, because files that they leave are not part of the work. The move below
-    // also refuses work that was not reviewed, before the checks run.
+    // Reads the state of the work before the checks run, because files that the checks leave are not part of the work.
+    // The trial run of the move below refuses work that was not reviewed, also before the checks run.
     let ground = WorkGround { service, root: Some(order.root), state: Some(order.state) };
     held.work = state_to_complete(ground, held.task, Some(order.worktree)).await.map_err(|problem| match problem {
         WorkProblem::Error(error) => Unfinished::Error(error),
@@ -167,14 +169,15 @@ where
     held.conclude(service, order, &verified, (semantic, complaints)).await
 }
 
-/// A task, with its holder and its attempt.
+/// A claim: the task, the agent that holds it, and the number of the attempt.
 struct HeldClaim {
     task: TaskId,
     attempt: u32,
     holder: AgentId,
-    /// The agent that wrote the task. `None` when a person did.
+    /// The agent that wrote the task. `None` when a person wrote it.
     author: Option<String>,
-    /// The state of the verified work, when it must equal the reviewed state.
+    /// The state of the verified work, for the comparison with the reviewed state. `None` when there is nothing to
+    /// compare.
     work: Option<String>,
 }
 
@@ -227,7 +230,8 @@ async fn mechanical(
 }
 
 impl HeldClaim {
-    /// Returns a caller with the runner's right to complete, in the name of the agent that holds the task.
+    /// Returns a caller that may complete the task: it has the runner's rights and acts for the agent that holds the
+    /// task.
     fn caller(&self) -> Caller {
         Caller { agent: Some(self.holder), work: self.work.clone(), ..Caller::with_rights(Rights::Runner) }
     }
@@ -238,14 +242,14 @@ impl HeldClaim {
         Command::RecordVerification(Box::new(found))
     }
 
-    /// Renews the lease while the work runs.
+    /// Runs `work` to its end, and renews the lease of the task at an interval until then.
     async fn working<T>(&self, service: &Service, work: impl Future<Output = T>) -> T {
         let mut work = std::pin::pin!(work);
         loop {
             tokio::select! {
                 done = &mut work => return done,
                 () = tokio::time::sleep(RENEW_INTERVAL) => {
-                    // A lost claim is reported when the result is recorded.
+                    // Ignores a failed renewal. If the claim is lost, recording the result fails later and reports it.
                     let _renewed = service.execute(self.caller(), Command::Renew).await;
                 }
             }
@@ -291,7 +295,7 @@ impl HeldClaim {
 }
 
 impl Completed {
-    /// Returns the result in the form of a `complete` message.
+    /// Returns the result in the form of a `complete` message of the wire protocol.
     pub fn to_value(&self) -> Value {
         let verification = object([
             ("mechanical", Verdict::Pass.as_str().into()),

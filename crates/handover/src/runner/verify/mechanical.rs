@@ -1,5 +1,5 @@
-//! The mechanical part of a verification: checks that there is an output, that it is long enough and fits its schema,
-//! and that the checks pass.
+//! The mechanical part of a verification, without any model. It tests that an output exists, is long enough and fits
+//! its schema, and that the check commands pass.
 
 use std::path::PathBuf;
 
@@ -18,17 +18,17 @@ use super::schema;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Verified {
     pub output_ref: Option<String>,
-    /// The text of the output, for an evaluator.
+    /// The text of the output, for an evaluator. `None` when there is no text.
     pub text: Option<String>,
     pub evidence: VerificationEvidence,
 }
 
-/// The progress of a verification.
+/// A step of a verification that is reported while it runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum VerificationProgress<'a> {
-    /// The output is read and judged.
+    /// The output is being read and judged.
     Output,
-    /// A check runs. The first check has the number 1.
+    /// A check is running. The first check has the number 1.
     Check {
         number: usize,
         of: usize,
@@ -47,8 +47,8 @@ impl Verified {
     }
 }
 
-/// Runs the whole verification, also after a failure. Call it after the last change of the worktree. Dropping the
-/// future cuts off the running check.
+/// Runs all parts of the verification, also after one of them failed. Call it after the last change of the worktree.
+/// When this future is dropped, the running check is ended.
 pub async fn verify(
     contract: &VerifiedContract,
     facts: &TurnFacts,
@@ -74,7 +74,7 @@ async fn judge_output(
 ) -> Result<Verified, VerifyFault> {
     let evidence = VerificationEvidence { commit: place.commit.map(str::to_owned), ..VerificationEvidence::default() };
     let mut verified = Verified { output_ref: None, text: None, evidence };
-    // An output that is neither named nor needed may be missing. A wrong name is always a problem.
+    // A missing output is a problem only when the contract needs an output or the agent named one.
     let counts = contract.output_ref_required || reads(contract) || facts.name().is_some();
     let found = match find(contract.kind, facts) {
         Ok(found) => found,
@@ -109,13 +109,13 @@ async fn judge_output(
     Ok(verified)
 }
 
-/// Tells whether the contract needs the content of the output.
+/// Tells whether the contract needs the content of the output, not only its existence.
 fn reads(contract: &VerifiedContract) -> bool {
     let has_schema = contract.kind == OutputType::Json && contract.schema.is_some();
     contract.min_length > 0 || contract.evaluate.is_some() || has_schema
 }
 
-/// Judges a file outside of the runtime's threads, because the file may be large and its schema slow.
+/// Judges a file on a thread for blocking work, because the file may be large and its schema slow.
 async fn judge_file(
     contract: VerifiedContract,
     worktree: PathBuf,
@@ -148,7 +148,8 @@ fn too_short(contract: &VerifiedContract, text: &str) -> Option<VerificationProb
     })
 }
 
-/// Compares a file with the schema, when the output has to be JSON. A contract may serve outputs of other types, too.
+/// Compares the text with the contract's schema. Does so only when the output must be JSON, because one contract may
+/// serve outputs of other types, too.
 fn mismatch(contract: &VerifiedContract, path: &str, text: &str) -> Vec<VerificationProblem> {
     if contract.kind != OutputType::Json {
         return Vec::new();
@@ -164,7 +165,7 @@ fn mismatch(contract: &VerifiedContract, path: &str, text: &str) -> Vec<Verifica
     problems.into_iter().map(|told| VerificationProblem::new(EvidenceCode::SchemaMismatch, told)).collect()
 }
 
-/// Describes a pull request without opening its page.
+/// Describes a pull request by its address and the agent's summary. Does not open its web page.
 fn request(name: &str, facts: &TurnFacts) -> String {
     const FILES: usize = 200;
     let mut text = format!("{name}\n\n{}", facts.said.summary);

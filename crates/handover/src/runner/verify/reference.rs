@@ -1,5 +1,5 @@
-//! Finds the output of a turn, `output_ref`, from the agent's text and the files it changed. Nothing here reads the
-//! disk.
+//! Finds the reference of a turn's output (`output_ref`: a path, an address or a commit). Uses the agent's text and the
+//! list of changed files. Does not read the disk.
 
 use std::collections::BTreeSet;
 
@@ -9,22 +9,22 @@ use wire::path::{self, FilePath};
 
 use super::evidence::{EvidenceCode, VerificationProblem};
 
-/// The facts that are known at the end of a turn.
+/// The facts at the end of a turn from which the reference of the output is found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TurnFacts {
-    /// The output that `task verify --output-ref` names.
+    /// The reference that the caller gives directly, for example with `task verify --output-ref`.
     pub output_ref: Option<String>,
     pub said: SaidReference,
-    /// The artifacts that were applied, as paths relative to the worktree.
+    /// The files that the output contained and that were written, as paths relative to the worktree.
     pub artifacts: Vec<String>,
-    /// The existing files that differ from the base commit, as paths relative to the worktree.
+    /// The files that differ from the base commit and still exist, as paths relative to the worktree.
     pub changed: Vec<String>,
     pub has_remote: bool,
-    /// The head commit, when there are commits since the base.
+    /// The head commit. `None` when there are no commits since the base.
     pub commit: Option<String>,
 }
 
-/// The part of an agent's output that may name its result.
+/// The part of an agent's output that may name the reference of its result.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SaidReference {
     pub summary: String,
@@ -50,7 +50,7 @@ impl FoundReference {
 }
 
 impl SaidReference {
-    /// Returns the summary and the notes of a valid output. Returns empty texts for any other.
+    /// Returns the summary and the notes of a valid output. Returns empty texts when the output is not valid.
     pub fn of(output: &wire::output::AgentOutput<'_>) -> Self {
         use wire::output::AgentOutput;
         match output {
@@ -73,7 +73,7 @@ impl SaidReference {
     }
 }
 
-/// Returns the output of a turn, or the reason why none is found.
+/// Returns the reference of a turn's output, or the problem why none was found.
 pub fn find(kind: OutputType, facts: &TurnFacts) -> Result<FoundReference, VerificationProblem> {
     match facts.name() {
         Some(name) => named(kind, name, facts),
@@ -82,14 +82,14 @@ pub fn find(kind: OutputType, facts: &TurnFacts) -> Result<FoundReference, Verif
 }
 
 impl TurnFacts {
-    /// Returns the name of the output that the agent or the person gives.
+    /// Returns the reference that the caller gave directly, else the one in the agent's last `output_ref:` note.
     pub(super) fn name(&self) -> Option<&str> {
         let noted = || self.said.notes.iter().rev().find_map(|note| noted(note));
         self.output_ref.as_deref().or_else(noted)
     }
 }
 
-/// Parses a note of the form `output_ref: VALUE`, without further text.
+/// Parses a note of the form `output_ref: VALUE`. Returns `None` for a note with text before it.
 fn noted(note: &str) -> Option<&str> {
     let value = note.trim().strip_prefix("output_ref:")?.trim();
     (!value.is_empty() && !value.contains(char::is_control)).then_some(value)
@@ -115,7 +115,8 @@ fn named(kind: OutputType, name: &str, facts: &TurnFacts) -> Result<FoundReferen
 fn deduced(kind: OutputType, facts: &TurnFacts) -> Result<FoundReference, VerificationProblem> {
     match kind {
         OutputType::File | OutputType::Json | OutputType::Report => {
-            // Artifacts were handed over as the output, so they have precedence over files that were only changed.
+            // Artifacts are files that the agent handed over as its output. If there are any, files that were only
+            // changed are ignored.
             let made = if facts.artifacts.is_empty() { &facts.changed } else { &facts.artifacts };
             let hint = "Name the output in a note of the form `output_ref: PATH`.";
             only(made.iter().map(String::as_str), hint).and_then(file)
@@ -134,7 +135,7 @@ fn missing(hint: &str) -> VerificationProblem {
     VerificationProblem::new(EvidenceCode::OutputRefMissing, format!("there is no output. {hint}"))
 }
 
-/// Returns the only candidate. Equal candidates count as one.
+/// Returns the only candidate. Equal candidates count as one. No candidate or several different ones are a problem.
 fn only<'a>(candidates: impl Iterator<Item = &'a str>, hint: &str) -> Result<&'a str, VerificationProblem> {
     const SHOWN: usize = 10;
     let all: BTreeSet<&str> = candidates.collect();
@@ -152,7 +153,7 @@ fn only<'a>(candidates: impl Iterator<Item = &'a str>, hint: &str) -> Result<&'a
 }
 
 fn file(name: &str) -> Result<FoundReference, VerificationProblem> {
-    // A path that ends in `.` or `..` names a folder.
+    // A path that ends in `.` or `..` names a folder, which cannot be an output.
     let is_folder = matches!(name.rsplit('/').next(), Some("." | ".."));
     let parts = path::resolve(name).filter(|_| !is_folder && FilePath::is_legal(name));
     parts.map(|parts| FoundReference::File(parts.join("/"))).ok_or_else(|| {
@@ -161,7 +162,7 @@ fn file(name: &str) -> Result<FoundReference, VerificationProblem> {
     })
 }
 
-/// Returns the address of a pull request, else the only address in the texts.
+/// Returns the address of the only pull request in the texts. If there is none, returns the only web address.
 fn url(said: &SaidReference) -> Result<&str, VerificationProblem> {
     let hint = "Name the pull request in a note of the form `output_ref: URL`.";
     let texts = || said.notes.iter().chain([&said.summary]);
@@ -170,7 +171,7 @@ fn url(said: &SaidReference) -> Result<&str, VerificationProblem> {
     if requests.is_empty() {
         return only(all(), hint);
     }
-    // One pull request has several pages.
+    // Addresses of several pages of the same pull request count as one.
     requests.sort_unstable();
     requests.dedup_by_key(|(request, _)| *request);
     only(requests.into_iter().map(|(_, url)| url), hint)
@@ -184,7 +185,7 @@ fn urls(text: &str) -> impl Iterator<Item = &str> {
     words.filter(|word| is_url(word))
 }
 
-/// Tells whether a text has the form `https://host/path`, without a password.
+/// Tells whether a text has the form `https://host/path` or `http://host/path`, without a password.
 fn is_url(text: &str) -> bool {
     let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
     let Some((host, path)) = rest.and_then(|rest| rest.split_once('/')) else { return false };
@@ -196,7 +197,8 @@ fn is_url(text: &str) -> bool {
         && path.chars().all(is_clean)
 }
 
-/// Returns the part of an address that identifies a pull request, in the forms of the usual forges.
+/// Returns the part of an address that identifies a pull request, for the address forms of the usual forges. Returns
+/// `None` for any other address.
 fn request(url: &str) -> Option<&str> {
     const WORDS: [&str; 7] = ["pull", "pulls", "pull-requests", "pullrequest", "pullrequests", "merge_requests", "+"];
     let mut before = "";

@@ -1,8 +1,8 @@
-//! A JSON Schema that judges outputs. It is compiled without network or disk, and its cost is limited.
+//! A JSON Schema that judges outputs. Compiling it uses no network and no disk. The cost of judging is limited.
 //!
-//! A person has accepted the schema, but the judged output comes from an agent. Therefore patterns run in linear time
-//! where they can, depth and size are limited before the comparison starts, and the comparison has a stack that this
-//! depth cannot use up.
+//! A person has accepted the schema, but an agent wrote the output. Therefore patterns run in linear time where that is
+//! possible. The depth and the size of an output are limited before the comparison starts. The comparison runs on a
+//! stack that is large enough for this depth.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,19 +10,21 @@ use std::sync::Arc;
 use jsonschema::{PatternOptions, Validator};
 use serde_json::Value;
 
-/// The largest schema, in bytes. Schemas are written by hand.
+/// The largest schema, in bytes. A larger one is refused. People write schemas by hand, so real ones are smaller.
 pub(super) const SCHEMA_BYTES_MAX: usize = 1 << 20;
-/// The largest JSON output, in bytes. As values in memory it is about forty times as large.
+/// The largest JSON output, in bytes. A larger one fails. In memory, parsed JSON takes about forty times as much space.
 pub(super) const JSON_BYTES_MAX: usize = 4 << 20;
-/// The size in bytes above which only the first problem is reported: there may be as many problems as values.
+/// The size of an output in bytes above which only the first problem is reported. A large output could have a problem
+/// for every value.
 const ALL_PROBLEMS_BYTES_MAX: usize = 256 << 10;
 const PROBLEMS_MAX: usize = 10;
 const PROBLEM_CHARS_MAX: usize = 300;
-/// The number of backtracking steps for one text. Patterns with look-around need them, because they cannot run in
-/// linear time.
+/// The largest number of backtracking steps of a pattern on one text; matching fails when they are used up. Only
+/// patterns with look-around need steps, because they cannot run in linear time.
 const STEPS_BACK_MAX: usize = 20_000;
 const PATTERN_BYTES_MAX: usize = 1 << 20;
-/// The size of the stack in bytes, for 128 levels of JSON, each within as many levels of schema.
+/// The stack of the comparison, in bytes. It is enough for 128 levels of JSON, each within as many levels of the
+/// schema.
 const STACK_BYTES: usize = 64 << 20;
 
 #[derive(Clone)]
@@ -49,8 +51,8 @@ impl Schema {
         })
     }
 
-    /// Returns the problems of a text, and an empty list when it is valid. Do not call it from an async task: a large
-    /// text takes a while.
+    /// Returns the problems of a text. The list is empty when the text fits the schema. Do not call it from an async
+    /// task, because a large text blocks the thread for a while.
     pub fn problems(&self, text: &str) -> Vec<String> {
         if text.len() > JSON_BYTES_MAX {
             return vec![format!("is larger than {JSON_BYTES_MAX} bytes")];
@@ -76,13 +78,13 @@ fn told(error: &jsonschema::ValidationError<'_>) -> String {
     clip(&format!("{}: {error}", if at.is_empty() { "/" } else { &at }))
 }
 
-/// Parses one JSON value. Rejects duplicate keys, and more depth than the protocols allow.
+/// Parses one JSON value. Refuses duplicate keys, and nesting that is deeper than the protocols allow.
 pub(super) fn value(text: &str) -> Result<Value, String> {
     wire::json::parse(text).map_err(|error| format!("is not JSON: {error}"))?;
     serde_json::from_str(text).map_err(|error| format!("is not JSON: {error}"))
 }
 
-/// Runs `work` on a separate thread, because the threads of the runtime have only two megabytes of stack.
+/// Runs `work` on a new thread with a large stack, because the threads of the async runtime have only two megabytes.
 fn with_stack<T: Send + 'static>(work: impl FnOnce() -> Result<T, String> + Send + 'static) -> Result<T, String> {
     let thread = std::thread::Builder::new().name("schema".to_owned()).stack_size(STACK_BYTES);
     let thread = thread.spawn(work).map_err(|error| format!("cannot be judged: {error}"))?;
@@ -180,7 +182,7 @@ mod tests {
     fn patterns_do_not_run_away() {
         let text = format!("\"{}!\"", "a".repeat(100_000));
         assert_eq!(compiled(r#"{"pattern": "^(a+)+$"}"#).problems(&text).len(), 1);
-        // Look-around needs the other engine, which stops at its limit.
+        // A pattern with look-around needs the backtracking engine, which stops at its limit of steps.
         assert_eq!(compiled(r#"{"pattern": "^(?!b)(a+)+(?!c)$"}"#).problems(&text).len(), 1);
         assert_eq!(compiled(r#"{"pattern": "^(?!b)a"}"#).problems("\"a\""), Vec::<String>::new());
     }

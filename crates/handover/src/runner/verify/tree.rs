@@ -1,5 +1,5 @@
-//! Reads the state of a worktree from git for the verification of its output. Compares only commits, so no filter of a
-//! configuration runs.
+//! Reads the state of a worktree from git, for the verification of its output. Compares only commits, so that no filter
+//! program of the git configuration runs.
 
 use std::path::Path;
 
@@ -8,14 +8,14 @@ use git::program::{Git, GitCall};
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CheckedTree {
-    /// The head commit. `None` without a commit, or outside of a repository.
+    /// The head commit. `None` when there is no commit or no repository.
     pub head: Option<String>,
     pub has_remote: bool,
-    /// The files that differ between the base and the head, and exist in the head.
+    /// The files that differ between the base commit and the head commit, and exist in the head commit.
     pub changed: Vec<String>,
 }
 
-/// Reads the state of a worktree. Without a base, no file counts as changed.
+/// Reads the state of a worktree. Without a base commit, the list of changed files is empty.
 pub async fn tree(git: &Git, worktree: &Path, base: Option<&str>) -> Result<CheckedTree, GitProblem> {
     let head = GitCall::read(worktree, &["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]).run(git).await?;
     if !head.is_success() {
