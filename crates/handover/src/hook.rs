@@ -67,7 +67,7 @@ pub fn run(event: HookEvent, named: Option<&str>) -> ExitCode {
     answer.code(event)
 }
 
-/// One call of the hook by a client.
+/// One call of the hook by a client, with the event and its payload.
 struct HookCall<'a> {
     event: HookEvent,
     payload: HookPayload,
@@ -153,7 +153,7 @@ impl HookCall<'_> {
         Ok(Path::new(file).exists())
     }
 
-    /// Opens the store and runs `work` with it on one thread, because the client waits for one answer.
+    /// Opens the store and runs `work` with it. One thread is enough, because the client waits for a single answer.
     fn open<T>(&self, work: impl AsyncFnOnce(&Office) -> Result<T, HookError>) -> Result<T, HookError> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| HookError::Other(error.to_string()))?;
@@ -225,8 +225,8 @@ async fn after_a_tool(office: &Office, hook: &HookCall<'_>) -> Result<HookAnswer
     Ok(HookAnswer::Nothing)
 }
 
-/// Ends the conversation, so that other agents can claim its tasks. Does nothing when the session continues (reason
-/// `clear` or `resume`).
+/// Ends the conversation of the session, so that other agents can claim its tasks. Does nothing for the reasons `clear`
+/// and `resume`, because the session continues after them.
 fn ending(hook: &HookCall<'_>) -> Result<HookAnswer, HookError> {
     if matches!(hook.payload.reason.as_deref(), Some("clear" | "resume")) {
         return Ok(HookAnswer::Nothing);

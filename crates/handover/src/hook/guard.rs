@@ -6,8 +6,8 @@ use std::time::Duration;
 use super::event::HookEvent;
 use super::reply::HookAnswer;
 
-/// Returns the answer for a failure of the hook. Before a tool call it refuses the call. At every other event the
-/// session continues, and the person sees a note.
+/// Returns the answer when the hook itself fails. Before a tool call, the answer refuses the call. At every other event
+/// the session continues, and the person sees a note.
 pub(super) fn failed(event: HookEvent, problem: &str) -> HookAnswer {
     match event {
         HookEvent::PreToolUse => {
@@ -32,7 +32,7 @@ pub(super) fn watch(event: HookEvent, patience: Duration) {
     });
 }
 
-/// Runs `work` and turns a panic into the answer for a failure.
+/// Runs `work`. If it panics, returns the answer that the hook failed.
 pub(super) fn caught(event: HookEvent, work: impl FnOnce() -> HookAnswer) -> HookAnswer {
     // Unwind safety does not matter: any half-changed state ends with this process.
     match std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)) {

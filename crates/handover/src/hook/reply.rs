@@ -44,7 +44,8 @@ impl HookAnswer {
         }
     }
 
-    /// Writes the answer and returns the exit code. Returns `None` when an answer was already given.
+    /// Writes the answer and returns the exit code. Returns `None` when another thread of this process already
+    /// answered.
     pub(super) fn give(&self, event: HookEvent) -> Option<u8> {
         if ANSWERED.swap(true, Ordering::SeqCst) {
             return None;

@@ -39,7 +39,8 @@ pub(super) async fn context(office: &Office, hook: &HookCall<'_>) -> Result<Hook
     Ok(HookAnswer::Context(text.chars().take(room).chain(notice.chars()).collect()))
 }
 
-/// Returns a notice about settings that wait for a person to accept them, which the model can pass on.
+/// Returns a notice about settings that wait for a person to accept them. The model can pass the notice on to the
+/// person.
 fn unaccepted(hook: &HookCall<'_>) -> Option<String> {
     let waiting = trust::view(&hook.root()?, crate::place::data_folder().as_deref()).ok()?.waiting();
     if waiting.is_empty() {
@@ -69,7 +70,7 @@ fn known(world: &World, whose: &who::ToldConversation) -> Result<Vec<KnownAgent>
     Ok(found)
 }
 
-/// Returns the text for a session in which no agent registered.
+/// Returns the text for a session in which no agent has registered with Handover.
 fn nobody(source: Option<&str>) -> String {
     let before = match source {
         Some("clear" | "compact" | "resume") => {

@@ -28,7 +28,7 @@ pub(super) struct DueHandoff {
     pub(super) settings: team::AgentSettings,
     pub(super) report: PromptReport,
     pub(super) detail: TaskDetail,
-    /// The number of other tasks on which this session works.
+    /// The number of other tasks that this session holds and for which a handoff is due, too.
     pub(super) others: usize,
 }
 

@@ -18,7 +18,7 @@ pub const REPAIRS_MAX: u32 = 2;
 /// The largest number of problems that a repair message lists. Further problems are left out.
 const WRONG_MAX: usize = 20;
 
-/// One start of the provider's program.
+/// The texts for one start of the provider's program. The provider is the agent that reviews.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProviderTry {
     pub system: String,
@@ -26,7 +26,7 @@ pub struct ProviderTry {
     pub resume: Option<String>,
 }
 
-/// The result of one start of the provider's program.
+/// The result of one start of the provider's program. The provider is the agent that reviews.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProviderSaid {
     pub end: TurnEnd,
@@ -44,7 +44,7 @@ pub trait Stage: Send {
     fn play(&mut self, attempt: ProviderTry) -> impl Future<Output = Result<ProviderSaid, Self::StageError>> + Send;
 }
 
-/// The question for a provider.
+/// The review request to a provider (the agent that reviews), with everything that its prompt needs.
 #[derive(Debug, Clone)]
 pub struct ProviderQuestion<'a> {
     pub kind: AdapterKind,
@@ -53,12 +53,12 @@ pub struct ProviderQuestion<'a> {
     pub asked: &'a AskedParts,
     /// The sentences that tell the reviewer where a task's work comes from. Handover writes them, not the worker.
     pub source: Option<String>,
-    /// The findings of the session so far.
+    /// The findings of all earlier rounds of the review session.
     pub earlier: &'a [Finding],
     pub conversation: Option<String>,
 }
 
-/// The final result of asking a provider.
+/// The final result of asking a provider, after all repairs of its answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProviderResult {
     pub reply: ProviderReply,
@@ -129,7 +129,7 @@ pub async fn ask<S: Stage>(stage: &mut S, question: &ProviderQuestion<'_>) -> Re
     }
 }
 
-/// Returns the response in a provider's answer, or everything that is wrong with the answer.
+/// Returns the review response in a provider's answer, or all problems of an invalid answer.
 pub fn judge(answer: &[u8], asked: &AskedParts) -> Result<Box<Response>, Vec<(String, String)>> {
     let only = |code: &str, message: &str| Err(vec![(code.to_owned(), message.to_owned())]);
     // The program may answer with the protocol's event stream. In that case the response is inside of the stream.

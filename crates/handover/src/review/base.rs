@@ -26,7 +26,8 @@ const HEAD: &str = "HEAD";
 pub struct ClaimBase(BTreeMap<(PathBuf, String), String>);
 
 impl ClaimBase {
-    /// Reads the commits of the repositories. A folder without a repository or without a commit has no base.
+    /// Reads the current commits of the repositories in these folders. Skips a folder that has no repository, or whose
+    /// repository has no commit.
     pub async fn look(git: &Git, folders: impl IntoIterator<Item = PathBuf>) -> Self {
         let mut found = BTreeMap::new();
         for folder in folders.into_iter().take(REPOSITORIES_MAX) {

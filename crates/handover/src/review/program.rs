@@ -15,7 +15,7 @@ use agents::adapter::{self, AdapterKind, HeardEvent, McpServerLaunch, Permission
 use agents::host;
 use agents::program::{self, CutReason, Follow, ProgramStart, Ran};
 
-/// Returns the folder in which the programs of reviews run.
+/// Returns the folder below the state folder in which the programs of reviews run.
 pub fn folder(state: &Path) -> PathBuf {
     state.join("reviews")
 }
@@ -38,7 +38,7 @@ pub struct Here<'a, C> {
     starts: u32,
 }
 
-/// The reasons why a round cannot run.
+/// The reasons why a round of a review cannot run.
 #[derive(Debug, thiserror::Error)]
 pub enum ReviewError {
     #[error(transparent)]

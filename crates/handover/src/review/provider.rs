@@ -8,14 +8,14 @@ use crate::settings::{self, team};
 use crate::team::{NotReady, Team, TeamMember};
 use crate::trust;
 
-/// An agent that can be asked for a review.
+/// An agent that can be asked for a review, with its limits.
 #[derive(Debug, Clone)]
 pub struct Provider {
     pub member: TeamMember,
     pub limits: team::LimitSettings,
 }
 
-/// The reasons why no provider can be asked.
+/// The reasons why no agent can be asked for a review.
 #[derive(Debug, thiserror::Error)]
 pub enum NoProvider {
     #[error("there is no project here; run `handover init` in its root, then name agents in .handover/config.toml")]
@@ -57,7 +57,7 @@ impl Provider {
         is_listed(media_type, self.member.settings.media_types.iter().map(String::as_str))
     }
 
-    /// Returns the home folder of the provider's program.
+    /// Returns the home folder in which the provider's program keeps its own files.
     pub fn home(&self, state: &Path) -> agents::adapter::ProgramHome {
         match self.member.settings.home {
             team::HomeSettings::User => agents::adapter::ProgramHome::User,

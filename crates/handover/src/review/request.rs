@@ -15,7 +15,7 @@ const FILE_BYTES_MAX: u64 = 8 << 20;
 /// field.
 pub(super) const SOURCE: &str = "x-source";
 
-/// The subject of a review.
+/// The subject of a review: the text or JSON that the reviewer sees, with its media type and origin.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReviewedSubject {
     pub media_type: String,
@@ -62,7 +62,7 @@ impl ReviewedSubject {
     }
 }
 
-/// Returns the request of an iteration, with all decisions that the provider has not received yet.
+/// Returns the review request of an iteration. It has all decisions on findings that the provider has not received yet.
 pub fn request(iteration: u32, artifact: &ReviewedSubject, findings: &[Finding]) -> Value {
     let mut shown: Object = vec![
         ("media_type".to_owned(), artifact.media_type.as_str().into()),

@@ -26,7 +26,7 @@ const PROBLEMS_MAX: usize = 20;
 /// start the round again.
 const MARGIN_MS: i64 = 120_000;
 
-/// The context of a round: the store, this machine, the caller and the provider.
+/// The context in which a review round runs: the store, this machine, the caller and the provider.
 #[derive(Debug)]
 pub struct Bench<'a> {
     pub service: &'a Service,
@@ -38,15 +38,15 @@ pub struct Bench<'a> {
     pub provider: &'a Provider,
 }
 
-/// A round to run: its review, and the turn whose output is reviewed.
+/// A review round to run: its review session, and the turn whose output is reviewed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RoundToRun {
     pub review: ReviewId,
-    /// The turn whose output is reviewed.
+    /// The turn whose output is reviewed. `None` for a review outside of a task's turn.
     pub turn: Option<TurnId>,
 }
 
-/// The response for the requester, with its cost.
+/// The review response for the requester, with the cost of the round.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReviewResponse {
     pub response: Response,
@@ -63,7 +63,7 @@ impl ReviewResponse {
     }
 }
 
-/// Opens a review session without a round.
+/// Opens a review session that has no rounds yet.
 pub async fn open(bench: &Bench<'_>, gate: Option<(TaskId, u32)>, rounds_max: Option<u32>) -> Result<ReviewId, Error> {
     let provider = bench.provider.slug().to_owned();
     let open = Command::OpenReview(OpenReview { provider, gate, rounds_max });
@@ -72,7 +72,8 @@ pub async fn open(bench: &Bench<'_>, gate: Option<(TaskId, u32)>, rounds_max: Op
     Ok(review)
 }
 
-/// Runs a round. Returns `None` when we ended the provider ourselves, or when no response can be formed.
+/// Runs a round of a review. Returns `None` when Handover ended the provider's program itself, or when no response can
+/// be formed.
 pub async fn round<S>(
     bench: &Bench<'_>,
     which: RoundToRun,
@@ -172,7 +173,7 @@ struct Begun {
     tries: u32,
 }
 
-/// Records the start of a round, or returns the reason why it may not start.
+/// Records the start of a round in the store, or returns the reason why the round may not start.
 async fn begin(
     bench: &Bench<'_>,
     which: RoundToRun,
@@ -272,7 +273,7 @@ fn found(feedback: &Feedback) -> Vec<FoundProblem> {
     feedback.areas_for_improvement.0.iter().map(area).collect()
 }
 
-/// Returns a provider's error code as one short line.
+/// Returns the error code of a provider on one line of at most 64 characters.
 fn word(code: &str) -> String {
     let word: String = code.chars().filter(|letter| !letter.is_control()).take(64).collect();
     if word.trim().is_empty() { "INTERNAL_ERROR".to_owned() } else { word }
@@ -310,7 +311,7 @@ fn alone(state: &Path, review: ReviewId) -> std::io::Result<Option<Alone>> {
     }
 }
 
-/// Tells whether this provider made the review.
+/// Tells whether this provider is the agent of the review.
 pub fn is_by(review: &Review, provider: &Provider) -> bool {
     review.provider == provider.slug()
 }

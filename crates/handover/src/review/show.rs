@@ -75,7 +75,7 @@ pub fn finding(row: &Finding) -> Value {
     ])
 }
 
-/// Returns a review with all its rounds and findings.
+/// Returns a review as JSON, with all its rounds and findings.
 pub fn whole(found: &Reviewed) -> Value {
     let Value::Object(mut members) = review(&found.review) else { return Value::Null };
     members.push(("rounds".to_owned(), Value::List(found.rounds.iter().map(round).collect())));

@@ -33,13 +33,13 @@ pub const DIFF: &str = "text/x-diff";
 const PAGE: u32 = 500;
 const PAGES_MAX: usize = 20;
 
-/// The places where the work of a task is looked for.
+/// The places where Handover looks for the work of a task.
 #[derive(Debug, Clone, Copy)]
 pub struct WorkGround<'a> {
     pub service: &'a Service,
     /// The project's main worktree.
     pub root: Option<&'a Path>,
-    /// Our state folder on this machine, which has the base of the task's first claim.
+    /// Handover's state folder on this machine. It has the commits from the time of the task's first claim.
     pub state: Option<&'a Path>,
 }
 
@@ -136,7 +136,8 @@ pub async fn state_to_complete(
     });
     match found.await {
         Ok(true) => {}
-        // The engine refuses to complete a task that does not exist or was not reviewed.
+        // There is nothing to compare. If the task does not exist or lacks its review, the engine refuses to complete
+        // it anyway.
         Ok(false) | Err(Error::Refused(_)) => return Ok(None),
         Err(error) => return Err(error.into()),
     }
@@ -190,7 +191,7 @@ struct OwnWork {
     name: String,
 }
 
-/// The workspace of a task, as the store records it.
+/// The workspace of a task, as the store has it, and its use by other tasks.
 struct Recorded {
     workspace: Workspace,
     repository: Option<PathBuf>,
@@ -203,7 +204,7 @@ enum Sharing {
     Alone,
     /// Another task used the worktree before, or the same agent holds another task in it.
     Before,
-    /// Another agent holds a task in the worktree now.
+    /// Another agent holds another task in the same worktree now.
     Now {
         task: TaskId,
         agent: AgentId,

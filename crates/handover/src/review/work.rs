@@ -28,7 +28,7 @@ pub(crate) struct GitWork {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum WorkSource {
     Worktree(PathBuf),
-    /// The tip of the branch, when the worktree is gone.
+    /// The commit at the tip of the branch, when the worktree no longer exists.
     Commit(String),
 }
 

@@ -196,8 +196,7 @@ impl AttemptRun {
         }
     }
 
-    /// Sends a message to the agent with this slug. An agent of this runner goes before other agents with the same
-    /// slug.
+    /// Sends a message to the agent with this slug. Prefers an agent of this runner to other agents with the same slug.
     pub(super) async fn tell_agent(&self, facts: &Facts, slug: &str, kind: MessageKind, texts: (String, String)) {
         let draft = self.draft(facts, kind, texts);
         let to = match self.shop.seats.get(slug) {

@@ -41,7 +41,7 @@ pub enum AttemptError {
     Other(String),
 }
 
-/// The number of retries in one attempt when the store does not answer. When they are used up, the runner gives up the
+/// The number of retries in a row when the store does not answer. When they are used up, the runner gives up the
 /// attempt. If the store still does not answer, the lease of the task expires.
 const TRIES_MAX: u32 = 8;
 /// The number of retries in one attempt when git times out. One more timeout blocks the task.

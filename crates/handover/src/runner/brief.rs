@@ -174,7 +174,7 @@ impl Resume {
     }
 }
 
-/// Returns the part of the INPUT document that a handoff must fulfil.
+/// Returns the part of the INPUT document against which a handoff is checked.
 pub fn demands(detail: &TaskDetail, writable_sections: &[String]) -> Value {
     let extra = TaskExtra::of(detail);
     object([

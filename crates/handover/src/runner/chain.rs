@@ -35,7 +35,7 @@ impl Chain {
             self.conversation.clone_from(&ended.conversation);
         }
         self.conflicts += u32::from(turn.purpose == Purpose::Conflict);
-        // Without a verdict, the program did not answer. Such a turn does not change the counts.
+        // Counts only turns with a verdict. A turn has none when its program did not answer.
         if let Some(found) = &verdict {
             self.repairs = match found.says {
                 None if turn.purpose == Purpose::Repair => self.repairs + 1,

@@ -9,7 +9,7 @@ use wire::output::{AgentOutput, OutputKind};
 
 use super::chain::Chain;
 
-/// The status of an output, in either output format.
+/// The status that an output reports. Handoffs and envelopes have different words for the same status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Says {
@@ -89,11 +89,11 @@ fn said(output: &AgentOutput<'_>) -> Option<(Says, String)> {
 pub enum NextStep {
     /// Applies the artifacts, verifies the output, merges the work and completes the task.
     Finish,
-    /// Starts another turn of the same attempt.
+    /// Starts another turn of the same attempt, because the agent reported progress.
     GoOn,
     Ask,
     AskApproval,
-    /// Blocks the task with the agent's own reason.
+    /// Blocks the task with the reason that the agent gave.
     Block,
     /// Sends the invalid output back to the agent with its error codes.
     Repair,

@@ -1,5 +1,5 @@
-//! Decides who is informed when a task cannot continue. A rule of the agent's card goes first, when the text contains
-//! the rule's trigger. Otherwise the settings decide by the kind of block.
+//! Decides who is informed when a task cannot continue. A rule of the agent's card decides when the text contains the
+//! rule's trigger. Without such a rule, the settings decide by the kind of block.
 
 use std::collections::BTreeMap;
 

@@ -40,13 +40,13 @@ pub enum AttemptStep {
     Finish(TurnId),
     /// Has the verified output of this turn reviewed.
     Review(TurnId),
-    /// Asks a person, because the review used up its rounds.
+    /// Asks a person, because the review used up its rounds and findings are still open.
     AskReview(TurnId),
     /// Merges the verified work into the workflow's branch and completes the task.
     Merge(TurnId),
     Ask(TurnId),
     AskApproval(TurnId),
-    /// Blocks the task with the agent's own reason.
+    /// Blocks the task with the reason that the agent gave in the output of this turn.
     BlockAsSaid(TurnId),
     Block(BlockKind, String),
     /// Gives the task back to the store after a failure. The failure uses up one of the task's attempts.

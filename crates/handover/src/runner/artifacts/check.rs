@@ -1,4 +1,4 @@
-//! Checks the paths that an output wants to write, and the files that are there now.
+//! Checks the paths to which an output wants to write, and the files that exist there now.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -99,7 +99,7 @@ fn part(output: &str, number: usize) -> String {
 /// Resolves `.` and `..` in a path. Returns `None` when the path is not a file below the root folder, or is in
 /// Handover's own state folder.
 fn resolve(path: &str) -> Option<String> {
-    // A path that ends in `.` or `..` names a folder.
+    // A path that ends in `.` or `..` names a folder, so it is refused.
     let is_folder = matches!(path.rsplit('/').next(), Some("." | ".."));
     if is_folder || !FilePath::is_legal(path) {
         return None;

@@ -98,7 +98,7 @@ impl ArtifactRoot {
         Ok(self.remove(split(&entry.path).0, &entry.part, AtFlags::empty())?)
     }
 
-    /// Removes a file or a folder. Succeeds when it does not exist.
+    /// Removes a file or a folder. Succeeds also when there is nothing to remove.
     fn remove(&self, folder: &str, name: &str, flags: AtFlags) -> Result<(), Errno> {
         step();
         let folder = match self.folder(folder) {

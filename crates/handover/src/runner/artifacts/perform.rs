@@ -14,7 +14,7 @@ pub(super) struct KnownOutput<'a> {
     pub(super) artifacts: &'a [CheckedArtifact],
 }
 
-/// Applies all artifacts, or none.
+/// Writes all artifacts of an output, or none of them.
 pub(super) fn perform(
     root: &ArtifactRoot,
     journal: &mut Journal,

@@ -13,9 +13,9 @@ use tempfile::TempDir;
 
 use super::*;
 
-/// The environment variable with the step at which the process is stopped.
+/// The environment variable that tells a test process at which step it is killed.
 const STOP_AT: &str = "HANDOVER_TEST_STOP_AT";
-/// The environment variables with the output that a separate process applies, and with its folder.
+/// The environment variables that tell a test process which output it applies, and in which folder.
 const OUTPUT: &str = "HANDOVER_TEST_OUTPUT";
 const FOLDER: &str = "HANDOVER_TEST_FOLDER";
 static STEPS: AtomicU32 = AtomicU32::new(0);
@@ -62,7 +62,8 @@ impl ArtifactScene {
         apply(&self.root(), &self.journal(), artifacts, &made())
     }
 
-    /// Applies an output in a separate process that is killed at that step. Returns false when the process reached its end.
+    /// Applies an output in a separate process that is killed at the step `stop`. Returns false when the process ended
+    /// before that step.
     fn is_stopped(&self, output: &str, stop: u32) -> bool {
         let mut command = this_test("applied_in_a_process_of_its_own");
         command.env(FOLDER, self.folder.path()).env(OUTPUT, output).env(STOP_AT, stop.to_string());
@@ -179,7 +180,7 @@ fn stopped_at_any_step_it_is_all_or_none() {
         let tree = scene.tree();
         let expected = match recovered {
             Recovered::Finished { .. } => whole(&before),
-            // Stopped before its first step, or after its last.
+            // The process was killed before its first step or after its last one, so there is nothing to recover.
             Recovered::Nothing if tree == whole(&before) => whole(&before),
             Recovered::Undone | Recovered::Nothing => before.clone(),
         };
@@ -202,7 +203,7 @@ fn stopped_again_and_again_it_comes_to_its_end() {
         let before = scene.tree();
         scene.is_stopped("first", first);
         let mut stops = 0;
-        // Each try gets a little further, so that the output is finished in the end.
+        // Each try is killed a few steps later than the one before, so that the output is finished in the end.
         while scene.is_stopped("first", 5 + stops * 4) {
             stops += 1;
         }
@@ -344,7 +345,7 @@ fn a_link_that_is_swapped_in_leads_nowhere() {
     std::thread::scope(|threads| {
         threads.spawn(|| {
             while !stop.load(Ordering::Relaxed) {
-                // Some of these fail when an output has just created a folder there.
+                // Some of these calls fail, because an output has just created a folder at this path.
                 drop(fs::rename(&place, &aside));
                 drop(symlink(&outside, &place));
                 drop(fs::remove_file(&place));
@@ -374,7 +375,7 @@ fn a_thousand_come() {
     assert_eq!(scene.tree().len(), 5 + 1_000 + 31);
 }
 
-/// Uses a disk of 256 kB with a read-only folder, where the user may mount one.
+/// Uses a disk of 256 kB with a read-only folder. Skips the test where the user may not mount a disk.
 #[test]
 fn on_a_full_or_locked_disk_it_is_all_or_none() {
     const DISK: &str = "HANDOVER_TEST_DISK";
@@ -389,7 +390,7 @@ fn on_a_full_or_locked_disk_it_is_all_or_none() {
         command.args(["--map-root-user", "--mount", "sh", "-c", script, "sh"]);
         command.arg(inner.get_program()).args(inner.get_args()).env(DISK, folder.path());
         let Ok(output) = command.output() else { return };
-        // Not every user may mount a disk.
+        // The user may not mount a disk here, so the test is skipped.
         if output.status.code() == Some(99) || String::from_utf8_lossy(&output.stderr).starts_with("unshare") {
             eprintln!("no disk: {}", String::from_utf8_lossy(&output.stderr));
             return;
@@ -407,7 +408,7 @@ fn on_a_full_or_locked_disk_it_is_all_or_none() {
     let mut seen = (0, 0);
     for number in 0..80 {
         let before = tree(&root);
-        // Writes more and larger files each time, so that space or inodes run out at a different place.
+        // Writes more and larger files in each round, so that the disk runs out of space or inodes at a different step.
         let content = "x".repeat(number * 700);
         let mut artifacts = vec![update("old", &format!("{number}"))];
         artifacts.extend((0..number % 13 + 1).map(|file| create(&format!("{number}/{file}/f"), &content)));

@@ -51,7 +51,7 @@ pub struct CheckPlace<'a> {
     pub folder: &'a Path,
     /// The value of `HANDOVER_TURN` for all processes of a check.
     pub turn: &'a str,
-    /// Variables that are added to the inherited ones.
+    /// Environment variables that are added to the inherited ones.
     pub environment: &'a BTreeMap<String, String>,
     /// The largest output of one check, in bytes. The host process ends a check that writes more.
     pub output_bytes_max: u64,

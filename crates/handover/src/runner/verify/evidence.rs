@@ -237,7 +237,7 @@ pub(super) fn shortened(command: &[String]) -> Vec<String> {
     short
 }
 
-/// Returns at most `bytes` bytes from the beginning of a text.
+/// Returns a text that has at most `bytes` bytes. Cuts a longer one and adds `…`.
 fn head(text: &str, bytes: usize) -> String {
     if text.len() <= bytes {
         return text.to_owned();

@@ -1,4 +1,5 @@
-//! Tests the stored and the shown form of evidence, and that the largest evidence fits into one record.
+//! Tests the stored form of evidence and the form that agents see. Also tests that the largest evidence fits into one
+//! record.
 
 use super::super::contract::CHECKS_MAX;
 use super::*;

@@ -37,7 +37,7 @@ pub struct CompletionOrder<'a> {
     pub task: TaskId,
     /// The agent that says that it holds the task. `None` for a person, who does not have to name the holder.
     pub agent: Option<AgentId>,
-    /// The reference of the output (a path, an address or a commit), when the caller gives it directly.
+    /// The reference of the output (for example a path, an address or a commit), when the caller gives it directly.
     pub output_ref: Option<&'a str>,
     /// The agent's last text, which may contain the reference of the output.
     pub said: Option<&'a SaidReference>,

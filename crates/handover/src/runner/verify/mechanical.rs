@@ -165,7 +165,8 @@ fn mismatch(contract: &VerifiedContract, path: &str, text: &str) -> Vec<Verifica
     problems.into_iter().map(|told| VerificationProblem::new(EvidenceCode::SchemaMismatch, told)).collect()
 }
 
-/// Describes a pull request by its address and the agent's summary. Does not open its web page.
+/// Describes a pull request or a commit in a text: its name, the agent's summary and the changed files. Opens no web
+/// page.
 fn request(name: &str, facts: &TurnFacts) -> String {
     const FILES: usize = 200;
     let mut text = format!("{name}\n\n{}", facts.said.summary);

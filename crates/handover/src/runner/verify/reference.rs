@@ -1,5 +1,5 @@
-//! Finds the reference of a turn's output (`output_ref`: a path, an address or a commit). Uses the agent's text and the
-//! list of changed files. Does not read the disk.
+//! Finds the reference of a turn's output (`output_ref`, for example a path, an address or a commit). Uses the agent's
+//! text and the list of changed files. Does not read the disk.
 
 use std::collections::BTreeSet;
 

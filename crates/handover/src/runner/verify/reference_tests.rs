@@ -1,4 +1,4 @@
-//! Tests which output is found, with a table of texts and changed files.
+//! Tests which reference of an output is found, with tables of texts and changed files.
 
 use OutputType::{File, Json, Message, Pr, Report};
 
@@ -32,7 +32,7 @@ fn the_last_note_of_the_form_wins() {
         (&["  output_ref:   docs/a b.md  "], "file docs/a b.md"),
         (&["output_ref: a.md", "other", "output_ref: b.md", "more"], "file b.md"),
         (&["output_ref: ./x/../a.md"], "file a.md"),
-        // The note does not have the form, so the only artifact is the output.
+        // These notes do not have the form `output_ref: VALUE`, so the only artifact is the output.
         (&["output_ref:"], "file only.md"),
         (&["output_ref a.md"], "file only.md"),
         (&["the output_ref: a.md"], "file only.md"),
@@ -100,7 +100,7 @@ fn a_pull_request_is_its_address() {
         ("Opened https://github.com/o/r/pull/5.", &[], five),
         ("Opened [it](https://github.com/o/r/pull/5), see <https://docs.example.org/a>", &[], five),
         ("Done.", &["https://github.com/o/r/pull/5"], five),
-        // Two pages of one pull request.
+        // Two pages of one pull request count as one.
         (
             "https://github.com/o/r/pull/5 https://github.com/o/r/pull/5/files",
             &["https://github.com/o/r/pull/5#x"],
@@ -113,7 +113,7 @@ fn a_pull_request_is_its_address() {
             "url https://gitlab.example.org/g/p/-/merge_requests/7",
         ),
         ("at http://forge.local:3000/o/r/pulls/12?x=1", &[], "url http://forge.local:3000/o/r/pulls/12?x=1"),
-        // An unknown forge.
+        // The forge is unknown. The only web address counts.
         ("https://review.example.org/r/change", &[], "url https://review.example.org/r/change"),
         ("https://a.example.org/1 https://b.example.org/2", &[], "OUTPUT_REF_AMBIGUOUS"),
         ("Opened pull request 5.", &[], "OUTPUT_REF_MISSING"),
