@@ -118,9 +118,9 @@ mod tests {
             ("bad repair:bad", "Repair"),
             ("bad repair:bad repair:bad", "verification_fail"),
             ("bad repair:bad repair:done", "Finish"),
-            // A valid output in between resets the count.
+            // A valid output in between resets the count of repairs.
             ("bad repair:goes_on next:bad repair:bad", "Repair"),
-            // A turn whose program did not answer does not count.
+            // A turn whose program did not answer does not count as a repair.
             ("bad repair:silent repair:bad", "Repair"),
             ("goes_on next:goes_on", "GoOn"),
             ("goes_on next:goes_on next:goes_on", "ambiguity"),

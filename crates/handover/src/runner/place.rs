@@ -31,7 +31,7 @@ pub enum KeptWork {
     /// The files have conflict markers, so they cannot be committed. They can be discarded, because they contain only
     /// the two sides of the merge.
     Conflict,
-    /// An earlier removal was stopped halfway. The work was committed before it began, and some files are gone.
+    /// An earlier removal was stopped halfway. The work was saved before that removal began, and some files are gone.
     PartlyRemoved,
 }
 

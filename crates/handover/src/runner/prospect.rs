@@ -14,7 +14,8 @@ use super::shop::Shop;
 use crate::error::Error;
 use crate::task_extra::TaskExtra;
 
-/// The largest number of claimable tasks that one round of claims looks at. The next round sees further tasks.
+/// The largest number of claimable tasks that one round of claims looks at. A later round sees further tasks, after
+/// some of these are claimed.
 const OFFERED_MAX: usize = 200;
 
 /// The state of a workflow that decides whether it can continue without help from a person.

@@ -208,7 +208,7 @@ fn after(facts: &AttemptView, given: &StepInput<'_>, last: &Turn) -> AttemptStep
             return AttemptStep::Crash(format!("{}: {}", ended.end, reason()));
         }
     }
-    // The program asked for a permission in the last turn and was refused. A person has decided about the request since
+    // Handles a permission that the program was refused in the last turn and about which a person has decided since
     // then.
     if let Some(approval) = approval_after(facts, last).filter(|approval| approval.source == Source::Acp) {
         let because = match &approval.state {
