@@ -37,37 +37,40 @@ use crate::error::Error;
 use crate::principal;
 use crate::service::{self, Service};
 
-/// A caller, as its connection knows it. No field comes from the arguments of the call.
+/// The caller of a tool, as MCP, HTTP or the command line knows it. No field comes from the arguments of the call, so a
+/// caller cannot choose its own rights.
 #[derive(Debug, Clone)]
 pub struct Visitor {
     pub rights: Rights,
     /// The connection of the caller: a process, a session, a token or the command line.
     pub session: Option<SessionId>,
-    /// The way in which the caller is tied to the agents of its connection.
+    /// The rule by which the caller may act as an agent: as the one agent that its token or turn proves, or as an agent
+    /// that is registered on its connection.
     pub standing: Standing,
     /// The user or token behind the connection.
     pub principal: Option<String>,
-    /// The agent that the token or the environment stands for.
+    /// The agent as which the caller acts when the call names no agent. The token or the environment gives it.
     pub agent: Option<AgentId>,
-    /// The agent that was named outside of the arguments, such as in a header. An agent in the arguments goes first.
+    /// The agent that the caller named outside of the arguments, such as in an HTTP header. If the arguments name an
+    /// agent, too, then the agent in the arguments is used.
     pub named: Option<AgentId>,
     /// `true` if the token binds the caller to `agent`, so that it cannot act as another agent.
     pub bound: bool,
-    /// The owner of the idempotency keys when the call names no agent.
+    /// The owner under which the caller's idempotency keys are stored, when the call names no agent.
     pub owner: String,
     /// An idempotency key that came outside of the arguments, such as in a header.
     pub key: Option<String>,
-    /// The turn of the runner that the caller works for.
+    /// The turn that the caller's process belongs to, if the runner started it for a turn.
     pub seat: Option<TurnSeat>,
-    /// The place in the client that the call comes from, such as a sub-agent.
+    /// The client's own names for the session, sub-agent and tool call that this call comes from.
     pub origin: Origin,
-    /// Cancelled when the caller is about to leave or the server is about to stop. Calls that only wait then return
-    /// their results so far.
+    /// A token that is cancelled when the caller is about to leave or the server is about to stop. Calls that only wait
+    /// then return their results so far.
     pub leaving: CancellationToken,
 }
 
 impl Visitor {
-    /// Returns a person at a terminal of this machine.
+    /// Returns the caller for a person at a terminal of this machine.
     pub fn person() -> Self {
         Self {
             rights: Rights::Person,
@@ -85,13 +88,14 @@ impl Visitor {
         }
     }
 
-    /// Returns a client of this user that has a connection for itself.
+    /// Returns the caller for a client of this user that shares its connection with no other client.
     pub fn on_session(session: SessionId, rights: Rights) -> Self {
         let (standing, principal) = (Standing::Client, Some(principal::of_user()));
         Self { rights, session: Some(session), standing, principal, owner: session.to_string(), ..Self::person() }
     }
 
-    /// Returns a person at the command line of this machine, or a person's script, which has fewer rights.
+    /// Returns the caller for a command that was typed: a person, or a person's script, which has fewer rights.
+    /// `rights` says which of the two.
     pub fn at_command_line(rights: Rights) -> Self {
         let (session, principal) = (Some(principal::command_line()), Some(principal::of_user()));
         Self { rights, session, principal, ..Self::person() }
@@ -112,8 +116,8 @@ pub enum ToolOutcome {
     UnknownTool,
 }
 
-/// Reports to the caller that a long call is still running. The call awaits each report, so that no report follows the
-/// answer. Dropping the future of the call cancels it.
+/// A function that tells the caller that a long call is still running. The call awaits each report, so that no report
+/// is sent after the answer. Dropping the future of the call cancels the call.
 pub type CallProgress = Arc<dyn Fn(u32, &'static str) -> Pin<Box<dyn Future<Output = ()> + Send>> + Send + Sync>;
 
 /// The reason why a call was stopped.
@@ -140,17 +144,17 @@ type ToolAnswer = Result<Value, Stopped>;
 /// The folders and the store that the `Desk` works with.
 #[derive(Debug, Clone, Default)]
 pub struct DeskSurroundings {
-    /// The root of the project, with its cards, templates and worktrees.
+    /// The root folder of the project. It holds the project's cards, templates and worktrees.
     pub root: Option<PathBuf>,
-    /// The folder for worktrees, when it is not the usual one.
+    /// The folder in which worktrees are created. Without it, the default folder is used.
     pub worktrees: Option<PathBuf>,
     /// The folder for the state of this machine.
     pub state: Option<PathBuf>,
     /// The user's data folder, which records the settings that a person accepted.
     pub data: Option<PathBuf>,
-    /// The store, in the form in which it is passed to programs that this process starts.
+    /// The path or URL of the store, as it is passed to programs that this process starts.
     pub store: Option<String>,
-    /// The path of the `handover` program, when this process is another program.
+    /// The path of the `handover` program. It is only set when this process is another program, such as a test.
     pub binary: Option<PathBuf>,
 }
 
@@ -158,7 +162,7 @@ pub struct DeskSurroundings {
 pub struct Desk {
     service: Service,
     surroundings: Arc<DeskSurroundings>,
-    /// The time at which each caller's last sign of life was passed on.
+    /// The time at which each caller's leases were last renewed, because the caller made a call.
     signs: Arc<Mutex<HashMap<String, Timestamp>>>,
     /// Reviews that run in the background of the calls that asked for them.
     reviews: TaskTracker,
@@ -170,7 +174,7 @@ impl std::fmt::Debug for Desk {
     }
 }
 
-/// One call in progress: the caller as the engine sees it, with its idempotency key.
+/// One call in progress: the caller as the engine sees it, the idempotency key, and the function that reports progress.
 pub(crate) struct ToolRequest<'a> {
     visitor: &'a Visitor,
     caller: Caller,
@@ -189,9 +193,11 @@ impl ToolRequest<'_> {
     }
 }
 
-/// The shortest time between two signs of life that are passed on for one caller, in milliseconds. The engine stores fewer.
+/// The shortest time between two renewals of one caller's leases, in milliseconds. A call within this time after the
+/// last renewal renews nothing, so that the store is not written at every call.
 const SIGN_MS: i64 = 20_000;
-/// The largest number of callers whose last sign of life is remembered.
+/// The largest number of callers whose last renewal is remembered. When it is reached, all of them are forgotten, and
+/// each caller's next call renews again.
 const SIGNS_MAX: usize = 10_000;
 
 impl Desk {
@@ -265,7 +271,7 @@ impl Desk {
             (None, None) => self.other(&request, call).await,
         };
         let outcome = outcome(answer);
-        // A successful write already counts as a sign of life.
+        // A write that succeeded has renewed the caller's leases already. A read, or a call that was refused, has not.
         if tool.effect == Effect::Reads || !matches!(outcome, ToolOutcome::Done(_)) {
             self.sign_of_life(&request);
         }
@@ -278,11 +284,11 @@ impl Desk {
         let (agent, standing) = match (own, common.agent.or(visitor.named)) {
             (Some(own), None) => (Some(own), Standing::Vouched),
             (Some(own), Some(named)) if own == named => (Some(own), Standing::Vouched),
-            // A registration with a bound token always registers the bound agent.
+            // A token that is bound to one agent can register only that agent, even if the call names another agent.
             (Some(own), Some(_)) if matches!(call, Call::AgentRegister(_)) => (Some(own), Standing::Vouched),
             (_, named) => (named.or(visitor.agent), visitor.standing),
         };
-        // The key in the arguments goes before the key in a header.
+        // If both the arguments and a header have an idempotency key, then the key in the arguments is used.
         let key = common.key.or_else(|| visitor.key.clone());
         let owner = KeyOwner::Acting { connection: visitor.owner.clone(), tool: call.tool().to_owned() };
         let key = key.map(|key| service::key(owner, key, &call.fingerprint()));
@@ -366,7 +372,8 @@ impl Desk {
         }
     }
 
-    /// Renews the leases of the calling agent: every call of an agent is a sign of life. The call does not wait for this.
+    /// Renews the leases of the calling agent, because every call shows that the agent is alive. The renewal runs in
+    /// the background: the call does not wait for it.
     fn sign_of_life(&self, request: &ToolRequest<'_>) {
         let who = match (request.caller.agent, request.caller.session) {
             (Some(agent), _) => agent.to_string(),
@@ -386,12 +393,13 @@ impl Desk {
         let service = self.service.clone();
         let caller = Caller { key: None, lock_owner: None, ..request.caller.clone() };
         tokio::spawn(async move {
-            // A caller that is not an agent has nothing to renew. A fault shows again at the next command.
+            // Errors are ignored: a caller that is not an agent has no leases to renew, and a fault of the store shows
+            // again at the next command.
             let _ = service.execute(caller, Command::Renew).await;
         });
     }
 
-    /// Refuses an agent whose home is another connection than the caller's.
+    /// Refuses an agent that is registered on another connection than the caller's.
     pub async fn check_named(&self, visitor: &Visitor, agent: AgentId) -> Result<(), Error> {
         let caller = Caller {
             agent: Some(agent),
@@ -442,7 +450,7 @@ fn fault(error: &Error) -> ToolError {
     lifecycle::fault(&error.told(), unknown)
 }
 
-/// Returns the refusal of a cursor that did not come from this list.
+/// Returns the refusal of a text that is not a cursor of the list that was asked for.
 fn bad_cursor() -> Refusal {
     Refusal::InvalidInput {
         field: "cursor".to_owned(),
@@ -450,7 +458,8 @@ fn bad_cursor() -> Refusal {
     }
 }
 
-/// Parses a cursor, which is a position in a list as text: two parts with a dot between them.
+/// Parses a cursor: a position in a list, written as two parts with a dot between them, such as
+/// `1700000000000.wf_0123456789ab`.
 fn place<A: std::str::FromStr, B: std::str::FromStr>(
     cursor: Option<&wire::shape::NonBlank>,
 ) -> Result<Option<(A, B)>, Refusal> {

@@ -1,4 +1,5 @@
-//! Records which agent wrote a task: another agent reads it later, and its prompt names the author.
+//! Records the author of a task, which is the agent that added it. The prompt of the agent that later works on the task
+//! names this author.
 
 use engine::plan::PlanTask;
 use engine::{Command, Json, Refusal, Rights};
@@ -18,7 +19,8 @@ impl Desk {
             Rights::Agent | Rights::Runner | Rights::Coordinator => {}
         }
         let acting = match self.acting(request).await {
-            // A coordinator that names an agent of another connection acts under its own name.
+            // The caller is a coordinator, and the agent that it names is registered on another connection. The author
+            // is then the coordinator and not that agent.
             Err(Stopped::Error(Error::Refused(Refusal::AgentElsewhere { .. })))
                 if request.caller.rights == Rights::Coordinator =>
             {
@@ -35,7 +37,7 @@ impl Desk {
     }
 }
 
-/// Writes the author into each task. Leaves tasks of a person unchanged.
+/// Writes the author into each task. Without an author, which means that a person wrote the tasks, changes nothing.
 pub(super) fn signed(mut tasks: Vec<PlanTask>, author: Option<&str>) -> Vec<PlanTask> {
     if let Some(author) = author {
         tasks.iter_mut().for_each(|task| sign(task, author));

@@ -1,4 +1,4 @@
-//! The agent that a command below an agent acts as: the one that its client registered.
+//! Finds the agent as which a command acts that an agent's client started: the agent that this client registered.
 
 use engine::id::{AgentId, SessionId};
 use engine::{Need, Rights};
@@ -10,14 +10,14 @@ use crate::error::Error;
 use crate::service::Service;
 use agents::host::TURN;
 
-/// The agents of the client that a command runs below.
+/// The agents that are registered by the client that started this command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientAgents {
-    /// The client's connection, when there is exactly one.
+    /// The client's connection. `None` when the client has several connections or none.
     session: Option<SessionId>,
-    /// The agents that have not unregistered, with their slugs.
+    /// The client's registered agents, each with its slug.
     agents: Vec<(AgentId, String)>,
-    /// The evidence that the command runs below an agent.
+    /// The reason why the command counts as started by an agent, such as an environment variable.
     sign: AgentSign,
 }
 
@@ -45,7 +45,8 @@ impl ClientAgents {
         Ok(Self { session, agents: agents.await?, sign: below.sign.clone() })
     }
 
-    /// Returns the client's agent when it has exactly one. Otherwise refuses and says what to name.
+    /// Returns the client's agent when the client has exactly one. Otherwise returns a refusal that lists the agents,
+    /// or says how to register one.
     pub fn only(&self) -> Result<AgentId, ToolError> {
         match self.agents.as_slice() {
             [(only, _)] => Ok(*only),
@@ -58,7 +59,7 @@ impl ClientAgents {
         self.agents.iter().any(|(known, _)| *known == agent)
     }
 
-    /// Returns the visitor for `desk`: it has an agent's rights and the client's connection.
+    /// Returns the caller for `Desk::call`. The caller has an agent's rights and uses the client's connection.
     pub fn visitor(&self) -> Visitor {
         let agent = self.only().ok();
         let owner = agent.map_or_else(|| "below an agent".to_owned(), |agent| agent.to_string());

@@ -1,5 +1,5 @@
-//! Starts, suspends, resumes and shows the execution of workflows. Runners do the work; these calls change the
-//! workflow's course and read its state.
+//! Starts, suspends, resumes and shows the execution of workflows. These calls only change and read the workflow's
+//! state in the store. A runner (`handover run`) starts the agents.
 
 use std::path::PathBuf;
 
@@ -110,11 +110,11 @@ impl Desk {
     }
 }
 
-/// A completed task, and the records that tell where to find its work.
+/// A completed task, with the records that tell in which branch or commit its work is.
 struct CompletedTask {
     task: Task,
     workspace: Option<Workspace>,
-    /// The last verification of the present attempt.
+    /// The last verification of the task's current attempt.
     verification: Option<Verification>,
 }
 
@@ -146,7 +146,7 @@ fn completed(
 }
 
 impl CompletedTask {
-    /// Returns the names under which git may find the task's work, the most reliable first: the merge commit, the
+    /// Returns the names under which git may know the task's work, the most reliable first: the merge commit, the
     /// verified commit, the branch.
     fn heads(&self) -> Vec<String> {
         let merged = self.workspace.as_ref().and_then(|row| row.merge_commit.clone());
@@ -163,8 +163,8 @@ impl CompletedTask {
         given.unwrap_or_else(|| task_branch(&self.task.id.to_string(), self.task.attempt))
     }
 
-    /// Returns whether the work is merged into the workflow's branch. Without such a branch, uses the base branch of
-    /// the workspace.
+    /// Returns whether the task's work is merged into the workflow's branch. If the workflow has no branch, the base
+    /// branch of the task's workspace is checked instead.
     async fn merged(
         &self,
         git: &Git,

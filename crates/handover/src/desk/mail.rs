@@ -1,4 +1,4 @@
-//! Reads mailboxes, for both dialects of messages.
+//! Reads mailboxes, for both groups of tools: `inbox_*` and `message_*`.
 
 use engine::inbox::{MailboxOwner, Message, Recipients};
 
@@ -12,8 +12,8 @@ use wire::lifecycle::{
 use super::{Desk, Stopped, ToolAnswer, ToolRequest, bad_cursor, limit};
 use crate::error::Error;
 
-/// Replaces the refusal of an unknown agent with the refusal of an unknown sender, where the agent is the sender of a
-/// message.
+/// Changes the refusal "unknown agent" to "unknown sender" when the call sends a message and the unknown agent is its
+/// sender.
 pub(super) fn of_a_sender(call: &Call, error: Error) -> Error {
     match (call, error) {
         (
@@ -97,7 +97,8 @@ impl Desk {
             self.acting(request).await?;
         }
         match self.may_read(request, found.to).await {
-            // The caller acts as its own agent, so the refusal names the owner of the mailbox and not another connection.
+            // The caller has another agent than the owner of the mailbox. The engine's refusal speaks of connections,
+            // so refuse with the name of the mailbox's owner instead.
             Err(Stopped::Error(Error::Refused(Refusal::AgentElsewhere { .. }))) => {
                 let problem = format!("{id} is in the mailbox of {}", found.to);
                 return Err(Refusal::NotPermitted { problem }.into());
@@ -143,7 +144,7 @@ impl Desk {
     }
 }
 
-/// Returns unread messages with the slugs of their senders, and the number of all unread messages.
+/// Returns up to `rows` unread messages with the slugs of their senders, and the number of all unread messages.
 pub(crate) fn unread_with_senders(
     world: &World,
     owner: MailboxOwner,

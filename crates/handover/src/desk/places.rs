@@ -1,4 +1,5 @@
-//! Creates and removes workspaces. Git works first; the workspace is recorded after git succeeded.
+//! Creates and removes workspaces. Git creates or removes the worktree first. The store records the change only after
+//! git succeeded.
 
 use std::path::{Path, PathBuf};
 
@@ -44,7 +45,8 @@ impl Desk {
         match recorded {
             Ok(reply) => self.created(&reply).await,
             Err(error) => {
-                // The workspace was not recorded, so its worktree must not stay. It holds no work yet.
+                // The store refused the new workspace, so its worktree must not stay. Nothing is lost: no agent has
+                // worked in it yet.
                 let named = (made.branch.as_str(), Some(made.base_commit.as_str()));
                 let removal = removal(&wanted.repository, &made.path, named, self.now_ms());
                 let _left = git::remove(&Git::default(), &removal).await;
@@ -53,7 +55,8 @@ impl Desk {
         }
     }
 
-    /// Refuses a workspace that the engine would refuse, before git changes anything.
+    /// Asks the engine whether it would accept the workspace, and refuses it if not. This runs before git creates
+    /// anything.
     async fn may_place(&self, request: &ToolRequest<'_>, asked: &WorkspaceCreate) -> Result<(), Stopped> {
         let create = Command::CreateWorkspace(asked.create("worktree", true));
         self.service.would(without_key(request), create).await?;
@@ -165,7 +168,7 @@ fn updated(reply: &Reply) -> ToolAnswer {
     Ok(updated.render())
 }
 
-/// Turns a problem that git or Handover's own checks found into a refusal.
+/// Turns a problem that git reported, or that Handover found before it called git, into a refusal.
 #[expect(clippy::wildcard_enum_match_arm, reason = "the other problems say all in their message")]
 pub(super) fn refused(problem: &GitProblem) -> Stopped {
     let details = match problem {
@@ -189,7 +192,7 @@ pub(super) fn refused(problem: &GitProblem) -> Stopped {
 }
 
 impl Desk {
-    /// Sets the slug of a registration to the slug of the agent's card.
+    /// Gives a registering agent the slug of its card, if the project has a card for it.
     pub(super) fn with_card(&self, call: &Call, command: Command) -> Command {
         let (Call::AgentRegister(asked), Command::Register(register), Some(root)) =
             (call, &command, &self.surroundings.root)
@@ -208,7 +211,7 @@ impl Desk {
     }
 }
 
-/// Returns the reason why a branch is kept, in words.
+/// Returns the reason why git kept a branch when its workspace was removed, in words.
 fn why(kept: &KeptBranch) -> String {
     match kept {
         KeptBranch::Gone => "it is gone".to_owned(),

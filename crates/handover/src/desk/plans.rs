@@ -21,7 +21,8 @@ fn without_key(caller: &Caller) -> Caller {
 }
 
 impl Desk {
-    /// Attaches the repositories of planned tasks to the workflow. A repeated call changes nothing.
+    /// Attaches the repositories of planned tasks to the workflow. A repository that is attached already stays
+    /// attached.
     async fn attach(
         &self,
         caller: &Caller,
@@ -63,7 +64,7 @@ impl Desk {
         let tasks = self.planned(request, id, &asked.plan.tasks.0).await?;
         let summary = asked.plan.summary.to_string();
         let reply = self.service.set_plan(caller.clone(), id, summary, tasks).await?;
-        // The configuration is set after the plan, because a refused plan must leave nothing behind.
+        // The workflow's configuration is set after its plan, because a refused plan must change nothing.
         if let Some(config) = asked.plan.notes() {
             self.service.execute(without_key(caller), Command::SetConfig { workflow: id, config }).await?;
         }
@@ -104,7 +105,7 @@ impl Desk {
                 return Err(Refusal::InvalidInput { field: "template".to_owned(), problem }.into());
             }
         };
-        // Sign the tasks now: the caller that applies the template later did not write them.
+        // Write the author into the tasks now: the caller that later applies the template is not their author.
         let tasks = signed(body.tasks, self.author(request).await?.as_deref());
         let body = TemplateBody { tasks, ..body };
         let create = Command::CreateTemplate {
@@ -116,7 +117,7 @@ impl Desk {
         answered(call, &reply)
     }
 
-    /// Returns the tasks of a workflow as they were planned.
+    /// Returns the tasks of a workflow as they were planned, as the body of a template.
     async fn body_of(&self, workflow: WorkflowId) -> Result<TemplateBody, Stopped> {
         let mut tasks = Vec::new();
         let mut after = None;
@@ -175,7 +176,8 @@ impl Desk {
         let rows = limit(asked.limit);
         let page = self.service.view(move |world| view::templates(world, &after, rows)).await?;
         let mut templates: Vec<TemplateRow> = Vec::new();
-        // Templates in files come first, so they are on the first page.
+        // Templates in files come before templates in the store. They are all on the first page, which is the one
+        // without a cursor.
         if asked.cursor.is_none() {
             templates.extend(
                 self.files()?
@@ -196,7 +198,8 @@ impl Desk {
         })
     }
 
-    /// Finds a template by its id or its name. For a name, a template in a file goes before one in the store.
+    /// Finds a template by its id or its name. If a file and the store both have a template of this name, returns the
+    /// one in the file.
     async fn template(&self, wanted: &str) -> Result<(String, Option<String>, TemplateBody), Stopped> {
         if let Ok(id) = wanted.parse::<TemplateId>() {
             let found = self.service.view(move |world| world.template(id).cloned()).await?;
@@ -224,7 +227,7 @@ impl Desk {
         let given = asked.variables.iter().flat_map(|map| &map.0);
         let values: BTreeMap<String, String> = given.map(|(name, value)| (name.clone(), value.to_string())).collect();
         let tasks = signed(body.fill(&values)?, self.author(request).await?.as_deref());
-        // Check the plan before anything is created: an invalid plan would leave an empty workflow.
+        // Check the plan before the workflow is created. Otherwise an invalid plan would leave an empty workflow.
         engine::plan::Plan::whole(tasks.clone())?;
         let create = engine::command::CreateWorkflow {
             name: asked.workflow_name.to_string(),

@@ -40,7 +40,8 @@ impl Desk {
             })
             .await?;
         let mut reply = TaskReply::of(&task);
-        // Clients of the original server read this list without checking that it exists.
+        // Always include this list, even when it is empty: clients of the original server read it without checking that
+        // it exists.
         reply.checkpoints = Some(newest.iter().map(CheckpointRow::of).collect());
         Ok(reply.render())
     }

@@ -12,13 +12,14 @@ use git::name::check_commit;
 use git::repository::GitRepository;
 use git::{Git, GitProblem};
 
-/// The number of repositories that one read returns.
+/// The number of repositories that are read from the store at once. A loop reads the following pages.
 const PAGE: u32 = 500;
-/// The largest number of registered paths that are checked. Each may take one call of git.
+/// Reading registered paths stops once this many are found, because checking a path may take one call of git.
+/// Repositories on later pages then count as not registered.
 const REGISTERED_MAX: usize = 1_000;
 
 impl Desk {
-    /// Refuses a repository that is not the project's and that no person registered.
+    /// Refuses a repository unless it is the project's or a person registered it. A person may use every repository.
     pub(super) async fn may_work_in(&self, request: &ToolRequest<'_>, path: &Path) -> Result<(), Stopped> {
         if request.is_persons() {
             return Ok(());
@@ -28,7 +29,8 @@ impl Desk {
         if self.is_open_to_agents(&git, &home).await? { Ok(()) } else { Err(self.not_permitted(path)) }
     }
 
-    /// Refuses to record a path outside of the repositories that are open to agents. The path need not exist yet.
+    /// Refuses to record a path unless it is inside the project's repository or inside one that a person registered.
+    /// The path need not exist yet. A person may record every path.
     pub(super) async fn may_record_in(&self, request: &ToolRequest<'_>, path: &Path) -> Result<(), Stopped> {
         if request.is_persons() {
             return Ok(());
@@ -48,7 +50,8 @@ impl Desk {
             if known == home {
                 return Ok(true);
             }
-            // A person may have named a folder of the repository, or a link to it.
+            // The registered path may be a folder inside the repository, or a link to it. So compare the repositories
+            // that git finds.
             if let Ok(found) = GitRepository::find(git, known).await
                 && found.home == home
             {
@@ -58,8 +61,8 @@ impl Desk {
         Ok(false)
     }
 
-    /// Tells whether a path without a repository is inside an open folder. Refuses `..`, because such a path could
-    /// leave the folder.
+    /// Tells whether a path that is in no git repository is inside the project, its worktrees or a registered folder.
+    /// Returns `false` for a path with `..`, because it could lead out of the folder.
     async fn is_below_open(&self, path: &Path) -> Result<bool, Stopped> {
         if path.components().any(|part| part == std::path::Component::ParentDir) {
             return Ok(false);
@@ -69,7 +72,7 @@ impl Desk {
         Ok(open.any(|open| path.starts_with(open)))
     }
 
-    /// Returns the paths that a person registered.
+    /// Returns the paths of repositories that a person registered.
     pub(super) async fn registered_by_people(&self) -> Result<BTreeSet<PathBuf>, Stopped> {
         let mut paths = BTreeSet::new();
         let mut after = None;
@@ -104,8 +107,8 @@ impl Desk {
         })
     }
 
-    /// Refuses a merge commit that git does not find. Without a repository on this machine, checks only the form of the
-    /// commit.
+    /// Refuses a merge commit that git does not find. If the repository is not on this machine, checks only that the
+    /// text has the form of a commit id.
     pub(super) async fn merge_is_found(&self, asked: &WorkspaceUpdate) -> Result<(), Stopped> {
         let Some(commit) = asked.merge_commit.as_ref().map(ToString::to_string) else { return Ok(()) };
         check_commit(&commit).map_err(|problem| refused(&problem))?;

@@ -1,5 +1,5 @@
-//! Asks for reviews, shows them, and records decisions on findings. A provider may take long, so a round runs in the
-//! background, and the caller waits for a while or asks again later.
+//! Asks for reviews, shows them, and records decisions on findings. A reviewer may take long, so a round of a review
+//! runs in the background. The caller waits for a limited time, or asks again later.
 
 use std::path::PathBuf;
 
@@ -22,12 +22,14 @@ use crate::review::request::{ReviewedSubject, request as document};
 use crate::review::{self, Bench, NoProvider, Provider, RoundToRun};
 use agents::program::CutReason;
 
-/// The default time to wait, in seconds. Clients give up a call that is silent for a minute.
+/// The time that a call waits for a review when the call names none, in seconds. It is below a minute, because clients
+/// give up a call that is silent for a minute.
 const WAIT_SECONDS_DEFAULT: u32 = 50;
-/// The number of newest reviews that are searched for the caller's last one.
+/// The number of newest reviews that are searched for the caller's last review. An older review must be named by its
+/// id.
 const LOOKED_AT: u32 = 200;
 
-/// The reviewer and the facts about this machine that are needed to ask it.
+/// The reviewer, and the folders and programs of this machine that are needed to start it.
 struct ReviewGround {
     provider: Provider,
     state: PathBuf,
@@ -41,7 +43,8 @@ impl Desk {
             let message = "a turn asks for no reviews; the runner has the task's own work reviewed when it says so";
             return Err(Stopped::Said(said("NOT_PERMITTED", message, "end your turn with your output")));
         }
-        // A call with this idempotency key was made before: its review is running or answered.
+        // An earlier call had the same idempotency key, so return its review, which is running or answered, instead of
+        // starting another.
         if let Some(known) = self.asked_before(request, asked).await? {
             return self.watched(request, known, wait(asked.wait_seconds, 0)).await;
         }
@@ -75,7 +78,8 @@ impl Desk {
         self.watched(request, id, wait(asked.wait_seconds, WAIT_SECONDS_DEFAULT)).await
     }
 
-    /// Refuses a caller that may not ask for a review, before any error about reviewers is reported.
+    /// Refuses a caller that may not ask for a review. This comes first, so that such a caller gets no error about the
+    /// reviewer.
     async fn may_ask(&self, request: &ToolRequest<'_>) -> Result<(), Stopped> {
         let open = engine::command::OpenReview { provider: "reviewer".to_owned(), gate: None, rounds_max: None };
         let caller = engine::Caller { key: None, ..request.caller.clone() };
@@ -97,7 +101,7 @@ impl Desk {
         }
         match (asked.session, asked.task_id) {
             (Some(session), _) => Ok(Some(session)),
-            // Later rounds of a task's review are requested without a session.
+            // The call names no review session. For a task, the session is the one review of the task's attempt.
             (None, Some(task)) => {
                 let attempt = self.attempt(task, asked.attempt).await?;
                 let known = self.service.view(move |world| view::gating(world, task, attempt)).await?;
@@ -144,7 +148,7 @@ impl Desk {
         }
     }
 
-    /// Starts a round in the background. Returns when the round is recorded as started, or when it is known that it
+    /// Starts a round of a review in the background. Returns when the store has recorded the start, or when the round
     /// cannot start.
     async fn begin_round(
         &self,
@@ -175,7 +179,8 @@ impl Desk {
             }
             tokio::select! {
                 ended = &mut task => {
-                    // The round may have been answered between the two reads.
+                    // The round has ended, perhaps with an answer, after `before` was read. So read the review again
+                    // before reporting that the round did not start.
                     let now = self.service.view(move |world| world.review(id).cloned()).await?;
                     return if now.rounds > before.rounds { Ok(()) } else { not_begun(ended) };
                 }
@@ -184,7 +189,7 @@ impl Desk {
         }
     }
 
-    /// Returns the review when it is answered, or its present state when the time is over.
+    /// Returns the review when it is answered. When the time is over first, returns the review as it is then.
     async fn watched(&self, request: &ToolRequest<'_>, id: ReviewId, seconds: u32) -> ToolAnswer {
         let mut waiting = self.waiting(request, seconds).await?;
         loop {
@@ -216,8 +221,8 @@ impl Desk {
         Ok(FindingReply { success: true, session: review, open }.render())
     }
 
-    /// Returns the session for a call that names none: below a turn the review of the task, otherwise the caller's
-    /// newest review.
+    /// Returns the review session for a call that names none. In a turn of the runner it is the review of the turn's
+    /// task, otherwise the caller's newest review.
     async fn last_review(&self, request: &ToolRequest<'_>) -> Result<ReviewId, Stopped> {
         if let Some(seat) = request.visitor.seat {
             let found = self.service.view(move |world| view::gating(world, seat.task, seat.attempt)).await?;
@@ -235,7 +240,8 @@ impl Desk {
 
 fn newest(world: &World, who: Option<Actor>) -> Result<Option<ReviewId>, engine::DecisionStop> {
     let rows = view::reviews(world, None, LOOKED_AT)?.rows;
-    // On a command line, a person and a coordinator cannot be told apart, so each finds the other's reviews, too.
+    // On a command line, a person and a coordinator cannot be told apart. So a person also finds coordinators' reviews,
+    // and a coordinator finds persons' reviews.
     let is_person = |who: Actor| matches!(who, Actor::Person | Actor::Coordinator);
     let own = |row: &&Review| Some(row.by) == who || (who.is_some_and(is_person) && is_person(row.by));
     Ok(rows.iter().find(own).map(|row| row.id))
@@ -245,7 +251,8 @@ fn none() -> Stopped {
     Stopped::Said(said("REVIEW_NOT_FOUND", "you have asked for no review yet", "ask for one with review_request"))
 }
 
-/// Returns the cost of the earlier rounds. A program that continues a session reports this cost again.
+/// Returns the total cost of the earlier rounds. It is needed because a reviewer that continues a session reports the
+/// earlier cost again, together with the new cost.
 fn spent(known: &Reviewed) -> Spent {
     known.rounds.iter().fold(Spent::default(), |sum, round| match &round.state {
         engine::review::RoundState::Answered(answered) => sum.and(answered.spent),
@@ -254,7 +261,7 @@ fn spent(known: &Reviewed) -> Spent {
     })
 }
 
-/// Returns the content of a call as an artifact to review.
+/// Returns the content that the caller sent, as the artifact to review; `None` if the call has no content.
 pub(super) fn content(asked: &ReviewRequest) -> Option<ReviewedSubject> {
     let reference = asked.artifact_ref.as_ref().map(ToString::to_string);
     let media_type = asked.media_type.as_ref().map(ToString::to_string);
@@ -276,7 +283,8 @@ fn no_content() -> Stopped {
     engine::Refusal::InvalidInput { field: "content".to_owned(), problem }.into()
 }
 
-/// Returns the name of the reviewer for content that is not a task's work.
+/// Returns the name of the reviewer for a review that belongs to no task: the reviewer that the call names, otherwise
+/// the reviewer of the session.
 fn provider(asked: &ReviewRequest, known: Option<&Reviewed>) -> Result<String, Stopped> {
     let named = asked.provider.as_ref().map(ToString::to_string);
     named.or_else(|| known.map(|known| known.review.provider.clone())).ok_or_else(|| {
@@ -291,7 +299,8 @@ fn wait(asked: Option<Within<0, 50>>, default: u32) -> u32 {
 
 type Joined = Result<Result<Option<review::ReviewResponse>, review::program::ReviewError>, tokio::task::JoinError>;
 
-/// Returns the refusal for a round that ended before it started, because the request is invalid or not the next one.
+/// Turns the end of a round that never started into a refusal. Such a round ends because the request is invalid, or
+/// because it is not the next round.
 fn not_begun(ended: Joined) -> Result<(), Stopped> {
     use review::program::ReviewError;
     use wire::feedback::ReviewOutcome;

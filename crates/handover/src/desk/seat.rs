@@ -14,7 +14,7 @@ use crate::trust;
 use crate::turn_proof;
 use agents::host;
 
-/// The turn below which a caller runs, with its agent, task and attempt. The runner gave these to its program.
+/// The turn that a caller's process belongs to, with the turn's agent, task and attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TurnSeat {
     pub turn: TurnId,
@@ -23,7 +23,7 @@ pub struct TurnSeat {
     pub attempt: u32,
 }
 
-/// The treatment of a tool's call below a turn.
+/// The way in which a tool's call is handled when it comes from a process of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BelowTurn {
     /// The call is performed as for any agent.
@@ -38,7 +38,7 @@ pub(super) enum BelowTurn {
     Refused,
 }
 
-/// The treatment below a turn, for every tool.
+/// The way in which each tool's call is handled when it comes from a process of a turn.
 pub(super) const BELOW_TURN: &[(&str, BelowTurn)] = &[
     ("agent_register", BelowTurn::Unchanged),
     ("agent_heartbeat", BelowTurn::Unchanged),
@@ -61,7 +61,7 @@ pub(super) const BELOW_TURN: &[(&str, BelowTurn)] = &[
     ("message_mark_read", BelowTurn::Goes),
     ("message_archive", BelowTurn::Goes),
     ("message_count_unread", BelowTurn::Goes),
-    // Only the documents `blocked` and `inbox` are allowed.
+    // Of the documents that `wire_post` takes, `TurnSeat::allows` lets only `blocked` and `inbox` through.
     ("wire_post", BelowTurn::Goes),
     ("task_load_context", BelowTurn::Goes),
     ("task_get", BelowTurn::Goes),
@@ -110,13 +110,15 @@ pub(super) const BELOW_TURN: &[(&str, BelowTurn)] = &[
 ];
 
 impl Desk {
-    /// Returns the turn that this process runs below, if the turn is in this store and this process belongs to it.
+    /// Returns the turn that this process belongs to. Returns `None` if the turn is not in this store, or if the
+    /// process cannot prove that it belongs to the turn.
     pub async fn seat(&self) -> Result<Option<TurnSeat>, Error> {
         let Some(turn) = std::env::var(host::TURN).ok().and_then(|text| text.parse::<TurnId>().ok()) else {
             return Ok(None);
         };
         match self.service.view(move |world| world.turn(turn).cloned()).await {
-            // A turn that ended needs no proof, because every call below it is refused.
+            // The process must prove that it belongs to a running turn. For an ended turn no proof is needed, because
+            // every call is refused there.
             Ok(row) if row.ended().is_none() && !self.belongs_to(turn) => Ok(None),
             Ok(row) => Ok(Some(TurnSeat { turn, agent: row.agent, task: row.task, attempt: row.attempt })),
             Err(Error::Refused(_)) => Ok(None),
@@ -124,12 +126,12 @@ impl Desk {
         }
     }
 
-    /// Tells whether this process belongs to a turn.
+    /// Tells whether this process can prove that it belongs to a turn.
     pub(crate) fn belongs_to(&self, turn: TurnId) -> bool {
         self.surroundings.state.as_deref().is_some_and(|state| turn_proof::holds(state, turn))
     }
 
-    /// Refuses a call of a program that outlived its turn.
+    /// Refuses the call when the caller's turn has ended and its program still runs.
     pub(super) async fn still_runs(&self, seat: TurnSeat) -> Result<(), Stopped> {
         let ended = self.service.view(move |world| world.turn(seat.turn).map(|turn| turn.ended().is_some())).await?;
         if !ended {
@@ -138,7 +140,7 @@ impl Desk {
         Err(Refusal::ClaimLost { task: seat.task, holder: None, attempt: seat.attempt }.into())
     }
 
-    /// Decides on a call below a turn. Returns `None` when the call is performed as for any agent.
+    /// Handles a call from a process of a turn. Returns `None` when the call is then performed as for any agent.
     pub(super) async fn below_turn(
         &self,
         seat: TurnSeat,
@@ -147,7 +149,7 @@ impl Desk {
     ) -> Option<ToolAnswer> {
         let reads = lifecycle::Tool::find(call.tool()).is_some_and(|tool| tool.effect == Effect::Reads);
         if request.caller.agent != Some(seat.agent) && !reads {
-            // The call names another agent: the engine refuses it with the right code.
+            // The call names another agent than the turn's. The engine refuses such a call with the right code.
             if let Err(stopped) = self.acting(request).await {
                 return Some(Err(stopped));
             }
@@ -156,7 +158,8 @@ impl Desk {
         match found {
             Some(BelowTurn::Goes) => None,
             Some(BelowTurn::OwnTask) => seat.own_task(call).err().map(Err),
-            // Below a turn, the next task is the turn's task, with its context.
+            // In a turn, `task_next` does not claim a task. It returns the turn's own task with its context, so it is
+            // performed.
             Some(BelowTurn::Unchanged) if matches!(call, Call::TaskNext(_)) => None,
             Some(BelowTurn::Unchanged) => Some(self.unchanged(seat, call).await),
             Some(BelowTurn::Plans) => match self.may_plan(seat).await {
@@ -168,7 +171,7 @@ impl Desk {
         }
     }
 
-    /// Answers a call for a step that the runner has already done.
+    /// Answers a call for a step that the runner has done already, such as claiming the task. The call changes nothing.
     async fn unchanged(&self, seat: TurnSeat, call: &Call) -> ToolAnswer {
         let reply = match call.command() {
             Some(Command::Unregister) => Reply::Unregistered { released: 0 },
@@ -205,7 +208,7 @@ impl Desk {
 }
 
 impl Visitor {
-    /// Returns a caller below a turn.
+    /// Returns the caller for a process of a turn.
     pub fn seated(seat: TurnSeat) -> Self {
         Self {
             rights: Rights::Agent,
@@ -220,7 +223,8 @@ impl Visitor {
 }
 
 impl TurnSeat {
-    /// Refuses calls about another task, and statuses of the turn's task that only the turn's output may cause.
+    /// Refuses a call about another task than the turn's. Also refuses to set a status that only the runner sets, from
+    /// the turn's output.
     fn own_task(self, call: &Call) -> Result<(), Stopped> {
         let (task, to) = match call.command() {
             Some(Command::AddCheckpoint { task, .. } | Command::SetTaskPlan { task, .. }) => (task, None),
@@ -231,7 +235,8 @@ impl TurnSeat {
             return Err(self.refused(call.tool()));
         }
         match to {
-            // The agent itself reports an obstacle. The runner derives every other end from the turn's output.
+            // An agent may report with a call that it is blocked. Every other end of the task comes from the turn's
+            // output, and the runner records it.
             None | Some(Target::Planning | Target::InProgress { .. } | Target::Blocked { .. }) => Ok(()),
             Some(Target::Completed { .. }) => Err(self.by_output("VERIFICATION_REQUIRED")),
             Some(Target::Failed { .. } | Target::Paused { .. } | Target::Skipped { .. } | Target::Pending { .. }) => {
@@ -240,7 +245,7 @@ impl TurnSeat {
         }
     }
 
-    /// Tells whether a command of a posted document is allowed below a turn: blocking the turn's task, and sending mail.
+    /// Refuses a command of a posted document, unless it blocks the turn's task or sends mail.
     #[expect(clippy::wildcard_enum_match_arm, reason = "a list of what goes; every other command is refused")]
     pub(super) fn allows(self, command: &Command) -> Result<(), Stopped> {
         let goes = match command {

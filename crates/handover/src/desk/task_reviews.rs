@@ -17,11 +17,12 @@ use crate::task_extra::TaskExtra;
 use crate::trust;
 use git::Git;
 
-/// A task that needs a review, with its present state.
+/// A task that needs a review before it can complete, with its attempt and its review.
 pub(super) struct TaskGate {
     pub(super) task: TaskId,
     pub(super) attempt: u32,
-    /// The review of this attempt, if one was opened. All rounds belong to it, so that their number is bounded.
+    /// The review of this attempt, if one was opened. All rounds of the attempt belong to this one review, so that
+    /// `rounds_max` limits them.
     pub(super) known: Option<Reviewed>,
     pub(super) rounds_max: Option<u32>,
     /// The reviewer that the plan names: an agent or a role.
@@ -30,7 +31,8 @@ pub(super) struct TaskGate {
 }
 
 impl Desk {
-    /// Returns the task that a request is about. Refuses a session that belongs to another task.
+    /// Returns the task whose work is to be reviewed; `None` if the request names no task. Refuses a review session
+    /// that belongs to another task.
     pub(super) async fn task_gate(
         &self,
         request: &ToolRequest<'_>,
@@ -53,7 +55,7 @@ impl Desk {
         let caller = engine::Caller { key: None, ..request.caller.clone() };
         self.service.would(caller, Command::OpenReview(open)).await?;
         let gate = self.gate_of(task, attempt).await?;
-        // Refuse here, because the provider's protocol could only report an invalid request.
+        // Refuse here when no round is left. Later, the reviewer's protocol could only answer "invalid request".
         if let Some(Reviewed { review, .. }) = &gate.known
             && review.rounds >= review.rounds_max
             && !request.is_person()
@@ -80,7 +82,8 @@ impl Desk {
         Ok(found.await?)
     }
 
-    /// Returns the agent that reviews the task. Refuses any other agent, and the worker itself.
+    /// Returns the agent that reviews the task. Refuses a request that names another reviewer, and the agent that works
+    /// on the task.
     pub(super) fn reviewer_of(
         &self,
         gate: &TaskGate,
@@ -88,7 +91,7 @@ impl Desk {
         asked: &ReviewRequest,
     ) -> Result<String, Stopped> {
         let asked = asked.provider.as_ref().map(|named| named.as_str());
-        // These are the accepted settings: an agent that no person accepted cannot review.
+        // Use only settings that a person accepted: an agent that no person accepted cannot review.
         let DeskSurroundings { root, data, .. } = &*self.surroundings;
         let view = root.as_deref().and_then(|root| trust::view(root, data.as_deref()).ok());
         let settings = view.map(|view| view.settings.team).unwrap_or_default();
@@ -106,7 +109,7 @@ impl Desk {
             if worker.is_some() && only_worker {
                 return Err(refuse_reviewer(gate, named, &WrongReviewer::Worker));
             }
-            // `ground` refuses an agent that the settings do not know, and lists the known agents.
+            // Return the unknown name: the function `ground` refuses it later and lists the known agents.
             return Ok(named.to_owned());
         };
         match asked {
@@ -117,8 +120,8 @@ impl Desk {
         }
     }
 
-    /// Returns the artifact for the reviewer: the changes of the task. Only without changes, returns the content of the
-    /// call.
+    /// Returns the artifact to review: the changes of the task. If the task has no changes, the artifact is the content
+    /// that the caller sent.
     pub(super) async fn work_of(&self, gate: &TaskGate, asked: &ReviewRequest) -> Result<ReviewedSubject, Stopped> {
         let work = TaskWork::look(self.work_ground(), gate.task).await.map_err(unseen)?;
         let artifact = match work.diff() {
@@ -129,7 +132,8 @@ impl Desk {
                 engine::Refusal::InvalidInput { field: "content".to_owned(), problem: problem.to_owned() }
             })?,
         };
-        // The reference is set here and not by the caller, because completing the task compares with it.
+        // Set the reference from the work, not from the caller: when the task completes, its work is compared with this
+        // reference.
         let (reference, source) = (Some(work.name().to_owned()), Some(work.source().to_owned()));
         Ok(ReviewedSubject { reference, source, ..artifact })
     }
@@ -139,8 +143,8 @@ impl Desk {
         WorkGround { service: &self.service, root: root.as_deref(), state: state.as_deref() }
     }
 
-    /// Records the commits of the repositories when an agent claims a task that needs a review. Without this record a
-    /// review compares with less, so a failure is ignored.
+    /// Records the current commits of the repositories when an agent claims a task that needs a review. A later review
+    /// shows the changes since these commits. Without the record it shows fewer changes, so a failure is ignored.
     pub(super) async fn keep_base(&self, reply: &Reply) {
         let (Reply::Claimed { task, review: true, .. }, Some(state)) = (reply, &self.surroundings.state) else {
             return;
@@ -154,7 +158,8 @@ impl Desk {
         let _unkept = base.keep(state, *task);
     }
 
-    /// Returns the caller of a command, with the state of the work if the command completes a task.
+    /// Returns the caller of a command. If the command completes a task, the caller also carries the current state of
+    /// the task's work.
     pub(super) async fn with_work(&self, request: &ToolRequest<'_>, command: &Command) -> Result<Caller, Stopped> {
         let caller = request.caller.clone();
         let Command::Move { task, to: Target::Completed { .. }, .. } = command else { return Ok(caller) };
@@ -177,7 +182,7 @@ fn unseen(problem: WorkProblem) -> Stopped {
 enum WrongReviewer<'a> {
     /// The plan names another agent.
     Other { reviewer: &'a str },
-    /// The agent works on the task, and the plan names no other agent.
+    /// The named agent works on the task itself, and the plan names no other reviewer.
     Worker,
 }
 

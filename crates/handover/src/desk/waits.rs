@@ -1,4 +1,5 @@
-//! Waits for a change: a claimable task, a change of a task, or mail. Reports progress while waiting, and ends in time.
+//! Waits for a change: a claimable task, a change of a task, or mail. A waiting call reports progress, and returns when
+//! its time is over.
 
 use std::time::Duration;
 
@@ -12,15 +13,16 @@ use wire::lifecycle::{ChangeAnswer, ReplyPart, TaskWait, Waited, Within};
 
 use super::{CallProgress, Desk, Stopped, ToolAnswer, ToolRequest};
 
-/// The default time to wait, in seconds. Clients give up a call that is silent for a minute.
+/// The time that a call waits when it names none, in seconds. It is below a minute, because clients give up a call that
+/// is silent for a minute.
 const WAIT_SECONDS_DEFAULT: u32 = 50;
 /// The interval between two progress reports of a waiting call.
 const PROGRESS: Duration = Duration::from_secs(5);
-/// The number of log entries that one read returns, and the largest number of changes in one reply.
+/// The number of log entries that are read at once. A loop reads the following entries.
 const ENTRIES_MAX: u32 = 500;
 const CHANGES_MAX: usize = 50;
 
-/// The changes that end a wait.
+/// The kind of log entries that wake a waiting call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WantedChange {
     /// Any log entry of a workflow, because it may make a task claimable.
@@ -41,7 +43,8 @@ pub(super) struct WaitingCall {
 
 impl Desk {
     pub(super) async fn waiting(&self, request: &ToolRequest<'_>, seconds: u32) -> Result<WaitingCall, Stopped> {
-        // Watch before the state is read, so that every later change wakes this call.
+        // Start to watch the store before its state is read. Otherwise a change between the two would not wake this
+        // call.
         let watch = self.service.bell();
         let cursor = self.service.end().await?;
         let left = Duration::from_secs(u64::from(seconds));
@@ -96,7 +99,7 @@ impl Desk {
         Ok(Waited { happened: true, claimable, unread, changes, cursor: waiting.cursor() }.render())
     }
 
-    /// Returns the topics that a call of `task_wait` waits for.
+    /// Returns the topics of the log that a call of `task_wait` waits for.
     async fn topics(&self, asked: &TaskWait, agent: Option<engine::id::AgentId>) -> Result<Topics, Stopped> {
         let (task, workflow) = (asked.task_id, asked.workflow_id);
         let topics = self.service.view(move |world| {
@@ -120,10 +123,10 @@ impl Desk {
 
 struct Topics {
     task: Option<TaskId>,
-    /// The topic of the task's workflow.
+    /// The topic of the log with the changes of the task's workflow.
     tasks: Option<String>,
     inbox: Option<String>,
-    /// `true` if claimable tasks end the wait, too.
+    /// `true` if the call also ends when a task becomes claimable.
     work: bool,
     workflow: Option<engine::id::WorkflowId>,
 }
@@ -146,7 +149,7 @@ impl Topics {
 }
 
 impl WaitingCall {
-    /// Returns the cursor for the next call.
+    /// Returns the position in the log from which the next call continues.
     pub(super) fn cursor(&self) -> String {
         self.cursor.to_string()
     }

@@ -1,4 +1,5 @@
-//! Posts Agent Wire documents. Posting a document performs its act.
+//! Posts Agent Wire documents. Posting a document also does what the document says, such as blocking a task or sending
+//! a message.
 
 use engine::approval::Source;
 use engine::command::AskApproval;
@@ -24,7 +25,7 @@ pub(super) struct Asks {
 }
 
 impl Asks {
-    /// Returns the request in a message of kind `exec.gate`. Such a message is the same in both dialects.
+    /// Returns the operation to approve if the call sends a message of kind `exec.gate`; otherwise `None`.
     pub(super) fn by(call: &Call, command: &Command) -> Option<Self> {
         let (Call::MessageSend(_), Command::Send { draft, .. }) = (call, command) else { return None };
         (draft.kind == MessageKind::Gate).then(|| Self {
@@ -128,7 +129,7 @@ impl Desk {
         Ok(Some(approval))
     }
 
-    /// Refuses a document whose sender is not the caller.
+    /// Refuses a document that names another sender than the caller.
     async fn may_send(&self, request: &ToolRequest<'_>, sender: &str) -> Result<(), Stopped> {
         let own = match self.acting(request).await? {
             Some(agent) => Some(self.service.view(move |world| world.agent(agent).map(|row| row.slug.clone())).await?),

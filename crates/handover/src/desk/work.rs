@@ -16,11 +16,13 @@ use super::waits::WantedChange;
 use super::{Desk, Stopped, ToolAnswer, ToolRequest, TurnSeat, bad_cursor, limit};
 use crate::error::Error;
 
-/// The largest number of workflows that are searched for work, oldest first.
+/// The number of workflows that are searched for a claimable task. Workflows after these are not searched until one of
+/// these ends.
 const WORKFLOWS_MAX: u32 = 100;
-/// The largest number of members of a parallel group that a row names.
+/// The largest number of tasks of the same parallel group that are listed for a task. For a larger group, none are
+/// listed.
 const PARALLEL_MAX: u32 = 20;
-/// The time after which a caller that does not wait asks again, in milliseconds.
+/// The time after which a caller should ask again when no task can be claimed, in milliseconds.
 const RETRY_MS: u32 = 5_000;
 
 /// Returns the workflows that may have work, oldest first, so that started workflows finish first.
@@ -37,13 +39,14 @@ pub(super) fn running(world: &World, preferred: Option<WorkflowId>) -> Result<Ve
 #[derive(Debug, Clone, Default)]
 struct WorkSeeker {
     agent: Option<AgentId>,
-    /// The name of the lock that the caller says is its own.
+    /// The owner's name of a workflow lock that the caller says is its own.
     lock: Option<String>,
     include_failed: bool,
 }
 
 impl WorkSeeker {
-    /// Tells whether a lock keeps the caller out of a workflow. Compares only the name of the lock's owner.
+    /// Tells whether another caller has locked a workflow. The lock is the caller's own if its owner has the caller's
+    /// id or lock name.
     fn is_kept_out(&self, workflow: &Workflow, now: Timestamp) -> bool {
         let names = [self.agent.map(|agent| agent.to_string()), self.lock.clone()];
         let lock = workflow.lock.as_ref().filter(|lock| lock.until > now);
@@ -51,8 +54,8 @@ impl WorkSeeker {
     }
 }
 
-/// Returns the first workflow that has a claimable task for the caller. For a caller that names no workflow, skips
-/// workflows that other callers have locked.
+/// Returns the first workflow that has a claimable task for the caller. If the caller names a workflow, only that one
+/// is searched. Otherwise, workflows that other callers have locked are skipped.
 fn offering(
     world: &World,
     workflow: Option<WorkflowId>,
@@ -112,13 +115,14 @@ impl Desk {
 
     pub(super) async fn available(&self, request: &ToolRequest<'_>, asked: &TaskGetAvailable) -> ToolAnswer {
         let agent = match self.acting(request).await {
-            // Every caller may read this list, so the call also works without an agent.
+            // Continue without an agent: every caller may read the list of claimable tasks.
             Err(Stopped::Error(Error::Refused(Refusal::AgentElsewhere { .. } | Refusal::AgentRequired { .. }))) => None,
             found => found?,
         };
         let (workflow, rows) = (asked.workflow_id, usize::try_from(limit(asked.limit)).unwrap_or(usize::MAX));
         let now = self.service.now();
-        // The cursor of a list of lists: a workflow, and a position in it.
+        // The cursor names a workflow and a position in its tasks, with a slash between them, because the list goes
+        // through several workflows.
         let after = asked.cursor.as_ref().map(|cursor| {
             let (id, place) = cursor.as_str().split_once('/')?;
             Some((id.parse::<WorkflowId>().ok()?, if place.is_empty() { None } else { Some(position(place)?) }))
@@ -164,12 +168,13 @@ impl Desk {
         Ok(TasksReply { tasks, next_cursor: next }.render())
     }
 
-    /// Picks, claims and returns a task with its context. Without a claimable task, waits as long as the call allows.
+    /// Claims the next task and returns it with its context. If no task is claimable, waits for one as long as the call
+    /// allows.
     pub(super) async fn task_next(&self, request: &ToolRequest<'_>, asked: &TaskNext) -> ToolAnswer {
         let agent = self.acting(request).await?.ok_or(Refusal::AgentNotFound { agent: None })?;
         let budget = asked.max_tokens.map_or(context::MAX_TOKENS_DEFAULT, |Within(tokens)| tokens);
         if let Some(seat) = request.visitor.seat {
-            // Below a turn the task is fixed: each call returns the same task with its context.
+            // In a turn of the runner the task is fixed, so every call returns this task with its context.
             return self.seated(seat, budget).await;
         }
         if let Some(first) = self.service.kept(&request.caller, "claim_next").await? {
@@ -191,7 +196,7 @@ impl Desk {
                 if matches!(reply, Reply::Claimed { .. }) || request.caller.key.is_some() {
                     return self.taken(&reply, budget, Some(waiting.cursor()), asked.workflow_id).await;
                 }
-                // Another agent claimed the task first: look again.
+                // Another agent claimed the offered task first, so search for another task.
                 continue;
             }
             if !waiting.more(self, WantedChange::Work).await? {
@@ -247,8 +252,8 @@ impl Desk {
     }
 }
 
-/// Returns the reason why no task can be claimed, and the time after which to ask again. There is no such time when the
-/// workflow is over.
+/// Returns the reason why no task can be claimed, and the time in milliseconds after which to ask again. The time is
+/// `None` when the workflow is over.
 fn idle(world: &World, workflow: Option<WorkflowId>, now: Timestamp) -> Result<(String, Option<u32>), DecisionStop> {
     let again = Some(RETRY_MS);
     let Some(id) = workflow else {
@@ -312,7 +317,7 @@ fn next_row(world: &World, view: &view::TaskView) -> Result<NextRow, DecisionSto
             together.extend(members.iter().map(|member| member.id).filter(|id| *id != task.id));
         }
     }
-    // An offered task has all its dependencies met. The names of the first ones are enough.
+    // All dependencies of a claimable task are completed. The row names only the first of them.
     let on = world.task_ids(&Need::Dependencies(task.id))?;
     let on = on.get(..on.len().min(engine::limits::NAMED_MAX)).unwrap_or_default();
     world.want(on.iter().map(|id| Need::Task(*id)))?;
@@ -344,7 +349,8 @@ fn next_row(world: &World, view: &view::TaskView) -> Result<NextRow, DecisionSto
 }
 
 impl Desk {
-    /// Returns the number of claimable tasks of the first workflow that has any; counts at most 20.
+    /// Returns the number of claimable tasks of the first workflow that has any. Counts up to 20; more are returned as
+    /// 20.
     pub(super) async fn claimable(&self, workflow: Option<WorkflowId>, agent: Option<AgentId>) -> Result<u32, Stopped> {
         let now = self.service.now();
         let seeker = WorkSeeker { agent, ..WorkSeeker::default() };
