@@ -25,7 +25,8 @@ Examples:
 
 Exit code: 0 valid, 1 not valid, 2 wrong call or unreadable file (with --batch: 0 when every line was judged, else 2).";
 
-/// The longest document that is read, in bytes. Every kind except a stream has a smaller limit.
+/// The number of bytes that are read of a document. Only a stream can be so long; all other kinds have a smaller limit,
+/// and a longer document of these is reported as invalid.
 const BYTES_MAX: u64 = 1 << 30;
 
 #[derive(Debug, Args)]
@@ -133,7 +134,8 @@ fn context(arguments: &CheckArguments) -> anyhow::Result<CheckContext> {
     })
 }
 
-/// Prints one verdict per line, in order. A line that is not a case gets a verdict, too, and makes the exit code 2.
+/// Prints one verdict for each line of the input, in the same order. A line that is not a valid test case gets a
+/// verdict, too, but makes the exit code 2.
 fn batch(arguments: &CheckArguments) -> anyhow::Result<ExitCode> {
     let source: Box<dyn Read> = match arguments.file.as_deref().filter(|file| *file != Path::new("-")) {
         None => Box::new(std::io::stdin()),
@@ -155,7 +157,7 @@ fn batch(arguments: &CheckArguments) -> anyhow::Result<ExitCode> {
         let (verdict, judged) = line(arguments.kind, &text);
         all &= judged;
         writeln!(out, "{verdict}")?;
-        // A caller may send one line and wait for its verdict before it sends the next.
+        // Flush when no more input is waiting: the caller may wait for this verdict before it sends the next line.
         if reader.buffer().is_empty() {
             out.flush()?;
         }

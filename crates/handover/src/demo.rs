@@ -28,7 +28,7 @@ use crate::service::Service;
 
 pub use agent::run as run_agent;
 
-/// The time limit of the demo, which takes about ten seconds.
+/// The time limit of the demo. The demo usually takes about ten seconds.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// The simulated person's answer to the agent's question.
 const ANSWER: &str = "Port 8080.";
@@ -85,7 +85,7 @@ pub async fn run(wanted: DemoOptions) -> Result<bool, Failed> {
 
 type DemoNews = tokio::sync::mpsc::Receiver<crate::runner::shop::RunNews>;
 
-/// Works the plan and shows the events. When an agent asks, the simulated person answers.
+/// Runs the plan until it ends, and shows the events. When an agent asks a question, the simulated person answers.
 async fn play(
     shop: Arc<Shop>,
     workflow: WorkflowId,
@@ -123,7 +123,7 @@ struct DemoSummary {
     done: u32,
     tasks: u32,
     turns: Vec<Turn>,
-    /// The number of attempts after the first one of each task.
+    /// The number of retries: for each task, the attempts after its first one.
     recovered: u32,
     checkpoints: u32,
     messages: u32,

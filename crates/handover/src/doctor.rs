@@ -1,4 +1,4 @@
-//! Checks everything that must be right, and tells how to fix each problem. Changes and deletes nothing.
+//! Checks the store, the settings and this machine, and tells how to fix each problem. Changes and deletes nothing.
 
 mod surroundings;
 
@@ -14,7 +14,7 @@ use crate::place::StorePlace;
 pub struct DoctorFinding {
     pub what: &'static str,
     pub state: DoctorState,
-    /// A description of the observed state.
+    /// A description of what the check found.
     pub seen: String,
     /// The advice on how to fix the problem.
     pub mend: Option<String>,
@@ -23,7 +23,7 @@ pub struct DoctorFinding {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DoctorState {
     Good,
-    /// It works, but a person should know about it.
+    /// The checked thing works, but a person should know about the finding.
     Notice,
     Bad,
 }
@@ -61,7 +61,7 @@ impl DoctorFinding {
     }
 }
 
-/// Runs every check, one after the other. Calls `tell` after each check, because some take long.
+/// Runs every check, one after the other. Calls `tell` after each, so that results appear while a long check runs.
 pub async fn examine(named: Option<&str>, tell: &mut dyn FnMut(&DoctorFinding)) -> Vec<DoctorFinding> {
     let mut found = Vec::new();
     let mut note = |finding: DoctorFinding, found: &mut Vec<DoctorFinding>| {
@@ -99,7 +99,7 @@ pub async fn examine(named: Option<&str>, tell: &mut dyn FnMut(&DoctorFinding)) 
     found
 }
 
-/// Returns the text of an error with its causes.
+/// Returns the text of an error and of all its causes, with colons between them.
 fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
@@ -127,7 +127,7 @@ fn unopened(place: &StorePlace, closed: &office::OfficeClosed) -> DoctorFinding 
 
 async fn store(office: &Office) -> Vec<DoctorFinding> {
     let place = &office.place;
-    // Do not show a URL, which may contain a password.
+    // Show a path, but not a URL: the URL of a database server may contain a password.
     let shown = if place.store.contains("://") { "a database server" } else { place.store.as_str() };
     let mut found = vec![DoctorFinding::good("store", format!("{shown} ({})", place.by))];
     found.push(DoctorFinding::good("schema", "is the one this program writes"));
@@ -170,7 +170,8 @@ fn recover(store: &str) -> String {
     )
 }
 
-/// Returns how far this host's clock differs from the database server's clock, if there is such a server.
+/// Returns the finding about the difference between this machine's clock and the database server's clock; `None`
+/// without a database server.
 fn clock(office: &Office) -> Option<DoctorFinding> {
     let measured = office.desk.service().server_clock()?.last_measure();
     if measured.correction_ms() == 0 {

@@ -44,9 +44,9 @@ use crate::service::Service;
 use crate::{settings, trust};
 use mcp::Http;
 
-/// The port of a server when neither the command line nor the settings name one.
+/// The port on which the server listens when neither the command line nor the settings name one.
 pub const PORT_DEFAULT: u16 = 4747;
-/// The name of the file with the token of this machine's owner.
+/// The name of the file with the token of the person who owns this machine.
 pub const TOKEN_FILE: &str = "token";
 
 /// The options of the server from its command line.
@@ -90,11 +90,11 @@ pub(crate) struct HttpState {
     health: Arc<health::Health>,
     intake: Arc<intake::Intake>,
     leashes: Arc<leash::Leashes>,
-    /// Cancelled when the server stops; event streams then end.
+    /// A token that is cancelled when the server stops. Event streams then end.
     stopping: CancellationToken,
 }
 
-/// Serves until the process is asked to stop, then finishes the accepted requests.
+/// Serves until the process gets a signal to stop. Then finishes the requests that it has accepted.
 pub async fn serve(office: Office, wanted: ServeOptions) -> Result<(), Unserved> {
     let stop = mcp::asked_to_stop();
     let settings = match &office.place.root {
@@ -114,15 +114,15 @@ pub async fn serve(office: Office, wanted: ServeOptions) -> Result<(), Unserved>
         "listening on http://127.0.0.1:{port}\nMCP    http://127.0.0.1:{port}/mcp\nAPI    http://127.0.0.1:{port}/api/v1/openapi.json\ntoken  {}\n",
         path.display()
     );
-    // The process that started the server may have closed the other end of standard output.
+    // Ignore a failed write: the process that started the server may have closed the other end of standard output.
     let _unheard = std::io::stdout().write_all(line.as_bytes());
     site.run(listener, stop).await;
     drop(keeper);
     Ok(())
 }
 
-/// Registers the token in the file, so that its bearer has access. Replaces a revoked token, because its owner is at
-/// this machine.
+/// Registers the token of the token file in the store, so that its bearer has an admin's access. If that token was
+/// revoked, writes a new token into the file, because the caller is the owner of this machine.
 async fn know_owner(service: &Service, path: &Path) -> Result<(), Unserved> {
     let unusable = |cause| Unserved::Token { path: path.display().to_string(), cause };
     let keep = async |secret: String| crate::token::keep(service, "this machine", &secret, Scope::Admin, None).await;
@@ -133,7 +133,7 @@ async fn know_owner(service: &Service, path: &Path) -> Result<(), Unserved> {
     Ok(())
 }
 
-/// The server without a port.
+/// The server before it listens on a port: its routes, its shared state and its limits.
 pub struct Site {
     router: Router,
     door: Http<Reception>,
@@ -199,7 +199,8 @@ impl Site {
         Self { router, door, shared, limits }
     }
 
-    /// Serves until `stop` completes. Then accepts no new connection, ends the streams and finishes the accepted requests.
+    /// Serves until the future `stop` completes. Then accepts no new connection, ends the event streams and finishes
+    /// the accepted requests.
     pub async fn run(self, listener: tokio::net::TcpListener, stop: impl Future<Output = ()>) {
         let Self { router, door, shared, limits } = self;
         let stop = async {

@@ -1,4 +1,4 @@
-//! The backend of the MCP server: translates between the protocol and the `Desk`.
+//! The backend of the MCP server: translates between the MCP protocol and `Desk::call`, which performs the tools.
 
 mod origin;
 mod prompts;
@@ -35,7 +35,7 @@ pub enum Offer {
 }
 
 impl Offer {
-    /// Parses `default`, `full`, or names with commas between them.
+    /// Parses the option `--tools`: `default`, `full`, or names of tools with commas between them.
     pub fn parse(text: &str) -> Result<Self, String> {
         match text {
             "default" => Ok(Self::Default),
@@ -64,19 +64,20 @@ impl Offer {
     }
 }
 
-/// The instructions for the model about the server.
+/// The instructions that the server sends to the client's model.
 const INSTRUCTIONS: &str = "Handover keeps the team's work: tasks with exclusive claims, checkpoints, messages. \
 Register once (agent_register; over a connection that does not last give the id it returns as agent_id), then loop: task_next claims a task and gives its context; set it in_progress; \
 checkpoint_add after each significant step; finish with task_update_status (completed needs outcome, failed needs error). \
 A refusal has a code and a suggestion: follow it. After CLAIM_LOST stop working on that task. \
 Read inbox_read when you start and before you finish. agent_unregister when you leave.";
 
-/// The instructions for the model of a turn's program, instead of the general ones.
+/// The instructions for the model of a program that the runner started for a turn. They replace the general
+/// instructions.
 const BELOW_A_TURN: &str = "Handover runs you for one turn on one task, which is claimed for you: do not register, claim or \
 complete anything. checkpoint_add after each significant step; task_load_context shows what others did; inbox_read your \
 messages. You finish by the output your instructions describe, which is verified; when you cannot go on, say so in it.";
 
-/// The advice for a client without the review tools when a review is needed.
+/// The advice when a task needs a review, for a client that is not offered the review tools.
 const NO_REVIEW_TOOLS: &str = "ask a person: they name an agent that can review in .handover/config.toml (or start this server with \
 `--tools full`), or complete the task themselves";
 
@@ -86,9 +87,9 @@ pub struct Reception {
     offered: Vec<&'static lifecycle::Tool>,
     templates: Vec<UriTemplate>,
     prompts: Vec<Prompt>,
-    /// The client on the pipe of this process, if it serves one.
+    /// The client that started this process and speaks over its standard input and output; `None` in the HTTP server.
     pipe: Option<Pipe>,
-    /// The HTTP connections of MCP's old era, by the session names of the `mcp` crate.
+    /// The connections of HTTP clients that use MCP's sessions, by the names that the `mcp` crate gives the sessions.
     sessions: Mutex<HashMap<Arc<str>, SessionId>>,
 }
 
@@ -96,12 +97,13 @@ pub struct Reception {
 #[derive(Debug)]
 struct Pipe {
     session: SessionId,
-    /// The names of clients that may be coordinators here; empty unless this process was started with `--as coordinator`.
+    /// The names of the clients that may be coordinators. The list is empty unless this process was started with `--as
+    /// coordinator`.
     coordinators: Vec<String>,
-    /// `true` if the client has introduced itself with one of these names.
+    /// `true` if the client has introduced itself with a name in `coordinators`.
     is_coordinator: AtomicBool,
     keeper: Keeper,
-    /// The turn, if the client is the program of a turn.
+    /// The turn that the client works for, if the runner started the client.
     seat: Option<TurnSeat>,
     /// The client's own name for its session, if the client put it into the environment of this process.
     conversation: Option<String>,
@@ -112,8 +114,8 @@ impl Pipe {
         if self.is_coordinator.load(Ordering::Relaxed) { Rights::Coordinator } else { Rights::Agent }
     }
 
-    /// Records the name with which the client introduces itself. Prints a message when a client that should be a
-    /// coordinator is not named in the settings.
+    /// Compares the name with which the client introduces itself with the names of coordinators. If the client should
+    /// be a coordinator and is not named in the settings, prints a message.
     fn introduced(&self, client: &McpClient) {
         let is_named = self.coordinators.contains(&client.name);
         self.is_coordinator.store(is_named, Ordering::Relaxed);
@@ -146,16 +148,16 @@ impl Reception {
         }
     }
 
-    /// Configures the backend for a process that a client started. The client has a coordinator's rights if
-    /// `coordinators` names it.
+    /// Configures the backend for a process that a client started. The client gets a coordinator's rights if it
+    /// introduces itself with a name in `coordinators`.
     pub fn with_pipe(mut self, session: SessionId, coordinators: Vec<String>, keeper: Keeper) -> Self {
         let (is_coordinator, conversation) = (AtomicBool::new(false), origin::conversation());
         self.pipe = Some(Pipe { session, coordinators, is_coordinator, keeper, seat: None, conversation });
         self
     }
 
-    /// Configures the backend for a process that the program of a turn started. The client acts as the turn's agent,
-    /// and closing the connection ends no lease.
+    /// Configures the backend for a client that the runner started for a turn. The client acts as the turn's agent.
+    /// Closing its connection ends no lease, because the runner holds the claim.
     pub fn below_a_turn(mut self, seat: Option<TurnSeat>) -> Self {
         if let Some(pipe) = &mut self.pipe {
             pipe.seat = seat;
@@ -163,7 +165,7 @@ impl Reception {
         self
     }
 
-    /// Replaces advice that names a tool that this client was not offered.
+    /// Replaces the advice in a refusal when it names review tools that this client was not offered.
     fn within_reach(&self, said: lifecycle::ToolError) -> lifecycle::ToolError {
         let is_offered = |name: &str| self.offered.iter().any(|tool| tool.name == name);
         let needs_review = matches!(said.code, "REVIEW_REQUIRED" | "FINDINGS_OPEN");
@@ -181,7 +183,7 @@ impl Reception {
         &self.desk
     }
 
-    /// Returns the caller of a request; `None` when the caller was not identified.
+    /// Returns the caller of a request. Returns `None` for an HTTP request that did not pass the check of its token.
     fn visitor(&self, who: &CallerIdentity) -> Option<Visitor> {
         match who {
             CallerIdentity::Pipe => {
@@ -198,14 +200,14 @@ impl Reception {
                     Some(session) => (Some(session), Standing::Client),
                     None => (visitor.session, visitor.standing),
                 };
-                // An MCP client speaks for a model, whichever token it has, so it never has a person's rights.
+                // An MCP client acts for a model. Even with a person's token it gets only an agent's rights.
                 let rights = if visitor.rights == Rights::Person { Rights::Agent } else { visitor.rights };
                 Some(Visitor { session, standing, rights, ..visitor })
             }
         }
     }
 
-    /// Returns the id of a session. Creates it at the first request of the session.
+    /// Returns the connection id of an MCP session. Creates the id at the session's first request.
     fn session(&self, name: &Arc<str>) -> Option<SessionId> {
         let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = sessions.get(name) {
@@ -265,7 +267,7 @@ impl Backend for Reception {
     }
 
     fn message_bytes_max(&self, tool: &str) -> usize {
-        // The message contains more than the arguments: its frame needs some bytes.
+        // The size of a message apart from the tool's arguments, in bytes.
         const FRAME: usize = 4_096;
         let most = lifecycle::Tool::find(tool).map_or(wire::document::BYTES_MAX, |tool| tool.bytes_max);
         most.saturating_add(FRAME).min(mcp::limits::MESSAGE_BYTES_MAX)
@@ -286,7 +288,7 @@ impl Backend for Reception {
         let origin = origin::of(&call.meta, matches!(call.who, CallerIdentity::Pipe), conversation);
         let visitor = Visitor { leaving: call.closing.clone(), origin, ..visitor };
         let work = self.desk.call(&visitor, &call.tool, call.arguments.as_bytes(), tell);
-        // A call that waits changes nothing, so other calls need not wait for it.
+        // While a call waits, it changes nothing, so other calls of the client may run at the same time.
         let waits = matches!(call.tool.as_str(), "task_wait" | "task_next");
         match if waits { call.act.waiting(work).await } else { work.await } {
             desk::ToolOutcome::Done(value) => CallOutcome::Reply(value.to_string()),
@@ -378,7 +380,7 @@ impl Backend for Reception {
             }
             Ok(None)
         });
-        // When the store does not answer, report nothing about held tasks.
+        // If the store fails, report that no session is free: its agents may hold tasks.
         view.await.ok().flatten()
     }
 
@@ -395,7 +397,7 @@ impl Backend for Reception {
         let Some(session) = session else { return };
         let caller = Caller { session: Some(session), ..Caller::with_rights(Rights::Agent) };
         let close = Command::CloseSession { session, end: SessionEnd::Closed };
-        // If this fails, too, the leases of the session expire at their time.
+        // Ignore a failure: the leases of the session's agents then expire at their time.
         let _late = self.desk.service().execute(caller, close).await;
     }
 }
@@ -404,7 +406,7 @@ impl Backend for Reception {
 mod tests {
     use super::*;
 
-    /// Returns the review tools in an offer.
+    /// Returns the names of the review tools that are in an offer.
     fn review_tools(offer: &Offer, can_review: bool) -> Vec<&'static str> {
         let taken = lifecycle::TOOLS.iter().filter(|tool| offer.takes(tool, can_review)).map(|tool| tool.name);
         taken.filter(|name| name.starts_with("review_")).collect()

@@ -100,7 +100,7 @@ pub struct Setup {
     program: Option<String>,
 }
 
-/// Parses the URL of a server's MCP endpoint. Refuses other texts.
+/// Parses the URL of a server's MCP endpoint, such as `http://127.0.0.1:4747/mcp`. Refuses any other text.
 fn url(text: &str) -> Result<String, String> {
     let rest = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://"));
     let (host, path) = rest.and_then(|rest| rest.split_once('/')).unwrap_or_default();
@@ -112,7 +112,8 @@ fn url(text: &str) -> Result<String, String> {
     }
 }
 
-/// Shows the difference, and writes it when the caller agrees. `root` is the project's root, and `store` the named store.
+/// Shows how the client's files would change, and writes them when the caller agrees. `root` is the project's root
+/// folder, and `store` is the store that the command line names.
 pub async fn run(arguments: &Setup, root: &Path, store: Option<&str>) -> anyhow::Result<ExitCode> {
     let (around, absolute) = surroundings(arguments.program.as_deref(), root)?;
     let reach = if arguments.user { SetupReach::User } else { SetupReach::Project };
@@ -162,7 +163,8 @@ pub async fn run(arguments: &Setup, root: &Path, store: Option<&str>) -> anyhow:
     Ok(outcome(arguments, changes, write))
 }
 
-/// Prints proposed gates for the project's own commands, when its hooks were set up and it has no gates yet.
+/// Prints proposed gate rules for the commands that the project builds and tests with. Does this only after hooks were
+/// set up, and if the settings have no gates yet.
 fn propose(arguments: &Setup, root: &Path) {
     let gated = crate::settings::read(Some(root)).is_ok_and(|settings| !settings.gates.is_empty());
     if !arguments.hooks || arguments.undo || gated {
@@ -175,7 +177,8 @@ fn propose(arguments: &Setup, root: &Path) {
     }
 }
 
-/// Tells whether a client is configured for Handover in this project: whether an undo would remove an entry.
+/// Tells whether a client is configured for Handover in this project. It is if `--undo` would change one of the
+/// client's files.
 pub fn is_connected(client: ClientProgram, root: &Path) -> bool {
     let Ok((around, _)) = surroundings(None, root) else { return false };
     let ours = |reach| undo(client, reach, &around).is_ok_and(|plan| plan.edits.iter().any(Edit::changes));
@@ -208,7 +211,8 @@ fn agreed(arguments: &Setup) -> anyhow::Result<bool> {
     Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }
 
-/// Reads the environment once. Also tells whether the program is given by its path although no path was asked for.
+/// Returns the environment of a setup. The second value is `true` if the client will start this program by its full
+/// path, although the user asked for no path.
 fn surroundings(named: Option<&str>, root: &Path) -> anyhow::Result<(SetupSurroundings, bool)> {
     let environment = std::env::vars_os();
     let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
@@ -232,7 +236,7 @@ fn surroundings(named: Option<&str>, root: &Path) -> anyhow::Result<(SetupSurrou
     Ok((SetupSurroundings { root, home, environment, program, receipts, hooks: false, http: None }, absolute))
 }
 
-/// Tells whether the name `handover` starts this same program.
+/// Tells whether a shell would start this same program by the name `handover`, by searching the folders of `PATH`.
 fn named_by_path(this: &Path, path: Option<&String>) -> bool {
     let folders = path.map(std::env::split_paths).into_iter().flatten();
     let first = folders.map(|folder| folder.join("handover")).find(|program| program.is_file());

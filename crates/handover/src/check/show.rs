@@ -1,4 +1,5 @@
-//! Shows problems to a person: the line, a caret below the place, and the advice on how to fix it.
+//! Shows the problems of a document to a person: the line, a caret below the wrong place, and the advice on how to fix
+//! it.
 
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -8,12 +9,13 @@ use wire::check::{CheckFinding, CheckNote, DocumentKind, Severity};
 use wire::json::Value;
 use wire::visible::is_hidden;
 
-/// The largest number of problems shown; people do not read more. `--json` prints all of them.
+/// The largest number of problems that are shown. The rest is only counted, because people do not read more. `--json`
+/// prints all of them.
 const SHOWN_MAX: usize = 40;
-/// The number of columns shown of a line.
+/// The number of columns that are shown of a line. A longer line is cut around the wrong place.
 const WIDTH: usize = 100;
 
-/// Adds escape codes for colours, or nothing when colours are off.
+/// Adds escape codes for colours to a text. With `false`, returns the text without colours.
 struct Paint(bool);
 
 impl Paint {
@@ -50,14 +52,16 @@ pub(super) fn text(kind: DocumentKind, name: &str, bytes: &[u8], finding: &Check
         (errors, 0) => format!(": {}", plural(errors, "error")),
         (errors, warnings) => format!(": {}, {}", plural(errors, "error"), plural(warnings, "warning")),
     };
-    // These kinds print their result, which needs no verdict below it.
+    // For some kinds of documents a result was printed above. If it has no problems, a line "valid" below it is not
+    // needed.
     if !(finding.valid && finding.notes.is_empty() && is_result(kind)) {
         let _ = writeln!(out, "{}: {verdict} {}{counts}", plain(name), kind.as_str());
     }
     out
 }
 
-/// Tells whether a kind produces a result instead of a verdict.
+/// Tells whether checking a document of this kind prints a result, such as a merged text, and not only "valid" or "not
+/// valid".
 fn is_result(kind: DocumentKind) -> bool {
     match kind {
         DocumentKind::Prompt
@@ -106,7 +110,7 @@ fn problem(out: &mut String, note: &CheckNote, name: &str, bytes: &[u8], paint: 
     }
 }
 
-/// A line with a marked place, cut to the width.
+/// The line with a problem, cut to `WIDTH` columns, and the place in it that the carets mark.
 struct Located {
     number: usize,
     column: usize,
@@ -123,7 +127,7 @@ fn locate(text: &str, place: &Range<usize>) -> Option<Located> {
     let number = head.bytes().filter(|byte| *byte == b'\n').count() + 1;
     let column = head[line_start..].chars().count() + 1;
     let end = place.end.clamp(start, line_end);
-    // Skip the start of a long line, so that the place is visible.
+    // Skip the start of a long line, so that the wrong place is visible.
     let skipped = column.saturating_sub(WIDTH * 2 / 3);
     let shown_start = head[line_start..].char_indices().nth(skipped).map_or(start, |(at, _)| line_start + at);
     let mut line = if skipped > 0 { "...".to_owned() } else { String::new() };
@@ -152,11 +156,11 @@ fn fit(text: &str, room: usize) -> String {
     text.chars().take_while(fits).collect()
 }
 
-/// Returns foreign text without characters that would move the cursor or change colours.
+/// Returns a text of the document without characters that would move the terminal's cursor or change its colours.
 fn plain(text: &str) -> String {
     let shown = |letter: char| match letter {
         '\t' => ' ',
-        // Each character is replaced by exactly one, because the carets are aligned to columns.
+        // Replace each hidden character by exactly one character, because the carets are aligned to columns.
         letter if is_hidden(letter) => '\u{fffd}',
         letter => letter,
     };

@@ -9,13 +9,13 @@ use serde_json::{Value, json};
 use super::Failed;
 use super::client::DemoClient;
 
-/// The names of the agents. Each has one role, so that every demo is the same.
+/// The names of the demo's agents. Each agent has one role, so that every run of the demo assigns the same tasks.
 pub(super) const TEAM: [&str; 3] = ["amy", "bob", "carol"];
 
-/// The duration of one step of work.
+/// The time that an agent pretends to work in each step.
 const STEP: Duration = Duration::from_millis(250);
 
-/// Runs one turn of an agent.
+/// Runs one turn of a scripted agent: reads the input from standard input and prints the output.
 pub async fn run(program: &Path, folder: &Path, name: &str) -> Result<(), Failed> {
     let mut line = String::new();
     std::io::stdin().lock().read_line(&mut line)?;
@@ -53,7 +53,8 @@ fn output(action: &str, params: &Value, prior: &Value) -> Value {
     };
     match (action, resume.is_null()) {
         ("schema", _) => done("two tables", "db/schema.sql", "create", "CREATE TABLE account (name TEXT);\n"),
-        // The first output lacks the required fields, so the runner has it repaired.
+        // The first output lacks required fields on purpose: the demo shows that the runner asks the agent to repair
+        // it.
         ("design", true) => json!({"success": true, "summary": "a sketch"}),
         ("design", false) => done("one column, two fields", "web/design.md", "create", "# One column, two fields\n"),
         ("pipeline", _) => done("every push is checked", ".ci/run", "create", "#!/bin/sh\nexec true\n"),

@@ -1,4 +1,4 @@
-//! A small MCP client: sends one request at a time over the pipe to a server that it started.
+//! A small MCP client for the demo's agents. It starts a server and sends one request at a time over the pipe.
 
 use std::path::Path;
 
@@ -23,9 +23,10 @@ impl DemoClient {
     pub(super) async fn start(program: &Path, folder: &Path, name: &str) -> Result<Self, Failed> {
         let mut command = spawn::program(program, folder);
         command.args(["mcp", "--tools", "full"]);
-        // The server has to know the turn that it works for.
+        // Pass on the turn and its proof, so that the server knows which turn it works for.
         command.envs([TURN, PROOF].into_iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
-        // The server is in the process group of this agent and dies with it, as the server of a crashed client does.
+        // Put the server into the process group of this agent. When the demo kills the agent, the server dies with it,
+        // as after a real crash.
         command.process_group(own_group());
         let mut server = command.spawn()?;
         let lost = || Failed::Step("the server has no pipes".to_owned());
@@ -39,7 +40,7 @@ impl DemoClient {
         Ok(client)
     }
 
-    /// Calls a tool. An inner `Err` is a refusal.
+    /// Calls a tool. The outer `Err` means that the connection failed, the inner `Err` that the tool refused the call.
     pub(super) async fn call(&mut self, tool: &str, arguments: Value) -> Result<Result<Value, Value>, Failed> {
         let result = self.request("tools/call", json!({"name": tool, "arguments": arguments})).await?;
         if result["isError"] == true {

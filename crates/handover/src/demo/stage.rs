@@ -19,11 +19,11 @@ use crate::team::Team;
 use crate::{random, settings, spawn};
 use git::Git;
 
-/// The plan: three tasks without dependencies, and three tasks that depend on them.
+/// The plan of the demo: three tasks without dependencies, and three tasks that depend on them.
 const PLAN: &str = include_str!("plan.yaml");
 
-/// Opens everything that a run needs, in a new repository. Handover itself writes the commands, so no person has to
-/// accept them first.
+/// Creates a repository for the demo and opens its store and runner. Handover itself writes the repository's commands,
+/// so no person has to accept them first.
 pub(super) async fn open(
     wanted: &DemoOptions,
     wish: watch::Receiver<Wish>,
@@ -55,7 +55,7 @@ pub(super) async fn open(
     Ok((Arc::new(shop), news, desk))
 }
 
-/// Creates a project like a person's. Returns whether git could make it a repository.
+/// Creates a project with settings and a store. Returns `true` if git made it a repository, and `false` if git failed.
 async fn prepare(folder: &Path, program: &Path) -> Result<bool, Failed> {
     let own = folder.join(".handover");
     let store = folder.join(place::STATE).join("handover.db").display().to_string();
@@ -77,7 +77,7 @@ async fn prepare(folder: &Path, program: &Path) -> Result<bool, Failed> {
         let identity = ["-c", "user.name=demo", "-c", "user.email=demo@localhost", "-c", "commit.gpgsign=false"];
         let status = spawn::program(git, folder).args(identity).args(words).status().await;
         if !status.is_ok_and(|status| status.success()) {
-            // Without git, the agents work in one folder, one after the other.
+            // Without git there are no worktrees. The agents then work in one folder, one after the other.
             return Ok(false);
         }
     }

@@ -16,16 +16,17 @@ use super::waits::WantedChange;
 use super::{Desk, Stopped, ToolAnswer, ToolRequest, TurnSeat, bad_cursor, limit};
 use crate::error::Error;
 
-/// The number of workflows that are searched for a claimable task. Workflows after these are not searched until one of
-/// these ends.
+/// The number of workflows that are searched for a claimable task: the newest ones. Older workflows are not searched
+/// unless the caller names one.
 const WORKFLOWS_MAX: u32 = 100;
-/// The largest number of tasks of the same parallel group that are listed for a task. For a larger group, none are
-/// listed.
+/// The number of other tasks of the same parallel group that a task's row lists. Later tasks of a larger group are left
+/// out.
 const PARALLEL_MAX: u32 = 20;
 /// The time after which a caller should ask again when no task can be claimed, in milliseconds.
 const RETRY_MS: u32 = 5_000;
 
-/// Returns the workflows that may have work, oldest first, so that started workflows finish first.
+/// Returns the newest workflows that may have claimable tasks. The order is oldest first, so that started workflows
+/// finish first. The `preferred` workflow comes before all others.
 pub(super) fn running(world: &World, preferred: Option<WorkflowId>) -> Result<Vec<WorkflowId>, DecisionStop> {
     let statuses = vec![WorkflowStatus::InProgress, WorkflowStatus::Ready];
     let filter = WorkflowFilter { statuses, repository: None };

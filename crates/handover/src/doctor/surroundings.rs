@@ -24,12 +24,13 @@ pub(super) fn settings(root: Option<&Path>) -> Vec<DoctorFinding> {
     found
 }
 
-/// Checks whether a person accepted the commands of the settings, and whether notices to people are accepted.
+/// Checks whether a person accepted the commands in the settings, and the command or webhook that sends notices to
+/// people.
 fn accepted(root: &Path) -> Vec<DoctorFinding> {
     let advice = "look at it with `handover trust`";
     let view = match trust::view(root, crate::place::data_folder().as_deref()) {
         Ok(view) => view,
-        // The check of the configuration already reports settings that cannot be parsed.
+        // Report nothing here for settings that cannot be parsed: the check of the configuration reports them already.
         Err(trust::Untrusted::Settings(_)) => return Vec::new(),
         Err(problem) => return vec![DoctorFinding::bad("trust", chain(&problem), advice)],
     };
@@ -97,7 +98,7 @@ pub(super) async fn git(root: Option<&Path>) -> Vec<DoctorFinding> {
             .args(["check-ignore", "--quiet", "--", ".handover/state/handover.db"])
             .status()
             .await;
-        // Exit code 1 means that the path is not ignored. Any other failure proves nothing.
+        // `git check-ignore` exits with 1 if the path is not ignored. Any other failure says nothing about the path.
         if ignored.is_ok_and(|status| status.code() == Some(1)) {
             let mend = "write a line with * into .handover/state/.gitignore";
             found.push(DoctorFinding::bad("git ignores state", ".handover/state could be committed", mend));
@@ -106,7 +107,7 @@ pub(super) async fn git(root: Option<&Path>) -> Vec<DoctorFinding> {
     found
 }
 
-/// Checks that only the owner can read the token of this machine, because its bearer has an admin's access.
+/// Checks that only the owner can read the token file of this machine, because its token gives an admin's access.
 pub(super) fn token(state: &Path) -> Option<DoctorFinding> {
     let path = state.join(crate::http::TOKEN_FILE);
     let known = std::fs::metadata(&path).ok()?;
@@ -125,7 +126,7 @@ pub(super) fn token(state: &Path) -> Option<DoctorFinding> {
     Some(DoctorFinding::good("token", "only its owner can read it"))
 }
 
-/// Checks which clients are installed on this machine, and whether they are configured for Handover.
+/// Checks, for each agent client that is installed on this machine, whether it is configured for Handover.
 pub(super) fn clients(root: Option<&Path>) -> Vec<DoctorFinding> {
     let Some(root) = root else { return Vec::new() };
     let known = ClientProgram::ALL.iter().filter(|client| is_installed(client.program()));

@@ -1,4 +1,4 @@
-//! `/api/v1`: the tools, and GET routes that read the same data as resources.
+//! `/api/v1`: routes to call the tools, and GET routes that read workflows, tasks, agents and the log.
 
 use axum::Extension;
 use axum::body::Body;
@@ -49,14 +49,14 @@ async fn done(shared: &HttpState, visitor: &Visitor, tool: &str, arguments: &[u8
     response
 }
 
-/// Returns the parameters of a query as members of an object. A parameter in `lists` becomes a list with one item per
-/// occurrence.
+/// Returns the parameters of a URL's query as members of an object. A parameter in `lists` becomes a list with one item
+/// per occurrence. `numbers` and `flags` name the parameters that become numbers and booleans.
 fn members(query: Option<&str>, lists: &[&str], numbers: &[&str], flags: &[&str]) -> Object {
     let mut found = Object::new();
     for (name, text) in form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
         let whole = || text.parse::<u64>().ok().map(Value::from);
         let value = if numbers.contains(&name.as_ref()) {
-            // The tool refuses a text that is not a number, and names the field.
+            // Pass on a text that is not a number: the tool refuses it and names the field.
             whole().unwrap_or_else(|| text.as_ref().into())
         } else if flags.contains(&name.as_ref()) {
             match text.as_ref() {
@@ -149,19 +149,19 @@ pub(super) async fn inbox(
     look(&shared, &visitor, "inbox_read", members).await
 }
 
-/// The topic that logs changes of tokens.
+/// The topic of the log that records changes of tokens.
 const REGISTRY: &str = "registry";
 
-/// The topics that a token may read. Only the agent itself and its team read an agent's mail, and only a person reads a
-/// person's mail.
+/// The topics of the log that the bearer of a token may read. An agent's mail is read only by the agent itself and by
+/// coordinators, and a person's mail only by a person.
 #[derive(Debug, Clone)]
 pub(super) enum Sight {
     All,
-    /// Workflows and the topic of tokens. An admin manages tokens and reads no mail.
+    /// The topics of workflows and of tokens. This is for an admin, who manages tokens and reads no mail.
     Tokens,
-    /// Workflows and the mail of all agents.
+    /// The topics of workflows and the mail of all agents, but not a person's mail.
     Team,
-    /// Workflows and the mail of this agent.
+    /// The topics of workflows and the mail of the agent with this slug. With `None`, no mail.
     Agent(Option<String>),
 }
 
@@ -178,7 +178,8 @@ impl Sight {
         let (session, bound) = (visitor.session, visitor.bound);
         let own = shared.desk.service().view(move |world| {
             let row = world.agent(agent)?;
-            // A header that names an agent does not give access to its mail.
+            // Naming an agent in a header is not enough to read its mail. The token must be bound to the agent, or the
+            // agent must be registered on the caller's connection.
             Ok((bound || (session.is_some() && row.session == session)).then(|| row.slug.clone()))
         });
         own.await.map(Self::Agent).map_err(|error| HttpProblem::fault(&error))
@@ -197,7 +198,7 @@ impl Sight {
     }
 }
 
-/// Returns the entries of a topic after a sequence number.
+/// Returns the log entries of one topic that follow a given sequence number.
 pub(super) async fn log(
     State(shared): State<HttpState>,
     Path(topic): Path<String>,

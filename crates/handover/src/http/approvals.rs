@@ -23,8 +23,8 @@ fn invalid(message: impl Into<String>) -> HttpProblem {
     HttpProblem::new(StatusCode::UNPROCESSABLE_ENTITY, "INVALID_INPUT", message, "correct it and try again")
 }
 
-/// Refuses tokens of scope agent: an agent sees its own requests in its prompt, and the list is for the people who
-/// answer, coordinators and admins.
+/// Refuses a token of scope agent. The list of approvals is for persons, coordinators and admins. An agent sees its own
+/// requests in its prompt.
 fn may_look(scope: Scope) -> Result<(), HttpProblem> {
     match scope {
         Scope::Coordinator | Scope::Person | Scope::Admin => Ok(()),
@@ -87,14 +87,15 @@ pub(super) async fn show(
     Ok(json(&approvals::row(&found, service.now())))
 }
 
-/// Records that a person has seen these approvals. A failure to record is ignored: the person sees them anyway.
+/// Records that a person has seen these approvals, if the token belongs to a person. A failure to record is ignored:
+/// the person sees the approvals anyway.
 async fn note(shared: &HttpState, scope: Scope, rows: &[Approval]) {
     if scope == Scope::Person {
         let _unrecorded = approvals::seen(shared.desk.service(), rows, Via::Http).await;
     }
 }
 
-/// Refuses every scope except person: agents may be able to read a token of another scope.
+/// Refuses every token whose scope is not person: agents on this machine may be able to read the other tokens.
 fn may_decide(scope: Scope) -> Result<(), HttpProblem> {
     match scope {
         Scope::Person => Ok(()),
@@ -129,8 +130,8 @@ pub(super) async fn decide(
             ));
         }
     };
-    // The agent of the token goes before the agent in the header, so a header cannot attribute the decision to another
-    // agent.
+    // If the token belongs to an agent, use that agent and not the one in the header. Otherwise a header could
+    // attribute the decision to another agent.
     let agent = visitor.agent.or(visitor.named);
     let caller = Caller { agent, ..Caller::with_rights(scope.rights()) };
     let status = approvals::decide_as(shared.desk.service(), caller, id(&text)?, decision).await;
@@ -138,7 +139,7 @@ pub(super) async fn decide(
     Ok(json(&object([("success", true.into()), ("status", status.as_str().into())])))
 }
 
-/// Reads the reason from a body of the form `{}` or `{"reason": …}`.
+/// Reads the reason of a decision from a request body of the form `{}` or `{"reason": …}`. An empty body has no reason.
 fn reason(body: &[u8]) -> Result<Option<String>, HttpProblem> {
     if body.is_empty() {
         return Ok(None);

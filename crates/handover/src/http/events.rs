@@ -21,9 +21,9 @@ use crate::service::{Cursor, Entry, StoreWatch};
 ///
 /// An entry has up to a mebibyte, and a slow client keeps its unsent entries in memory.
 const PAGE: u32 = 32;
-/// The interval of comments that keep proxies and clients from closing an idle stream.
+/// The interval at which an idle stream gets a comment. Without these, proxies and clients would close the stream.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
-/// The interval at which the log is read when no change wakes the follower.
+/// The longest time between two reads of the log when no change of the store is reported.
 const LOOK: Duration = Duration::from_secs(10);
 
 /// The events that a client asked for.
@@ -66,7 +66,7 @@ pub(super) async fn events(
         }
     }
     let cursor = match after.as_deref() {
-        // `0` means the beginning of the log.
+        // `?after=0` asks for the log from its beginning.
         Some("0") => Cursor::default(),
         Some(text) => text.parse().map_err(|_| invalid("`after` is no cursor: use the id of an event, or 0"))?,
         None => shared.desk.service().end().await.map_err(|error| HttpProblem::fault(&error))?,
@@ -110,7 +110,8 @@ impl Follower {
             }
             if self.shared.stopping.is_cancelled() {
                 self.ended = true;
-                // A client that reconnects with this id misses no event.
+                // The last event tells the client its position in the log. A client that reconnects with this id misses
+                // no event.
                 let goodbye = Event::default().event("goodbye").id(self.cursor.to_string());
                 return Some(goodbye.data("{\"reason\":\"the server stops\"}"));
             }
@@ -128,7 +129,7 @@ impl Follower {
     /// Reads the next page of the log. Returns `true` when the log may have more entries.
     async fn read(&mut self) -> bool {
         let page = self.shared.desk.service().follow(self.cursor, PAGE).await;
-        // After a fault, the next read tries again.
+        // Ignore a fault of the store: `next` reads again later.
         let Ok(page) = page else { return false };
         self.cursor = page.next;
         for (found, place) in page.entries.iter().zip(&page.places).filter(|(found, _)| self.filter.takes(found)) {

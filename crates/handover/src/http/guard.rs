@@ -20,12 +20,14 @@ use crate::principal;
 use crate::service::Service;
 use crate::settings;
 
-/// The time for which a found token counts as valid without another lookup, in milliseconds. A revocation takes effect
-/// within this time.
+/// The time for which a valid token is cached, in milliseconds. A revoked token is refused at the latest after this
+/// time.
 const TRUST_MS: i64 = 100;
-/// The largest number of tokens in the cache.
+/// The largest number of cached tokens. When it is reached, the cache is emptied, and each token is read from the store
+/// again.
 const KNOWN_MAX: usize = 1_000;
-/// The largest number of requests without a known token in one second, of all callers together.
+/// The largest number of requests without a valid token in one second, of all callers together. More get the refusal
+/// for too many requests.
 const STRANGERS_MAX: u32 = 200;
 
 pub(crate) struct Guard {
@@ -50,7 +52,7 @@ struct KnownToken {
     bucket: Bucket,
 }
 
-/// The number of requests in the current second of the clock. It starts at zero in every second.
+/// The number of requests in the current second. The count starts at zero in every second.
 #[derive(Debug, Default)]
 struct Bucket {
     second: i64,
@@ -91,8 +93,8 @@ impl Guard {
         &self.origins
     }
 
-    /// Refuses a request whose host is not a name of this server (DNS rebinding), and a request of a page from another
-    /// origin.
+    /// Refuses a request whose `Host` is not a name of this server, because it may be a DNS rebinding attack. Also
+    /// refuses a request that a web page from another origin sends.
     fn place(&self, headers: &HeaderMap, authority: Option<&str>) -> Result<(), HttpProblem> {
         if !self.is_called(headers, authority) {
             return Err(HttpProblem::new(
@@ -115,7 +117,8 @@ impl Guard {
         ))
     }
 
-    /// Tells whether the request names this server, and whether every name that it uses is known.
+    /// Tells whether the `Host` header and the URL of a request name only this server. A request without either, or
+    /// with two `Host` headers, does not.
     fn is_called(&self, headers: &HeaderMap, authority: Option<&str>) -> bool {
         let mut hosts = headers.get_all(header::HOST).iter();
         let (host, second) = (hosts.next(), hosts.next());
@@ -130,7 +133,8 @@ impl Guard {
         second.is_none() && (host.is_some() || authority.is_some()) && host.into_iter().chain(authority).all(knows)
     }
 
-    /// Returns the token of a request. Refuses unknown and revoked tokens, and too many requests.
+    /// Returns the token of a request. Refuses an unknown or revoked token, and a token with too many requests in this
+    /// second.
     async fn token(&self, headers: &HeaderMap) -> Result<Token, HttpProblem> {
         let now = self.service.now();
         let Some(secret) = bearer(headers) else { return Err(self.stranger(now, "a token is needed")) };
@@ -262,7 +266,8 @@ pub(super) async fn check_place(State(shared): State<HttpState>, request: Reques
     }
 }
 
-/// Checks the token of every request except for health checks. Adds the caller and the scope to the request.
+/// Checks the token of every request except health checks. Adds the token's caller and scope to the request, for the
+/// handlers.
 pub(super) async fn admit(State(shared): State<HttpState>, request: Request, next: Next) -> Response {
     let response = match shared.guard.visitor(request.headers()).await {
         Ok((visitor, token)) => {
@@ -285,7 +290,7 @@ pub(super) async fn admit(State(shared): State<HttpState>, request: Request, nex
     response
 }
 
-/// Returns the response, or a refusal when the token is revoked during a long request.
+/// Returns the response of `work`. If the token is revoked while `work` takes long, stops `work` and returns a refusal.
 async fn while_valid(shared: &HttpState, token: TokenId, work: impl Future<Output = Response>) -> Response {
     tokio::pin!(work);
     if let Ok(quick) = tokio::time::timeout(QUICK, &mut work).await {

@@ -12,9 +12,10 @@ use wire::json::{Value, object};
 use super::HttpState;
 use super::problem::{HttpProblem, json};
 
-/// The time for which a result is reused, in milliseconds, because a check of the full store may take long.
+/// The time for which the result of a check is reused, in milliseconds. A check reads the full store and may take long.
 const KEPT_MS: i64 = 10_000;
-/// The longest time that a client waits for the check. After it, the reply says that the store is not checked yet.
+/// The longest time that a request of `/readyz` waits for the check. After it, the reply says "ready" and that the
+/// store is not checked yet.
 const WAIT: Duration = Duration::from_secs(5);
 
 /// The result of the last check of the store.

@@ -19,9 +19,11 @@ use super::problem::HttpProblem;
 
 /// The unit in which memory is reserved, in bytes.
 const UNIT_BYTES: usize = 1 << 10;
-/// The first bytes of every body need no reservation, so that many small requests pass while a few large ones arrive.
+/// The number of first bytes of each body that need no reservation. So many small requests pass while a few large ones
+/// arrive.
 const FREE_BYTES: usize = 64 << 10;
-/// The largest number of bytes of one body that is ever kept.
+/// The largest number of bytes for which one body reserves memory. Handlers keep no longer body, so bytes after these
+/// need no memory.
 const KEPT_BYTES_MAX: usize = wire::lifecycle::PLAN_BYTES_MAX;
 
 #[derive(Debug)]
@@ -53,7 +55,8 @@ impl Intake {
         Self { room: Arc::new(Semaphore::new(limits.bodies_bytes_max / UNIT_BYTES)), time_max: limits.body_max }
     }
 
-    /// Wraps the body of a request so that it is measured. Dropping the second value releases the reserved memory.
+    /// Wraps the body of a request, so that its bytes reserve memory while they arrive. Dropping the returned
+    /// `HeldMemory` releases this memory.
     pub(super) fn measure(&self, request: Request) -> (Request, Arc<HeldMemory>) {
         let held = Arc::<HeldMemory>::default();
         let (room, time_max) = (Arc::clone(&self.room), self.time_max);
@@ -63,7 +66,8 @@ impl Intake {
 }
 
 impl HeldMemory {
-    /// Returns the reason why the body was refused, if it was. Any other response to the request is then invalid.
+    /// Returns the reason why the body was refused; `None` if it was accepted. A caller must send this reason instead
+    /// of the handler's response, which saw only a part of the body.
     pub(super) fn problem(&self) -> Option<HttpProblem> {
         let given_up = self.state.lock().unwrap_or_else(PoisonError::into_inner).given_up?;
         Some(match given_up {
@@ -100,14 +104,14 @@ struct Measured {
     body: Body,
     room: Arc<Semaphore>,
     time_max: Duration,
-    /// The timer for the body. It starts when the server first waits for the client.
+    /// The timer after which the body is too slow. It starts when the server first waits for the client.
     end: Option<Pin<Box<Sleep>>>,
     seen: usize,
     held: Arc<HeldMemory>,
 }
 
 impl Measured {
-    /// Reserves memory for new bytes. Returns `false` when there is not enough.
+    /// Reserves memory for bytes that arrived. Returns `false` when all bodies together use too much memory.
     fn has_room(&mut self, bytes: usize) -> bool {
         let units = |seen: usize| seen.min(KEPT_BYTES_MAX).saturating_sub(FREE_BYTES).div_ceil(UNIT_BYTES);
         let before = units(self.seen);
@@ -154,8 +158,8 @@ impl http_body::Body for Measured {
     }
 }
 
-/// Returns the full body if it has at most `bytes_max` bytes. Reads and drops a part of a longer body, because its
-/// sender does not read the response before it has sent everything.
+/// Returns the full body if it has at most `bytes_max` bytes, otherwise a refusal. Before it refuses, it reads and
+/// drops more of the body, because many clients read the response only after they have sent everything.
 pub(super) async fn whole(mut body: Body, bytes_max: usize) -> Result<Vec<u8>, HttpProblem> {
     let mut text = Vec::new();
     let mut seen = 0_usize;

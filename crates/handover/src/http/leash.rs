@@ -1,4 +1,5 @@
-//! Ends long requests when their token is revoked, also when another caller or another process revokes it.
+//! Ends long requests when their token is revoked. The store is watched, so a revocation by another process counts,
+//! too.
 
 use std::collections::HashMap;
 use std::pin::Pin;
@@ -17,11 +18,11 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use super::intake::HeldMemory;
 use crate::service::Service;
 
-/// A request that ends within this time is answered without another check of its token.
+/// A request that ends within this time is answered without another check of its token. A longer one is watched.
 pub(super) const QUICK: Duration = Duration::from_millis(200);
-/// The shortest time between two reads of the store, even when the log changes all the time.
+/// The shortest time between two reads of a token from the store, even when the log changes all the time.
 const PAUSE: Duration = Duration::from_millis(100);
-/// The longest time between two reads of the store, when no change is reported.
+/// The longest time between two reads of a token from the store, when no change of the store is reported.
 const LOOK: Duration = Duration::from_secs(10);
 
 /// The tokens of all long requests that are running. Requests with the same token share one `Leash`.
@@ -54,7 +55,7 @@ impl Leashes {
         Self { service, held: Mutex::default() }
     }
 
-    /// Watches a token as long as the returned value is held.
+    /// Watches whether a token is revoked, as long as the returned `Leash` is held.
     pub(super) fn hold(&self, token: TokenId) -> Arc<Leash> {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = held.get(&token).and_then(Weak::upgrade) {
@@ -73,7 +74,8 @@ async fn watch(service: Service, token: TokenId, revoked: CancellationToken) {
     let mut bell = service.bell();
     loop {
         match service.view(move |world| world.token(token).map(|token| token.revoked)).await {
-            // A fault does not end the request: the next read decides.
+            // The token is valid, or the store failed. A fault of the store does not end the request: the next read
+            // decides.
             Ok(None) | Err(crate::Error::Fault(_) | crate::Error::Random(_)) => {}
             Ok(Some(_)) | Err(crate::Error::Refused(_)) => return revoked.cancel(),
         }
@@ -82,7 +84,8 @@ async fn watch(service: Service, token: TokenId, revoked: CancellationToken) {
     }
 }
 
-/// The body of a long response. It ends when its token is revoked, and keeps the memory reservation of its request.
+/// The body of a long response. The body ends when the token of its request is revoked. It also keeps the memory that
+/// the request reserved until the response is sent.
 pub(super) struct Leashed {
     body: Body,
     leashes: Arc<Leashes>,
@@ -101,7 +104,8 @@ impl Leashed {
         Self { body, leashes, token, hold: Hold::NotYet(Box::pin(tokio::time::sleep(QUICK))), _held: held }
     }
 
-    /// Is ready when the token is revoked.
+    /// Returns `Ready` when the token is revoked. The watch begins only after `QUICK`, so that short responses need
+    /// none.
     fn poll_revoked(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         loop {
             match &mut self.hold {

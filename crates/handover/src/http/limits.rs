@@ -4,22 +4,24 @@ use std::time::Duration;
 
 #[derive(Debug, Clone)]
 pub struct HttpLimits {
-    /// The largest number of connections. Each uses some kilobytes and a file; a team has a few dozen. One more gets
-    /// status 503.
+    /// The largest number of open connections. One more gets status 503. Each connection uses some kilobytes and a
+    /// file; a team has a few dozen.
     pub connections_max: usize,
-    /// The time for the head of a request, and for the silence between two requests. A client that takes longer is
-    /// disconnected.
+    /// The longest time to receive the head of a request, and the longest silence between two requests. A client that
+    /// takes longer is disconnected.
     pub head_max: Duration,
-    /// The time for the body of a request; after it the request gets status 408. A plan of 32 MiB arrives in time over
-    /// a slow link.
+    /// The longest time to receive the body of a request. A slower request gets status 408. A plan of 32 MiB arrives in
+    /// time over a slow link.
     pub body_max: Duration,
-    /// The time for which a client may read none of the bytes sent to it. After this time it is disconnected.
+    /// The longest time for which a client may read none of the bytes sent to it. After this time it is disconnected.
     pub stall_max: Duration,
     /// The memory for all bodies that are being read, in bytes. A request that needs more gets status 503.
     pub bodies_bytes_max: usize,
-    /// The time that running requests have left when the server stops.
+    /// The time that running requests get to finish when the server stops. After it, they are cut off.
     pub drain_max: Duration,
-    /// The largest number of sessions of MCP's old era, and the time for which one may be silent.
+    /// The largest number of sessions for one token in the older versions of MCP, which have sessions. One more
+    /// replaces the oldest session that is idle and holds no task, or is refused. The next field is the longest silence
+    /// of a session before it ends.
     pub sessions_max: usize,
     pub session_idle_max: Duration,
 }

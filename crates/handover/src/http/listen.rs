@@ -1,4 +1,4 @@
-//! Accepts a bounded number of connections. No connection can make the server wait without a time limit.
+//! Accepts a bounded number of connections. Every wait for a client has a time limit.
 
 use std::io::Write as _;
 use std::sync::Arc;
@@ -16,17 +16,20 @@ use tokio::sync::Semaphore;
 use super::limits::HttpLimits;
 use super::patience::Patient;
 
-/// The pause after the system refused a connection, for example because all files are in use.
+/// The pause before the next try when the system could not accept a connection, for example because this process has
+/// too many open files.
 const PAUSE: Duration = Duration::from_millis(50);
-/// The time to read requests that were sent before the server was asked to stop. Connections without a request are
-/// closed after it.
+/// The time in which the server still reads requests after it was asked to stop. Clients may have sent them before.
+/// After it, connections without a request are closed.
 const LAST_WORDS: Duration = Duration::from_millis(100);
-/// The number of files reserved for everything other than connections: the store, git and this process.
+/// The number of open files that are reserved for the store, git and this process. The rest of the system's limit is
+/// for connections.
 const FILES_KEPT: usize = 256;
-/// The smallest number of connections, however few files the system allows.
+/// The number of connections that are accepted in any case, even if the system allows fewer open files than
+/// `FILES_KEPT`.
 const CONNECTIONS_MIN: usize = 16;
 
-/// The body of the response to a connection over the limit.
+/// The body of the response with status 503 that a connection gets when too many are open.
 const FULL: &str = r#"{"type":"about:blank","title":"too busy","status":503,"detail":"too many connections are open","code":"TOO_BUSY","message":"too many connections are open","recoverable":false,"suggestion":"try again in a second"}"#;
 
 struct Hall {
@@ -37,8 +40,8 @@ struct Hall {
     stall_max: Duration,
 }
 
-/// Accepts connections until `stop` completes, then answers the requests already received and runs `close`, both within
-/// a time limit.
+/// Accepts connections until the future `stop` completes. Then answers the requests already received and runs the
+/// future `close`. Both together have the time limit `drain_max`.
 pub(super) async fn serve(
     listener: TcpListener,
     router: Router,
@@ -59,7 +62,8 @@ pub(super) async fn serve(
             },
         }
     }
-    // Clients that connected before the stop may have sent a request already.
+    // Accept the connections that still wait in the system's queue: their clients may have sent a request before the
+    // stop.
     while let Some(Ok((stream, _))) = listener.accept().now_or_never() {
         hall.admit(stream);
     }
@@ -81,14 +85,15 @@ impl Hall {
         let stream = TokioIo::new(Patient::new(stream, self.stall_max));
         let connection = self.graceful.watch(self.http.serve_connection(stream, service));
         tokio::spawn(async move {
-            // A connection that the client breaks needs no further handling.
+            // Ignore the error of a connection that the client closed: no one is left to be told.
             let _broken = connection.await;
             drop(place);
         });
     }
 }
 
-/// Sends the reason without waiting: so few bytes always fit into the buffer of a new socket.
+/// Sends the response with status 503 and closes the connection. The write does not block, because so few bytes always
+/// fit into the buffer of a new socket.
 fn turn_away(stream: TcpStream) {
     let head = "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/problem+json\r\nRetry-After: 1\r\n";
     let text = format!("{head}Connection: close\r\nContent-Length: {}\r\n\r\n{FULL}", FULL.len());
@@ -97,7 +102,8 @@ fn turn_away(stream: TcpStream) {
     }
 }
 
-/// Returns the number of connections to accept. Each uses a file; the function raises the system's limit on files if needed.
+/// Returns the number of connections to accept, at most `wanted`. Each connection uses an open file, so the function
+/// first raises the system's limit on open files if that is too low.
 fn room(wanted: usize) -> usize {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -105,7 +111,7 @@ fn room(wanted: usize) -> usize {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     if current.is_some_and(|current| current < needed) {
         let raised = maximum.map_or(needed, |maximum| maximum.min(needed));
-        // If the limit cannot be raised, the server accepts fewer connections.
+        // Ignore a failure: if the limit cannot be raised, the server accepts fewer connections.
         let _fewer = setrlimit(Resource::Nofile, Rlimit { current: Some(raised), maximum });
     }
     let allowed = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);

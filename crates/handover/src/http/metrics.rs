@@ -63,7 +63,7 @@ impl Metrics {
 pub(super) async fn show(State(shared): State<HttpState>) -> Response {
     let mut text = shared.metrics.text();
     let now = shared.desk.service().now();
-    // When the store does not answer, the numbers are missing, but the page still loads.
+    // If the store fails, these numbers are left out, but the page still has the counters of this process.
     let alive = shared.desk.alive();
     if let Ok(found) = shared.desk.service().view(move |world| engine::view::overview(world, &alive, now)).await {
         let mut gauge = |name: &str, about: &str, number: usize| {

@@ -92,7 +92,7 @@ fn tool_path(tool: &Tool) -> Value {
     )])
 }
 
-/// Returns the GET routes, which read data without the name of a tool.
+/// Returns the description of the GET routes. They read data by a path instead of by a tool's name.
 fn reads() -> Object {
     let reply = |tool: &str| reference(&format!("{tool}.reply"));
     let limit = || parameter("limit", "query", "How many at most", whole());

@@ -1,10 +1,11 @@
-//! The token of this machine's owner, in a file that only the owner can read.
+//! Reads and creates the token file of this machine's owner. Only the owner can read the file.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::path::Path;
 
-/// The largest size of a token file in bytes. Handover writes no longer one.
+/// The number of bytes that are read of a token file. Bytes after these are ignored; Handover never writes a longer
+/// file.
 const BYTES_MAX: u64 = 512;
 
 /// Returns the token in the file. Creates a token when the file is missing or empty.
@@ -44,7 +45,7 @@ fn make(path: &Path) -> io::Result<String> {
     file.as_file().sync_all()?;
     match file.persist_noclobber(path) {
         Ok(_) => Ok(secret),
-        // Another server created the file first: use its token.
+        // Another server created the token file at the same time, so use the token in that file.
         Err(late) if late.error.kind() == ErrorKind::AlreadyExists => {
             let mut text = String::new();
             judge(&open(path)?)?.take(BYTES_MAX).read_to_string(&mut text)?;

@@ -12,7 +12,7 @@ use tokio::time::Sleep;
 pub(super) struct Patient<S> {
     stream: S,
     stall_max: Duration,
-    /// The timer of a waiting write; `None` while no write waits.
+    /// The timer after which a blocked write fails; `None` while no write is blocked.
     end: Option<Pin<Box<Sleep>>>,
 }
 

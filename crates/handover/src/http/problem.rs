@@ -1,4 +1,4 @@
-//! Problem details (RFC 9457) with our codes.
+//! Error responses as problem details (RFC 9457), with the error codes of the tools.
 
 use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, StatusCode, Uri, header};

@@ -1,4 +1,4 @@
-//! `/api/v1/tokens`: manages tokens, for bearers of an admin's token.
+//! `/api/v1/tokens`: lists, creates and revokes tokens. The request needs a token of scope admin.
 
 use axum::Extension;
 use axum::body::Body;
@@ -13,7 +13,7 @@ use super::problem::{HttpProblem, json};
 use super::{HttpState, intake};
 use crate::token::{self, ShownToken, TokenHolder};
 
-/// The fields of a request for a token.
+/// The fields that a request for a new token may have. Any other field is refused.
 const FIELDS: [&str; 4] = ["name", "scope", "agent", "shared"];
 
 fn admin(scope: Scope) -> Result<(), HttpProblem> {
@@ -28,8 +28,8 @@ fn admin(scope: Scope) -> Result<(), HttpProblem> {
     ))
 }
 
-/// Refuses every scope other than agent. Over HTTP only agents' tokens are made and revoked, because their bearers
-/// cannot decide.
+/// Refuses to make or revoke a token unless its scope is agent. Such a token cannot decide about approvals, so HTTP may
+/// handle it. All other tokens need a person at a terminal.
 fn agents(scope: Scope) -> Result<(), HttpProblem> {
     if scope == Scope::Agent {
         return Ok(());

@@ -1,24 +1,24 @@
-//! Determines the place in a client that a call comes from, by the client's own names. A hook of the same client gets
-//! the same names.
+//! Finds the session and the tool call of the client that a request comes from, in the client's own names. The client's
+//! hooks get the same names, so that a hook finds the agent.
 
 use engine::agent::Origin;
 use engine::limits::KEY_BYTES_MAX;
 use serde_json::{Map, Value};
 
-/// The environment variable in which Claude Code gives the servers that it starts the name of its session.
+/// The environment variable with which Claude Code tells a server that it starts the name of its session.
 const SESSION: &str = "CLAUDE_CODE_SESSION_ID";
-/// The names under which clients send the id of a call: first Claude Code, then Codex.
+/// The names of the metadata in which clients send the id of a tool call: first Claude Code's, then Codex's.
 const CALLS: [&str; 2] = ["claudecode/toolUseId", "callId"];
-/// The name under which Codex sends its session with every call.
+/// The name of the metadata in which Codex sends its session with every call.
 const THREAD: &str = "threadId";
 
-/// Returns the name of the session in which this process was started.
+/// Returns the client's name for the session in which it started this process, if the environment has it.
 pub(super) fn conversation() -> Option<String> {
     std::env::var(SESSION).ok().filter(|name| fits(name))
 }
 
-/// Returns the origin of a call. Reads the session only from the client that started this process: over a network, any
-/// client could name another's session.
+/// Returns the origin of a call. A session in the metadata counts only from the client that started this process. Over
+/// a network, any client could name the session of another client.
 pub(super) fn of(meta: &Map<String, Value>, is_pipe: bool, conversation: Option<&str>) -> Origin {
     let text = |name: &str| meta.get(name).and_then(Value::as_str).filter(|text| fits(text)).map(str::to_owned);
     let thread = || text(THREAD).filter(|_| is_pipe);
@@ -29,7 +29,7 @@ pub(super) fn of(meta: &Map<String, Value>, is_pipe: bool, conversation: Option<
     }
 }
 
-/// Tells whether the store accepts a text as a name.
+/// Tells whether the store accepts a text as a client's name for a session or a call.
 fn fits(text: &str) -> bool {
     !text.trim().is_empty() && text.len() <= KEY_BYTES_MAX && !text.contains('\0')
 }

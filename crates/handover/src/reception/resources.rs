@@ -23,7 +23,7 @@ pub(super) fn templates() -> Vec<UriTemplate> {
     ]
 }
 
-/// Returns the kind and the id in a `handover://` URI.
+/// Splits a URI such as `handover://task/tk_0123456789ab` into its kind and its id. Refuses other URIs.
 fn named(uri: &str) -> Result<(&str, &str), BackendProblem> {
     let path = uri.strip_prefix(SCHEME).and_then(|path| path.split_once('/'));
     match path {
@@ -34,7 +34,7 @@ fn named(uri: &str) -> Result<(&str, &str), BackendProblem> {
     }
 }
 
-/// Tells whether a text has only the characters of ids and slugs, so that it needs no quoting.
+/// Tells whether a text has only the characters of ids and slugs, so that it can be put into JSON without escapes.
 fn is_plain(id: &str) -> bool {
     (1..=64).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
 }
@@ -80,7 +80,7 @@ impl Reception {
         visitor: &Visitor,
         uri: &str,
     ) -> Result<watch::Receiver<u64>, BackendProblem> {
-        // A caller may watch only a resource that it may read.
+        // Read the resource first: a caller may watch only a resource that it may read.
         self.read_resource(visitor, uri).await?;
         let subject = match named(uri)? {
             ("workflow", id) => WatchedSubject::Workflow(id.to_owned()),
@@ -90,7 +90,7 @@ impl Reception {
         self.feed.watch(subject).await.map_err(|unwatched| BackendProblem::Fault(unwatched.to_string()))
     }
 
-    /// Returns the slug of an agent, because inboxes are followed by slug.
+    /// Returns the slug of an agent that is given by id or slug, because the log of an inbox is found by slug.
     async fn slug(&self, visitor: &Visitor, agent: &str) -> Result<String, BackendProblem> {
         if !agent.starts_with("ag_") {
             return Ok(agent.to_owned());

@@ -1,4 +1,4 @@
-//! The clients, and the types that describe their files.
+//! The agent clients that setup can configure, and the types that describe their files.
 
 use std::path::PathBuf;
 
@@ -60,7 +60,7 @@ impl ClientProgram {
     }
 }
 
-/// One file of a client, with the entries that it needs.
+/// One configuration file of a client, with the entries that Handover needs in it.
 #[derive(Debug)]
 pub(super) struct ClientFile {
     pub(super) path: PathBuf,
@@ -78,12 +78,13 @@ pub(super) enum Form {
     Section(Marks),
 }
 
-/// All files of a client, with the file that names the server first, and notes for its user.
+/// All files of a client that setup configures, and notes for its user. The file with the entry for Handover's server
+/// comes first.
 #[derive(Debug)]
 pub(super) struct Layout {
     pub(super) pieces: Vec<ClientFile>,
-    /// The note about an entry that applies to more projects than the user asked for. An undo then affects the same
-    /// projects.
+    /// A note for the user when Handover's entry applies to all projects, although the user asked for one project.
+    /// `--undo` then also affects all projects.
     pub(super) wide: Option<&'static str>,
     pub(super) notes: Vec<&'static str>,
 }

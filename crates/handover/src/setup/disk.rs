@@ -1,4 +1,4 @@
-//! Reads files, and resolves links.
+//! Reads clients' configuration files, and resolves symbolic links.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read};
@@ -6,7 +6,8 @@ use std::path::{Component, Path, PathBuf};
 
 use super::problem::SetupProblem;
 
-/// The largest file that is read, in bytes. No configuration seen so far is longer; a long history in one has a few MiB.
+/// The largest configuration file that is read, in bytes. A larger one is refused. The longest seen so far have a few
+/// MiB, because some clients keep a history in them.
 const BYTES_MAX: u64 = 16 << 20;
 
 /// The byte order mark that some editors put before a text to mark its encoding.
@@ -20,7 +21,7 @@ pub(super) fn read(path: &Path) -> Result<Option<String>, SetupProblem> {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(unreadable(error)),
     };
-    // A read of a pipe would block.
+    // Refuse anything but a regular file: a read of a pipe would block.
     if !about.is_file() {
         return Err(SetupProblem::NotFile { path: path.to_owned() });
     }
@@ -33,18 +34,20 @@ pub(super) fn read(path: &Path) -> Result<Option<String>, SetupProblem> {
     String::from_utf8(bytes).map(Some).map_err(|_| SetupProblem::NotText { path: path.to_owned() })
 }
 
-/// Reads a file like `read`, to look at a setting. Returns `None` for a path that is not a file; `read` reports it later.
+/// Reads a file like `read`, to look at a setting in it. Returns `None` for a path that is not a file, such as a
+/// folder. `read` reports that as an error when the file is edited.
 pub(super) fn peek(path: &Path) -> Result<Option<String>, SetupProblem> {
     let text = if path.is_file() { read(path)? } else { None };
     Ok(text.map(|text| text.strip_prefix(MARK).map_or_else(|| text.clone(), str::to_owned)))
 }
 
-/// Returns the file that a path names after all links, so that a write keeps the links. A path that does not exist yet
-/// is resolved from its nearest existing folder.
+/// Follows all links of a path and returns the real file, so that a write changes that file and keeps the links. If the
+/// file does not exist yet, its nearest existing folder is resolved.
 pub(super) fn resolve(path: &Path) -> Result<PathBuf, SetupProblem> {
     let unreadable = |cause| SetupProblem::Unreadable { path: path.to_owned(), cause };
     let mut path = path.to_owned();
-    // The system cannot resolve a link to a missing file, so follow it here. The system also stops after 40 links.
+    // Follow links here, because the system cannot resolve a link to a missing file. Stop after 40 links, as the system
+    // does.
     for _ in 0..40 {
         match std::fs::read_link(&path) {
             Ok(next) => path = path.parent().unwrap_or(Path::new("/")).join(next),
@@ -75,7 +78,8 @@ pub(super) fn missing_folders(target: &Path) -> Vec<PathBuf> {
     folders
 }
 
-/// Tells whether the file is marked read-only. The system lets an administrator write to it anyway; setup does not.
+/// Tells whether the file is marked read-only. Setup then does not write it, even though the system would let an
+/// administrator write it.
 pub(super) fn read_only(target: &Path) -> bool {
     std::fs::metadata(target).is_ok_and(|about| about.permissions().readonly())
 }

@@ -9,13 +9,13 @@ use super::plan::SetupSurroundings;
 /// The URL of `handover serve` with the default port.
 pub const URL_DEFAULT: &str = "http://127.0.0.1:4747/mcp";
 
-/// The placeholder for a secret that is not created yet.
+/// The text that is shown in place of a token's secret before the token is created.
 pub(super) const TO_BE_MADE: &str = "hnd_made_when_this_is_written";
 
-/// The text before the secret in the header.
+/// The text before the token's secret in the `Authorization` header.
 const BEARER: &str = "Bearer ";
 
-/// A server that a client reaches over HTTP, and the secret of the token that it sends.
+/// The URL of a server that a client reaches over HTTP, and the secret of the token that the client sends.
 #[derive(Clone, PartialEq, Eq)]
 pub struct HttpEntry {
     pub url: String,
@@ -30,7 +30,7 @@ impl std::fmt::Debug for HttpEntry {
 }
 
 impl HttpEntry {
-    /// Returns an entry with a placeholder instead of a token, which is created later.
+    /// Returns an entry with a placeholder instead of a token's secret. `ClientTokens::make` fills in the secret later.
     pub fn new(url: &str) -> Self {
         Self { url: url.to_owned(), secret: TO_BE_MADE.to_owned() }
     }
@@ -41,12 +41,12 @@ impl HttpEntry {
     }
 }
 
-/// Returns the secret in the headers of an entry.
+/// Returns the token's secret from the `Authorization` header of a client's entry.
 pub(super) fn secret_of(headers: &Value) -> Option<&str> {
     headers.get("Authorization")?.as_str()?.strip_prefix(BEARER)
 }
 
-/// Returns the keys of Handover's entry in a client's configuration.
+/// Returns the keys and values of the entry for Handover's server in a client's configuration.
 pub(super) fn keys(client: ClientProgram, around: &SetupSurroundings) -> Vec<(&'static str, Value)> {
     let keys = match &around.http {
         Some(http) => reaching(client, http),
@@ -55,7 +55,7 @@ pub(super) fn keys(client: ClientProgram, around: &SetupSurroundings) -> Vec<(&'
     keys.into_iter().chain(common(client)).collect()
 }
 
-/// Returns the key that holds the headers in a client's entry.
+/// Returns the key under which a client's entry holds the HTTP headers.
 pub(super) fn headers_key(client: ClientProgram) -> &'static str {
     match client {
         ClientProgram::Codex => "http_headers",
@@ -88,7 +88,7 @@ fn reaching(client: ClientProgram, http: &HttpEntry) -> Vec<(&'static str, Value
     let url = json!(http.url);
     match client {
         ClientProgram::ClaudeCode | ClientProgram::Copilot => vec![("type", json!("http")), ("url", url), headers],
-        // Without this key, opencode tries to log in before it sends the header.
+        // Without the key `oauth`, opencode tries to log in before it sends the header.
         ClientProgram::Opencode => vec![("type", json!("remote")), ("url", url), headers, ("oauth", json!(false))],
         ClientProgram::Codex => vec![("url", url), headers],
         ClientProgram::Gemini | ClientProgram::Qwen => vec![("httpUrl", url), headers],
@@ -109,7 +109,8 @@ fn goose(kind: &str) -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// Returns the keys that an entry has both for a started server and for HTTP: mostly the permission to use Handover's tools.
+/// Returns the keys that an entry has in both cases: for a server that the client starts, and for a server over HTTP.
+/// Most of them allow the client to use Handover's tools.
 fn common(client: ClientProgram) -> Vec<(&'static str, Value)> {
     match client {
         ClientProgram::ClaudeCode => Vec::new(),
@@ -118,7 +119,7 @@ fn common(client: ClientProgram) -> Vec<(&'static str, Value)> {
         ClientProgram::Gemini => vec![("trust", json!(true))],
         ClientProgram::Copilot => vec![("tools", json!(["*"]))],
         ClientProgram::Goose => vec![("timeout", json!(300))],
-        // Without this key, Qwen Code hides every tool until its model searches for it.
+        // Without the key `alwaysLoadTools`, Qwen Code hides every tool until its model searches for it.
         ClientProgram::Qwen => vec![("trust", json!(true)), ("alwaysLoadTools", json!(true))],
     }
 }

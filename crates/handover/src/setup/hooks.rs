@@ -1,11 +1,11 @@
-//! The hooks of the clients that support them: one entry for each event, next to the entries of other programs.
+//! The hook entries for the clients that support hooks: one entry for each event. The entries of other programs stay.
 
 use serde_json::{Value, json};
 
 use super::want::Want;
 use crate::hook::HookEvent;
 
-/// The events with a hook. Both clients support all of them.
+/// The events for which setup adds a hook. Claude Code and Codex support all of them.
 const EVENTS: [HookEvent; 6] = [
     HookEvent::SessionStart,
     HookEvent::PreToolUse,
@@ -15,8 +15,8 @@ const EVENTS: [HookEvent; 6] = [
     HookEvent::SessionEnd,
 ];
 
-/// Returns the hooks for Claude Code. A failing hook blocks the tool call, because a gate that cannot answer must not
-/// allow it.
+/// Returns the hooks for Claude Code. If the hook before a tool call fails to run, Claude Code blocks the call: a gate
+/// that cannot answer must not allow it.
 pub(super) fn claude_code(program: &str) -> Vec<Want> {
     EVENTS.map(|event| want(event, program, HookFailure::Blocks)).into()
 }
@@ -60,7 +60,8 @@ fn quoted(program: &str) -> String {
     format!("'{}'", program.replace('\'', r"'\''"))
 }
 
-/// Tells whether an entry is Handover's, for the same event, from an earlier setup with another path of the program.
+/// Tells whether the existing hook entry `there` is an older version of `item`: Handover's hook for the same event, but
+/// with another path of the program.
 pub(super) fn is_older(there: &Value, item: &Value) -> bool {
     let tail = |entry: &Value| {
         let command = entry.get("hooks")?.get(0)?.get("command")?.as_str()?.to_owned();

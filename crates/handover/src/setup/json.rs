@@ -1,5 +1,5 @@
-//! Edits JSON files and keeps comments, order and layout. Accepts a comma after the last item, because the clients
-//! whose files have comments accept it, too.
+//! Edits JSON files and keeps comments, order and layout. Accepts a comma after the last item, because clients that
+//! accept comments in JSON accept this comma, too.
 
 use jsonc_parser::ast;
 use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstRootNode};
@@ -12,8 +12,8 @@ use super::want::{
     will_do,
 };
 
-/// Accepts JSON with comments and trailing commas, and no other extension: a file that a client cannot read must be an
-/// error here, too.
+/// Accepts JSON with comments and trailing commas, and no other extension. A file that the client cannot read must be
+/// an error here, too.
 const OPTIONS: ParseOptions = ParseOptions {
     allow_comments: true,
     allow_loose_object_property_names: false,
@@ -27,7 +27,7 @@ const OPTIONS: ParseOptions = ParseOptions {
     allow_extended_string_escapes: false,
 };
 
-/// Adds the missing entries.
+/// Adds the entries of `wants` that the file does not have.
 pub(super) fn write(text: Option<&str>, wants: &[Want]) -> Result<WantedText, FileError> {
     let new = text.is_none();
     let text = text.unwrap_or_default();
@@ -42,7 +42,7 @@ pub(super) fn write(text: Option<&str>, wants: &[Want]) -> Result<WantedText, Fi
     Ok(written)
 }
 
-/// Removes Handover's entries, and the tables that are empty without them.
+/// Removes Handover's entries, and the tables that become empty by this.
 pub(super) fn remove(text: &str, wants: &[Want], made: RecordedPlaces<'_>) -> Result<RemainingText, FileError> {
     check(text, wants)?;
     let root = parse(text)?;
@@ -62,7 +62,7 @@ pub(super) fn holds(text: &str, at: &[String]) -> bool {
     root.object_value().and_then(|object| descend(&object, at)).is_some()
 }
 
-/// Returns the value at a path of keys, such as a setting that decides which entries Handover needs.
+/// Returns the value at a path of keys. Setup reads settings with it that decide which entries the client needs.
 pub(super) fn value(text: &str, at: &[&str]) -> Option<Value> {
     let root = parse(text).ok()?.to_serde_value()?;
     at.iter().try_fold(&root, |value, key| value.get(key)).cloned()
@@ -76,7 +76,8 @@ fn syntax(text: &str, error: &jsonc_parser::errors::ParseError) -> FileError {
     FileError::at(text, error.range().start, format!("not valid JSON: {}", error.kind().to_string().to_lowercase()))
 }
 
-/// Finds the problems that would make an edit fail: a table or list of another type, and a key that appears twice.
+/// Refuses a file that cannot be edited: one where a table or list of `wants` has another type, or where a key appears
+/// twice.
 fn check(text: &str, wants: &[Want]) -> Result<(), FileError> {
     let parsed = jsonc_parser::parse_to_ast(text, &CollectOptions::default(), &OPTIONS);
     let parsed = parsed.map_err(|error| syntax(text, &error))?;
@@ -161,7 +162,7 @@ fn put(root: &CstObject, want: &Want, written: &mut WantedText) -> Result<(), St
     Ok(())
 }
 
-/// Sets a key, unless its present value satisfies the wanted one. Returns whether the key is new.
+/// Sets a key to a value, unless the existing value is good enough (see `will_do`). Returns whether the key is new.
 fn set(object: &CstObject, key: &str, value: &Value) -> bool {
     let Some(property) = object.get(key) else {
         object.append(key, input(value));
@@ -174,8 +175,8 @@ fn set(object: &CstObject, key: &str, value: &Value) -> bool {
     false
 }
 
-/// Removes one entry. Removes a table above it only when this removal left it empty: Handover did not make a table that
-/// was empty before.
+/// Removes one of Handover's entries. Also removes a table above it if this made the table empty. A table that was
+/// empty before stays, because Handover did not make it.
 fn take(root: &CstObject, want: &Want, made: RecordedPlaces<'_>) {
     let at = want.at();
     let (Some(key), Some(parent)) = (at.last(), descend(root, &at[..at.len().saturating_sub(1)])) else { return };
@@ -186,7 +187,7 @@ fn take(root: &CstObject, want: &Want, made: RecordedPlaces<'_>) {
             want.may_remove(made, |key| entry.as_ref().is_some_and(|entry| entry.get(key).is_some()))
         }
         Want::Key { .. } => made.has(&place(at)),
-        // Without a record, the owner of the file may have written this key.
+        // Remove the key only if a receipt records it: otherwise the owner of the file may have written it.
         Want::Seed { .. } => matches!(made, RecordedPlaces::Recorded(_)) && made.has(&place(at)),
         Want::Item { item, .. } => {
             let Some(list) = property.array_value().filter(|_| made.has(&item_place(at, item))) else { return };
@@ -218,7 +219,8 @@ fn pick(list: &CstArray, item: &Value) -> bool {
         let first = element.previous_sibling().is_some_and(|before| before.is_token());
         element.remove();
         picked = true;
-        // Remove the space after the first item, too: otherwise it would stay after the bracket.
+        // After the first item is removed, remove the space behind it, too. Otherwise the space would follow the
+        // opening bracket.
         if let Some(space) = list.child_at_index(1).filter(|node| first && node.is_whitespace()) {
             space.remove();
         }
@@ -230,7 +232,7 @@ fn descend(root: &CstObject, at: &[String]) -> Option<CstObject> {
     at.iter().try_fold(root.clone(), |object, key| object.object_value(key))
 }
 
-/// Tells whether an object is empty, without even a comment.
+/// Tells whether a JSON object has neither keys nor comments.
 fn bare(object: &CstObject) -> bool {
     object.properties().is_empty() && !object.children().iter().any(CstNode::is_comment)
 }

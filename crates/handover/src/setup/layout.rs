@@ -37,8 +37,8 @@ pub(super) fn layout(
     }
 }
 
-/// Returns all entries that Handover can have in a client's files, with and without HTTP. Entries in the same file are
-/// one piece.
+/// Returns all entries that Handover can have in a client's files: those of a setup with `--http` and of one without.
+/// Entries of the same file are joined into one `ClientFile`.
 pub(super) fn whole(
     client: ClientProgram,
     reach: SetupReach,
@@ -75,7 +75,7 @@ fn claude_code(reach: SetupReach, around: &SetupSurroundings) -> Result<Layout, 
         SetupReach::Project => {
             let here = around.root.display().to_string();
             let (servers, wants, note) = if around.http.is_some() {
-                // Claude Code calls this the local scope: for one user in one project.
+                // The entry is for one user in one project. Claude Code calls this the local scope.
                 (
                     of_user()?,
                     vec![entry(&["projects", &here])],
@@ -131,7 +131,8 @@ fn opencode(reach: SetupReach, around: &SetupSurroundings) -> Result<Layout, Set
     let rule = Want::Key { at: at(&["permission", "handover_*"]), value: json!("allow") };
     let wants = match one_word {
         None => wants.into_iter().chain([rule]).collect(),
-        // A single word is a rule for all tools. It remains the owner's decision.
+        // `permission` is a single word, such as `ask`, which applies to all tools. Leave it: this is the decision of
+        // the file's owner.
         Some(word) => {
             if word != "allow" {
                 layout.notes.push("`permission` is one word here, so opencode asks for our tools as for all others");
@@ -200,7 +201,8 @@ fn qwen(reach: SetupReach, around: &SetupSurroundings) -> Result<Layout, SetupPr
     Ok(layout)
 }
 
-/// Returns the layout of Gemini CLI and its forks. These clients do not ask about the tools of a trusted server.
+/// Returns the layout of Gemini CLI and its forks. Setup marks Handover's server as trusted, so these clients do not
+/// ask before they use its tools.
 fn trusting(
     client: ClientProgram,
     reach: SetupReach,
@@ -216,7 +218,8 @@ fn trusting(
         SetupReach::Project => around.root.as_path(),
         SetupReach::User => user,
     };
-    // The name of this file is a setting, and many projects set it to a file that several clients share.
+    // The client's setting `context.fileName` names the file of instructions. Many projects set it to a file that
+    // several clients share.
     let named = disk::peek(&settings_of(reach))?.and_then(|text| jsonc::value(&text, &["context", "fileName"]));
     let named = named.map(|name| name.get(0).cloned().unwrap_or(name));
     let plain = |name: &&str| !name.is_empty() && !name.contains(['/', '\\']) && *name != "..";
@@ -288,7 +291,7 @@ fn goose(reach: SetupReach, around: &SetupSurroundings) -> Result<Layout, SetupP
     Ok(Layout { pieces: vec![config, hints], wide, notes })
 }
 
-/// Returns the first of these files that exists. If none exists, returns the first path.
+/// Returns the path of the first of these files that exists. If none exists, returns the path of the first name.
 fn first(folder: &Path, names: &[&str]) -> PathBuf {
     let mut paths = names.iter().map(|name| folder.join(name));
     let fallback = paths.clone().next().unwrap_or_else(|| folder.to_owned());
@@ -311,7 +314,8 @@ fn json_file(path: PathBuf, about: &'static str, wants: Vec<Want>) -> ClientFile
     ClientFile { path, about, form: Form::Json(wants), private: false }
 }
 
-/// Returns the file with the entry for Handover's server. Over HTTP it contains the token.
+/// Returns the file with the entry for Handover's server. If the client uses HTTP, the file contains a token and is
+/// private.
 fn server_file(path: PathBuf, about: &'static str, wants: Vec<Want>, around: &SetupSurroundings) -> ClientFile {
     ClientFile { path, about, form: Form::Json(wants), private: around.http.is_some() }
 }

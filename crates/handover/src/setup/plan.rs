@@ -1,4 +1,4 @@
-//! Plans the changes before any is made: reads files and writes none.
+//! Computes how a setup or an undo would change the client's files. It reads files and writes none.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use super::receipt::Receipt;
 use super::want::{FileError, RecordedPlaces, RemainingText, Want, WantedText, is_entry, is_over_http, place};
 use super::{json, section, toml, yaml};
 
-/// The users that a configuration applies to.
+/// The users and projects to which a configuration applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SetupReach {
     /// Everyone who works in the project.
@@ -32,32 +32,33 @@ impl SetupReach {
     }
 }
 
-/// Everything outside of the plan that it depends on.
+/// The facts about this machine and the user's options that a plan depends on.
 #[derive(Debug, Clone)]
 pub struct SetupSurroundings {
     /// The root of the project.
     pub root: PathBuf,
     pub home: Option<PathBuf>,
-    /// The environment variables. With some of them, clients use other folders.
+    /// The environment variables. Some of them, such as `CLAUDE_CONFIG_DIR`, name the folder of a client's files.
     pub environment: BTreeMap<String, String>,
-    /// The program that a client starts.
+    /// The name or path of the program that a client starts as its server.
     pub program: String,
-    /// The folder with the receipts of earlier setups.
+    /// The folder with the receipts. A receipt records which entries earlier setups added to a file, for `--undo`.
     pub receipts: PathBuf,
     /// `true` to configure the client's hooks, too.
     pub hooks: bool,
-    /// The server that the client reaches over HTTP, if it does not start one.
+    /// The HTTP server that the client uses. `None` if the client starts a server itself.
     pub http: Option<HttpEntry>,
 }
 
 impl SetupSurroundings {
-    /// Returns the reach of the entry for Handover's server. A token belongs to one user, so such an entry is never in
-    /// the project's files.
+    /// Returns the users to which the entry for Handover's server applies. An entry with a token always applies to one
+    /// user, so it is never written into the project's files.
     pub(super) fn entry_reach(&self, reach: SetupReach) -> SetupReach {
         if self.http.is_some() { SetupReach::User } else { reach }
     }
 
-    /// Returns the note about an entry that applies to more projects than the user asked for.
+    /// Returns the note for the user when the server's entry applies to all projects, although the user asked for one
+    /// project.
     pub(super) fn wide(&self, reach: SetupReach) -> Option<&'static str> {
         (self.entry_reach(reach) != reach).then_some(
             "the token is yours, so it is in your own configuration and not in the project's: the client reaches this server \
@@ -88,24 +89,24 @@ impl SetupSurroundings {
 /// One file, before and after the change. `None` means that the file does not exist.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Edit {
-    /// The path of the file as the client knows it.
+    /// The path under which the client reads the file. It may be a link.
     pub path: PathBuf,
-    /// The real file, when the path is a link.
+    /// The real file, after all links of `path`.
     pub target: PathBuf,
     pub before: Option<String>,
     pub after: Option<String>,
     /// A short description of Handover's entries in the file, for the reader of the plan.
     pub about: &'static str,
-    /// `true` if the file holds a token. Then it is written for its owner alone, and git must not track it.
+    /// `true` if the file holds a token. Then only its owner may read it, and git must not track it.
     pub private: bool,
     pub(super) trace: Trace,
 }
 
-/// The change to the receipt of a file.
+/// The change to a file's receipt, which records the entries that setup added to the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Trace {
     Keep(Receipt),
-    /// Deletes the receipt. A setup made these folders, so they are deleted when they are empty.
+    /// Deletes the receipt. Also deletes these folders, which an earlier setup created, if they are empty.
     Drop(Vec<PathBuf>),
     Leave,
 }
@@ -148,9 +149,9 @@ pub fn plan(client: ClientProgram, reach: SetupReach, around: &SetupSurroundings
     Ok(plan)
 }
 
-/// Returns the changes that remove Handover's server from a client.
+/// Returns the changes that remove Handover's entries from a client's files.
 pub fn undo(client: ClientProgram, reach: SetupReach, around: &SetupSurroundings) -> Result<SetupPlan, SetupProblem> {
-    // An earlier setup may have configured hooks.
+    // Include the hooks, because an earlier setup may have configured them.
     let around = &SetupSurroundings { hooks: true, ..around.clone() };
     let Layout { pieces, wide, .. } = whole(client, reach, around)?;
     let plain = layout(client, reach, &SetupSurroundings { http: None, ..around.clone() })?;
@@ -169,14 +170,15 @@ pub fn undo(client: ClientProgram, reach: SetupReach, around: &SetupSurroundings
         let known = Receipt::find(&around.receipts, &target)?;
         let recorded = |record: &String| known.as_ref().is_some_and(|known| known.made.contains(record));
         let (own, others) = (piece.entries(), piece.others(known.as_ref()));
-        // A file that only a setup with HTTP uses has an entry of Handover only when a receipt records it.
+        // Skip a file that only a setup with HTTP uses, unless the receipt records Handover's HTTP entry in it.
         if piece.private && !within.contains(&piece.path) && !own.iter().any(|own| is_over_http(own) && recorded(own)) {
             continue;
         }
         let after = if others.is_empty() {
             clear(&piece, &text, known.as_ref())?
         } else {
-            // Restoring the original text would also remove the entries that stay, so remove only the entries of this setup.
+            // The file also has Handover's entries for other projects, which stay. Restoring the original text would
+            // remove them, so remove only the entries of this setup.
             remove(&piece, &text, known.as_ref())?
         };
         let trace = match known {
@@ -193,7 +195,7 @@ pub fn undo(client: ClientProgram, reach: SetupReach, around: &SetupSurroundings
 }
 
 impl ClientFile {
-    /// Writes the entries. Keeps a byte order mark, which is not part of the document.
+    /// Adds the entries to the text. A byte order mark at the start is kept, although it is not part of the document.
     fn write(&self, text: Option<&str>) -> Result<WantedText, FileError> {
         match text.and_then(|text| text.strip_prefix(disk::MARK)) {
             Some(text) => self
@@ -249,7 +251,7 @@ impl ClientFile {
         }
     }
 
-    /// Returns the receipt records for the entries of Handover's server in this file.
+    /// Returns the names under which a receipt records this file's entries for Handover's server.
     fn entries(&self) -> Vec<String> {
         let tables = self.wants().iter().filter(|want| matches!(want, Want::Table { .. }));
         let mut records = tables.flat_map(|want| [place(want.at()), want.record(), want.amended()]).collect::<Vec<_>>();
@@ -257,8 +259,8 @@ impl ClientFile {
         records
     }
 
-    /// Returns the receipt records of other entries for Handover's server in the same file: for another project, or for
-    /// all projects.
+    /// Returns the names of further entries for Handover's server that the receipt records in this file. Such an entry
+    /// is for another project or for all projects, and an undo keeps it.
     fn others(&self, known: Option<&Receipt>) -> Vec<String> {
         let own = self.entries();
         let made = known.map_or(&[][..], |known| known.made.as_slice());
@@ -280,7 +282,7 @@ impl ClientFile {
     }
 }
 
-/// Returns the secrets in a client's HTTP entries for Handover's server.
+/// Returns the tokens' secrets in a client's HTTP entries for Handover's server.
 pub(super) fn secrets(
     client: ClientProgram,
     reach: SetupReach,
@@ -299,7 +301,7 @@ pub(super) fn secrets(
     Ok(found)
 }
 
-/// Returns the real path of a file, and its text.
+/// Returns the real path of a client's file after all links, and its text.
 fn open(
     piece: &ClientFile,
     reach: SetupReach,
@@ -307,7 +309,8 @@ fn open(
     plan: &SetupPlan,
 ) -> Result<(PathBuf, Option<String>), SetupProblem> {
     let target = disk::resolve(&piece.path)?;
-    // A repository may come from anyone, so its links must not lead to other files of the user.
+    // Refuse a link that leads out of the project. The repository may come from a stranger, and its links must not make
+    // setup write the user's other files.
     if reach == SetupReach::Project
         && piece.path.starts_with(&around.root)
         && !target.starts_with(disk::resolve(&around.root)?)
@@ -326,7 +329,8 @@ fn writable(edit: Edit) -> Result<Edit, SetupProblem> {
     if refused { Err(SetupProblem::ReadOnly { path: edit.path }) } else { Ok(edit) }
 }
 
-/// Returns the receipt for a change. It leads back to the text before the first setup, also after several setups.
+/// Returns the receipt for a change of a file. From it, an undo restores the text before the first setup, even after
+/// several setups.
 fn receipt(
     piece: &ClientFile,
     around: &SetupSurroundings,
@@ -349,8 +353,9 @@ fn receipt(
     Ok(new)
 }
 
-/// Returns a file without Handover's entries: the original text, or, when the file was changed since, the present text
-/// without these entries. Returns `None` when the file had no other content.
+/// Returns the text of a file without Handover's entries. If the file was not changed since the setup, this is the
+/// original text. Otherwise it is the present text without the entries. Returns `None` if nothing else was in the file,
+/// so that the file is deleted.
 fn clear(piece: &ClientFile, text: &str, known: Option<&Receipt>) -> Result<Option<String>, SetupProblem> {
     if let Some(known) = known
         && let Some(before) = known.restore(text)
@@ -360,7 +365,8 @@ fn clear(piece: &ClientFile, text: &str, known: Option<&Receipt>) -> Result<Opti
     remove(piece, text, known)
 }
 
-/// Returns the present text of a file without Handover's entries. Returns `None` when the file had no other content.
+/// Removes Handover's entries from the present text of a file. Returns `None` if setup created the file and nothing
+/// else is in it, so that the file is deleted.
 fn remove(piece: &ClientFile, text: &str, known: Option<&Receipt>) -> Result<Option<String>, SetupProblem> {
     let made = known.map_or(RecordedPlaces::Unknown, |known| RecordedPlaces::Recorded(&known.made));
     let rest = piece.remove(text, made).map_err(|trouble| SetupProblem::content(piece.path.clone(), trouble))?;
@@ -368,7 +374,8 @@ fn remove(piece: &ClientFile, text: &str, known: Option<&Receipt>) -> Result<Opt
     Ok((!(rest.empty && ours)).then_some(rest.text))
 }
 
-/// Returns another configured client that reads the same file of instructions.
+/// Returns another client that is configured for Handover and reads the same file of instructions. The section for
+/// Handover then stays in that file.
 fn sharer(
     client: ClientProgram,
     reach: SetupReach,
@@ -376,7 +383,7 @@ fn sharer(
     target: &Path,
 ) -> Result<Option<ClientProgram>, SetupProblem> {
     for other in ClientProgram::ALL.iter().copied().filter(|other| *other != client) {
-        // A client without a valid layout is not configured.
+        // If the other client's files cannot be determined, the client counts as not configured.
         let Ok(layout) = whole(other, reach, around) else { continue };
         let mut shared = false;
         for piece in &layout.pieces {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::want::FileError;
 
-/// A reason why nothing was written. Each names the file and the next step.
+/// A reason why setup wrote nothing. The message names the file and the next step.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SetupProblem {

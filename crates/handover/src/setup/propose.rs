@@ -1,18 +1,19 @@
-//! Proposes rules for the project's own commands, as the start of a list of gates.
+//! Proposes gate rules that allow the commands with which the project builds and tests itself. People extend the list.
 
 use std::fmt::Write as _;
 use std::path::Path;
 
 use serde_json::Value;
 
-/// The largest number of proposed scripts of `package.json`, and of proposed targets of a Makefile.
+/// The largest number of scripts of `package.json` that are proposed, and the same for targets of a Makefile. Further
+/// ones are left out.
 const NAMES_MAX: usize = 8;
-/// The usual names of targets that build and check.
+/// The names of Makefile targets that are proposed. They usually build or check the project.
 const TARGETS: &[&str] = &["all", "build", "check", "clean", "fmt", "format", "lint", "test", "tests", "typecheck"];
 const BYTES_MAX: u64 = 1 << 20;
 
-/// Returns settings that allow the commands with which a project builds and tests itself, and ask about all others.
-/// Returns `None` for a project with unknown tools.
+/// Returns settings that allow the commands with which a project builds and tests itself, and ask a person about all
+/// other commands. Returns `None` if no build tool is recognized.
 pub(super) fn settings(root: &Path) -> Option<String> {
     let commands = commands(root);
     if commands.is_empty() {
@@ -65,7 +66,7 @@ fn text_of(root: &Path, name: &str) -> Option<String> {
     small.then(|| std::fs::read_to_string(path).ok()).flatten()
 }
 
-/// Tells whether a name is one word in a shell and not an option.
+/// Tells whether a name is a single shell word that needs no quotes and does not look like an option.
 fn is_plain(name: &str) -> bool {
     !name.is_empty()
         && !name.starts_with('-')
@@ -76,7 +77,7 @@ fn scripts(root: &Path) -> Vec<String> {
     let package = text_of(root, "package.json").and_then(|text| serde_json::from_str::<Value>(&text).ok());
     let scripts = package.as_ref().and_then(|package| package.get("scripts")).and_then(Value::as_object);
     let names = scripts.into_iter().flat_map(|scripts| scripts.keys());
-    // Scripts that publish or deploy are not everyday commands.
+    // Leave out scripts that publish or deploy: a person should be asked before they run.
     let daily =
         |name: &&String| is_plain(name) && !["publish", "deploy", "release"].iter().any(|word| name.contains(word));
     names.filter(daily).take(NAMES_MAX).cloned().collect()

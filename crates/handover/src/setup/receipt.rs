@@ -15,16 +15,16 @@ use similar::{Algorithm, DiffOp, capture_diff_slices};
 
 use super::problem::SetupProblem;
 
-/// The largest size of a receipt in bytes. A longer file is not a receipt of Handover.
+/// The largest size of a receipt in bytes. A longer file is ignored, because Handover writes no such receipt.
 const BYTES_MAX: u64 = 1 << 20;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Receipt {
-    /// The path of the file, for people who look into the folder of receipts.
+    /// The path of the configured file. Only people who look into the folder of receipts need it.
     pub(super) path: String,
     /// `true` if the file existed before the first setup.
     pub(super) existed: bool,
-    /// The places in the file that setup created.
+    /// The entries in the file that setup created, such as `mcpServers/handover`.
     pub(super) made: Vec<String>,
     /// The folders that setup created, outermost first.
     pub(super) folders: Vec<PathBuf>,
@@ -33,7 +33,8 @@ pub(super) struct Receipt {
     back: Vec<Hunk>,
 }
 
-/// A range of bytes in the text that setup wrote, and the text that it replaced.
+/// One difference between the text that setup wrote and the original text: a range of bytes, and the original text at
+/// that place.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Hunk {
     at: usize,
@@ -42,7 +43,7 @@ struct Hunk {
 }
 
 impl Receipt {
-    /// Returns the receipt that leads back from the text `after` to the text `before`.
+    /// Returns a receipt from which the text `before` can be restored when the file has the text `after`.
     pub(super) fn new(path: &Path, before: Option<&str>, after: &str) -> Self {
         Self {
             path: path.display().to_string(),
@@ -55,7 +56,7 @@ impl Receipt {
         }
     }
 
-    /// Returns the text before the first setup, when the file was not changed since.
+    /// Returns the text before the first setup. Returns `None` if the file was changed since the last setup.
     pub(super) fn restore(&self, now: &str) -> Option<String> {
         if hash(now) != self.after {
             return None;
@@ -71,7 +72,7 @@ impl Receipt {
         (hash(&text) == self.before).then_some(text)
     }
 
-    /// Returns the receipt of a file, if there is one. Ignores a receipt that cannot be read.
+    /// Returns the receipt of a file, if there is one. A receipt that is too long or is not valid JSON is ignored.
     pub(super) fn find(folder: &Path, target: &Path) -> Result<Option<Self>, SetupProblem> {
         let path = file(folder, target);
         let unreadable = |cause| SetupProblem::Unreadable { path: path.clone(), cause };
@@ -85,7 +86,8 @@ impl Receipt {
         Ok(serde_json::from_slice(&bytes).ok())
     }
 
-    /// Returns the receipt for the entries that stay after the places of `gone` were removed. It restores no earlier text.
+    /// Returns the receipt without the entries for which `gone` is true. The new receipt cannot restore the original
+    /// text.
     pub(super) fn without(self, gone: impl Fn(&str) -> bool) -> Self {
         let made = self.made.into_iter().filter(|made| !gone(made)).collect();
         Self { made, after: String::new(), back: Vec::new(), ..self }
@@ -112,8 +114,8 @@ fn hash(text: &str) -> String {
     })
 }
 
-/// Returns the parts that differ. Compares words and not lines: with lines, the receipt would contain the full text of
-/// a file that is one line.
+/// Returns the differences between two texts. It compares words and not lines: some configurations are one long line,
+/// and the receipt must not contain the full text.
 fn hunks(before: &str, after: &str) -> Vec<Hunk> {
     let (old, new) = (words(before), words(after));
     let mut hunks = Vec::new();
@@ -133,7 +135,7 @@ fn bytes(words: &[&str]) -> usize {
     words.iter().map(|word| word.len()).sum()
 }
 
-/// Splits a text into runs of letters and digits. Every other character is a word of one character.
+/// Splits a text into words. A word is a run of letters and digits, or one other character.
 fn words(text: &str) -> Vec<&str> {
     let mut words = Vec::new();
     let mut rest = text;

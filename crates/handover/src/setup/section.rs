@@ -1,15 +1,16 @@
-//! Handover's section in a file of instructions. Two marks enclose it, so that a later version finds and replaces it.
+//! Writes Handover's section into a client's file of instructions, such as `AGENTS.md`. Two marks enclose the section,
+//! so that a later version finds and replaces it.
 
 use super::want::{FileError, RemainingText};
 
 const BODY: &str = include_str!("instructions.md");
 
-/// The form of the marks around Handover's section. Readers of the file can ignore them.
+/// The form of the two marks around Handover's section.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Marks {
-    /// A comment of HTML, which Markdown does not show.
+    /// An HTML comment, which Markdown does not show.
     Comment,
-    /// A line that begins with a number sign. Plain text has no comments, but people read such a line as one.
+    /// A line that begins with `#`, for plain text, which has no comments. People read such a line as one.
     Sign,
 }
 
@@ -29,7 +30,7 @@ impl Marks {
     }
 }
 
-/// Replaces the section in place, or adds it at the end.
+/// Replaces Handover's section in place. If the file has none, adds the section at the end.
 pub(super) fn write(text: Option<&str>, marks: Marks) -> Result<String, FileError> {
     let text = text.unwrap_or_default();
     let end = if text.contains("\r\n") { "\r\n" } else { "\n" };
@@ -46,7 +47,7 @@ pub(super) fn write(text: Option<&str>, marks: Marks) -> Result<String, FileErro
     Ok(format!("{text}{gap}{section}"))
 }
 
-/// Removes the section, and the empty line before it.
+/// Removes Handover's section, and the empty line before it.
 pub(super) fn remove(text: &str, marks: Marks) -> Result<RemainingText, FileError> {
     let Some((from, to)) = find(text, marks)? else {
         return Ok(RemainingText { text: text.to_owned(), empty: text.trim().is_empty() });
@@ -61,7 +62,7 @@ pub(super) fn remove(text: &str, marks: Marks) -> Result<RemainingText, FileErro
     Ok(RemainingText { empty: text.trim().is_empty(), text })
 }
 
-/// Returns the range of the section in bytes, including its last line end.
+/// Returns the range of Handover's section in bytes, including its last line end.
 fn find(text: &str, marks: Marks) -> Result<Option<(usize, usize)>, FileError> {
     let mut begin = None;
     let mut found = None;

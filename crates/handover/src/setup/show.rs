@@ -9,7 +9,8 @@ use super::client::ClientProgram;
 use super::plan::{Edit, SetupPlan, SetupReach, SetupSurroundings};
 use wire::visible::{is_hidden, redacted};
 
-/// The largest number of characters shown of a line. In a generated file, one line may be the full text.
+/// The largest number of characters that are shown of a line. A longer line is cut: in a generated file, one line may
+/// be the full text.
 const LINE_CHARS_MAX: usize = 300;
 
 /// The choice between coloured and plain output.
@@ -48,7 +49,7 @@ impl Action {
     }
 }
 
-/// Returns the difference that an edit makes, in the unified format. It is empty when nothing changes.
+/// Returns the change of a file in the unified diff format. The text is empty when nothing changes.
 pub fn diff(edit: &Edit) -> String {
     let before = edit.before.as_deref().unwrap_or_default();
     let after = edit.after.as_deref().unwrap_or_default();
@@ -111,7 +112,7 @@ fn paint(line: &str, ink: Ink) -> String {
     format!("\u{1b}[{colour}m{line}\u{1b}[0m")
 }
 
-/// Returns a line that is safe to show: without hidden characters and secrets, and not longer than the limit.
+/// Returns a line that is safe to show: hidden characters and secrets are replaced, and a line over the limit is cut.
 fn veil(line: &str) -> String {
     let line = redacted(line);
     let clean = |c: char| if is_hidden(c) && c != '\t' { '\u{fffd}' } else { c };

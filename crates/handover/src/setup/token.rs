@@ -14,21 +14,22 @@ use crate::office::{self, Office};
 use crate::token::{self, TokenHolder};
 use git::program::{Git, GitCall};
 
-/// The tokens of one client: in its configuration, and newly made.
+/// The tokens of one client: those in its configuration, and the one that this setup makes.
 pub(super) struct ClientTokens {
     client: ClientProgram,
     /// The store that the command line names.
     store: Option<String>,
     /// The store, after it was opened.
     office: Option<Office>,
-    /// The secrets in the client's configuration, each with the id of its token if the token is valid in this store.
+    /// The tokens' secrets in the client's configuration. Each has the id of its token, or `None` if this store has no
+    /// valid token of this client with the secret.
     found: Vec<(String, Option<TokenId>)>,
     /// The token that this setup made.
     made: Option<TokenId>,
 }
 
 impl ClientTokens {
-    /// Finds the tokens in a client's configuration. Opens the store only when there is one.
+    /// Finds the tokens in a client's configuration. The store is opened only when the configuration has a token.
     pub(super) async fn of(
         client: ClientProgram,
         reach: SetupReach,
@@ -54,7 +55,7 @@ impl ClientTokens {
         Ok(self.office.insert(office))
     }
 
-    /// Returns the entry for the client. Keeps the token that the client has, if the token is valid.
+    /// Returns the HTTP entry for the client. If the configuration has a valid token already, the entry keeps it.
     pub(super) fn entry(&self, url: &str) -> HttpEntry {
         let known = self.found.iter().find(|(_, token)| token.is_some());
         match known {
@@ -63,7 +64,8 @@ impl ClientTokens {
         }
     }
 
-    /// Makes the token for an entry without one, and returns a note about it.
+    /// Creates a token if the entry has only the placeholder, and writes its secret into the entry. Returns a note for
+    /// the user about the new token.
     pub(super) async fn make(&mut self, entry: &mut HttpEntry) -> anyhow::Result<Option<String>> {
         if entry.secret != TO_BE_MADE {
             return Ok(None);
@@ -77,7 +79,7 @@ impl ClientTokens {
         Ok(Some(format!("made the token {} for the agent {name}; --undo revokes it", made.id)))
     }
 
-    /// Revokes the new token when the configuration could not be written.
+    /// Revokes the token that this setup made. It is called when the configuration could not be written.
     pub(super) async fn take_back(&mut self) -> anyhow::Result<()> {
         if let Some(made) = self.made.take() {
             token::revoke(self.office().await?.desk.service(), made).await?;
@@ -85,7 +87,7 @@ impl ClientTokens {
         Ok(())
     }
 
-    /// Revokes the tokens in the configuration, and returns notes about them.
+    /// Revokes the tokens that were found in the client's configuration, and returns notes for the user about them.
     pub(super) async fn revoke(&mut self) -> anyhow::Result<Vec<String>> {
         let mut said = Vec::new();
         for (_, token) in std::mem::take(&mut self.found) {
@@ -114,7 +116,7 @@ pub(super) async fn is_private(plan: &SetupPlan, undo: bool) -> Result<(), Setup
     Ok(())
 }
 
-/// Tells whether a file is in a repository that does not ignore it.
+/// Tells whether `git add` would add a file: it is in a repository, and git does not ignore it.
 async fn is_taken_by_git(file: &Path) -> bool {
     let Some(folder) = file.ancestors().skip(1).find(|folder| folder.is_dir()) else { return false };
     let inside = GitCall::read(folder, &["rev-parse", "--is-inside-work-tree"]).run(&Git::default()).await;

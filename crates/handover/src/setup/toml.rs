@@ -7,7 +7,7 @@ use super::want::{
     FileError, Met, RecordedPlaces, RemainingText, STARTS, Want, WantedText, completed, is_remote, place, will_do,
 };
 
-/// Adds the missing entries.
+/// Adds the entries of `wants` that the file does not have.
 pub(super) fn write(text: Option<&str>, wants: &[Want]) -> Result<WantedText, FileError> {
     let text = text.unwrap_or_default();
     let ends = Ends::of(text);
@@ -21,7 +21,7 @@ pub(super) fn write(text: Option<&str>, wants: &[Want]) -> Result<WantedText, Fi
     Ok(written)
 }
 
-/// Removes Handover's entries, and the tables that are empty without them.
+/// Removes Handover's entries, and the tables that become empty by this.
 pub(super) fn remove(text: &str, wants: &[Want], made: RecordedPlaces<'_>) -> Result<RemainingText, FileError> {
     let ends = Ends::of(text);
     let mut document = parse(text, wants)?;
@@ -31,8 +31,8 @@ pub(super) fn remove(text: &str, wants: &[Want], made: RecordedPlaces<'_>) -> Re
             let (above, key) = (&want.at()[..depth - 1], &want.at()[depth - 1]);
             let Some(table) = descend(document.as_table_mut(), above) else { break };
             let Some(there) = table.get(key).and_then(Item::as_table_like) else { break };
-            // A table above the entry is removed only when this removal left it empty: Handover did not make a table
-            // that was empty before.
+            // A table above Handover's entry is removed only if this made it empty. A table that was empty before
+            // stays, because Handover did not make it.
             let ours = if depth == want.at().len() {
                 want.may_remove(made, |key| there.contains_key(key))
             } else {
@@ -49,7 +49,7 @@ pub(super) fn remove(text: &str, wants: &[Want], made: RecordedPlaces<'_>) -> Re
     Ok(RemainingText { empty: text.trim().is_empty(), text })
 }
 
-/// Returns the value at a path of keys, such as a setting that decides which entries Handover needs.
+/// Returns the value at a path of keys. Setup reads settings with it that decide which entries the client needs.
 pub(super) fn value(text: &str, at: &[&str]) -> Option<Value> {
     let document = text.parse::<DocumentMut>().ok()?;
     let mut here = document.as_item();
@@ -65,7 +65,8 @@ pub(super) fn holds(text: &str, at: &[String]) -> bool {
     descend(document.as_table_mut(), at).is_some()
 }
 
-/// The line ends of a file. The TOML editor writes line feeds; a file with carriage returns gets them back.
+/// The line ends of a file. The TOML editor always writes line feeds, so `Return` means that carriage returns are put
+/// back.
 #[derive(Clone, Copy)]
 enum Ends {
     Feed,
@@ -107,7 +108,7 @@ fn parse(text: &str, wants: &[Want]) -> Result<DocumentMut, FileError> {
     Ok(document.into_mut())
 }
 
-/// Adds one entry. Returns whether anything had to change.
+/// Adds one of Handover's entries. Returns whether the document had to change.
 fn put(document: &mut DocumentMut, want: &Want, written: &mut WantedText) -> Result<bool, String> {
     let Want::Table { at, keys } = want else { return Ok(false) };
     let mut table: &mut dyn TableLike = document.as_table_mut();
@@ -117,7 +118,8 @@ fn put(document: &mut DocumentMut, want: &Want, written: &mut WantedText) -> Res
         if fresh {
             written.made.push(place(&at[..=depth]));
             let mut new = Table::new();
-            // Only the table with Handover's keys needs a header line.
+            // Of the new tables, only the innermost one, with Handover's keys, gets a header line such as
+            // `[mcp_servers.handover]`.
             new.set_implicit(depth + 1 < at.len());
             table.insert(key, Item::Table(new));
         }
@@ -144,7 +146,7 @@ fn put(document: &mut DocumentMut, want: &Want, written: &mut WantedText) -> Res
         let Some(new) = toml(&completed(there.as_ref(), value)) else { continue };
         touched = true;
         match table.get_mut(key).and_then(Item::as_value_mut) {
-            // Keep the comment after the value.
+            // Replace the old value, and keep the comment behind it.
             Some(old) => {
                 let decor = old.decor().clone();
                 *old = new;
@@ -166,8 +168,8 @@ fn descend<'a>(table: &'a mut Table, at: &[String]) -> Option<&'a mut dyn TableL
     Some(here)
 }
 
-/// Converts the TOML values that are compared: texts, booleans, integers, lists of texts, and tables of these. Returns
-/// `None` for others.
+/// Converts a TOML value to JSON, to compare it: a text, boolean, integer, list of texts, or table of these. Returns
+/// `None` for other values.
 fn json(item: &Item) -> Option<Value> {
     if let Some(table) = item.as_table_like() {
         let pairs = table.iter().map(|(key, item)| Some((key.to_owned(), json(item)?)));

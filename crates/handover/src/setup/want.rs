@@ -1,26 +1,26 @@
-//! The entries that a client's configuration needs, independent of the format of its file.
+//! The entries that Handover needs in a client's file, independent of the format of the file.
 
 use serde_json::Value;
 
 use super::client::SERVER;
 
-/// Keys with which an entry reaches a server over the network. A person wrote such a key on purpose, and a command in
-/// the same entry would contradict it.
+/// The keys with which a client's entry names a server on the network. If an existing entry has one, a person wrote it
+/// on purpose, and the key `command` in the same entry would contradict it.
 const REMOTE: &[&str] = &["url", "httpUrl", "serverUrl", "uri"];
 
-/// Keys with which an entry starts a program.
+/// The keys with which a client's entry names a program to start.
 const STARTING: &[&str] = &["command", "cmd"];
 
 /// One entry that must be in a file. Everything else in the file stays as it is.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Want {
-    /// A table that belongs to Handover. These keys must be in it; other keys are left alone.
+    /// A table that belongs to Handover. It must have these keys; other keys in it are left alone.
     Table { at: Vec<String>, keys: Vec<(&'static str, Value)> },
     /// A key with this value, in a table that other programs use, too.
     Key { at: Vec<String>, value: Value },
     /// An item of a list that other programs use, too.
     Item { at: Vec<String>, item: Value },
-    /// A key of a new file. In an existing file, its owner decides about the key.
+    /// A key that is only written into a new file. In an existing file, the owner decides about the key.
     Seed { at: Vec<String>, value: Value },
 }
 
@@ -32,7 +32,8 @@ impl Want {
         }
     }
 
-    /// Returns the tables above the entry, outermost first. The list of an item is not one of them.
+    /// Returns the keys of the tables that lead to the entry, outermost first. For an item of a list, the list itself
+    /// is not included.
     pub(super) fn tables(&self) -> &[String] {
         let at = self.at();
         match self {
@@ -50,16 +51,16 @@ impl Want {
         }
     }
 
-    /// Returns the name under which a receipt records that setup amended an existing entry.
+    /// Returns the name under which a receipt records that the entry existed before and that setup added keys to it.
     pub(super) fn amended(&self) -> String {
         format!("{}{AMENDED}", self.record())
     }
 
-    /// Tells whether an existing entry may be removed. `has` tells whether the entry has a key.
+    /// Tells whether an undo may remove an existing entry. `has` tells whether the existing entry has a key.
     pub(super) fn may_remove(&self, made: RecordedPlaces<'_>, has: impl Fn(&str) -> bool) -> bool {
         let reaches = REMOTE.iter().any(|key| has(key));
         match self {
-            // Without a record, a person may have written the entry.
+            // An entry for HTTP is removed only if a receipt records it. Otherwise a person may have written it.
             Self::Table { keys, .. } if is_remote(keys) => {
                 reaches && matches!(made, RecordedPlaces::Recorded(_)) && made.has(&self.record())
             }
@@ -69,7 +70,7 @@ impl Want {
     }
 }
 
-/// The existing entry in the place of Handover's table.
+/// The kind of entry that a file already has in the place of Handover's table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Met {
     /// No entry, or an entry to which Handover's keys can be added.
@@ -91,7 +92,7 @@ impl Met {
     }
 }
 
-/// The problem with an existing entry that starts a program, while the wanted entry reaches a server over the network.
+/// The error when the existing entry starts a program, while the wanted entry reaches a server over the network.
 pub(super) const STARTS: &str =
     "`handover` starts a program here: take that out first, with `handover setup` and --undo, then try again";
 
@@ -100,41 +101,41 @@ pub(super) fn is_remote(keys: &[(&'static str, Value)]) -> bool {
     keys.iter().any(|(key, _)| REMOTE.contains(key))
 }
 
-/// The suffix of a receipt's record for an entry that reaches a server over the network.
+/// The end of an entry's name in a receipt, if the entry reaches a server over the network.
 const OVER_HTTP: &str = " over HTTP";
 
-/// The suffix of a receipt's record for an entry that existed before the setup.
+/// The end of an entry's name in a receipt, if the entry existed before the setup.
 const AMENDED: &str = ", amended";
 
-/// Tells whether a receipt's record is for an entry that reaches a server over the network.
+/// Tells whether a name in a receipt stands for an entry that reaches a server over the network.
 pub(super) fn is_over_http(record: &str) -> bool {
     record.strip_suffix(AMENDED).unwrap_or(record).ends_with(OVER_HTTP)
 }
 
-/// Tells whether a receipt's record is for an entry of Handover's server.
+/// Tells whether a name in a receipt stands for an entry of Handover's server.
 pub(super) fn is_entry(record: &str) -> bool {
     let record = record.strip_suffix(AMENDED).unwrap_or(record);
     let place = record.strip_suffix(OVER_HTTP).unwrap_or(record);
     let above = place.strip_suffix(SERVER).and_then(|above| above.strip_suffix('/'));
-    // A project's folder can be called `handover`, too, so the last part of the path is not enough. Only Claude Code
+    // Check the part before `handover`, too, because a project's folder can also be called `handover`. Only Claude Code
     // has entries below another table.
     above.is_some_and(|above| {
         ["mcpServers", "mcp", "mcp_servers", "extensions"].contains(&above) || above.ends_with("/mcpServers")
     })
 }
 
-/// Returns a path of keys as one text, as receipts record it.
+/// Returns a path of keys as one text, such as `mcpServers/handover`. Receipts record entries in this form.
 pub(super) fn place(at: &[String]) -> String {
     at.join("/")
 }
 
-/// Returns the record of an item: the path of its list, then the item.
+/// Returns the name under which a receipt records an item of a list: the path of the list, `=`, and the item.
 pub(super) fn item_place(at: &[String], item: &Value) -> String {
     format!("{}={item}", place(at))
 }
 
-/// Tells whether the existing value satisfies the wanted one. A longer list does if it begins with the wanted list, and
-/// so does a table with more keys: a person may have added an option or a header.
+/// Tells whether the existing value is good enough, so that setup keeps it. A person may have added an option or a
+/// header. So a longer list is good enough if it begins with the wanted list, and a table may have more keys.
 pub(super) fn will_do(there: &Value, wanted: &Value) -> bool {
     match (there, wanted) {
         (Value::Array(there), Value::Array(wanted)) => there.starts_with(wanted),
@@ -145,7 +146,8 @@ pub(super) fn will_do(there: &Value, wanted: &Value) -> bool {
     }
 }
 
-/// Returns the new value of a key: the wanted value, and for a table also the other existing keys.
+/// Returns the new value of a key: the wanted value. If both values are tables, the other keys of the existing table
+/// are kept.
 pub(super) fn completed(there: Option<&Value>, wanted: &Value) -> Value {
     match (there, wanted) {
         (Some(Value::Object(there)), Value::Object(wanted)) => {
@@ -161,9 +163,9 @@ pub(super) fn completed(there: Option<&Value>, wanted: &Value) -> Value {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct WantedText {
     pub(super) text: String,
-    /// The records of entries that did not exist before.
+    /// The names of the entries that did not exist before, for the receipt.
     pub(super) made: Vec<String>,
-    /// `true` if the entry existed and reaches a server over the network, so that it was not changed.
+    /// `true` if the existing entry reaches a server over the network. Setup has not changed it then.
     pub(super) kept: bool,
 }
 
@@ -171,11 +173,11 @@ pub(super) struct WantedText {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct RemainingText {
     pub(super) text: String,
-    /// `true` if the remaining text is empty, without even a comment.
+    /// `true` if nothing remains in the file, not even a comment.
     pub(super) empty: bool,
 }
 
-/// A problem in a file, with its line number, counted from 1.
+/// A problem in a client's file, with the number of its line, counted from 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct FileError {
     pub(super) line: usize,
@@ -183,14 +185,15 @@ pub(super) struct FileError {
 }
 
 impl FileError {
-    /// Returns a problem at a byte of the text.
+    /// Returns a problem at a place of the text, which is given as a number of bytes.
     pub(super) fn at(text: &str, byte: usize, problem: impl Into<String>) -> Self {
         let before = text.as_bytes().iter().take(byte);
         Self { line: before.filter(|byte| **byte == b'\n').count() + 1, problem: problem.into() }
     }
 }
 
-/// The places that may be removed: the recorded ones, or any place when there is no record.
+/// The entries that an undo may remove: those that the receipt records. Without a receipt, every entry of Handover may
+/// be removed.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum RecordedPlaces<'a> {
     Recorded(&'a [String]),

@@ -13,12 +13,13 @@ use super::plan::{Edit, SetupPlan, Trace};
 use super::problem::SetupProblem;
 use super::receipt;
 
-/// Writes the files of a plan, and writes or deletes the receipts.
+/// Writes the files of a plan. Also writes or deletes the receipts in the folder `receipts`.
 pub fn apply(plan: &SetupPlan, receipts: &Path) -> Result<(), SetupProblem> {
     let edits = plan.edits.iter().filter(|edit| edit.changes()).collect::<Vec<_>>();
     let mut staged = Staged::default();
     let result = carry_out(&edits, receipts, &mut staged);
-    // A temporary file that replaced its target no longer exists, so only leftovers are removed.
+    // Delete the temporary files that are left. A temporary file that replaced its target no longer exists under its
+    // old name.
     for path in &staged.files {
         let _ = std::fs::remove_file(path);
     }
@@ -45,7 +46,7 @@ impl Audience {
     }
 }
 
-/// The temporary files and the new folders on the disk.
+/// The temporary files and the new folders that this run has created, so that a failed run can delete them.
 #[derive(Default)]
 struct Staged {
     files: Vec<PathBuf>,
@@ -63,7 +64,8 @@ fn carry_out(edits: &[&Edit], receipts: &Path, staged: &mut Staged) -> Result<()
             ready.push(None);
         }
     }
-    // Write the receipts first. A receipt for an edit that did not happen is harmless: it does not match the file.
+    // Write the receipts before the files. If a file is then not written, its receipt is harmless, because it does not
+    // match the file.
     for edit in edits {
         if let Trace::Keep(kept) = &edit.trace {
             let path = receipt::file(receipts, &edit.target);
@@ -90,7 +92,7 @@ fn carry_out(edits: &[&Edit], receipts: &Path, staged: &mut Staged) -> Result<()
         if let Trace::Drop(folders) = &edit.trace {
             let _ = std::fs::remove_file(receipt::file(receipts, &edit.target));
             for folder in folders.iter().rev().filter(|_| edit.after.is_none()) {
-                // A folder in use is not empty, so it stays.
+                // Ignore a failure: a folder that is not empty is in use and stays.
                 let _ = std::fs::remove_dir(folder);
             }
         }
@@ -98,13 +100,14 @@ fn carry_out(edits: &[&Edit], receipts: &Path, staged: &mut Staged) -> Result<()
     Ok(())
 }
 
-/// Refuses an edit whose file was changed after the plan read it.
+/// Refuses an edit if its file was changed after the plan had read the file.
 fn unchanged(edit: &Edit) -> Result<(), SetupProblem> {
     let now = disk::read(&edit.target)?;
     if now == edit.before { Ok(()) } else { Err(SetupProblem::Changed { path: edit.path.clone() }) }
 }
 
-/// Writes a text to a temporary file next to its target, with the target's permissions.
+/// Writes a text to a temporary file in the folder of its target, with the target's permissions. Returns the path of
+/// the temporary file.
 fn stage(target: &Path, text: &str, audience: Audience, staged: &mut Staged) -> Result<PathBuf, SetupProblem> {
     let (Some(folder), Some(name)) = (target.parent(), target.file_name()) else {
         return Err(unwritable(target, std::io::ErrorKind::InvalidFilename.into()));
@@ -112,7 +115,8 @@ fn stage(target: &Path, text: &str, audience: Audience, staged: &mut Staged) -> 
     std::fs::create_dir_all(folder).map_err(|cause| unwritable(folder, cause))?;
     let beside = folder.join(format!(".{}.handover-{}", name.to_string_lossy(), std::process::id()));
     let failed = |cause| unwritable(target, cause);
-    // No file of this name may exist, so that no link can redirect the write.
+    // Delete an old file of this name, and then create a new one: otherwise a link of this name could redirect the
+    // write.
     let _ = std::fs::remove_file(&beside);
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
@@ -129,7 +133,7 @@ fn stage(target: &Path, text: &str, audience: Audience, staged: &mut Staged) -> 
     Ok(beside)
 }
 
-/// Creates the folder of receipts, which only the user may read.
+/// Creates the folder for receipts. Only the user may read it.
 fn private(folder: &Path) -> Result<(), SetupProblem> {
     std::fs::create_dir_all(folder).map_err(|cause| unwritable(folder, cause))?;
     std::fs::set_permissions(folder, Permissions::from_mode(0o700)).map_err(|cause| unwritable(folder, cause))

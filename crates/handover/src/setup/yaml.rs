@@ -1,5 +1,5 @@
-//! Edits a YAML file by full lines, so that everything else stays as it is. A parser finds the lines and checks the
-//! result: it must mean the same as before plus Handover's entries, otherwise nothing is written.
+//! Edits a YAML file by adding and removing full lines, so that everything else stays as it is. A YAML parser finds the
+//! lines. It also parses the result: if that is not the old content plus Handover's entries, nothing is written.
 
 mod lines;
 
@@ -10,7 +10,7 @@ use super::want::{
     FileError, Met, RecordedPlaces, RemainingText, STARTS, Want, WantedText, completed, is_remote, place, will_do,
 };
 
-/// Adds the missing entries.
+/// Adds the entries of `wants` that the file does not have.
 pub(super) fn write(text: Option<&str>, wants: &[Want]) -> Result<WantedText, FileError> {
     let before = text.unwrap_or_default();
     let mut written = WantedText { text: before.to_owned(), made: Vec::new(), kept: false };
@@ -29,7 +29,7 @@ pub(super) fn write(text: Option<&str>, wants: &[Want]) -> Result<WantedText, Fi
     Ok(written)
 }
 
-/// Removes Handover's entries, and the table that is empty without them.
+/// Removes Handover's entries, and the table that becomes empty by this.
 pub(super) fn remove(text: &str, wants: &[Want], made: RecordedPlaces<'_>) -> Result<RemainingText, FileError> {
     let mut text = text.to_owned();
     for want in wants {
@@ -58,7 +58,7 @@ pub(super) fn remove(text: &str, wants: &[Want], made: RecordedPlaces<'_>) -> Re
         }
         lines.drain(doomed.first..=doomed.last);
         if only && !all {
-            // An empty table must be written as `{}`, otherwise its value would be null.
+            // Write a table that is now empty as `{}`: a key without a value would be null.
             let line = format!("{}{outer}: {{}}{}", " ".repeat(parent.column), lines::end(&text));
             lines.splice(parent.first..=parent.first, [line]);
         }
@@ -68,7 +68,7 @@ pub(super) fn remove(text: &str, wants: &[Want], made: RecordedPlaces<'_>) -> Re
     Ok(RemainingText { empty: text.trim().is_empty(), text })
 }
 
-/// Returns the value at a path of keys, such as a setting that decides which entries Handover needs.
+/// Returns the value at a path of keys. Setup reads settings with it that decide which entries the client needs.
 pub(super) fn value(text: &str, at: &[&str]) -> Option<Value> {
     let outline = Outline::read(text).ok()?;
     at.iter().try_fold(&outline.value, |value, key| value.get(key)).cloned()
@@ -119,7 +119,7 @@ fn put(
     keys.iter().try_for_each(|(key, value)| set(&mut written.text, at, key, value))
 }
 
-/// Sets one key of Handover's table, unless its present value satisfies the wanted one.
+/// Sets one key of Handover's table, unless the existing value is good enough (see `will_do`).
 fn set(text: &mut String, at: &[String], key: &str, value: &Value) -> Result<(), FileError> {
     let outline = Outline::read(text)?;
     let Some(table) = at.iter().try_fold(&outline.root, |node, key| node.get(key)) else { return Ok(()) };
@@ -168,7 +168,7 @@ fn insert(text: &mut String, before: usize, new: &[String]) -> Result<(), FileEr
     Ok(())
 }
 
-/// Computes the expected value of a file after Handover's table is added.
+/// Adds Handover's table to the parsed value of a file. The edited text must parse to the same value.
 fn expect(value: &mut Value, at: &[String], keys: &[(&'static str, Value)]) {
     let mut here = value;
     for key in at {
@@ -190,7 +190,7 @@ fn expect(value: &mut Value, at: &[String], keys: &[(&'static str, Value)]) {
     }
 }
 
-/// Parses the result again, and refuses it unless it has the expected value.
+/// Parses the edited text, and refuses it unless it has the expected value.
 fn prove(text: &str, expected: &Value) -> Result<(), FileError> {
     let same = Outline::read(text).is_ok_and(|outline| same(&outline.value, expected));
     if same {

@@ -5,10 +5,11 @@ use serde_json::{Map, Value};
 
 use crate::setup::want::FileError;
 
-/// The largest depth in columns. No configuration is deeper, and the recursive reader needs a limit.
+/// The largest indentation of a line in columns. A deeper file is refused, because the reader is recursive and needs a
+/// limit. No real configuration is so deep.
 const COLUMNS_MAX: usize = 400;
 
-/// A YAML file, as nodes with their lines and as a value.
+/// A parsed YAML file, in two forms: as nodes that know their lines, and as a value.
 #[derive(Debug)]
 pub(super) struct Outline {
     pub(super) root: YamlNode,
@@ -22,7 +23,7 @@ pub(super) struct YamlNode {
     pub(super) first: usize,
     pub(super) last: usize,
     pub(super) column: usize,
-    /// `true` if the value is written between brackets.
+    /// `true` if the value is written in brackets or braces, such as `{a: 1}`, and not as indented lines.
     pub(super) flow: bool,
     kind: LineKind,
     pub(super) children: Vec<YamlNode>,
@@ -37,8 +38,8 @@ enum LineKind {
 
 impl Outline {
     pub(super) fn read(text: &str) -> Result<Self, FileError> {
-        // The parser limits the depth of brackets. The depth of a block depends only on the characters before the first
-        // word of a line.
+        // The YAML parser limits the depth of brackets, but not of indented blocks. A block's depth is at most the
+        // number of characters before the first word of a line, so limit these.
         let deep = |line: &str| line.find(|c| !" -?:\t".contains(c)).unwrap_or(line.len()) > COLUMNS_MAX;
         if let Some(line) = text.lines().position(deep) {
             return Err(FileError { line: line + 1, problem: "nested too deeply".to_owned() });
@@ -76,7 +77,7 @@ impl YamlNode {
         FileError { line: self.first + 1, problem: problem.to_owned() }
     }
 
-    /// Refuses a node that is not a table, or whose entries are not on separate lines.
+    /// Refuses a node that is not a table, and a table whose entries are all on one line.
     pub(super) fn must_be_table(&self, name: &str) -> Result<(), FileError> {
         match self.kind {
             LineKind::Other => Err(self.trouble(&format!("{name} must be a mapping"))),
@@ -93,7 +94,7 @@ pub(super) fn of(text: &str) -> Vec<String> {
     text.split_inclusive('\n').map(str::to_owned).collect()
 }
 
-/// Returns the line end of a text.
+/// Returns the line end that a text uses: `\r\n` if it has any, otherwise `\n`.
 pub(super) fn end(text: &str) -> &'static str {
     if text.contains("\r\n") { "\r\n" } else { "\n" }
 }
@@ -125,8 +126,8 @@ pub(super) fn render(key: &str, value: &Value, column: usize) -> Vec<String> {
     }
 }
 
-/// Returns a value as YAML. Leaves a text unquoted when no reader can misread it; otherwise writes JSON, which is valid
-/// YAML.
+/// Returns a value as YAML. A text without special characters is written without quotes. Everything else is written as
+/// JSON, which is valid YAML.
 fn scalar(value: &Value) -> String {
     let plain = |text: &str| {
         let safe = |c: char| c.is_ascii_alphanumeric() || "_/.- ".contains(c);
@@ -176,8 +177,8 @@ fn children(node: &MarkedYaml<'_>, lines: &[&str]) -> Vec<YamlNode> {
     table.iter().map(child).collect()
 }
 
-/// Returns the last line of a node. The parser reports the end of a block where the next node begins, so this uses the
-/// ends of its leaves.
+/// Returns the last line of a node. The parser reports that a block ends where the next node begins, so use the ends of
+/// the innermost nodes instead.
 fn last(node: &MarkedYaml<'_>, lines: &[&str]) -> usize {
     let own = {
         let (start, end) = (node.span.start, node.span.end);
@@ -192,7 +193,7 @@ fn last(node: &MarkedYaml<'_>, lines: &[&str]) -> usize {
         YamlData::Sequence(items) if !flow(node, lines) => {
             items.iter().map(|item| last(item, lines)).max().unwrap_or(own)
         }
-        // The parser places a missing value where the next node begins.
+        // Ignore a missing value: the parser reports its place as the start of the next node.
         YamlData::Value(Scalar::Null) if node.span.is_empty() => 0,
         YamlData::Mapping(_)
         | YamlData::Sequence(_)
