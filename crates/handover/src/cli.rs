@@ -1,4 +1,5 @@
-//! The command line: nouns, then verbs. Tools do the work. This module reads the options and shows the replies.
+//! The command line: `handover NOUN VERB`. Most commands call a tool. This module reads their options and shows the
+//! replies.
 
 mod advice;
 mod approval;
@@ -44,8 +45,8 @@ struct ProgramArguments {
     command: CliVerb,
 }
 
-/// The command line of `handover mcp` alone. One such process runs for every agent's client, so this type keeps the
-/// parsers of all other commands out of its memory.
+/// The options of `handover mcp`, parsed without the other commands. One such process runs for every agent's client, so
+/// it should not use memory for the parsers of all commands.
 #[derive(Debug, Parser)]
 struct McpAlone {
     #[arg(long, env = "HANDOVER_STORE", hide_env_values = true)]
@@ -55,8 +56,8 @@ struct McpAlone {
 }
 
 impl McpAlone {
-    /// Returns `None` for any other command, for wrong options and for `--help`: the full command line has the texts
-    /// for these.
+    /// Parses the command line if it is `handover mcp`. Returns `None` for any other command, for wrong options and for
+    /// `--help`. The full parser then handles these, because it has the texts.
     fn asked() -> Option<Self> {
         let mut words = std::env::args_os();
         let program = words.next()?;
@@ -170,12 +171,13 @@ enum CardVerb {
     },
 }
 
-/// Returns the full command line, with a command for every tool.
+/// Returns the parser of the full command line, including a command for every tool.
 fn whole() -> clap::Command {
     ProgramArguments::command().subcommands(tools::whole_nouns())
 }
 
-/// Runs the command that was typed. Commands that need neither the store nor the async runtime run before either is set up.
+/// Runs the command that was typed. Commands that do not need the store run first, without opening the store or
+/// starting the async runtime.
 pub(crate) fn run() -> anyhow::Result<ExitCode> {
     if let Some(McpAlone { store, mcp }) = McpAlone::asked() {
         return door::mcp(store.as_deref(), &mcp);
@@ -225,7 +227,8 @@ pub(crate) fn run() -> anyhow::Result<ExitCode> {
             clap_mangen::Man::new(whole()).render(&mut std::io::stdout())?;
             Ok(ExitCode::SUCCESS)
         }
-        // One client needs one thread only: the store does its disk I/O on a separate thread.
+        // `handover mcp` builds its own runtime with one thread: it serves one client, and the store does its disk I/O
+        // on a separate thread.
         CliVerb::Stored(StoredVerb::Mcp(mcp)) => door::mcp(arguments.store.as_deref(), &mcp),
         CliVerb::Stored(verb) => runtime()?.block_on(with_store(arguments.store.as_deref(), verb)),
     }
@@ -237,7 +240,8 @@ fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
 
 async fn with_store(named: Option<&str>, verb: StoredVerb) -> anyhow::Result<ExitCode> {
     let office: Office = match (office::open(named).await, &verb) {
-        // `handover run` also asks the person at the terminal to accept the store that the settings name.
+        // The settings name a store that no person accepted. `handover run` asks the person at the terminal to accept
+        // it, and then opens it.
         (Err(closed), StoredVerb::Run(asked)) if closed.is_unaccepted() && run::is_store_accepted_now(asked)? => {
             office::open(named).await?
         }

@@ -5,7 +5,7 @@ use wire::lifecycle::TOOLS;
 
 use super::verbs::{ToolVerb, VERBS};
 
-/// Returns a suggestion in the form that a person types. Suggestions name tools, because models read them, too.
+/// Rewrites a suggestion so that a person can type it. The text of a refusal names tools, because models read it, too.
 pub(crate) fn typed(suggestion: &str) -> String {
     let (mut typed, mut rest) = (String::new(), suggestion);
     while let Some(letter) = rest.chars().next() {
@@ -19,11 +19,12 @@ pub(crate) fn typed(suggestion: &str) -> String {
         let (word, behind) = rest.split_at(end);
         rest = behind;
         let quoted = typed.ends_with('`');
-        // Below an agent, a command does not do the same as the client's tool, so "the tool NAME" stays as it is.
+        // Leave the text "the tool NAME" as it is. It is written where the agent must call the tool itself, because a
+        // command started by the agent does not do the same.
         let is_tool = typed.ends_with("the tool ");
         if let Some(verb) = VERBS.iter().find(|verb| verb.tool == word && !is_tool) {
             let arguments = arguments(&mut rest);
-            // The advice says "call" for a tool and "run" for a command.
+            // A tool is called and a command is run, so replace the word "call" before the name by "run".
             if typed.ends_with("call ") {
                 typed.truncate(typed.len() - "call ".len());
                 typed.push_str("run ");
@@ -39,7 +40,7 @@ pub(crate) fn typed(suggestion: &str) -> String {
     typed
 }
 
-/// Takes the JSON arguments that follow a tool's name off the start of `rest`.
+/// Parses the JSON arguments behind a tool's name at the start of `rest`, and removes them from `rest`.
 fn arguments(rest: &mut &str) -> Map<String, Value> {
     let Some(text) = rest.strip_prefix(' ').filter(|text| text.starts_with('{')) else { return Map::new() };
     let mut values = serde_json::Deserializer::from_str(text).into_iter::<Map<String, Value>>();

@@ -13,7 +13,7 @@ use super::outline::outline;
 use super::show::{self, refused};
 use super::{say, say_json};
 
-/// The largest number of rows in a list: more than a person reads at once.
+/// The largest number of rows in a list. Older ones are left out: people do not read more at once.
 const ROWS: u32 = 200;
 
 #[derive(Debug, Subcommand)]
@@ -67,7 +67,7 @@ pub(crate) enum ApprovalVerb {
     },
 }
 
-/// Returns a row of the table: the approval with a one-line summary of the request.
+/// Returns a row of the table of approvals: the approval, with a summary of the request in one line.
 fn line(mut row: Value, found: &engine::approval::Approval) -> Value {
     if let Value::Object(members) = &mut row {
         members.push(("asks".to_owned(), approvals::asked(found).into()));
@@ -114,7 +114,7 @@ pub(super) async fn run(office: &Office, verb: ApprovalVerb) -> anyhow::Result<E
     }
 }
 
-/// Returns one approval with everything known about it, including its notices.
+/// Returns one approval with all its fields, and with the notices about it that were sent to people.
 async fn whole(service: &Service, id: ApprovalId) -> Result<Value, handover::Error> {
     let found = approvals::show(service, id).await?;
     note(service, std::slice::from_ref(&found)).await;
@@ -126,8 +126,8 @@ async fn whole(service: &Service, id: ApprovalId) -> Result<Value, handover::Err
     Ok(row)
 }
 
-/// Records that a person at a terminal has seen these approvals. A failure to record is ignored: the person sees them
-/// anyway.
+/// Records that a person has seen these approvals, if a person is at a terminal. A failure to record is ignored: the
+/// person sees the approvals anyway.
 async fn note(service: &Service, rows: &[Approval]) {
     if person::at_a_terminal().is_ok() {
         let _unrecorded = approvals::seen(service, rows, Via::CommandLine).await;

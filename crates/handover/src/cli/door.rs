@@ -67,14 +67,14 @@ pub(super) fn mcp(named: Option<&str>, asked: &Mcp) -> anyhow::Result<ExitCode> 
         let session = new_session()?;
         let seat = desk.seat().await?;
         let own = seat.is_none().then_some(session);
-        // Below a turn, the runner's sign of life counts, so this connection gives none.
+        // In a turn, the runner renews the lease, so this connection gives no sign of life.
         let keeper = Keeper::start(desk.clone(), own.map_or(OwnSession::Nobody, OwnSession::Connection)).await?;
         let _record = ClientRecord::keep(&live, own).context("record which client started this server")?;
         let reception = Reception::new(desk, &asked.tools).with_pipe(session, coordinators, keeper).below_a_turn(seat);
         mcp::serve_stdio(Arc::new(reception), mcp::asked_to_stop()).await;
         anyhow::Ok(())
     })?;
-    // Do not wait for the runtime's threads: one may be blocked in a read of a terminal or a file.
+    // Stop without waiting for the runtime's threads: one of them may be blocked in a read of standard input.
     runtime.shutdown_background();
     Ok(ExitCode::SUCCESS)
 }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::Args;
 use handover::hook::{self, HookEvent};
 
-/// The text at the end of the long help.
+/// The text at the end of `handover hook --help`.
 pub(crate) const HELP: &str = "\
 The payload is one JSON object on standard input, as Claude Code and Codex send it.
 

@@ -49,7 +49,7 @@ pub(super) async fn run(store: &dyn Store, verb: LogVerb) -> anyhow::Result<Exit
     }
 }
 
-/// The number of entries that one read returns.
+/// The number of log entries that are read at once. A loop reads the following entries.
 const PAGE: u32 = 500;
 
 async fn tail(
@@ -95,7 +95,8 @@ fn print(entry: &Entry, place: Cursor, json: bool) -> anyhow::Result<()> {
     if json {
         let mut value = serde_json::to_value(entry)?;
         value["cursor"] = place.to_string().into();
-        // The body is JSON text, so it is printed as a JSON value and not as a string.
+        // Print the entry's body as a JSON value. It is stored as JSON text, and would otherwise be printed as a quoted
+        // string.
         value["body"] = serde_json::from_str(&entry.body).unwrap_or_default();
         return say(&value.to_string());
     }

@@ -6,12 +6,13 @@ use wire::json::{Object, Value};
 
 use super::show::{coloured, plain};
 
-/// The largest number of characters shown of one text; `--json` prints the full text.
+/// The largest number of characters that are shown of one text. A longer text is cut with a note that `--json` prints
+/// all of it.
 const TEXT_CHARS_MAX: usize = 4_000;
-/// The column where values begin.
+/// The width of the column with the names, in characters. The values begin after it.
 const NAME_WIDTH: usize = 23;
 
-/// Renders the members of a reply as indented lines. Skips members that are null or empty texts.
+/// Renders the members of a tool's reply as indented lines. Skips members that are null or empty texts.
 pub(crate) fn outline<'a>(members: impl Iterator<Item = &'a (String, Value)>) -> String {
     let mut text = String::new();
     members.for_each(|(name, value)| member(&mut text, 0, name, value));

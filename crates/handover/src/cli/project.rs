@@ -11,7 +11,7 @@ use super::outline::outline;
 use super::say;
 use super::show::{refused, table};
 
-/// The largest number of rows in a list: more than a person reads at once.
+/// The largest number of rows in a list. Older ones are left out: people do not read more at once.
 const ROWS: u32 = 200;
 
 #[derive(Debug, Subcommand)]
@@ -49,7 +49,7 @@ pub(super) async fn run(office: &Office, verb: ProjectVerb) -> anyhow::Result<Ex
     match found {
         Ok(value) if json => say(&value.to_string())?,
         Ok(Value::Object(members)) => say(outline(members.iter()).trim_end())?,
-        // `all` has already rendered this text for people.
+        // A value that is not an object is a text, which the function `all` has rendered for people already.
         Ok(value) => say(value.as_text().unwrap_or_default())?,
         Err(error) => return refused("project", error, json),
     }

@@ -12,7 +12,7 @@ use wire::json::Value;
 use super::show::refused;
 use super::{say, say_json};
 
-/// The noun of this command. The other verbs of the noun are tools.
+/// The noun of `handover inbox reply`. The other commands of this noun call tools.
 pub(super) const NOUN: &str = "inbox";
 const VERB: &str = "reply";
 
@@ -31,7 +31,7 @@ pub(super) fn command() -> Command {
     ReplyAnswer::augment_args(Command::new(VERB).about("Answer an agent; the task that waits for it goes on"))
 }
 
-/// Returns the typed answer; `None` when another command was typed.
+/// Returns the arguments of `handover inbox reply`; `None` when another command was typed.
 pub(super) fn asked(matches: &ArgMatches) -> Option<ReplyAnswer> {
     let (_, inner) = matches.subcommand().filter(|(noun, _)| *noun == NOUN)?;
     let (_, inner) = inner.subcommand().filter(|(verb, _)| *verb == VERB)?;

@@ -1,4 +1,5 @@
-//! `handover review`: the tool layer of the feedback protocol, and commands with which people ask for reviews and see them.
+//! `handover review`: commands with which people ask for reviews and see them, and `review run`, with which other
+//! programs ask for a review by the feedback protocol.
 
 mod stream;
 
@@ -30,9 +31,9 @@ use wire::lifecycle::ToolError;
 use super::show::{plain, plain_lines, refused, table};
 use super::{say, say_json};
 
-/// The noun of these commands. The other verbs of the noun are tools.
+/// The noun of the commands `handover review …`. The other commands of this noun call tools.
 pub(super) const NOUN: &str = "review";
-/// The largest number of rows in a list: more than a person reads at once.
+/// The largest number of reviews in a list. Older ones are left out: people do not read more at once.
 const ROWS: u32 = 200;
 
 #[derive(Debug, clap::Subcommand)]
@@ -99,7 +100,7 @@ pub(super) fn commands() -> Vec<Command> {
     ReviewVerb::augment_subcommands(Command::new(NOUN)).get_subcommands().cloned().collect()
 }
 
-/// Returns the typed command; `None` when another command was typed.
+/// Returns the typed `handover review` command; `None` when another command or a tool's command was typed.
 pub(super) fn asked(matches: &ArgMatches) -> Option<ReviewVerb> {
     let (_, inner) = matches.subcommand().filter(|(noun, _)| *noun == NOUN)?;
     let (verb, _) = inner.subcommand()?;
@@ -118,19 +119,21 @@ pub(super) async fn run(office: &Office, verb: ReviewVerb) -> anyhow::Result<Exi
     }
 }
 
-/// Returns the caller of `ask` and `again`: always a person, because these commands are refused below an agent.
+/// Returns the caller of `review ask` and `review again`. It is always a person, because these commands are refused
+/// when an agent starts them.
 fn person() -> Caller {
     Caller::with_rights(Rights::Person)
 }
 
-/// Returns the caller that asks for the review: a person, or the agent of the client below which this process runs.
+/// Returns the caller of `review run`: a person, or the agent of the client that started this process.
 async fn caller(office: &Office) -> anyhow::Result<Result<Caller, ToolError>> {
     let Some(below) = below::look(Some(&office.live)) else { return Ok(Ok(person())) };
     let agents = ClientAgents::find(office.desk.service(), &below).await?;
     Ok(agents.only().map(|agent| Caller { session: agents.visitor().session, ..Caller::agent(agent) }))
 }
 
-/// Returns the agent that reviews. When there is no such agent, prints the reason and returns the exit code.
+/// Returns the agent with this name or role as the reviewer. If it cannot review, prints the reason and returns the
+/// exit code.
 fn provider(office: &Office, named: &str) -> Result<Provider, ExitCode> {
     if review::is_below_a_turn() {
         eprintln!("NOT_PERMITTED this runs in a turn or a review, which ask for no reviews of their own");
@@ -157,7 +160,7 @@ async fn session(office: &Office, id: ReviewId) -> anyhow::Result<Option<Reviewe
     }
 }
 
-/// Runs one round of a review in this process. SIGINT or SIGTERM ends it early.
+/// Runs one round of a review in this process. SIGINT or SIGTERM ends the round early.
 async fn round(
     office: &Office,
     caller: &Caller,
@@ -239,8 +242,8 @@ async fn again(office: &Office, asked: &ReviewAgainArguments) -> anyhow::Result<
     held(office, &provider, known.review.id, &document, asked.json).await
 }
 
-/// Sets the artifact's reference to the state of the task's work, so that the worker can complete the work that was
-/// reviewed.
+/// Marks the artifact with the current state of the task's work. The worker can then complete the task as long as the
+/// work has this state.
 async fn of_task(office: &Office, artifact: ReviewedSubject, task: Option<TaskId>) -> anyhow::Result<ReviewedSubject> {
     let Some(task) = task else { return Ok(artifact) };
     let (service, state) = (office.desk.service(), Some(office.state.as_path()));
@@ -250,7 +253,7 @@ async fn of_task(office: &Office, artifact: ReviewedSubject, task: Option<TaskId
             let source = Some("A person chose this file to be reviewed.".to_owned());
             Ok(ReviewedSubject { reference: Some(work.name().to_owned()), source, ..artifact })
         }
-        // Opening the review refuses a task that does not exist.
+        // The task does not exist. Report nothing here, because opening the review refuses it.
         Err(WorkProblem::Error(handover::Error::Refused(_))) => Ok(artifact),
         Err(problem) => Err(problem.into()),
     }
@@ -260,7 +263,7 @@ fn shown(file: &Path, media_type: Option<&str>) -> anyhow::Result<ReviewedSubjec
     Ok(ReviewedSubject::of_file(file, media_type)?)
 }
 
-/// Runs the round, and shows the open findings afterwards.
+/// Runs one round of a review, and then shows the findings that are not decided yet.
 async fn held(
     office: &Office,
     provider: &Provider,
@@ -315,7 +318,8 @@ fn findings(found: &Reviewed) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Returns the named session. Without a name, returns the last session that a person or a coordinator opened.
+/// Returns the review session with the given id. Without an id, returns the last session that a person or a coordinator
+/// opened.
 async fn meant(office: &Office, named: Option<ReviewId>) -> anyhow::Result<Result<Reviewed, ExitCode>> {
     let id = match named {
         Some(id) => Some(id),

@@ -58,7 +58,7 @@ fn variable(text: &str) -> Result<(String, String), String> {
     Ok((name.trim().to_owned(), value.to_owned()))
 }
 
-/// The longest time before an intervention is noticed when no event wakes the run.
+/// The longest time between two reads of interventions, which are changes that callers make to the plan during a run.
 const INTERVENTIONS: Duration = Duration::from_secs(1);
 /// The interval at which the seconds on the screen are redrawn.
 const TICK: Duration = Duration::from_millis(250);
@@ -118,13 +118,14 @@ pub(super) async fn run(office: &Office, asked: &RunArguments) -> anyhow::Result
     Ok(code)
 }
 
-/// Shows a person at the terminal the settings that are not accepted yet, and asks. Returns whether the person accepted
-/// them.
+/// Shows the person at the terminal the settings that are not accepted yet, and asks whether to accept them. Returns
+/// the answer.
 fn is_accepted_now(office: &Office) -> anyhow::Result<bool> {
     office.place.root.as_deref().map_or(Ok(false), super::trust::ask_here)
 }
 
-/// Asks in the same way about the store that the settings name. It has to be accepted before anything is opened.
+/// Asks the person at the terminal whether to accept the settings, because they name the store. The store must be
+/// accepted before it is opened.
 pub(super) fn is_store_accepted_now(asked: &RunArguments) -> anyhow::Result<bool> {
     let here = std::env::current_dir().context("find the current folder")?;
     match handover::place::root(&here) {
@@ -133,7 +134,7 @@ pub(super) fn is_store_accepted_now(asked: &RunArguments) -> anyhow::Result<bool
     }
 }
 
-/// Works the plan, and shows events while they happen, including changes that other callers make to the plan.
+/// Runs the plan until it ends, and shows its events. Also shows the changes that other callers make to the plan.
 async fn show(
     opened: Opened,
     scope: RunScope,
@@ -172,7 +173,7 @@ async fn show(
     Ok(ended)
 }
 
-/// Returns the way to show events, and the width of the terminal in columns.
+/// Returns the form in which events are shown (JSON, live or lines), and the width of the terminal in columns.
 pub(super) fn look(json: bool) -> (ScreenLook, usize) {
     let look = match (json, std::io::stdout().is_terminal()) {
         (true, _) => ScreenLook::Json,
@@ -189,7 +190,7 @@ fn report(ended: &RunEnded, json: bool) -> anyhow::Result<ExitCode> {
         RunEnded::Stuck(_) => ("stuck", 1),
         RunEnded::Stopped => ("stopped", 130),
     };
-    // Agents wrote the names and reasons, so they may contain secrets or hidden characters.
+    // Remove secrets and hidden characters from the reason, because agents wrote parts of it.
     let reason = if let RunEnded::Stuck(reason) = ended { Some(visible::redacted(reason)) } else { None };
     if json {
         let event = serde_json::json!({"event": "run_ended", "how": word, "reason": reason});
@@ -203,7 +204,7 @@ fn report(ended: &RunEnded, json: bool) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::from(code))
 }
 
-/// Waits for signals. The first signal lets running turns finish, the second ends them.
+/// Waits for SIGINT or SIGTERM. After the first signal, running turns may finish. The second signal ends them.
 async fn listen(wishes: watch::Sender<Wish>, json: bool) {
     let (Ok(mut interrupt), Ok(mut terminate)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
     else {
@@ -219,11 +220,11 @@ async fn listen(wishes: watch::Sender<Wish>, json: bool) {
         }
         let _nobody_works = wishes.send(wish);
     }
-    // No third wish exists, but dropping the sender would end the channel, so this never returns.
+    // Never return: a third signal has no meaning, but returning would drop `wishes` and close the channel.
     std::future::pending::<()>().await;
 }
 
-/// Reads a plan file, and refuses one that is larger than a plan may be.
+/// Reads a plan file. Refuses a file with more than `PLAN_BYTES_MAX` bytes.
 fn plan_text(path: &Path) -> anyhow::Result<String> {
     let most = wire::lifecycle::PLAN_BYTES_MAX;
     let file = std::fs::File::open(path).with_context(|| format!("open {}", path.display()))?;

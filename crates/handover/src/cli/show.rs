@@ -12,8 +12,8 @@ use wire::visible;
 use super::advice;
 use super::outline::{outline, scalar};
 
-/// Shows the outcome of a call, and returns its exit code. With `json`, prints exactly the object that the tool
-/// returns, on one line.
+/// Shows the outcome of a tool's call, and returns the exit code. With `json`, prints exactly the object that the tool
+/// returns, on one line. With `fresh`, clears the screen first.
 pub(crate) fn outcome(tool: &str, outcome: &ToolOutcome, json: bool, fresh: bool) -> anyhow::Result<ExitCode> {
     let mut out = anstream::stdout().lock();
     if fresh {
@@ -42,7 +42,7 @@ pub(crate) fn outcome(tool: &str, outcome: &ToolOutcome, json: bool, fresh: bool
             let part = |name: &str| problem.get(name).and_then(Value::as_text).unwrap_or_default();
             let near = problem.get("nearest").and_then(Value::as_text);
             let near = near.map(|near| format!(" (did you mean {near}?)")).unwrap_or_default();
-            // A single problem is already in the message.
+            // Skip a problem that the message contains already, unless there is a name to suggest.
             if !text("message").contains(part("problem")) || !near.is_empty() {
                 writeln!(out, "  `{}` {}{near}", plain(part("field")), plain(part("problem")))?;
             }
@@ -53,8 +53,8 @@ pub(crate) fn outcome(tool: &str, outcome: &ToolOutcome, json: bool, fresh: bool
     Ok(ExitCode::from(code))
 }
 
-/// Shows the refusal of a command that is not a tool in the same way as the refusal of a tool. Returns a fault to the
-/// caller.
+/// Shows the refusal of a command that calls no tool, in the same form as a tool's refusal. Any other error is returned
+/// to the caller.
 pub(crate) fn refused(noun: &str, error: handover::Error, json: bool) -> anyhow::Result<ExitCode> {
     match error {
         handover::Error::Refused(refusal) => {
@@ -64,7 +64,8 @@ pub(crate) fn refused(noun: &str, error: handover::Error, json: bool) -> anyhow:
     }
 }
 
-/// Returns the columns of the table for a tool: the member that holds the list, and the members shown of each row.
+/// Returns the table in which a tool's reply is shown: the member of the reply that holds the rows, and the members
+/// that become columns. Returns `None` for a reply without a table.
 fn columns(tool: &str) -> Option<(&'static str, &'static [&'static str])> {
     Some(match tool {
         "workflow_list" => ("workflows", &["id", "status", "open_tasks", "total_tasks", "name"]),
@@ -86,7 +87,7 @@ fn columns(tool: &str) -> Option<(&'static str, &'static [&'static str])> {
     })
 }
 
-/// The tools whose other members are shown in addition to the list.
+/// The tools for which the other members of the reply are shown, too, in addition to the table.
 const WITH_MORE: [&str; 5] =
     ["workflow_get", "workflow_execution_status", "workflow_check_merge", "review_status", "review_request"];
 
@@ -97,7 +98,8 @@ fn reply(tool: &str, value: &Value) -> String {
     let mut text = String::new();
     let listed = columns(tool);
     if let Value::Object(members) = value {
-        // A table has no heading other than its list. Of the other members only some are worth a line.
+        // If the reply is shown as a table, leave out the list itself and most of the other members. For tools in
+        // `WITH_MORE`, all other members are shown.
         text.push_str(&outline(members.iter().filter(|(name, _)| {
             Some(name.as_str()) != listed.map(|(list, _)| list)
                 && (listed.is_none() || WITH_MORE.contains(&tool) || name == "next_cursor")
@@ -113,7 +115,7 @@ fn reply(tool: &str, value: &Value) -> String {
     text
 }
 
-/// Returns one line with the command to type for each message that waits for an answer.
+/// Returns one line for each message that waits for an answer, with the command that answers it.
 fn unanswered(rows: &[Value]) -> String {
     let waits = |row: &&Value| row.get("awaits_reply") == Some(&Value::Bool(true));
     let id = |row: &Value| row.get("id").and_then(Value::as_text).map(plain);
@@ -143,12 +145,13 @@ pub(crate) fn width() -> Option<u16> {
     (size.ws_col > 0).then_some(size.ws_col)
 }
 
-/// The largest number of characters in a cell. A call with the id returns the full text.
+/// The largest number of characters in a cell of a table. A longer text is cut and ends with `…`. The tool that returns
+/// the single item shows the full text.
 const CELL_CHARS_MAX: usize = 120;
 
 fn cell(name: &str, value: &Value) -> String {
     let text = scalar(name, value);
-    // The colour codes of a status count as characters, too, but a status is never this long.
+    // The escape codes for colours count as characters here. Only a status has them, and a status is always short.
     if text.chars().nth(CELL_CHARS_MAX).is_none() {
         return text;
     }
@@ -168,7 +171,7 @@ pub(crate) fn coloured(status: &str) -> String {
     format!("{style}{status}{style:#}")
 }
 
-/// Returns foreign text on one line, with hidden characters and terminal control characters made visible.
+/// Returns a text that others wrote, on one line, with hidden characters and terminal control characters made visible.
 pub(crate) fn plain(text: &str) -> String {
     visible::one_line(text)
 }

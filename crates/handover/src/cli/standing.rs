@@ -1,5 +1,5 @@
-//! Decides which caller may run which command: a person decides, a person's scripts operate, and an agent runs the rest
-//! with its own rights.
+//! Decides which caller may run which command. Some commands need a person, some a person or a person's script, and the
+//! rest may be run by agents, with an agent's rights.
 
 use std::process::ExitCode;
 
@@ -8,10 +8,11 @@ use engine::token::Scope;
 use handover::person::{self, NotAPerson};
 use handover::{office, token};
 
-/// The lists of commands, one line per command.
+/// The table of all commands and of the callers that may run them, one line per command.
 const COMMANDS: &str = include_str!("commands.txt");
 
-/// The list that a command is on.
+/// The callers that may run a command: a person (`Deciding`), also a person's script (`Operating`), or also an agent
+/// (`BelowAgent`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CommandList {
     Deciding,
@@ -19,13 +20,13 @@ enum CommandList {
     BelowAgent,
 }
 
-/// One line of the lists of commands.
+/// One line of the table of commands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct CommandRow {
     list: CommandList,
-    /// The words of the command, with one space between two words.
+    /// The words of the command with one space between them, such as `token create`.
     command: String,
-    /// The option that must be typed for this line to apply, and the value it must have, if any.
+    /// The option that must be typed for this line to apply, and the value that the option must have, if any.
     option: Option<(String, Option<String>)>,
 }
 
@@ -52,7 +53,7 @@ impl CommandRow {
     }
 }
 
-/// Tells whether an option has this value. Without a value, tells whether the option was typed.
+/// Tells whether an option was typed, if `value` is `None`. Otherwise tells whether the option has this value.
 fn was_given(matches: &ArgMatches, name: &str, value: Option<&str>) -> bool {
     let id = name.replace('-', "_");
     match value {
@@ -82,7 +83,8 @@ fn typed(matches: &ArgMatches) -> (String, &ArgMatches) {
     (words.join(" "), inner)
 }
 
-/// Refuses a command that this process may not run, before any part of it is done. Returns `None` when it may run.
+/// Prints a refusal and returns the exit code if this process may not run the typed command. Returns `None` if it may.
+/// This runs before the command does anything.
 pub(super) fn refusal(matches: &ArgMatches) -> anyhow::Result<Option<ExitCode>> {
     let (command, inner) = typed(matches);
     let list = rows().find(|row| row.is_for(&command, inner)).map(|row| row.list);
@@ -102,7 +104,8 @@ pub(super) fn refusal(matches: &ArgMatches) -> anyhow::Result<Option<ExitCode>> 
     Ok(Some(ExitCode::from(1)))
 }
 
-/// Tells whether the caller of this command is a person who may decide.
+/// Tells whether the caller of this command is a person: no agent started it, and it has a terminal or a person's
+/// token.
 pub(super) fn deciding(store: Option<&str>) -> anyhow::Result<Result<(), NotAPerson>> {
     if let Err(stranger) = person::not_below(store) {
         return Ok(Err(stranger));

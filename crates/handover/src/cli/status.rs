@@ -22,11 +22,12 @@ use wire::visible;
 
 use super::show::{coloured, plain, table, without_secrets};
 
-/// The largest number of reviews shown: more than a person decides on at once.
+/// The largest number of reviews that are shown. For more, a line names `handover review list`.
 const REVIEWS_SHOWN: usize = 5;
-/// The largest number of changed settings shown; `handover trust` shows all of them.
+/// The largest number of changed settings that are shown. The rest is only counted; `handover trust` shows all of them.
 const CHANGES_SHOWN: usize = 5;
-/// The largest number of interventions shown, and of workflows whose logs are searched for them.
+/// The largest number of interventions that are shown, the newest ones. An intervention is a change that a caller makes
+/// to a plan.
 const INTERVENTIONS_SHOWN: usize = 10;
 const WORKFLOWS_LOOKED_AT: usize = 20;
 
@@ -68,7 +69,7 @@ pub(super) async fn run(office: &Office, asked: &StatusArguments) -> anyhow::Res
         if !asked.watch {
             return Ok(ExitCode::SUCCESS);
         }
-        // The ages on the screen grow even without events.
+        // Redraw after five seconds even without a change, because the screen shows how long things have lasted.
         bell.changed(Duration::from_secs(5)).await;
     }
 }
@@ -192,7 +193,7 @@ fn spent(found: &Overview, workflow: WorkflowId) -> Option<Spent> {
     found.spent.iter().find(|(id, _)| *id == workflow).map(|(_, spent)| *spent)
 }
 
-/// Returns the spent amounts in words for a person, without the unknown amounts.
+/// Returns the cost in words, such as `0.12 $, 3 s, 1 turn`. Amounts that are not known are left out.
 pub(crate) fn cost(spent: Spent) -> String {
     let usd = spent.usd_micros.map(|micros| format!("{:.2} $", handover::budget::usd(micros)));
     let tokens = spent.tokens.map(|tokens| format!("{tokens} tokens"));
@@ -200,18 +201,19 @@ pub(crate) fn cost(spent: Spent) -> String {
     [usd, tokens].into_iter().chain(rest).flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// Returns a number with its noun, in the plural where needed.
+/// Returns a number with its noun, in the plural where needed, such as `1 turn` or `2 turns`.
 fn counted(count: u64, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
-/// Returns the reason why a task cannot continue. When no agent here can unblock it, the text names the person who reads it.
+/// Returns the reason why a task cannot continue. If no registered agent can unblock the task, the text says "for you",
+/// which means the person who reads it.
 fn why(task: &Task, agents: &[view::AgentView]) -> String {
     match &task.state {
         TaskState::Paused { reason, .. } => reason.clone().unwrap_or_default(),
         TaskState::Blocked(block) => {
             let is_held = agents.iter().any(|row| row.agent.role == block.role || row.agent.slug == block.role);
-            // A person rejected it, so a person has to unblock it.
+            // If a person blocked the task, such as by a rejection, then only a person can unblock it.
             let is_yours = block.by == Actor::Person || !is_held;
             let whose = if is_yours { "you" } else { block.role.as_str() };
             format!("{} ({}, for {whose})", block.reason, block.kind)
@@ -305,7 +307,7 @@ fn text(found: &Overview, now: Timestamp, place: &str) -> String {
     text
 }
 
-/// Returns the lines about reviews with findings that are not decided yet.
+/// Returns the lines of the screen about reviews with findings that no decision is recorded for yet.
 fn findings(reviews: &[Review]) -> String {
     if reviews.is_empty() {
         return String::new();

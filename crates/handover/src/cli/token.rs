@@ -1,4 +1,4 @@
-//! `handover token`: creates, lists and revokes the tokens with which callers use HTTP.
+//! `handover token`: creates, lists and revokes the tokens that callers need to use the HTTP server.
 
 use std::process::ExitCode;
 
@@ -104,7 +104,8 @@ pub(super) async fn run(office: &Office, verb: TokenVerb) -> anyhow::Result<Exit
     Ok(ExitCode::SUCCESS)
 }
 
-/// Tells whether this caller may revoke a token. A script may revoke an agent's token; only a person may revoke any other.
+/// Tells whether this caller may revoke a token of this scope. A script may revoke an agent's token. Only a person may
+/// revoke any other token.
 async fn may_revoke(service: &Service, scope: Scope) -> anyhow::Result<Result<(), NotAPerson>> {
     match scope {
         Scope::Agent => Ok(Ok(())),

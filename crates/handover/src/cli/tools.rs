@@ -1,4 +1,5 @@
-//! Commands for tools: builds options from a tool's schema, turns them into the tool's arguments, and shows its reply.
+//! Builds the commands that call tools. A tool's schema gives the options, the options become the tool's arguments, and
+//! the reply is shown.
 
 use std::io::Read as _;
 use std::process::ExitCode;
@@ -17,7 +18,8 @@ use wire::lifecycle::{Effect, Tool, ToolError};
 use super::verbs::{NOUNS, ToolVerb, VERBS, words};
 use super::{reply, review, show, verify};
 
-/// The size in bytes of the largest file that is read for an argument. No tool accepts more.
+/// The size of the largest file that is read for an argument, in bytes. A larger file is refused, because no tool
+/// accepts more.
 const FILE_BYTES_MAX: u64 = wire::lifecycle::PLAN_BYTES_MAX as u64;
 
 /// The form of an argument on a command line.
@@ -26,9 +28,9 @@ enum ArgumentKind {
     Text,
     Whole,
     Flag,
-    /// A list of texts; the option is repeated for each.
+    /// A list of texts. The option is typed once for each text.
     Texts,
-    /// JSON text, or `@FILE` with JSON or YAML.
+    /// JSON text, or `@FILE` for a file with JSON or YAML.
     Json,
     /// A text, or JSON when it starts with a brace.
     Either,
@@ -46,7 +48,7 @@ fn kind(schema: &Value) -> ArgumentKind {
         Some("object" | "number") => ArgumentKind::Json,
         Some(_) => ArgumentKind::Text,
         None if schema.get("enum").is_some() => ArgumentKind::Text,
-        // The schema names a list of types.
+        // The `type` in the schema is a list of types, so the argument can be a text or JSON.
         None if schema.get("type").is_some() => ArgumentKind::Either,
         None => match schema.get("anyOf").and_then(Value::as_list).and_then(<[Value]>::first) {
             Some(first) => kind(first),
@@ -67,13 +69,13 @@ fn properties(tool: &Tool) -> Object {
     }
 }
 
-/// Returns the nouns. The verbs of a noun are built only when the noun was typed, because this program is started often
-/// and most starts need no verb.
+/// Returns a command for each noun, such as `task`. The verbs of a noun are built only when the noun was typed. This
+/// program is started often, and most starts need no verb.
 pub(crate) fn nouns() -> impl Iterator<Item = Command> {
     bare_nouns().map(|noun| noun.defer(verbs))
 }
 
-/// Returns the nouns with all their verbs.
+/// Returns a command for each noun, with all its verbs, such as `task claim`.
 pub(crate) fn whole_nouns() -> impl Iterator<Item = Command> {
     bare_nouns().map(verbs)
 }
@@ -128,7 +130,7 @@ fn argument(name: &str, schema: &Value, place: Option<usize>, required: bool) ->
     match place {
         Some(place) => {
             arg = arg.index(place + 1).value_name(name.to_uppercase());
-            // A positional argument can only be given when the ones before it are given.
+            // This argument is given by its position, so all arguments before it must be given, too.
             arg = arg.required(required);
         }
         None => {
@@ -150,7 +152,7 @@ fn argument(name: &str, schema: &Value, place: Option<usize>, required: bool) ->
     }
 }
 
-/// The tool that was typed, its arguments, and the form of the reply.
+/// A typed command that calls a tool: the tool, its arguments, and the form in which the reply is shown.
 #[derive(Debug)]
 pub(crate) struct TypedToolCall {
     tool: &'static Tool,
@@ -159,7 +161,7 @@ pub(crate) struct TypedToolCall {
     watch: bool,
 }
 
-/// Reads the typed command; returns `None` when the command is not a tool's.
+/// Returns the tool's call that was typed; `None` when the typed command calls no tool.
 pub(crate) fn asked(matches: &ArgMatches) -> anyhow::Result<Option<TypedToolCall>> {
     let Some((noun, inner)) = matches.subcommand() else { return Ok(None) };
     let Some((verb, inner)) = inner.subcommand() else { return Ok(None) };
@@ -192,7 +194,7 @@ fn typed(matches: &ArgMatches, name: &str, kind: ArgumentKind) -> anyhow::Result
     })
 }
 
-/// Reads JSON from the text itself, or from the file named after `@` (`@-` is standard input). Files may be YAML.
+/// Parses an argument as JSON. `@FILE` reads it from a file, which may be YAML, and `@-` from standard input.
 fn json(name: &str, text: &str) -> anyhow::Result<Value> {
     let Some(path) = text.strip_prefix('@') else {
         let node =
@@ -217,7 +219,7 @@ fn json(name: &str, text: &str) -> anyhow::Result<Value> {
     Ok(node.to_value())
 }
 
-/// Replaces agents' names with ids: people know agents by their names, but tools need ids.
+/// Replaces agents' names in the arguments with ids. People know agents by their names, but tools need ids.
 async fn with_ids(office: &Office, asked: &TypedToolCall) -> anyhow::Result<Value> {
     let Value::Object(mut members) = asked.arguments.clone() else { return Ok(asked.arguments.clone()) };
     let of_agent = asked.tool.name.starts_with("agent_");
@@ -228,7 +230,8 @@ async fn with_ids(office: &Office, asked: &TypedToolCall) -> anyhow::Result<Valu
             *value = agent.to_string().into();
         }
     }
-    // A person who looks at one item wants its parts, too. A program asks for the parts that it needs.
+    // Without `--json`, a person reads the reply, so also ask for the parts of the item. A program asks for the parts
+    // that it needs.
     let more: Option<(&str, Value)> = match asked.tool.name {
         "workflow_get" => Some(("include_tasks", true.into())),
         "workflow_get_summary" => Some(("format", "markdown".into())),
@@ -241,8 +244,8 @@ async fn with_ids(office: &Office, asked: &TypedToolCall) -> anyhow::Result<Valu
     Ok(Value::Object(members))
 }
 
-/// Returns the caller of the command: the agent of a turn, the agent of the client below which this process runs, a
-/// person, or a person's script.
+/// Returns the caller of the command: the agent of the turn that started this process, the agent of the client that
+/// started it, a person, or a person's script.
 async fn visitor(office: &Office, asked: &TypedToolCall) -> anyhow::Result<Result<Visitor, ToolError>> {
     if let Some(seat) = office.desk.seat().await? {
         return Ok(Ok(Visitor::seated(seat)));
@@ -254,13 +257,14 @@ async fn visitor(office: &Office, asked: &TypedToolCall) -> anyhow::Result<Resul
     let names_one = ["agent_id", "sender_id"].iter().any(|name| asked.arguments.get(name).is_some());
     let needs_one = asked.tool.effect != Effect::Reads && asked.tool.name != "agent_register" && !names_one;
     Ok(match agents.only() {
-        // A reviewer only reads, so the call needs no particular agent.
+        // A call that changes something must name its agent if the client has several. A reviewer's process is exempt,
+        // because it may only read.
         Err(required) if needs_one && !handover::review::is_below_a_review() => Err(required),
         Ok(_) | Err(_) => Ok(agents.visitor()),
     })
 }
 
-/// Calls the tool and shows its outcome. With `--watch`, repeats this after every change.
+/// Calls the tool and shows its outcome. With `--watch`, does this again after every change in the store.
 pub(crate) async fn run(office: &Office, asked: &TypedToolCall) -> anyhow::Result<ExitCode> {
     keeper::once(&office.desk).await;
     let visitor = match visitor(office, asked).await? {
@@ -272,7 +276,7 @@ pub(crate) async fn run(office: &Office, asked: &TypedToolCall) -> anyhow::Resul
         let mut bell = office.desk.service().store().watch();
         let outcome = office.desk.call(&visitor, asked.tool.name, text.as_bytes(), None).await;
         let code = show::outcome(asked.tool.name, &outcome, asked.json, asked.watch)?;
-        // A review runs in the background of the call, and would end with this process.
+        // Wait for reviews that this call started in the background: they would end with this process.
         office.desk.settled().await;
         if !asked.watch || !matches!(outcome, ToolOutcome::Done(_)) {
             return Ok(code);

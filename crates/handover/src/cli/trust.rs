@@ -26,7 +26,8 @@ pub(crate) struct Trust {
 pub(super) fn run(asked: &Trust) -> anyhow::Result<ExitCode> {
     let root = crate::begin::root()?;
     let data = handover::place::data_folder().context("there is no folder for this user's data; set HOME")?;
-    // The settings are read only once, so that the list that is shown, hashed and accepted is the same.
+    // Read the settings only once. Otherwise a change between two reads could make the accepted list differ from the
+    // shown one.
     let view = trust::view(&root, Some(&data)).context("read the configuration")?;
     if let Some(hash) = &asked.sha256 {
         return by_hash(&view, hash, &data);
@@ -87,8 +88,8 @@ fn by_hash(view: &TrustView, hash: &str, data: &Path) -> anyhow::Result<ExitCode
     Ok(ExitCode::SUCCESS)
 }
 
-/// Shows the list, or its difference from the accepted list, and asks the person at the terminal. Returns whether the
-/// person accepted.
+/// Shows the list of commands and permissions in the settings, or how it differs from the accepted list. Then asks the
+/// person at the terminal, and returns whether the person accepted.
 fn ask(view: &TrustView, data: &Path) -> anyhow::Result<bool> {
     show(view)?;
     let mut out = anstream::stdout();
@@ -105,7 +106,8 @@ fn ask(view: &TrustView, data: &Path) -> anyhow::Result<bool> {
     Ok(true)
 }
 
-/// Asks a person at the terminal about the settings of a project. Without a person at a terminal, accepts nothing.
+/// Asks the person at the terminal whether to accept the settings of a project. Returns `false` if no person is at a
+/// terminal.
 pub(super) fn ask_here(root: &Path) -> anyhow::Result<bool> {
     let Some(data) = handover::place::data_folder().filter(|_| person::at_a_terminal().is_ok()) else {
         return Ok(false);

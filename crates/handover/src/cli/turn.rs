@@ -17,7 +17,7 @@ use super::say;
 use super::show::{refused, table};
 use super::status::cost;
 
-/// The largest number of rows in a list: more than a person reads at once.
+/// The largest number of turns in a list. Older ones are left out: people do not read more at once.
 const ROWS: u32 = 200;
 
 #[derive(Debug, Subcommand)]
@@ -109,7 +109,8 @@ async fn one(office: &Office, id: TurnId, json: bool) -> anyhow::Result<ExitCode
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns the text and the tool calls of a turn. Returns nothing when its kept output is missing or damaged.
+/// Returns the text and the tool calls of a turn, from the stored output of its program. Returns nothing if this output
+/// is missing or damaged.
 async fn replayed(office: &Office, named: &NamedTurn) -> Vec<(String, Value)> {
     let Some(stream) = named.turn.ended().and_then(|ended| ended.stream.clone()) else { return Vec::new() };
     let (state, adapter) = (office.state.clone(), named.turn.adapter.clone());

@@ -1,4 +1,5 @@
-//! Maps commands to tools. Every argument of a tool becomes an option; the first arguments may be given without a name.
+//! Maps commands to tools. Every argument of a tool becomes an option. The arguments in `places` are given without a
+//! name, by their position.
 
 /// A command `handover NOUN VERB` that calls a tool.
 #[derive(Debug, Clone, Copy)]
@@ -6,13 +7,13 @@ pub(crate) struct ToolVerb {
     pub(crate) noun: &'static str,
     pub(crate) verb: &'static str,
     pub(crate) tool: &'static str,
-    /// The arguments that are given by position.
+    /// The names of the arguments that are given by position, in their order.
     pub(crate) places: &'static [&'static str],
     /// The help line for people. The tool's description is written for models.
     pub(crate) about: &'static str,
 }
 
-/// The nouns and their help lines.
+/// The nouns of the commands, each with its line in `--help`.
 pub(crate) const NOUNS: &[(&str, &str)] = &[
     ("workflow", "Plans and their progress"),
     ("task", "Pieces of work: look at them, take them, finish them"),
@@ -139,7 +140,7 @@ pub(crate) const VERBS: &[ToolVerb] = &[
     verb("template", "apply", "template_apply", &["template_id", "workflow_name"], "Make a workflow from a template"),
 ];
 
-/// Returns the help line of an argument. It is the same for every tool.
+/// Returns the line of an argument in `--help`. An argument with the same name has the same line for every tool.
 #[expect(clippy::too_many_lines, reason = "one match that names every argument")]
 pub(crate) fn words(argument: &str) -> &'static str {
     match argument {

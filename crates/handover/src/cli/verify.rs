@@ -1,4 +1,5 @@
-//! `handover task verify`: the verification that completes a task, for agents that work outside of the runner.
+//! `handover task verify`: verifies the output of a task and completes the task. It is for agents that the runner did
+//! not start.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -21,7 +22,7 @@ use wire::lifecycle::ToolError;
 
 use super::show::{self, plain};
 
-/// The noun of this command. The other verbs of the noun are tools.
+/// The noun of `handover task verify`. The other commands of this noun call tools.
 pub(crate) const NOUN: &str = "task";
 const VERB: &str = "verify";
 
@@ -52,7 +53,7 @@ pub(crate) fn command() -> clap::Command {
     Verify::augment_args(clap::Command::new(VERB).about(about))
 }
 
-/// Returns the typed command; `None` when another command was typed.
+/// Returns the arguments of `handover task verify`; `None` when another command was typed.
 pub(crate) fn asked(matches: &ArgMatches) -> Option<Verify> {
     let (noun, inner) = matches.subcommand()?;
     let (verb, inner) = inner.subcommand().filter(|_| noun == NOUN)?;
@@ -73,7 +74,8 @@ struct Prepared {
     team: settings::TeamSettings,
 }
 
-/// Finds the agent, the project and the worktree, and refuses unless a person accepted the commands of this clone.
+/// Finds the agent, the project and the worktree for a verification. Refuses unless a person accepted the commands of
+/// this clone's settings.
 async fn prepared(office: &Office, asked: &Verify) -> anyhow::Result<Result<Prepared, ToolError>> {
     if std::env::var_os(TURN).is_some_and(|turn| !turn.is_empty()) {
         let message = "this runs in a turn of the runner, which verifies the output when the turn ends";
@@ -103,8 +105,8 @@ async fn prepared(office: &Office, asked: &Verify) -> anyhow::Result<Result<Prep
     Ok(Ok(Prepared { agent, root, worktree, team }))
 }
 
-/// Returns the agent that claims to hold the task. A person need not name one. Below an agent, it is an agent of that
-/// client.
+/// Returns the agent for which the task is verified; `None` for a person who names no agent. If a client started this
+/// process, the agent must be one of the client's agents.
 async fn worker(office: &Office, named: Option<&str>) -> anyhow::Result<Result<Option<AgentId>, ToolError>> {
     let service = office.desk.service();
     let named = match named {
@@ -116,8 +118,8 @@ async fn worker(office: &Office, named: Option<&str>) -> anyhow::Result<Result<O
     };
     let Some(below) = below::look(Some(&office.live)) else {
         let Some(agent) = named else { return Ok(Ok(None)) };
-        // Outside of a client, only agents of the command line may be named. The log records the named agent as the
-        // actor, and another connection's agent did not act.
+        // A person may name only an agent that was registered on the command line. The log records the named agent as
+        // the actor, so an agent of another connection must not be named for something it did not do.
         let visitor = Visitor::at_command_line(person::rights(service).await?);
         return Ok(match office.desk.check_named(&visitor, agent).await {
             Ok(()) => Ok(Some(agent)),
@@ -184,7 +186,8 @@ async fn verify(office: &Office, asked: &Verify, prepared: &Prepared) -> anyhow:
     show::outcome(VERB, &outcome, asked.json, false)
 }
 
-/// Deletes the folder of the checks' host processes. The output of the checks is in the record.
+/// Deletes the temporary folder of the processes that ran the checks. The stored verification has the output of the
+/// checks.
 fn remove(folder: &Path) {
     let _kept = std::fs::remove_dir_all(folder);
 }
@@ -237,7 +240,7 @@ fn refused(unfinished: Unfinished) -> anyhow::Result<ToolError> {
     })
 }
 
-/// Splits a message that begins with its code into the code and the text.
+/// Makes a refusal with the code `NOT_TRUSTED`. If the message begins with this code, removes it from the text.
 fn coded(message: &str, suggestion: &str) -> ToolError {
     let (code, rest) = message.split_once(' ').unwrap_or(("NOT_TRUSTED", message));
     if code == "NOT_TRUSTED" { said("NOT_TRUSTED", rest, suggestion) } else { said("NOT_TRUSTED", message, suggestion) }

@@ -85,7 +85,7 @@ impl Hall {
         let stream = TokioIo::new(Patient::new(stream, self.stall_max));
         let connection = self.graceful.watch(self.http.serve_connection(stream, service));
         tokio::spawn(async move {
-            // Ignore the error of a connection that the client closed: no one is left to be told.
+            // Ignore the error of a connection that the client closed: there is no client to answer.
             let _broken = connection.await;
             drop(place);
         });

@@ -192,8 +192,8 @@ impl FileError {
     }
 }
 
-/// The entries that an undo may remove: those that the receipt records. Without a receipt, every entry of Handover may
-/// be removed.
+/// The entries that setup created, so that an undo may remove them: those that the receipt records. With `Unknown`,
+/// there is no receipt, and every entry counts as created by setup.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum RecordedPlaces<'a> {
     Recorded(&'a [String]),

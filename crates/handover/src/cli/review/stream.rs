@@ -14,7 +14,8 @@ use wire::stream::Frame;
 use super::{NOUN, caller, open, provider, round, session};
 use crate::cli::show::{plain, refused};
 
-/// The number of bytes read of a request. A request of this size is too long and is refused, so the rest is not read.
+/// The number of bytes that are read of a request. This is one more than a request may have, so a longer request is
+/// refused without reading the rest.
 const REQUEST_BYTES_MAX: u64 = (1 << 20) + 1;
 
 #[derive(Debug, Args)]
@@ -30,7 +31,7 @@ pub(crate) struct ReviewRun {
     session: Option<String>,
 }
 
-/// Runs `review run`. Even when the provider fails, the requester gets a stream with one response.
+/// Runs `review run`. If the reviewer fails, the stream still ends with one response, which says so.
 pub(super) async fn run(office: &Office, asked: &ReviewRun) -> anyhow::Result<ExitCode> {
     let known = match &asked.session {
         None => None,
@@ -97,7 +98,7 @@ pub(super) async fn run(office: &Office, asked: &ReviewRun) -> anyhow::Result<Ex
     Ok(ExitCode::SUCCESS)
 }
 
-/// The output stream. Each line is flushed at once.
+/// The stream of events on standard output. Each line is flushed at once.
 struct Out<'a> {
     session: String,
     office: &'a Office,
