@@ -59,7 +59,7 @@ pub(crate) struct CheckArguments {
     agent: Option<String>,
 }
 
-/// Parses the kind of a document, and lists all kinds in the help.
+/// The parser for the argument that names the kind of a document. The help lists all kinds.
 #[derive(Clone)]
 struct Kinds;
 

@@ -42,23 +42,24 @@ use crate::service::{self, Service};
 #[derive(Debug, Clone)]
 pub struct Visitor {
     pub rights: Rights,
-    /// The connection of the caller: a process, a session, a token or the command line.
+    /// The id of the caller's connection: a process, an MCP session, a token or the command line. Agents are registered
+    /// on a connection.
     pub session: Option<SessionId>,
     /// The rule by which the caller may act as an agent: as the one agent that its token or turn proves, or as an agent
     /// that is registered on its connection.
     pub standing: Standing,
-    /// The user or token behind the connection.
+    /// The name of the user or of the token that opened the connection.
     pub principal: Option<String>,
     /// The agent as which the caller acts when the call names no agent. The token or the environment gives it.
     pub agent: Option<AgentId>,
     /// The agent that the caller named outside of the arguments, such as in an HTTP header. If the arguments name an
     /// agent, too, then the agent in the arguments is used.
     pub named: Option<AgentId>,
-    /// `true` if the token binds the caller to `agent`, so that it cannot act as another agent.
+    /// `true` if the token belongs to one agent, so that the caller can act only as that `agent`.
     pub bound: bool,
     /// The owner under which the caller's idempotency keys are stored, when the call names no agent.
     pub owner: String,
-    /// An idempotency key that came outside of the arguments, such as in a header.
+    /// An idempotency key that the caller sent outside of the arguments, such as in an HTTP header.
     pub key: Option<String>,
     /// The turn that the caller's process belongs to, if the runner started it for a turn.
     pub seat: Option<TurnSeat>,
@@ -106,12 +107,12 @@ impl Visitor {
     }
 }
 
-/// The result of a call.
+/// The result of a tool's call.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ToolOutcome {
     Done(Value),
     Refused(ToolError),
-    /// The machine failed; nothing happened.
+    /// The store or this machine failed. Nothing was changed, unless the error says that the call may have happened.
     Failed(ToolError),
     UnknownTool,
 }
@@ -120,7 +121,7 @@ pub enum ToolOutcome {
 /// is sent after the answer. Dropping the future of the call cancels the call.
 pub type CallProgress = Arc<dyn Fn(u32, &'static str) -> Pin<Box<dyn Future<Output = ()> + Send>> + Send + Sync>;
 
-/// The reason why a call was stopped.
+/// The reason why a tool's call was stopped before it succeeded.
 #[derive(Debug)]
 pub(crate) enum Stopped {
     Said(ToolError),
@@ -148,7 +149,7 @@ pub struct DeskSurroundings {
     pub root: Option<PathBuf>,
     /// The folder in which worktrees are created. Without it, the default folder is used.
     pub worktrees: Option<PathBuf>,
-    /// The folder for the state of this machine.
+    /// The folder in which this machine keeps its state for the project, such as turns and proofs.
     pub state: Option<PathBuf>,
     /// The user's data folder, which records the settings that a person accepted.
     pub data: Option<PathBuf>,
@@ -164,7 +165,7 @@ pub struct Desk {
     surroundings: Arc<DeskSurroundings>,
     /// The time at which each caller's leases were last renewed, because the caller made a call.
     signs: Arc<Mutex<HashMap<String, Timestamp>>>,
-    /// Reviews that run in the background of the calls that asked for them.
+    /// The reviews that run in the background, after the calls that asked for them returned.
     reviews: TaskTracker,
 }
 
@@ -182,12 +183,13 @@ pub(crate) struct ToolRequest<'a> {
 }
 
 impl ToolRequest<'_> {
-    /// Tells whether a person acts under their own name. A person who names one of their agents acts as that agent.
+    /// Tells whether the caller is a person and not an agent. A person who names one of their agents acts as that
+    /// agent.
     pub(crate) fn is_person(&self) -> bool {
         self.caller.rights == Rights::Person && self.caller.agent.is_none()
     }
 
-    /// Tells whether a person or a person's script acts under the person's name.
+    /// Tells whether the caller is a person or a person's script, and names no agent to act as.
     pub(crate) fn is_persons(&self) -> bool {
         self.caller.rights.is_persons() && self.caller.agent.is_none()
     }
@@ -220,13 +222,13 @@ impl Desk {
         &self.surroundings
     }
 
-    /// Returns the connections of this machine whose processes are alive.
+    /// Returns the ids of the connections whose processes run on this machine now.
     pub fn alive(&self) -> Vec<SessionId> {
         self.service.live().map(|live| live.snapshot().present.to_vec()).unwrap_or_default()
     }
 
-    /// Performs a call. The future is boxed, because otherwise each of MCP, HTTP and the command line would contain a
-    /// copy of all tools.
+    /// Performs a tool's call. The future is boxed, because otherwise each of MCP, HTTP and the command line would
+    /// contain a copy of the code of all tools.
     pub fn call<'a>(
         &'a self,
         visitor: &'a Visitor,
@@ -305,7 +307,7 @@ impl Desk {
         ToolRequest { visitor, caller, progress }
     }
 
-    /// Performs a call that is exactly one engine command.
+    /// Performs a tool's call that needs exactly one command of the engine.
     async fn command(&self, request: &ToolRequest<'_>, call: &Call, command: Command) -> ToolAnswer {
         let caller = self.with_work(request, &command).await?;
         let command = self.with_card(call, command);

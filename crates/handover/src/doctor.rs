@@ -16,7 +16,7 @@ pub struct DoctorFinding {
     pub state: DoctorState,
     /// A description of what the check found.
     pub seen: String,
-    /// The advice on how to fix the problem.
+    /// The advice on how to fix the problem; `None` if there is no problem.
     pub mend: Option<String>,
 }
 

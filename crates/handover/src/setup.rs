@@ -1,10 +1,10 @@
 //! `handover setup`: configures a client to use Handover's server and tools, and tells its model how to work with them.
 //!
 //! ```text
-//! client, reach ──> layout: its files and what has to be in them
+//! client, reach ──> layout: its files, and the entries they need
 //!                     └──> plan: each file before and after        nothing is written yet
 //!                            ├──> show: the difference
-//!                            └──> write: all files, and receipts   `--undo` reads them
+//!                            └──> write: all files, and receipts   `--undo` reads receipts
 //! ```
 
 mod client;

@@ -101,7 +101,8 @@ fn shortened(text: &str) -> String {
     short
 }
 
-/// Returns the date for a number of milliseconds, if the last word of the member's name marks it as a time.
+/// Returns a number of milliseconds as a date, if the last word of the member's name says that it is a time, such as
+/// `created_at`.
 fn date(name: &str, value: &Value) -> Option<String> {
     let says_when = ["at", "since", "until", "heartbeat"].iter().any(|word| name.rsplit('_').next() == Some(word));
     let ms = value.to_string().parse().ok().filter(|ms| says_when && *ms > 0)?;

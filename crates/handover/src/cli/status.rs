@@ -29,6 +29,7 @@ const CHANGES_SHOWN: usize = 5;
 /// The largest number of interventions that are shown, the newest ones. An intervention is a change that a caller makes
 /// to a plan.
 const INTERVENTIONS_SHOWN: usize = 10;
+/// The number of workflows whose logs are searched for interventions. Interventions in further workflows are not shown.
 const WORKFLOWS_LOOKED_AT: usize = 20;
 
 #[derive(Debug, Args)]
@@ -74,7 +75,7 @@ pub(super) async fn run(office: &Office, asked: &StatusArguments) -> anyhow::Res
     }
 }
 
-/// Returns the changes that people, coordinators and agents made to the plans on the screen, newest first.
+/// Returns the newest changes that people, coordinators and agents made to the plans on the screen, the newest first.
 async fn interventions(office: &Office, found: &Overview) -> anyhow::Result<Vec<Intervention>> {
     let service = office.desk.service();
     let mut all = Vec::new();

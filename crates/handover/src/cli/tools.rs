@@ -32,7 +32,7 @@ enum ArgumentKind {
     Texts,
     /// JSON text, or `@FILE` for a file with JSON or YAML.
     Json,
-    /// A text, or JSON when it starts with a brace.
+    /// A text. If it starts with a brace, it is parsed as JSON.
     Either,
 }
 

@@ -9,7 +9,7 @@ pub(crate) struct ToolVerb {
     pub(crate) tool: &'static str,
     /// The names of the arguments that are given by position, in their order.
     pub(crate) places: &'static [&'static str],
-    /// The help line for people. The tool's description is written for models.
+    /// The command's line in `--help`, written for people. The tool's own description is written for models.
     pub(crate) about: &'static str,
 }
 

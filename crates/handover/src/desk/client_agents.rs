@@ -67,7 +67,7 @@ impl ClientAgents {
     }
 }
 
-/// Returns the refusal that says which agents can be named, or how to register one.
+/// Returns the refusal for a call that must name its agent. It lists the client's agents, or says how to register one.
 fn required(agents: &[(AgentId, String)], sign: &AgentSign) -> ToolError {
     let names = agents.iter().map(|(_, slug)| slug.as_str()).collect::<Vec<_>>().join(", ");
     let (message, suggestion) = if agents.is_empty() {

@@ -25,8 +25,8 @@ pub(super) fn of_a_sender(call: &Call, error: Error) -> Error {
 }
 
 impl Desk {
-    /// Refuses a mailbox that is not the caller's: only a person reads a person's mail, and only the agent reads an
-    /// agent's mail. Coordinators and persons may read agents' mail under their own name.
+    /// Refuses to read a mailbox that the caller may not read. A person's mail is read only by a person. An agent's
+    /// mail is read by that agent, by coordinators and by persons.
     async fn may_read(&self, request: &ToolRequest<'_>, owner: MailboxOwner) -> Result<(), Stopped> {
         match owner {
             MailboxOwner::Human if request.visitor.rights.is_persons() => Ok(()),
@@ -42,7 +42,7 @@ impl Desk {
         }
     }
 
-    /// Returns the owner of the mailbox that the call means, if the caller may read it.
+    /// Returns the owner of the mailbox that the call is about. Refuses if the caller may not read this mailbox.
     async fn owner(&self, request: &ToolRequest<'_>, address: Option<&Address>) -> Result<MailboxOwner, Stopped> {
         let owner = match address.map(|address| address.0.clone()) {
             Some(Recipients::One(owner)) => owner,

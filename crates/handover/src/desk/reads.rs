@@ -16,7 +16,8 @@ use wire::lifecycle::{
 
 use super::{Desk, ToolAnswer, ToolRequest, bad_cursor, limit, place};
 
-/// Returns the cursor for a position in a list that is ordered by time.
+/// Returns the text of a cursor: the time and the id of the last row, with a dot between them. The list is ordered by
+/// time.
 fn cursor<I: std::fmt::Display>(next: Option<(Timestamp, I)>) -> Option<String> {
     next.map(|(time, id)| format!("{}.{id}", time.0))
 }
@@ -120,7 +121,8 @@ impl Desk {
             .view(move |world| {
                 let repository = match &path {
                     None => None,
-                    // An unknown path has no workflows: filter by an id that no repository has.
+                    // No repository is registered at this path, so the reply must be empty. Filter by an id that no
+                    // repository has.
                     Some(path) => Some(world.repository_at(path)?.unwrap_or(RepositoryId::LAST)),
                 };
                 let filter = WorkflowFilter { statuses: statuses.clone(), repository };

@@ -1,7 +1,7 @@
-//! Calls from below a turn of the runner. Such a caller acts as the turn's agent, on the turn's task, and owns nothing:
-//! only the runner holds the claim.
+//! Handles calls from processes that the runner started for a turn. Such a caller acts as the turn's agent, and only on
+//! the turn's task. It holds no claim: the runner holds it.
 //!
-//! A list says what each tool may do below a turn. A tool that is not on the list is refused there.
+//! The list `BELOW_TURN` says what each tool may do in such a process. A tool that is not on the list is refused.
 
 use engine::command::Target;
 use engine::id::{AgentId, TaskId, TurnId};
@@ -32,7 +32,7 @@ pub(super) enum BelowTurn {
     OwnTask,
     /// The call succeeds and changes nothing: the runner has registered the agent and holds the claim.
     Unchanged,
-    /// The call is performed for agents whose settings have `plans = true`.
+    /// The call is performed if the agent has `plans = true` in the settings. Otherwise it is refused.
     Plans,
     /// The call is refused.
     Refused,

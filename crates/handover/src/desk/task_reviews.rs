@@ -1,4 +1,5 @@
-//! Reviews that a task waits for. The plan names the reviewer, and the reviewer sees the task's own work.
+//! Asks for reviews that a task needs before it can complete. The plan names the reviewer. The reviewer sees the
+//! changes of the task, not a text of the agent.
 
 use engine::command::{OpenReview, Target};
 use engine::id::TaskId;

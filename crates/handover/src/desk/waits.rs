@@ -20,18 +20,19 @@ const WAIT_SECONDS_DEFAULT: u32 = 50;
 const PROGRESS: Duration = Duration::from_secs(5);
 /// The number of log entries that are read at once. A loop reads the following entries.
 const ENTRIES_MAX: u32 = 500;
+/// The largest number of changes in one reply. The next call continues after the last of them.
 const CHANGES_MAX: usize = 50;
 
 /// The kind of log entries that wake a waiting call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WantedChange {
-    /// Any log entry of a workflow, because it may make a task claimable.
+    /// Any log entry of a workflow wakes the call, because it may make a task claimable.
     Work,
-    /// Any log entry.
+    /// Any log entry wakes the call.
     Anything,
 }
 
-/// A call that waits: its position in the log, and the time that it has left.
+/// A call that waits: its position in the log, and the time until it must return.
 pub(super) struct WaitingCall {
     watch: StoreWatch,
     cursor: Cursor,
@@ -154,7 +155,8 @@ impl WaitingCall {
         self.cursor.to_string()
     }
 
-    /// Returns the changes since the cursor that the call waits for, and whether any workflow has a new log entry.
+    /// Returns the changes after the call's position in the log that the call waits for. The second value tells whether
+    /// any workflow has a new log entry.
     async fn read(&mut self, desk: &Desk, topics: &Topics) -> Result<(Vec<ChangeAnswer>, bool), Stopped> {
         let (mut changes, mut moved) = (Vec::new(), false);
         loop {
@@ -200,7 +202,8 @@ impl WaitingCall {
         Ok(false)
     }
 
-    /// Tells whether a workflow has a new log entry, such as the end of an agent's lease.
+    /// Reads the new log entries, and tells whether one of them belongs to a workflow. Such an entry may make a task
+    /// claimable.
     async fn has_moved(&mut self, desk: &Desk) -> Result<bool, Stopped> {
         let page = desk.service.follow(self.cursor, ENTRIES_MAX).await?;
         self.cursor = page.next;

@@ -36,11 +36,11 @@ pub(super) fn running(world: &World, preferred: Option<WorkflowId>) -> Result<Ve
     Ok(found)
 }
 
-/// A caller that looks for work.
+/// A caller that looks for a claimable task.
 #[derive(Debug, Clone, Default)]
 struct WorkSeeker {
     agent: Option<AgentId>,
-    /// The owner's name of a workflow lock that the caller says is its own.
+    /// The name under which the caller says that it has locked a workflow.
     lock: Option<String>,
     include_failed: bool,
 }

@@ -20,9 +20,9 @@ pub struct HttpLimits {
     /// The time that running requests get to finish when the server stops. After it, they are cut off.
     pub drain_max: Duration,
     /// The largest number of sessions for one token in the older versions of MCP, which have sessions. One more
-    /// replaces the oldest session that is idle and holds no task, or is refused. The next field is the longest silence
-    /// of a session before it ends.
+    /// replaces the oldest session that is idle and holds no task, or is refused.
     pub sessions_max: usize,
+    /// The longest silence of such a session. After it, the session ends.
     pub session_idle_max: Duration,
 }
 

@@ -22,7 +22,7 @@ pub struct HttpEntry {
     pub secret: String,
 }
 
-/// Leaves out the secret, so that logs do not contain it.
+/// Shows the entry without its secret, so that logs do not contain the secret.
 impl std::fmt::Debug for HttpEntry {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("HttpEntry").field("url", &self.url).finish_non_exhaustive()

@@ -56,7 +56,7 @@ pub(super) fn remove(text: &str, wants: &[Want], made: RecordedPlaces<'_>) -> Re
     Ok(RemainingText { text: root.to_string(), empty })
 }
 
-/// Tells whether there is a table at this path of keys.
+/// Tells whether the file has a table at this path of keys.
 pub(super) fn holds(text: &str, at: &[String]) -> bool {
     let Ok(root) = parse(text) else { return false };
     root.object_value().and_then(|object| descend(&object, at)).is_some()

@@ -44,7 +44,7 @@ pub struct SetupSurroundings {
     pub program: String,
     /// The folder with the receipts. A receipt records which entries earlier setups added to a file, for `--undo`.
     pub receipts: PathBuf,
-    /// `true` to configure the client's hooks, too.
+    /// `true` if the client's hooks are configured, too (`--hooks`).
     pub hooks: bool,
     /// The HTTP server that the client uses. `None` if the client starts a server itself.
     pub http: Option<HttpEntry>,
@@ -86,7 +86,7 @@ impl SetupSurroundings {
     }
 }
 
-/// One file, before and after the change. `None` means that the file does not exist.
+/// The change of one file: its text before and after. `None` means that the file does not exist then.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Edit {
     /// The path under which the client reads the file. It may be a link.
@@ -120,7 +120,7 @@ impl Edit {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SetupPlan {
     pub edits: Vec<Edit>,
-    /// Notes with facts and steps for the user.
+    /// Notes for the user: facts about the setup, and steps that the user must do in the client.
     pub notes: Vec<String>,
 }
 

@@ -10,6 +10,7 @@ use serde_json::Value;
 const NAMES_MAX: usize = 8;
 /// The names of Makefile targets that are proposed. They usually build or check the project.
 const TARGETS: &[&str] = &["all", "build", "check", "clean", "fmt", "format", "lint", "test", "tests", "typecheck"];
+/// The largest `package.json` or Makefile that is read, in bytes. A larger one is ignored.
 const BYTES_MAX: u64 = 1 << 20;
 
 /// Returns settings that allow the commands with which a project builds and tests itself, and ask a person about all

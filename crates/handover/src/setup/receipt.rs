@@ -1,5 +1,5 @@
-//! Receipts of the changes that setup makes to files. They are kept in the user's data folder, so that an undo restores
-//! the same bytes.
+//! Receipts. A receipt records how setup changed one file of a client, so that `--undo` restores the same bytes. Receipts
+//! are files in the user's data folder.
 //!
 //! A receipt holds only the changed parts, never the full file, because configurations contain secrets. When the file
 //! was changed since, the receipt still lists the entries that setup made, and the structure of the file shows where

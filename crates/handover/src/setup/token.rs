@@ -19,7 +19,7 @@ pub(super) struct ClientTokens {
     client: ClientProgram,
     /// The store that the command line names.
     store: Option<String>,
-    /// The store, after it was opened.
+    /// The opened store; `None` until a token has to be looked up or made.
     office: Option<Office>,
     /// The tokens' secrets in the client's configuration. Each has the id of its token, or `None` if this store has no
     /// valid token of this client with the secret.
@@ -120,7 +120,7 @@ pub(super) async fn is_private(plan: &SetupPlan, undo: bool) -> Result<(), Setup
 async fn is_taken_by_git(file: &Path) -> bool {
     let Some(folder) = file.ancestors().skip(1).find(|folder| folder.is_dir()) else { return false };
     let inside = GitCall::read(folder, &["rev-parse", "--is-inside-work-tree"]).run(&Git::default()).await;
-    // Without git, or outside of a repository, git cannot add the file.
+    // If git is not installed, or the file is in no repository, then git cannot add the file.
     if !inside.is_ok_and(|inside| inside.is_success() && inside.text().trim() == "true") {
         return false;
     }

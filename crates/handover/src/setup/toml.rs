@@ -59,7 +59,7 @@ pub(super) fn value(text: &str, at: &[&str]) -> Option<Value> {
     json(here)
 }
 
-/// Tells whether there is a table at this path of keys.
+/// Tells whether the file has a table at this path of keys.
 pub(super) fn holds(text: &str, at: &[String]) -> bool {
     let Ok(mut document) = text.parse::<DocumentMut>() else { return false };
     descend(document.as_table_mut(), at).is_some()

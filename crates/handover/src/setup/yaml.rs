@@ -74,7 +74,7 @@ pub(super) fn value(text: &str, at: &[&str]) -> Option<Value> {
     at.iter().try_fold(&outline.value, |value, key| value.get(key)).cloned()
 }
 
-/// Tells whether there is a table at this path of keys.
+/// Tells whether the file has a node at this path of keys.
 pub(super) fn holds(text: &str, at: &[String]) -> bool {
     let Ok(outline) = Outline::read(text) else { return false };
     at.iter().try_fold(&outline.root, |node, key| node.get(key)).is_some()
@@ -145,7 +145,7 @@ fn set(text: &mut String, at: &[String], key: &str, value: &Value) -> Result<(),
     }
 }
 
-/// Removes the `{}` of an empty table, so that lines can follow below it.
+/// Changes an empty table from `key: {}` to `key:`, so that indented lines can follow below it.
 fn open(text: &mut String, table: &YamlNode) {
     if table.children.is_empty() {
         let mut lines = lines::of(text);

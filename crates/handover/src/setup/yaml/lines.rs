@@ -16,7 +16,7 @@ pub(super) struct Outline {
     pub(super) value: Value,
 }
 
-/// A key, and the nodes below it. Lines are counted from 0.
+/// A key of a YAML file, with the lines of its value (counted from 0) and the keys below it.
 #[derive(Debug)]
 pub(super) struct YamlNode {
     pub(super) key: String,
