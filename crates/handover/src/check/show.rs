@@ -15,7 +15,7 @@ const SHOWN_MAX: usize = 40;
 /// The number of columns that are shown of a line. A longer line is cut around the wrong place.
 const WIDTH: usize = 100;
 
-/// Adds escape codes for colours to a text. With `false`, returns the text without colours.
+/// A switch for colours: `true` adds escape codes to texts, `false` leaves texts as they are.
 struct Paint(bool);
 
 impl Paint {

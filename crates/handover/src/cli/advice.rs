@@ -1,4 +1,5 @@
-//! Rewrites the advice of a refusal for the command line: tool names become commands, and tool arguments become options.
+//! Rewrites the advice of a refusal for the command line. Names of tools become commands, and their arguments become
+//! options.
 
 use serde_json::{Map, Value};
 use wire::lifecycle::TOOLS;

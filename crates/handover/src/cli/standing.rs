@@ -73,7 +73,7 @@ fn rows() -> impl Iterator<Item = CommandRow> {
     COMMANDS.lines().filter_map(CommandRow::parse)
 }
 
-/// Returns the words of the command that was typed, and the options of its last word.
+/// Returns the words of the typed command, such as `token create`, and the options that were typed for it.
 fn typed(matches: &ArgMatches) -> (String, &ArgMatches) {
     let (mut words, mut inner) = (Vec::new(), matches);
     while let Some((word, below)) = inner.subcommand() {

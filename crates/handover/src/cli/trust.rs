@@ -1,4 +1,5 @@
-//! `handover trust`: a person accepts the commands that a repository's settings run, and the permissions that they widen.
+//! `handover trust`: a person accepts the commands that a repository's settings run, and the permissions that these
+//! settings widen.
 
 use std::io::{BufRead as _, Write as _};
 use std::path::Path;

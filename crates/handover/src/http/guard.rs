@@ -1,4 +1,5 @@
-//! Decides which requests are admitted: the right host and origin, a token that is not revoked, and a rate below the limit.
+//! Decides which HTTP requests are accepted: those with the right host and origin, with a valid token, and below the
+//! limit of requests per second.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,4 +1,5 @@
-//! The limits on connections, time and memory that a client may use. The defaults are for people; tests use shorter times.
+//! The limits on the connections, time and memory that HTTP clients may use. Real servers use the defaults; tests set
+//! shorter times.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The OpenAPI document, built from the tools' own schemas.
+//! Builds the OpenAPI document of the HTTP API from the schemas of the tools.
 
 use std::sync::LazyLock;
 

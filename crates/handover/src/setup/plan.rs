@@ -35,7 +35,7 @@ impl SetupReach {
 /// The facts about this machine and the user's options that a plan depends on.
 #[derive(Debug, Clone)]
 pub struct SetupSurroundings {
-    /// The root of the project.
+    /// The root folder of the project that the client is configured for.
     pub root: PathBuf,
     pub home: Option<PathBuf>,
     /// The environment variables. Some of them, such as `CLAUDE_CONFIG_DIR`, name the folder of a client's files.

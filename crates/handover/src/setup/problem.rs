@@ -1,4 +1,4 @@
-//! The reasons why a setup wrote nothing.
+//! The errors of `handover setup`. After each of them, no file is changed.
 
 use std::path::PathBuf;
 

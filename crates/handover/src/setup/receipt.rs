@@ -1,9 +1,8 @@
-//! Receipts. A receipt records how setup changed one file of a client, so that `--undo` restores the same bytes. Receipts
-//! are files in the user's data folder.
+//! Receipts. A receipt records how setup changed one file of a client, so that `--undo` restores the same bytes.
+//! Receipts are files in the user's data folder.
 //!
-//! A receipt holds only the changed parts, never the full file, because configurations contain secrets. When the file
-//! was changed since, the receipt still lists the entries that setup made, and the structure of the file shows where
-//! they are.
+//! A receipt holds only the changed parts, never the full file, because configurations contain secrets. If the file was
+//! changed after the setup, its bytes cannot be restored. The receipt then lists the entries that `--undo` removes.
 
 use std::fmt::Write as _;
 use std::io::ErrorKind;
