@@ -149,13 +149,13 @@ pub struct DeskSurroundings {
     pub root: Option<PathBuf>,
     /// The folder in which worktrees are created. Without it, the default folder is used.
     pub worktrees: Option<PathBuf>,
-    /// The folder in which this machine keeps its state for the project, such as turns and proofs.
+    /// The folder in which this machine keeps its state for the project, such as the proofs of running turns.
     pub state: Option<PathBuf>,
     /// The user's data folder, which records the settings that a person accepted.
     pub data: Option<PathBuf>,
     /// The path or URL of the store, as it is passed to programs that this process starts.
     pub store: Option<String>,
-    /// The path of the `handover` program. It is only set when this process is another program, such as a test.
+    /// The path of the `handover` program. It is only set when this process runs another program than `handover`.
     pub binary: Option<PathBuf>,
 }
 
@@ -196,7 +196,7 @@ impl ToolRequest<'_> {
 }
 
 /// The shortest time between two renewals of one caller's leases, in milliseconds. A call within this time after the
-/// last renewal renews nothing, so that the store is not written at every call.
+/// last renewal renews nothing. The engine stores even fewer of the renewals.
 const SIGN_MS: i64 = 20_000;
 /// The largest number of callers whose last renewal is remembered. When it is reached, all of them are forgotten, and
 /// each caller's next call renews again.

@@ -41,8 +41,8 @@ impl Desk {
             })
             .await?;
         let mut reply = TaskReply::of(&task);
-        // Always include this list, even when it is empty. Some clients were written for the older server whose tools
-        // Handover took over, and read the list without checking that it exists.
+        // Always include this list, even when it is empty. Some clients were written for the original server, whose
+        // tools and field names Handover keeps, and they read the list without checking that it exists.
         reply.checkpoints = Some(newest.iter().map(CheckpointRow::of).collect());
         Ok(reply.render())
     }
