@@ -12,7 +12,7 @@
 //!
 //! let response = br#"{"protocol_version": "1.2", "iteration": 2, "status": "error",
 //!                     "error": {"code": "INTERNAL_ERROR", "message": "out of memory"}}"#;
-//! let asked = feedback::Asked::by(request, None);
+//! let asked = feedback::AskedParts::by(request, None);
 //! assert_eq!(feedback::judge_response(response, Some(&asked)).report.codes().0, ["ITERATION_MISMATCH"]);
 //! ```
 

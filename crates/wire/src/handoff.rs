@@ -5,7 +5,7 @@
 //! effect, because it has no [`HandoffContract`] on which other code could act.
 //!
 //! ````
-//! use wire::handoff::{Context, PlanStatus, judge};
+//! use wire::handoff::{HandoffContext, PlanStatus, judge};
 //!
 //! let said = r#"I read the brief.
 //!
@@ -15,13 +15,13 @@
 //!                      "verbatim_outputs": [], "cross_layer_impacts": []}}
 //! ```
 //! "#;
-//! let verdict = judge(said, &Context::default());
+//! let verdict = judge(said, &HandoffContext::default());
 //! assert_eq!(verdict.plan_status, Some(PlanStatus::Blocked));
 //! assert_eq!(verdict.to_value().get("missing").map(ToString::to_string).as_deref(), Some(r#"["OPEN_GAPS"]"#));
 //! assert_eq!(verdict.repair.as_str(), "resume_same_agent");
 //!
 //! let whole = said.replace(r#""cross_layer_impacts": []"#, r#""cross_layer_impacts": [], "open_gaps": ["no design"]"#);
-//! let contract = judge(&whole, &Context::default()).contract.unwrap();
+//! let contract = judge(&whole, &HandoffContext::default()).contract.unwrap();
 //! assert_eq!(contract.evidence().open_gaps[0].to_string(), "no design");
 //! ````
 //!

@@ -5,7 +5,7 @@
 //!                 "payload": {"task_id": "0.0.17", "agent": "quinn", "role": "developer"}}"#;
 //! let judged = wire::message::judge(wire);
 //! assert!(judged.report.is_valid());
-//! let Some(wire::message::Wire { payload: wire::message::Payload::Claim(claim), .. }) = judged.value else { panic!() };
+//! let Some(wire::message::Wire { payload: wire::message::WirePayload::Claim(claim), .. }) = judged.value else { panic!() };
 //! assert_eq!(claim.role.as_str(), "developer");
 //!
 //! let foreign = br#"{"wire": "2.0", "anything": 1}"#;

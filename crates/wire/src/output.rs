@@ -1,10 +1,10 @@
 //! Finds the document that ends a turn in the last text of an agent: a handoff or an output envelope.
 //!
 //! ```
-//! use wire::output::{Output, find};
+//! use wire::output::{AgentOutput, find};
 //!
 //! let said = "All done.\n```json\n{\"success\": true, \"summary\": \"Done.\", \"artifacts\": [], \"recommendation\": \"proceed\"}\n```";
-//! assert!(matches!(find(said, &Default::default()), Output::Envelope(found) if found.value.is_some()));
+//! assert!(matches!(find(said, &Default::default()), AgentOutput::Envelope(found) if found.value.is_some()));
 //! ```
 
 use crate::document::JudgedDocument;

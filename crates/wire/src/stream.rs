@@ -2,12 +2,12 @@
 //! line. The stream is read from any source as the bytes arrive.
 //!
 //! ```
-//! use wire::stream::{Frame, Reader};
+//! use wire::stream::{Frame, StreamReader};
 //!
 //! let text = r#"{"protocol_version":"1.2","iteration":1,"status":"error","error":{"code":"X","message":"y"}}"#;
 //! let mut bytes = Frame::start("ses_1", 1_761_021_546_015).line();
 //! bytes += &Frame::text("ses_1", 1_761_021_546_020, text).line();
-//! let mut reader = Reader::new();
+//! let mut reader = StreamReader::new();
 //! for piece in bytes.as_bytes().chunks(7) {
 //!     reader.feed(piece);
 //! }

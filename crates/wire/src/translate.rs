@@ -5,11 +5,11 @@
 //! with a [`TurnFence`].
 //!
 //! ```
-//! use wire::translate::{Turn, output};
+//! use wire::translate::{TurnFence, output};
 //!
 //! let document = br#"{"success": true, "summary": "Done.", "artifacts": [], "recommendation": "proceed"}"#;
 //! let judged = wire::envelope::judge_output(document).value.unwrap();
-//! let turn = Turn { task: "tk_0123456789ab".parse().unwrap(), attempt: 2 };
+//! let turn = TurnFence { task: "tk_0123456789ab".parse().unwrap(), attempt: 2 };
 //! let acts = output(&judged, turn);
 //! assert!(matches!(acts.commands[..], [engine::Command::Move { attempt: Some(2), .. }]));
 //! ```
