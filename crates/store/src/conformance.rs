@@ -1,8 +1,8 @@
 //! The checks that every store must pass. A backend's tests call them with a store they opened; a check panics when the
 //! store fails.
 //!
-//! The measure is the engine's own [`engine::tables::Tables`]: the same commands, run there without any database, must
-//! give the same answers and leave the same state.
+//! The measure is [`engine::tables::Tables`], the in-memory tables of the engine. The same commands run on these tables
+//! without any database. A store must give the same answers and end with the same state as they do.
 
 mod chance;
 mod commands;
@@ -38,7 +38,7 @@ pub use tampering::{EditedEntries, finds_every_edit};
 pub use transfer::{refuses_bad_exports, same_after_transfer};
 pub use wake::wakes;
 
-/// A command with its caller and stamp, as a store receives it.
+/// A command together with its caller and its stamp (time and random seed), as a store receives them.
 #[derive(Debug, Clone)]
 pub struct StoreOrder {
     pub caller: Caller,
@@ -98,8 +98,8 @@ pub async fn same_results(store: &dyn Store, seed: u64, steps: usize) {
     journal::is_sound(store, &oracle).await;
 }
 
-/// Runs the script from the oracle's state. Returns the oracle after it, and the names of the commands that were never
-/// accepted.
+/// Runs a random script on the store and on the oracle, starting from the state of the oracle. Returns the oracle after
+/// the script, and the names of the commands that were never accepted.
 async fn same_results_from(
     store: &dyn Store,
     mut oracle: Oracle,

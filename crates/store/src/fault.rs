@@ -1,4 +1,5 @@
-//! Faults: the machine failed. The command had no effect, unless the fault says that this is not known.
+//! Faults: failures of the machine, such as a full disk. After a fault the command had no effect, except after
+//! [`Fault::Unknown`], where this is not known.
 
 /// A failure of the machine. Every variant keeps its cause.
 #[derive(Debug, thiserror::Error)]
@@ -21,11 +22,11 @@ pub enum Fault {
     /// Another process, for example a stopped one, holds the write queue for too long.
     #[error("waited {seconds} seconds for another process to finish writing")]
     Busy { seconds: u64 },
-    /// The connection broke or the disk failed while the change was being made durable. The store could not find out
-    /// whether the change was committed.
+    /// The connection broke or the disk failed during the commit. The store could not find out whether the change was
+    /// committed.
     #[error("the database failed at the moment of committing; look before repeating")]
     Unknown(#[source] Box<Self>),
-    /// A row that the rules could not have written.
+    /// The database has a row that this program never writes.
     #[error("damaged data: {what}")]
     Damaged { what: String },
     #[error(
@@ -36,10 +37,10 @@ pub enum Fault {
     Import { problem: String },
     #[error("not a store: {url}: {problem}")]
     Url { url: String, problem: String },
-    /// The store is being closed, or its thread is gone.
+    /// The store is being closed, or its writer thread has ended.
     #[error("the store is closed")]
     Closed,
-    /// A rule failed; no rows were written.
+    /// A defect of this program, for example a rule that panicked. No rows were written.
     #[error("a decision failed: {what}")]
     Bug { what: String },
 }

@@ -1,8 +1,9 @@
-//! The store: keeps the state and the log of Handover in three backends behind one small trait.
+//! The store: keeps the state and the log of Handover in one of three backends (SQLite, PostgreSQL, memory) behind one
+//! trait.
 //!
-//! A backend does two things: it answers needs (`load` says with which statement) and it runs the writes of a change
-//! (`record` says which). Rules are in the engine, SQL is in `sql`, columns are in `row`; a backend knows
-//! transactions, threads and connections, and nothing of the product.
+//! A backend does two things. It answers needs, which are requests for rows (`load` turns a need into a statement). It
+//! writes the rows of a change (`record` lists the writes). The rules are in the engine, the SQL is in `sql`, and the
+//! columns are in `row`. A backend knows only transactions, threads and connections.
 
 mod fault;
 mod load;
@@ -41,17 +42,18 @@ pub use watch::StoreWatch;
 
 pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, Fault>> + Send + 'a>>;
 
-/// A decision. It is pure, so a backend may run it as often as necessary.
+/// A function that decides a command on the loaded rows. It returns the change, or the needs that are still to be
+/// loaded. It has no side effects, so a backend may run it several times.
 pub type DecisionStep = Arc<dyn Fn(&World) -> Result<Change, Vec<Need>> + Send + Sync>;
 
 /// A question about the state. It returns the needs that are still to be loaded; an empty list means that it can be
 /// answered.
 pub type StateQuestion = Arc<dyn Fn(&World) -> Vec<Need> + Send + Sync>;
 
-/// A command that is handed to the store.
+/// A command that a caller hands to the store.
 #[derive(Clone)]
 pub struct Job {
-    /// The needs that are certain; the step may ask for more.
+    /// The needs that the decision has in any case. `step` may ask for more.
     pub needs: Vec<Need>,
     pub now: Timestamp,
     pub step: DecisionStep,
@@ -63,7 +65,8 @@ impl Job {
     }
 }
 
-/// Runs a rule. When it panics, the call fails as a bug, and the store and other calls continue.
+/// Runs a rule of the engine. When the rule panics, this returns [`Fault::Bug`], so the store and the other calls
+/// continue.
 fn guarded<T>(rule: impl FnOnce() -> T) -> Result<T, Fault> {
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(rule)).map_err(|panic| {
         let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
@@ -78,32 +81,35 @@ impl std::fmt::Debug for Job {
     }
 }
 
-/// The trait of all backends. An answer of [`Store::transact`] means that the change is durable and that every later
-/// call sees it.
+/// The trait of all backends. When [`Store::transact`] returns a change, the change is durable, and every later call
+/// sees it.
 pub trait Store: Send + Sync {
-    /// Loads, decides and records in one transaction. A fault means that the command had no effect, except
-    /// [`Fault::Unknown`].
+    /// Loads the needs of a job, decides its command and writes the change, all in one transaction. After a fault the
+    /// command had no effect, except after [`Fault::Unknown`], where this is not known.
     fn transact(&self, job: Job) -> Answer<'_, Change>;
 
-    /// Loads the needs for reading, as of one moment. Never waits for a writer.
+    /// Loads needs without writing. All rows have the state of the same moment. Never waits for a writer.
     fn look(&self, needs: Vec<Need>, question: StateQuestion) -> Answer<'_, World>;
 
-    /// Returns entries of all topics after a cursor, each topic in order. A follower misses no entry.
+    /// Returns log entries of all topics after a cursor, each topic in order. A caller that always continues from the
+    /// returned cursor misses no entry.
     fn follow(&self, after: Cursor, limit: u32) -> Answer<'_, LogPage>;
 
-    /// Returns the cursor after the newest entry.
+    /// Returns the cursor after the newest log entry.
     fn end(&self) -> Answer<'_, Cursor>;
 
-    /// Returns the entries of one topic after a number.
+    /// Returns the entries of one topic with numbers above `after`.
     fn topic(&self, topic: String, after: i64, limit: u32) -> Answer<'_, Vec<Entry>>;
 
-    /// Returns the heads of the topics after a name, in the order of their names.
+    /// Returns the heads of the topics whose names sort after `after`, in the order of their names. A head is the last
+    /// number, hash and time of a topic.
     fn heads(&self, after: String, limit: u32) -> Answer<'_, Vec<Head>>;
 
     /// Returns the head of one topic.
     fn head(&self, topic: String) -> Answer<'_, Option<Head>>;
 
-    /// Returns the topic and number of the first entry whose topic has no head.
+    /// Returns the topic and number of the first log entry whose topic has no head. Such an entry shows that the head
+    /// was deleted.
     fn headless(&self) -> Answer<'_, Option<(String, i64)>>;
 
     /// Returns a watch that wakes after changes, also after changes by other processes. A wake-up is only a hint; read
@@ -113,33 +119,34 @@ pub trait Store: Send + Sync {
     /// Returns the defects that the database itself finds in its file. The list is empty when there are no defects.
     fn integrity(&self) -> Answer<'_, Vec<String>>;
 
-    /// Returns the time of the database server, or `None` when the database has no clock. The caller measures with it
-    /// how far the clock of this host is off; no rule, row or event sees the value.
+    /// Returns the time of the database server, or `None` when the database has no clock. The caller compares it with
+    /// the clock of this host. No rule, row or event uses this time.
     fn server_time(&self) -> Answer<'_, Option<Timestamp>> {
         Box::pin(std::future::ready(Ok(None)))
     }
 
-    /// Returns a text that identifies this store on its server. Two addresses of one store give the same text; a copy
-    /// gives another one. Returns `None` when the store is a file, which its path identifies.
+    /// Returns a text that identifies this store on its server. Two addresses of one store give the same text. A copy
+    /// of the store gives a different text. Returns `None` when the store is a file, because the path identifies a
+    /// file.
     fn server_identity(&self) -> Answer<'_, Option<String>> {
         Box::pin(std::future::ready(Ok(None)))
     }
 
-    /// Passes every row to the sink, as of one moment.
+    /// Passes every row of the store to the sink. All rows have the state of the same moment.
     fn dump(&self, sink: Sink) -> Answer<'_, ()>;
 
-    /// Inserts every row of the source, all or none. Fails when the store is not empty.
+    /// Inserts all rows of the source, or none of them after a fault. Fails when the store is not empty.
     fn fill(&self, source: RowSource) -> Answer<'_, ()>;
 }
 
-/// A function that receives rows of a table, which is given by its index in the list of tables.
+/// A function that receives rows of one table. The number is the index of the table in the list of tables.
 pub type Sink = Box<dyn FnMut(usize, Vec<Row>) -> Result<(), Fault> + Send>;
 
 /// A function that returns the next rows of a table with the table's index, and `None` at the end.
 pub type RowSource = Box<dyn FnMut() -> Result<Option<(usize, Vec<Row>)>, Fault> + Send>;
 
-/// Opens the store of a URL: `postgres://…`, `memory:`, else an SQLite file, whose folder is created when it is
-/// missing. `seed` is any random number.
+/// Opens the store of a URL: `postgres://…`, `memory:`, or else the path of an SQLite file. Creates the folder of the
+/// file when it is missing. `seed` is any random number.
 pub async fn open(url: &str, seed: u64) -> Result<Arc<dyn Store>, Fault> {
     if url.starts_with("postgres://") || url.starts_with("postgresql://") {
         return Ok(Arc::new(Postgres::open(url, seed).await?));
@@ -157,7 +164,7 @@ pub async fn open(url: &str, seed: u64) -> Result<Arc<dyn Store>, Fault> {
     Ok(Arc::new(Sqlite::open(path, seed).await?))
 }
 
-/// Answers a pure question from the store. Loads until the question asks for no more needs.
+/// Answers a question that only reads. Loads rows until the question asks for no more needs.
 pub async fn view<T, F>(store: &dyn Store, needs: Vec<Need>, ask: F) -> Result<Result<T, Refusal>, Fault>
 where
     F: Fn(&World) -> Result<T, DecisionStop> + Send + Sync + Clone + 'static,

@@ -1,4 +1,4 @@
-//! Turns a need into a statement, and the rows of its answer into a part of the world.
+//! Turns a need (a request for rows) into a statement, and adds the rows of the answer to the world (the loaded state).
 
 mod list;
 
@@ -52,7 +52,8 @@ pub(crate) fn query(need: &Need) -> Statement {
         Need::List(found) => list::query(found),
         Need::Slug(slug) => one(sql::SLUG, slug.into()),
         Need::SlugNumber(base) => {
-            // `.` follows `-`, so these are the slugs that begin with the base and a dash.
+            // In ASCII `.` follows `-`. So the range from `base-` to `base.` holds exactly the slugs that begin with
+            // `base-`.
             Statement::new(sql::SLUG_ENDINGS, [format!("{base}-").into(), format!("{base}.").into()])
         }
         Need::SessionAgents(id) => Statement::new(sql::SESSION_AGENTS, [text(id), bound(limits::SESSION_AGENTS_MAX)]),

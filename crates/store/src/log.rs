@@ -1,8 +1,9 @@
-//! Topics: ordered, append-only logs with a running hash, which proves that no entry was changed.
+//! Topics: ordered, append-only logs. The hash of each entry covers the hash of the entry before it, so a changed entry
+//! can be detected.
 //!
-//! The hash of an entry is SHA-256 over seven fields, each as its length (eight bytes, big-endian) and its bytes: the
-//! previous hash (32 bytes), the topic, the number, the time (both as decimal text), the type, the sender, and the body
-//! exactly as stored. The first entry links to 32 zero bytes.
+//! The hash of an entry is SHA-256 over seven fields. Each field is written as its length (eight bytes, big-endian) and
+//! its bytes. The fields are the previous hash (32 bytes), the topic, the number and the time (both as decimal text),
+//! the type, the sender, and the body exactly as stored. The previous hash of the first entry is 32 zero bytes.
 
 use engine::Timestamp;
 use sha2::{Digest, Sha256};
@@ -10,7 +11,7 @@ use sha2::{Digest, Sha256};
 use crate::fault::Fault;
 use crate::value::{Columns, SqlValue};
 
-/// The previous hash of the first entry of a topic.
+/// The value of `prev` in the first entry of a topic.
 pub const ZERO_HASH: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
 /// One entry of a topic.
@@ -28,7 +29,7 @@ pub struct Entry {
     pub hash: String,
 }
 
-/// The last number, hash and time of a topic.
+/// The number, hash and time of the last entry of a topic.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Head {
     pub topic: String,
@@ -47,8 +48,8 @@ impl Head {
         Ok(Self { topic: row.text()?, seq: row.int()?, hash: row.text()?, at: row.time()? })
     }
 
-    /// Appends an entry and returns it. A command gets its stamp before it waits, so the entry's time is the later of
-    /// the stamp and the topic's last time.
+    /// Appends an entry and returns it. A command gets its stamp before it waits in the queue, so stamps may arrive out
+    /// of order. The time of the entry is therefore the later of the stamp and the last time of the topic.
     pub(crate) fn append(&mut self, kind: &str, sender: &str, body: String, now: Timestamp) -> Entry {
         let mut entry = Entry {
             topic: self.topic.clone(),
@@ -86,8 +87,9 @@ impl Entry {
         self.hash_at(self.seq)
     }
 
-    /// Returns how far the entry is from the number at which its hash is right. Returns 0 when the hash is right at its
-    /// present number, and `None` when it is right at no number within reach. `last` is the highest possible number.
+    /// Searches the number for which the hash of this entry is right, and returns its distance from the present number.
+    /// Returns 0 when the hash is right as it is. Returns `None` when no number within `REACH` and from 1 to `last`
+    /// fits.
     pub(crate) fn distance(&self, last: i64) -> Option<i64> {
         const REACH: i64 = 10_000;
         if self.hash == self.computed_hash() {
@@ -115,7 +117,8 @@ impl Entry {
     }
 }
 
-/// The position of a follower of all topics. Callers do not look inside; a cursor stays valid across restarts.
+/// The position of a caller that follows the log of all topics. Only the store reads its fields. A cursor stays valid
+/// across restarts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Cursor {
     pub(crate) generation: i64,
@@ -144,7 +147,7 @@ impl std::str::FromStr for Cursor {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogPage {
     pub entries: Vec<Entry>,
-    /// The cursor after each of the entries.
+    /// The cursor after each entry of `entries`, in the same order.
     pub places: Vec<Cursor>,
     pub next: Cursor,
 }
@@ -159,8 +162,8 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
     text
 }
 
-/// Returns the 32 bytes of a hash. Text that is not a hash (a changed entry) becomes its own bytes, which never equal a
-/// hash.
+/// Returns the 32 bytes of a hash. When the text is not a hash, because the entry was changed, this returns the bytes
+/// of the text. They never equal a hash.
 fn unhex(text: &str) -> Vec<u8> {
     let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
     let bytes = text.as_bytes().chunks(2).map(|pair| Some((digit(*pair.first()?)? << 4) | digit(*pair.get(1)?)?));
@@ -168,15 +171,15 @@ fn unhex(text: &str) -> Vec<u8> {
 }
 
 impl Cursor {
-    /// Returns the cursor for this generation. A cursor of another store, or of this store before a restore, starts
-    /// from the beginning: reading an entry twice is better than missing it.
+    /// Returns this cursor if it belongs to the generation of the store. A cursor of another store, or of this store
+    /// before a restore, becomes the start of the log: reading an entry twice is better than missing it.
     pub(crate) fn in_generation(self, generation: i64) -> Self {
         if self.generation == generation { self } else { Self { generation, xid: 0, pos: 0 } }
     }
 }
 
 impl Cursor {
-    /// Reads the row of an end statement.
+    /// Builds a cursor from the row of the statement that finds the last log entry.
     pub(crate) fn read(generation: i64, rows: Vec<Vec<SqlValue>>) -> Result<Self, Fault> {
         let Some(row) = rows.into_iter().next() else { return Ok(Self { generation, xid: 0, pos: 0 }) };
         let mut columns = Columns::new("event", row);
@@ -185,7 +188,7 @@ impl Cursor {
 }
 
 impl LogPage {
-    /// Reads the rows of a follow statement.
+    /// Builds a page from the rows of the statement that follows the log.
     pub(crate) fn read(after: Cursor, rows: Vec<Vec<SqlValue>>) -> Result<Self, Fault> {
         let mut next = after;
         let mut entries = Vec::with_capacity(rows.len());

@@ -29,8 +29,8 @@ pub struct MemoryStore {
     generation: i64,
 }
 
-/// The generation of the next store. It counts down from -1, so that a cursor never fits another memory store or a
-/// database.
+/// The generation of the next memory store. It counts down from -1, and databases use other numbers. So a cursor of one
+/// store is never valid in another store.
 static GENERATION: AtomicI64 = AtomicI64::new(-1);
 
 impl Default for MemoryStore {
@@ -42,7 +42,8 @@ impl Default for MemoryStore {
 
 impl MemoryStore {
     fn contents(&self) -> MutexGuard<'_, Contents> {
-        // All writes are applied after the last step that can fail. So a panic elsewhere leaves the contents complete.
+        // Ignore a poisoned lock. All writes are applied after the last step that can fail, so a panic leaves the
+        // contents complete.
         self.contents.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -1,4 +1,5 @@
-//! Numbered migrations, run under a lock; a database from a newer program is refused.
+//! Numbered migrations of the database schema, run under a lock. A database that a newer program has migrated is
+//! refused.
 
 use crate::fault::Fault;
 use crate::sql::SqlDialect;
@@ -18,8 +19,8 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0009_sorted.sql"),
 ];
 
-/// Returns the scripts that bring a database from schema `found` to ours, each with the number of the schema that it
-/// leads to.
+/// Returns the scripts that bring a database from schema `found` to [`SCHEMA`]. Each script comes with the number of
+/// the schema that it leads to.
 pub(crate) fn pending(found: i64, dialect: &SqlDialect) -> Result<Vec<(i64, String)>, Fault> {
     if found > SCHEMA {
         return Err(Fault::Newer { found, known: SCHEMA });

@@ -147,7 +147,8 @@ impl ConformanceScript {
                 let any = self.chance.pick(WorkflowStatus::ALL);
                 let status = self.chance.pick(legal).filter(|_| self.chance.percent(90)).or(any);
                 let status = status.unwrap_or(WorkflowStatus::Paused);
-                // Mostly start and resume: in a workflow where no task can be claimed, few other commands are accepted.
+                // Choose start and resume more often than suspend. A workflow that is not running accepts few other
+                // commands.
                 let courses = [Course::Start, Course::Resume, Course::Resume, Course::Suspend];
                 match self.chance.pick(&courses).filter(|_| self.chance.percent(25)) {
                     Some(course) => Command::Steer { workflow, course },
@@ -192,7 +193,7 @@ impl ConformanceScript {
             2 | 3 => Command::BeginPlan { workflow, token },
             4 | 5 => Command::ClearDraft { workflow, token },
             6 => {
-                // The tasks come first, as in a large plan that the service splits.
+                // Stage the tasks before the dependencies, as the service does when it splits a large plan.
                 let tasks_only = PlanPiece { tasks: piece.tasks.clone(), edges: Vec::new() };
                 Command::StagePlan { workflow, token, piece: Arc::new(tasks_only) }
             }

@@ -75,7 +75,7 @@ impl RaceField {
         found.into_iter().next().unwrap_or(ApprovalId::LAST)
     }
 
-    /// Lets all callers take the notice of an approval, and checks that one of them gets it.
+    /// Lets all callers ask for the right to send the notice of an approval, and checks that only one of them gets it.
     async fn senders(self: &Arc<Self>, approval: ApprovalId) {
         let taken = self
             .all(|field, place| async move {
@@ -244,7 +244,7 @@ impl RaceField {
             .await;
         let mut winners: usize = won.into_iter().sum();
         if winners == 0 {
-            // All claims came before the approval.
+            // No claim has succeeded, because all claims came before the approval. So claim once more now.
             let change = self.act(0, Caller::agent(agents[0]), Command::Claim { task }).await;
             winners += usize::from(matches!(change.reply, Ok(Reply::Claimed { .. })));
         }

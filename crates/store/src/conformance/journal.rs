@@ -50,8 +50,8 @@ async fn topics_are_whole(store: &dyn Store, oracle: &Oracle) {
     }
 }
 
-/// Checks the entries of one topic: numbers from 1 without gaps, times that never go back, and the documented hash,
-/// which is computed here independently.
+/// Checks the entries of one topic: their numbers start at 1 and have no gaps, their times never go back, and their
+/// hashes are right. This function computes the hashes itself, from the documented formula.
 pub(super) fn check_chain(entries: &[Entry]) {
     let mut prev = ZERO_HASH.to_owned();
     let mut at = Timestamp(0);
@@ -99,7 +99,8 @@ async fn heads_are_listed(store: &dyn Store, oracle: &Oracle) {
     }
 }
 
-/// Follows from a cursor until `count` entries came. A server may show the last entries a moment later.
+/// Follows the log from a cursor until `count` entries were read. It waits for late entries, because a database server
+/// may show the newest entries a moment after their commit.
 pub(super) async fn follow(store: &dyn Store, mut cursor: Cursor, limit: u32, count: usize) -> Vec<(Entry, Cursor)> {
     let mut watch = store.watch();
     let mut found = Vec::new();
@@ -123,7 +124,7 @@ async fn tail_gives_everything(store: &dyn Store, expected: &[Entry]) {
         let found = follow(store, Cursor::default(), limit, expected.len()).await;
         assert!(found.iter().map(|(entry, _)| entry).eq(expected), "the tail in pages of {limit}");
     }
-    // Following starts from any cursor.
+    // A follower may start from any cursor, so try several of them.
     let one_by_one = follow(store, Cursor::default(), 1, expected.len().min(300)).await;
     for (place, (_, cursor)) in one_by_one.iter().enumerate().step_by(17) {
         let rest = follow(store, *cursor, 97, expected.len() - place - 1).await;

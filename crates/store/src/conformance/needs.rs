@@ -1,5 +1,5 @@
-//! Every kind of need, asked directly, with its edge cases: no row, the first, the last, one more than the limit, no
-//! limit.
+//! Checks every kind of need (a request for rows that a decision reads) with its edge cases: no row, the first, the
+//! last, one more than the limit, no limit.
 
 use std::sync::Arc;
 
@@ -17,7 +17,8 @@ use engine::{Need, Timestamp, World};
 use super::must;
 use crate::Store;
 
-/// Checks that the store answers every need like the tables, all at once and one by one.
+/// Checks that the store answers every need like the tables of the engine: first all needs in one call, then each need
+/// in its own call.
 pub(super) async fn same_answers(store: &dyn Store, tables: &Tables, now: Timestamp) {
     let needs = all(tables, now);
     if look(store, needs.clone()).await == expected(tables, &needs) {
@@ -152,7 +153,8 @@ fn of_agents(tables: &Tables, needs: &mut Vec<Need>) {
     let slugs = some(tables.agents.values().map(|agent| agent.slug.clone()), ["bob", "kim", "none"].map(str::to_owned));
     for slug in slugs {
         needs.extend([Need::Slug(slug.clone()), Need::SlugNumber(slug.clone())]);
-        // Also ask for the text before a number, as a registration with a repeated name does.
+        // A registration with a repeated name asks for the part of the slug before the number (`ada` of `ada-2`). Ask
+        // for that part, too.
         if let Some((base, _)) = slug.rsplit_once('-') {
             needs.push(Need::SlugNumber(base.to_owned()));
         }

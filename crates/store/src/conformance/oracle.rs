@@ -1,4 +1,5 @@
-//! The expected answers and contents of a store: the engine's tables and a log, without a database.
+//! The oracle: computes the answers and contents that a store must have, from the tables of the engine and a log in
+//! memory.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -38,7 +39,7 @@ impl Oracle {
         &self.contents.heads
     }
 
-    /// Decides on the tables and applies the writes of the fold to them.
+    /// Decides the command on the tables of the oracle, and applies to them the row writes that follow from its events.
     pub(super) fn act(&mut self, order: &StoreOrder) -> Change {
         let job = order.job();
         let contents = &mut self.contents;

@@ -94,8 +94,8 @@ pub(super) fn tasks(chance: &mut Chance, prefix: &str, tables: &Tables) -> Vec<P
     tasks_made
 }
 
-/// Returns the rows of a plan, or `None` when the plan is refused. The service refuses such a plan before it sends any
-/// piece.
+/// Returns the rows of a plan, or `None` when the rules refuse the plan. The service checks a plan before it sends the
+/// first piece, so a refused plan never reaches a store.
 pub(super) fn rows(tasks: Vec<PlanTask>, workflow: WorkflowId, now: Timestamp, seed: u128) -> Option<PlanPiece> {
     let place = PlanPlace { workflow, sequence: 0, now, existing: &BTreeMap::new() };
     Plan::whole(tasks).ok()?.lay_out(&place, &mut Ids::new(seed)).ok()

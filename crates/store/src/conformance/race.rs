@@ -51,8 +51,8 @@ where
     assert_eq!(tail, record, "the follower saw what was written");
 }
 
-/// Follows the log in small pages until it has as many entries as were written and no more come. `written` is set at
-/// the end of the races.
+/// Follows the log in small pages until it has read `written` entries and no more come. The races set `written` when
+/// they end.
 async fn tail(store: Arc<dyn Store>, written: Arc<AtomicUsize>) -> Vec<Entry> {
     let (mut watch, mut cursor, mut found) = (store.watch(), Cursor::default(), Vec::new());
     let mut patience = 1_200;
@@ -87,8 +87,8 @@ impl RaceField {
         act(self.stores[place % STORES].as_ref(), &self.order(caller, command)).await
     }
 
-    /// Runs the work for every caller at once, each on the store of its number. Returns the answers in the order of the
-    /// callers.
+    /// Runs `work` for every caller at the same time. Each caller uses the store with its own number. Returns the
+    /// answers in the order of the callers.
     pub(super) async fn all<T, W, O>(self: &Arc<Self>, work: W) -> Vec<T>
     where
         W: Fn(Arc<Self>, usize) -> O,
@@ -177,7 +177,8 @@ impl RaceField {
         }
         let (workflow, tasks) = self.workflow(create(None), planned).await;
         let (tasks, agents) = (Arc::new(tasks), Arc::new(agents.to_vec()));
-        // Caller 2n completes the first of a triple, caller 2n + 1 the second.
+        // The tasks come in groups of three: two dependencies and the task that waits for both. Caller 2n completes the
+        // first dependency of a group, caller 2n + 1 the second.
         let freed = self
             .all(|field, place| {
                 let (tasks, agent) = (Arc::clone(&tasks), agents[place]);

@@ -13,7 +13,7 @@ use super::StoreOrder;
 use super::chance::Chance;
 use super::plans::text;
 
-/// The names of all commands, as in the code.
+/// The names of all commands, spelled like the variants of `Command`.
 const ALL: [&str; 67] = [
     "Register",
     "Heartbeat",

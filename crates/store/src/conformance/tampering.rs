@@ -66,16 +66,16 @@ const ELSEWHERE: &str = "elsewhere";
 /// A number of steps that is more than enough to get every kind of entry.
 const STEPS_MAX: usize = 12_000;
 
-/// The entries of each topic that are edited.
+/// Selects the entries of each topic that the test edits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EditedEntries {
     All,
-    /// The first of each kind, and the last entry.
+    /// The first entry of each kind, and the last entry of the topic.
     EachKind,
 }
 
-/// Makes every kind of edit at the chosen entries and returns the number of edits that were found. The store is empty;
-/// `run` runs a statement directly on its database, without the store.
+/// Makes every kind of edit at the chosen entries. Returns the number of edits that the verification found. The store
+/// must be empty. `run` runs an SQL statement directly on the database of the store.
 pub async fn finds_every_edit<F, O>(store: &dyn Store, chosen: EditedEntries, run: F) -> usize
 where
     F: Fn(String) -> O,
@@ -93,8 +93,8 @@ where
     found
 }
 
-/// Returns a log of real commands with every kind of entry. Each topic is cut after the last entry that is needed for
-/// that.
+/// Returns a log of real commands with every kind of entry, by topic. Each topic is cut after the last entry that is
+/// needed to have every kind.
 async fn real_log<F, O>(store: &dyn Store, run: &F) -> BTreeMap<String, Vec<Entry>>
 where
     F: Fn(String) -> O,
@@ -116,7 +116,7 @@ where
     }
     let found = kinds(oracle.entries());
     assert!(found.iter().map(String::as_str).eq(KINDS), "the kinds of the log: {found:?}");
-    // Choose for each kind the entry that extends the kept beginning of its topic least.
+    // To keep the log short, choose for each kind the entry that lengthens the kept part of its topic least.
     let mut cuts: BTreeMap<String, i64> = BTreeMap::new();
     for kind in KINDS {
         let nearest = oracle
@@ -157,7 +157,7 @@ fn set(entry: &Entry, change: &str) -> String {
     format!("UPDATE event SET {change} WHERE {}", at(entry))
 }
 
-/// Returns the statement that gives all fields of `entry` to the row that stands at `place`.
+/// Returns the statement that overwrites the row at the topic and number of `place` with all fields of `entry`.
 fn restore(entry: &Entry, place: &Entry) -> String {
     let Entry { topic, seq, at: time, kind, sender, body, prev, hash } = entry;
     let fields = format!(
@@ -237,9 +237,9 @@ where
     F: Fn(String) -> O,
     O: Future<Output = ()>,
 {
-    /// Makes every edit of every topic. Verification checks each topic separately, so each round edits all topics, one
-    /// edit in each, verifies once, and undoes the edits. With `kept` the edited log is consistent in itself, and only
-    /// heads that were kept elsewhere show the edit.
+    /// Makes every edit of every topic. Verification checks each topic separately. So each round makes one edit in
+    /// every topic, verifies once, and undoes the edits. When `kept` is true, the hashes of the edited log still fit
+    /// together. Then only a comparison with heads that were saved before the edit shows it.
     async fn check(&self, how: &str, kept: bool, edits: impl Fn(&[Entry]) -> Vec<LogEdit>) -> usize {
         self.is_sound(&format!("nothing, before {how}")).await;
         let of_topic = |entries: &Vec<Entry>| {
@@ -276,7 +276,7 @@ where
         count
     }
 
-    /// Returns the numbers of the entries that are edited, and the number after the last one.
+    /// Returns the numbers of the entries to edit, and the number after the last entry.
     fn places(&self, entries: &[Entry]) -> BTreeSet<i64> {
         let mut kinds = BTreeSet::new();
         let is_chosen = |entry: &&Entry| kinds.insert(entry.kind.clone()) || self.chosen == EditedEntries::All;
@@ -323,7 +323,7 @@ fn fields(entries: &[Entry]) -> Vec<LogEdit> {
     edits
 }
 
-/// Moves entries to another topic. They need different numbers there, because a topic has each number once.
+/// Moves entries to another topic. The moved entries get new numbers, because a topic has each number only once.
 fn topics(entries: &[Entry]) -> Vec<LogEdit> {
     let mut edits = Vec::new();
     for entry in entries {
@@ -356,7 +356,8 @@ fn orders(entries: &[Entry]) -> Vec<LogEdit> {
     edits
 }
 
-/// Inserts a forged entry with a correct link at every place, renumbers the entries after it and adjusts the head.
+/// Inserts a forged entry at every place. The forged entry links correctly to the entry before it. The edit also
+/// renumbers the later entries and adjusts the head.
 fn insertions(entries: &[Entry]) -> Vec<LogEdit> {
     let mut edits = Vec::new();
     for (number, entry) in entries.iter().enumerate() {
@@ -394,7 +395,7 @@ fn heads(entries: &[Entry]) -> Vec<LogEdit> {
     ]
 }
 
-/// Shortens the log, or rewrites it to its end. Such a log is consistent in itself.
+/// Shortens the log, or rewrites it from some entry to its end. The hashes of such a log still fit together.
 fn endings(entries: &[Entry]) -> Vec<LogEdit> {
     let Some(last) = entries.last() else { return Vec::new() };
     let mut edits = Vec::new();

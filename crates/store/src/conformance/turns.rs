@@ -114,8 +114,8 @@ impl ConformanceScript {
         (runner(Some(holder)), Command::RecordVerification(Box::new(found)))
     }
 
-    /// Returns a command that uses an approved request. An approval is valid for minutes, so the script uses it mostly
-    /// at once.
+    /// Returns a command that uses an approved request. An approval is valid for a few minutes only, so the script uses
+    /// most approvals at once.
     pub(super) fn use_of_what_was_given(&mut self, tables: &Tables) -> Option<(Caller, Command)> {
         let now = self.at();
         let is_usable = |row: &&Approval| {

@@ -1,4 +1,4 @@
-//! Turns a list into a statement, and its rows into a fact.
+//! Turns a list query into a statement, and its rows into a fact of the world (the loaded state).
 
 mod review;
 mod turn;
@@ -16,8 +16,8 @@ use crate::row;
 use crate::sql::list as sql;
 use crate::value::{Columns, SqlValue, Statement, optional, text};
 
-/// Returns the words of a filter, repeated to as many places as the statement has. An empty filter stands for all
-/// words.
+/// Returns the words of a filter as parameters. The statement has a fixed number of parameters, so the first word fills
+/// those that are left. An empty filter stands for all words.
 fn words<T: Copy>(chosen: &[T], all: &[T], word: impl Fn(T) -> &'static str) -> Vec<SqlValue> {
     let chosen = if chosen.is_empty() { all } else { chosen };
     let Some(first) = chosen.first() else { return Vec::new() };
@@ -25,7 +25,7 @@ fn words<T: Copy>(chosen: &[T], all: &[T], word: impl Fn(T) -> &'static str) -> 
     places.map(|found| word(*found).into()).collect()
 }
 
-/// A position after every row.
+/// A position (time and id) that sorts after every row.
 const LAST: (i64, &str) = (i64::MAX, "~");
 
 fn before<I: ToString>(after: Option<&(Timestamp, I)>) -> [SqlValue; 2] {

@@ -12,12 +12,13 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 use crate::fault::Fault;
 use crate::value::SqlValue;
 
-/// The maximum number of connections of one process. More of them would only wait for the same locks and disk.
+/// The maximum number of connections of one process. Further callers wait for a free one. More connections would only
+/// wait for the same locks and disk.
 const CONNECTIONS_MAX: usize = 16;
 const CONNECT_MAX: Duration = Duration::from_secs(10);
 
-/// Bounds a session. An open transaction holds back every follower of the log, so it is ended; a lock that is not
-/// granted in time is a fault.
+/// Options that limit every database session. The server ends a transaction that is idle for 30 seconds, because an
+/// open transaction holds back every follower of the log. A lock that is not granted in 30 seconds is a fault.
 const SESSION: &str = "-c idle_in_transaction_session_timeout=30s -c lock_timeout=30s";
 
 pub(super) fn config(url: &str) -> Result<Config, Fault> {
@@ -34,7 +35,7 @@ pub(super) fn config(url: &str) -> Result<Config, Fault> {
     Ok(config)
 }
 
-/// Returns the URL without the part between scheme and host, which may hold a secret.
+/// Returns the URL without the user and password, for error messages.
 fn without_password(url: &str) -> String {
     match (url.split_once("://"), url.rsplit_once('@')) {
         (Some((scheme, _)), Some((_, rest))) => format!("{scheme}://…@{rest}"),
@@ -42,7 +43,8 @@ fn without_password(url: &str) -> String {
     }
 }
 
-/// Returns TLS with the certificates that the system trusts. The URL's `sslmode` says whether it is used.
+/// Returns a TLS configuration with the certificates that the system trusts. The `sslmode` of the URL decides whether
+/// TLS is used.
 pub(super) fn tls() -> Result<MakeRustlsConnect, Fault> {
     let mut roots = rustls::RootCertStore::empty();
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);

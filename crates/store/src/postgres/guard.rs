@@ -1,8 +1,9 @@
-//! The locks that a transaction takes before it reads: one name for each thing that must not change during the
-//! transaction.
+//! The locks that a transaction takes before it reads. Each lock has the name of a thing that must not change during
+//! the transaction, such as a workflow.
 //!
-//! They are advisory locks, taken sorted and before anything gives the transaction its number. So there is one lock order
-//! and no deadlock, and within a topic the order of transaction numbers is the order of entries (docs/decisions/0001).
+//! They are advisory locks. A transaction takes them in sorted order, so two transactions cannot deadlock. It takes
+//! them before the server gives it a transaction number. So within a topic the order of transaction numbers is the
+//! order of entries (docs/decisions/0001).
 
 use std::collections::BTreeSet;
 
@@ -11,7 +12,8 @@ use engine::{Need, Topic};
 
 use crate::value::{SqlValue, Statement};
 
-/// The names to lock, and the rows whose workflow or owner the server looks up in the same statement.
+/// The names to lock. It also holds the ids of rows whose workflow or owner must be locked; the server looks those
+/// names up in the lock statement.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Guards {
     names: BTreeSet<String>,
@@ -20,8 +22,8 @@ pub(super) struct Guards {
     messages: BTreeSet<String>,
 }
 
-/// Takes the locks. The lists become arrays first: a search by an array uses the index, regardless of the server's
-/// statistics about the table.
+/// The statement that takes the locks. It turns the lists into arrays first: PostgreSQL then always uses the index,
+/// regardless of its statistics about the table.
 const LOCK: &str = "SELECT name, pg_advisory_xact_lock(key)::text FROM (\
      SELECT name, hashtextextended(name, 0) AS key FROM (\
      SELECT json_array_elements_text($1::text::json) AS name \
@@ -133,7 +135,7 @@ impl Guards {
     }
 }
 
-/// The names of the locks that are held.
+/// The names of the locks that the transaction holds.
 #[derive(Debug, Default)]
 pub(super) struct HeldLocks(BTreeSet<String>);
 
@@ -146,7 +148,8 @@ impl HeldLocks {
         Self(rows.into_iter().filter_map(name).collect())
     }
 
-    /// Tells whether the lock of a need is already held, because something else locked the same name.
+    /// Tells whether the transaction already holds the locks of a need, because it took the same names for another
+    /// need.
     pub(super) fn covers(&self, need: &Need, world: &engine::World) -> bool {
         let mut guards = Guards::default();
         guards.add(need);
