@@ -1,4 +1,4 @@
-//! Turns a change into statements: the rows of the fold, and the log's entries.
+//! Turns a change into statements that write its rows and its log entries.
 
 use engine::plan::PlanPiece;
 use engine::task::TaskDetail;
@@ -15,13 +15,13 @@ use crate::value::{SqlValue, Statement, text};
 #[derive(Debug)]
 pub(crate) enum Op {
     Run(Statement),
-    /// Many rows of one table. One round trip for each row would be slow on a server.
+    /// Many rows of one table in few statements, because one round trip for each row would be slow on a server.
     Insert(&'static Table, Vec<Vec<SqlValue>>),
-    /// Tasks that are deleted, with all rows that belong to them.
+    /// The ids of tasks to delete, together with all rows that belong to them.
     DropTasks(Vec<String>),
 }
 
-/// Returns the operations that write the rows of a change, and updates the world.
+/// Returns the operations that write the rows of a change, and applies the same writes to the world (the loaded state).
 pub(crate) fn rows(world: &mut World, change: &Change, now: Timestamp) -> Result<Vec<Op>, Fault> {
     let mut ops = Vec::new();
     for write in fold(world, &change.events, now) {

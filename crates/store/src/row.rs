@@ -1,4 +1,4 @@
-//! Converts state to columns and back, once for every database.
+//! Converts values of the engine to database columns and back. The columns are the same in every database.
 
 pub(crate) mod review;
 pub(crate) mod turn;
@@ -126,7 +126,8 @@ fn read_state(row: &mut Columns) -> Result<TaskState, Fault> {
     let note = row.maybe_text()?;
     let kind = row.maybe_text()?.as_deref().and_then(BlockKind::parse);
     let role = row.maybe_text()?;
-    // The check of the table refuses all other combinations on a write; this match refuses them on a read.
+    // A constraint of the table refuses all other combinations when a row is written. This match refuses them when it
+    // is read.
     match (status, lease, actor, note) {
         (Status::Pending, lease, None, _) => Ok(TaskState::Pending { lease }),
         (Status::Planning, Some(lease), None, _) => Ok(TaskState::Planning { lease }),

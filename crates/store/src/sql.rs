@@ -1,16 +1,17 @@
-//! Every statement, once: the same text for SQLite and PostgreSQL, `$n` parameters, TEXT and BIGINT only.
+//! All SQL statements. SQLite and PostgreSQL run the same text, with `$n` parameters and only TEXT and BIGINT columns.
 //!
-//! No rule is written here. A statement finds bounded rows by key or index, or writes rows with the given values.
-//! [`SqlDialect`] holds the few words that differ between the databases.
+//! The statements contain no rules. A statement finds a bounded number of rows by key or index, or writes rows with the
+//! given values. [`SqlDialect`] holds the few words that differ between the databases.
 //!
-//! Parameters first appear in the order of their numbers, because SQLite counts them by appearance.
+//! In each statement the parameters must first appear in the order of their numbers, because SQLite numbers them by
+//! their first appearance.
 
-/// The words that differ between the two databases.
+/// The parts of SQL text that differ between SQLite and PostgreSQL.
 #[derive(Debug)]
 pub(crate) struct SqlDialect {
     /// The type of a text column that is compared by bytes.
     pub(crate) text: &'static str,
-    /// The type of the column with the global position of an event.
+    /// The type of the column `pos`, the position of an event among the events of all topics.
     pub(crate) pos: &'static str,
     /// The clause that makes SQLite store the rows of a table inside its primary key.
     pub(crate) keyed: &'static str,
@@ -26,7 +27,7 @@ pub(crate) const SQLITE: SqlDialect = SqlDialect {
     keyed: "WITHOUT ROWID",
     postgres: "-- ",
     append_event: "INSERT INTO event (topic, seq, at, type, sender, body, prev, hash, xid) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0)",
-    // Only one writer runs at a time, so the position alone is the order of commits.
+    // SQLite runs one writer at a time, so `pos` alone gives the order of commits.
     follow: "SELECT topic, seq, at, type, sender, body, prev, hash, xid, pos FROM event WHERE $1 >= 0 AND pos > $2 \
              ORDER BY pos LIMIT $3",
 };
@@ -38,8 +39,9 @@ pub(crate) const POSTGRES: SqlDialect = SqlDialect {
     postgres: "",
     append_event: "INSERT INTO event (topic, seq, at, type, sender, body, prev, hash, xid) \
                    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, pg_current_xact_id()::text::bigint)",
-    // No entry below the oldest running transaction can appear later. A transaction gets its number only after it holds
-    // the topic's lock. So within a topic this is the order of the sequence numbers.
+    // Return only entries of transactions older than the oldest running one: no further entry can appear among them. A
+    // transaction gets its number (`xid`) after it holds the lock of the topic. So within a topic the order by `xid` is
+    // the order of the entries.
     follow: "SELECT topic, seq, at, type, sender, body, prev, hash, xid, pos FROM event \
              WHERE (xid, pos) > ($1, $2) AND xid < pg_snapshot_xmin(pg_current_snapshot())::text::bigint \
              ORDER BY xid, pos LIMIT $3",
@@ -51,13 +53,13 @@ pub(crate) mod turn;
 
 use list::task_columns;
 
-// One row by its key.
+// Statements that find one row by its key.
 pub(crate) const TASK: &str = concat!(task_columns!(), "WHERE id = $1");
 pub(crate) const DETAIL: &str = "SELECT task, description, brief, plan, context, context_from, extra, outcome_detail \
      FROM task_detail WHERE task = $1";
 pub(crate) const WORKFLOW: &str = "SELECT id, name, status, parallel_max, lease_ms, lock_owner, lock_since, lock_until, \
      draft_token, draft_until, tasks, open, sequence, created, updated FROM workflow WHERE id = $1";
-/// The workflow of a task, loaded together with the task to save a round trip to the server.
+/// The workflow of a task. It is loaded together with the task, to save a round trip to the server.
 pub(crate) const WORKFLOW_OF_TASK: &str = "SELECT id, name, status, parallel_max, lease_ms, lock_owner, lock_since, \
      lock_until, draft_token, draft_until, tasks, open, sequence, created, updated FROM workflow \
      WHERE id = (SELECT workflow FROM task WHERE id = $1)";
@@ -88,10 +90,10 @@ pub(crate) const TOKEN_HASHED: &str =
     "SELECT id, name, hash, scope, agent, created, revoked FROM token WHERE hash = $1";
 pub(crate) const TOPIC: &str = "SELECT name, seq, hash, at FROM topic WHERE name = $1";
 
-// Many rows, bounded.
+// Statements that find many rows, up to a limit.
 pub(crate) const SLUG: &str = "SELECT id FROM agent WHERE slug = $1";
-/// Slugs whose ending has only digits, the highest number first. Our numbers have at most ten digits; the reader skips
-/// endings that are still too high.
+/// The slugs that consist of a base and a number (`ada-2`), the highest number first. We never make numbers of more
+/// than ten digits. The code that reads the rows skips numbers that are still too high.
 pub(crate) const SLUG_ENDINGS: &str = "SELECT slug FROM agent WHERE slug > $1 AND slug < $2 \
      AND ltrim(substr(slug, length($1) + 1), '0123456789') = '' AND length(slug) <= length($1) + 10 \
      ORDER BY CAST(substr(slug, length($1) + 1) AS BIGINT) DESC LIMIT 64";
@@ -107,7 +109,8 @@ pub(crate) const ROLE_HOLDERS: &str = "SELECT id FROM agent WHERE role = $1 AND 
 pub(crate) const AGENTS: &str = "SELECT id FROM agent WHERE left_at IS NULL AND (CAST($1 AS TEXT) IS NULL OR role = $1) \
      AND (CAST($2 AS TEXT) IS NULL OR runtime = $2) AND (CAST($3 AS TEXT) IS NULL OR workflow = $3) ORDER BY id LIMIT $4";
 pub(crate) const HELD: &str = "SELECT id FROM task WHERE holder = $1 AND holder IS NOT NULL ORDER BY id LIMIT $2";
-/// Ordered like the index of held tasks, of which there are few.
+/// The held tasks of a workspace, in the order of the index of held tasks. That index is small, because few tasks are
+/// held.
 pub(crate) const HELD_IN: &str = "SELECT id FROM task WHERE workflow = $1 AND workspace = $2 AND holder IS NOT NULL \
      ORDER BY holder, id LIMIT $3";
 /// Returns a row when an agent holds more tasks than the given number.
@@ -173,7 +176,7 @@ pub(crate) const INBOX_UNREAD: &str = concat!(
 pub(crate) const INBOX: &str =
     concat!(message_columns!(), "WHERE owner = $1 AND sequence > $2 ORDER BY sequence LIMIT $3");
 
-// Writes.
+// Statements that write rows.
 pub(crate) const UPDATE_TASK: &str = "UPDATE task SET attempt = $1, crashes = $2, checkpoints = $3, workspace = $4, \
      status = $5, holder = $6, lease_since = $7, lease_until = $8, actor = $9, note = $10, block_kind = $11, \
      block_role = $12, updated = $13, review = $14 WHERE id = $15";
@@ -193,8 +196,8 @@ pub(crate) const DETACH: &str = "DELETE FROM attachment WHERE workflow = $1 AND 
 pub(crate) const DROP_TEMPLATE: &str = "DELETE FROM template WHERE id = $1";
 pub(crate) const ANSWERED: &str = "UPDATE message SET answer = $1 WHERE id = $2";
 pub(crate) const MARK: &str = "UPDATE message SET state = $1, state_at = $2 WHERE id = $3";
-/// Deletes the keys whose owner begins with an agent's id and a space. `!` is the character after the space, so it
-/// bounds the range.
+/// Deletes the idempotency keys of an agent. Their owner begins with the id of the agent and a space. In ASCII `!`
+/// follows the space, so the range ends before the id and `!`.
 pub(crate) const END_KEYS: &str = "DELETE FROM kept_answer WHERE owner >= $1 AND owner < $2";
 pub(crate) const FORGET_KEYS: &str = "DELETE FROM kept_answer WHERE (owner, act, idempotency_key) IN (\
      SELECT owner, act, idempotency_key FROM kept_answer WHERE until <= $1 ORDER BY until LIMIT 1000)";
@@ -239,16 +242,17 @@ pub(crate) const PUT_TOKEN: &str = "INSERT INTO token (id, name, hash, scope, ag
 pub(crate) const PUT_TOPIC: &str = "INSERT INTO topic (name, seq, hash, at) VALUES ($1, $2, $3, $4) \
      ON CONFLICT (name) DO UPDATE SET seq = excluded.seq, hash = excluded.hash, at = excluded.at";
 
-// The log.
-/// SQLite only: the last entry.
+// Statements of the log.
+/// The position of the last log entry, in SQLite only.
 pub(crate) const END: &str = "SELECT 0, max(pos) FROM event HAVING max(pos) IS NOT NULL";
-/// PostgreSQL only: the last entry below the oldest running transaction.
+/// The position of the last log entry below the oldest running transaction, in PostgreSQL only. Followers see entries
+/// up to it.
 pub(crate) const FRONTIER: &str = "SELECT xid, pos FROM event \
      WHERE xid < pg_snapshot_xmin(pg_current_snapshot())::text::bigint ORDER BY xid DESC, pos DESC LIMIT 1";
 pub(crate) const TOPIC_ENTRIES: &str = "SELECT topic, seq, at, type, sender, body, prev, hash, xid, pos FROM event \
      WHERE topic = $1 AND seq > $2 ORDER BY seq LIMIT $3";
 pub(crate) const HEADS: &str = "SELECT name, seq, hash, at FROM topic WHERE name > $1 ORDER BY name LIMIT $2";
-/// Topics that have entries but no head: the head was removed.
+/// The first log entry whose topic has no row in the table of heads, which means that this row was deleted.
 pub(crate) const HEADLESS: &str = "SELECT e.topic, e.seq FROM event e LEFT JOIN topic t ON t.name = e.topic \
      WHERE t.name IS NULL ORDER BY e.topic, e.seq LIMIT 1";
 
@@ -257,20 +261,20 @@ pub(crate) const IS_ENTRY: &str = "SELECT seq FROM event WHERE topic = $1 AND se
 pub(crate) const IS_TASK: &str = "SELECT id FROM task WHERE id = $1";
 pub(crate) const IS_DEPENDENCY: &str = "SELECT task FROM dependency WHERE task = $1 AND depends_on = $2";
 
-// Housekeeping.
+// Statements about the database itself: schema, clock and identity.
 pub(crate) const SCHEMA_TABLE: &str =
     "CREATE TABLE IF NOT EXISTS handover_meta (name TEXT PRIMARY KEY, value BIGINT NOT NULL)";
-/// The one statement that reads the server's clock: `Store::server_time`.
+/// The only statement that reads the server's clock. `Store::server_time` runs it.
 pub(crate) const SERVER_TIME: &str = "SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
-/// The identifier of a server, made together with its data folder. The numbers of the database and the table
-/// distinguish the stores on one server.
+/// The identifier of a PostgreSQL server, which is created together with its data folder. `STORE_NUMBERS` distinguishes
+/// the stores on one server.
 pub(crate) const SERVER_IDENTIFIER: &str = "SELECT system_identifier::text FROM pg_control_system()";
 pub(crate) const STORE_NUMBERS: &str = "SELECT (SELECT oid FROM pg_database WHERE datname = current_database())::text \
      || '/' || 'handover_meta'::regclass::oid::text";
 pub(crate) const META: &str = "SELECT value FROM handover_meta WHERE name = $1";
 pub(crate) const PUT_META: &str = "INSERT INTO handover_meta (name, value) VALUES ($1, $2) \
      ON CONFLICT (name) DO UPDATE SET value = excluded.value";
-/// Counts the writes that only overwrite the remains of a failed commit in the write-ahead log.
+/// Changes a counter that no rule reads. The write overwrites what a failed commit left in the write-ahead log.
 pub(crate) const COUNT_MENDING: &str = "INSERT INTO handover_meta (name, value) VALUES ('mended', 1) \
      ON CONFLICT (name) DO UPDATE SET value = handover_meta.value + 1";
 
@@ -281,7 +285,7 @@ mod tests {
     #[test]
     fn parameters_appear_in_order() {
         let source = include_str!("sql.rs").split("#[cfg(test)]").next().unwrap_or_default();
-        // Lists are built from parts that contain parameters.
+        // The list statements are built by macros. Replace each macro by the parameters that it contains.
         let lists = include_str!("sql/list.rs")
             .replace("workflow_filter!()", "$1 $2 $3 $4 $5 $6 $7 $8 $9")
             .replace("eight!()", "$1 $2 $3 $4 $5 $6 $7 $8");

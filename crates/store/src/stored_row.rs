@@ -7,7 +7,7 @@ use crate::value::SqlValue;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row(pub(crate) Vec<SqlValue>);
 
-/// The rows that one page of an export has.
+/// The maximum number of rows that an export or an import handles at once.
 pub(crate) const PAGE: usize = 500;
 
 /// Returns the refusal of an import into a store that has rows.

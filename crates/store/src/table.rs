@@ -1,4 +1,4 @@
-//! The tables and their columns, once for insert, export and import.
+//! The tables and their columns. Insert, export and import all use these lists.
 
 use std::sync::LazyLock;
 
@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 pub(crate) struct Table {
     pub(crate) name: &'static str,
     pub(crate) columns: &'static [&'static str],
-    /// The columns by which an export is ordered.
+    /// The columns by which an export sorts the rows.
     pub(crate) order: &'static str,
     /// The statement that inserts one row.
     pub(crate) insert: LazyLock<String>,
@@ -42,8 +42,8 @@ pub(crate) fn insert_sql(table: &str, columns: &[&str], rows: usize) -> String {
     sql
 }
 
-// A migration adds its columns at the end of a table's list, so that a row of an older export is the beginning of a new
-// row.
+// A migration adds new columns at the end of a table's list. So a row of an older export equals the first columns of a
+// new row.
 tables! {
     WORKFLOW = "workflow" by "id" {
         id name status parallel_max lease_ms lock_owner lock_since lock_until draft_token draft_until tasks open sequence

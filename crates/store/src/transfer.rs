@@ -7,8 +7,8 @@
 //! {"end":1234,"sha256":"…"}
 //! ```
 //!
-//! The last line counts the rows and has the hash of every line before it. So a file that was cut short, reordered or
-//! changed is refused.
+//! The last line has the number of rows and the hash of all lines before it. An import refuses a file whose rows or
+//! hash do not fit: a file that was cut short, reordered or changed.
 
 use std::collections::HashMap;
 use std::io::{BufRead, Write};
@@ -53,7 +53,7 @@ struct Footer {
     sha256: String,
 }
 
-/// The hash of all lines until now.
+/// The running hash of all lines of an export so far.
 #[derive(Default)]
 struct ExportSeal(Sha256);
 
@@ -91,7 +91,7 @@ fn written(result: std::io::Result<()>) -> Result<(), Fault> {
     result.map_err(|cause| Fault::File { action: "write the export to", path: "the output".into(), cause })
 }
 
-/// Writes all rows, as of one moment. Returns the number of rows.
+/// Writes all rows of the store to `out`, with the state of one moment. Returns the number of rows.
 pub async fn export<W: Write + Send + 'static>(store: &dyn Store, out: W) -> Result<u64, Fault> {
     let shared = Arc::new(Mutex::new(Outlet { out, count: 0, seal: ExportSeal::default() }));
     let writer = Arc::clone(&shared);
@@ -118,7 +118,7 @@ pub async fn export<W: Write + Send + 'static>(store: &dyn Store, out: W) -> Res
     Ok(outlet.count)
 }
 
-/// Reads an export into an empty store, all or nothing. A file that was cut short is refused.
+/// Reads an export into an empty store. After a fault the store stays empty. Refuses a file that was cut short.
 pub async fn import<R: BufRead + Send + 'static>(store: &dyn Store, input: R) -> Result<(), Fault> {
     let mut lines = input.lines().enumerate();
     let mut next = move || -> Result<Option<(usize, String)>, Fault> {
@@ -177,7 +177,8 @@ pub async fn import<R: BufRead + Send + 'static>(store: &dyn Store, input: R) ->
     if schema == SCHEMA {
         return store.fill(source).await;
     }
-    // An older export is loaded into an in-memory database of its schema, which the usual migrations bring up to date.
+    // Load the rows of an older export into an in-memory database with the old schema. The usual migrations then bring
+    // them to the present schema.
     let upgraded = tokio::task::spawn_blocking(move || crate::sqlite::upgrade(schema, source)).await;
     store.fill(upgraded.map_err(|error| Fault::Bug { what: error.to_string() })??).await
 }
@@ -217,9 +218,9 @@ fn read_line(number: usize, line: &str, schema: i64) -> Result<(usize, Row), Fau
     Ok((table, Row(values.collect())))
 }
 
-/// The last row of an import, to check the order of the next one: table by table, each by its key, and the entries of
-/// each topic by their numbers. Without this order the databases would report different errors, or keep the log in
-/// another order.
+/// The last row of an import. The next row is compared with it, to check the order: table by table, the rows of a table
+/// by their key, and the entries of a topic by their numbers. Without this check the databases would report different
+/// errors, or keep the log in a different order.
 #[derive(Default)]
 struct RowOrder {
     table: usize,

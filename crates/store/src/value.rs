@@ -13,7 +13,7 @@ pub(crate) enum SqlValue {
     Text(String),
 }
 
-/// A statement with its values. The text is always a constant, so that a backend can keep it prepared.
+/// A statement with its values. The SQL text is always a constant, so a backend can keep the statement prepared.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Statement {
     pub(crate) sql: &'static str,
@@ -92,7 +92,7 @@ pub(crate) fn optional(item: Option<impl std::fmt::Display>) -> SqlValue {
     item.map_or(SqlValue::Null, text)
 }
 
-/// Returns a list as JSON. An empty list becomes null, so that partial indexes can leave it out.
+/// Returns a list as JSON text. An empty list becomes NULL, so that a partial index can skip such rows.
 pub(crate) fn list<T: serde::Serialize>(items: &[T]) -> SqlValue {
     if items.is_empty() { SqlValue::Null } else { serde_json::to_string(items).map_or(SqlValue::Null, SqlValue::Text) }
 }
@@ -178,7 +178,7 @@ impl Columns {
         }
     }
 
-    /// Reads a word of a fixed list.
+    /// Reads a text that must be one word of a fixed list, such as a status.
     pub(crate) fn word<T>(&mut self, parse: impl Fn(&str) -> Option<T>) -> Result<T, Fault> {
         let text = self.text()?;
         match parse(&text) {

@@ -39,26 +39,28 @@ impl std::fmt::Display for TamperFinding {
 struct Verifier<'a> {
     topic: &'a str,
     head: Option<&'a Head>,
-    /// Heads that were kept elsewhere, which the log must still contain.
+    /// Heads that a caller saved earlier outside of the database. The log must still contain their entries.
     kept: Vec<&'a Head>,
     seq: i64,
     hash: String,
 }
 
-/// A suspected tampering. Some kinds are certain only when it is known whether the topic has the entry at another
-/// place.
+/// A suspected tampering. Some kinds can be decided only after a search of the topic for the same entry at another
+/// number.
 #[derive(Debug, PartialEq, Eq)]
 enum Doubt {
     Certain(Tampering),
-    /// The entry with this hash was removed; or moved, if the topic has it at another place.
+    /// The entry with this hash is missing here. It was moved if the topic has it at another number, else it was
+    /// removed.
     Missing(String),
-    /// The entry with this hash was moved here; or it is an inserted copy, if the topic has it at another place, too.
+    /// The entry with this hash does not belong here. It is an inserted copy if the topic also has it at another
+    /// number, else it was moved here.
     Stray(String),
 }
 
 impl Verifier<'_> {
-    /// Takes the next entry, or returns its tampering. The entry behind it distinguishes a changed entry from an
-    /// inserted one.
+    /// Checks the next entry. Returns its number and the suspected tampering when it is wrong. `behind` is the entry
+    /// after it; it helps to distinguish a changed entry from an inserted one.
     fn take(&mut self, entry: &Entry, behind: Option<&Entry>) -> Result<(), (i64, Doubt)> {
         let next = self.seq + 1;
         if entry.seq < next || self.head.is_some_and(|head| head.seq < next) {
@@ -74,38 +76,40 @@ impl Verifier<'_> {
     }
 
     fn judge(&self, entry: &Entry, behind: Option<&Entry>) -> Option<Doubt> {
-        // The entry behind is genuine (its hash fits some number) and links to the entry before this one. So no entry
-        // stood in between. If only its link was forged, its hash does not fit, and it is found when it is checked
-        // itself.
+        // `behind` is genuine when its hash is right for some number. If a genuine `behind` links to the entry before
+        // this one, this entry was inserted between the two. If only the link of `behind` was forged, its hash is
+        // wrong, and its own check finds that.
         let skips = |behind: &Entry| behind.prev == self.hash && behind.distance(self.last()).is_some();
         let skipped = behind.is_some_and(skips);
         match entry.distance(self.last()) {
-            // The entry belongs at a higher number. Either it was moved here, or the entry that stood here was removed.
+            // The hash is right for a higher number. Either the entry was moved here, or the entry that belongs here
+            // was removed.
             Some(1..) if skipped => Some(Doubt::Stray(entry.hash.clone())),
             Some(1..) => Some(Doubt::Missing(entry.prev.clone())),
             Some(_) | None if skipped => Some(Doubt::Certain(Tampering::Inserted)),
             Some(0) if entry.prev == self.hash => {
-                // The hash of this entry is right, but the next entry is sound and links to a different hash. So this
-                // entry was rewritten together with its hash.
+                // The hash of this entry is right, but the next entry is genuine and links to a different hash. So an
+                // intruder rewrote this entry together with its hash.
                 let linked = |behind: &Entry| behind.seq != entry.seq + 1 || behind.prev == entry.hash;
                 let rewritten = behind.is_some_and(|behind| !linked(behind) && behind.distance(self.last()) == Some(0));
                 let unlike_kept = self.kept.iter().any(|kept| kept.seq == entry.seq && kept.hash != entry.hash);
                 (rewritten || unlike_kept).then_some(Doubt::Certain(Tampering::Changed))
             }
-            // An entry that belongs at a lower number is a copy, because the entry there was already found sound. The
-            // copy replaced the entry that stood here.
+            // The hash is right for a lower number, or for none. The entry at a lower number was already found genuine,
+            // so this one is a copy of it. In both cases the entry that belongs here was overwritten.
             Some(_) | None => Some(Doubt::Certain(Tampering::Changed)),
         }
     }
 
-    /// Returns a bound for the numbers of this topic's entries. It holds unless more than half of the topic was
-    /// removed.
+    /// Returns an upper bound for the numbers that entries of this topic can have had. The bound is too low only when
+    /// more than half of the topic was removed.
     fn last(&self) -> i64 {
         let heads = self.head.into_iter().chain(self.kept.iter().copied());
         heads.map(|head| head.seq).max().unwrap_or(0).saturating_mul(2).saturating_add(100)
     }
 
-    /// Checks the end of the topic: the head must be the last entry, and the log must reach every kept head.
+    /// Checks the end of the topic: the head must describe the last entry, and the log must reach every head that was
+    /// saved earlier.
     fn finish(&self) -> Result<(), (i64, Doubt)> {
         let heads = self.head.into_iter().chain(self.kept.iter().copied());
         if heads.map(|head| head.seq).max().unwrap_or(0) > self.seq {
@@ -127,8 +131,8 @@ pub struct LogVerdict {
     pub findings: Vec<TamperFinding>,
 }
 
-/// Recomputes every hash of every topic. `kept` are heads that were saved earlier: they also show a log that was
-/// shortened, or rewritten from some entry to its end.
+/// Recomputes every hash of every topic. `kept` are heads that the caller saved earlier. Only they show that the log
+/// was shortened, or rewritten from some entry to its end.
 pub async fn verify(store: &dyn Store, kept: &[Head]) -> Result<LogVerdict, Fault> {
     let mut verdict = LogVerdict::default();
     let mut after = String::new();
@@ -167,15 +171,15 @@ async fn verify_topic(
     let mut verifier = Verifier { topic, head, kept, seq: 0, hash: ZERO_HASH.to_owned() };
     verdict.topics += 1;
     let mut waiting: Vec<Entry> = Vec::new();
-    // Numbers begin with 1, but an inserted entry may have a lower one.
+    // Start below all numbers: entries are numbered from 1, but an inserted entry may have a lower number.
     let mut after = i64::MIN;
     let checked = loop {
         let page = store.topic(topic.to_owned(), after, PAGE).await?;
-        // A page that is not full is the last one. To know this saves one query for each topic.
+        // A page that is not full is the last one, so no query for a further page is needed.
         let is_last = page.len() < PAGE as usize;
         after = page.last().map_or(after, |entry| entry.seq);
         waiting.extend(page);
-        // The last entry of a page is checked together with the next page, because it needs the entry behind it.
+        // Keep the last entry of a full page until the next page is read, because its check needs the entry after it.
         let ready = if is_last { waiting.len() } else { waiting.len().saturating_sub(1) };
         verdict.entries += u64::try_from(ready).unwrap_or(u64::MAX);
         let checked = (0..ready).try_for_each(|at| verifier.take(&waiting[at], waiting.get(at + 1)));
@@ -196,7 +200,7 @@ async fn verify_topic(
     Ok(())
 }
 
-/// Tells whether the topic has an entry with this hash at another number than `but`.
+/// Tells whether the topic has an entry with this hash at a number other than `but`.
 async fn stands(store: &dyn Store, topic: &str, hash: &str, but: Option<i64>) -> Result<bool, Fault> {
     let mut after = i64::MIN;
     loop {

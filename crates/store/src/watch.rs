@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
-/// Waits for changes of a store. It wakes after a change that it has not seen.
+/// A handle to wait for changes of a store. It wakes after each change that its owner has not seen yet.
 #[derive(Debug)]
 pub struct StoreWatch {
     receiver: watch::Receiver<u64>,
 }
 
 impl StoreWatch {
-    /// Waits at most `at_most` for a change since the last call. Returns `false` when the time ran out.
+    /// Waits for a change since the last call, at most for `at_most`. Returns `false` when the time ran out.
     pub async fn changed(&mut self, at_most: Duration) -> bool {
         match tokio::time::timeout(at_most, self.receiver.changed()).await {
             Ok(Ok(())) => true,
@@ -25,7 +25,7 @@ impl StoreWatch {
     }
 }
 
-/// The sending end of the watches, kept by a store.
+/// The sending end of all watches of a store. Ringing it wakes the callers that wait.
 #[derive(Debug, Clone)]
 pub(crate) struct Bell {
     sender: watch::Sender<u64>,

@@ -1,8 +1,9 @@
-//! Waking through the server: NOTIFY after commits, LISTEN while a caller waits, and a slow poll in addition.
+//! Wakes waiting callers through the database server. A process sends NOTIFY after its commits, and receives with
+//! LISTEN while a caller waits. It also polls the log slowly, in case a notification is lost.
 //!
-//! A notification inside the transaction would make all commits wait for each other. So it is sent after the commits,
-//! once for all commits of a few milliseconds. A notification is a hint: when a process dies before it sends one, the
-//! slow poll finds the change.
+//! A notification inside a transaction would make all commits wait for each other. So a process sends it after the
+//! commit, one for all commits of a few milliseconds. When a process dies before it sends a notification, the slow poll
+//! of the other processes finds the change.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
@@ -19,10 +20,11 @@ use crate::fault::Fault;
 use crate::sql;
 use crate::watch::{Bell, StoreWatch};
 
-/// The time in which commits share one notification.
+/// The time for which the sender of notifications waits after a commit. All commits in this time share one
+/// notification.
 const GATHER: Duration = Duration::from_millis(5);
-/// The time between two polls of the log, in case a notification was lost. A lost connection is also retried after this
-/// time.
+/// The time between two polls of the log, in case a notification is lost. A lost connection to the server is also
+/// opened again after this time.
 const LOOK: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
@@ -54,7 +56,7 @@ impl ListenConnection {
         Ok(Self { bell: Bell::new(), dirty, pool, config, tls, listening: AtomicBool::new(false), runtime })
     }
 
-    /// Wakes the local callers and the sender after a commit of this process.
+    /// Wakes the callers of this process that wait for a change, and the task that notifies other processes.
     pub(super) fn changed(&self) {
         self.bell.ring();
         self.dirty.notify_one();
@@ -68,8 +70,8 @@ impl ListenConnection {
         watch
     }
 
-    /// Returns the position of the last entry that a follower can see now. The position also moves when an old
-    /// transaction ends, because that transaction held entries back.
+    /// Returns the position of the last log entry that a follower can see now. A follower sees no entries above the
+    /// oldest running transaction. So the position also moves when that transaction ends.
     async fn frontier(&self) -> Option<(i64, i64)> {
         let client = connect(&self.pool).await.ok()?;
         let rows = client.query(sql::FRONTIER, &[]).await.ok()?;
@@ -79,12 +81,12 @@ impl ListenConnection {
 
 impl Drop for ListenConnection {
     fn drop(&mut self) {
-        // Wakes the sender, which ends when the store is gone.
+        // Wake the task that notifies other processes, so that it finds the store gone and ends.
         self.dirty.notify_one();
     }
 }
 
-/// Notifies other processes as long as the store exists.
+/// Notifies other processes of commits, until the store is dropped.
 async fn notify(pool: Pool, dirty: Weak<Notify>) {
     while let Some(waiting) = dirty.upgrade() {
         waiting.notified().await;
@@ -94,19 +96,19 @@ async fn notify(pool: Pool, dirty: Weak<Notify>) {
         }
         tokio::time::sleep(GATHER).await;
         if let Ok(client) = connect(&pool).await {
-            // The slow poll of the listeners replaces a lost notification.
+            // Ignore a failure: other processes poll the log, so they find the change without this notification.
             let _ = client.batch_execute("NOTIFY handover").await;
         }
     }
 }
 
-/// Rings the bell when another process notifies, or when the slow poll finds a new entry.
+/// Wakes the waiting callers of this process when another process notifies, or when the slow poll finds a new entry.
 async fn listen(wire: Weak<ListenConnection>) {
     let mut last = None;
     loop {
         let Some(strong) = wire.upgrade() else { return };
         let (config, tls) = (strong.config.clone(), strong.tls.clone());
-        // A pooled connection cannot wait for notifications.
+        // Open a separate connection, because a connection of the pool cannot wait for notifications.
         let connected = tokio::time::timeout(LOOK * 5, config.connect(tls.0)).await;
         let Ok(Ok((client, mut connection))) = connected else {
             strong.bell.ring();
@@ -139,7 +141,7 @@ async fn listen(wire: Weak<ListenConnection>) {
                 }
             }
             drop(strong);
-            // The wait ends early when the connection ends.
+            // Wait for the time of one poll, or until the connection ends.
             let _ = tokio::time::timeout(LOOK, &mut receiving).await;
         }
         receiving.abort();

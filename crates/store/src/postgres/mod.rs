@@ -25,7 +25,8 @@ use crate::{Answer, Job, RowSource, Sink, StateQuestion, Store, guarded, load, s
 use listen::ListenConnection;
 use transaction::{OpenTransaction, connect};
 
-/// The longest time that a command is retried before the caller gets the fault that the server is not available.
+/// The longest time for which a command is retried while the server is not available. After it, the caller gets the
+/// fault.
 const WAIT_MAX: Duration = Duration::from_secs(30);
 
 pub struct Postgres {
@@ -41,8 +42,9 @@ impl std::fmt::Debug for Postgres {
 }
 
 impl Postgres {
-    /// Connects and brings the database to our schema. Any number of processes may do this at once. `seed` is any
-    /// random number; it distinguishes the cursors of a new store from those of another one.
+    /// Connects to the server and migrates the database to the schema of this program. Any number of processes may do
+    /// this at once. `seed` is any random number; it distinguishes the cursors of a new store from those of another
+    /// store.
     pub async fn open(url: &str, seed: u64) -> Result<Self, Fault> {
         let config = connection::config(url)?;
         let pool = connection::pool(config.clone())?;
@@ -125,7 +127,8 @@ impl Postgres {
     }
 }
 
-/// Migrates under a lock, because two first starts would create the same tables. Returns the store's generation.
+/// Runs the migrations under a lock, because two processes that start at once would create the same tables. Returns the
+/// generation of the store, which marks its cursors.
 async fn migrate(client: &Object, seed: u64) -> Result<i64, Fault> {
     client.batch_execute("BEGIN; SELECT pg_advisory_xact_lock(hashtextextended('handover migration', 0))").await?;
     client.batch_execute(sql::SCHEMA_TABLE).await?;
@@ -138,8 +141,9 @@ async fn migrate(client: &Object, seed: u64) -> Result<i64, Fault> {
         Some(generation) => generation,
         None => i64::from(u32::try_from(seed >> 33).unwrap_or(1).max(1)),
     };
-    // After a restore into a younger server, the stored transaction numbers are in its future. Reset them, and make old
-    // cursors invalid by a new generation.
+    // Every entry has the number of the transaction that wrote it. After a restore into a new server, these numbers may
+    // be higher than the server's own, so followers would not see the entries. Set them to 0. A new generation makes
+    // old cursors invalid.
     let future = "SELECT max(xid) >= pg_snapshot_xmax(pg_current_snapshot())::text::bigint FROM event";
     if client.query_one(future, &[]).await?.try_get::<_, Option<bool>>(0)?.unwrap_or(false) {
         client.batch_execute("UPDATE event SET xid = 0").await?;
@@ -209,7 +213,7 @@ impl Store for Postgres {
 
     fn integrity(&self) -> Answer<'_, Vec<String>> {
         Box::pin(async move {
-            // The server checks its own pages. This only checks that the server answers.
+            // PostgreSQL checks its own pages. So only check here that the server answers.
             transaction::again(|| self.read(Statement::new(sql::META, ["schema".into()]))).await?;
             Ok(Vec::new())
         })
@@ -217,7 +221,7 @@ impl Store for Postgres {
 
     fn server_time(&self) -> Answer<'_, Option<Timestamp>> {
         Box::pin(async move {
-            // There is no retry, because the caller measures the time until the answer.
+            // Do not retry, because the caller measures the time from the request to the answer.
             let rows = self.read(Statement::new(sql::SERVER_TIME, [])).await?;
             let now = rows.into_iter().next().map(|row| Columns::new("server time", row).int()).transpose()?;
             Ok(now.map(Timestamp))
@@ -229,8 +233,8 @@ impl Store for Postgres {
             rows.into_iter().next().map(|row| Columns::new("server identity", row).text()).transpose()
         };
         Box::pin(async move {
-            // A server may refuse to show its identifier; then only the numbers of database and table identify the
-            // store.
+            // A server may refuse to show its identifier. Then only the numbers of the database and the table identify
+            // the store.
             let server = self.read(Statement::new(sql::SERVER_IDENTIFIER, [])).await.and_then(text).unwrap_or_default();
             let numbers = text(transaction::again(|| self.read(Statement::new(sql::STORE_NUMBERS, []))).await?)?;
             Ok(numbers.map(|numbers| format!("{}/{numbers}", server.unwrap_or_default())))

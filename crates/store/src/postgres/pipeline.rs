@@ -18,8 +18,8 @@ use crate::value::{SqlValue, Statement};
 type PipelineRows = Vec<Vec<SqlValue>>;
 type PipelineWaiter<'a, T> = Pin<Box<dyn Future<Output = Result<T, Fault>> + Send + 'a>>;
 
-/// Runs statements in order over one connection; all of them are sent before the first answer is back. Returns the
-/// first fault, because it is the cause of the others.
+/// Runs statements in order on one connection, and sends all of them before the first answer is back. When several
+/// fail, returns the first fault, because it is the cause of the others.
 pub(super) async fn run(
     client: &Object,
     first: Option<&str>,
@@ -72,8 +72,9 @@ async fn in_order<T>(waiting: Vec<PipelineWaiter<'_, T>>) -> Result<Vec<T>, Faul
     slots.into_iter().filter_map(Result::err).collect()
 }
 
-/// Runs writes and a last statement, and returns the number that the last statement gives. Single statements are
-/// pipelined. Large inserts use a few fixed numbers of rows, so that each statement is prepared once.
+/// Runs write operations and a last statement, and returns the number that the last statement gives. Single statements
+/// are sent without waiting for answers. An insert of many rows is split into statements with a few fixed numbers of
+/// rows, so that each such statement is prepared once.
 pub(super) async fn write(client: &Object, ops: Vec<Op>, last: Statement) -> Result<Option<i64>, Fault> {
     let mut single = Vec::new();
     for op in ops {
@@ -109,7 +110,8 @@ pub(super) async fn write(client: &Object, ops: Vec<Op>, last: Statement) -> Res
 }
 
 const DROP_ROWS: usize = 50;
-/// The number of rows of one insert: 512 rows of the widest table stay below the limit of 65,535 parameters.
+/// The maximum number of rows of one insert statement; more rows take further statements. 512 rows of the widest table
+/// stay below PostgreSQL's limit of 65,535 parameters.
 const INSERT_ROWS: usize = 512;
 
 pub(super) async fn insert(

@@ -1,4 +1,5 @@
-//! Runs one command as one transaction: lock, load, decide, write, commit. Retries when the server asks for it.
+//! Runs one command as one transaction: lock, load, decide, write, commit. Retries after conflicts and lost
+//! connections.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -14,21 +15,22 @@ use crate::log::Head;
 use crate::value::{SqlValue, Statement};
 use crate::{Job, load, record, sql};
 
-/// The number of unique violations that a command retries as lost races. A violation that comes back more often is a
-/// fault.
+/// The number of times that a command is retried after a unique violation. Such a violation usually means that another
+/// transaction inserted the same key first. After this number of retries, it is a fault.
 const RACES_MAX: u32 = 16;
-/// Returns the number of the current transaction. `FATE` needs it to ask for the transaction's status.
+/// The statement that returns the number of the current transaction. `FATE` takes this number and returns the status of
+/// the transaction.
 const XID: &str = "SELECT pg_current_xact_id()::text::bigint";
 const FATE: &str = "SELECT pg_xact_status($1::bigint::text::xid8)";
 
-/// The result of one try.
+/// The result of one try to run a command.
 enum TransactionTry {
     Done(Box<Change>),
-    /// The try needs more locks than it took.
+    /// The decision needs more locks than this try took, so the next try takes them, too.
     Grow,
-    /// The try had no effect.
+    /// The transaction had no effect.
     Failed(Fault),
-    /// The answer to the commit was lost.
+    /// The connection broke after the commit was sent, so it is not known whether the transaction was committed.
     Unknown {
         change: Box<Change>,
         trail: Trail,
@@ -36,13 +38,13 @@ enum TransactionTry {
     },
 }
 
-/// The data that shows later whether a transaction was committed.
+/// The data by which a later check finds out whether a transaction was committed.
 struct Trail {
-    /// The number of the transaction. After a crash, a server reuses the numbers of transactions that it lost. So a
-    /// committed transaction with this number may be a different one.
+    /// The number of the transaction. After a crash, a server reuses the numbers of the transactions that it lost. So a
+    /// committed transaction with this number may be a different one, and `witness` decides.
     xid: i64,
-    /// The statement that finds a row that only this transaction can have written. `None` when the change may be made
-    /// twice.
+    /// The statement that finds a row that only this transaction can have written. `None` when running the command
+    /// twice has the same effect as running it once.
     witness: Option<Statement>,
 }
 
@@ -85,8 +87,8 @@ pub(super) async fn connect(pool: &Pool) -> Result<Object, Fault> {
     pool.get().await.map_err(|error| Fault::Pool(Box::new(error)))
 }
 
-/// A connection with an open transaction. When it is dropped before the end (the caller went away), the connection is
-/// closed and not reused.
+/// A connection with an open transaction. When this value is dropped before the transaction ends, for example because
+/// the caller is gone, the connection is closed and not reused.
 pub(super) struct OpenTransaction {
     client: Option<Object>,
 }
@@ -100,7 +102,7 @@ impl OpenTransaction {
         self.client.as_ref().ok_or(Fault::Closed)
     }
 
-    /// Returns the connection to the pool, because the transaction is over.
+    /// Gives the connection back to the pool, because the transaction has ended.
     pub(super) fn keep(&mut self) {
         drop(self.client.take());
     }
@@ -140,8 +142,8 @@ async fn attempt(open: &mut OpenTransaction, job: &Job, guards: &mut Guards) -> 
     }
 }
 
-/// Runs everything before the commit. Returns `None` when the locks do not suffice; the guards then hold the locks for
-/// the next try.
+/// Runs all steps of a command before the commit. Returns `None` when the decision needs more locks; `guards` then
+/// holds the locks for the next try.
 async fn decide_and_write(
     open: &OpenTransaction,
     job: &Job,
@@ -195,8 +197,8 @@ async fn decide_and_write(
     Ok(Some((change, xid.map(|xid| Trail { xid, witness }))))
 }
 
-/// Returns a statement that finds a row of a plan's piece. Such a row leaves no entry in the log, and a second insert
-/// of it would fail.
+/// Returns a statement that finds the first row of an insert. It is used for the pieces of a plan, which leave no entry
+/// in the log. Inserting such a row twice would fail.
 fn inserted(op: &record::Op) -> Option<Statement> {
     let record::Op::Insert(table, rows) = op else { return None };
     let row = rows.first()?;
@@ -207,8 +209,8 @@ fn inserted(op: &record::Op) -> Option<Statement> {
     }
 }
 
-/// Begins, locks and loads in one round trip. With a task it also loads the task's workflow and the head of that topic,
-/// which nearly every command about a task needs.
+/// Begins the transaction, locks and loads, all in one round trip. For a command about a task, it also loads the
+/// workflow of the task and the head of the workflow's topic, because nearly every such command needs them.
 async fn begin(
     client: &Object,
     job: &Job,
@@ -258,8 +260,8 @@ async fn load_heads(client: &Object, topics: &[Topic], heads: &mut BTreeMap<Stri
     Ok(())
 }
 
-/// Asks on a new connection whether a transaction was committed. While the transaction still runs, it waits for its
-/// end.
+/// Asks on a new connection whether a transaction was committed. If the transaction still runs, this function waits
+/// until it ends.
 async fn committed(pool: &Pool, trail: &Trail, fault: Fault) -> Result<bool, Fault> {
     let mut patience = Patience::new();
     let statement = Statement::new(FATE, [trail.xid.into()]);
@@ -267,15 +269,16 @@ async fn committed(pool: &Pool, trail: &Trail, fault: Fault) -> Result<bool, Fau
         let waited = match ask(pool, &statement).await {
             Ok(Some(SqlValue::Text(fate))) if fate == "aborted" => return Ok(false),
             Ok(Some(SqlValue::Text(fate))) if fate == "committed" => match &trail.witness {
-                // Without a witness, the change only renewed something or kept an answer. Repeating it has the same
-                // effect.
+                // A change without a witness only renewed a lease or stored an answer. Repeating such a change has the
+                // same effect, so report it as not committed.
                 None => return Ok(false),
                 Some(witness) => match ask(pool, witness).await {
                     Ok(found) => return Ok(found.is_some()),
                     Err(fault) => patience.wait(fault).await.map_err(|_| ()),
                 },
             },
-            // The server crashed and has not reached this number again. So the transaction was lost.
+            // The server does not know this transaction number yet: it crashed and started again from lower numbers. So
+            // the transaction was lost.
             Err(Fault::Postgres(error)) if error.code() == Some(&SqlState::INVALID_PARAMETER_VALUE) => {
                 return Ok(false);
             }
@@ -295,7 +298,7 @@ async fn ask(pool: &Pool, statement: &Statement) -> Result<Option<SqlValue>, Fau
     Ok(answers.into_iter().flatten().flatten().next())
 }
 
-/// The time and the tries that a command has used.
+/// The time since a command began, and the number of its tries.
 struct Patience {
     began: Instant,
     races: u32,
@@ -308,7 +311,8 @@ impl Patience {
         Self { began: Instant::now(), races: 0, tries: 0 }
     }
 
-    /// Waits a little longer each time. Returns the fault when a retry cannot help.
+    /// Waits before the next try, a little longer each time. Returns the fault when a retry cannot help or the time is
+    /// over.
     async fn wait(&mut self, fault: Fault) -> Result<(), Fault> {
         match class(&fault) {
             FailureClass::Final => return Err(fault),
@@ -333,7 +337,7 @@ impl Patience {
 enum FailureClass {
     /// The server or the connection is not available, or two transactions conflict.
     Again,
-    /// Another transaction inserted the same key first; the next load shows it.
+    /// Another transaction inserted the same key first. The next try loads that row.
     Race,
     Final,
 }

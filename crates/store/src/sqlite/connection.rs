@@ -24,16 +24,18 @@ impl ConnectionSettings {
     pub(super) const READER: Self = Self { cache_kib: 2 * 1024, writes: false };
 }
 
-/// The number of statements that stay prepared: about as many as there are.
+/// The maximum number of prepared statements that a connection keeps, about as many as this program has. Above it, the
+/// least recently used one is dropped.
 const PREPARED_MAX: usize = 128;
-/// The step in which a connection waits for SQLite's own lock, at most about ten seconds in all. Our processes wait in
-/// the queue first, so this wait is for checkpoints, recovery and foreign tools.
+/// The time of one wait for SQLite's own lock. A connection waits `BUSY_STEPS` times, about ten seconds in all, and
+/// then fails. Our processes wait in the file queue first. So the lock is held only by checkpoints, recovery or other
+/// programs.
 const BUSY_STEP: Duration = Duration::from_millis(1);
 const BUSY_STEPS: i32 = 10_000;
 pub(super) const BUSY_MAX: Duration = Duration::from_secs(10);
 
-/// Creates the file with mode 0600 before SQLite creates it readable for all users. SQLite's companion files get the
-/// same mode.
+/// Creates the database file with mode 0600. If SQLite created the file, all users could read it. SQLite gives its
+/// companion files the mode of the database file.
 pub(super) fn make(path: &Path) -> Result<(), Fault> {
     let mut options = std::fs::File::options();
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
@@ -43,8 +45,9 @@ pub(super) fn make(path: &Path) -> Result<(), Fault> {
     }
 }
 
-/// Opens a file and, for writing, brings it to our schema. A caller that writes must hold the queue. Returns the
-/// generation, which distinguishes this store's cursors from those of another store.
+/// Opens a database file. With settings for writing, it also migrates the file to the schema of this program; the
+/// caller must then hold the write queue. Returns the connection and the generation, which distinguishes the cursors of
+/// this store from those of another store.
 pub(super) fn open(path: &Path, settings: ConnectionSettings, seed: Option<u64>) -> Result<(Connection, i64), Fault> {
     #[expect(clippy::disallowed_methods, reason = "the one place that opens a file")]
     let mut connection = Connection::open(path)?;
@@ -53,7 +56,7 @@ pub(super) fn open(path: &Path, settings: ConnectionSettings, seed: Option<u64>)
         tries < BUSY_STEPS
     }))?;
     connection.set_prepared_statement_cache_capacity(PREPARED_MAX);
-    // Query plans ignore the bound values. Otherwise SQLite plans some statements again whenever a value changes.
+    // Let query plans ignore the bound values. Otherwise SQLite plans some statements again whenever a value changes.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     let set = |name: &str, value: &dyn ToSql| connection.pragma_update(None, name, value);
     set("synchronous", &"FULL")?;
@@ -116,8 +119,8 @@ impl ToSql for SqlValue {
     }
 }
 
-/// A connection during one transaction. It keeps the statements that it used, because finding one by its text takes a
-/// large part of the time of a small statement.
+/// A connection during one transaction. It keeps references to the prepared statements that it used, because looking a
+/// statement up by its text takes a large part of the time of a small statement.
 pub(super) struct ConnectionSession<'c> {
     connection: &'c Connection,
     prepared: Vec<(&'static str, CachedStatement<'c>)>,
@@ -166,7 +169,7 @@ fn bind(statement: &mut rusqlite::Statement<'_>, values: &[SqlValue]) -> rusqlit
     (1..).zip(values).try_for_each(|(place, value)| statement.raw_bind_parameter(place, value))
 }
 
-/// Passes the rows one by one, so that a whole table need not fit in memory.
+/// Passes the rows to `take` one by one, so that a whole table need not fit in memory.
 pub(super) fn each(
     prepared: &mut rusqlite::Statement<'_>,
     mut take: impl FnMut(Vec<SqlValue>) -> Result<(), Fault>,

@@ -1,5 +1,5 @@
-//! The SQLite store: one writer thread that gathers commands into one durable transaction, separate readers, and a
-//! queue between processes. See docs/decisions/0002 and 0003.
+//! The SQLite store. One writer thread runs several commands in one durable transaction. Readers use their own
+//! connections. A file lock orders the writers of different processes. See docs/decisions/0002 and 0003.
 
 mod connection;
 mod mount;
@@ -32,8 +32,8 @@ use writer::{Writer, WriterRequest};
 /// The bounds that a caller may choose when it opens a store.
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
-    /// The longest time that a caller waits for the writer. After it, the caller gets the fault that another process
-    /// blocks all writing.
+    /// The longest time that a caller waits for the writer to start its command. After it, the caller gets
+    /// [`Fault::Busy`].
     pub wait_max: Duration,
 }
 
@@ -43,9 +43,11 @@ impl Default for Options {
     }
 }
 
-/// The longest time that closing waits for the writer. The writer itself may wait for a stopped process.
+/// The longest time that dropping the store waits for the writer to end. The writer may itself wait for another process
+/// that is stopped.
 const CLOSE_MAX: Duration = Duration::from_secs(1);
-/// The maximum number of commands that may wait for the writer. A sender that exceeds it gets a fault.
+/// The maximum number of commands that may wait for the writer. A caller that comes when the queue is full gets a
+/// fault.
 const QUEUE_MAX: usize = 16_384;
 /// The time between two checks for changes by other processes, while a caller waits for changes.
 const POLL: Duration = Duration::from_millis(25);
@@ -70,11 +72,11 @@ impl Statistics {
 pub struct Sqlite {
     path: PathBuf,
     options: Options,
-    /// The sending end of an unbounded channel. A bounded channel allocates all its slots at once, a megabyte; `places`
-    /// bounds it instead.
+    /// The sending end of the channel to the writer. The channel is unbounded, because a bounded one allocates all its
+    /// slots at once, a megabyte. The semaphore `places` bounds the number of waiting commands instead.
     sender: Mutex<Option<Sender<WriterRequest>>>,
     places: Arc<Semaphore>,
-    /// Disconnects when the writer ends.
+    /// A channel that disconnects when the writer thread ends.
     closed: Mutex<Receiver<()>>,
     readers: Arc<Readers>,
     bell: Bell,
@@ -90,8 +92,8 @@ impl std::fmt::Debug for Sqlite {
 }
 
 impl Sqlite {
-    /// Opens the file, and creates it on first use. Any number of processes may do this at once. `seed` is any random
-    /// number; it distinguishes the cursors of a new store from those of another one.
+    /// Opens the database file, and creates it when it is missing. Any number of processes may do this at once. `seed`
+    /// is any random number; it distinguishes the cursors of a new store from those of another store.
     pub async fn open(path: &Path, seed: u64) -> Result<Self, Fault> {
         Self::open_with(path, seed, Options::default()).await
     }
@@ -100,7 +102,8 @@ impl Sqlite {
     pub async fn open_with(path: &Path, seed: u64, options: Options) -> Result<Self, Fault> {
         let (answer, receiver) = oneshot::channel();
         let file = path.to_owned();
-        // Use a separate thread: at its end, a runtime waits for its blocking threads, possibly without end.
+        // Use a separate thread instead of a blocking thread of the runtime. When a runtime ends, it waits for its
+        // blocking threads, and opening may block without end.
         let opening = move || drop(answer.send(Self::open_blocking(file, seed, options)));
         let thread = std::thread::Builder::new().name("handover-opener".to_owned()).spawn(opening);
         thread.map_err(Fault::file("start the opener of", path))?;
@@ -168,7 +171,8 @@ impl Sqlite {
         let answer = match tokio::time::timeout(self.options.wait_max, &mut receiver).await {
             Ok(answer) => answer,
             Err(_) if ticket.take() => return Err(Fault::Busy { seconds: self.options.wait_max.as_secs() }),
-            // The writer has started this command, so an answer comes soon.
+            // The time is over, but the writer has already started this command. So wait for its answer, which comes
+            // soon.
             Err(_) => receiver.await,
         };
         answer.map_or(Err(Fault::Closed), |told| told.result)
@@ -188,7 +192,7 @@ impl Sqlite {
 
 impl Drop for Sqlite {
     fn drop(&mut self) {
-        // Closing the channel ends the writer after the commands that it has already taken.
+        // Close the channel. The writer then finishes the commands that it has already taken, and ends.
         drop(self.sender.lock().unwrap_or_else(PoisonError::into_inner).take());
         let _ = self.closed.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(CLOSE_MAX);
     }

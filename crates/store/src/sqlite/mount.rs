@@ -1,4 +1,5 @@
-//! File systems on which SQLite loses data: another machine does not reliably keep locks and shared memory of a file.
+//! Finds out whether a path is on a network file system. SQLite may lose data there, because such a file system does
+//! not reliably keep the locks and the shared memory of a file.
 
 use std::path::{Path, PathBuf};
 
@@ -30,22 +31,22 @@ const REMOTE: &[&str] = &[
     "smbfs",
 ];
 
-/// Returns the type of the remote file system that holds a path. Returns `None` for a local one, and when the kernel
-/// does not tell.
+/// Returns the type of the network file system that holds a path. Returns `None` for a local file system, and when the
+/// kernel does not list its mounts.
 pub(super) fn remote(path: &Path) -> Option<String> {
     let folder = existing(path)?;
     let mounts = std::fs::read_to_string("/proc/self/mountinfo").ok()?;
     kind(&mounts, &folder).filter(|kind| REMOTE.contains(&kind.as_str()))
 }
 
-/// Returns the nearest existing folder, with links resolved, because the file itself may not exist yet.
+/// Returns the nearest parent folder that exists, with links resolved. The file itself may not exist yet.
 fn existing(path: &Path) -> Option<PathBuf> {
     let absolute = std::path::absolute(path).ok()?;
     absolute.ancestors().find_map(|folder| folder.canonicalize().ok())
 }
 
-/// Returns the type of the mount that holds a folder: the longest mount point that begins its path, and the last one of
-/// equal length.
+/// Returns the type of the mount that holds a folder: the mount with the longest mount point that begins the folder's
+/// path. When two mounts have the same point, the later line wins, because that mount hides the earlier one.
 fn kind(mounts: &str, folder: &Path) -> Option<String> {
     let mut found: Option<(usize, &str)> = None;
     for line in mounts.lines() {
@@ -60,7 +61,7 @@ fn kind(mounts: &str, folder: &Path) -> Option<String> {
     found.map(|(_, kind)| kind.to_owned())
 }
 
-/// Replaces the octal escapes of blanks, tabs, line ends and backslashes by the characters.
+/// Replaces the octal escapes that the kernel writes for blanks, tabs, line ends and backslashes (`\040` for a blank).
 fn unescaped(point: &str) -> String {
     ["\\040 ", "\\011\t", "\\012\n", "\\134\\"]
         .iter()

@@ -1,7 +1,8 @@
-//! The queue between processes: an exclusive lock on a file next to the database, held for one transaction.
+//! The write queue between processes: an exclusive lock on a file next to the database. A process holds it for one
+//! transaction.
 //!
-//! SQLite grants its own lock to the process that asks at the right moment, so under load some processes starve. The
-//! kernel grants this lock in the order of the requests, and releases it when its process dies.
+//! SQLite gives its own lock to the process that happens to ask when the lock is free, so under load some processes
+//! starve. The kernel grants the file lock in the order of the requests, and releases it when its process dies.
 
 use std::fs::File;
 use std::path::Path;
@@ -14,7 +15,7 @@ pub(super) struct Queue {
     path: std::path::PathBuf,
 }
 
-/// The right of this process to write; it ends when this value is dropped.
+/// The right of this process to write. Dropping this value releases the file lock.
 #[derive(Debug)]
 pub(super) struct WriteTurn<'a> {
     queue: &'a Queue,
@@ -26,15 +27,15 @@ impl Queue {
         path.push(".lock");
         let path = std::path::PathBuf::from(path);
         let mut options = File::options();
-        // A user that could open this file could block all writers.
+        // Only the owner may open this file, because a user that can open it can block all writers.
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let file = options.create(true).truncate(false).write(true).open(&path);
         let file = file.map_err(Fault::file("open the queue", &path))?;
         Ok(Self { file, path })
     }
 
-    /// Waits without a limit; the caller that asked for the work has one. Calls `before` when the lock is not free at
-    /// once.
+    /// Waits for the file lock without a time limit; the callers whose commands wait have their own limit. Calls
+    /// `before` when the lock is not free at once.
     pub(super) fn wait(&self, before: impl FnOnce()) -> Result<WriteTurn<'_>, Fault> {
         if self.file.try_lock().is_ok() {
             return Ok(WriteTurn { queue: self });
@@ -47,7 +48,7 @@ impl Queue {
 
 impl Drop for WriteTurn<'_> {
     fn drop(&mut self) {
-        // The lock ends with the file in any case, and a failure here cannot be handled.
+        // Ignore a failure: closing the file releases the lock, too.
         let _ = self.queue.file.unlock();
     }
 }

@@ -17,7 +17,7 @@ use crate::value::{Columns, SqlValue, Statement};
 use crate::watch::Bell;
 use crate::{Sink, StateQuestion, guarded, load, sql};
 
-/// The maximum number of readers at once; each has a small cache.
+/// The maximum number of reads at once. Further reads wait for a free place. Each reader has a small page cache.
 const READERS_MAX: usize = 8;
 
 #[derive(Debug)]
@@ -36,7 +36,7 @@ impl Readers {
         open(&self.path, ConnectionSettings::READER, None).map(|(connection, _)| connection)
     }
 
-    /// Runs a read on a thread that may block, in one read transaction, so that it sees the state of one moment.
+    /// Runs a read on a thread that may block. The read is one transaction, so it sees the state of one moment.
     pub(super) async fn run<T: Send + 'static>(
         &self,
         read: impl FnOnce(&Connection) -> Result<T, Fault> + Send + 'static,
@@ -52,7 +52,7 @@ impl Readers {
             };
             connection.execute_batch("BEGIN")?;
             let result = read(&connection);
-            // A connection that cannot end its transaction is closed instead of kept.
+            // Keep the connection for the next read only if its transaction ended. Otherwise it is closed.
             if connection.execute_batch("COMMIT").is_ok() {
                 back.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
             }
@@ -69,8 +69,8 @@ pub(super) fn load(session: &mut ConnectionSession<'_>, needs: &[Need], world: &
     Ok(())
 }
 
-/// Loads the needs that a decision or question lacks. Fails when it asks only for known needs, because it would ask
-/// without end.
+/// Loads the needs that a decision or question lacks. Fails when all of them are loaded already, because the decision
+/// would then ask for them without end.
 pub(super) fn load_more(session: &mut ConnectionSession<'_>, needs: &[Need], world: &mut World) -> Result<(), Fault> {
     if needs.iter().all(|need| world.knows(need)) {
         return Err(Fault::Bug { what: format!("a decision asks again for {needs:?}") });
@@ -96,7 +96,7 @@ pub(super) fn follow(connection: &Connection, after: Cursor, limit: u32) -> Resu
     LogPage::read(after, ConnectionSession::new(connection).query(&Statement::new(sql::SQLITE.follow, values))?)
 }
 
-/// Checks every page and every index. Returns the first lines that are not `ok`.
+/// Checks every page and every index of the database. Returns the first lines of SQLite's report that are not `ok`.
 pub(super) fn integrity(connection: &Connection) -> Result<Vec<String>, Fault> {
     let mut check = connection.prepare("PRAGMA integrity_check(20)")?;
     let rows = check.query_map([], |row| row.get::<_, String>(0))?;
@@ -142,7 +142,8 @@ pub(super) fn headless(connection: &Connection) -> Result<Option<(String, i64)>,
 
 pub(super) fn dump(connection: &Connection, sink: &mut Sink) -> Result<(), Fault> {
     for (place, table) in TABLES.iter().enumerate() {
-        // All events have the same first sort column here. Without it, SQLite reads the rows in their stored order.
+        // Order events by `pos` only. The first sort column, `xid`, is the same for all events in SQLite, and without
+        // it SQLite can read the rows in their stored order.
         let order = if table.name == "event" { "pos" } else { table.order };
         let sql = format!("SELECT {} FROM {} ORDER BY {order}", table.columns.join(", "), table.name);
         let mut page = Vec::with_capacity(PAGE);
@@ -155,7 +156,7 @@ pub(super) fn dump(connection: &Connection, sink: &mut Sink) -> Result<(), Fault
     Ok(())
 }
 
-/// Rings the bell when another connection has committed, as long as a caller listens.
+/// Wakes the waiting callers when another connection has committed. Ends when no caller waits for changes any more.
 pub(super) fn poll(readers: &Readers, bell: &Bell, running: &Mutex<bool>, every: Duration) {
     let connection = readers.connect();
     let version = || -> Option<i64> {
@@ -167,12 +168,13 @@ pub(super) fn poll(readers: &Readers, bell: &Bell, running: &Mutex<bool>, every:
             .and_then(|value| if let SqlValue::Int(number) = value { Some(number) } else { None })
     };
     let mut last = version();
-    // A commit between the start of the watch and this first look would otherwise be missed.
+    // Wake the callers once at the start. Otherwise they would miss a commit that came after they began to wait and
+    // before this thread read the version.
     bell.ring();
     loop {
         std::thread::park_timeout(every);
         let found = version();
-        // Without a version, ring: a needless wake-up is better than a missed change.
+        // Also wake the callers when the version cannot be read: a needless wake-up is better than a missed change.
         if found != last || found.is_none() {
             last = found;
             bell.ring();

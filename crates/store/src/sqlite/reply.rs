@@ -1,4 +1,4 @@
-//! Delivers answers: one to each caller, and all answers of one transaction to a runtime at once.
+//! Delivers the answers of the writer to the callers. The answers of one transaction reach a runtime with one wake-up.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,7 +8,8 @@ use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use crate::fault::Fault;
 
-/// A mark that decides whether the writer starts a command or the caller withdraws it first.
+/// A mark that the writer takes to start a command, or the caller takes to withdraw it. Only the first of the two
+/// succeeds.
 #[derive(Debug, Default)]
 pub(super) struct ReplyTicket(AtomicBool);
 
@@ -22,8 +23,8 @@ impl ReplyTicket {
 /// The message that a caller receives.
 pub(super) struct ToldReply<T> {
     pub(super) result: Result<T, Fault>,
-    /// The other callers of the transaction. They get their answers when this field is dropped, also when this caller
-    /// is gone.
+    /// The other callers of the same transaction. They get their answers when this field is dropped, also when the
+    /// receiver of this reply is gone.
     _others: Option<Others>,
 }
 
@@ -31,12 +32,13 @@ pub(super) struct ToldReply<T> {
 pub(super) struct ReplySender<T> {
     pub(super) answer: oneshot::Sender<ToldReply<T>>,
     pub(super) ticket: Arc<ReplyTicket>,
-    /// The place in the writer's queue, kept until the answer is sent.
+    /// The place of the command in the writer's queue. It becomes free when the answer is sent.
     pub(super) _place: OwnedSemaphorePermit,
 }
 
 impl<T> ReplySender<T> {
-    /// Tells whether the caller still waits. If so, the command can no longer be withdrawn.
+    /// Starts the command for the writer. Returns false when the caller is gone or has withdrawn the command. After
+    /// true, the caller can no longer withdraw it.
     pub(super) fn begin(&self) -> bool {
         !self.answer.is_closed() && self.ticket.take()
     }
@@ -55,13 +57,13 @@ type DueReply = (ReplySender<Change>, Change);
 
 /// The answers of one transaction that are not delivered yet. Waking a runtime from another thread takes a system call.
 /// So the writer wakes only the first caller, and that caller wakes the others inside the runtime at almost no cost.
-/// The first caller and the writer share this list, and the first drop delivers it. So the others never depend on a
-/// caller that is not polled.
+/// The first caller and the writer both hold this list, and the first of them that drops it delivers the answers. So
+/// the other callers get their answers even when the runtime does not run the first caller.
 #[derive(Default)]
 pub(super) struct Others(Arc<Mutex<Vec<DueReply>>>);
 
 impl Others {
-    /// Answers the first caller. The returned value answers the others when it is dropped.
+    /// Answers the first caller. The returned value answers the other callers when it is dropped.
     pub(super) fn after_first(due: impl Iterator<Item = DueReply>) -> Self {
         let mut due = due;
         let Some((first, change)) = due.next() else { return Self::default() };
@@ -73,7 +75,7 @@ impl Others {
 
 impl Drop for Others {
     fn drop(&mut self) {
-        // Release the lock first, because a waker may run any code.
+        // Release the lock on the list before sending, because sending wakes tasks, and a waker may run any code.
         let due = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         due.into_iter().for_each(|(reply, change)| reply.send(Ok(change)));
     }

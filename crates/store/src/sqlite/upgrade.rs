@@ -1,4 +1,5 @@
-//! Brings rows of an older schema up to date by running the migrations on them in an in-memory database.
+//! Converts the rows of an older schema to the present schema. It loads them into an in-memory database and runs the
+//! migrations there.
 
 use rusqlite::Connection;
 
@@ -8,7 +9,7 @@ use crate::stored_row::Row;
 use crate::table::{TABLES, insert_sql};
 use crate::{RowSource, migrate, sql};
 
-/// Returns the rows in the present schema.
+/// Returns the rows of `source`, which have the given older schema, in the present schema.
 pub(crate) fn upgrade(schema: i64, mut source: RowSource) -> Result<RowSource, Fault> {
     let connection = Connection::open_in_memory()?;
     let scripts = migrate::pending(0, &sql::SQLITE)?;

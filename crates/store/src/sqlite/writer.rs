@@ -35,17 +35,18 @@ pub(super) struct Writer {
     pub(super) queue: Arc<Queue>,
     pub(super) bell: Bell,
     pub(super) statistics: Arc<Statistics>,
-    /// The callers of the last batch that possibly have no answer yet. Dropping this value answers them.
+    /// The callers of the last batch that may not have their answers yet. Dropping this value sends them.
     pub(super) untold: Others,
 }
 
-/// The maximum number of commands in one transaction: enough to make the commit cheap, few enough to keep the wait
-/// short.
+/// The maximum number of commands in one transaction; further commands wait for the next one. The number is large
+/// enough to share the cost of a commit, and small enough to keep the wait short.
 const BATCH_MAX: usize = 128;
-/// The time that the writer waits for callers that it just answered, because they often come back at once.
+/// The time that the writer waits for new commands of the callers that it just answered. Callers often send the next
+/// command at once.
 const GATHER: Duration = Duration::from_micros(50);
 
-/// The time that the writer stays awake after its last batch.
+/// The time that the writer thread stays awake after its last batch before it sleeps.
 const AWAKE: Duration = Duration::from_micros(100);
 
 type WriterWaiter = (Job, ReplySender<Change>);
@@ -86,12 +87,13 @@ impl Writer {
         }
     }
 
-    /// Runs a batch and answers each caller. A command that fails does not affect the others.
+    /// Runs a batch of commands and answers each caller. A command that fails does not affect the other commands.
     fn commit(&mut self, mut batch: Vec<WriterWaiter>) {
         let queue = Arc::clone(&self.queue);
-        // A caller whose answer is ready must not wait for other processes.
+        // When the file lock is not free at once, answer the callers of the last batch first. They must not wait for
+        // other processes.
         let turn = queue.wait(|| self.untold = Others::default());
-        // A command whose caller gave up during the wait must not run.
+        // Drop the commands whose callers gave up during the wait.
         batch.retain(|(_, reply)| reply.begin());
         if batch.is_empty() {
             return;
@@ -116,14 +118,16 @@ impl Writer {
         };
         self.mend();
         if busy {
-            // A foreign program holds SQLite's own lock. Waiting again for each command would not help.
+            // Another program holds SQLite's own lock. Trying each command alone would only wait again, so fail all of
+            // them.
             drop(turn);
             batch.into_iter().for_each(|(_, reply)| reply.send(Err(Fault::Busy { seconds: BUSY_MAX.as_secs() })));
             return;
         }
         let mut answers = Vec::with_capacity(batch.len());
         for job in jobs {
-            // Running a few commands again is cheaper than a savepoint around each.
+            // The batch failed, so run each command alone. This is rare, and cheaper than a savepoint around every
+            // command.
             match transaction(&self.connection, &[job]) {
                 Ok(mut changes) => {
                     self.count(1);
@@ -160,9 +164,9 @@ impl Writer {
         }
     }
 
-    /// Rolls back and returns the fault for the caller. A failed commit may leave pages in the write-ahead log, which
-    /// the next write overwrites. When no write succeeds, a later start may find them there as committed, so the fault
-    /// becomes [`Fault::Unknown`].
+    /// Rolls back after a failure and returns the fault for the caller. A failed commit may leave pages in the
+    /// write-ahead log. The next successful write overwrites them. When that write fails, too, a later start may treat
+    /// those pages as committed. So the fault becomes [`Fault::Unknown`].
     fn settle(&mut self, failure: WriterFailure) -> Fault {
         self.mend();
         if failure.left_behind && overwrite(&self.connection).is_err() {
@@ -174,7 +178,7 @@ impl Writer {
 
     fn fill(&mut self, mut source: RowSource, reply: ReplySender<()>) {
         let queue = Arc::clone(&self.queue);
-        // Filling a whole store takes long, so answer the last batch first.
+        // An import takes long, so send the answers of the last batch first.
         self.untold = Others::default();
         let turn = queue.wait(|| ());
         if !reply.begin() {
@@ -189,9 +193,9 @@ impl Writer {
     }
 }
 
-/// Takes the waiting commands. When they are few after a large batch, it waits for the callers that were just answered.
-/// Two groups of callers then alternate, one in the transaction and one on its way. Otherwise a single command would
-/// alternate with all others.
+/// Takes the commands that wait. When only few wait after a large batch, it first waits a moment for the callers that
+/// were just answered. Then two large groups of callers take turns: one is in the transaction while the other prepares
+/// its next commands. Without this wait, a batch of one command would alternate with a batch of all others.
 fn gather(
     first: WriterWaiter,
     requests: &Receiver<WriterRequest>,
@@ -200,7 +204,7 @@ fn gather(
     let mut batch = vec![first];
     let mut other = drain(&mut batch, requests);
     if other.is_none() && batch.len() < last / 2 {
-        // Sleep once, because waking up for each command costs more than it gains.
+        // Sleep once for the whole time, because waking up for each command costs more than it gains.
         std::thread::park_timeout(GATHER);
         other = drain(&mut batch, requests);
     }
@@ -223,10 +227,11 @@ fn is_busy(fault: &Fault) -> bool {
     error.sqlite_error_code() == Some(rusqlite::ErrorCode::DatabaseBusy)
 }
 
-/// The fault of a transaction, and whether it left pages behind.
+/// The fault of a transaction, and whether the transaction left pages in the write-ahead log.
 struct WriterFailure {
     fault: Fault,
-    /// True when all pages of the transaction may be in the write-ahead log. Recovery would then treat it as committed.
+    /// True when all pages of the failed transaction may be in the write-ahead log. A recovery would then treat the
+    /// transaction as committed.
     left_behind: bool,
 }
 
@@ -245,27 +250,28 @@ fn transaction(connection: &Connection, jobs: &[&Job]) -> Result<Vec<Change>, Wr
     for head in batch.heads.values() {
         batch.session.run(&Statement::new(sql::PUT_TOPIC, record::head_values(head)))?;
     }
-    // Drop the batch before the commit, because a statement in use would prevent the commit.
+    // End the use of all statements before the commit, because a statement in use would prevent it.
     drop(batch);
     commit(connection)?;
     Ok(changes)
 }
 
-/// The state that the commands of one transaction share. No other connection writes until the transaction ends, so each
-/// command finds the rows that the one before it left.
+/// The state that the commands of one transaction share. No other connection writes until the transaction ends. So each
+/// command finds the rows as the command before it left them.
 struct Batch<'c> {
     session: ConnectionSession<'c>,
-    /// The heads of the topics, written once for all commands.
+    /// The heads of the topics. Each head is written once, after all commands of the batch.
     heads: BTreeMap<String, Head>,
-    /// Workflows and agents. Most commands need them, and their rows are always written whole, from the world. Tasks
-    /// are not kept, because a plan shifts and deletes them by statement.
+    /// The workflows and agents that earlier commands of the batch loaded. Most commands need them, and every change of
+    /// such a row goes through this value. Tasks are not kept, because the statements of a plan change and delete tasks
+    /// directly.
     kept: World,
 }
 
 fn commit(connection: &Connection) -> Result<(), WriterFailure> {
     connection.execute_batch("COMMIT").map_err(|error| {
-        // SQLite writes the page that completes a transaction last. So after a failed write this page is missing, and
-        // after a failed fsync it has been written.
+        // SQLite writes the page that completes a transaction last. So after a failed write that page is missing. After
+        // a failed fsync it may be in the file.
         let unwritten = error.sqlite_error().is_some_and(|error| {
             error.code == ErrorCode::DiskFull || error.extended_code == rusqlite::ffi::SQLITE_IOERR_WRITE
         });
@@ -273,7 +279,7 @@ fn commit(connection: &Connection) -> Result<(), WriterFailure> {
     })
 }
 
-/// Writes a value that no reader uses, to overwrite the remains of a failed commit.
+/// Writes a counter that no rule reads, to overwrite the pages that a failed commit left in the write-ahead log.
 fn overwrite(connection: &Connection) -> Result<(), Fault> {
     connection.execute_batch("BEGIN IMMEDIATE")?;
     // The value must change, because SQLite does not write an unchanged one.
