@@ -5,16 +5,18 @@
 //!               └── handover/<task>-<attempt> ──●── head ──┘         a worktree each
 //! ```
 //!
-//! A task's branch cannot be `handover/<workflow>/<task>`, because git stores the workflow's branch as a file where
-//! that name needs a folder. Ids of workflows and tasks have different prefixes, so the two kinds of branches never
-//! collide.
+//! A task's branch cannot have the name `handover/<workflow>/<task>`. Git stores the workflow's branch as a file, and
+//! that name would need a folder of the same name. Ids of workflows and tasks have different prefixes, so a workflow's
+//! branch and a task's branch never have the same name.
 //!
-//! A merge changes no worktree: git computes the merged tree from commits, and the branch moves only from the tip that
-//! was merged. Of two mergers at once, one has to retry; no commit is lost. Every function here may be repeated after a
-//! stop: committed work is found clean, and merged work is found merged.
+//! A merge changes no worktree. Git computes the merged tree from commits. The branch moves only if its tip is still
+//! the commit that was merged. When two callers merge at once, one of them retries, and no commit is lost. Every
+//! function here may be called again after the process was stopped: it finds the work that is already committed or
+//! merged.
 //!
-//! This module needs git 2.38 or later (`merge-tree --write-tree`). No program that a configuration names is run: no
-//! hook, no monitor, no signing. A file behind a filter stays uncommitted, and a file with a merge driver conflicts.
+//! This module needs git 2.38 or later (`merge-tree --write-tree`). Git runs no program that a configuration names: no
+//! hook, no file system monitor, no signing program. A file that needs a filter program stays uncommitted. A changed
+//! file that needs a merge driver counts as a conflict.
 
 mod bring;
 mod commit;
@@ -37,9 +39,9 @@ pub use merge::{is_merged, merge};
 pub use room::workspace;
 
 pub const PREFIX: &str = "handover";
-/// The maximum length of a commit message, which git gets in one argument.
+/// The maximum length of a commit message; a longer message is refused. Git gets the message in one argument.
 const MESSAGE_BYTES_MAX: usize = 64 << 10;
-/// The maximum number of paths that an answer lists.
+/// The maximum number of paths in a list of conflicts. Further paths are left out, and `more` is true.
 const PATHS_MAX: usize = 200;
 
 /// The worktree of a task, and the branch that must be checked out in it.
@@ -58,13 +60,13 @@ pub struct Author {
     pub slug: String,
 }
 
-/// A head to merge into a branch.
+/// A request to merge a commit into the branch of a workflow.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Merge {
     pub repository: PathBuf,
     /// The branch of the workflow.
     pub branch: String,
-    /// The full hash of a commit.
+    /// The full hash of the commit to merge.
     pub head: String,
     pub message: String,
     pub author: Author,
@@ -73,7 +75,7 @@ pub struct Merge {
 /// The result of a commit of the work that an agent left in its worktree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CommitResult {
-    /// There was no work to commit, except possibly the files in `left`.
+    /// The worktree had no work to commit, except possibly the paths in `left`.
     Clean {
         head: String,
         left: Vec<UncommittedPath>,
@@ -82,14 +84,14 @@ pub enum CommitResult {
         head: String,
         left: Vec<UncommittedPath>,
     },
-    /// Files of a merge still have a conflict, so no commit was made. For a conflict without markers, `git add` says
-    /// that it is fixed.
+    /// Files of a merge still have conflicts, so no commit was made. A conflict in a text file is fixed when its
+    /// markers are gone. For a conflict without markers, such as in a binary file, the agent must run `git add`.
     Unmended {
         paths: Vec<String>,
     },
 }
 
-/// A path that we did not commit. The agent may commit it.
+/// A path that Handover did not commit. The agent may commit it with git.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UncommittedPath {
     pub path: String,
@@ -98,13 +100,13 @@ pub struct UncommittedPath {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UncommittedReason {
-    /// A repository inside the worktree. Its commit may exist only there.
+    /// A git repository inside the worktree. Its commits may exist only in this worktree.
     Submodule,
     /// The content of the file passes through a program that a configuration names.
     Filter,
 }
 
-/// The result of a merge of a head into a branch.
+/// The result of merging a commit into a branch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MergeResult {
     Already {
@@ -116,18 +118,19 @@ pub enum MergeResult {
     Merge {
         tip: String,
     },
-    /// The branch did not change. After a merge in a worktree, that worktree has the conflict markers.
+    /// The merge has conflicts, and the branch did not change. When the merge ran in a worktree, the files there have
+    /// the conflict markers.
     Conflict {
         paths: Vec<String>,
-        /// True when there are more paths than these.
+        /// True when there are more paths with conflicts than `paths` lists.
         more: bool,
     },
-    /// The head has a file below `.handover/state`, where agents may never write. The branch did not change.
+    /// The commit to merge has a file below `.handover/state`, where agents may never write. The branch did not change.
     HasState {
         path: String,
     },
-    /// A worktree has the branch checked out. A merge would move the branch under that worktree, so the branch did not
-    /// change.
+    /// A worktree has the branch checked out. A merge would move the branch without changing the files of that
+    /// worktree, so the branch did not change.
     CheckedOut {
         path: PathBuf,
     },
@@ -148,8 +151,8 @@ pub fn task_branch(task: &str, attempt: u32) -> String {
     format!("{PREFIX}/{task}-{attempt}")
 }
 
-/// Returns the branch of a workflow, and creates it when it does not exist. It starts from the base (a branch, tag or
-/// commit), else from the commit that the main worktree has checked out.
+/// Returns the branch of a workflow, and creates it when it does not exist. A new branch starts from `base` (a branch,
+/// tag or commit). Without a base, it starts from the commit that the main worktree has checked out.
 pub async fn line(git: &Git, repository: &Path, workflow: &str, base: Option<&str>) -> Result<BranchTip, GitProblem> {
     check_id("workflow", workflow)?;
     let repository = GitRepository::find(git, repository).await?;
@@ -160,10 +163,10 @@ pub async fn line(git: &Git, repository: &Path, workflow: &str, base: Option<&st
     }
     let base = repository.base(git, base).await?;
     let arguments = ["update-ref", "-m", "handover: workflow", "--create-reflog", "--end-of-options"];
-    // The empty old value means that the branch must not exist.
+    // The last argument is the expected old value of the branch. An empty value means that the branch must not exist.
     let made = GitCall::write(&repository.home, &arguments).and(&name).and(&base.commit).and("").run(git).await?;
     match repository.commit(git, &name).await? {
-        // This is also the result when another process created the branch first.
+        // The branch exists now. This call created it, or another process created it first.
         Some(tip) => Ok(BranchTip { branch, tip }),
         None if repository.commit(git, &reference(PREFIX)).await?.is_some() => Err(GitProblem::input(
             "branch",
@@ -185,7 +188,8 @@ pub async fn standing(git: &Git, repository: &Path, branch: &str) -> Result<Opti
     }))
 }
 
-/// Deletes a branch when its work is in the workflow's branch. No worktree may have it checked out.
+/// Deletes a task's branch if the workflow's branch contains its work; otherwise the branch stays. The caller must make
+/// sure that no worktree has the branch checked out.
 pub async fn forget(
     git: &Git,
     repository: &Path,
@@ -202,13 +206,13 @@ pub async fn forget(
 }
 
 impl Author {
-    /// Sets author and committer for a call. Removes the characters that git would cut from a name, and those that
-    /// would end the variable.
+    /// Sets the author and committer of a git call. Replaces the characters that git removes from a name, and control
+    /// characters, by blanks.
     fn environment(&self, call: GitCall) -> GitCall {
         let name: String =
             self.name.chars().map(|c| if c.is_control() || "<>".contains(c) { ' ' } else { c }).collect();
         let name = name.trim();
-        // Git does not accept a name that has only punctuation.
+        // Git refuses a name of punctuation only. Use the slug instead of such a name.
         let has_letter = name.chars().any(char::is_alphanumeric);
         let (name, mail) = (if has_letter { name } else { &self.slug }, format!("{}@{PREFIX}", self.slug));
         let call = call.env("GIT_AUTHOR_NAME", name).env("GIT_AUTHOR_EMAIL", &mail);
@@ -224,7 +228,7 @@ fn check_id(field: &'static str, id: &str) -> Result<(), GitProblem> {
     Err(GitProblem::input(field, "must be up to 100 of the characters A-Z, a-z, 0-9, _ and -"))
 }
 
-/// Checks the message and the author. We write the message, but it may quote an agent.
+/// Checks the commit message and the author. Handover writes the message, but it may quote text of an agent.
 fn check_words(message: &str, author: &Author) -> Result<(), GitProblem> {
     check_id("author", &author.slug)?;
     if message.trim().is_empty() || message.contains('\0') || message.len() > MESSAGE_BYTES_MAX {

@@ -1,5 +1,5 @@
-//! Waits for a process until it ends, with bounds on time and output. After a timeout, it also ends the processes that
-//! this one started.
+//! Waits for a child process, with bounds on its time and output. After a timeout, it ends the process and the
+//! processes that it started.
 
 use std::io;
 use std::time::Duration;
@@ -8,13 +8,14 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::Child;
 use tokio::time::timeout;
 
-/// The maximum length of the output, enough to list a repository with 20,000 worktrees.
+/// The maximum length of the standard output that is kept; the rest is dropped. It is enough to list a repository with
+/// 20,000 worktrees.
 const STDOUT_BYTES_MAX: usize = 8 << 20;
 const STDERR_BYTES_MAX: usize = 16 << 10;
-/// The time that a process has to clean up after it was asked to end.
+/// The time that a process has to clean up after the signal to end. After it, the process is killed.
 const FAREWELL: Duration = Duration::from_secs(2);
-/// The time to wait for the rest of the output. A process may leave children that keep its output open, and those are
-/// not waited for.
+/// The time to read the rest of the output after a process ended. Its children may keep the output open, and this
+/// module does not wait for them any longer.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// The way in which a process ended.
@@ -30,7 +31,7 @@ pub(super) enum ChildEnd {
     Lost(io::Error),
 }
 
-/// The beginning of a stream. The rest is read, so that the writer is not blocked, and dropped.
+/// The first bytes of an output stream. The later bytes are read, so that the writer is not blocked, and dropped.
 #[derive(Debug)]
 pub(super) struct KeptOutput {
     pub(super) bytes: Vec<u8>,
@@ -59,7 +60,8 @@ pub(super) async fn attend(child: &mut Child, limit: Duration) -> ChildEnd {
                 signal(child, Signal::Ask);
             }
             let patience = if ended.is_err() { FAREWELL } else { LAST_WORDS };
-            // After this, either all writers have closed the stream, or the rest is ignored.
+            // Read for a bounded time. After it, either all writers have closed the stream, or the rest of the output
+            // is ignored.
             drop(timeout(patience, &mut reading).await);
         }
         ended
@@ -93,12 +95,13 @@ impl KeptOutput {
 
 #[derive(Clone, Copy)]
 enum Signal {
-    /// Asks the process to end; git then deletes its unfinished files.
+    /// Asks the process to end. Git deletes its unfinished files then.
     Ask,
     Kill,
 }
 
-/// Sends a signal to the whole process group. The child is not waited for yet, so its pid is still valid.
+/// Sends a signal to the whole process group of a child. Nothing has waited for the child yet, so no other process can
+/// have its pid.
 fn signal(child: &mut Child, signal: Signal) {
     let pid = child.id().and_then(|id| i32::try_from(id).ok()).and_then(rustix::process::Pid::from_raw);
     let signal = match signal {
@@ -106,7 +109,7 @@ fn signal(child: &mut Child, signal: Signal) {
         Signal::Kill => rustix::process::Signal::KILL,
     };
     if let Some(pid) = pid {
-        // A group that has already ended is the wanted result, so the error is ignored.
+        // Ignore the error: the group has already ended, which is the wanted result.
         let _ = rustix::process::kill_process_group(pid, signal);
     }
 }

@@ -41,7 +41,8 @@ pub(crate) async fn create(git: &Git, request: &WorktreeRequest) -> Result<MadeW
     }
 }
 
-/// Creates the branch. An empty old value means that it must not exist; git compares and writes under its own lock.
+/// Creates the branch. The last argument is the expected old value; an empty one means that the branch must not exist.
+/// Git compares and writes under its own lock.
 async fn make_branch(git: &Git, repository: &GitRepository, branch: &str, base: &Base) -> Result<(), GitProblem> {
     let arguments = ["update-ref", "-m", "handover: created", "--create-reflog", "--end-of-options"];
     let call = GitCall::write(&repository.home, &arguments).and(reference(branch)).and(&base.commit).and("");
@@ -63,7 +64,7 @@ async fn make_branch(git: &Git, repository: &GitRepository, branch: &str, base: 
     }
 }
 
-/// Returns a branch that prevents this one: a branch `a` when `a/b` is wanted, or the other way round.
+/// Returns an existing branch whose name prevents the new branch. Git cannot have both `a` and `a/b`.
 async fn in_the_way(git: &Git, repository: &GitRepository, branch: &str) -> Result<Option<String>, GitProblem> {
     for (end, _) in branch.match_indices('/') {
         if repository.commit(git, &reference(&branch[..end])).await?.is_some() {
@@ -75,7 +76,8 @@ async fn in_the_way(git: &Git, repository: &GitRepository, branch: &str) -> Resu
     Ok(Some(below.text()).filter(|name| !name.is_empty()))
 }
 
-/// Creates the folder and checks the branch out in it. `ours` gets the folder that was created, also when this fails.
+/// Creates the folder of the worktree and checks the branch out in it. `ours` gets the path of the folder that was
+/// created, also when a later step fails.
 async fn fill(
     git: &Git,
     repository: &GitRepository,
@@ -84,7 +86,8 @@ async fn fill(
 ) -> Result<PathBuf, GitProblem> {
     let root = folder::root(&repository.home, request.root.as_deref())?;
     let path = folder::reserve(&root, &name::folder(&request.branch))?;
-    // Git still lists another worktree at this path, so leave its registration alone.
+    // Git still has a registration of another worktree at this path. Keep that registration, and delete only the new
+    // folder.
     if is_listed(git, repository, &path).await.inspect_err(|_| drop(std::fs::remove_dir(&path)))? {
         drop(std::fs::remove_dir(&path));
         return Err(GitProblem::PathTaken { path, by: Occupant::Registration });
@@ -99,7 +102,7 @@ async fn is_listed(git: &Git, repository: &GitRepository, path: &Path) -> Result
     Ok(repository.worktrees(git).await?.iter().any(|entry| entry.path == path))
 }
 
-/// Removes a worktree that was not finished.
+/// Removes a worktree whose creation was not finished.
 pub async fn undo(git: &Git, repository: &GitRepository, path: PathBuf) -> Result<(), GitProblem> {
     match undo_folder(git, repository, path).await {
         None => Ok(()),
@@ -109,8 +112,8 @@ pub async fn undo(git: &Git, repository: &GitRepository, path: PathBuf) -> Resul
     }
 }
 
-/// Removes the folder, which we created. Git then deletes the registration of a worktree without a folder. Returns a
-/// description of anything that could not be removed.
+/// Removes the folder of an unfinished worktree, which Handover created. Then lets git delete the registration, which
+/// has no folder any more. Returns a description of anything that could not be removed.
 async fn undo_folder(git: &Git, repository: &GitRepository, path: PathBuf) -> Option<String> {
     let folder = path.clone();
     let gone = tokio::task::spawn_blocking(move || match std::fs::remove_dir_all(&folder) {

@@ -1,4 +1,4 @@
-//! The root folder of the worktrees, and the free folders in it.
+//! The root folder, which contains all worktrees of a repository, and the creation of new folders in it.
 
 use std::fs;
 use std::io::{self, ErrorKind, Write};
@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 
 use super::problem::{GitProblem, Occupant};
 
-/// The default root, below the home of the repository.
+/// The parts of the default root folder, below the home of the repository.
 const DEFAULT: [&str; 3] = [".handover", "state", "worktrees"];
 
-/// Creates the root if it does not exist, and returns it with its links resolved. A path below it has no links.
+/// Creates the root folder of the worktrees if it does not exist. Returns its path with all links resolved.
 ///
-/// A configured root may be a link. The default root is in a folder that a repository can fill, so every part of it
-/// must be a real folder.
+/// A configured root may be a link. Every part of the default root must be a real folder and no link, because the
+/// default root is inside the repository, and a repository can contain links.
 pub(super) fn root(home: &Path, configured: Option<&Path>) -> Result<PathBuf, GitProblem> {
     let state = home.join(DEFAULT[0]).join(DEFAULT[1]);
     let wanted = configured.map(|root| home.join(root)).unwrap_or_else(|| state.join(DEFAULT[2]));
@@ -29,7 +29,8 @@ pub(super) fn root(home: &Path, configured: Option<&Path>) -> Result<PathBuf, Gi
     wanted.canonicalize().map_err(|error| unusable(&wanted, &error))
 }
 
-/// Creates a folder directly below the root. Only one caller succeeds, because creating a folder that exists fails.
+/// Creates a folder directly below the root. When two callers use the same name, only one succeeds, because creating a
+/// folder that exists fails.
 pub(super) fn reserve(root: &Path, name: &str) -> Result<PathBuf, GitProblem> {
     let path = root.join(name);
     if path.parent() != Some(root) || path.file_name().is_none_or(|last| last != name) {
@@ -45,7 +46,8 @@ pub(super) fn reserve(root: &Path, name: &str) -> Result<PathBuf, GitProblem> {
     }
     match path.canonicalize() {
         Ok(real) if real == path => Ok(path),
-        // The root was replaced by a link at this moment, so the new folder is somewhere else.
+        // A link replaced the root just before the folder was created. So the new folder is at another place; delete
+        // it.
         Ok(_) | Err(_) => {
             drop(fs::remove_dir(&path));
             Err(GitProblem::PathTaken { path, by: Occupant::Link })
@@ -79,7 +81,7 @@ fn make(folder: &Path) -> Result<(), GitProblem> {
     }
 }
 
-/// Writes a `.gitignore` into the state folder, because the state must not be committed.
+/// Writes a `.gitignore` into the state folder, so that the state is not committed.
 fn ignore(state: &Path) -> io::Result<()> {
     match fs::File::create_new(state.join(".gitignore")) {
         Ok(mut file) => file.write_all(b"*\n"),

@@ -1,9 +1,9 @@
-//! Git worktrees that we own: created on a new branch, inspected, and removed without losing work.
+//! Git worktrees that Handover owns. It creates each on a new branch, inspects it, and removes it without losing work.
 //!
-//! This crate needs git 2.31 or later. It keeps no record: the caller records the result of [`create`] and passes it to
-//! [`remove`]. A call that has started is finished even when its caller is dropped, so a caller that goes away leaves
-//! no unfinished worktree. A killed process can leave a worktree without a record. A later call then gets
-//! `BRANCH_EXISTS`, with the place where the branch is checked out.
+//! This crate needs git 2.31 or later. It keeps no record of the worktrees: the caller records the result of [`create`]
+//! and passes it to [`remove`]. A call that has started is finished even when the caller drops its future. So a caller
+//! that goes away leaves no unfinished worktree. A process that is killed can leave a worktree that no caller has
+//! recorded. A later call for the same branch then gets `BRANCH_EXISTS`, with the path where the branch is checked out.
 
 pub mod branch;
 mod child;
@@ -27,43 +27,47 @@ pub use program::{Git, TIME_LIMIT_DEFAULT};
 
 /// The folder of a project's settings and state, in its root.
 pub const FOLDER: &str = ".handover";
-/// The folder of the state of this machine. No commit and no merge contains a file of it.
+/// The folder of the state that belongs to this machine, such as the database. No commit and no merge contains a file
+/// of it.
 pub const STATE: &str = ".handover/state";
 
 /// A branch and worktree to create.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorktreeRequest {
-    /// Any folder of the repository; a linked worktree stands for its repository.
+    /// Any folder of the repository. A folder in a linked worktree means the repository of that worktree.
     pub repository: PathBuf,
-    /// The root of the worktrees, relative to the main worktree; the default is `.handover/state/worktrees`.
+    /// The folder that contains the worktrees, relative to the main worktree. The default is
+    /// `.handover/state/worktrees`.
     pub root: Option<PathBuf>,
     pub branch: String,
-    /// The branch, tag or commit to start from; the default is the commit that the main worktree has checked out.
+    /// The branch, tag or commit to start from. The default is the commit that the main worktree has checked out.
     pub base: Option<String>,
 }
 
 /// A created worktree, with the values that the caller records.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MadeWorktree {
-    /// The path without links, directly below the root.
+    /// The path of the worktree, with links resolved. It is directly below the root folder of the worktrees.
     pub path: PathBuf,
     pub branch: String,
-    /// The name of the base if it has one, else its commit.
+    /// The name of the branch or tag that the worktree starts from. Without a name, the hash of the commit.
     pub base_branch: String,
     pub base_commit: String,
 }
 
-/// A worktree to remove, with the recorded values.
+/// A worktree to remove, with the values that the caller recorded when it was created.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Removal {
     pub repository: PathBuf,
     pub path: PathBuf,
     pub branch: String,
-    /// The branch that should contain the work; the default is the branch of the main worktree.
+    /// The branch that should contain the work of the worktree's branch. The default is the branch of the main
+    /// worktree.
     pub base: Option<String>,
-    /// The commit that brought the work into the base, when the work was squashed.
+    /// The squash commit that brought the work into the base branch, when the work was squashed.
     pub merge_commit: Option<String>,
-    /// Deletes uncommitted changes and ignores a lock. The decision about the branch does not depend on it.
+    /// When true, deletes uncommitted changes and removes a locked worktree. It has no influence on whether the branch
+    /// is deleted.
     pub force: bool,
     /// The present time in Unix milliseconds. A deleted branch can be restored for 30 days from this time.
     pub now_ms: i64,
@@ -72,7 +76,7 @@ pub struct Removal {
 /// The result of a removal, for the worktree and its branch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Removed {
-    /// True also when a person had already removed the worktree.
+    /// True when the worktree is gone, also when a person had already removed it.
     pub worktree_removed: bool,
     pub branch: Branch,
 }
@@ -81,7 +85,7 @@ pub struct Removed {
 pub enum Branch {
     Deleted {
         tip: String,
-        /// The reference that keeps the commits for 30 days.
+        /// The git reference that keeps the commits of the deleted branch for 30 days.
         kept_as: String,
     },
     Kept(KeptBranch),
@@ -94,20 +98,20 @@ pub enum KeptBranch {
     NotMerged {
         base: String,
     },
-    /// The merge commit does not exist or is not in the base.
+    /// The given merge commit does not exist, or the base branch does not contain it.
     MergeNotFound {
         base: String,
     },
-    /// The merge commit is older than the branch's own commits, so it cannot hold them.
+    /// The given merge commit is older than the commits of the branch, so it cannot contain them.
     MergeBeforeBranch {
         merge: String,
     },
-    /// The merge commit is not a merge of the branch, and its files lack changes of the branch.
+    /// The given merge commit is not a merge of the branch, and its files lack changes of the branch.
     MergeLacks {
         merge: String,
         file: Option<String>,
     },
-    /// There is no base to compare with.
+    /// There is no base branch to compare with, so it is not known whether the work is merged.
     BaseNotFound,
     CheckedOut {
         path: PathBuf,
@@ -120,18 +124,18 @@ pub enum KeptBranch {
 /// The branch, commit and changes of a worktree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorktreeState {
-    /// The branch; `None` when a commit is checked out without a branch.
+    /// The branch that is checked out. `None` when a commit is checked out without a branch.
     pub branch: Option<String>,
-    /// The commit; `None` before the first commit.
+    /// The commit that is checked out. `None` before the first commit.
     pub head: Option<String>,
     pub tree: TreeState,
 }
 
-/// Tells whether a worktree has uncommitted changes. Ignored files do not count.
+/// The uncommitted changes of a worktree. Ignored files do not count.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TreeState {
     Clean,
-    /// Uncommitted changes: up to twenty file names, and `more` when there are others.
+    /// The worktree has uncommitted changes. `files` has up to twenty names; `more` is true when there are others.
     Dirty {
         files: Vec<String>,
         more: bool,
@@ -144,20 +148,21 @@ pub async fn create(git: &Git, request: &WorktreeRequest) -> Result<MadeWorktree
     finish(async move { create::create(&git, &request).await }).await
 }
 
-/// Removes the recorded worktree, if git lists exactly that one. A repeated call gives the same answer.
+/// Removes the recorded worktree, if git lists a worktree with exactly that path and branch. A second call gives the
+/// same answer.
 ///
-/// Ignored files do not count as work: they do not make a worktree dirty, and they are deleted with it.
+/// Ignored files do not count as work. They do not prevent the removal, and they are deleted with the worktree.
 pub async fn remove(git: &Git, removal: &Removal) -> Result<Removed, GitProblem> {
     let (git, removal) = (git.clone(), removal.clone());
     finish(async move { remove::remove(&git, &removal).await }).await
 }
 
-/// Returns the state of a worktree, the main one or a linked one, from its root.
+/// Returns the state of a worktree. `path` is the root folder of the main worktree or of a linked one.
 pub async fn state(git: &Git, path: &Path) -> Result<WorktreeState, GitProblem> {
     status::state(git, path).await
 }
 
-/// Runs the work to its end, also when the caller is dropped.
+/// Runs the work to its end, even when the caller drops the returned future.
 async fn finish<T: Send + 'static>(
     work: impl Future<Output = Result<T, GitProblem>> + Send + 'static,
 ) -> Result<T, GitProblem> {

@@ -1,12 +1,12 @@
 //! Names of branches, bases and commits, and the folder name of a branch.
 //!
-//! Names are checked here first, so that the error names the mistake. Git makes the final decision.
+//! Handover checks a name before git does, so that the error says what is wrong with it. Git makes the final decision.
 
 use super::problem::GitProblem;
 use wire::visible::is_hidden;
 
-/// The maximum length of a name. It leaves room for `.lock` after the name, and for the longer folder name within 255
-/// bytes.
+/// The maximum length of a name in bytes; a longer name is refused. File names have at most 255 bytes. The rest is for
+/// `.lock`, which git appends, and for the escapes in the folder name.
 const NAME_BYTES_MAX: usize = 200;
 const FOLDER_BYTES_MAX: usize = 240;
 /// The minimum number of digits that git accepts for an abbreviated commit hash.
@@ -33,7 +33,8 @@ pub fn check_branch(name: &str) -> Result<(), GitProblem> {
     Ok(())
 }
 
-/// Checks the name of a base. Expressions are refused, so that the name has one meaning.
+/// Checks the name of a base (a branch, tag or commit). Refuses git expressions such as `main~2`, so that the name has
+/// one meaning.
 pub fn check_base(name: &str) -> Result<(), GitProblem> {
     check("base_branch", name)
 }
@@ -48,8 +49,8 @@ pub fn check_commit(name: &str) -> Result<(), GitProblem> {
 
 /// Returns the folder name of a branch: `/` becomes `--`, and different branches get different folders.
 ///
-/// A hyphen next to another hyphen or a slash would read like a slash (`a--b`, `a/b`), so it becomes `~-`. No branch
-/// name contains `~`. So names without such hyphens keep the simple form, and no two names give the same folder.
+/// A hyphen next to another hyphen or a slash would look like a slash (`a--b` and `a/b`). Such a hyphen becomes `~-`,
+/// because no branch name contains `~`. Names without such hyphens keep the simple form.
 pub fn folder(branch: &str) -> String {
     let marks = |b: Option<&u8>| matches!(b, Some(b'-' | b'/'));
     let bytes = branch.as_bytes();

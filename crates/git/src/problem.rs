@@ -1,12 +1,14 @@
-//! The reasons why a worktree was not created or removed, and what to do next. Codes are stable and append-only.
+//! The reasons why a git operation failed, and what to do next. Their codes are stable: new codes may be added, and old
+//! ones never change.
 
 use std::fmt;
 use std::path::PathBuf;
 
-/// The maximum number of file names that an answer lists.
+/// The maximum number of file names that an answer lists. Further names are left out.
 pub(crate) const NAMES_SHOWN_MAX: usize = 20;
 
-/// The maximum length of git's own message that is kept, about as much as a person reads.
+/// The maximum number of characters of git's error message that is kept, about as much as a person reads. The rest is
+/// cut.
 const STDERR_CHARS_MAX: usize = 2_000;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,12 +26,12 @@ pub enum GitProblem {
         path: PathBuf,
     },
     BaseNotFound(MissingBase),
-    /// A file or folder is at the path of the worktree.
+    /// A file, folder or link already exists at the path of the new worktree.
     PathTaken {
         path: PathBuf,
         by: Occupant,
     },
-    /// The root of the worktrees cannot be created or used.
+    /// The root folder of the worktrees cannot be created or used.
     PathUnusable {
         path: PathBuf,
         problem: String,
@@ -38,7 +40,7 @@ pub enum GitProblem {
         path: PathBuf,
         dirt: Dirt,
     },
-    /// Git does not list the recorded worktree, so we must not remove it.
+    /// Git does not list the recorded worktree, so Handover must not remove it.
     WorkspaceNotOurs {
         path: PathBuf,
         problem: String,
@@ -57,27 +59,27 @@ pub enum GitProblem {
     },
 }
 
-/// The reasons why a branch has no commit to start from.
+/// The reasons why there is no commit to start a branch from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MissingBase {
     NoCommits,
     Unknown { base: String },
 }
 
-/// The kinds of files at a path that should be free.
+/// The kinds of things that occupy a path that should be free.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Occupant {
     Folder,
     File,
     Link,
-    /// Git has a worktree registered at this path whose folder is missing.
+    /// Git has a worktree registered at this path, but its folder is missing.
     Registration,
 }
 
-/// Work that would be lost with a worktree. Ignored files do not count; they are deleted with it.
+/// Work that would be lost if a worktree were removed. Ignored files do not count; they are deleted with the worktree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Dirt {
-    /// Uncommitted changes and untracked files; `more` when there are others than these.
+    /// Uncommitted changes and untracked files. `more` is true when there are others than `files` lists.
     Changes {
         files: Vec<String>,
         more: bool,
@@ -85,11 +87,11 @@ pub enum Dirt {
     Locked {
         reason: String,
     },
-    /// Git removes a worktree with checked-out submodules only by force, because they may hold work.
+    /// The worktree has checked-out submodules, which may hold work. Git removes such a worktree only with `--force`.
     Submodules,
 }
 
-/// The code, whether the caller can fix its request and retry, and what to do next.
+/// The code of a problem, whether the caller can fix its request and retry, and the advice what to do next.
 struct ProblemRow(&'static str, bool, &'static str);
 
 impl GitProblem {
@@ -184,7 +186,7 @@ impl GitProblem {
         Self::GitFailed { command: command.to_owned(), stderr: readable(stderr) }
     }
 
-    /// Adds the names of the files that a failure left behind.
+    /// Adds to the problem the names of files that could not be cleaned up.
     pub(crate) fn with_remains(self, remains: &[String]) -> Self {
         if remains.is_empty() {
             return self;
@@ -250,7 +252,7 @@ impl fmt::Display for Dirt {
     }
 }
 
-/// Returns foreign text with a bounded length and with hidden characters shown.
+/// Returns text of another program, cut to a maximum length and with hidden characters made visible.
 pub(crate) fn readable(text: &str) -> String {
     let lines = text.trim().lines().map(str::trim_end).filter(|line| !line.is_empty());
     let text = lines.map(wire::visible::one_line).collect::<Vec<_>>().join("\n");

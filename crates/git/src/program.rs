@@ -1,8 +1,9 @@
-//! Runs git, as the only place that does: without a shell, hooks, prompts or pager, with bounds on time and output.
+//! Runs git. All git calls go through this module: without a shell, hooks, prompts or a pager, and with bounds on time
+//! and output.
 //!
-//! A filter program that a repository's configuration names (for example for large files) still runs at a checkout. Git
-//! cannot skip it without changing the content of the files. Such a configuration never comes with a clone: a user of
-//! this machine set it.
+//! A filter program that the git configuration names (for example for large files) still runs at a checkout, because
+//! git cannot skip it without changing the content of the files. Such a configuration never comes with a clone: a user
+//! of this machine has set it.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -16,17 +17,19 @@ use tokio::process::Command;
 use super::child::{self, ChildEnd};
 use super::problem::GitProblem;
 
-/// The longest time that one git call may take, enough to check out a large repository.
+/// The default limit for the time of one git call, enough to check out a large repository. A call that takes longer is
+/// ended.
 pub const TIME_LIMIT_DEFAULT: Duration = Duration::from_secs(60);
-/// The maximum number of tries. Another git fills or removes a registration within a millisecond, on a busy machine
-/// within a second or two.
+/// The maximum number of tries of a git call that another git process disturbs, with `PAUSE` between two tries. The
+/// other process usually needs a millisecond for its registration, and on a busy machine a second or two.
 const TRIES_MAX: u32 = 200;
 const PAUSE: Duration = Duration::from_millis(25);
 
-/// Settings that override the user's and the repository's configuration.
+/// Git settings that override the configuration of the user and of the repository.
 const SETTINGS: &[&str] = &[
     "core.hooksPath=/dev/null",
-    // Newer versions of git also run hooks that a configuration names. These are the events of our commands.
+    // Newer versions of git also run hooks that a configuration names. Switch off those for the events of our git
+    // commands.
     "hook.post-checkout.enabled=false",
     "hook.post-index-change.enabled=false",
     "hook.reference-transaction.enabled=false",
@@ -38,14 +41,16 @@ const SETTINGS: &[&str] = &[
     "hook.post-merge.enabled=false",
     "core.fsmonitor=false",
     "submodule.recurse=false",
-    // The loser of a race for a branch waits for the winner, and then learns that the branch exists.
+    // When two processes create the same branch, the second waits up to ten seconds for the lock of the first. Then it
+    // learns that the branch exists.
     "core.filesRefLockTimeout=10000",
-    // Untracked files are work, also for users who hide them.
+    // Show untracked files, because they are work, even if the user's configuration hides them.
     "status.showUntrackedFiles=normal",
 ];
 
-/// The git variables of our environment that stay: where its configuration and its parts are, and how it reaches a
-/// remote. All others could direct it to another repository, index or program.
+/// The environment variables of git that a git process inherits. They tell where git's configuration and programs are,
+/// and how to reach a remote. All other `GIT_…` variables are removed, because they could direct git to another
+/// repository, index or program.
 const KEPT: &[&str] = &[
     "GIT_CONFIG_GLOBAL",
     "GIT_CONFIG_SYSTEM",
@@ -57,13 +62,13 @@ const KEPT: &[&str] = &[
     "GIT_SSL_CAINFO",
 ];
 
-/// The git program, and the bounds of its calls.
+/// The git program, and the limits of its calls.
 #[derive(Debug, Clone)]
 pub struct Git {
     pub program: PathBuf,
     pub time_limit: Duration,
-    /// The standard input of every git process, which none of them reads. A lock on it lasts until the last of them has
-    /// ended, also when this process was killed.
+    /// A file that every git process gets as its standard input, without reading it. A lock on this file lasts until
+    /// the last git process has ended, even when this process was killed.
     pub held: Option<Arc<File>>,
 }
 
@@ -73,41 +78,42 @@ impl Default for Git {
     }
 }
 
-/// One call of git: a folder, and the arguments as a list.
+/// One call of git: the folder that it runs in, and the list of its arguments.
 #[derive(Debug)]
 pub struct GitCall {
     folder: PathBuf,
     access: Access,
     reach: RepositoryReach,
     arguments: Vec<OsString>,
-    /// Settings that override every configuration file.
+    /// Git settings for this call that override every configuration file.
     settings: Vec<(String, String)>,
     environment: Vec<(&'static str, String)>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Access {
-    /// Takes no locks, so that it does not disturb other processes.
+    /// The call only reads. It takes no optional locks, so it does not disturb other git processes.
     Read,
     Write,
 }
 
-/// The place where git looks for the repository.
+/// The folders in which git looks for the repository.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RepositoryReach {
     Upwards,
-    /// Looks only in the given folder: a worktree without `.git` must not be mistaken for the repository around it.
+    /// Git looks only in the given folder. Otherwise git would use the repository around a worktree that has lost its
+    /// `.git` file.
     HereOnly,
 }
 
-/// The output of a git call. The caller decides about an exit code other than zero.
+/// The output and exit code of a git call. An exit code other than zero is not an error here; the caller decides.
 #[derive(Debug)]
 pub struct GitOutput {
     command: String,
     code: Option<i32>,
     pub stdout: Vec<u8>,
     pub stderr: String,
-    /// The output was longer than the part that is kept.
+    /// True when the output was longer than the maximum, so that its end is missing.
     pub cut: bool,
 }
 
@@ -146,7 +152,7 @@ impl GitCall {
         self
     }
 
-    /// Runs the call, and retries while another git disturbs it.
+    /// Runs the git call, and retries it while another git process disturbs it.
     pub async fn run(self, git: &Git) -> Result<GitOutput, GitProblem> {
         let mut tries = 1;
         loop {
@@ -160,8 +166,8 @@ impl GitCall {
     }
 
     async fn run_once(&self, git: &Git) -> Result<GitOutput, GitProblem> {
-        // Starting a process gives the same error for a missing folder and for a missing program, so check the folder
-        // first.
+        // Check the folder before the start. For a missing folder and for a missing program, starting a process gives
+        // the same error.
         if !self.folder.is_dir() {
             return Err(GitProblem::NotARepository { path: self.folder.clone() });
         }
@@ -197,7 +203,8 @@ impl GitCall {
             .env("GIT_TERMINAL_PROMPT", "0")
             .env("GIT_ASKPASS", "")
             .env("GCM_INTERACTIVE", "never");
-        // The settings are not arguments, because the name of a driver may contain any character.
+        // Pass the settings in the environment instead of `-c` arguments, because the name of a driver may contain any
+        // character, also `=`.
         command.env("GIT_CONFIG_COUNT", self.settings.len().to_string());
         for (number, (name, value)) in self.settings.iter().enumerate() {
             command.env(format!("GIT_CONFIG_KEY_{number}"), name).env(format!("GIT_CONFIG_VALUE_{number}"), value);
@@ -215,12 +222,12 @@ impl GitCall {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .kill_on_drop(true);
-        // Use a separate process group, so that the processes that git starts end with it.
+        // Use a separate process group, so that a signal to the group also ends the processes that git started.
         command.process_group(0);
         command
     }
 
-    /// Returns the command without its options and values, for messages.
+    /// Returns the first words of the git command, without options, for messages (`worktree add`).
     fn name(&self) -> String {
         let words = self.arguments.iter().map_while(|word| word.to_str().filter(|word| !word.starts_with('-')));
         words.take(2).collect::<Vec<_>>().join(" ")
@@ -232,9 +239,9 @@ impl GitOutput {
         self.code == Some(0)
     }
 
-    /// Tells whether another git disturbed this call. Git reads the registrations of all worktrees before it works with
-    /// one. It fails when another git has created a registration and not filled it yet, or is removing one. In that
-    /// case it has changed nothing.
+    /// Tells whether the call failed because of another git process. Git reads the registrations of all worktrees
+    /// before it works with one of them. It fails when another git process has not finished writing a registration, or
+    /// is removing one. In that case the failed call has changed nothing, so it can be retried.
     fn is_disturbed(&self) -> bool {
         let is_about_entry = |line: &str| {
             let is_unread = line.contains("failed to read ") || line.contains("Invalid path ");
@@ -247,7 +254,7 @@ impl GitOutput {
         self.code
     }
 
-    /// Returns the output without the line break at its end.
+    /// Returns the standard output as text, without the line break at its end.
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.stdout).trim_end_matches(['\r', '\n']).to_owned()
     }
@@ -256,7 +263,8 @@ impl GitOutput {
         GitProblem::failed(&self.command, &self.stderr)
     }
 
-    /// Returns the complete output of a successful call, or else git's error message.
+    /// Returns the output if the call succeeded and the output is complete. Otherwise returns git's error message as a
+    /// problem.
     pub fn whole(self) -> Result<Self, GitProblem> {
         if !self.is_success() {
             return Err(self.failure());

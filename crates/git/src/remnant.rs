@@ -19,16 +19,17 @@ use super::repository::{GitRepository, reference};
 
 /// The reason that git writes into the lock of a worktree while it creates the worktree.
 const UNFINISHED: &str = "initializing";
-/// The files of a complete registration.
+/// The files that git writes into the registration of a worktree. Without one of them, the registration is incomplete.
 const REGISTRATION: [&str; 3] = ["commondir", "gitdir", "HEAD"];
-/// The maximum depth of a lock in a registration.
+/// The maximum depth of folders in which locks of a registration are searched. Deeper folders are skipped.
 const DEPTH_MAX: u32 = 4;
-/// The time after which an unchanged lock counts as left behind. Our git calls wait for a lock as long.
+/// The time after which an unchanged lock counts as left behind by a killed process. Our git calls wait for a lock for
+/// the same time.
 const LOCK_WAIT: Duration = Duration::from_secs(10);
 const LOOK: Duration = Duration::from_millis(200);
 
-/// Removes the remains that a killed git left of one branch and its worktree. No git of the caller may be working on
-/// that branch.
+/// Removes the locks and the unfinished worktree that a killed git process left of one branch. The caller must not have
+/// a git process that works on this branch.
 pub async fn clean_up(git: &Git, repository: &Path, root: Option<&Path>, branch: &str) -> Result<(), GitProblem> {
     let repository = GitRepository::find(git, repository).await?;
     let folder = super::folder::root(&repository.home, root)?.join(name::folder(branch));
@@ -40,8 +41,8 @@ pub async fn clean_up(git: &Git, repository: &Path, root: Option<&Path>, branch:
     }
 }
 
-/// Removes locks that no living git holds: those of the branches below this prefix and of the packed references.
-/// Returns the removed locks.
+/// Removes locks that no running git process holds: the locks of branches whose names begin with `prefix`, and of the
+/// packed references. Returns the paths of the removed locks.
 pub async fn clean_shared(git: &Git, repository: &Path, prefix: &str) -> Result<Vec<PathBuf>, GitProblem> {
     let repository = GitRepository::find(git, repository).await?;
     let held = shared_locks(&repository.common, prefix);
@@ -55,7 +56,8 @@ pub async fn clean_shared(git: &Git, repository: &Path, prefix: &str) -> Result<
         tokio::time::sleep(LOOK).await;
         waited += LOOK;
     }
-    // A git that works here for so long may own the lock, even when the lock did not change.
+    // A git process that runs in this repository may own a lock, even when the lock did not change for the whole wait.
+    // So remove none.
     if is_git_at_work(&repository.home) {
         return Ok(Vec::new());
     }
@@ -63,7 +65,7 @@ pub async fn clean_shared(git: &Git, repository: &Path, prefix: &str) -> Result<
     Ok(left.filter(|path| fs::remove_file(path).is_ok()).collect())
 }
 
-/// Tells whether git started to create the worktree at this path and did not finish.
+/// Tells whether git started to create the worktree at this path and has not finished.
 pub fn is_unfinished(path: &Path) -> bool {
     let Ok(link) = fs::read_to_string(path.join(".git")) else { return false };
     let Some(folder) = link.trim_end().strip_prefix("gitdir: ") else { return false };
@@ -77,7 +79,8 @@ fn is_initializing(registration: &Path) -> bool {
 fn clean_branch(common: &Path, folder: &Path, branch: &str) -> std::io::Result<()> {
     gone(fs::remove_file(common.join(format!("{}.lock", reference(branch)))))?;
     let Some(registration) = registration(common, folder) else {
-        // Git has not registered this folder: it was only reserved, and possibly linked.
+        // Git has no registration for this folder. So the folder was only reserved, and contains at most the `.git`
+        // file.
         let link = folder.join(".git");
         let entries = fs::read_dir(folder).map(|entries| entries.flatten().map(|entry| entry.path()).collect());
         let entries: Vec<PathBuf> = entries.unwrap_or_default();
@@ -88,34 +91,37 @@ fn clean_branch(common: &Path, folder: &Path, branch: &str) -> std::io::Result<(
     };
     let is_complete = REGISTRATION.iter().all(|name| !is_empty(&registration.join(name)));
     if is_complete && !is_initializing(&registration) {
-        // An index that lost its content in a crash of the machine is created again from the files.
+        // After a crash of the machine the index file may be empty. Delete it; git creates it again from the files.
         if registration.join("index").exists() && is_empty(&registration.join("index")) {
             gone(fs::remove_file(registration.join("index")))?;
         }
         return remove_locks(&registration, DEPTH_MAX);
     }
-    // No agent has worked there yet. Remove the folder first: while the registration exists, both are found again.
+    // No agent has worked in this worktree yet, so delete it. Delete the folder before the registration: if this
+    // process is stopped in between, the next call still finds the registration.
     gone(fs::remove_dir_all(folder))?;
     gone(fs::remove_dir_all(&registration))?;
-    // Git removes the folder of all registrations together with the last one.
+    // Like git, remove the folder `worktrees` with its last registration. This fails when others are left, which is
+    // fine.
     let _others = fs::remove_dir(common.join("worktrees"));
     Ok(())
 }
 
-/// Returns the registration of the worktree at a path, also one that git has only started to write.
+/// Returns the registration folder of the worktree at a path, also when git has only started to write the registration.
 fn registration(common: &Path, folder: &Path) -> Option<PathBuf> {
     let link = folder.join(".git");
     let entries = fs::read_dir(common.join("worktrees")).into_iter().flatten().flatten();
     let is_ours = |path: &PathBuf| match fs::read_to_string(path.join("gitdir")) {
-        // The path is relative to the registration when git is configured to write it so.
+        // With some git configurations, the path in this file is relative to the registration folder.
         Ok(text) if !text.trim().is_empty() => plain(&path.join(text.trim_end())) == link,
-        // Git names a registration like the folder, with a number after it when that name is taken.
+        // The file is missing or empty, so compare the names: git names a registration like its folder. When that name
+        // is taken, git adds a number.
         Ok(_) | Err(_) => path.file_name() == folder.file_name(),
     };
     entries.map(|entry| entry.path()).find(is_ours)
 }
 
-/// Resolves `..` in a path, also in one that no longer exists.
+/// Resolves `..` in a path without asking the file system, because the path may no longer exist.
 fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {
@@ -144,7 +150,7 @@ fn remove_locks(folder: &Path, depth: u32) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Treats a missing file as removed.
+/// Returns success when the file to remove does not exist.
 fn gone(result: std::io::Result<()>) -> std::io::Result<()> {
     match result {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
@@ -152,7 +158,7 @@ fn gone(result: std::io::Result<()>) -> std::io::Result<()> {
     }
 }
 
-/// The properties that distinguish a lock from a later one with the same name.
+/// The properties of a lock file that distinguish it from a later lock file with the same name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct LockSeen {
     modified: Option<std::time::SystemTime>,
@@ -171,7 +177,7 @@ fn shared_locks(common: &Path, prefix: &str) -> Vec<PathBuf> {
     branches.map(|entry| entry.path()).filter(is_lock).chain(packed).collect()
 }
 
-/// Tells whether a git process works in the repository, as far as the system shows the folders of processes.
+/// Tells whether a git process runs in the repository. It sees only processes whose working folder the system shows.
 fn is_git_at_work(home: &Path) -> bool {
     let is_git = |process: &Path| {
         let name = fs::read_to_string(process.join("comm")).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Removes a worktree that git lists as recorded, and its branch when no work is lost with it.
+//! Removes a worktree that git lists with the recorded path and branch. Also deletes the branch when no work is lost.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use super::squash::{self, SquashContent};
 use super::status;
 use super::{Branch, KeptBranch, Removal, Removed, TreeState, WorktreeState};
 
-/// The decision about the branch, made before anything is removed.
+/// The decision whether to delete the branch. It is made before the worktree is removed.
 enum RemovalPlan {
     Keep(KeptBranch),
     Delete { tip: String },
@@ -24,7 +24,7 @@ enum FoundWorktree {
         entry: WorktreeEntry,
         folder: WorktreePresence,
     },
-    /// Neither git nor the disk has the worktree: a person removed it.
+    /// Neither git nor the disk has the worktree any more, because a person removed it.
     Gone,
 }
 
@@ -52,12 +52,12 @@ pub(super) async fn remove(git: &Git, removal: &Removal) -> Result<Removed, GitP
         remove_folder(git, &repository, removal).await?;
     }
     let branch = settle(git, &repository, removal, plan).await;
-    // Old references cost little. The next removal deletes those that are left.
+    // Delete old references of removed branches. Ignore a failure: they cost little, and the next removal tries again.
     let _left = removed::prune(git, &repository, removal.now_ms).await;
     Ok(Removed { worktree_removed: true, branch })
 }
 
-/// Finds the linked worktree at exactly this path with exactly this branch. Any other worktree is not ours.
+/// Finds the linked worktree with exactly the recorded path and branch. Any other worktree was not made by Handover.
 fn find(repository: &GitRepository, entries: &[WorktreeEntry], removal: &Removal) -> Result<FoundWorktree, GitProblem> {
     let path = &removal.path;
     let not_ours = |problem: String| Err(GitProblem::WorkspaceNotOurs { path: path.clone(), problem });
@@ -117,7 +117,8 @@ async fn refuse_dirt(git: &Git, entry: &WorktreeEntry, folder: WorktreePresence)
     }
 }
 
-/// Decides about the branch. It is deleted when its commits are in the base, or when a squash in the base holds its changes.
+/// Decides whether the branch is deleted: its commits must be in the base branch, or a squash commit in the base branch
+/// must contain its changes.
 async fn plan(
     git: &Git,
     repository: &GitRepository,
@@ -135,8 +136,8 @@ async fn plan(
         Err(GitProblem::BaseNotFound(_)) => return Ok(RemovalPlan::Keep(KeptBranch::BaseNotFound)),
         Err(problem) => return Err(problem),
     };
-    // A branch does not prove that its own work is merged. Neither does a commit that happens to be checked out without
-    // a branch.
+    // Keep the branch when the base is the branch itself, because a branch does not prove that its own work is merged.
+    // Also keep it when the main worktree has a commit checked out without a branch.
     if base.name == removal.branch || (removal.base.is_none() && base.name == base.commit) {
         return Ok(RemovalPlan::Keep(KeptBranch::BaseNotFound));
     }
@@ -155,7 +156,7 @@ async fn plan(
     judge_squash(git, repository, (&base.commit, &tip), merge).await
 }
 
-/// Decides by the content of the files, because a squash has other commits than the branch.
+/// Decides by the content of the files, because a squash commit contains the changes of the branch but not its commits.
 async fn judge_squash(
     git: &Git,
     repository: &GitRepository,
@@ -172,12 +173,13 @@ async fn judge_squash(
         Ok(SquashContent::Whole) => RemovalPlan::Delete { tip: tip.to_owned() },
         Ok(SquashContent::NothingToHold) => RemovalPlan::Keep(KeptBranch::MergeLacks { merge, file: None }),
         Ok(SquashContent::Lacks { file }) => RemovalPlan::Keep(KeptBranch::MergeLacks { merge, file: Some(file) }),
-        // A branch that cannot be compared is kept. The worktree can still be removed.
+        // The comparison failed, so keep the branch. The worktree can still be removed.
         Err(problem) => RemovalPlan::Keep(KeptBranch::Failed { problem: problem.to_string() }),
     })
 }
 
-/// Removes the folder. Git checks for changes once more, so that files written at this moment are not lost.
+/// Removes the folder of the worktree with `git worktree remove`. Git checks once more for changes, so files that were
+/// written since our check are not lost.
 async fn remove_folder(git: &Git, repository: &GitRepository, removal: &Removal) -> Result<(), GitProblem> {
     let path = &removal.path;
     // A second `--force` also removes a locked worktree.
@@ -199,7 +201,8 @@ async fn remove_folder(git: &Git, repository: &GitRepository, removal: &Removal)
     Err(output.failure())
 }
 
-/// Deletes or keeps the branch. The worktree is already removed, so a branch that stays is not an error.
+/// Deletes or keeps the branch as planned. The worktree is already removed, so a branch that cannot be deleted is
+/// reported as kept and not as an error.
 async fn settle(git: &Git, repository: &GitRepository, removal: &Removal, plan: RemovalPlan) -> Branch {
     match plan {
         RemovalPlan::Keep(why) => Branch::Kept(why),

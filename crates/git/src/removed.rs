@@ -8,7 +8,8 @@ const PREFIX: &str = "refs/handover/removed/";
 /// The number of days for which a deleted branch can be restored.
 pub const KEPT_DAYS: i64 = 30;
 const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
-/// Each removal deletes at most this many old references, so that one call stays short.
+/// The maximum number of old references that one removal deletes, so that one call stays short. Later removals delete
+/// the rest.
 const PRUNED_MAX: usize = 200;
 const TIP_CHARS: usize = 12;
 
@@ -21,7 +22,8 @@ pub async fn retire_branch(
 ) -> Result<String, GitProblem> {
     let short = tip.get(..TIP_CHARS).unwrap_or(tip);
     let kept = format!("{PREFIX}{now_ms}-{short}/{branch}");
-    // The reference comes first: a process that is killed between the two calls leaves one reference too many.
+    // Create the reference before deleting the branch. If the process is killed in between, there is one reference too
+    // many and no commit is lost.
     let arguments = ["update-ref", "-m", "handover: branch removed", "--end-of-options"];
     GitCall::write(&repository.home, &arguments).and(&kept).and(tip).run(git).await?.whole()?;
     if let Err(problem) = repository.delete_branch(git, branch, tip).await {
@@ -31,12 +33,13 @@ pub async fn retire_branch(
     Ok(kept)
 }
 
-/// Returns the command that brings a deleted branch back.
+/// Returns the git command with which a person can restore a deleted branch.
 pub fn restore_command(branch: &str, kept: &str) -> String {
     format!("git branch {branch} {kept}")
 }
 
-/// Deletes references of branches that were removed more than 30 days ago. A failure leaves them for the next call.
+/// Deletes the references of branches that were removed more than 30 days ago. After a failure, the references stay
+/// until the next call.
 pub async fn prune(git: &Git, repository: &GitRepository, now_ms: i64) -> Result<(), GitProblem> {
     let arguments = ["for-each-ref", "--format=%(refname) %(objectname)", "--"];
     let output = GitCall::read(&repository.home, &arguments).and(PREFIX).run(git).await?;
@@ -49,7 +52,8 @@ pub async fn prune(git: &Git, repository: &GitRepository, now_ms: i64) -> Result
     Ok(())
 }
 
-/// Tells whether a reference of ours is older than a time. A name that we did not make is never old.
+/// Tells whether the time in the name of a reference is before `time_ms`. Returns false for a name that Handover did
+/// not make.
 fn is_before(name: &str, time_ms: i64) -> bool {
     let rest = name.strip_prefix(PREFIX).and_then(|rest| rest.split_once('-'));
     rest.and_then(|(removed, _)| removed.parse::<i64>().ok()).is_some_and(|removed| removed < time_ms)

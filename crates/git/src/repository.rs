@@ -1,4 +1,4 @@
-//! Reads a repository through git: its home, its worktrees, its commits.
+//! Reads a repository through git: its main folder, its worktrees and its commits.
 
 use std::path::{Path, PathBuf};
 
@@ -9,25 +9,26 @@ use super::program::{Git, GitCall, GitOutput};
 /// A repository, found from any of its worktrees.
 #[derive(Debug)]
 pub struct GitRepository {
-    /// The main worktree, or the bare repository. `place` of the `handover` crate finds the same folder.
+    /// The folder of the main worktree, or of the bare repository. The module `place` of the `handover` crate finds the
+    /// same folder.
     pub home: PathBuf,
     /// The folder in which git keeps the data that all worktrees share.
     pub common: PathBuf,
 }
 
-/// A worktree as git lists it.
+/// A worktree in the list of `git worktree list`.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct WorktreeEntry {
     pub path: PathBuf,
-    /// The full name, `refs/heads/…`; `None` when a commit is checked out without a branch.
+    /// The full name of the branch, `refs/heads/…`. `None` when a commit is checked out without a branch.
     pub branch: Option<String>,
     pub locked: Option<String>,
 }
 
-/// The commit that a branch starts from, or into which its work should be merged.
+/// The commit that a new branch starts from, or the branch into which work should be merged.
 #[derive(Debug)]
 pub struct Base {
-    /// The name of a branch or another reference, else the commit.
+    /// The name of the branch or tag. Without a name, the hash of the commit.
     pub name: String,
     pub commit: String,
 }
@@ -55,14 +56,14 @@ impl GitRepository {
         let (common, own) = (canonical(common)?, canonical(own)?);
         let home = match (common.file_name(), common.parent()) {
             (Some(name), Some(parent)) if name == ".git" => parent.to_owned(),
-            // This is a submodule, or a repository that is stored apart from its worktree.
+            // This is a submodule, or a repository whose `.git` folder is at another place than its worktree.
             _ if own == common && bare == b"false" => Self::top(git, &folder).await?.unwrap_or_else(|| common.clone()),
             _ => common.clone(),
         };
         Ok(Self { home, common })
     }
 
-    /// Returns the root of the worktree; `None` inside the repository's own folder.
+    /// Returns the root folder of the worktree that contains `folder`. Returns `None` inside the `.git` folder.
     async fn top(git: &Git, folder: &Path) -> Result<Option<PathBuf>, GitProblem> {
         let arguments = ["rev-parse", "--path-format=absolute", "--show-toplevel"];
         let output = GitCall::read(folder, &arguments).run(git).await?;
@@ -79,12 +80,12 @@ impl GitRepository {
         Err(GitProblem::input("branch", "is not a name that git allows for a branch"))
     }
 
-    /// Returns all worktrees, the main one first.
+    /// Returns all worktrees of the repository, the main one first.
     pub async fn worktrees(&self, git: &Git) -> Result<Vec<WorktreeEntry>, GitProblem> {
         let list = ["worktree", "list", "--porcelain"];
         let output = GitCall::read(&self.home, &list).and("-z").run(git).await?;
-        // Exit code 129 means wrong usage: git before 2.36 does not know `-z`. Without it, a line break in a path could
-        // show an entry that does not exist, and git would refuse to remove it.
+        // Exit code 129 means wrong usage: git before 2.36 does not know `-z`. Then use line breaks as separators. A
+        // path with a line break could show a worktree that does not exist, but git would refuse to remove that one.
         if output.code() == Some(129) {
             return Ok(entries(&GitCall::read(&self.home, &list).run(git).await?.whole()?, b'\n'));
         }
@@ -97,11 +98,12 @@ impl GitRepository {
         Ok(if output.is_success() { Some(output.text()) } else { None })
     }
 
-    /// Returns the named base, or the one that the main worktree has checked out.
+    /// Returns the commit of the named base. Without a name, returns the branch or commit that the main worktree has
+    /// checked out.
     pub async fn base(&self, git: &Git, base: Option<&str>) -> Result<Base, GitProblem> {
         let Some(name) = base.filter(|base| *base != "HEAD") else { return self.head(git).await };
         name::check_base(name)?;
-        // The name means the branch, even when a tag has the same name.
+        // Look for a branch first: when a branch and a tag have the same name, the name means the branch.
         if let Some(commit) = self.commit(git, &reference(name)).await? {
             return Ok(Base { name: name.to_owned(), commit });
         }
@@ -152,14 +154,15 @@ impl GitRepository {
         }
     }
 
-    /// Deletes the branch if its tip is still `tip`.
+    /// Deletes the branch if it still points to the commit `tip`; fails otherwise.
     pub async fn delete_branch(&self, git: &Git, branch: &str, tip: &str) -> Result<(), GitProblem> {
         let call = GitCall::write(&self.home, &["update-ref", "-d", "--end-of-options"]);
         call.and(reference(branch)).and(tip).run(git).await?.whole().map(drop)
     }
 }
 
-/// Parses blocks of `key value` items, with an empty item after each block.
+/// Parses the output of `git worktree list --porcelain`: blocks of `key value` items, with an empty item after each
+/// block.
 fn entries(output: &GitOutput, separator: u8) -> Vec<WorktreeEntry> {
     let mut entries = Vec::new();
     for item in output.stdout.split(|b| *b == separator) {

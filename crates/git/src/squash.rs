@@ -1,7 +1,7 @@
-//! Decides whether a squash commit holds everything that a branch changed.
+//! Decides whether a squash commit contains everything that a branch changed.
 //!
-//! Git's own merge is not used, because attributes and configuration could name a driver that reports success without
-//! merging. Instead the files are compared one by one, and a file that both sides changed is merged by `git
+//! This module does not use git's own merge, because attributes and configuration could name a merge driver that
+//! reports success without merging. Instead it compares the files one by one. A file that differs is merged by `git
 //! merge-file`, which reads no attributes.
 
 use std::collections::BTreeMap;
@@ -13,22 +13,23 @@ use super::problem::GitProblem;
 use super::program::{Git, GitCall};
 use super::repository::GitRepository;
 
-/// The maximum number of files that both sides changed. Each takes four calls of git.
+/// The maximum number of files that are compared by a merge, because each takes four git calls. With more files, the
+/// squash counts as lacking changes.
 const MERGED_FILES_MAX: usize = 200;
 
-/// The result of the comparison.
+/// The result of comparing a branch with a squash commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum SquashContent {
-    /// The squash holds every change of the branch.
+    /// The squash contains every change of the branch.
     Whole,
-    /// The branch changes no file, so a squash cannot show that it holds the commits.
+    /// The branch changes no file. So the files of a squash cannot show whether it contains the commits.
     NothingToHold,
     Lacks {
         file: String,
     },
 }
 
-/// A file of a tree: its mode and the name of its content. A mode of zeros means that the file is absent.
+/// A file in a git tree: its mode and its object id. A mode of zeros means that the file is absent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct TreeFile {
     mode: String,
@@ -41,7 +42,7 @@ impl TreeFile {
     }
 }
 
-/// Compares the changes between `fork` and `tip` with the tree of the squash.
+/// Compares the changes of a branch (between the commits `fork` and `tip`) with the files of the squash commit.
 pub(super) async fn content(
     git: &Git,
     repository: &GitRepository,
@@ -55,7 +56,7 @@ pub(super) async fn content(
     let other = differences(git, repository, tip, squash).await?;
     let mut merged = 0;
     for (path, (before, after)) in &changed {
-        // A path that is not in `other` has the branch's content in the squash.
+        // A path that is not in `other` has the same content in the branch and in the squash.
         let Some((_, squashed)) = other.get(path) else { continue };
         let lacks = || SquashContent::Lacks { file: String::from_utf8_lossy(path).into_owned() };
         merged += 1;
@@ -66,7 +67,7 @@ pub(super) async fn content(
     Ok(SquashContent::Whole)
 }
 
-/// Returns the files that differ between two trees, each with both of its sides.
+/// Returns the files that differ between two trees. Each path comes with its file in the first and in the second tree.
 async fn differences(
     git: &Git,
     repository: &GitRepository,
@@ -90,7 +91,7 @@ async fn differences(
     Ok(found)
 }
 
-/// Tells whether a file that differs in the squash still has the branch's change, next to changes of others.
+/// Tells whether the squash contains the branch's change of a file. The file in the squash may also have other changes.
 async fn holds(
     git: &Git,
     repository: &GitRepository,
@@ -119,7 +120,8 @@ async fn holds(
     for file in &files {
         call = call.and(file.path());
     }
-    // Exit code 0 means a merge without conflicts. When the merge changes nothing, the squash already has the change.
+    // Exit code 0 means a merge without conflicts. If merging the branch's change into the squash's file changes
+    // nothing, the squash already contains that change.
     let output = call.run(git).await?;
     Ok(output.is_success() && !output.cut && texts.first() == Some(&output.stdout))
 }

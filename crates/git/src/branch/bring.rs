@@ -8,8 +8,9 @@ use crate::program::{Git, GitCall};
 use crate::repository::GitRepository;
 use crate::{Dirt, GitProblem};
 
-/// Merges in the worktree, which must be clean, and leaves a conflict there with its markers; `commit` then creates the
-/// merge. When a merge is already in progress, it starts no new one and returns the paths that are still unmerged.
+/// Merges the workflow's branch in the task's worktree, which must have no uncommitted changes. After a conflict, the
+/// files there have conflict markers; the agent fixes them, and `commit` completes the merge. When a merge is already
+/// in progress, no new merge starts, and the result has the paths with unfixed conflicts.
 pub async fn bring(
     git: &Git,
     line: &BranchTip,
@@ -19,7 +20,7 @@ pub async fn bring(
 ) -> Result<MergeResult, GitProblem> {
     check_words(message, author)?;
     let mut quiet = quiet(git, &workspace.path).await?;
-    // Options for the branch could name a merge strategy, which is a program.
+    // Clear the merge options of this branch, because they could name a merge strategy, which is a program.
     quiet.settings.push((format!("branch.{}.mergeOptions", workspace.branch), String::new()));
     let before = look(git, workspace, &quiet).await?;
     if before.merging.is_some() {

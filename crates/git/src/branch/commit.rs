@@ -11,11 +11,12 @@ use super::{Author, CommitResult, TaskWorkspace, UncommittedPath, UncommittedRea
 use crate::GitProblem;
 use crate::program::{Git, GitCall};
 
-/// The maximum number of names that are passed to git in one call.
+/// The maximum number of submodules and filtered files to leave out of a commit; with more, the commit fails. Git gets
+/// all their names in one call.
 const LEFT_MAX: usize = 500;
 
-/// Commits everything that is not ignored; a merge in progress gets both its parents. A repeated call finds no work to
-/// commit.
+/// Commits all changes in the worktree except ignored files, submodules and filtered files. When a merge is in
+/// progress, the commit gets both parents. A second call finds no work to commit.
 pub async fn commit(
     git: &Git,
     workspace: &TaskWorkspace,
@@ -65,9 +66,9 @@ pub async fn commit(
     Ok(CommitResult::Commit { head: head.text(), left })
 }
 
-/// Tells whether the conflict of a file is fixed: the file has no markers and is not simply our side. A conflict
-/// without markers (a binary file, or a file that one side removed) is fixed only by `git add` or `git rm`, and then
-/// the file is not unmerged.
+/// Tells whether the agent fixed the conflict of an unmerged file: the file has no conflict markers and differs from
+/// our side of the merge. Some conflicts have no markers, for example in a binary file, or in a file that one side
+/// removed. The agent fixes those by `git add` or `git rm`, and git then no longer lists the file as unmerged.
 async fn is_mended(git: &Git, workspace: &TaskWorkspace, file: &Unmerged) -> Result<bool, GitProblem> {
     let path = workspace.path.join(&file.path);
     let is_file = path.symlink_metadata().is_ok_and(|data| data.is_file());

@@ -1,4 +1,4 @@
-//! Reads the state of a task's worktree, and checks that it is the worktree we mean.
+//! Reads the state of a task's worktree, and checks that the worktree belongs to the expected repository and branch.
 
 use std::path::{Path, PathBuf};
 
@@ -8,28 +8,28 @@ use crate::GitProblem;
 use crate::program::{Git, GitCall};
 use crate::repository::{GitRepository, path, reference};
 
-/// The maximum number of names that are passed to git in one call.
+/// The maximum number of paths in one git call; further paths go into further calls.
 const CHUNK: usize = 500;
 
 #[derive(Debug, Default)]
 pub(super) struct WorktreeLook {
-    /// Paths that the agent staged; the agent decided this, so they are committed.
+    /// The paths that the agent staged with `git add`. They are committed, because the agent chose them.
     pub(super) staged: Vec<PathBuf>,
-    /// Paths that are changed, new, deleted or unmerged, and not staged; without submodules.
+    /// The paths that are changed, new, deleted or unmerged, and not staged. Submodules are in `nested` instead.
     pub(super) changed: Vec<PathBuf>,
     pub(super) unmerged: Vec<Unmerged>,
-    /// Changed submodules, and nested repositories that are not submodules.
+    /// The changed submodules, and the git repositories inside the worktree that are not submodules.
     pub(super) nested: Vec<PathBuf>,
-    /// The commit of a merge that was started in the worktree and not committed.
+    /// The commit that is being merged, when a merge was started in the worktree and is not committed yet.
     pub(super) merging: Option<String>,
     pub(super) head: String,
 }
 
-/// A path of a merge that is not staged yet.
+/// A path with a merge conflict that the agent has not staged yet.
 #[derive(Debug)]
 pub(super) struct Unmerged {
     pub(super) path: PathBuf,
-    /// The object of our side; `None` when one side removed the file.
+    /// The object id of the file on our side of the merge. `None` when one side removed the file.
     pub(super) ours: Option<String>,
 }
 
@@ -54,7 +54,8 @@ pub(super) async fn look(git: &Git, workspace: &TaskWorkspace, quiet: &Quiet) ->
                 look.head = text.strip_prefix("# branch.oid ").map_or(look.head, str::to_owned);
                 branch = text.strip_prefix("# branch.head ").map(str::to_owned).or(branch);
             }
-            // The status lists every single file, so an entry that is a folder is a repository.
+            // The status lists every single file. So an untracked entry that ends with `/` is a git repository of its
+            // own.
             Some(b'?') if item.ends_with(b"/") => look.nested.push(path(&item[2..item.len() - 1])),
             Some(b'?') => look.changed.push(path(&item[2..])),
             Some(b'1') => look.add(item, 8),
@@ -76,7 +77,8 @@ pub(super) async fn look(git: &Git, workspace: &TaskWorkspace, quiet: &Quiet) ->
 }
 
 impl WorktreeLook {
-    /// Adds an item `1 XY sub …` or `u XY sub …`, with `fields` fields before the name.
+    /// Adds an item of `git status`, which has the form `1 XY sub …` or `u XY sub …`. `fields` is the number of fields
+    /// before the path.
     fn add(&mut self, item: &[u8], fields: usize) {
         let mut words = item.splitn(fields + 1, |byte| *byte == b' ');
         let (Some(letters), Some(sub)) = (words.nth(1), words.next()) else { return };
@@ -101,7 +103,7 @@ impl Unmerged {
     }
 }
 
-/// Returns the paths that pass through a filter that is switched off.
+/// Returns the paths whose content needs a filter program. Handover switches these programs off.
 pub(super) async fn filtered(
     git: &Git,
     workspace: &TaskWorkspace,
@@ -128,7 +130,8 @@ pub(super) async fn filtered(
     Ok(found)
 }
 
-/// Checks that the worktree belongs to the repository. An agent may have redirected it to another one.
+/// Checks that the worktree belongs to the expected repository, because an agent may have changed its `.git` file to
+/// point to another one.
 async fn check(git: &Git, workspace: &TaskWorkspace) -> Result<(), GitProblem> {
     let lost = || GitProblem::NotARepository { path: workspace.path.clone() };
     let repository = GitRepository::find(git, &workspace.repository).await?;

@@ -1,4 +1,4 @@
-//! Merges a head into a branch without a worktree.
+//! Merges a commit into a branch without using a worktree.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -9,11 +9,12 @@ use crate::GitProblem;
 use crate::program::{Git, GitCall, GitOutput};
 use crate::repository::{GitRepository, reference};
 
-/// The maximum number of tries. Each lost race means that another merge succeeded, and no workflow has so many merges
-/// at once.
+/// The maximum number of tries of one merge; after them it fails. A try fails only when another merge moved the branch,
+/// and no workflow has this many merges at once.
 const TRIES_MAX: u32 = 50;
 
-/// Merges a commit into a branch. The branch moves only from the tip that was read, so the caller need not hold a lock.
+/// Merges a commit into a branch. The branch moves only if its tip is still the commit that this function read. So the
+/// caller needs no lock.
 pub async fn merge(git: &Git, request: &Merge) -> Result<MergeResult, GitProblem> {
     let Merge { message, author, .. } = request;
     check_words(message, author)?;
@@ -54,7 +55,8 @@ pub async fn merge(git: &Git, request: &Merge) -> Result<MergeResult, GitProblem
         if moved.is_success() {
             return Ok(merged);
         }
-        // Another merge moved the branch; the next try starts from its tip.
+        // If the tip is unchanged, git failed for another reason. Otherwise another merge moved the branch, and the
+        // next try starts from the new tip.
         if commit(git, &repository, &name).await? == tip {
             return Err(moved.failure());
         }

@@ -6,12 +6,12 @@ use std::path::Path;
 use crate::GitProblem;
 use crate::program::{Git, GitCall};
 
-/// Settings that override every configuration file.
+/// Git settings that override the same settings in every configuration file.
 const FIXED: &[(&str, &str)] = &[
     ("commit.gpgSign", "false"),
     ("merge.verifySignatures", "false"),
     ("merge.autoStash", "false"),
-    // This setting would pass every file through its filter.
+    // If true, this setting would pass every file through its filter program.
     ("merge.renormalize", "false"),
     ("merge.default", "text"),
     ("rerere.enabled", "false"),
@@ -19,24 +19,26 @@ const FIXED: &[(&str, &str)] = &[
     ("maintenance.auto", "false"),
     ("i18n.commitEncoding", "UTF-8"),
 ];
-/// The maximum number of drivers. More do not occur in practice, and each takes space in the environment of a call.
+/// The maximum number of filters and merge drivers in a configuration; with more, the call fails. More do not occur in
+/// practice, and each takes space in the environment of a git process.
 const DRIVERS_MAX: usize = 200;
 
-/// The settings for every call, and the filters that they switch off.
+/// The settings for every git call in a folder, and the names of the filters that these settings switch off.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Quiet {
     pub settings: Vec<(String, String)>,
     pub filters: BTreeSet<String>,
 }
 
-/// Returns the settings for a folder. Reads the configuration, because only it has the names of the drivers.
+/// Returns the settings that switch off all programs for a folder. Reads the git configuration, because only the
+/// configuration has the names of the filters and merge drivers.
 pub async fn quiet(git: &Git, folder: &Path) -> Result<Quiet, GitProblem> {
     let mut quiet = Quiet { settings: Vec::new(), filters: BTreeSet::new() };
     quiet.settings.extend(FIXED.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
     let arguments = ["config", "--null", "--name-only", "--get-regexp"];
     let named = r"^(filter|merge)\..*\.(clean|smudge|process|driver)$";
     let output = GitCall::read(folder, &arguments).and(named).run(git).await?;
-    // Exit code 1 means that the configuration has no drivers.
+    // Exit code 1 means that the configuration has no filters and no merge drivers.
     let output = if output.code() == Some(1) { return Ok(quiet) } else { output.whole()? };
     let text = String::from_utf8_lossy(&output.stdout);
     let mut drivers = BTreeSet::new();
@@ -58,7 +60,8 @@ pub async fn quiet(git: &Git, folder: &Path) -> Result<Quiet, GitProblem> {
         }
         quiet.settings.push((format!("filter.{name}.required"), "false".to_owned()));
     }
-    // An empty driver would count as a merge that kept our side. This one reports that it could not merge.
+    // Replace each merge driver by `exit 1`, which reports that it could not merge. With an empty driver, git would
+    // report a clean merge and keep our side.
     quiet.settings.extend(drivers.into_iter().map(|name| (format!("merge.{name}.driver"), "exit 1".to_owned())));
     Ok(quiet)
 }

@@ -1,13 +1,14 @@
-//! Keeps the state of a project out of branches: a checkout of it would overwrite the token and the store.
+//! Checks that no branch contains files of the project's state. Checking out such a branch would overwrite the token
+//! and the database.
 
 use crate::GitProblem;
 use crate::program::{Git, GitCall};
 use crate::repository::GitRepository;
 use crate::{FOLDER, STATE};
 
-/// Returns the path of `.handover/state` in a commit, if the commit has it. Also returns `.handover` when it is not a
-/// folder, because a link there would redirect the state. Upper and lower case count as equal, because some disks do
-/// not distinguish them.
+/// Returns the path of `.handover/state` in a commit, if the commit contains it. Also returns `.handover` when it is
+/// not a folder, because a link there would redirect the state to another place. Upper and lower case count as equal,
+/// because some file systems do not distinguish them.
 pub(super) async fn in_tree(git: &Git, repository: &GitRepository, commit: &str) -> Result<Option<String>, GitProblem> {
     for (kind, own) in entries(git, repository, commit).await? {
         if !own.eq_ignore_ascii_case(FOLDER) {
