@@ -1,4 +1,4 @@
-//! The backend of the server, in plain types.
+//! The trait that connects this crate to the rest of the program, and its types.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,17 +13,19 @@ use tokio_util::sync::CancellationToken;
 use super::gate::WaitNotice;
 use super::limits;
 
-/// The rest of the program, as this crate sees it.
+/// The rest of the program, as this crate sees it: it runs the tools and reads the resources.
 ///
-/// The future of a method is dropped when its caller cancels or disconnects. Work that the future has handed on still
-/// happens; other work does not.
+/// When a client cancels a request or disconnects, the future of the method is dropped. Work that the future has
+/// already handed to another task continues. The rest of the work does not happen.
 pub trait Backend: Send + Sync + 'static {
     fn server(&self) -> ServerInfo;
 
-    /// Returns the names of the tools in the order of the list. The names stay the same while the process runs.
+    /// Returns the names of the tools, in the order of [`Backend::tools`]. The names stay the same while the process
+    /// runs.
     fn tool_names(&self) -> Vec<String>;
 
-    /// Returns the tools in the same order. Called once, when a client first asks for the list.
+    /// Returns the tools in the order of [`Backend::tool_names`]. Called once, when a client first asks for the list of
+    /// tools.
     fn tools(&self) -> Vec<McpTool>;
 
     /// Returns the maximum length, in bytes, of a message that calls this tool.
@@ -42,11 +44,11 @@ pub trait Backend: Send + Sync + 'static {
 
     fn templates(&self) -> &[UriTemplate];
 
-    /// Returns the resource as compact JSON.
+    /// Returns the content of the resource as compact JSON.
     fn read(&self, who: &CallerIdentity, uri: &str) -> impl Future<Output = Result<String, BackendProblem>> + Send;
 
-    /// Returns a number that grows whenever the resource changes. A slow follower sees only the latest number, so no
-    /// backlog builds up.
+    /// Returns a number that grows whenever the resource changes. A slow receiver sees only the latest number, so no
+    /// unread changes pile up.
     fn watch(
         &self,
         who: &CallerIdentity,
@@ -62,35 +64,38 @@ pub trait Backend: Send + Sync + 'static {
         arguments: BTreeMap<String, String>,
     ) -> impl Future<Output = Result<Vec<PromptText>, BackendProblem>> + Send;
 
-    /// Reports that a connection begins: a pipe, or a session over HTTP.
+    /// Reports that a connection begins. A connection is a pipe or an HTTP session.
     fn opened(&self, who: &CallerIdentity);
 
-    /// Reports the name and version of a client. In the new era a client may send them with every request. They are
-    /// reported once for a connection, and over HTTP without a session for each `server/discover`.
+    /// Reports the name and version of a client. A client of the new era (revision 2026-07-28 or later) may send them
+    /// with every request. This method is called once for each connection. Over HTTP without a session it is called for
+    /// each `server/discover` request.
     fn introduced(&self, who: &CallerIdentity, client: McpClient) {
         let _ = (who, client);
     }
 
-    /// Tells whether a request comes from the caller that opened the session. A client needs only the session's name to
-    /// act in it. So a request by another caller is answered as if the session did not exist.
+    /// Tells whether the request `now` comes from the same caller as the request `opened`, which opened the session. A
+    /// client that knows only the name of a session could otherwise act in it. A request by another caller is answered
+    /// as if the session did not exist.
     fn is_same(&self, opened: &http::request::Parts, now: &http::request::Parts) -> bool {
         let _ = (opened, now);
         true
     }
 
-    /// Returns the token that a request carries. Sessions are counted for each token.
+    /// Returns the token that an HTTP request carries. The limit of sessions applies to each token.
     fn owner(&self, parts: &http::request::Parts) -> String {
         let _ = parts;
         String::new()
     }
 
-    /// Returns the index of the first session that may be ended to make room: no agent in it holds a claim.
+    /// Returns the index of the first session that may be ended to make room for a new one. A session may be ended when
+    /// no agent in it holds a claim.
     fn first_free(&self, sessions: Vec<CallerIdentity>) -> impl Future<Output = Option<usize>> + Send {
         std::future::ready((!sessions.is_empty()).then_some(0))
     }
 
-    /// Reports that the connection ended and that all its requests are answered or abandoned. A process that serves a
-    /// pipe ends after this.
+    /// Reports that the connection ended, after all its requests are answered or abandoned. A process that serves a
+    /// pipe ends after this call.
     fn closed(&self, who: &CallerIdentity) -> impl Future<Output = ()> + Send;
 }
 
@@ -115,14 +120,15 @@ pub struct McpTool {
     pub title: Option<String>,
     pub description: String,
     pub input_schema: Map<String, Value>,
-    /// The root must have `"type": "object"`: otherwise clients refuse the whole list.
+    /// The JSON schema of the output. Its root must have `"type": "object"`, because clients otherwise refuse the whole
+    /// list.
     pub output_schema: Option<Map<String, Value>>,
     pub hints: Hints,
-    /// Tells a client that defers tools to show this one to its model at once.
+    /// True when the model should see this tool at once, in a client that loads most tools only later.
     pub always_load: bool,
 }
 
-/// The properties of a tool that a client may show its user before a call.
+/// The properties of a tool that a client may show to its user before a call.
 #[derive(Debug, Clone, Copy)]
 pub struct Hints {
     pub read_only: bool,
@@ -130,20 +136,22 @@ pub struct Hints {
     pub idempotent: bool,
 }
 
-/// One call of a known tool.
+/// One call of a tool that is in the list of tools.
 #[derive(Debug)]
 pub struct McpCall {
     pub tool: String,
     /// The arguments: a strict, compact JSON object without duplicate keys and at most 128 levels deep.
     pub arguments: String,
-    /// The data that the client sent with the arguments, such as the id of this call in its transcript.
+    /// The metadata (`_meta`) that the client sent with the call, such as the id of the call in its transcript.
     pub meta: Map<String, Value>,
     pub who: CallerIdentity,
-    /// The progress reporter, when the client asks for progress.
+    /// The means to report progress; `None` when the client did not ask for progress.
     pub progress: Option<McpProgress>,
-    /// Cancelled together with the call, whose future is dropped. It is for work that continues elsewhere.
+    /// A token that is cancelled together with the call. The future of the call is dropped then, so the token is for
+    /// work that other tasks do for the call.
     pub cancelled: CancellationToken,
-    /// Cancelled when the client is gone. A call that only waits then ends with its present result.
+    /// A token that is cancelled when the client is gone. A call that only waits for changes then ends with its present
+    /// result.
     pub closing: CancellationToken,
     pub act: WaitNotice,
 }
@@ -151,12 +159,13 @@ pub struct McpCall {
 /// The caller of a tool.
 #[derive(Debug, Clone)]
 pub enum CallerIdentity {
-    /// The process that started this one.
+    /// The process that started this one and talks to it over standard input and output.
     Pipe,
     Http {
-        /// The session of the old era; `None` in the new era, which has no sessions.
+        /// The name of the session. `None` in the new era (revision 2026-07-28 or later), which has no sessions.
         session: Option<Arc<str>>,
-        /// The headers and extensions of this request, with everything that a middleware found out about its caller.
+        /// The headers and extensions of this request. The extensions hold everything that a middleware found out about
+        /// the caller.
         parts: Arc<http::request::Parts>,
     },
 }
@@ -165,15 +174,15 @@ pub enum CallerIdentity {
 pub enum CallOutcome {
     /// A compact JSON object that fits the tool's output schema.
     Reply(String),
-    /// A compact JSON object with the code of a refusal.
+    /// A compact JSON object that describes why the call was refused, with the code of the refusal.
     Refused(String),
     /// The backend does not have this tool.
     UnknownTool,
-    /// The machine failed; a compact JSON object that describes the fault.
+    /// A compact JSON object that describes a failure of the machine.
     Fault(String),
 }
 
-/// The reasons why a resource or prompt was not returned.
+/// The reasons why the backend did not return a resource or a prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BackendProblem {
     NotFound(String),
@@ -231,7 +240,7 @@ pub enum Speaker {
     Assistant,
 }
 
-/// Reports the progress of a call to its caller.
+/// Reports the progress of a call to the client that made it.
 #[derive(Clone)]
 pub struct McpProgress {
     peer: Peer<RoleServer>,
@@ -243,8 +252,8 @@ impl McpProgress {
         Self { peer, token }
     }
 
-    /// Sends a progress message. The number must grow with each message. A client that is gone is not an error, because
-    /// the call is dropped then.
+    /// Sends a progress message. `number` must grow with each message. A failure is ignored: it means that the client
+    /// is gone, and then the call is dropped anyway.
     pub async fn send(&self, number: u32, message: &str) {
         let told = ProgressNotificationParam::new(self.token.clone(), f64::from(number)).with_message(message);
         let _gone = self.peer.notify_progress(told).await;

@@ -1,8 +1,8 @@
-//! The data of an HTTP request that does not go through `rmcp`: the check of its body, the arguments of its call, and
-//! the order of notices.
+//! The handling of HTTP bodies around `rmcp`: checks the request body, passes the arguments of a call around `rmcp`,
+//! and marks a call as answered when the response body ends.
 //!
-//! `rmcp` reads the body after it has checked the headers. So the check is part of the body: it collects the whole
-//! message, checks it, and passes the rest of the text to `rmcp`.
+//! `rmcp` reads the body after it has checked the headers. So the check is a wrapper around the body. It collects the
+//! whole message, checks it, and passes the message without the arguments to `rmcp`.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -30,7 +30,8 @@ use super::skim::Skim;
 impl Denied {
     pub(super) fn into_response(self) -> Response<BoxBody<Bytes, Infallible>> {
         let (status, refused) = match self {
-            // A client finds the answer with its id only when the HTTP exchange itself succeeds.
+            // Answer with status 200 when the message has an id. A client matches an error with its request only in a
+            // successful HTTP response.
             Self::Message(refused) if refused.id.is_some() => (StatusCode::OK, refused),
             Self::Message(refused) => (StatusCode::BAD_REQUEST, refused),
             Self::TooLong(refused) => (StatusCode::PAYLOAD_TOO_LARGE, refused),
@@ -62,7 +63,8 @@ fn plain(status: StatusCode, words: &'static str) -> Response<BoxBody<Bytes, Inf
     response
 }
 
-/// The error of a refused body. Only `rmcp` sees it, and the answer that `rmcp` makes of it is replaced.
+/// The error of a body that was refused. Only `rmcp` sees this error, and the answer that `rmcp` makes from it is
+/// replaced.
 #[derive(Debug)]
 pub(super) struct UnreadBody;
 
@@ -72,29 +74,32 @@ impl fmt::Display for UnreadBody {
     }
 }
 
-/// The parts of the backend that a body needs.
+/// The parts of the backend that the check of a body needs.
 pub(super) trait Behind: Send + Unpin + 'static {
-    /// Returns the maximum length of any message; `of` returns the one for a message that calls this tool.
+    /// Returns the maximum length of any message. `of` returns the maximum length of a message that calls the given
+    /// tool.
     fn most(&self) -> usize;
     fn of(&self, tool: &str) -> usize;
 
-    /// Reads the resources that the client is about to follow; returns `None` when the request is not a listener.
+    /// Returns a future that reads the versions of the resources that the client is about to follow. Returns `None`
+    /// when the request is not a listener.
     fn look(&self, uris: Vec<String>) -> Option<Looking>;
 }
 
 pub(super) type Looking = Pin<Box<dyn Future<Output = SeenResources> + Send>>;
 
-/// A body that is checked before `rmcp` reads it.
+/// A request body whose message is checked before `rmcp` reads it.
 pub(super) struct CheckedBody<B, L> {
     body: B,
     behind: L,
     passage: Arc<Passage>,
     text: Vec<u8>,
     skim: Option<Skim>,
-    /// The bound that the message exceeds, and the number of bytes dropped after it.
+    /// The maximum length that the message exceeds, and the number of bytes that were dropped since. `None` while it
+    /// fits.
     over: Option<(usize, usize)>,
     done: bool,
-    /// The reading of the resources to follow. It ends before the text is passed on.
+    /// The future that reads the versions of the resources to follow. The message is passed to `rmcp` after it ends.
     looking: Option<Looking>,
 }
 
@@ -130,13 +135,13 @@ impl<B, L: Behind> CheckedBody<B, L> {
         }
     }
 
-    /// Tells whether to stop reading. A client that keeps sending is read for a while, because it reads no answer
-    /// before it is done.
+    /// Tells whether to stop reading a message that is too long. Most clients read the answer only after they have sent
+    /// the whole message. So up to [`MESSAGE_BYTES_MAX`] further bytes are read and dropped.
     fn is_hopeless(&self) -> bool {
         self.over.is_some_and(|(_, dropped)| dropped > MESSAGE_BYTES_MAX)
     }
 
-    /// Returns the text for `rmcp`.
+    /// Checks the complete message and returns the text to pass to `rmcp`.
     fn finish(&mut self) -> Result<Vec<u8>, UnreadBody> {
         self.done = true;
         let text = std::mem::take(&mut self.text);
@@ -177,7 +182,7 @@ impl<B, L: Behind> CheckedBody<B, L> {
     }
 }
 
-/// Returns the message without its arguments, which bypass `rmcp`.
+/// Returns the message with its arguments replaced by `{}`. The real arguments bypass `rmcp`.
 fn without(mut text: Vec<u8>, span: Option<Span>) -> Vec<u8> {
     let place = |at: u32| usize::try_from(at).unwrap_or(usize::MAX);
     if let Some(span) = span
@@ -209,7 +214,7 @@ impl<B: Body + Unpin, L: Behind> Body for CheckedBody<B, L> {
                         continue;
                     }
                 }
-                // The client is gone, so no reason is recorded.
+                // The client is gone and reads no answer, so no reason for a refusal is recorded.
                 Some(Err(_)) => {
                     self.done = true;
                     self.text = Vec::new();
@@ -232,7 +237,7 @@ impl<B: Body + Unpin, L: Behind> Body for CheckedBody<B, L> {
     }
 }
 
-/// A response body that marks a call as answered when it ends.
+/// A response body that marks its call as answered when the body ends.
 #[derive(Debug)]
 pub struct AnsweredBody {
     body: BoxBody<Bytes, Infallible>,
@@ -241,7 +246,7 @@ pub struct AnsweredBody {
 }
 
 impl AnsweredBody {
-    /// Returns the body of an answer. `owed` is dropped when the answer was sent.
+    /// Wraps the body of an answer. `owed` marks the request as unanswered; it is dropped when the answer was sent.
     pub(super) fn new(
         body: BoxBody<Bytes, Infallible>,
         ticket: Option<CallTicket>,

@@ -1,4 +1,4 @@
-//! The lists that do not change while the process runs, built once.
+//! The lists of tools, resource templates and prompts. They are built once and do not change while the process runs.
 
 use std::sync::{Arc, OnceLock};
 
@@ -15,7 +15,8 @@ const NEAR_NAMES_MAX: usize = 3;
 
 pub(super) struct Catalog {
     names: Vec<String>,
-    /// The tools, built when a client first asks for the list: their schemas are large, and the start should be fast.
+    /// The tools. The list is built when a client first asks for it, because the schemas are large and the start should
+    /// be fast.
     tools: OnceLock<Vec<Tool>>,
     templates: Vec<ResourceTemplate>,
     prompts: Vec<Prompt>,
@@ -61,7 +62,7 @@ impl Catalog {
     pub(super) fn unknown_tool(&self, name: &str) -> ErrorData {
         let mut near: Vec<(usize, &str)> =
             self.names.iter().map(|known| (edits(name, known), known.as_str())).collect();
-        // A name that differs in more than a third of its characters is not suggested.
+        // Suggest a name only when at most a third of its characters differ.
         near.retain(|(edits, other)| edits * 3 <= other.chars().count());
         near.sort_unstable();
         let near: Vec<&str> = near.into_iter().take(NEAR_NAMES_MAX).map(|(_, name)| name).collect();
@@ -113,8 +114,8 @@ fn prompt(prompt: &backend::Prompt) -> Prompt {
     listed
 }
 
-/// Returns one page of a list. The cursor is the index of the first item; it stays valid, because the lists do not
-/// change.
+/// Returns one page of a list. The cursor is the index of the first item of the page. A cursor stays valid, because the
+/// lists do not change.
 fn page<T: Clone>(all: &[T], asked: Option<PaginatedRequestParams>) -> Result<(Vec<T>, Option<String>), ErrorData> {
     let start = match asked.and_then(|asked| asked.cursor) {
         None => 0,
@@ -129,7 +130,8 @@ fn page<T: Clone>(all: &[T], asked: Option<PaginatedRequestParams>) -> Result<(V
     Ok((all.get(start..end).unwrap_or_default().to_vec(), next))
 }
 
-/// Returns the Levenshtein distance, only of the first characters of long names.
+/// Returns the number of edits between two names (Levenshtein distance). Compares only the first 64 characters of long
+/// names.
 fn edits(left: &str, right: &str) -> usize {
     let right: Vec<char> = right.chars().take(64).collect();
     let mut row: Vec<usize> = (0..=right.len()).collect();

@@ -1,8 +1,8 @@
-//! Delays a notice until the call that caused it is answered.
+//! Delays the notice of a change until the call that made the change is answered.
 //!
-//! Followers see a change as soon as it is durable, which is before the call that made it is answered. This module does
-//! not know which call that was. So a notice waits for all calls of its connection that were running when the notice
-//! came.
+//! The notice of a change can come as soon as the change is durable, which is before the call is answered. This module
+//! does not know which call made the change. So a notice waits for all calls of its connection that were running when
+//! the notice came.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,7 +14,7 @@ use super::limits;
 #[derive(Debug, Default)]
 pub(super) struct CallGate {
     running: Mutex<Running>,
-    /// Notified when a call is answered or starts to wait.
+    /// Wakes the delayed notices when a call is answered or starts to wait.
     fewer: Notify,
 }
 
@@ -30,14 +30,15 @@ enum Doing {
     Waiting,
 }
 
-/// A call that is not answered yet. Dropping this value marks the call as answered.
+/// A mark for a call that is not answered yet. Dropping this value marks the call as answered.
 #[derive(Debug)]
 pub(super) struct CallTicket {
     gate: Arc<CallGate>,
     number: u64,
 }
 
-/// A handle by which a call reports that it only waits. Such a call causes no changes, and may take long.
+/// A handle by which a call reports that it only waits for changes. Such a call makes no changes and may take long, so
+/// notices are not delayed for it.
 #[derive(Debug, Clone)]
 pub struct WaitNotice {
     gate: Arc<CallGate>,
@@ -53,7 +54,7 @@ impl CallGate {
         CallTicket { gate: Arc::clone(self), number }
     }
 
-    /// Waits for the calls that are acting now, at most `NOTICE_WAIT_MAX`.
+    /// Waits until the calls that are running now are answered or only wait. Waits at most `NOTICE_WAIT_MAX`.
     pub(super) async fn settled(&self) {
         let _late = tokio::time::timeout(limits::NOTICE_WAIT_MAX, self.all_answered()).await;
     }
@@ -100,12 +101,12 @@ impl Drop for CallTicket {
 }
 
 impl WaitNotice {
-    /// Returns the handle of a call for which no notice waits.
+    /// Returns a handle for a call that never delays notices.
     pub(super) fn unseen() -> Self {
         Self { gate: Arc::default(), number: 0 }
     }
 
-    /// Runs a future that only waits and changes nothing. Notices are not delayed during that time.
+    /// Runs a future that only waits and changes nothing. While it runs, this call does not delay notices.
     pub async fn waiting<T>(&self, wait: impl Future<Output = T>) -> T {
         self.gate.set(self.number, Doing::Waiting);
         let done = wait.await;

@@ -1,4 +1,4 @@
-//! Converts the methods of `rmcp` to those of the backend, and their answers back.
+//! Implements the methods that `rmcp` calls: converts requests for the backend, and converts its answers back.
 
 pub(crate) mod listening;
 
@@ -30,11 +30,12 @@ use listening::versions;
 
 type CallContext = RequestContext<RoleServer>;
 
-/// The state of one client: of a pipe or of a session. A request over HTTP without a session has its own.
+/// The state of one client that is connected by a pipe or an HTTP session. An HTTP request without a session gets a
+/// state of its own.
 #[derive(Debug, Default)]
 pub(super) struct Connection {
     pub(super) gate: Arc<CallGate>,
-    /// Cancelled when the client is gone.
+    /// A token that is cancelled when the client is gone.
     pub(super) closing: CancellationToken,
     subscriptions: Subscriptions,
 }
@@ -79,7 +80,7 @@ pub(super) fn caller(parts: &http::request::Parts) -> CallerIdentity {
 }
 
 impl<B: Backend> Handler<B> {
-    /// Returns the call for the backend. It moves values instead of copying them where possible.
+    /// Builds the call for the backend. Moves values out of the context where possible, instead of copying them.
     fn call(&self, tool: String, arguments: String, context: &mut CallContext) -> McpCall {
         let token = context.meta.get_progress_token();
         McpCall {
@@ -112,15 +113,16 @@ impl<B: Backend> ServerHandler for Handler<B> {
         ServerConfig::new(capabilities).with_server_info(identity).with_instructions(server.instructions)
     }
 
-    /// Stores the version that was agreed on instead of the requested one, because it decides the shape of later
-    /// answers.
+    /// Stores the protocol version that both sides agreed on, not the one that the client requested. The agreed version
+    /// decides the shape of later answers.
     async fn initialize(
         &self,
         request: InitializeRequestParams,
         context: CallContext,
     ) -> Result<InitializeResult, ErrorData> {
         let answer = self.negotiate_initialize(&request)?;
-        // Over HTTP the session has no name yet; it is introduced when it gets one.
+        // Report the client now only for a pipe. An HTTP session has no name yet; `sessions` reports the client when it
+        // has one.
         if matches!(who(&context), CallerIdentity::Pipe) {
             self.introduce(&context, request.client_info.clone());
         }
@@ -137,7 +139,8 @@ impl<B: Backend> ServerHandler for Handler<B> {
         Ok(DiscoverResult::from_server_info(ProtocolVersion::KNOWN_VERSIONS.to_vec(), self.get_info()))
     }
 
-    /// Refuses an unknown method. Requests of known methods with wrong parameters do not arrive here.
+    /// Refuses an unknown method. A known method with wrong parameters never gets here, because `message` refuses it
+    /// earlier.
     async fn on_custom_request(
         &self,
         request: CustomRequest,
@@ -155,7 +158,7 @@ impl<B: Backend> ServerHandler for Handler<B> {
         Err(ErrorData::method_not_found::<CompleteRequestMethod>())
     }
 
-    /// Accepts every level, because nothing is logged to clients.
+    /// Accepts every log level and ignores it, because this server sends no log messages to clients.
     #[expect(deprecated, reason = "clients of the old era set a level, asked or not")]
     async fn set_level(
         &self,
@@ -191,7 +194,7 @@ impl<B: Backend> ServerHandler for Handler<B> {
         let who = call.who.clone();
         let outcome = tokio::select! {
             biased;
-            // No client gets this answer.
+            // The request was cancelled, so no client gets this answer.
             () = context.ct.cancelled() => return Err(ErrorData::internal_error("cancelled", None)),
             outcome = self.backend.call(call) => outcome,
         };

@@ -1,4 +1,5 @@
-//! The server over HTTP, for `/mcp`: sessions for the old era, single requests for the new one.
+//! The MCP server over HTTP, at `/mcp`. Clients of the old era (before revision 2026-07-28) use sessions; clients of
+//! the new era send single requests.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -24,17 +25,18 @@ use super::sessions::{PASSAGE, Sessions};
 
 #[derive(Debug, Clone)]
 pub struct HttpSettings {
-    /// The allowed hosts, as `host` or `host:port`. A request for another host is answered 403. An empty list means
-    /// loopback only.
+    /// The allowed values of the `Host` header, as `host` or `host:port`. A request for another host is answered 403.
+    /// An empty list allows only loopback hosts.
     pub hosts: Vec<String>,
-    /// The allowed origins, such as `http://127.0.0.1:*`. A request by a page of another origin is answered 403; a
-    /// request without an origin is accepted.
+    /// The allowed values of the `Origin` header, such as `http://127.0.0.1:*`. A request with another origin is
+    /// answered 403. A request without this header is accepted.
     pub origins: Vec<String>,
-    /// The maximum length of a message, at most [`limits::MESSAGE_BYTES_MAX`].
+    /// The maximum length of a message in bytes; a longer one is answered 413. The value is capped at
+    /// [`limits::MESSAGE_BYTES_MAX`].
     pub message_bytes_max: usize,
     /// The time without a request after which a session ends.
     pub session_idle_max: Duration,
-    /// The maximum number of sessions of one token.
+    /// The maximum number of sessions of one token. At this number, a new session ends an idle one, or is refused.
     pub sessions_max: usize,
 }
 
@@ -50,7 +52,7 @@ impl Default for HttpSettings {
     }
 }
 
-/// The HTTP service, for `Router::nest_service` or `route_service`. A layer outside of it identifies the caller.
+/// The HTTP service, for `Router::nest_service` or `route_service`. A middleware around it must identify the caller.
 pub struct Http<B: Backend>(Arc<Inner<B>>);
 
 struct Inner<B: Backend> {
@@ -58,12 +60,13 @@ struct Inner<B: Backend> {
     sessions: Arc<Sessions<B>>,
     backend: Arc<B>,
     message_bytes_max: usize,
-    /// The gate of all requests without a session, because it is not known which of them belong together.
+    /// The gate that delays notices for requests without a session. All these requests share one gate, because it is
+    /// not known which of them come from the same client.
     gate: Arc<CallGate>,
     closing: CancellationToken,
-    /// Ends all streams, also when messages are left in them.
+    /// A token that ends all response streams when it is cancelled, even if they still have messages to send.
     cut: CancellationToken,
-    /// Holds a token for every request that is not answered yet. A stream that only listens has none.
+    /// Tracks the requests that are not answered yet. Streams that only listen are not tracked.
     owed: TaskTracker,
 }
 
@@ -89,7 +92,7 @@ impl<B: Backend> Http<B> {
             .with_json_response(true)
             .with_sse_retry(None)
             .with_cancellation_token(cut.clone())
-            // The body check applies the smaller bound of each tool.
+            // This is the bound for all messages. The check of the body applies the smaller bound of each tool.
             .with_max_request_body_bytes(limits::MESSAGE_BYTES_MAX);
         if !settings.hosts.is_empty() {
             config = config.with_allowed_hosts(settings.hosts.iter().cloned());
@@ -104,14 +107,15 @@ impl<B: Backend> Http<B> {
         Self(Arc::new(Inner { service, sessions, backend, message_bytes_max, gate, closing, cut, owed }))
     }
 
-    /// Announces the end: calls that only wait end with their present result, and all others continue.
+    /// Announces that the server will end. Calls that only wait for changes end with their present result. All other
+    /// calls continue.
     pub fn hurry(&self) {
         self.0.closing.cancel();
         self.0.sessions.hurry();
     }
 
-    /// Ends streams and sessions. Calls have [`limits::DRAIN_MAX`] to be answered. After that, the backend has been
-    /// notified of every end.
+    /// Ends all streams and sessions. Running calls have [`limits::DRAIN_MAX`] to finish. The same time applies to
+    /// notifying the backend of the end of each session.
     pub async fn close(&self) {
         self.hurry();
         self.0.owed.close();
@@ -147,7 +151,7 @@ impl<B: Backend> Http<B> {
         };
         let passage = Arc::new(passage.owned_by(&inner.backend.owner(&parts)));
         parts.extensions.insert(Arc::clone(&passage));
-        // A listener of the new era must say so in its headers.
+        // A client of the new era that wants to listen must send the method in this header.
         let listens = parts.headers.get("mcp-method").is_some_and(|method| method == "subscriptions/listen");
         let listener = listens.then(|| handler::caller(&parts));
         let behind = Beyond { backend: Arc::clone(&inner.backend), most: inner.message_bytes_max, listener };
@@ -155,14 +159,14 @@ impl<B: Backend> Http<B> {
         let response = PASSAGE.scope(Arc::clone(&passage), inner.service.handle(request)).await;
         let mut response = passage.denied().map_or(response, Denied::into_response);
         if is_delete && response.status() == StatusCode::ACCEPTED {
-            // The session has already ended, so 204 is right, and some clients treat 202 as a failure.
+            // Replace the 202 of `rmcp` by 204. The session has already ended, and some clients treat 202 as a failure.
             *response.status_mut() = StatusCode::NO_CONTENT;
         }
         response.map(|body| AnsweredBody::new(body, passage.take_ticket(), owed))
     }
 }
 
-/// The parts of the backend that a body needs.
+/// The backend and the limits for the check of one request body.
 struct Beyond<B> {
     backend: Arc<B>,
     most: usize,

@@ -1,4 +1,5 @@
-//! Splits a stream of bytes into lines, and limits the length of each line to the bound of the tool that it calls.
+//! Splits a stream of bytes into lines, one message each. A line may be as long as the backend allows for the tool that
+//! it calls.
 
 use std::io;
 use std::ops::Range;
@@ -9,9 +10,9 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use super::limits::MESSAGE_BYTES_DEFAULT;
 use super::skim::Skim;
 
-/// The largest number of bytes that a pipe holds at once.
+/// The number of bytes to read at once, which is the most that a pipe holds.
 const PIECE_BYTES: usize = 64 << 10;
-/// The size of the buffer that is kept after a long line; a larger buffer is freed.
+/// The maximum size of the buffer that is kept after a long line. A larger buffer is freed.
 const KEPT_BYTES_MAX: usize = 256 << 10;
 
 pub(super) enum MessageLine {
@@ -27,17 +28,18 @@ pub(super) enum MessageLine {
 pub(super) struct MessageLines<R> {
     input: R,
     buffer: Vec<u8>,
-    /// The start of the next line; `searched` is the position up to which its end was searched.
+    /// The start of the next line in the buffer. `searched` is the position up to which the buffer was searched for the
+    /// line break.
     start: usize,
     searched: usize,
     long: Option<Long>,
     ended: bool,
 }
 
-/// A line that is longer than the default bound.
+/// The state of a line that is longer than the default maximum.
 struct Long {
     skim: Skim,
-    /// The bound of its tool, once the line exceeds it. The rest of the line is not kept.
+    /// The maximum length for the tool of this line, set when the line exceeds it. The rest of such a line is dropped.
     over: Option<usize>,
 }
 
@@ -50,7 +52,7 @@ impl<R: AsyncRead + Unpin> MessageLines<R> {
         self.buffer.get(range).unwrap_or_default()
     }
 
-    /// Returns the next line that is not blank. The future may be dropped while it waits; no bytes are lost.
+    /// Returns the next line that is not blank. The future may be dropped while it waits. No bytes are lost then.
     pub(super) async fn next(&mut self, bytes_max: impl Fn(&str) -> usize) -> io::Result<MessageLine> {
         loop {
             if let Some(end) = memchr::memchr(b'\n', &self.buffer[self.searched..]).map(|at| self.searched + at) {
@@ -84,7 +86,8 @@ impl<R: AsyncRead + Unpin> MessageLines<R> {
         Ok(())
     }
 
-    /// Feeds the bytes up to `end` to the skimmer, and drops the line when it is too long.
+    /// Passes the new bytes up to `end` to `Skim`, which finds the tool of the line. Drops the line when it is too long
+    /// for that tool.
     fn follow(&mut self, end: usize, bytes_max: &impl Fn(&str) -> usize) {
         let fresh = self.searched..end;
         self.searched = end;
@@ -106,7 +109,7 @@ impl<R: AsyncRead + Unpin> MessageLines<R> {
         }
     }
 
-    /// Returns the line up to `end`; the next line begins at `next`.
+    /// Returns the line that ends at `end`. The line after it begins at `next`.
     fn cut(&mut self, end: usize, next: usize, bytes_max: &impl Fn(&str) -> usize) -> Option<MessageLine> {
         if end > self.searched || self.long.is_some() {
             self.follow(end, bytes_max);
@@ -114,7 +117,8 @@ impl<R: AsyncRead + Unpin> MessageLines<R> {
         let line = self.start..end;
         (self.start, self.searched) = (next, next);
         if let Some(long) = self.long.take() {
-            // The whole line is known now, so the bound of its tool applies instead of the largest one.
+            // The line is complete, so its tool is known. Apply the maximum of this tool instead of the largest
+            // maximum.
             let most = long.over.unwrap_or_else(|| long.skim.bytes_max_in_the_end(bytes_max));
             if long.over.is_some() || line.len() > most {
                 return Some(MessageLine::TooLong { id: long.skim.id().cloned(), bytes_max: most });

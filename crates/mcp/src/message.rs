@@ -1,6 +1,8 @@
-//! Checks the text of one message: `rmcp` gets strict JSON, a request or a notification, of a known shape.
+//! Checks the text of one message. Only requests and notifications that are strict JSON and have a known shape reach
+//! `rmcp`.
 //!
-//! A call of a tool is taken apart here. Its arguments are not converted to a tree and back; they stay text.
+//! This module splits a tool call into its parts. The arguments stay text, because converting them to a tree and back
+//! would cost time.
 
 mod shape;
 
@@ -21,7 +23,7 @@ use wire::json::{self, JsonKind, JsonNode, Span};
 pub(super) enum Incoming<'t> {
     Call(McpToolCall<'t>),
     Other(Box<ClientJsonRpcMessage>),
-    /// An answer to a request that this server never makes.
+    /// A message that gets no answer: a response (this server sends no requests), or a malformed notification.
     Answer,
     Refused(Box<Refused>),
 }
@@ -31,17 +33,18 @@ pub(super) struct McpToolCall<'t> {
     pub(super) id: RequestId,
     pub(super) tool: String,
     pub(super) arguments: Arguments,
-    /// The metadata, an object as the client wrote it.
+    /// The metadata (`_meta`) of the call: the text of a JSON object, as the client wrote it.
     meta: Option<&'t str>,
-    /// The place of the arguments in the text; `None` when there were no arguments.
+    /// The position of the arguments in the text. `None` when the call has no arguments.
     pub(super) span: Option<Span>,
 }
 
-/// The arguments of a call, which bypass `rmcp`: a compact JSON object.
+/// The arguments of a call as a compact JSON object. They bypass `rmcp` as text.
 #[derive(Debug, Clone)]
 pub(super) struct Arguments(pub(super) String);
 
-/// A refused message, and the error for its client. Without an id, the answer has none.
+/// The refusal of a message, with the error for the client. When the message has no readable id, the answer has none
+/// either.
 #[derive(Debug, Clone)]
 pub(super) struct Refused {
     pub(super) id: Option<RequestId>,
@@ -67,7 +70,7 @@ impl McpToolCall<'_> {
     }
 }
 
-/// Checks a message. The bytes may have any content, also invalid UTF-8.
+/// Checks the bytes of a message. They may be anything, also invalid UTF-8.
 pub(super) fn read(bytes: &[u8]) -> Incoming<'_> {
     let text = match std::str::from_utf8(bytes) {
         Ok(text) => text,
@@ -155,7 +158,8 @@ fn tool_call<'t>(text: &'t str, node: &JsonNode<'_>, id: RequestId) -> Result<Mc
     Ok(McpToolCall { id, tool, arguments: Arguments(compacted.into_owned()), meta, span })
 }
 
-/// Returns a value as compact JSON. Most clients write compactly; their text is borrowed as it is.
+/// Returns a JSON value without white space. Most clients write compact JSON, and such text is borrowed instead of
+/// copied.
 fn compact<'t>(text: &'t str, node: &JsonNode<'_>) -> Cow<'t, str> {
     let written = node.span.of(text);
     if written.bytes().any(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n')) {
@@ -165,22 +169,23 @@ fn compact<'t>(text: &'t str, node: &JsonNode<'_>) -> Cow<'t, str> {
     }
 }
 
-/// The only field that is needed to answer a message that cannot be served.
+/// The id of a message that is refused. The answer needs only this field.
 #[derive(Deserialize)]
 struct Loose<'t> {
     #[serde(borrow, default)]
     id: Option<&'t RawValue>,
 }
 
-/// Returns the refusal of a text that is not strict JSON. It has the id that a lenient reader finds, so that the client
-/// knows which call failed and does not wait for a timeout.
+/// Returns the refusal of a text that is not strict JSON. A lenient parser finds the id of the message. With the id the
+/// client knows which call failed, and does not wait for a timeout.
 fn not_strict(text: &str, error: &json::SyntaxError) -> Box<Refused> {
     let words = error.to_string();
     let Ok(Loose { id }) = serde_json::from_str(text) else {
         return refused(None, ErrorData::parse_error(words, None));
     };
     let id = id.and_then(|id| serde_json::from_str(id.get()).ok());
-    // The text is valid JSON, so the problem is a duplicate key, half a surrogate pair, or the depth.
+    // The lenient parser accepted the text. So the problem is a duplicate key, half of a surrogate pair, or too many
+    // levels.
     let error = if id.is_none() || depth(text) > json::DEPTH_MAX {
         ErrorData::parse_error(words, None)
     } else {

@@ -1,4 +1,5 @@
-//! Writes outgoing lines in the order in which they were put in, several in one write.
+//! Writes the outgoing messages of a pipe as lines, in the order in which they were put in. One write may have several
+//! lines.
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,13 +10,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::limits::OUTBOX_BYTES_MAX;
 
-/// The size of the buffer that is kept after a write; a larger buffer is freed.
+/// The maximum size of the buffer that is kept after a write. A larger buffer is freed.
 const KEPT_BYTES_MAX: usize = 256 << 10;
 
 pub(super) struct Outbox<W>(Arc<SharedOutbox<W>>);
 
 struct SharedOutbox<W> {
-    /// Complete lines that are not being written yet.
+    /// Complete lines that no write has taken yet.
     waiting: Mutex<Vec<u8>>,
     writing: tokio::sync::Mutex<OutboxWriting<W>>,
     broken: CancellationToken,
@@ -39,7 +40,7 @@ impl<W: AsyncWrite + Unpin> Outbox<W> {
         Self(Arc::new(SharedOutbox { waiting: Mutex::default(), writing, broken: CancellationToken::new() }))
     }
 
-    /// Returns the token that is cancelled when the output can no longer be read.
+    /// Returns a token that is cancelled when writing fails, because the client no longer reads the output.
     pub(super) fn broken(&self) -> &CancellationToken {
         &self.0.broken
     }
@@ -48,22 +49,22 @@ impl<W: AsyncWrite + Unpin> Outbox<W> {
         self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner).len() > OUTBOX_BYTES_MAX
     }
 
-    /// Puts the message in the order of lines. [`Self::flush`] writes it.
+    /// Adds the message as the last of the waiting lines. [`Self::flush`] writes them.
     pub(super) fn put(&self, message: &ServerJsonRpcMessage) {
         let mut waiting = self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         let before = waiting.len();
         match write(message, &mut waiting) {
             Ok(()) => waiting.push(b'\n'),
-            // Our own types always serialize. In any case, half a line must not be written.
+            // Remove the half line. This does not happen in practice, because our own types always serialize.
             Err(_) => waiting.truncate(before),
         }
     }
 
-    /// Writes all lines that any caller put in. The future may be dropped on the way; the next call continues where it
-    /// stopped.
+    /// Writes all waiting lines, of this caller and of others. The future may be dropped before it ends. The next call
+    /// then continues after the last written byte.
     pub(super) async fn flush(&self) -> io::Result<()> {
-        // Answers often come in groups, because commands share a commit. Yield, so that other ready calls put theirs in
-        // first.
+        // Several calls are often answered at the same time, because their commands share a commit. Yield first, so
+        // that the other calls add their lines to the same write.
         tokio::task::yield_now().await;
         let done = self.write_all().await;
         if done.is_err() {
@@ -95,8 +96,8 @@ impl<W: AsyncWrite + Unpin> Outbox<W> {
     }
 }
 
-/// Writes a message as JSON. A result whose structured content is null gets it from its text block, which is JSON
-/// already. An error without an id gets a null id, which JSON-RPC requires and `rmcp` would leave out.
+/// Writes a message as JSON. When the structured content of a result is null, writes the text block in its place, which
+/// is already JSON. An error without an id gets a null id, which JSON-RPC requires and `rmcp` would leave out.
 pub(super) fn write(message: &ServerJsonRpcMessage, out: &mut Vec<u8>) -> serde_json::Result<()> {
     if let JsonRpcMessage::Error(error) = message
         && error.id.is_none()

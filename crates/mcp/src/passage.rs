@@ -1,4 +1,4 @@
-//! The data of one HTTP request on its way through `rmcp`.
+//! The data that travels with one HTTP request through `rmcp`, from the body check to the handler and the response.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,7 +12,8 @@ use super::backend::BackendProblem;
 use super::gate::{CallGate, CallTicket, WaitNotice};
 use super::message::{Arguments, Refused};
 
-/// The resources by URI, each with its version before the acknowledgement.
+/// The versions of the resources that a client wants to follow, by URI. They are read before `rmcp` confirms the
+/// request.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SeenResources(BTreeMap<String, Result<watch::Receiver<u64>, BackendProblem>>);
 
@@ -31,14 +32,15 @@ impl SeenResources {
 pub(super) struct Passage {
     pub(super) gate: Arc<CallGate>,
     pub(super) closing: CancellationToken,
-    /// The open session of the request; `None` when the client invented the session's name.
+    /// The name of the open session that the request belongs to. `None` when no session with the requested name is
+    /// open.
     pub(super) session: Option<Arc<str>>,
     /// The token that the request carries.
     pub(super) owner: Arc<str>,
     carried: Mutex<Carried>,
 }
 
-/// The values that the parts of a request pass to each other.
+/// The values that the steps of serving a request pass to each other.
 #[derive(Debug, Default)]
 pub(super) struct Carried {
     pub(super) arguments: Option<Arguments>,
@@ -47,7 +49,7 @@ pub(super) struct Carried {
     pub(super) denied: Option<Denied>,
 }
 
-/// The reasons for which this crate answers a request and replaces the answer of `rmcp`.
+/// The reasons why this crate refuses an HTTP request. Its answer replaces the answer of `rmcp`.
 #[derive(Debug, Clone)]
 pub(super) enum Denied {
     Message(Box<Refused>),

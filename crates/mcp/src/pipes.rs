@@ -1,9 +1,9 @@
-//! Standard input and output without a thread in between, because a thread that reads for us costs more than a trivial
-//! call.
+//! Reads standard input and writes standard output without a helper thread, because passing data between threads takes
+//! longer than a trivial call.
 //!
 //! Shells and Python start servers with pipes, Node with sockets. A pipe is opened again, so that it becomes
-//! non-blocking only for this process. A socket cannot be opened again, but no other process writes to it. Anything
-//! else, such as a file, is read by a thread.
+//! non-blocking only for this process. A socket cannot be opened again, but no other process writes to it, so it is
+//! made non-blocking itself. For anything else, such as a file, a thread reads and writes.
 
 use std::io;
 use std::pin::Pin;
@@ -23,7 +23,7 @@ pub(super) enum PipeOutput {
     Thread(tokio::io::Stdout),
 }
 
-/// Returns standard input and output. The caller must be inside a runtime with I/O.
+/// Returns standard input and output. The caller must be inside a Tokio runtime with I/O enabled.
 pub(super) fn standard() -> (PipeInput, PipeOutput) {
     let input = direct::input().unwrap_or_else(|| PipeInput::Thread(tokio::io::stdin()));
     let output = direct::output().unwrap_or_else(|| PipeOutput::Thread(tokio::io::stdout()));
@@ -41,7 +41,7 @@ mod direct {
     use super::{PipeInput, PipeOutput};
 
     enum FoundPipe {
-        /// A pipe, opened again from the path that the system has for it.
+        /// A pipe. The value is the path under which the system lets this process open it again.
         Pipe(&'static str),
         Socket(OwnedFd),
     }
@@ -73,7 +73,7 @@ mod direct {
         if kind.is_socket() {
             return Some(FoundPipe::Socket(file.into()));
         }
-        // Only Linux has such paths. On other systems a thread reads.
+        // Only Linux has paths for open pipes (`/proc/self/fd/0`). On other systems a thread reads and writes.
         (kind.is_fifo() && cfg!(target_os = "linux")).then_some(FoundPipe::Pipe(path))
     }
 

@@ -1,9 +1,10 @@
-//! Sessions of the old era over HTTP: `rmcp` keeps them; this module counts them and notifies the backend.
+//! HTTP sessions for clients of the old era. `rmcp` runs the sessions; this module counts them and notifies the backend
+//! when they begin and end.
 //!
-//! When a token has its maximum of sessions, its session that was used longest ago is ended. This requires that the
-//! session has no open stream and no call, and that no agent in it holds a claim. When the client of that session comes
-//! back, it gets 404 and starts again, as the protocol says. Without such a session the new one is refused with 503.
-//! The sessions of other tokens are never ended.
+//! When a token has its maximum of sessions, a new session ends the one of the same token that was used longest ago.
+//! Only an idle session is ended: one without open streams and running calls, in which no agent holds a claim. When the
+//! client of the ended session comes back, it gets 404 and starts a new session, as the protocol says. When no session
+//! is idle, the new one is refused with 503. The sessions of other tokens are never ended.
 
 use std::collections::{HashMap, VecDeque};
 use std::pin::Pin;
@@ -30,11 +31,12 @@ use super::gate::CallGate;
 use super::limits;
 use super::passage::{Denied, Passage};
 
-/// The maximum number of tries to find a session to end. A session that is used again during the search is skipped.
+/// The maximum number of tries to find an idle session to end. A try fails when the found session is used again at the
+/// same time. After the last try, the new session is refused.
 const ROOM_TRIES: u32 = 10;
 
 tokio::task_local! {
-    /// The request that `rmcp` is serving.
+    /// The data of the HTTP request that `rmcp` is serving in this task.
     pub(super) static PASSAGE: Arc<Passage>;
 }
 
@@ -43,14 +45,14 @@ pub(super) struct Sessions<B> {
     backend: Arc<B>,
     open: Arc<OpenSession>,
     sessions_max: usize,
-    /// Holds a token for every session, and runs the notifications of the backend at its end.
+    /// Tracks the open sessions, and runs the tasks that notify the backend of their end.
     endings: TaskTracker,
 }
 
 #[derive(Default)]
 struct OpenSession {
     sessions: Mutex<HashMap<SessionId, Arc<McpSession>>>,
-    /// A counter that grows with each use of any session.
+    /// A counter that grows with each use of any session. It orders the sessions by their last use.
     uses: AtomicU64,
 }
 
@@ -58,18 +60,18 @@ struct OpenSession {
 pub(super) struct McpSession {
     pub(super) gate: Arc<CallGate>,
     pub(super) closing: CancellationToken,
-    /// Cancelled when the backend has been notified of the session's end.
+    /// A token that is cancelled after the backend was notified of the session's end.
     ended: CancellationToken,
     who: OnceLock<CallerIdentity>,
-    /// The token that opened the session.
+    /// The access token of the request that opened the session.
     owner: Arc<str>,
     used: AtomicU64,
     streams: AtomicUsize,
-    /// The open streams for notices, oldest first.
+    /// The tokens that end the open streams for notices, the oldest stream first.
     standing: Mutex<VecDeque<CancellationToken>>,
 }
 
-/// A session that could be ended, with the counter of its last use.
+/// An idle session that could be ended, with the value of the use counter at its last use.
 type IdleSession = (u64, SessionId, Arc<McpSession>);
 
 impl McpSession {
@@ -86,7 +88,7 @@ impl McpSession {
         }
     }
 
-    /// Returns the request that opened the session; `None` while it is not open.
+    /// Returns the headers of the request that opened the session, or `None` before the session is open.
     pub(super) fn opened_by(&self) -> Option<&http::request::Parts> {
         match self.who.get()? {
             CallerIdentity::Http { parts, .. } => Some(parts),
@@ -121,7 +123,8 @@ impl<B: Backend> Sessions<B> {
     pub(super) fn new(backend: Arc<B>, sessions_max: usize, idle_max: Duration) -> Self {
         let mut kept = LocalSessionManager::default();
         kept.session_config.keep_alive = Some(idle_max);
-        // An empty event before each answer shows clients how to resume. Some older clients fail on it.
+        // Send no empty event before each answer. Such an event tells clients how to resume, but some older clients
+        // fail on it.
         kept.session_config.sse_retry = None;
         Self { kept, backend, open: Arc::default(), sessions_max, endings: TaskTracker::new() }
     }
@@ -130,13 +133,13 @@ impl<B: Backend> Sessions<B> {
         self.open.get(id)
     }
 
-    /// Ends the calls of all sessions that only wait.
+    /// Ends the calls that only wait for changes, in all sessions.
     pub(super) fn hurry(&self) {
         let sessions = self.open.sessions.lock().unwrap_or_else(PoisonError::into_inner);
         sessions.values().for_each(|session| session.closing.cancel());
     }
 
-    /// Ends all sessions and waits until the backend is notified.
+    /// Ends all sessions and waits until the backend was notified of each end.
     pub(super) async fn close(&self) {
         let all: Vec<SessionId> =
             self.open.sessions.lock().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect();
@@ -147,12 +150,13 @@ impl<B: Backend> Sessions<B> {
         self.endings.wait().await;
     }
 
-    /// Ends a session of this token when the token has its maximum of sessions.
+    /// Makes room for a new session. When this token or the server has its maximum of sessions, ends an idle session of
+    /// this token. Fails when there is none.
     async fn make_room(&self, owner: &str) -> Result<(), SessionFault> {
         for _ in 0..ROOM_TRIES {
             let Some(idle) = self.idle_of(owner) else { return Ok(()) };
             let (used, id, session) = self.oldest_free(idle).await.ok_or(SessionFault::Full)?;
-            // The session may have been used while the backend checked its claims.
+            // End the session only if no request used it while the backend checked its claims.
             if session.used.load(Ordering::Relaxed) == used && session.streams.load(Ordering::Relaxed) == 0 {
                 drop(self.end(&id).await?);
                 return Ok(());
@@ -161,8 +165,8 @@ impl<B: Backend> Sessions<B> {
         Err(SessionFault::Full)
     }
 
-    /// Returns the sessions of a token that are not in use, the oldest first. Returns `None` when there is room for
-    /// another session.
+    /// Returns the sessions of a token without open streams, the longest unused first. Returns `None` when there is
+    /// room for another session, so that none must end.
     fn idle_of(&self, owner: &str) -> Option<Vec<IdleSession>> {
         let sessions = self.open.sessions.lock().unwrap_or_else(PoisonError::into_inner);
         let own: Vec<_> = sessions.iter().filter(|(_, session)| &*session.owner == owner).collect();
@@ -177,7 +181,8 @@ impl<B: Backend> Sessions<B> {
         Some(idle)
     }
 
-    /// Returns the oldest session without claims. A session that was never introduced has no agent.
+    /// Returns the longest unused session in which no agent holds a claim. A session whose client never sent
+    /// `initialize` has no agent, so the backend is not asked about it.
     async fn oldest_free(&self, mut idle: Vec<IdleSession>) -> Option<IdleSession> {
         if idle.first().is_none_or(|(_, _, session)| session.who.get().is_none()) {
             return idle.into_iter().next();
@@ -188,7 +193,7 @@ impl<B: Backend> Sessions<B> {
         idle.into_iter().nth(place)
     }
 
-    /// Starts to end a session. It has ended when its transport is dropped and the backend is notified.
+    /// Starts to end a session. The end is complete when `rmcp` has dropped the transport and the backend was notified.
     async fn end(&self, id: &SessionId) -> Result<Option<Arc<McpSession>>, SessionFault> {
         let session = self.open.remove(id);
         if let Some(session) = &session {
@@ -198,7 +203,7 @@ impl<B: Backend> Sessions<B> {
         Ok(session)
     }
 
-    /// Turns a failure into the answer 404, which is the only one that makes a client start again.
+    /// Turns a failure of `rmcp`'s session into the answer 404. Only this answer makes a client start a new session.
     fn lost(fault: LocalSessionManagerError) -> SessionFault {
         let _outside = PASSAGE.try_with(|passage| passage.deny(Denied::NoSession));
         SessionFault::Kept(fault)
@@ -212,8 +217,8 @@ impl<B: Backend> Sessions<B> {
         CountedStream { stream: Box::pin(stream), session, until: None }
     }
 
-    /// Counts a stream for notices. A client needs one; when a client opens another one with every call, the oldest
-    /// ones end.
+    /// Counts a stream for notices. A client needs only one. When a client opens more than `STANDING_STREAMS_MAX`, the
+    /// oldest one ends.
     fn standing<S>(&self, id: &SessionId, stream: S) -> CountedStream<S> {
         let mut counted = self.counted(id, stream);
         if let Some(session) = &counted.session {
@@ -279,10 +284,11 @@ impl<B: Backend> SessionManager for Sessions<B> {
         Ok(self.kept.has_session(id).await?)
     }
 
-    /// Ends a session and answers when that is done. From then on, other agents can claim the tasks of its agents.
+    /// Ends a session and returns when the backend was notified. From then on, other agents can claim the tasks that
+    /// its agents held.
     async fn close_session(&self, id: &SessionId) -> Result<(), Self::Error> {
         if let Some(session) = self.end(id).await? {
-            // A call that takes longer ends the session later.
+            // Do not wait longer for a running call. The session then ends later, after that call.
             let _late = tokio::time::timeout(limits::DRAIN_MAX, session.ended.cancelled()).await;
         }
         Ok(())
@@ -328,7 +334,7 @@ fn introduction(id: &SessionId, message: &ClientJsonRpcMessage) -> Option<(Calle
     Some((who, McpClient { name: client.name.clone(), version: client.version.clone() }))
 }
 
-/// A stream that keeps its session in use, so that the session is not ended to make room.
+/// A stream that marks its session as used while it is open, so that the session is not ended to make room.
 struct CountedStream<S> {
     stream: Pin<Box<S>>,
     session: Option<Arc<McpSession>>,
@@ -354,7 +360,7 @@ impl<S> Drop for CountedStream<S> {
     }
 }
 
-/// A transport with the end of its session. `rmcp` drops the transport last, so the session ends with it.
+/// The transport of a session. `rmcp` drops the transport last, so dropping it ends the session.
 pub(super) struct Watched<B: Backend> {
     transport: SessionTransport,
     _ending: Ending<B>,

@@ -1,23 +1,25 @@
-//! Finds the id, method and tool of a message that is too long while it passes, without keeping the message.
+//! Finds the id, method and tool of a message that is too long, without keeping the message in memory.
 //!
-//! Clients write the members in any order; some put the id last. So the text is read to its end, piece by piece, with a
-//! few bytes of memory. The text is not checked; the result is used only for an error message and a bound.
+//! Clients write the members of a message in any order, and some put the id last. So this module reads the text to its
+//! end, piece by piece, with a few bytes of memory. It does not check the text, because the result is used only for an
+//! error message and for the maximum length.
 
 use rmcp::model::RequestId;
 
 use super::limits::{MESSAGE_BYTES_DEFAULT, MESSAGE_BYTES_MAX};
 
-/// The maximum length of a key or value that is kept. The keys and values we look for are shorter.
+/// The maximum number of bytes of a key or value that is kept. Longer ones are ignored, because all keys and values
+/// that this module looks for are shorter.
 const TOKEN_BYTES_MAX: usize = 256;
 
 #[derive(Debug, Default)]
 pub(super) struct Skim {
     depth: u32,
     text: SkimmedText,
-    /// The string or number that is being read, or was just read.
+    /// The string or number that is being read, or that was read last.
     token: Vec<u8>,
     token_kind: TokenKind,
-    /// The key whose value comes next, at the top level; `inner` is the same inside the parameters.
+    /// The key whose value comes next at the top level of the message. `inner` is the same for the members of `params`.
     top: SkimmedKey,
     inner: SkimmedKey,
     id: Option<RequestId>,
@@ -69,8 +71,8 @@ impl Skim {
         self.id.as_ref()
     }
 
-    /// Returns the maximum length of the message, as far as it is known. While the tool is not known, the largest bound
-    /// applies.
+    /// Returns the maximum length of the message, by the part that was read so far. While the tool is not known, this
+    /// is the largest maximum of any message.
     pub(super) fn bytes_max(&self, of: impl Fn(&str) -> usize) -> usize {
         match (self.tool(), self.method.as_deref()) {
             (Some(tool), _) => of(tool).min(MESSAGE_BYTES_MAX),
@@ -79,7 +81,8 @@ impl Skim {
         }
     }
 
-    /// Returns the maximum length of a message that was read to its end. Without a tool, the default bound applies.
+    /// Returns the maximum length of a message that was read to its end. For a message that calls no tool, this is the
+    /// default maximum.
     pub(super) fn bytes_max_in_the_end(&self, of: impl Fn(&str) -> usize) -> usize {
         self.tool().map_or(MESSAGE_BYTES_DEFAULT, |tool| of(tool).min(MESSAGE_BYTES_MAX))
     }
@@ -130,7 +133,8 @@ impl Skim {
     }
 
     fn keep(&mut self, byte: u8) {
-        // Keep one byte more than the bound: it marks a token that is longer than all those we look for.
+        // Keep one byte more than the maximum. The additional byte shows that the token is too long to be one that we
+        // look for.
         if self.depth <= 2 && self.token.len() <= TOKEN_BYTES_MAX {
             self.token.push(byte);
         }

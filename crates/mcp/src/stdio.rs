@@ -35,8 +35,8 @@ use super::message::{self, Incoming, Refused};
 use super::outbox::Outbox;
 use super::{limits, pipes};
 
-/// Serves the process that started this one, until it disconnects or `stop` ends. Accepted requests are answered first.
-/// Then the backend is notified that the connection is closed.
+/// Serves the process that started this one, until that process disconnects or `stop` ends. Then answers the accepted
+/// requests, and notifies the backend that the connection is closed.
 pub async fn serve_stdio<B: Backend>(backend: Arc<B>, stop: impl Future<Output = ()> + Send + 'static) {
     let (input, output) = pipes::standard();
     serve_pipe(backend, input, output, stop).await;
@@ -79,7 +79,7 @@ enum Era {
 
 enum StdioPhase {
     Serving,
-    /// The client sends no more. The value is the time that is left for answers.
+    /// The client sends no more requests. The value is a timer; when it ends, the remaining calls are cancelled.
     Draining(Pin<Box<Sleep>>),
 }
 
@@ -88,19 +88,20 @@ struct StdioWire<B, R, W> {
     outbox: Outbox<W>,
     backend: Arc<B>,
     era: Era,
-    /// Requests that `rmcp` has not answered yet. A call has a ticket, which delays the notices.
+    /// The requests that `rmcp` has not answered yet. A tool call has a ticket, which delays notices of changes until
+    /// it is answered.
     in_flight: HashMap<RequestId, Option<CallTicket>>,
     gate: Arc<CallGate>,
     closing: CancellationToken,
-    /// Cancels all running calls.
+    /// A token that cancels all running calls.
     abandon: CancellationToken,
     stop: Pin<Box<dyn Future<Output = ()> + Send>>,
     phase: StdioPhase,
-    /// True while an answer of this module is not written yet.
+    /// True while an answer that this module made itself, such as a refusal, is not written yet.
     owes: bool,
 }
 
-/// The next event while reading.
+/// The event that ends one wait for input.
 enum NextRead {
     Line(io::Result<MessageLine>),
     Stop,
@@ -115,7 +116,8 @@ where
 {
     type Error = io::Error;
 
-    /// Puts the message in the order of lines when this function returns, not when the future is first polled.
+    /// Sends a message. Its place in the order of lines is fixed when this function returns, not when the future is
+    /// first polled.
     fn send(&mut self, message: ServerJsonRpcMessage) -> impl Future<Output = io::Result<()>> + Send + 'static {
         self.outbox.put(&message);
         if let JsonRpcMessage::Response(response) = &message {
@@ -129,8 +131,8 @@ where
         async move { outbox.flush().await }
     }
 
-    /// Returns the next message. The future may be dropped while it waits: `rmcp` drops it whenever it has other work,
-    /// and calls again.
+    /// Returns the next message for `rmcp`. The future may be dropped while it waits: `rmcp` drops it whenever it has
+    /// other work, and calls this function again.
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
         loop {
             if self.owes && self.outbox.flush().await.is_ok() {
@@ -192,7 +194,8 @@ where
             biased;
             () = self.outbox.broken().cancelled() => NextRead::Broken,
             () = &mut self.stop => NextRead::Stop,
-            // Without room, this waits until `rmcp` sends a message; then `rmcp` calls again.
+            // Read only when there is room for another call. Otherwise wait here until `rmcp` sends an answer; `rmcp`
+            // then drops this future and calls again.
             line = self.lines.next(|tool| backend.message_bytes_max(tool)), if room => NextRead::Line(line),
         }
     }
@@ -213,7 +216,7 @@ where
                 if let ClientNotification::CancelledNotification(cancelled) = &notification.notification
                     && let Some(id) = &cancelled.params.request_id
                 {
-                    // A cancelled request is never answered.
+                    // Forget the request, because a cancelled request is never answered.
                     self.in_flight.remove(id);
                 }
                 Some(JsonRpcMessage::Notification(notification))
@@ -243,7 +246,8 @@ where
         Some(JsonRpcMessage::Request(request))
     }
 
-    /// Checks that the request is allowed in this era, and starts the era that it opens.
+    /// Checks that the request is allowed in the present era of the connection. `initialize` starts the old era, and a
+    /// request that names its own version starts the new era.
     fn judge(&mut self, request: &ClientRequest) -> Result<(), ErrorData> {
         if let ClientRequest::InitializeRequest(initialize) = request {
             if matches!(self.era, Era::New) {

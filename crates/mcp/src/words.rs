@@ -19,7 +19,8 @@ pub(super) fn error(problem: BackendProblem) -> ErrorData {
     }
 }
 
-/// Converts the problem of a prompt. A missing prompt is a wrong parameter, not a missing resource.
+/// Converts a problem with a prompt to an error. A missing prompt is reported as a wrong parameter, not as a missing
+/// resource.
 pub(super) fn prompt_error(problem: BackendProblem) -> ErrorData {
     match problem {
         BackendProblem::NotFound(words) => error(BackendProblem::Invalid(words)),
@@ -27,15 +28,15 @@ pub(super) fn prompt_error(problem: BackendProblem) -> ErrorData {
     }
 }
 
-/// Returns how long a client may cache a list that does not change. The old era has no such fields, and `rmcp` would
-/// not leave them out.
+/// Returns how long a client may cache a list that does not change. For a client of the old era, which has no such
+/// fields, returns `None`, because `rmcp` would send them.
 pub(super) fn freshness(context: &RequestContext<RoleServer>) -> (Option<u64>, Option<CacheScope>) {
     let is_new = context.protocol_version().is_some_and(|version| version >= ProtocolVersion::V_2026_07_28);
     if is_new { (Some(LIST_FRESH_MS), Some(CacheScope::Private)) } else { (None, None) }
 }
 
-/// Returns the reply as text and as structured content. For a pipe the structured content is null, because `outbox`
-/// writes it from the text. HTTP answers are written by `rmcp`, which needs the value.
+/// Returns the reply as text and as structured content. Over a pipe the structured content is null, because `outbox`
+/// copies the text there. Over HTTP `rmcp` writes the answer and needs the parsed value.
 pub(super) fn reply(text: String, who: &CallerIdentity) -> CallToolResult {
     let structured = match who {
         CallerIdentity::Pipe => Value::Null,
@@ -47,8 +48,8 @@ pub(super) fn reply(text: String, who: &CallerIdentity) -> CallToolResult {
 }
 
 pub(super) fn failed(text: String) -> CallToolResult {
-    // The result has no structured content: clients check it against the schema of a success even in a failure, and
-    // hide the error.
+    // Send no structured content with a failure. Clients check it against the schema of a success, and then hide the
+    // error.
     CallToolResult::error(vec![ContentBlock::text(text)])
 }
 

@@ -1,9 +1,9 @@
-//! Reads the versions of the resources that a listener of the new era will follow, before `rmcp` acknowledges the
-//! request.
+//! Reads the versions of the resources that a client of the new era wants to follow, before `rmcp` confirms the request
+//! to the client.
 //!
-//! `rmcp` asks the handler to listen after the client may have read the acknowledgement. A change that the client makes
-//! at once would then come before the first reading, and no notice of it would be sent. So the versions are read
-//! earlier: for a pipe on the request's way to the handler, and over HTTP while the body is read.
+//! `rmcp` asks the handler to listen only after it has sent the confirmation. When the client changes a resource right
+//! after the confirmation, the handler would read the version after this change and send no notice of it. So the
+//! versions are read earlier: for a pipe before the request reaches the handler, and over HTTP while the body is read.
 
 use rmcp::model::{
     ClientNotification, ClientRequest, ProtocolVersion, ServerConfig, ServerResult, SubscriptionsListenRequest,
@@ -18,7 +18,7 @@ use crate::backend::{Backend, BackendProblem, CallerIdentity};
 use crate::limits::SUBSCRIPTIONS_MAX;
 use crate::passage::SeenResources;
 
-/// Returns the URIs that the client asks for, at most as many as one connection may follow.
+/// Returns the URIs of the resources that the client wants to follow. URIs above `SUBSCRIPTIONS_MAX` are left out.
 pub(crate) fn wanted(request: &SubscriptionsListenRequest) -> Vec<String> {
     let uris = request.params.notifications.resource_subscriptions.iter().flatten();
     uris.take(SUBSCRIPTIONS_MAX).cloned().collect()
@@ -33,7 +33,7 @@ pub(crate) async fn look<B: Backend>(backend: &B, who: &CallerIdentity, uris: Ve
     seen
 }
 
-/// Returns the versions of a resource; only later changes count as new.
+/// Returns a receiver of the versions of a resource. Only changes after this call count as new.
 pub(crate) async fn versions<B: Backend>(
     backend: &B,
     who: &CallerIdentity,
@@ -44,7 +44,7 @@ pub(crate) async fn versions<B: Backend>(
     Ok(versions)
 }
 
-/// The handler of a pipe, with the early reading of versions.
+/// The handler for a pipe. It reads the versions of the resources to follow before it passes the request on.
 pub(crate) struct Listening<B>(pub(crate) Handler<B>);
 
 impl<B: Backend> Service<RoleServer> for Listening<B> {

@@ -1,7 +1,7 @@
-//! Reads requests and notifications other than a call of a tool, with `rmcp`'s own types.
+//! Checks the parameters of all requests and notifications except tool calls, by parsing them as `rmcp`'s own types.
 //!
-//! For a known method with wrong parameters, `rmcp` reports an unknown method, or ignores the parameters when they are
-//! optional. This module refuses them and gives the reason.
+//! When a known method has wrong parameters, `rmcp` reports an unknown method, or ignores optional parameters. This
+//! module refuses such a message and gives the reason.
 
 use rmcp::ErrorData;
 use rmcp::model::{
@@ -15,7 +15,7 @@ use wire::json::JsonNode;
 
 use super::{Incoming, Refused, refused};
 
-/// Returns the error in the parameters, if there is one.
+/// A function that checks the parameters of one method. It returns the error, or `None` when they are right.
 type ShapeReason = fn(&str) -> Option<String>;
 
 const KNOWN: &[(&str, ShapeReason)] = &[
@@ -58,6 +58,7 @@ pub(super) fn read<'t>(
 
 fn reason<T: DeserializeOwned>(params: &str) -> Option<String> {
     let error = serde_json::from_str::<T>(params).err()?.to_string();
-    // The position counts from the beginning of the parameters, which would mislead the client, so cut it off.
+    // Cut off the position in the error. It counts from the beginning of the parameters and not of the message, which
+    // would mislead the client.
     Some(error.split(" at line ").next().unwrap_or_default().to_owned())
 }
