@@ -4,7 +4,8 @@
 //! branch (fails if there)  ->  folder (fails if there)  ->  git worktree add
 //!          \________________________ \______________________ on failure, this call deletes what it created
 //! ```
-//! The branch comes first, so that the second of two callers with the same name learns that the branch exists.
+//! The branch is created before the folder. So when two callers use the same branch name, the second one gets the error
+//! that the branch exists.
 
 use std::path::{Path, PathBuf};
 

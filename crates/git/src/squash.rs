@@ -22,7 +22,8 @@ const MERGED_FILES_MAX: usize = 200;
 pub(super) enum SquashContent {
     /// The squash contains every change of the branch.
     Whole,
-    /// The branch changes no file. So the files of a squash cannot show whether it contains the commits.
+    /// The branch changes no file. So a comparison of files cannot show whether the squash contains the commits of the
+    /// branch.
     NothingToHold,
     Lacks {
         file: String,

@@ -95,8 +95,8 @@ pub(super) struct CheckedBody<B, L> {
     passage: Arc<Passage>,
     text: Vec<u8>,
     skim: Option<Skim>,
-    /// The maximum length that the message exceeds, and the number of bytes that were dropped since. `None` while it
-    /// fits.
+    /// The maximum length that the message exceeds, and the number of bytes that were dropped since then. `None` while
+    /// the message is not too long.
     over: Option<(usize, usize)>,
     done: bool,
     /// The future that reads the versions of the resources to follow. The message is passed to `rmcp` after it ends.

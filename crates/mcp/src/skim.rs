@@ -16,7 +16,7 @@ const TOKEN_BYTES_MAX: usize = 256;
 pub(super) struct Skim {
     depth: u32,
     text: SkimmedText,
-    /// The string or number that is being read, or that was read last.
+    /// The bytes of the JSON string or number that is being read, or that was read last.
     token: Vec<u8>,
     token_kind: TokenKind,
     /// The key whose value comes next at the top level of the message. `inner` is the same for the members of `params`.

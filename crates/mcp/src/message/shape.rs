@@ -50,7 +50,7 @@ pub(super) fn read<'t>(
     }
     match serde_json::from_str::<ClientJsonRpcMessage>(text) {
         Ok(message) => Ok(Incoming::Other(Box::new(message))),
-        // A notification gets no answer, even when it is wrong.
+        // A notification gets no answer, even when it is malformed.
         Err(_) if id.is_none() => Ok(Incoming::Answer),
         Err(error) => Err(refused(id, ErrorData::invalid_request(error.to_string(), None))),
     }

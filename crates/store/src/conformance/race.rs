@@ -164,8 +164,8 @@ impl RaceField {
         assert!(winners.values().all(|count| *count == 1), "and by one only: {winners:?}");
     }
 
-    /// Completes two dependencies of one task at the same moment, and checks that one of the two completions frees the
-    /// task, once.
+    /// Completes two dependencies of one task at the same moment. Checks that exactly one of the two completions
+    /// reports that the task can now be claimed.
     async fn dependencies(self: &Arc<Self>, agents: &[AgentId]) {
         let triples = CALLERS;
         let mut planned = Vec::new();

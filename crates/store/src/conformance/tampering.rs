@@ -1,5 +1,5 @@
-//! An intruder edits the log in the database: changes every field of an entry, removes, swaps and inserts entries, shortens
-//! the log and rewrites it. Verification finds every edit and names the entry.
+//! Plays an intruder who edits the log in the database. The intruder changes every field of an entry, removes, swaps
+//! and inserts entries, shortens the log and rewrites it. Verification must find every edit and name the entry.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;

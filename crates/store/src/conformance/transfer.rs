@@ -1,4 +1,4 @@
-//! Checks of export and import: another store gets the same state, or no part of it.
+//! Checks of export and import. An import gives another store the same rows, or fails and leaves that store empty.
 
 use std::io::Cursor;
 

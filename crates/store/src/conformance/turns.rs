@@ -133,7 +133,7 @@ impl ConformanceScript {
     }
 
     fn approval(&mut self, tables: &Tables) -> (Caller, Command) {
-        // Choose mostly an approval that can still be decided or used.
+        // In most cases, choose an approval that can still be decided or used.
         let open = tables.approvals.values().filter(|row| row.state.until().is_some());
         let given = tables.approvals.values().filter(|row| row.state.status() == ApprovalStatus::Approved);
         let likely: Vec<ApprovalId> = open.chain(given).map(|row| row.id).collect();
@@ -202,7 +202,7 @@ impl ConformanceScript {
         self.chance.pick(Channel::ALL).unwrap_or(Channel::Command)
     }
 
-    /// Asks for the approval of a gate, mostly for a gated task without a holder.
+    /// Returns a command that asks for approval of a gated task, in most cases of one that no agent holds.
     fn ask_gate(&mut self, tables: &Tables) -> (Caller, Command) {
         let gated: Vec<_> = tables.tasks.values().filter(|task| task.gate && task.holder().is_none()).collect();
         let task = self.chance.pick(&gated).map(|task| (task.id, task.attempt + 1));

@@ -29,7 +29,7 @@ use reply::{Others, ReplySender, ReplyTicket};
 pub(crate) use upgrade::upgrade;
 use writer::{Writer, WriterRequest};
 
-/// The bounds that a caller may choose when it opens a store.
+/// The options of an SQLite store.
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
     /// The longest time that a caller waits for the writer to start its command. After it, the caller gets
@@ -98,7 +98,7 @@ impl Sqlite {
         Self::open_with(path, seed, Options::default()).await
     }
 
-    /// Opens the file like [`Sqlite::open`], with chosen bounds.
+    /// Opens the database file like [`Sqlite::open`], with the given options.
     pub async fn open_with(path: &Path, seed: u64, options: Options) -> Result<Self, Fault> {
         let (answer, receiver) = oneshot::channel();
         let file = path.to_owned();
