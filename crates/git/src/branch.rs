@@ -72,7 +72,7 @@ pub struct Merge {
     pub author: Author,
 }
 
-/// The result of a commit of the work that an agent left in its worktree.
+/// The result of committing the work that an agent left in its worktree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CommitResult {
     /// The worktree had no work to commit, except possibly the paths in `left`.
@@ -102,7 +102,7 @@ pub struct UncommittedPath {
 pub enum UncommittedReason {
     /// A git repository inside the worktree. Its commits may exist only in this worktree.
     Submodule,
-    /// The content of the file passes through a program that a configuration names.
+    /// A file whose content git would pass through a filter program that the git configuration names.
     Filter,
 }
 
@@ -136,7 +136,7 @@ pub enum MergeResult {
     },
 }
 
-/// The branch of a workflow and its tip.
+/// The branch of a workflow and the commit that it points to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BranchTip {
     pub branch: String,
@@ -176,7 +176,7 @@ pub async fn line(git: &Git, repository: &Path, workflow: &str, base: Option<&st
     }
 }
 
-/// Returns the worktree that has a branch checked out.
+/// Returns the worktree that has a branch checked out, or `None` when there is none.
 pub async fn standing(git: &Git, repository: &Path, branch: &str) -> Result<Option<TaskWorkspace>, GitProblem> {
     let found = GitRepository::find(git, repository).await?;
     let name = reference(branch);

@@ -25,13 +25,13 @@ pub use create::undo;
 pub use problem::{Dirt, GitProblem, MissingBase, Occupant};
 pub use program::{Git, TIME_LIMIT_DEFAULT};
 
-/// The folder of a project's settings and state, in its root.
+/// The folder in the root of a project that has its settings and its state.
 pub const FOLDER: &str = ".handover";
 /// The folder of the state that belongs to this machine, such as the database. No commit and no merge contains a file
 /// of it.
 pub const STATE: &str = ".handover/state";
 
-/// A branch and worktree to create.
+/// A request to create a branch and a worktree for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorktreeRequest {
     /// Any folder of the repository. A folder in a linked worktree means the repository of that worktree.
@@ -91,7 +91,7 @@ pub enum Branch {
     Kept(KeptBranch),
 }
 
-/// The reasons why a branch is not deleted, or does not exist.
+/// The reasons why a removal did not delete the branch: the branch was kept, or it did not exist.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KeptBranch {
     Gone,
@@ -142,7 +142,7 @@ pub enum TreeState {
     },
 }
 
-/// Creates a branch and a worktree for it, or neither.
+/// Creates a branch and a worktree for it. After a failure neither of them exists.
 pub async fn create(git: &Git, request: &WorktreeRequest) -> Result<MadeWorktree, GitProblem> {
     let (git, request) = (git.clone(), request.clone());
     finish(async move { create::create(&git, &request).await }).await

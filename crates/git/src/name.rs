@@ -129,7 +129,7 @@ mod tests {
                 name.push(['a', '-', '/'][rest % 3]);
                 rest /= 3;
             }
-            // Cut the trailing letters to one `a`, so that shorter names are tested, too.
+            // Replace the letters `a` at the end by a single `a`, so that shorter names are tested, too.
             let name = name.trim_end_matches('a').to_owned() + "a";
             if check_branch(&name).is_err() {
                 continue;

@@ -17,7 +17,7 @@ use super::problem::GitProblem;
 use super::program::Git;
 use super::repository::{GitRepository, reference};
 
-/// The reason that git writes into the lock of a worktree while it creates the worktree.
+/// The text that git writes into the file `locked` of a worktree while it creates the worktree.
 const UNFINISHED: &str = "initializing";
 /// The files that git writes into the registration of a worktree. Without one of them, the registration is incomplete.
 const REGISTRATION: [&str; 3] = ["commondir", "gitdir", "HEAD"];

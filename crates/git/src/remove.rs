@@ -182,7 +182,7 @@ async fn judge_squash(
 /// written since our check are not lost.
 async fn remove_folder(git: &Git, repository: &GitRepository, removal: &Removal) -> Result<(), GitProblem> {
     let path = &removal.path;
-    // A second `--force` also removes a locked worktree.
+    // Git removes a locked worktree only when `--force` is given twice.
     let force: &[&str] = if removal.force { &["--force", "--force"] } else { &[] };
     let arguments = [&["worktree", "remove"], force, &["--"]].concat();
     let output = GitCall::write(&repository.home, &arguments).and(path).run(git).await?;

@@ -13,7 +13,8 @@ const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
 const PRUNED_MAX: usize = 200;
 const TIP_CHARS: usize = 12;
 
-/// Deletes a branch if its tip is still `tip`, and returns the reference under which its commits stay reachable.
+/// Deletes a branch if it still points to the commit `tip`. Returns the reference under which its commits stay
+/// reachable.
 pub async fn retire_branch(
     git: &Git,
     repository: &GitRepository,

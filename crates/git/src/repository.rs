@@ -12,7 +12,7 @@ pub struct GitRepository {
     /// The folder of the main worktree, or of the bare repository. The module `place` of the `handover` crate finds the
     /// same folder.
     pub home: PathBuf,
-    /// The folder in which git keeps the data that all worktrees share.
+    /// The folder in which git keeps the data that all worktrees share (`.git` of the main worktree).
     pub common: PathBuf,
 }
 

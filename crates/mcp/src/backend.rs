@@ -104,7 +104,7 @@ pub struct ServerInfo {
     pub name: String,
     pub title: String,
     pub version: String,
-    /// The instructions for the model about the server as a whole.
+    /// The instructions about the whole server, which a client shows to its model.
     pub instructions: String,
 }
 

@@ -34,7 +34,7 @@ pub struct HttpSettings {
     /// The maximum length of a message in bytes; a longer one is answered 413. The value is capped at
     /// [`limits::MESSAGE_BYTES_MAX`].
     pub message_bytes_max: usize,
-    /// The time without a request after which a session ends.
+    /// The time after which a session without requests ends.
     pub session_idle_max: Duration,
     /// The maximum number of sessions of one token. At this number, a new session ends an idle one, or is refused.
     pub sessions_max: usize,

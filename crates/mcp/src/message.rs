@@ -18,7 +18,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use wire::json::{self, JsonKind, JsonNode, Span};
 
-/// A message after its check.
+/// The result of checking a message.
 #[derive(Debug)]
 pub(super) enum Incoming<'t> {
     Call(McpToolCall<'t>),
@@ -90,7 +90,7 @@ pub(super) fn too_long(id: Option<RequestId>, bytes_max: usize) -> Box<Refused> 
     refused(id, ErrorData::invalid_request(words, None))
 }
 
-/// Returns a refusal, boxed because it is rare and large.
+/// Returns the refusal of a message. It is boxed, because it is rare and large.
 pub(super) fn refused(id: Option<RequestId>, error: ErrorData) -> Box<Refused> {
     Box::new(Refused { id, error })
 }

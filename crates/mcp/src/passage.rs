@@ -35,7 +35,7 @@ pub(super) struct Passage {
     /// The name of the open session that the request belongs to. `None` when no session with the requested name is
     /// open.
     pub(super) session: Option<Arc<str>>,
-    /// The token that the request carries.
+    /// The access token that the request carries.
     pub(super) owner: Arc<str>,
     carried: Mutex<Carried>,
 }

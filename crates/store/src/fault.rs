@@ -1,7 +1,7 @@
 //! Faults: failures of the machine, such as a full disk. After a fault the command had no effect, except after
 //! [`Fault::Unknown`], where this is not known.
 
-/// A failure of the machine. Every variant keeps its cause.
+/// A failure of the machine. A variant that wraps another error keeps it as the source.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Fault {
@@ -19,7 +19,7 @@ pub enum Fault {
         #[source]
         cause: std::io::Error,
     },
-    /// Another process, for example a stopped one, holds the write queue for too long.
+    /// Another process held the lock for writing for too long, for example because it was stopped.
     #[error("waited {seconds} seconds for another process to finish writing")]
     Busy { seconds: u64 },
     /// The connection broke or the disk failed during the commit. The store could not find out whether the change was

@@ -46,8 +46,8 @@ pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, Fault>> + Send + 
 /// loaded. It has no side effects, so a backend may run it several times.
 pub type DecisionStep = Arc<dyn Fn(&World) -> Result<Change, Vec<Need>> + Send + Sync>;
 
-/// A question about the state. It returns the needs that are still to be loaded; an empty list means that it can be
-/// answered.
+/// A function that reads the loaded state to answer a question. It returns the needs that are still to be loaded. An
+/// empty list means that the question can be answered.
 pub type StateQuestion = Arc<dyn Fn(&World) -> Vec<Need> + Send + Sync>;
 
 /// A command that a caller hands to the store.
@@ -112,8 +112,8 @@ pub trait Store: Send + Sync {
     /// was deleted.
     fn headless(&self) -> Answer<'_, Option<(String, i64)>>;
 
-    /// Returns a watch that wakes after changes, also after changes by other processes. A wake-up is only a hint; read
-    /// the log for the facts.
+    /// Returns a watch that wakes after changes, also after changes by other processes. A wake-up only says that
+    /// something may have changed; read the log to learn what changed.
     fn watch(&self) -> StoreWatch;
 
     /// Returns the defects that the database itself finds in its file. The list is empty when there are no defects.
@@ -142,7 +142,8 @@ pub trait Store: Send + Sync {
 /// A function that receives rows of one table. The number is the index of the table in the list of tables.
 pub type Sink = Box<dyn FnMut(usize, Vec<Row>) -> Result<(), Fault> + Send>;
 
-/// A function that returns the next rows of a table with the table's index, and `None` at the end.
+/// A function that returns the next rows of a table together with the index of the table. Returns `None` after the last
+/// row.
 pub type RowSource = Box<dyn FnMut() -> Result<Option<(usize, Vec<Row>)>, Fault> + Send>;
 
 /// Opens the store of a URL: `postgres://…`, `memory:`, or else the path of an SQLite file. Creates the folder of the
@@ -157,7 +158,7 @@ pub async fn open(url: &str, seed: u64) -> Result<Arc<dyn Store>, Fault> {
     let path = std::path::Path::new(url.strip_prefix("sqlite:").unwrap_or(url));
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         let mut maker = std::fs::DirBuilder::new();
-        // Only the owner may read this folder: it holds the store and a token.
+        // Only the owner may read this folder, because it holds the database and a token.
         std::os::unix::fs::DirBuilderExt::mode(&mut maker, 0o700);
         maker.recursive(true).create(folder).map_err(Fault::file("make the folder", folder))?;
     }

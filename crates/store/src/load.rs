@@ -15,7 +15,7 @@ fn bound(limit: usize) -> SqlValue {
     SqlValue::Int(i64::try_from(limit).unwrap_or(i64::MAX))
 }
 
-/// Returns the one bounded query that answers a need.
+/// Returns the query that answers a need. Each query returns a bounded number of rows.
 #[expect(clippy::too_many_lines, reason = "one match that names every need")]
 pub(crate) fn query(need: &Need) -> Statement {
     let one = |sql, key: SqlValue| Statement::new(sql, [key]);
@@ -121,7 +121,7 @@ pub(crate) fn query(need: &Need) -> Statement {
     }
 }
 
-/// Adds the rows that answer a need to the world.
+/// Adds the rows that answer a need to the world (the loaded state).
 #[expect(clippy::wildcard_enum_match_arm, reason = "`World::knows` names every need; what has no row is a fact")]
 pub(crate) fn absorb(need: &Need, rows: Vec<Vec<SqlValue>>, world: &mut World) -> Result<(), Fault> {
     match need {

@@ -143,7 +143,7 @@ impl std::str::FromStr for Cursor {
     }
 }
 
-/// Entries of all topics, each topic in its order, and the cursor for the next page.
+/// A page of log entries of all topics, each topic in its order, and the cursor for the next page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogPage {
     pub entries: Vec<Entry>,

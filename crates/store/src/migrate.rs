@@ -4,7 +4,7 @@
 use crate::fault::Fault;
 use crate::sql::SqlDialect;
 
-/// The number of the schema that this program writes.
+/// The number of the database schema that this program reads and writes.
 pub(crate) const SCHEMA: i64 = 9;
 
 const MIGRATIONS: &[&str] = &[

@@ -11,7 +11,7 @@ use crate::sql;
 use crate::table::{self, Table};
 use crate::value::{SqlValue, Statement, text};
 
-/// An operation that a backend runs.
+/// A write operation that a backend runs.
 #[derive(Debug)]
 pub(crate) enum Op {
     Run(Statement),
@@ -104,7 +104,7 @@ fn insert(piece: &PlanPiece, author: Option<Actor>, ops: &mut Vec<Op>) {
     }
 }
 
-/// Returns the topics to which a change writes, each once.
+/// Returns the topics in which a change writes log entries, each topic once.
 pub(crate) fn topics(change: &Change) -> Vec<Topic> {
     let mut topics: Vec<Topic> = change.events.iter().filter_map(engine::Event::topic).collect();
     topics.sort_unstable();
@@ -112,7 +112,7 @@ pub(crate) fn topics(change: &Change) -> Vec<Topic> {
     topics
 }
 
-/// Returns the entries that a change appends to one topic, and the topic's new head.
+/// Returns the log entries that a change appends to one topic, and the new head of the topic.
 pub(crate) fn entries(
     change: &Change,
     topic: &Topic,

@@ -15,7 +15,8 @@ pub(crate) struct SqlDialect {
     pub(crate) pos: &'static str,
     /// The clause that makes SQLite store the rows of a table inside its primary key.
     pub(crate) keyed: &'static str,
-    /// The prefix of the lines in a migration that only PostgreSQL runs.
+    /// The text before the lines of a migration that only PostgreSQL runs. For SQLite it is `-- `, which makes the line
+    /// a comment.
     pub(crate) postgres: &'static str,
     pub(crate) append_event: &'static str,
     pub(crate) follow: &'static str,

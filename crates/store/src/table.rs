@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-/// A table and its columns, in the order in which rows are written and read.
+/// A table and its columns, in the order in which the values of a row are written and read.
 #[derive(Debug)]
 pub(crate) struct Table {
     pub(crate) name: &'static str,

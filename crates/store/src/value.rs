@@ -83,7 +83,7 @@ where
     }
 }
 
-/// Returns an item as text, written by its `Display`.
+/// Returns an item as a text value, written by its `Display`.
 pub(crate) fn text(item: impl std::fmt::Display) -> SqlValue {
     SqlValue::Text(item.to_string())
 }
@@ -97,7 +97,8 @@ pub(crate) fn list<T: serde::Serialize>(items: &[T]) -> SqlValue {
     if items.is_empty() { SqlValue::Null } else { serde_json::to_string(items).map_or(SqlValue::Null, SqlValue::Text) }
 }
 
-/// Reads a row column by column, in order. A value that does not fit is a [`Fault::Damaged`] that names the column.
+/// Reads the values of a row, column by column. A value of the wrong kind is a [`Fault::Damaged`] that names the
+/// column.
 #[derive(Debug)]
 pub(crate) struct Columns {
     table: &'static str,

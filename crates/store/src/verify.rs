@@ -34,7 +34,7 @@ impl std::fmt::Display for TamperFinding {
     }
 }
 
-/// Checks one topic, entry by entry, in the order of their numbers.
+/// The state of checking one topic, entry by entry, in the order of their numbers.
 #[derive(Debug)]
 struct Verifier<'a> {
     topic: &'a str,

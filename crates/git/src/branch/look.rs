@@ -93,7 +93,7 @@ impl WorktreeLook {
 }
 
 impl Unmerged {
-    /// Parses an item `u XY sub m1 m2 m3 mW h1 h2 h3 path`.
+    /// Parses an item of `git status` for an unmerged file: `u XY sub m1 m2 m3 mW h1 h2 h3 path`.
     fn parse(item: &[u8]) -> Option<Self> {
         let words: Vec<&[u8]> = item.splitn(11, |byte| *byte == b' ').collect();
         let [_, letters, _, _, _, _, _, _, ours, _, name] = words[..] else { return None };

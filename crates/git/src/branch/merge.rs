@@ -94,7 +94,7 @@ async fn checked_out(git: &Git, repository: &GitRepository, name: &str) -> Resul
     Ok(entries.into_iter().find(|entry| entry.branch.as_deref() == Some(name)).map(|entry| entry.path))
 }
 
-/// Returns the merged tree, or the conflict that prevents it.
+/// Reads the output of `git merge-tree`: the id of the merged tree, or the paths with conflicts.
 fn tree(output: &GitOutput) -> Result<Result<String, MergeResult>, GitProblem> {
     let text = String::from_utf8_lossy(&output.stdout);
     let mut items = text.split('\0').filter(|item| !item.is_empty());

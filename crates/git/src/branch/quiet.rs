@@ -1,4 +1,4 @@
-//! Prevents git from running programs that a configuration names.
+//! Settings that prevent git from running programs that the git configuration names.
 
 use std::collections::BTreeSet;
 use std::path::Path;

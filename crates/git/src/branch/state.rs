@@ -29,7 +29,7 @@ fn is_state(own: &str, name: &str) -> bool {
     format!("{own}/{name}").eq_ignore_ascii_case(STATE)
 }
 
-/// Returns the kind and name of each entry of a tree. Git prints `mode kind hash\tname`.
+/// Returns the kind and name of each entry of a git tree. `git ls-tree` prints `mode kind hash\tname`.
 async fn entries(git: &Git, repository: &GitRepository, tree: &str) -> Result<Vec<(String, String)>, GitProblem> {
     let call = GitCall::read(&repository.home, &["ls-tree", "-z", "--full-tree", "--end-of-options"]).and(tree);
     let output = call.run(git).await?.whole()?;

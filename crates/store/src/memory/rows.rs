@@ -1,4 +1,4 @@
-//! The rows of the memory store: the same as those of the databases.
+//! Converts the contents of the memory store to the same rows that the databases have, and back.
 
 use super::Contents;
 use crate::fault::Fault;
@@ -9,7 +9,7 @@ use crate::table::TABLES;
 use crate::value::{Columns, SqlValue, text};
 use crate::{RowSource, Sink, record};
 
-/// Gives the rows of the memory store to an export, in the order in which the databases give theirs.
+/// Passes the rows of the memory store to an export, in the same order as the databases.
 pub(crate) fn dump(contents: &Contents, sink: &mut Sink) -> Result<(), Fault> {
     for (place, table) in TABLES.iter().enumerate() {
         let rows = memory_rows(contents, table.name)?;
@@ -61,7 +61,7 @@ fn memory_rows(contents: &Contents, table: &str) -> Result<Vec<Vec<SqlValue>>, F
     })
 }
 
-/// Fills the memory store with the rows of an import. A store that is not empty stays as it is.
+/// Fills the memory store with the rows of an import. Fails when the store is not empty, and then changes nothing.
 pub(crate) fn fill(contents: &mut Contents, source: &mut RowSource) -> Result<(), Fault> {
     let empty = Contents::default();
     if contents.tables != empty.tables || !contents.entries.is_empty() {

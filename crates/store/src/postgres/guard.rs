@@ -51,7 +51,7 @@ fn topic_name(topic: &Topic) -> String {
 }
 
 impl Guards {
-    /// Adds the locks of a need. Returns whether one of them is new.
+    /// Adds the locks of a need. Returns true when at least one of these locks is new.
     pub(super) fn add(&mut self, need: &Need) -> bool {
         let workflow = |id: &engine::id::WorkflowId| format!("workflows/{id}");
         match need {
@@ -104,8 +104,8 @@ impl Guards {
             | Need::TemplateNamed(_)
             | Need::Token(_)
             | Need::List(engine::list::List::Tokens { .. }) => self.names.insert("registry".to_owned()),
-            // A slug never changes and is unique in the table; a race for a new slug ends in a retry. The other needs
-            // are lists of ids whose rows are read again under their own locks.
+            // These needs take no lock. A slug never changes and is unique in its table, and a race for a new slug ends
+            // in a retry. The other needs are lists of ids, whose rows are read again under their own locks.
             Need::Slug(_)
             | Need::SlugNumber(_)
             | Need::CalledAgents(_)
@@ -123,7 +123,7 @@ impl Guards {
         self.names.insert(topic_name(topic));
     }
 
-    /// Returns the one statement that takes all locks in sorted order and returns their names.
+    /// Returns the statement that takes all locks in sorted order and returns their names.
     pub(super) fn lock(&self) -> Statement {
         let list =
             |names: &BTreeSet<String>| SqlValue::Text(serde_json::to_string(names).unwrap_or_else(|_| "[]".to_owned()));

@@ -335,7 +335,7 @@ impl Patience {
 }
 
 enum FailureClass {
-    /// The server or the connection is not available, or two transactions conflict.
+    /// A retry may help: the server or the connection is not available, or two transactions conflict.
     Again,
     /// Another transaction inserted the same key first. The next try loads that row.
     Race,
@@ -368,7 +368,7 @@ pub(super) fn is_away(error: &tokio_postgres::Error) -> bool {
     }
 }
 
-/// Retries a read when the connection or the server was lost.
+/// Runs a read, and retries it when the connection or the server was lost.
 pub(super) async fn again<T, F: Future<Output = Result<T, Fault>>>(read: impl Fn() -> F) -> Result<T, Fault> {
     let mut patience = Patience::new();
     loop {

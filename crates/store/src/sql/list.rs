@@ -1,4 +1,4 @@
-//! The statements of lists and counts.
+//! The SQL statements that list or count rows.
 
 macro_rules! eight {
     () => {

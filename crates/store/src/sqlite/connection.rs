@@ -1,4 +1,4 @@
-//! Connections: their settings, and how statements run on them.
+//! SQLite connections: opens them, and runs statements on them.
 
 use std::path::Path;
 use std::time::Duration;

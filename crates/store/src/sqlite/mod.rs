@@ -49,7 +49,8 @@ const CLOSE_MAX: Duration = Duration::from_secs(1);
 /// The maximum number of commands that may wait for the writer. A caller that comes when the queue is full gets a
 /// fault.
 const QUEUE_MAX: usize = 16_384;
-/// The time between two checks for changes by other processes, while a caller waits for changes.
+/// The time between two checks whether another process changed the database. The checks run only while a caller waits
+/// for changes.
 const POLL: Duration = Duration::from_millis(25);
 
 /// Counters of the writer's work since the store was opened.
@@ -178,7 +179,7 @@ impl Sqlite {
         answer.map_or(Err(Fault::Closed), |told| told.result)
     }
 
-    /// Starts the thread that looks for changes by other processes, unless it runs already.
+    /// Starts the thread that checks for changes by other processes, unless the thread runs already.
     fn start_poller(&self) {
         let mut running = self.poller.lock().unwrap_or_else(PoisonError::into_inner);
         if *running {

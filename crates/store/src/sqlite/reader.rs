@@ -1,4 +1,4 @@
-//! Reading on separate connections, so that no reader waits for a writer.
+//! Reads on connections of their own, so that no read waits for the writer.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -14,13 +14,13 @@ use crate::fault::Fault;
 pub(super) struct ReplyTicket(AtomicBool);
 
 impl ReplyTicket {
-    /// Takes the ticket. Returns whether this call was the first to take it.
+    /// Takes the mark. Returns true when this call was the first to take it.
     pub(super) fn take(&self) -> bool {
         !self.0.swap(true, Ordering::SeqCst)
     }
 }
 
-/// The message that a caller receives.
+/// The answer of the writer to one caller.
 pub(super) struct ToldReply<T> {
     pub(super) result: Result<T, Fault>,
     /// The other callers of the same transaction. They get their answers when this field is dropped, also when the
@@ -48,7 +48,7 @@ impl<T> ReplySender<T> {
     }
 
     fn send_with(self, result: Result<T, Fault>, others: Option<Others>) {
-        // A caller that is gone needs no answer, so the result is ignored.
+        // Ignore a failure: the caller is gone and needs no answer.
         let _ = self.answer.send(ToldReply { result, _others: others });
     }
 }

@@ -154,7 +154,7 @@ impl Writer {
         self.statistics.commands.fetch_add(u64::try_from(commands).unwrap_or(0), Ordering::Relaxed);
     }
 
-    /// Rolls back after a failure, and opens a new connection when the rollback fails.
+    /// Rolls back the transaction after a failure. Opens a new connection when the rollback fails.
     fn mend(&mut self) {
         if self.connection.is_autocommit() || self.connection.execute_batch("ROLLBACK").is_ok() {
             return;
@@ -241,7 +241,7 @@ impl<F: Into<Fault>> From<F> for WriterFailure {
     }
 }
 
-/// Runs all jobs in one transaction, or none of them.
+/// Runs all jobs in one transaction. When one of them fails, none has an effect.
 fn transaction(connection: &Connection, jobs: &[&Job]) -> Result<Vec<Change>, WriterFailure> {
     connection.execute_batch("BEGIN IMMEDIATE")?;
     let mut batch =
@@ -282,7 +282,7 @@ fn commit(connection: &Connection) -> Result<(), WriterFailure> {
 /// Writes a counter that no rule reads, to overwrite the pages that a failed commit left in the write-ahead log.
 fn overwrite(connection: &Connection) -> Result<(), Fault> {
     connection.execute_batch("BEGIN IMMEDIATE")?;
-    // The value must change, because SQLite does not write an unchanged one.
+    // Change the value, because SQLite writes nothing when a value stays the same.
     ConnectionSession::new(connection).run(&Statement::new(sql::COUNT_MENDING, []))?;
     Ok(connection.execute_batch("COMMIT")?)
 }

@@ -1,4 +1,4 @@
-//! Lists of reviews, rounds and findings as statements.
+//! The SQL statements that list reviews, rounds and findings, with their parameters.
 
 use engine::list::List;
 

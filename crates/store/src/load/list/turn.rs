@@ -1,4 +1,5 @@
-//! Lists of turns, verifications, runners, sections and approvals as statements.
+//! The SQL statements that list turns, verifications, runners, sections of the project context and approvals, with
+//! their parameters.
 
 use engine::approval::ApprovalStatus;
 use engine::list::{List, Whose};
