@@ -41,8 +41,8 @@ pub async fn clean_up(git: &Git, repository: &Path, root: Option<&Path>, branch:
     }
 }
 
-/// Removes locks that no running git process holds: the locks of branches whose names begin with `prefix`, and of the
-/// packed references. Returns the paths of the removed locks.
+/// Removes locks that no running git process holds: the locks of branches directly below `prefix` (`handover` for
+/// `handover/…`), and of the packed references. Returns the paths of the removed locks.
 pub async fn clean_shared(git: &Git, repository: &Path, prefix: &str) -> Result<Vec<PathBuf>, GitProblem> {
     let repository = GitRepository::find(git, repository).await?;
     let held = shared_locks(&repository.common, prefix);

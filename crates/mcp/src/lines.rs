@@ -10,7 +10,7 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use super::limits::MESSAGE_BYTES_DEFAULT;
 use super::skim::Skim;
 
-/// The number of bytes to read at once, which is the most that a pipe holds.
+/// The free space of the buffer before each read, in bytes. A pipe holds at most this many bytes.
 const PIECE_BYTES: usize = 64 << 10;
 /// The maximum size of the buffer that is kept after a long line. A larger buffer is freed.
 const KEPT_BYTES_MAX: usize = 256 << 10;

@@ -1,9 +1,9 @@
 //! Reads the versions of the resources that a client of the new era wants to follow, before `rmcp` confirms the request
 //! to the client.
 //!
-//! `rmcp` asks the handler to listen only after it has sent the confirmation. When the client changes a resource right
-//! after the confirmation, the handler would read the version after this change and send no notice of it. So the
-//! versions are read earlier: for a pipe before the request reaches the handler, and over HTTP while the body is read.
+//! When `rmcp` asks the handler to listen, the client may already have read the confirmation and changed a resource. The
+//! handler would then read the version after this change and send no notice of it. So the versions are read earlier:
+//! for a pipe before the request reaches the handler, and over HTTP while the body is read.
 
 use rmcp::model::{
     ClientNotification, ClientRequest, ProtocolVersion, ServerConfig, ServerResult, SubscriptionsListenRequest,

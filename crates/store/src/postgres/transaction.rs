@@ -269,8 +269,8 @@ async fn committed(pool: &Pool, trail: &Trail, fault: Fault) -> Result<bool, Fau
         let waited = match ask(pool, &statement).await {
             Ok(Some(SqlValue::Text(fate))) if fate == "aborted" => return Ok(false),
             Ok(Some(SqlValue::Text(fate))) if fate == "committed" => match &trail.witness {
-                // A change without a witness only renewed a lease or stored an answer. Repeating such a change has the
-                // same effect, so report it as not committed.
+                // A change without a witness only renewed something, such as a lease, or stored an answer. Repeating
+                // such a change has the same effect, so report it as not committed.
                 None => return Ok(false),
                 Some(witness) => match ask(pool, witness).await {
                     Ok(found) => return Ok(found.is_some()),
