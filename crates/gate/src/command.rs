@@ -1,4 +1,4 @@
-//! Defines the findings in a call: commands as lists of words, and paths that are written.
+//! Defines the findings in a tool call: the commands that it runs, as lists of words, and the paths that it writes.
 
 use std::path::PathBuf;
 
@@ -6,10 +6,10 @@ use super::place;
 use super::spot::{PathSpot, home};
 use crate::shell::word::{ShellWord, WordPiece};
 
-/// A word of a command, as far as it is known.
+/// A word of a command, as far as its value is known before the command runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Arg {
-    /// The word, when it is one literal.
+    /// The whole word, when it is one literal: a text without variables and patterns.
     pub(super) text: Option<String>,
     /// The literal letters before the first unknown part: `--output=` of `--output=$x`.
     pub(super) lead: String,
@@ -67,14 +67,16 @@ impl Arg {
         }
     }
 
-    /// Returns the word as code for another program, as far as it is known.
+    /// Returns the word as code for another program. An unknown part of the word appears as `$_`.
     pub(super) fn as_code(&self) -> Option<&String> {
-        // A blank, a bracket or a quote shows that the word is code.
+        // A word with unknown parts counts as code only if it holds a blank, a bracket, a quote or another sign of
+        // code.
         let text = |shape: &&String| shape.contains([' ', '\t', '\n', '(', ';', '"', '\'', '`']);
         self.text.as_ref().or(self.shape.as_ref().filter(text))
     }
 
-    /// Returns the word as a script in which a number stands for each unknown part.
+    /// Returns the word as a script in which `1` stands for each unknown part. Returns None when the word is one
+    /// literal.
     pub(super) fn as_script(&self) -> Option<String> {
         self.shape.as_ref().map(|shape| shape.replace("$_", "1"))
     }
@@ -83,7 +85,7 @@ impl Arg {
         self.text.as_deref().unwrap_or_default()
     }
 
-    /// Returns the word as a message to people shows it.
+    /// Returns the word for a message to people. A word that is not literal is shown as `…`.
     pub(super) fn shown(&self) -> &str {
         self.text.as_deref().unwrap_or("…")
     }
@@ -94,26 +96,26 @@ fn text_of(pieces: &[WordPiece]) -> Option<String> {
     word.literal()
 }
 
-/// A command that changes files of the work tree without naming them.
+/// A git command that changes files of the work tree without naming the files, such as `git switch main`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct WorkTreeMove {
-    /// The command as people know it: `git switch`.
+    /// The name of the command for messages to people, such as `git switch`.
     pub(crate) what: String,
-    /// Questions to git. Their answers together are the files.
+    /// Calls of git that list the files which the command changes. Their answers are joined.
     pub(crate) questions: Vec<GitQuestion>,
-    /// True if the command needs approval when git cannot tell the files.
+    /// True if the command needs approval when git cannot list the changed files.
     pub(crate) asks: bool,
     /// The folders where the command runs, once they are known.
     pub(crate) folders: Option<CommandFolders>,
 }
 
-/// The arguments of a git call that lists files, each ended by a zero byte.
+/// A git call that lists files. git ends each name with a zero byte.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct GitQuestion {
     pub(crate) arguments: Vec<String>,
-    /// The arguments for another spelling, tried when the first call fails.
+    /// The arguments of a second call, which runs when the first call fails. They spell the same question differently.
     pub(crate) otherwise: Option<Vec<String>>,
-    /// A call without an answer means that there are no files.
+    /// True if a failed call means that there are no files. False if it means that the files are unknown.
     pub(crate) optional: bool,
 }
 
@@ -140,7 +142,7 @@ impl CommandFolders {
         }
     }
 
-    /// Returns the folders after a `cd` that succeeded.
+    /// Returns the possible folders of the shell after a successful `cd`.
     pub(super) fn moved(&self, to: &Arg) -> Self {
         let Some(text) = to.spot.as_ref().and_then(|spot| match spot {
             PathSpot::At(text) if text != "-" && !text.is_empty() => Some(text),
@@ -150,7 +152,8 @@ impl CommandFolders {
         };
         match self {
             Self::Known(folders) => {
-                // `..` after a link leads back to the folder of the link, or out of the link's target: shells do both.
+                // Shells read `..` after a link in two ways: as the folder that holds the link, or as the folder above
+                // the link's target. Both results are kept.
                 let both = folders.iter().flat_map(|folder| [folder.join(text), place::tidy(&folder.join(text))]);
                 Self::Known(both.collect()).and(Self::Known(Vec::new()))
             }
@@ -169,24 +172,28 @@ pub(super) struct SeenCommand {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct CommandLevel {
     pub(super) words: Vec<Arg>,
-    /// The word at which the inner command begins, when the inner command is the rest of this one.
+    /// The index of the word at which the inner command begins: 1 for `sudo rm x`. None when no inner command is in the
+    /// words.
     pub(super) inner: Option<usize>,
     /// The reason why this command needs approval unless a rule names it.
     pub(super) ask: Option<String>,
-    /// The reason why this command cannot be analyzed. It needs approval if the settings say so, unless a rule names
+    /// The reason why this command cannot be analyzed. If no rule names the command, the setting `opaque` decides about
     /// it.
     pub(super) opaque: Option<String>,
-    /// Options that the program's table lacks, and other options that may write or run something.
+    /// Options that may write or run something. An option that is missing in the program's table is one of them.
     pub(super) doubts: Vec<String>,
-    /// The command runs or writes its arguments in unknown ways, so its arguments are compared with the rules.
+    /// True if the command may run or write its arguments in unknown ways. Its arguments are then compared with the
+    /// rules.
     pub(super) searched: bool,
-    /// Texts in a language that is not parsed here: code, and text that is piped into an interpreter.
+    /// Texts in a language that the gate does not parse, such as the code of `python -c`, or text piped into an
+    /// interpreter.
     pub(super) codes: Vec<String>,
-    /// The command holds a text or commands that are judged separately.
+    /// True if the command holds a script or other commands, as `sh -c` does. Those are judged separately.
     pub(super) holds: bool,
-    /// The command does more than run its inner command, so no rule about the inner command can allow it.
+    /// True if the command does more than run its inner command. A rule that allows the inner command then does not
+    /// allow this one.
     pub(super) matters: bool,
-    /// The folders where it may run.
+    /// The folders where the command may run.
     pub(super) folders: CommandFolders,
 }
 
@@ -200,15 +207,15 @@ pub(super) struct PathWrite {
     pub(super) by: WriteCause,
 }
 
-/// The kind of write, which decides which rules count.
+/// The kind of a write. It decides which rules apply to the written path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum WriteCause {
-    /// A tool or a redirection writes. The default decides about a path that no rule names.
+    /// A tool or a redirection writes the path. If no rule names the path, the default decision applies.
     Itself,
-    /// A program writes, and its command is judged as well. Only a rule that names the path counts.
+    /// A program writes the path. Its command is judged too, so only a rule that names the path applies to the write.
     Program,
-    /// The path is copied, and the copy of a link is again a link. The copy counts only if the path is a link, and
-    /// then for the link's target.
+    /// A program copies the path without following links. If the path is a link, the copy is a link too, so the link's
+    /// target counts as written. Otherwise the copy is not judged.
     Copy,
 }
 
@@ -218,19 +225,21 @@ pub(super) struct FoundActs {
     pub(super) writes: Vec<PathWrite>,
     /// Reasons why the call needs approval, even if the rules allow it.
     pub(super) asks: Vec<String>,
-    /// Changes to the settings that decide here, other than by writing a file. They need approval even if the rules
-    /// allow them.
+    /// Changes to git's settings that decide about hooks or programs, made without writing a file. They need approval
+    /// even if the rules allow the command.
     pub(super) guarded: Vec<String>,
-    /// Findings besides commands that cannot be analyzed: variables that change the behaviour of a toolchain.
+    /// Reasons why the call cannot be analyzed, in addition to its commands: variables that change the behaviour of a
+    /// toolchain.
     pub(super) opaques: Vec<String>,
-    /// Moves of the work tree to another state of the repository. The files that they write are unknown.
+    /// Git commands that bring another state of the repository into the work tree, such as `git switch`. Git must list
+    /// the files that they write.
     pub(super) moves: Vec<WorkTreeMove>,
-    /// Descriptors were moved, so that `/dev/stdout` may be a file that was opened for reading.
+    /// True if the text moves file descriptors. `/dev/stdout` may then be a file that was opened for reading.
     pub(super) reopened: bool,
-    /// Doubts about commands whose meaning a variable of the same text may change.
+    /// Reasons to doubt the meaning of a command, because a variable that the same text sets may change it.
     pub(super) doubts: Vec<String>,
-    /// Literal words and here-documents: the possible content of a file that the text writes.
+    /// Literal words and here-documents of the text. They may be the content of a file that the text writes.
     pub(super) texts: Vec<String>,
-    /// The findings when arguments of unknown programs are read as commands.
+    /// The findings in arguments of unknown programs, read as if each argument were a command.
     pub(super) suspects: Vec<FoundActs>,
 }

@@ -5,32 +5,32 @@
 
 use std::path::PathBuf;
 
-/// The longest glob, in bytes. It is longer than any path that a person writes by hand.
+/// The longest glob, in bytes. A longer glob is refused. Paths that a person writes by hand are shorter.
 const BYTES_MAX: usize = 1_024;
-/// The limit for alternatives, because choices in braces multiply.
+/// The largest number of alternatives of one glob. A glob with more is refused, because choices in braces multiply.
 const ALTERNATIVES_MAX: usize = 64;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Glob {
     pub(super) text: String,
     root: GlobRoot,
-    /// The alternatives, each a list of parts.
+    /// The alternatives that the braces of the glob stand for. Each alternative is a list of path parts.
     alternatives: Vec<Vec<GlobPart>>,
 }
 
-/// The place where a glob starts.
+/// The folder at which a glob starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum GlobRoot {
     Repository,
-    /// Globs like `/etc/**`.
+    /// The root of the file system, for globs like `/etc/**`.
     Filesystem,
-    /// Globs like `~/.ssh/**`.
+    /// The home folder, for globs like `~/.ssh/**`.
     Home,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum GlobPart {
-    /// Any number of parts: `**`.
+    /// Any number of path parts: `**`.
     Any,
     One(Vec<GlobSymbol>),
 }
@@ -53,7 +53,8 @@ enum GlobSymbol {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PathFit {
     No,
-    /// Something below the path would match. `certain` tells that the glob names a place below the path.
+    /// The glob does not match the path, but may match something below it. `certain` is true if the glob names such a
+    /// place without a wildcard.
     Below {
         certain: bool,
     },
@@ -85,7 +86,7 @@ impl Glob {
         self.root
     }
 
-    /// Returns how a path fits the glob. The path starts where the glob starts.
+    /// Returns how a path fits the glob. The parts of the path are relative to the folder at which the glob starts.
     pub(super) fn fit(&self, path: &[&str]) -> PathFit {
         let mut best = PathFit::No;
         for parts in &self.alternatives {
@@ -102,7 +103,8 @@ impl Glob {
 }
 
 impl Glob {
-    /// Returns the folder that holds everything that fits, as far as it is literal.
+    /// Returns the folder that holds everything that the glob matches: its parts before the first wildcard. Returns
+    /// None when the glob has several alternatives.
     pub(super) fn literal_start(&self) -> Option<PathBuf> {
         let [parts] = self.alternatives.as_slice() else { return None };
         let mut path = PathBuf::new();
@@ -121,8 +123,8 @@ impl Glob {
         (path != PathBuf::new()).then_some(path)
     }
 
-    /// Returns how the entries of a folder fit the glob, of which only names that match a shell pattern count. With
-    /// `tree`, everything below them counts too.
+    /// Returns how some entries of a folder fit the glob: the entries whose names match a shell pattern. With `tree`,
+    /// everything below these entries is included.
     pub(super) fn fit_entries(&self, folder: &[&str], pattern: &str, tree: bool) -> PathFit {
         let Ok(pattern) = symbols(pattern) else { return PathFit::Below { certain: false } };
         let mut best = PathFit::No;
@@ -157,7 +159,7 @@ fn meet(one: &[GlobSymbol], shell: &[GlobSymbol]) -> bool {
     if one.first() == Some(&GlobSymbol::Exactly('.')) && shell.first() != Some(&GlobSymbol::Exactly('.')) {
         return false;
     }
-    // Pairs of positions that can be reached together.
+    // `open` holds pairs of positions, one in each pattern, that the same start of a name can reach.
     let (mut seen, mut open) = (vec![(0, 0)], vec![(0, 0)]);
     while let Some((left, right)) = open.pop() {
         let (first, second) = (one.get(left), shell.get(right));
@@ -181,7 +183,8 @@ fn meet(one: &[GlobSymbol], shell: &[GlobSymbol]) -> bool {
     false
 }
 
-/// Returns the positions in the glob after this path. All of them are followed at once, so `**` needs no recursion.
+/// Returns the positions in the glob that can be reached after this path. All positions are followed at once, so `**`
+/// needs no recursion.
 fn walk(parts: &[GlobPart], path: &[&str]) -> Vec<usize> {
     let mut here = reach(parts, [0].into_iter());
     for name in path {
@@ -203,7 +206,7 @@ fn fit(parts: &[GlobPart], path: &[&str]) -> PathFit {
     if here.is_empty() {
         return PathFit::No;
     }
-    // Without a wildcard up to here, the place that the glob names is inside the path.
+    // If the glob has no wildcard in its parts up to the end of the path, it names a place below the path.
     let literal = parts.iter().take_while(|part| match part {
         GlobPart::Any => false,
         GlobPart::One(symbols) => symbols.iter().all(|symbol| matches!(symbol, GlobSymbol::Exactly(_))),
@@ -211,7 +214,7 @@ fn fit(parts: &[GlobPart], path: &[&str]) -> PathFit {
     PathFit::Below { certain: literal.count() >= path.len() }
 }
 
-/// Returns the positions, and those after every `**` that may be empty.
+/// Returns the given positions. A `**` may stand for nothing, so the positions after it are returned as well.
 fn reach(parts: &[GlobPart], from: impl Iterator<Item = usize>) -> Vec<usize> {
     let mut all: Vec<usize> = Vec::new();
     for mut at in from {
@@ -229,7 +232,8 @@ fn reach(parts: &[GlobPart], from: impl Iterator<Item = usize>) -> Vec<usize> {
     all
 }
 
-/// Matches a name with the symbols of one part. The last `*` takes one more character whenever nothing else fits.
+/// Tells whether a name matches the symbols of one part. If the symbols after the last `*` do not fit, that `*` takes
+/// one more character and the match is tried again.
 fn matches(symbols: &[GlobSymbol], name: &str) -> bool {
     let name: Vec<char> = name.chars().collect();
     let (mut at, mut from) = (0, 0);
@@ -266,7 +270,7 @@ impl GlobSymbol {
     fn may_be(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Exactly(letter), symbol) | (symbol, Self::Exactly(letter)) => symbol.is(*letter),
-            // Two classes count as overlapping.
+            // Two classes are not compared, and count as having a letter in common.
             (Self::Single | Self::Many | Self::Class { .. }, Self::Single | Self::Many | Self::Class { .. }) => true,
         }
     }

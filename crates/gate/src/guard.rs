@@ -1,4 +1,5 @@
-//! Guards paths that decide about agents, hooks and repositories. The list is `tables/guarded.txt`.
+//! Guards the paths that control agents, hooks and repositories: writing them always needs approval. The list of these
+//! paths is `tables/guarded.txt`.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -8,15 +9,16 @@ use super::place::{self, Entries};
 
 const PATHS: &str = include_str!("programs/tables/guarded.txt");
 
-/// One line of the list.
+/// A guarded path: one line of the list `tables/guarded.txt`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct GuardedPath {
     glob: Glob,
-    /// Only the path itself is guarded, not the paths below it.
+    /// True if only the path itself is guarded. False if the paths below it are guarded too.
     only: bool,
 }
 
-/// Returns the list, with the folders that variables of this process's environment name. The list is read once.
+/// Returns all guarded paths. Some lines of the list name a folder by an environment variable, which is read from this
+/// process. The list is read once.
 pub(super) fn paths() -> &'static [GuardedPath] {
     static READ: OnceLock<Vec<GuardedPath>> = OnceLock::new();
     READ.get_or_init(|| {
@@ -38,12 +40,12 @@ fn path(line: &str, variable: impl Fn(&str) -> Option<String>) -> Option<Guarded
     Some(GuardedPath { glob: Glob::new(&whole).ok()?, only })
 }
 
-/// Returns the folder of a repository's hooks, if its settings name another folder than git's own: `.husky` and the
-/// like.
+/// Returns the folder of a repository's hooks, such as `.husky`, if the repository's settings name one. Returns None
+/// when the hooks are in git's default folder.
 pub(super) fn hooks_folder(root: &Path) -> Option<PathBuf> {
     let git = root.join(".git");
-    // In a linked worktree `.git` is a file that names a folder of the repository. The settings are two folders above
-    // it.
+    // In a linked worktree `.git` is a file that names a folder inside the repository's `.git` folder. The repository's
+    // settings are two folders above that folder.
     let folder = match std::fs::read_to_string(&git) {
         Ok(text) => root.join(text.strip_prefix("gitdir:")?.trim()).parent()?.parent()?.to_owned(),
         Err(_) => git,
@@ -62,7 +64,7 @@ fn escaped(letter: char) -> [Option<char>; 2] {
 }
 
 impl GuardedPath {
-    /// Tells whether writing a path, or with `tree` anything below it, writes a guarded path.
+    /// Tells whether writing a path writes a guarded path. With `tree`, everything below the path is written as well.
     pub(super) fn is_written(&self, path: &Path, roots: &[PathBuf], tree: bool, entries: Option<Entries<'_>>) -> bool {
         match place::fit(&self.glob, path, roots, entries) {
             PathFit::Yes if self.only => self.is_itself(path, roots),
@@ -77,7 +79,8 @@ impl GuardedPath {
         place::may_find(&self.glob, folder, pattern, roots)
     }
 
-    /// Tells whether this is the guarded path itself: the glob fits it, but does not fit the folder above it.
+    /// Tells whether a path is the guarded path itself and not below it: the glob fits the path, but not the folder
+    /// above.
     fn is_itself(&self, path: &Path, roots: &[PathBuf]) -> bool {
         path.parent().is_none_or(|above| place::fit(&self.glob, above, roots, None) != PathFit::Yes)
     }

@@ -1,4 +1,4 @@
-//! Applies the rules to the findings: the result is the strictest decision and its reasons.
+//! Applies the rules to the findings in a call. The result is the strictest decision, with the reasons for it.
 
 mod code;
 mod copied;
@@ -16,29 +16,31 @@ use super::rule::{self, GateRule, Matter};
 use super::{GateDecision, GateVerdict};
 use crate::programs::{options, program};
 
-/// The largest number of reasons that are reported. The first ones are enough to act on.
+/// The largest number of reasons in a verdict. Of further reasons only the number is reported.
 const REASONS_MAX: usize = 3;
-/// The largest number of paths in one call that are checked. Each check reads the disk.
+/// The largest number of written paths that are checked in one call, because each check reads the disk. A call with
+/// more paths needs approval.
 pub(super) const WRITES_MAX: usize = 2_000;
-/// The largest number of words that are shown of a command.
+/// The largest number of words of a command that a message shows. `…` stands for the other words.
 const WORDS_SHOWN: usize = 6;
-/// The largest number of letters that are shown of one word.
+/// The largest number of letters of one word that a message shows. `…` stands for the other letters.
 const LETTERS_SHOWN: usize = 60;
 
 pub(super) struct Judge<'g> {
     rules: &'g [GateRule],
-    /// The decision if no rule applies.
+    /// The decision for a command or a path that no rule names.
     otherwise: GateDecision,
     /// The decision for programs that cannot be analyzed.
     opaque: GateDecision,
     directory: &'g Path,
     decision: GateDecision,
     reasons: Vec<String>,
-    /// The roots that globs start from. They are read when the first path is checked.
+    /// The repository folders from which globs of rules start. They are looked up when the first path is checked.
     here: OnceCell<Vec<PathBuf>>,
-    /// The hook folders of the repositories in `here`, in addition to git's own.
+    /// The hook folders that the settings of the repositories in `here` name. Git's default hook folders are not among
+    /// them.
     hooks: OnceCell<Vec<PathBuf>>,
-    /// True if `/dev/stdout` may be a file.
+    /// True if `/dev/stdout` may be a file, because the text moved file descriptors.
     reopened: bool,
 }
 
@@ -142,7 +144,8 @@ impl<'g> Judge<'g> {
             let last = number + 1 == seen.levels.len();
             let named = self.level(level);
             if let Some(words) = named.allowed {
-                // A rule whose words reach into the inner command also allows that command.
+                // If the rule's words reach into the inner command (`sudo rm` for `sudo rm x`), the rule allows the
+                // inner command too.
                 let within = level.inner.is_some_and(|inner| words > inner);
                 allowed_to = allowed_to.max(number + 1 + usize::from(within));
             }
@@ -164,7 +167,8 @@ impl<'g> Judge<'g> {
         }
     }
 
-    /// Asks a person about options that a program's table lacks, if a rule names the program or is about writes.
+    /// Asks a person about options that are missing in the program's table, if a rule names the program or restricts
+    /// writes. Otherwise the decision for programs that cannot be analyzed applies.
     fn doubts(&mut self, level: &CommandLevel, named: bool) {
         let Some(doubt) = level.doubts.first() else { return };
         let program = level.words.first().map(|word| options::base(word.as_text())).unwrap_or_default();
@@ -207,10 +211,10 @@ impl<'g> Judge<'g> {
     }
 }
 
-/// The result of the rules for one [`CommandLevel`].
+/// The rules that name one command, summarized.
 struct NamedByRules {
     any: bool,
-    /// The number of words in the longest rule that allows it.
+    /// The number of words of the longest rule that allows the command. None when no rule allows it.
     allowed: Option<usize>,
 }
 

@@ -1,4 +1,4 @@
-//! Checks texts in languages that are not parsed here: which paths they may name, and whether they only read.
+//! Checks code in languages that the gate does not parse: which paths it may name, and whether it only reads.
 
 mod computed;
 mod names;
@@ -7,7 +7,7 @@ mod token;
 use crate::spot::PathSpot;
 pub(super) use computed::{ComputedCalls, calls};
 
-/// Parts of names that may write, run or move something.
+/// Parts of function names. Code that contains a name with one of these parts may write, run or move something.
 const WRITES: &[&str] = &[
     "write",
     "save",
@@ -67,17 +67,17 @@ const WRITES: &[&str] = &[
     "reflect",
     "constructor",
 ];
-/// Whole names that may write, run or move something.
+/// Whole function names. Code that contains one of them may write, run or move something.
 const WRITES_ALONE: &[&str] = &["run", "call", "put", "dd"];
-/// Modes in which a file is opened for writing, in quotes.
+/// Modes that open a file for writing. In code they appear in quotes, as in `open(p, 'w')`.
 const MODES: &[&str] = &[
     "w", "a", "x", "wb", "ab", "xb", "wt", "at", "wx", "ax", "r+", "rb+", "r+b", "w+", "wb+", "w+b", "a+", "ab+",
     "a+b", "+<",
 ];
-/// Starts of names that may write, run or move something.
+/// Starts of function names. Code that contains a name with one of these starts may write, run or move something.
 const WRITES_FROM: &[&str] = &["rm", "cp", "mv"];
 
-/// Tells whether nothing in a text shows that it writes, runs or moves something.
+/// Tells whether code only reads: nothing in it shows that it writes, runs or moves something.
 pub(super) fn only_reads(text: &str) -> bool {
     let name = |letter: char| !(letter.is_alphanumeric() || letter == '_');
     let writes = |word: &str| {
@@ -87,8 +87,8 @@ pub(super) fn only_reads(text: &str) -> bool {
                 || WRITES_ALONE.contains(&word.as_str())
                 || WRITES_FROM.iter().any(|start| word.starts_with(start)))
     };
-    // `>` redirects, and a backquote runs. Signs that join texts count if the name of a called function may be joined.
-    // A mode follows the path or a name: `open(p, 'w')`, `mode="w"`.
+    // `>` redirects output, and a backquote runs a command. A sign that joins texts counts only if it may build the
+    // name of a called function. A mode follows the path or a name: `open(p, 'w')`, `mode="w"`.
     let opens = |mode: &&str| {
         [format!("'{mode}'"), format!("\"{mode}\"")].iter().any(|quoted| {
             let starts = text.match_indices(quoted.as_str()).map(|(at, _)| text[..at].trim_end());
@@ -131,13 +131,14 @@ pub(super) fn paths_in(text: &str) -> Vec<PathSpot> {
     found
 }
 
-/// Returns the files that a pattern may name: entries of the folder before its first part with a star.
+/// Returns the files that a pattern in code may name. They are entries of the folder before the first part with a
+/// wildcard.
 fn pattern(word: &str) -> PathSpot {
     let star = word.find(['*', '?']).unwrap_or(word.len());
     let start = word.get(..star).and_then(|before| before.rfind('/')).map_or(0, |slash| slash + 1);
     let (folder, rest) = (word.get(..start).unwrap_or_default(), word.get(start..).unwrap_or_default());
     let folder = if folder.is_empty() { "." } else { folder };
-    // Two stars stand for any folders, so the name counts in each of them.
+    // `**` stands for any folders, so the file name is searched for in all folders below.
     if let Some(name) = rest.strip_prefix("**/").map(|rest| rest.rsplit('/').next().unwrap_or(rest)) {
         return PathSpot::Named { folder: folder.to_owned(), pattern: name.to_owned() };
     }

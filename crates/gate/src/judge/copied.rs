@@ -1,4 +1,4 @@
-//! Finds programs under another name: copies of them, and links to them.
+//! Finds programs that run under another name: through a copy of the program, or through a link to it.
 
 use super::{Judge, shown};
 use crate::command::{Arg, CommandFolders, CommandLevel, SeenCommand};
@@ -7,11 +7,12 @@ use crate::programs::program::is_of_the_system;
 use crate::rule::{self, RuleFit};
 use crate::{GateDecision, place};
 
-/// Programs that make a second name or a copy of a file.
+/// Programs that copy a file or give it a second name.
 const COPIES: &[&str] = &["cp", "ln", "mv", "install", "link", "rsync", "dd"];
 
 impl Judge<'_> {
-    /// Judges a program that is given by its path, by the target of its link.
+    /// Compares a rule with a program that is given by its path, such as `./tool`. If the path is a link to the rule's
+    /// program, the rule applies.
     pub(super) fn linked(&self, words: &[String], level: &CommandLevel) -> RuleFit {
         let Some((program, rest)) = level.words.split_first() else { return RuleFit::No };
         let (path, wanted) = (program.as_text(), words.first().map(|word| base(word)).unwrap_or_default());
@@ -33,7 +34,7 @@ impl Judge<'_> {
         rule::concerns(words, &respelled)
     }
 
-    /// Asks a person about copies of a program that a rule names, and about a program that is given by its path and
+    /// Asks a person in two cases: the text copies a program that a rule names, or it runs a program by its path that
     /// may be such a copy.
     pub(super) fn copied(&mut self, commands: &[SeenCommand]) {
         let levels = || commands.iter().flat_map(|seen| &seen.levels);
@@ -53,8 +54,8 @@ impl Judge<'_> {
                 self.decide(GateDecision::Ask, text);
                 continue;
             }
-            // Elsewhere the same text names the program, and here a program that is given by its path gets the words
-            // of the rule.
+            // The text mentions the rule's program, for example in `which git`. If it also runs a program by its path
+            // with the words of the rule (`./x push`), that program may be a copy.
             let named = levels().any(|level| {
                 let asks_where = matches!(level.words.first().map(Arg::as_text), Some("which" | "command" | "type"));
                 level.words.iter().skip(1).any(|word| names(word) || asks_where && word.as_text() == wanted)

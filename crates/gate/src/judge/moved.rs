@@ -1,4 +1,5 @@
-//! Judges moves of the work tree: git itself says which files they change.
+//! Judges git commands that bring another state of the repository into the work tree. Git itself lists the files that
+//! change.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -13,16 +14,17 @@ use crate::programs::options;
 use crate::rule::Matter;
 use crate::{GateDecision, guard, place};
 
-/// The longest wait for git. A client waits for us, and git lists the files of two commits in milliseconds.
+/// The longest wait for an answer of git. After it the files count as unknown. The client waits for the gate, and git
+/// lists the files of two commits in milliseconds.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// The longest answer of git that is read, in bytes.
+/// The largest number of bytes that are read of an answer of git. The rest is cut off.
 const ANSWER_BYTES_MAX: u64 = 32 << 20;
-/// Commands of git that give a name to another state.
+/// Commands of git that create or change the name of a commit, such as `git branch x`.
 const RENAMES: &[&str] = &["branch", "tag", "update-ref", "symbolic-ref", "replace", "worktree"];
 
 impl Judge<'_> {
-    /// Judges a move. The call needs approval if the move changes a guarded file, or a file that a rule asks about or
-    /// denies.
+    /// Judges a git command that changes the work tree. It needs approval if it changes a guarded file, or a file that
+    /// a rule asks about or denies.
     pub(super) fn moved(&mut self, moved: &WorkTreeMove, commands: &[SeenCommand]) {
         let folders = match &moved.folders {
             Some(CommandFolders::Known(folders)) => folders.as_slice(),
@@ -51,7 +53,7 @@ impl Judge<'_> {
                 git && words.any(|word| RENAMES.contains(&word))
             })
         };
-        // The same text may create the state that git does not know.
+        // Git may not know the branch yet, because another command in the same text creates it.
         let made = !told && !moved.questions.is_empty() && commands.iter().any(renames);
         if self.narrows_writes() && !told && (moved.asks || made) {
             let text = format!(
@@ -82,7 +84,7 @@ impl Judge<'_> {
     }
 }
 
-/// Returns the files that all questions name. Returns None when one of them has no answer.
+/// Returns the files in the answers to all questions. Returns None when one question has no answer.
 fn files(folder: &Path, questions: &[GitQuestion]) -> Option<Vec<String>> {
     let mut found = Vec::new();
     for question in questions {
@@ -108,7 +110,7 @@ fn answer(folder: &Path, arguments: &[String]) -> Option<Vec<String>> {
     let mut git = Command::new("git");
     git.args(["--no-pager", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"]).args(arguments);
     let root = folder.ancestors().find(|above| above.join(".git").symlink_metadata().is_ok());
-    // A repository around this one does not count.
+    // Git must not find a repository in a folder above this one.
     if let Some(above) = root.and_then(Path::parent) {
         ceiling = above.to_owned();
     }
@@ -126,7 +128,7 @@ fn answer(folder: &Path, arguments: &[String]) -> Option<Vec<String>> {
     let reader = std::thread::Builder::new().spawn(move || {
         let mut bytes = Vec::new();
         let read = output.take(ANSWER_BYTES_MAX).read_to_end(&mut bytes);
-        // After the timeout the caller no longer receives this.
+        // After the timeout the receiver is gone, so a failed send is ignored.
         let _: Result<(), _> = tell.send(read.map(|_| bytes));
     });
     let bytes = reader.ok().and_then(|_| told.recv_timeout(PATIENCE).ok()).and_then(Result::ok);

@@ -1,4 +1,5 @@
-//! Checks scripts that a text writes and then runs, by the texts that it writes into them.
+//! Checks scripts that a command text first writes and then runs. Their content is judged by the literal texts in the
+//! command text.
 
 use super::{Judge, code, shown};
 use crate::command::{Arg, CommandLevel, FoundActs};
@@ -7,7 +8,7 @@ use crate::programs::{program, table, wrapper};
 use crate::spot::PathSpot;
 use crate::{GateDecision, rule, walk};
 
-/// Programs with the file that they run if none is named.
+/// Programs that run a file of a fixed name if no other file is given: `make` runs `Makefile`.
 const DEFAULTS: &[(&[&str], &[&str])] = &[
     (&["make", "gmake"], &["Makefile", "makefile", "GNUmakefile"]),
     (&["npm", "pnpm", "yarn", "bun", "npx"], &["package.json"]),
@@ -15,7 +16,7 @@ const DEFAULTS: &[(&[&str], &[&str])] = &[
     (&["rake"], &["Rakefile"]),
 ];
 
-/// Programs that build or test the content of their folder, with the endings of the files that they run.
+/// Programs that build or test the files of their folder, with the endings of the files whose code they run.
 const BUILDS: &[(&[&str], &[&str])] = &[
     (&["cargo"], &[".rs"]),
     (&["go"], &[".go"]),
@@ -27,8 +28,8 @@ const BUILDS: &[(&[&str], &[&str])] = &[
 ];
 
 impl Judge<'_> {
-    /// Judges a file that is written and then run. The call needs approval if a rule is about something in the texts
-    /// that the file may hold.
+    /// Judges a file that the command text writes and then runs. The call needs approval if a literal text, which the
+    /// file may hold, contains a command that a rule asks about or denies.
     pub(super) fn prepared(&mut self, found: &FoundActs) {
         let written: Vec<&str> = found
             .writes
@@ -46,7 +47,7 @@ impl Judge<'_> {
         if program::is_language(&name) {
             texts.extend(found.texts.iter().map(|text| code::calls(text, &name).folded));
         } else {
-            // A shell or make reads the texts as commands.
+            // The program is a shell, `make` or the like, so it reads the texts as commands.
             for text in found.texts.iter().filter(|text| text.contains('\n')) {
                 let (text, folder) = (text.replace('\t', " "), self.directory.to_owned());
                 self.suspect(&crate::aside(move || walk::text(&text, &folder)));
@@ -64,8 +65,8 @@ impl Judge<'_> {
     }
 }
 
-/// Returns a text as a program writes it: with its escapes resolved, and with the parts of a substitution (`s/a/b/`)
-/// separated.
+/// Returns a text as sed would write it: escapes are resolved, and the parts of a substitution (`s/a/b/`) are separated
+/// by blanks.
 fn plain(text: &str) -> String {
     let mut letters = text.chars().peekable();
     let mut apart = String::new();

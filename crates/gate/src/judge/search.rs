@@ -1,4 +1,5 @@
-//! Looks for the commands and paths of rules in the arguments of unknown programs, which may run or write them.
+//! Searches the arguments of unknown programs for the commands and paths that rules name. An unknown program may run or
+//! write them.
 
 use std::collections::HashSet;
 
@@ -9,7 +10,7 @@ use crate::programs::{options, program};
 use crate::spot::PathSpot;
 use crate::{GateDecision, rule};
 
-/// Options of unknown programs whose value, or whose operands, are mostly output files.
+/// Options that usually name an output file in programs without a table. The file is their value or an operand.
 const OUTPUTS: &[&str] = &[
     "-o",
     "-O",
@@ -39,14 +40,15 @@ const OUTPUTS: &[&str] = &[
     "--logfile",
 ];
 
-/// The largest number of paths in the arguments of one command that are checked.
+/// The largest number of paths that are checked in the arguments of one command. A command with more paths needs
+/// approval.
 const PATHS_MAX: usize = 500;
 
 impl Judge<'_> {
-    /// Judges an argument of an unknown program. The call needs approval only for commands and writes that a rule asks
-    /// about or denies.
+    /// Judges an argument of an unknown program as if it were a command. Only commands and writes that a rule asks
+    /// about or denies, and changes to guarded settings, make the call need approval.
     pub(crate) fn suspect(&mut self, found: &FoundActs) {
-        // The first finding that needs approval is enough.
+        // The call already needs approval or is denied, so further reasons are not needed.
         if self.decision != GateDecision::Allow {
             return;
         }
@@ -76,8 +78,8 @@ impl Judge<'_> {
         }
     }
 
-    /// Asks a person about a tool whose name, with a value of its input, is the command that a rule is about. A name
-    /// of one word is more often a client's own tool than a program.
+    /// Asks a person about a tool if its name and a value of its input form a command of a rule: `git_push` for `git
+    /// push`. For the client's own tools, a rule of one word is ignored: the tool only happens to have that name.
     pub(crate) fn named_after(&mut self, words: &[String], foreign: bool) {
         let words: Vec<Arg> = words.iter().map(|word| Arg::known(word)).collect();
         for (number, wanted, rule) in self.commands().filter(|(_, _, rule)| rule.decision != GateDecision::Allow) {
@@ -109,7 +111,7 @@ impl Judge<'_> {
         for text in &codes {
             written.extend(self.computed(text, name, level));
         }
-        // A text that writes may write the files that its arguments name.
+        // The code may write the files that its arguments name.
         if !codes.is_empty() && program::is_language(name) {
             let plain = |word: &&String| !word.starts_with('-') && !word.contains([' ', '\n', '(', ';']);
             written.extend(arguments.iter().filter_map(|word| word.text.as_ref()).filter(plain).cloned().map(at));
@@ -117,7 +119,7 @@ impl Judge<'_> {
         self.may_write(written, level);
     }
 
-    /// Judges the commands that code puts together. Returns the paths that the code may write.
+    /// Judges the commands that code builds from parts. Returns the paths that the code may write.
     fn computed(&mut self, text: &str, name: &str, level: &CommandLevel) -> Vec<PathSpot> {
         let shown = shown(level);
         let plain = crate::shell::unescaped(text);
@@ -158,7 +160,7 @@ impl Judge<'_> {
         for spot in written.into_iter().take(PATHS_MAX) {
             let folders = match &level.folders {
                 CommandFolders::Known(folders) => CommandFolders::Known(folders.clone()),
-                // A program whose folder is unknown is judged as if it ran in the folder of the call.
+                // The folder of the program is unknown. The program is judged as if it ran in the folder of the call.
                 CommandFolders::Unknown => CommandFolders::Known(vec![self.directory.to_owned()]),
             };
             let path = spot.path().to_owned();
@@ -173,11 +175,11 @@ impl Judge<'_> {
     }
 }
 
-/// Programs that create a project in the folder that they are given.
+/// Programs that create a project in the folder that an argument names.
 const SCAFFOLDERS: &[&str] =
     &["npx", "npm", "pnpm", "yarn", "bun", "bunx", "composer", "dotnet", "ng", "vue", "nest", "deno"];
 
-/// Returns the arguments of an unknown program that are likely to be written.
+/// Returns the arguments of an unknown program that probably name output files.
 fn outputs(name: &str, arguments: &[Arg]) -> Vec<String> {
     let mut found = Vec::new();
     let mut writes = false;
@@ -193,7 +195,7 @@ fn outputs(name: &str, arguments: &[Arg]) -> Vec<String> {
             let parts = value.into_iter().flat_map(|value| value.split(['=', ':', ',']).chain([value]));
             found.extend(parts.filter(|part| !part.is_empty()).map(str::to_owned));
         } else if let Some(rest) = text.strip_prefix("-o").filter(|value| !value.is_empty()) {
-            // In `-out=file` the whole word before the equals sign is the option.
+            // In `-out=file` the text after the equals sign is the file. In `-ofile` the text after `-o` is the file.
             found.push(value.unwrap_or(rest).to_owned());
         }
     }
@@ -225,7 +227,8 @@ const OUTPUT_PARTS: &[&str] = &[
     "tee",
 ];
 
-/// Tells whether the name of a long option says that it writes: `--junitxml`, `--go_out`, `--html-report`.
+/// Tells whether the name of a long option shows that its value is an output file: `--junitxml`, `--go_out`,
+/// `--html-report`.
 fn is_output(option: &str) -> bool {
     let Some(name) = option.strip_prefix("--").map(str::to_lowercase) else { return false };
     let about =
@@ -234,7 +237,7 @@ fn is_output(option: &str) -> bool {
         && !about.iter().any(|word| name.contains(word))
 }
 
-/// Tells whether `o` is the last of several letters in one word: `-fo file`.
+/// Tells whether an option is a bundle of letters that ends with `o`: `-fo file`.
 fn is_bundled_output(option: &str) -> bool {
     let letters = option.strip_prefix('-').unwrap_or_default();
     letters.len() <= 5 && letters.ends_with('o') && letters.chars().all(|letter| letter.is_ascii_alphabetic())

@@ -1,4 +1,4 @@
-//! Applies the rules to paths that are written, and checks whether they are guarded.
+//! Applies the rules to paths that are written, and checks whether these paths are guarded.
 
 use std::path::{Path, PathBuf};
 
@@ -34,12 +34,14 @@ impl Judge<'_> {
         let is_link = |path: &Path| path.symlink_metadata().is_ok_and(|found| found.is_symlink());
         for path in paths.iter().filter(|path| write.by != WriteCause::Copy || is_link(path)) {
             let through = || place::is_through_processes(path) || is_output(text) || place::passes_processes(path);
-            // The write also needs approval without a rule about writes, because the open file may be a guarded one.
+            // A write to a file descriptor needs approval even without a rule about writes: the open file may be a
+            // guarded one.
             if is_descriptor(path) || narrows && through() {
                 let text = format!("it writes to {text:?}, which may be any file that is open; name the file itself");
                 self.decide(GateDecision::Ask, text);
             }
-            // The open files of this process say nothing about the descriptors of the shell.
+            // A descriptor belongs to the shell. Resolving its path here would give an open file of this process
+            // instead.
             if !is_descriptor(path) {
                 named &= self.path(path, write);
             }
@@ -49,7 +51,7 @@ impl Judge<'_> {
         }
     }
 
-    /// Judges one path. Returns whether a rule names it.
+    /// Judges one written path. Returns true if a rule names the path.
     fn path(&mut self, path: &Path, write: &PathWrite) -> bool {
         let Some(real) = place::resolve(path) else {
             self.decide(GateDecision::Ask, format!("ask: the links of {} go in circles", path.display()));
@@ -108,8 +110,8 @@ impl Judge<'_> {
         named
     }
 
-    /// Judges files that `find` names. A rule applies if something with that name exists in a place that the rule
-    /// covers.
+    /// Judges files that `find` selects by a name. A rule applies if a file with such a name exists in a place that the
+    /// rule covers.
     fn found_below(&mut self, folder: &Path, pattern: &str, roots: &[PathBuf]) {
         for (number, rule) in self.rules.iter().enumerate() {
             let Matter::Write(glob) = &rule.matter else { continue };
@@ -130,7 +132,7 @@ impl Judge<'_> {
     }
 }
 
-/// Returns the repositories that hold the folder of the call, or the folder itself.
+/// Returns the repositories that hold the folder of the call. If there is none, returns that folder itself.
 fn roots(directory: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for path in [Some(place::tidy(directory)), place::resolve(directory)].into_iter().flatten() {
@@ -160,7 +162,8 @@ fn is_device(path: &str) -> bool {
     matches!(path, "/dev/null" | "/dev/tty" | "/dev/full" | "/dev/zero")
 }
 
-/// Tells whether the path names a file that is already open, other than a command's output.
+/// Tells whether the path names a file that is already open, such as `/dev/fd/3`. `/dev/stdout` and `/dev/stderr` are
+/// not included.
 fn is_descriptor(path: &Path) -> bool {
     let spelled = place::tidy(path);
     let number = spelled.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
@@ -169,7 +172,8 @@ fn is_descriptor(path: &Path) -> bool {
     spelled == Path::new("/dev/stdin") || held && !matches!(number.as_str(), "1" | "2")
 }
 
-/// Tells whether the path names a command's output. Moved descriptors can change that.
+/// Tells whether the path names the output of a command. If the text moves file descriptors, the path may be another
+/// file.
 fn is_output(path: &str) -> bool {
     matches!(path, "/dev/stdout" | "/dev/stderr")
 }

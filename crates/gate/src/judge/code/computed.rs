@@ -1,4 +1,5 @@
-//! Finds calls in code whose path or command is computed, so that it does not appear in the text.
+//! Finds calls in code whose path or command is computed. Such a path or command does not appear in the text of the
+//! code.
 
 use std::collections::BTreeSet;
 
@@ -6,23 +7,24 @@ use super::names::{DECODERS, MAKERS, MEMBERS, METHODS, MODULES, PAIRS, RUNS, WAL
 use super::token::{self, CodeToken};
 use crate::spot::PathSpot;
 
-/// The findings about calls in a text that write or run something.
+/// The findings about calls that write or run something in one piece of code.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(in crate::judge) struct ComputedCalls {
-    /// The text after its joined literals were joined. It is compared with the rules as well.
+    /// The code after literals that it joins (`'a' + 'b'`) are replaced by the result. This text is compared with the
+    /// rules as well.
     pub(in crate::judge) folded: String,
-    /// The first call whose path or command cannot be determined.
+    /// The first call whose path or command cannot be determined. None when there is no such call.
     pub(in crate::judge) hidden: Option<String>,
-    /// Commands of which only the first words are known.
+    /// The literal starts of commands whose other words are unknown.
     pub(in crate::judge) beginnings: Vec<String>,
-    /// Files that a walk through folders may name.
+    /// Files that the code may find when it lists folders, and then write.
     pub(in crate::judge) walked: Vec<PathSpot>,
 }
 
-/// The largest number of variables that are followed to their values.
+/// The largest number of variables that are followed to their values. The values of further variables are ignored.
 const FOLLOWED_MAX: usize = 64;
 
-/// Finds the calls that write or run something, in a text for this interpreter.
+/// Finds the calls that write or run something in the code for an interpreter.
 pub(in crate::judge) fn calls(text: &str, interpreter: &str) -> ComputedCalls {
     let language = interpreter.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
     let dollars = matches!(language, "perl" | "ruby" | "php");
@@ -33,7 +35,7 @@ pub(in crate::judge) fn calls(text: &str, interpreter: &str) -> ComputedCalls {
         return found;
     }
     if dollars {
-        // Backquotes run the text between them.
+        // In these languages, backquotes run the text between them.
         for held in text.split('`').skip(1).step_by(2) {
             found.beginnings.extend(held.find(['$', '#', '@']).map(|end| held[..end].to_owned()));
         }
@@ -49,7 +51,7 @@ pub(in crate::judge) fn calls(text: &str, interpreter: &str) -> ComputedCalls {
 
 struct CodeReader<'t> {
     tokens: &'t [CodeToken],
-    /// True if arguments may stand without brackets.
+    /// True if the language allows arguments without brackets: `unlink $file`.
     bare: bool,
     perl: bool,
 }
@@ -63,7 +65,7 @@ impl<'t> CodeReader<'t> {
         })
     }
 
-    /// Returns the name before the dot in front of this place.
+    /// Returns the name before the dot at this position: `os` for the position of `remove` in `os.remove`.
     fn owner(&self, at: usize) -> Option<&'t str> {
         let dot = at.checked_sub(1).filter(|dot| self.tokens[*dot].is_sign('.'))?;
         dot.checked_sub(1).and_then(|before| self.tokens[before].name())
@@ -90,7 +92,8 @@ impl<'t> CodeReader<'t> {
         let runs = RUNS.contains(&name)
             && match name {
                 "run" | "call" => owner != Some("asyncio") && self.has("subprocess"),
-                // Regular expressions have a method of this name.
+                // Regular expressions have a method `exec` too. So a method `exec` counts only with `child_process` or
+                // `os`.
                 "exec" | "execute" => !self.is_member(at) || self.has("child_process") || owner == Some("os"),
                 _ => true,
             };
@@ -99,7 +102,7 @@ impl<'t> CodeReader<'t> {
             return;
         }
         let Some(arguments) = arguments.filter(|arguments| !arguments.is_empty()) else {
-            // Without an argument perl uses the file that a walk found.
+            // Without an argument, perl's functions use `$_`. It may be any file that the code lists.
             if self.perl {
                 self.walks(self.tokens, found);
             }
@@ -139,7 +142,8 @@ impl<'t> CodeReader<'t> {
         parts.iter().skip(1).any(writes)
     }
 
-    /// Returns the arguments after a name: the content of its brackets, or the rest of the statement.
+    /// Returns the arguments after a function's name: the content of the brackets, or the rest of the statement if
+    /// there are no brackets.
     fn arguments(&self, at: usize) -> Option<&'t [CodeToken]> {
         let rest = self.tokens.get(at + 1..)?;
         if rest.first()?.is_sign('(') {
@@ -166,7 +170,8 @@ impl<'t> CodeReader<'t> {
             }
             from = before;
         }
-        // The result may also hold a word before the name, as in `for p in x: p.unlink()`.
+        // The result may begin with a word too many: `in x: p` instead of `p` for `for p in x: p.unlink()`. That does
+        // no harm.
         &self.tokens[from..end]
     }
 
@@ -193,7 +198,7 @@ impl<'t> CodeReader<'t> {
         }
     }
 
-    /// Returns an argument and all values of its variables.
+    /// Returns an argument and the values of all variables that it uses, directly or through other variables.
     fn behind(&self, argument: &'t [CodeToken]) -> Vec<&'t [CodeToken]> {
         let mut parts = vec![argument];
         let mut seen = BTreeSet::new();
@@ -254,7 +259,7 @@ impl<'t> CodeReader<'t> {
         found
     }
 
-    /// Adds the files of the folders that a part lists, because the code may write them.
+    /// Adds the files of the folders that a part of the code lists, because the code may write these files.
     fn walks(&self, part: &'t [CodeToken], found: &mut ComputedCalls) {
         for (at, token) in part.iter().enumerate() {
             let Some(name) = token.name().filter(|name| WALKS.contains(name)) else { continue };
@@ -285,7 +290,7 @@ impl<'t> CodeReader<'t> {
         }
     }
 
-    /// Returns the ending that the code requires of file names.
+    /// Returns the file name ending that the code tests for: `.py` for `name.endswith('.py')`.
     fn ending(&self) -> Option<&'t str> {
         let at = self.tokens.iter().position(|token| is_one_of(token, &["endswith", "endsWith", "end_with"]))?;
         self.arguments(at)?.iter().find_map(CodeToken::literal)
@@ -301,7 +306,7 @@ fn is_one_of(token: &CodeToken, names: &[&str]) -> bool {
     token.name().is_some_and(|name| names.contains(&name))
 }
 
-/// Returns the place of the bracket that closes the first one.
+/// Returns the position of the bracket that closes the bracket at the start.
 fn closing(tokens: &[CodeToken]) -> Option<usize> {
     let mut depth = 0_usize;
     for (at, token) in tokens.iter().enumerate() {
@@ -337,7 +342,8 @@ fn split(tokens: &[CodeToken]) -> Vec<&[CodeToken]> {
     found
 }
 
-/// Returns the literal letters at the start of an expression that continues after them.
+/// Returns the literal letters at the start of an expression. Returns None when the expression is one literal or starts
+/// with an unknown part.
 fn lead(argument: &[CodeToken]) -> Option<&str> {
     match argument {
         [CodeToken::Text { text, open: true }] => {
@@ -350,7 +356,7 @@ fn lead(argument: &[CodeToken]) -> Option<&str> {
     }
 }
 
-/// Tells whether an expression makes a text that does not appear in it.
+/// Tells whether an expression computes a text, so that the text does not appear in the code.
 fn computes(part: &[CodeToken]) -> bool {
     let text = |token: Option<&CodeToken>| matches!(token, Some(CodeToken::Text { .. }));
     part.iter().enumerate().any(|(at, token)| match token {
@@ -358,7 +364,7 @@ fn computes(part: &[CodeToken]) -> bool {
             *open || part.get(at + 1).is_some_and(|next| next.is_sign('[') || next.is_sign('%'))
         }
         CodeToken::Sign('+') => true,
-        // perl and php join with a dot.
+        // In perl and php a dot joins two texts.
         CodeToken::Sign('.') => {
             text(part.get(at + 1))
                 || text(at.checked_sub(1).and_then(|before| part.get(before)))

@@ -1,6 +1,6 @@
-//! Lists the names in code that tell the effect of a call.
+//! Lists function names in code, by the effect of a call: it runs a command, writes a file, or makes a text.
 
-/// Calls that run their first argument.
+/// Functions that run their first argument as a command.
 pub(super) const RUNS: &[&str] = &[
     "system",
     "popen",
@@ -40,7 +40,7 @@ pub(super) const RUNS: &[&str] = &[
     "capture2",
     "capture3",
 ];
-/// Calls that write the file that their first argument names.
+/// Functions that write the file that their first argument names.
 pub(super) const WRITES: &[&str] = &[
     "open",
     "fopen",
@@ -83,7 +83,7 @@ pub(super) const WRITES: &[&str] = &[
     "delete_file",
     "write_region",
 ];
-/// Calls that write the files that their first or second argument names.
+/// Functions that write two files, named by their first and second argument.
 pub(super) const PAIRS: &[&str] = &[
     "rename",
     "renames",
@@ -101,7 +101,8 @@ pub(super) const PAIRS: &[&str] = &[
     "moveSync",
     "cp_r",
 ];
-/// Names that mean something else in other modules. They count only after these modules.
+/// Function names that have other meanings as well. A call counts only if one of these modules is before the name:
+/// `os.remove`.
 pub(super) const MEMBERS: &[(&str, &[&str])] = &[
     ("remove", &["os", "fs", "file", "FileUtils"]),
     ("replace", &["os"]),
@@ -113,10 +114,11 @@ pub(super) const MEMBERS: &[(&str, &[&str])] = &[
     ("cp", &["fs", "FileUtils"]),
     ("mv", &["FileUtils"]),
 ];
-/// Methods of a path, which comes before them.
+/// Methods that write the path on which they are called: `path.write_text(…)`.
 pub(super) const METHODS: &[&str] =
     &["write_text", "write_bytes", "touch", "unlink", "rmdir", "mkdir", "rename", "symlink_to"];
-/// Modules whose functions take the path as an argument.
+/// Modules whose functions take the path as an argument: `os.unlink(path)`. For these, the name before the dot is not a
+/// path.
 pub(super) const MODULES: &[&str] = &[
     "os",
     "fs",
@@ -132,7 +134,7 @@ pub(super) const MODULES: &[&str] = &[
     "subprocess",
     "child_process",
 ];
-/// Names that make a text from other data.
+/// Functions that decode a text from other data. The decoded text does not appear in the code.
 pub(super) const DECODERS: &[&str] = &[
     "b64decode",
     "b32decode",
@@ -170,7 +172,7 @@ pub(super) const DECODERS: &[&str] = &[
     "bytes",
     "bytearray",
 ];
-/// Names that make another text from a text.
+/// Functions that make a new text from other texts.
 pub(super) const MAKERS: &[&str] = &[
     "join",
     "concat",
@@ -206,7 +208,7 @@ pub(super) const MAKERS: &[&str] = &[
     "swapcase",
     "tr",
 ];
-/// Calls that list files.
+/// Functions that list the files of folders.
 pub(super) const WALKS: &[&str] = &[
     "walk",
     "fwalk",

@@ -1,4 +1,4 @@
-//! Splits code of several languages into tokens, to find its literal texts and to join those that the code joins.
+//! Splits code of several languages into tokens. Literal texts that the code joins (`'a' + 'b'`) become one text.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,8 @@ pub(super) const TOKENS_MAX: usize = 20_000;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum CodeToken {
-    /// A literal text without its quotes. `open` says that the language inserts values into it.
+    /// A literal text without its quotes. `open` is true if the language may insert values into the text, as in
+    /// `f"{x}"`.
     Text {
         text: String,
         open: bool,
@@ -32,7 +33,7 @@ impl CodeToken {
         }
     }
 
-    /// Returns a literal text into which no value is inserted.
+    /// Returns the literal text of this token. Returns None when the code inserts a value into the text.
     pub(super) fn literal(&self) -> Option<&str> {
         match self {
             Self::Text { text, open: false } => Some(text),
@@ -101,7 +102,7 @@ fn puts_value(text: &str) -> bool {
     false
 }
 
-/// Returns the content of the quotes that open here, and the place after them.
+/// Returns the text between the quotes that open at `from`, and the position after the closing quotes.
 fn quoted(letters: &[char], from: usize, raw: bool) -> (String, usize) {
     let mark = letters[from];
     let tripled = letters.get(from + 1) == Some(&mark) && letters.get(from + 2) == Some(&mark);
@@ -149,7 +150,8 @@ fn filled(text: &str, constants: &BTreeMap<String, String>) -> CodeToken {
     CodeToken::Text { text: filled, open }
 }
 
-/// Tells whether a name is read here: it is not a member, not called and not assigned.
+/// Tells whether the name at this position is a variable that is read. Members, called functions and assigned variables
+/// are not.
 fn stands_for_value(tokens: &[CodeToken], at: usize) -> bool {
     let before = at.checked_sub(1).and_then(|before| tokens.get(before));
     let next = tokens.get(at + 1);
@@ -158,7 +160,7 @@ fn stands_for_value(tokens: &[CodeToken], at: usize) -> bool {
     !before.is_some_and(|before| before.is_sign('.')) && !next.is_some_and(|next| next.is_sign('(')) && !assigned
 }
 
-/// Returns the variables that get one literal text and nothing else.
+/// Returns the variables to which the code assigns exactly one literal text, with that text.
 fn constants(tokens: &[CodeToken]) -> BTreeMap<String, String> {
     let mut found: BTreeMap<String, Option<String>> = BTreeMap::new();
     for (at, token) in tokens.iter().enumerate() {
@@ -198,7 +200,7 @@ fn joined(tokens: &[CodeToken]) -> Vec<CodeToken> {
             continue;
         };
         let (mut text, mut open) = (text.clone(), *open);
-        // This text may be the separator that joins a list.
+        // This text may be the separator of a list: `' '.join(['a', 'b'])`.
         if let Some((items, end)) = items_behind(tokens, at, &[".", "join", "("]) {
             text = items.join(&text);
             at = end;
@@ -221,7 +223,8 @@ fn joined(tokens: &[CodeToken]) -> Vec<CodeToken> {
     found
 }
 
-/// Returns the text that is joined to the one before this place, and the number of tokens that it takes.
+/// Returns the text that the code joins to the text before this position, and the number of tokens that the joining
+/// takes.
 fn behind(tokens: &[CodeToken], at: usize) -> Option<(&CodeToken, usize)> {
     let is = |offset: usize, sign: char| tokens.get(at + offset).is_some_and(|token| token.is_sign(sign));
     let text = |offset: usize| tokens.get(at + offset).filter(|token| matches!(token, CodeToken::Text { .. }));
@@ -242,7 +245,7 @@ fn behind(tokens: &[CodeToken], at: usize) -> Option<(&CodeToken, usize)> {
     if is(0, '.') && concat && is(2, '(') && is(4, ')') { Some((text(3)?, 5)) } else { None }
 }
 
-/// Returns the literal texts in a list after these words, and the place after its last bracket.
+/// Returns the literal texts of a list that follows these words, and the position after the list's last bracket.
 fn items_behind(tokens: &[CodeToken], from: usize, words: &[&str]) -> Option<(Vec<String>, usize)> {
     let mut at = from;
     for word in words {
@@ -273,7 +276,7 @@ fn items_behind(tokens: &[CodeToken], from: usize, words: &[&str]) -> Option<(Ve
     Some((items, at))
 }
 
-/// Joins the list of `['a', 'b'].join(' ')`, whose last bracket was just read.
+/// Joins the list of `['a', 'b'].join(' ')`. The list's closing bracket is the last token in `found`.
 fn list_joined(found: &mut Vec<CodeToken>, tokens: &[CodeToken], at: usize) -> Option<(String, usize)> {
     if !found.last()?.is_sign(']') {
         return None;
@@ -293,7 +296,7 @@ fn list_joined(found: &mut Vec<CodeToken>, tokens: &[CodeToken], at: usize) -> O
     Some((items.join(separator.first().map_or(",", String::as_str)), end))
 }
 
-/// Writes tokens as a text again, with each literal text in separate quotes.
+/// Writes tokens as code again. Each literal text gets its own quotes.
 pub(super) fn written(tokens: &[CodeToken]) -> String {
     let mut text = String::new();
     for token in tokens {
