@@ -104,7 +104,7 @@ impl Glob {
 
 impl Glob {
     /// Returns the folder that holds everything that the glob matches: its parts before the first wildcard. Returns
-    /// None when the glob has several alternatives.
+    /// None when the glob has several alternatives, or starts with a wildcard.
     pub(super) fn literal_start(&self) -> Option<PathBuf> {
         let [parts] = self.alternatives.as_slice() else { return None };
         let mut path = PathBuf::new();

@@ -39,10 +39,11 @@ pub use rule::GateRule;
 pub use tool::COMMAND_FIELDS;
 use tool::GatedAct;
 
-/// The stack of the thread that reads a command, in bytes. Only the used part costs memory.
+/// The stack size of the thread that reads a command, in bytes. The system reserves memory only for the part that is
+/// used.
 const STACK_BYTES: usize = 64 << 20;
-/// The longest time for reading a command. A client waits for us, and a command that a person can read takes less than
-/// a thousandth of it.
+/// The longest time for reading a command. A command that takes longer needs approval. The client waits for the gate,
+/// and a command that a person can read takes less than a thousandth of this time.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A decision about a call, from the mildest to the strictest. `Ask` means that a person must approve the call.
@@ -67,7 +68,8 @@ pub struct GateCall<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GateVerdict {
     pub decision: GateDecision,
-    /// The rule or the construct that decided, and the next step. Empty when the call is allowed.
+    /// The rule or the part of the command that decided, and the next step for the agent. Empty when the call is
+    /// allowed.
     pub reason: String,
 }
 
@@ -77,7 +79,7 @@ impl GateVerdict {
     }
 }
 
-/// `[gates]` and every `[[gate]]` of a configuration.
+/// The gates of a configuration: its table `[gates]` and all its `[[gate]]` rules.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Gates {
     default: Option<Otherwise>,
@@ -110,13 +112,14 @@ impl Gates {
         Ok(Self { default: basics.default, opaque: basics.opaque, rules })
     }
 
-    /// Tells whether nothing is gated, so that no call needs a check.
+    /// Tells whether every call is allowed: there are no rules, and no default asks.
     pub fn is_empty(&self) -> bool {
         let asks = Some(Otherwise::Ask);
         self.rules.is_empty() && self.default != asks && self.opaque != asks
     }
 
-    /// Decides about a call. It reads links on the disk, writes nothing and never panics.
+    /// Decides about a call. The function reads links and folders on the disk and asks git, writes nothing and never
+    /// panics.
     pub fn judge(&self, call: &GateCall<'_>) -> GateVerdict {
         if self.is_empty() {
             return GateVerdict::allow();
@@ -126,10 +129,11 @@ impl Gates {
             Otherwise::Allow => GateDecision::Allow,
         };
         let otherwise = self.default.map_or(GateDecision::Ask, decision);
-        // If unlisted commands need approval, a program that cannot be analyzed needs it too, unless a rule names it.
+        // `opaque` is the decision for a program that cannot be analyzed. If it is not set, the default for commands
+        // that no rule names applies.
         let opaque = self.opaque.map_or(otherwise, decision);
-        // Tools of other servers are allowed by default, because those servers judge them. Here they are judged only
-        // by rules.
+        // Tools of other MCP servers are allowed unless a rule names them, because the client asks about those tools
+        // itself.
         let defaults =
             if tool::is_foreign(call.tool) { (GateDecision::Allow, GateDecision::Allow) } else { (otherwise, opaque) };
         let mut judge = Judge::new(&self.rules, defaults, call.directory);
@@ -157,7 +161,7 @@ impl Gates {
     }
 }
 
-/// Returns the findings for paths that a tool writes.
+/// Returns the findings for the paths that a tool writes, in the form that commands use.
 fn written(paths: &[String], folder: &Path, by: WriteCause) -> FoundActs {
     let folders = command::CommandFolders::Known(vec![folder.to_owned()]);
     let write = |path: &String| PathWrite {
@@ -169,13 +173,13 @@ fn written(paths: &[String], folder: &Path, by: WriteCause) -> FoundActs {
     FoundActs { writes: paths.iter().map(write).collect(), ..FoundActs::default() }
 }
 
-/// Tells whether writing a file needs approval in every configuration with a gate.
+/// Tells whether a file is guarded: writing it needs approval as soon as the configuration has any gate.
 pub fn is_guarded(path: &Path, root: &Path) -> bool {
     guard::paths().iter().any(|guarded| guarded.is_written(path, &[root.to_owned()], false, None))
 }
 
-/// Returns every command that a text would run, word by word. `None` stands for a word that is unknown before it runs.
-/// An error is the reason why the text needs approval before any rule is applied.
+/// Returns every command that a text would run, as lists of words. `None` stands for a word whose value is unknown
+/// before the command runs. An error is the reason why the text needs approval whatever the rules say.
 pub fn commands(text: &str, directory: &Path) -> Result<Vec<Vec<Option<String>>>, String> {
     let (text, directory): (String, PathBuf) = (text.to_owned(), directory.to_owned());
     let found = aside(move || walk::text(&text, &directory));
@@ -189,13 +193,13 @@ pub fn commands(text: &str, directory: &Path) -> Result<Vec<Vec<Option<String>>>
     Ok(levels().map(|level| level.words.iter().map(|word| word.text.clone()).collect()).collect())
 }
 
-/// Reads on a separate thread, because the parser recurses. A text that is too deep or takes too long only needs
-/// approval.
+/// Runs `read` on a thread with a large stack, because the parser recurses deeply. If the thread fails or takes too
+/// long, the result is that the text needs approval.
 fn aside(read: impl FnOnce() -> FoundActs + Send + 'static) -> FoundActs {
     let ask = |reason: &str| FoundActs { asks: vec![reason.to_owned()], ..FoundActs::default() };
     let (tell, told) = mpsc::sync_channel(1);
     let started = std::thread::Builder::new().stack_size(STACK_BYTES).spawn(move || {
-        // The receiver is gone if reading took too long.
+        // If reading took too long, the receiver is gone, so a failed send is ignored.
         let _: Result<(), _> = tell.send(read());
     });
     if started.is_err() {

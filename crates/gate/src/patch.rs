@@ -1,4 +1,4 @@
-//! Reads the paths in a patch of Codex's `apply_patch`.
+//! Reads the paths in a patch for `apply_patch`, the tool of Codex that changes files.
 //!
 //! ```text
 //! *** Begin Patch
@@ -10,13 +10,13 @@
 //! *** End Patch
 //! ```
 
-/// The largest number of files in one patch. No person looks at more.
+/// The largest number of files in one patch. A patch with more files needs approval.
 const FILES_MAX: usize = 1_000;
 const BEGIN: &str = "*** Begin Patch";
 const END: &str = "*** End Patch";
 const HEADERS: [&str; 4] = ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
 
-/// Returns every path that a patch writes, or the reason why that is uncertain.
+/// Returns every path that a patch writes. An error is the reason why the paths are uncertain.
 pub(super) fn paths(patch: &str) -> Result<Vec<String>, String> {
     let mut lines = patch.trim().lines();
     if lines.next().map(str::trim_end) != Some(BEGIN) {
@@ -38,7 +38,8 @@ pub(super) fn paths(patch: &str) -> Result<Vec<String>, String> {
             }
             paths.push(path.to_owned());
         } else if line.starts_with("*** End of File") || line.is_empty() || line.starts_with(['+', '-', ' ', '@']) {
-            // A parser that tolerates blanks may read a header there.
+            // This line begins with blanks and then looks like a header. Another parser may ignore the blanks and read
+            // a header.
             if line.starts_with(' ') && bare.starts_with("*** ") {
                 return Err(format!("a line that may be a header: {bare:?}"));
             }

@@ -1,4 +1,4 @@
-//! Resolves paths: from which folder, through which links, and how they fit a glob.
+//! Resolves paths: follows links, finds the repository around a path, and compares a path with a glob.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -7,12 +7,12 @@ use std::path::{Component, Path, PathBuf};
 use super::glob::{self, Glob, GlobRoot, PathFit};
 use crate::spot::home;
 
-/// The largest number of links in a row that are followed, as in Linux.
+/// The largest number of links that are followed for one path, as in Linux. A path with more links counts as a circle.
 const LINKS_MAX: usize = 40;
-/// The entries that make a folder the root of a repository.
+/// A folder that has one of these entries is the root of a repository.
 const MARKS: [&str; 2] = [".git", ".handover"];
 
-/// Returns a path without `.` and `..`, as if there were no links.
+/// Returns a path without `.` and `..`. Links are not followed: `a/link/..` becomes `a`.
 pub(super) fn tidy(path: &Path) -> PathBuf {
     let mut tidy = PathBuf::from("/");
     for part in path.components() {
@@ -25,8 +25,8 @@ pub(super) fn tidy(path: &Path) -> PathBuf {
     tidy
 }
 
-/// Returns the target of a path after every link is followed. Returns None when links go in circles. A missing file
-/// counts at the place where it would be.
+/// Returns the path after every link in it is followed. Returns None when links go in circles. The file itself does not
+/// have to exist.
 pub(super) fn resolve(path: &Path) -> Option<PathBuf> {
     let mut left: VecDeque<OsString> = parts(path);
     let mut real = PathBuf::from("/");
@@ -72,18 +72,19 @@ pub(super) fn roots(path: &Path) -> Vec<PathBuf> {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Entries<'p> {
     pub(super) pattern: &'p str,
-    /// Everything below the entries counts too.
+    /// True if everything below the entries is included.
     pub(super) tree: bool,
 }
 
-/// Tells whether a path leads through an open file, or through another process's view of the disk.
+/// Tells whether the text of a path leads to an open file (`/dev/fd/3`) or to another process's view of the disk
+/// (`/proc/1/root`).
 pub(super) fn is_through_processes(path: &Path) -> bool {
     let spelled = tidy(path);
     let text = spelled.to_string_lossy();
     spelled.starts_with("/proc") || spelled.starts_with("/dev/fd") || text == "/dev/stdin"
 }
 
-/// Tells whether the links of a path lead through `/proc` anywhere.
+/// Tells whether a path, or any link on its way, leads through `/proc` or to an open file.
 pub(super) fn passes_processes(path: &Path) -> bool {
     let mut left: VecDeque<OsString> = parts(path);
     let mut real = PathBuf::from("/");
@@ -109,11 +110,11 @@ pub(super) fn passes_processes(path: &Path) -> bool {
     true
 }
 
-/// The largest number of entries that are checked below one place. With more entries, a match counts as possible.
+/// The largest number of entries that are checked below one folder. If there are more, a match counts as possible.
 const ENTRIES_MAX: usize = 5_000;
 
-/// Tells whether something that fits a glob may be below a folder under a name that fits a pattern, by the current
-/// files on the disk.
+/// Tells whether a file that fits a glob may exist below a folder. Its own name, or the name of a folder on the way,
+/// must fit a pattern. The answer depends on the files that are on the disk now.
 pub(super) fn may_find(glob: &Glob, folder: &Path, pattern: &str, roots: &[PathBuf]) -> bool {
     let home = home().map(PathBuf::from);
     let from = match glob.root() {
@@ -132,7 +133,7 @@ pub(super) fn may_find(glob: &Glob, folder: &Path, pattern: &str, roots: &[PathB
     })
 }
 
-/// Tells whether an entry below a place has a name that fits a pattern.
+/// Tells whether a folder contains, at any depth, an entry whose name fits a pattern.
 fn holds(place: &Path, pattern: &str) -> bool {
     let (mut open, mut seen) = (vec![place.to_owned()], 0);
     while let Some(folder) = open.pop() {
@@ -149,7 +150,8 @@ fn holds(place: &Path, pattern: &str) -> bool {
     false
 }
 
-/// Returns how a path fits a glob that starts in one of these roots. The closest fit counts.
+/// Returns how a path fits a glob that starts in one of these root folders. If the results differ, the closest fit is
+/// returned.
 pub(super) fn fit(glob: &Glob, path: &Path, roots: &[PathBuf], entries: Option<Entries<'_>>) -> PathFit {
     let from_home;
     let from: &[PathBuf] = match glob.root() {
@@ -172,7 +174,7 @@ pub(super) fn fit(glob: &Glob, path: &Path, roots: &[PathBuf], entries: Option<E
                     None => glob.fit(&names),
                 }
             }
-            // The path contains the whole root.
+            // The path is above the root or the root itself, so it contains everything that the glob can match.
             Err(_) if root.starts_with(path) => match entries {
                 Some(Entries { pattern, tree }) => above(path, root, pattern, tree),
                 None => PathFit::Below { certain: true },
@@ -193,7 +195,8 @@ pub(super) fn fit(glob: &Glob, path: &Path, roots: &[PathBuf], entries: Option<E
     best
 }
 
-/// Returns how entries of a folder above a root fit. The root is in one of them if the pattern fits its name.
+/// Returns how entries of a folder above a root fit a glob. If the pattern fits the name of the entry that holds the
+/// root, a match is possible.
 fn above(folder: &Path, root: &Path, pattern: &str, tree: bool) -> PathFit {
     let name = root.strip_prefix(folder).ok().and_then(|below| below.iter().next()).map(|name| name.to_string_lossy());
     let fits = name.is_some_and(|name| {
@@ -203,8 +206,8 @@ fn above(folder: &Path, root: &Path, pattern: &str, tree: bool) -> PathFit {
     if fits && tree { PathFit::Below { certain: false } } else { PathFit::No }
 }
 
-/// Tells whether all users put files into this folder. Files with unknown names in it do not count as a part of a
-/// repository that happens to be there.
+/// Tells whether this folder is shared by all users, like `/tmp`. If a repository happens to be at such a folder, files
+/// with unknown names in the folder do not count as files of that repository.
 pub(super) fn is_common(path: &Path) -> bool {
     let own = std::env::var_os("TMPDIR").map(PathBuf::from);
     ["/tmp", "/var/tmp", "/dev/shm"].iter().any(|folder| path == Path::new(folder))

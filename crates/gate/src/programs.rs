@@ -1,4 +1,4 @@
-//! Knows which files programs write and which commands they run, by tables of their options.
+//! Describes which files a program writes and which commands it runs, by tables of the program's options.
 
 pub(crate) mod effect;
 pub(crate) mod git;

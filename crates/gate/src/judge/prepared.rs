@@ -65,8 +65,8 @@ impl Judge<'_> {
     }
 }
 
-/// Returns a text as sed would write it: escapes are resolved, and the parts of a substitution (`s/a/b/`) are separated
-/// by blanks.
+/// Returns a text as a program writes it into a file: escapes are resolved, and line ends separate the parts of a
+/// substitution (`s/a/b/`).
 fn plain(text: &str) -> String {
     let mut letters = text.chars().peekable();
     let mut apart = String::new();

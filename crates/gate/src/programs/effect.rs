@@ -1,4 +1,4 @@
-//! Returns the effects of a command from its program's table: the paths it writes, the commands it holds, and the
+//! Returns the effects of a command by its program's table: the paths that it writes, the commands inside it, and the
 //! parts that are unknown.
 
 mod archive;
@@ -14,44 +14,46 @@ use crate::programs::options::{ParsedOptions, base, parse};
 use crate::programs::table::{self, OptionEffect, ProgramTable};
 use crate::spot::PathSpot;
 
-/// One effect of a command. The order counts: a folder applies to the effects after it.
+/// One effect of a command. The order of effects is important: a `Folder` applies to all effects after it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ProgramEffect {
-    /// The words from this place on are a command.
+    /// The words from this index to the end are a command.
     Rest(usize),
     /// These words are a command.
     Command(Vec<Arg>),
-    /// A text for a shell.
+    /// A text that a shell runs.
     Script(String),
-    /// A variable is set to a value.
+    /// An environment variable is set to a value.
     Sets(String, Arg),
-    /// The effects after this one happen in this folder.
+    /// All later effects happen in this folder.
     Folder(Arg),
-    /// A path is written. `Tree` tells whether everything below it is written too.
+    /// A path is written. With `TreeEffect::Yes` everything below the path is written too.
     Writes(Arg, TreeEffect),
-    /// A path is copied as it is, also when it is a link.
+    /// A path is copied without following links, so the copy of a link is a link.
     Copies(Arg),
     /// The command cannot be analyzed. It needs approval even if the rules allow it.
     Ask(String),
     /// The command needs approval unless a rule names the program.
     AskUnlessNamed(String),
-    /// The command may write or run something. It needs approval if a rule could apply.
+    /// An option may write or run something. The command needs approval if a rule restricts writes or names the
+    /// program.
     Doubt(String),
-    /// A doubt, but only if a variable of the same text was set to words that could change the meaning of the command.
+    /// A doubt that depends on variables: it counts only if the same text sets a variable to words that could change
+    /// the meaning of the command.
     Fragile(Fragility, String),
-    /// The command runs or writes more than its words tell.
+    /// The command may run or write more than its words show. The setting `opaque` decides about it.
     Opaque(String),
-    /// The work tree is moved to another state of the repository.
+    /// A git command brings another state of the repository into the work tree.
     Moves(crate::command::WorkTreeMove),
-    /// A setting of git is changed, by its key and value.
+    /// A setting of git is changed. The fields are its key and its new value.
     Setting(Arg, Option<Arg>),
-    /// A text in a language that is not parsed here.
+    /// A text in a language that the gate does not parse.
     Code(String),
-    /// The command reads commands from its input.
+    /// The command reads commands from its standard input, as `sh` without arguments does.
     Input,
 }
 
-/// The position of a variable whose value could change the effects of a command.
+/// The position in a command where the value of a variable could change the command's effects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fragility {
     /// A position where an option may stand.
@@ -66,7 +68,7 @@ pub(crate) enum TreeEffect {
     No,
 }
 
-/// The ways to read a program's operands, by the word in its table.
+/// The words that the line `does` of a table may begin with. Each one is a way to read a program's operands.
 #[cfg(test)]
 const KINDS: &[&str] = &[
     "none",
@@ -127,14 +129,14 @@ const KINDS: &[&str] = &[
     "shell",
 ];
 
-/// Tells whether some code reads this `does` of a table.
+/// Tells whether the code has a reader for the value of a table's line `does`.
 #[cfg(test)]
 pub(crate) fn knows(does: &str) -> bool {
     let kind = does.split(' ').next().unwrap_or_default();
     KINDS.contains(&kind) || git::knows_kind(kind)
 }
 
-/// Returns the effects of a command, when its program has a table.
+/// Returns the effects of a command. Returns None when its program has no table.
 pub(crate) fn effects(words: &[Arg]) -> Option<Vec<ProgramEffect>> {
     let name = base(words.first()?.as_text());
     if git::is_git(name) {
@@ -166,7 +168,8 @@ pub(crate) fn effects(words: &[Arg]) -> Option<Vec<ProgramEffect>> {
     Some(found)
 }
 
-/// Returns the effects of single options. Programs whose effects depend on several options have their own readers.
+/// Returns the effects of each option on its own. If the effects of a program depend on several options together, it
+/// has a separate reader.
 pub(crate) fn of_options(name: &str, table: &ProgramTable, parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     let own = matches!(table.does.as_str(), "copy" | "move" | "link" | "curl" | "wget" | "unzip" | "rsync");
     let mut found = Vec::new();
@@ -244,7 +247,7 @@ fn of_operands(name: &str, table: &ProgramTable, parsed: &ParsedOptions) -> Vec<
         "cpio" => archive::cpio(parsed),
         "ar" => archive::ar(parsed),
         "rename" => {
-            // The first operand may be an expression that leads to another folder.
+            // The first operand may be an expression of the program's own language that changes the folder.
             let expression = operands.first().and_then(|word| word.text.clone()).map(ProgramEffect::Code);
             operands.iter().map(write).chain(expression).collect()
         }
@@ -269,7 +272,7 @@ fn of_operands(name: &str, table: &ProgramTable, parsed: &ParsedOptions) -> Vec<
     }
 }
 
-/// Returns the files whose names begin with a prefix: `part-aa` of `split x part-`.
+/// Returns the files whose names begin with a prefix: `split x part-` writes `part-aa`, `part-ab` and so on.
 fn starting(prefix: Option<&Arg>, default: &str) -> Arg {
     let prefix = match prefix {
         Some(prefix) => match &prefix.text {
@@ -317,12 +320,13 @@ fn patch(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     }
     match parsed.operands.first() {
         Some(file) => vec![write(file)],
-        // patch refuses paths that lead out of its folder.
+        // patch refuses paths that lead out of the folder where it works, so it writes only below that folder.
         None => vec![ProgramEffect::Writes(Arg::inside("."), TreeEffect::Yes)],
     }
 }
 
-/// Returns the folder in a backup's name: `old` of `old/*`. A name without a slash stays in the folder of its file.
+/// Returns the folder that a backup's name contains: `old` for `old/*`. A backup whose name has no slash stays in the
+/// folder of its file.
 fn backup(parsed: &ParsedOptions, options: &[&str]) -> Vec<ProgramEffect> {
     let value = |suffix: &Arg| match &suffix.text {
         Some(text) => text.rsplit_once('/').map(|(folder, _)| write(&Arg::inside(folder))),
@@ -331,7 +335,8 @@ fn backup(parsed: &ParsedOptions, options: &[&str]) -> Vec<ProgramEffect> {
     parsed.values(options).filter_map(value).collect()
 }
 
-/// Returns the effects of perl and ruby: code that is not parsed here, and the files that `-i` edits.
+/// Returns the effects of perl and ruby: the code that they run, which the gate does not parse, and the files that `-i`
+/// edits.
 fn inplace_code(name: &str, parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     let codes: Vec<&Arg> = parsed.values(&["-e", "-E"]).collect();
     let mut found = vec![ProgramEffect::Opaque(format!("{name} runs a script, a text or its input"))];

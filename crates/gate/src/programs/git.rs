@@ -1,4 +1,4 @@
-//! Reads git commands: git's own options, which come before its command, and the effects of its commands.
+//! Reads git commands: the options before the command (`git -C folder push`), and the effects of the command itself.
 
 mod keys;
 mod moves;
@@ -14,16 +14,16 @@ pub(crate) use keys::{asks, setting};
 #[cfg(test)]
 pub(crate) use work::knows_kind;
 
-/// The options between `git` and its command.
+/// The options between `git` and its command, such as `-C folder` in `git -C folder push`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct GitPreamble {
-    /// The index of the command.
+    /// The index of git's command among the words: 1 for `git push`.
     pub(crate) rest: usize,
-    /// An option is unknown, so the place of the command is unknown too.
+    /// True if an option is unknown. The position of git's command is then unknown too.
     pub(crate) unknown: bool,
-    /// Settings, folders and other effects, in order.
+    /// The settings, folders and other effects of the options, in the order of the options.
     effects: Vec<ProgramEffect>,
-    /// The repository, if an option names it.
+    /// The repository, if `--git-dir` or a similar option names it.
     repository: Option<Arg>,
 }
 
@@ -52,11 +52,12 @@ const FLAGS: &[&str] = &[
 const VALUED: &[&str] =
     &["-C", "--git-dir", "--work-tree", "--namespace", "--super-prefix", "--list-cmds", "--attr-source"];
 
-/// Commands that write into the repository that `--git-dir` names.
+/// Commands of git that write into the repository that `--git-dir` names.
 const CHANGES: &[&str] =
     &["init", "fetch", "pull", "add", "commit", "config", "update-ref", "gc", "remote", "branch", "tag"];
 
-/// Commands that do the same as another one. If a rule names the first command, the others need approval.
+/// Git commands that do the same as the first command of their line. If a rule names the first command, the other ones
+/// need approval.
 const EQUIVALENTS: &[(&str, &[&str])] = &[
     ("push", &["send-pack", "http-push", "subtree push", "lfs push", "svn dcommit", "p4 submit"]),
     ("fetch", &["fetch-pack", "http-fetch", "remote update", "pull"]),
@@ -73,7 +74,7 @@ const EQUIVALENTS: &[(&str, &[&str])] = &[
     ("send-email", &["imap-send"]),
 ];
 
-/// Tells whether a name is `git`, or the separate program of a git command: `git-push`.
+/// Tells whether a program is `git`, or a git command as a separate program: `git-push`.
 pub(crate) fn is_git(name: &str) -> bool {
     name == "git" || name.strip_prefix("git-").is_some_and(knows)
 }
@@ -81,7 +82,7 @@ pub(crate) fn is_git(name: &str) -> bool {
 /// Writes `git-push origin` as `git push origin`, so that rules see one spelling.
 pub(crate) fn as_git(words: &[Arg]) -> Option<Vec<Arg>> {
     let name = base(words.first()?.as_text());
-    // hub accepts all commands of git.
+    // The program hub accepts all commands of git, so `hub push` is read as `git push`.
     if name == "hub" && words.get(1).is_some_and(|command| knows(command.as_text())) {
         return Some(std::iter::once(Arg::known("git")).chain(words[1..].iter().cloned()).collect());
     }
@@ -89,7 +90,7 @@ pub(crate) fn as_git(words: &[Arg]) -> Option<Vec<Arg>> {
     Some([Arg::known("git"), Arg::known(command)].into_iter().chain(words[1..].iter().cloned()).collect())
 }
 
-/// Tells whether git itself has this command. Another command may be an alias for anything.
+/// Tells whether git itself has this command. Any other command may be an alias, which can stand for anything.
 pub(crate) fn knows(command: &str) -> bool {
     table::exactly(&format!("git-{command}")).is_some()
 }
@@ -148,7 +149,7 @@ pub(crate) fn preamble(words: &[Arg]) -> GitPreamble {
     found
 }
 
-/// Returns the effects of a git command.
+/// Returns the effects of a whole git command, including the options before it.
 pub(crate) fn effects(words: &[Arg]) -> Vec<ProgramEffect> {
     let preamble = preamble(words);
     let mut found = preamble.effects.clone();
@@ -168,7 +169,7 @@ pub(crate) fn effects(words: &[Arg]) -> Vec<ProgramEffect> {
         found.push(ProgramEffect::Doubt("a command that is not literal".to_owned()));
         return found;
     };
-    // Some commands have sub-commands with separate tables.
+    // Some git commands have sub-commands, such as `git remote add`, with separate tables.
     let second = rest.get(1).map(Arg::as_text).unwrap_or_default();
     let nested = format!("git-{name}-{second}");
     let (table, rest) = match table::exactly(&nested) {
@@ -184,7 +185,7 @@ pub(crate) fn effects(words: &[Arg]) -> Vec<ProgramEffect> {
     }
     let parsed = parse(table, rest);
     found.extend(of_options(&format!("git {name}"), table, &parsed).into_iter().filter(|effect| {
-        // `git config` writes its file only when it sets something.
+        // The write of the configuration file is left out here: `git config` writes it only when it sets something.
         !(name == "config" && matches!(effect, ProgramEffect::Writes(..)))
     }));
     found.extend(work::effects(name, &table.does, &parsed));
@@ -194,7 +195,7 @@ pub(crate) fn effects(words: &[Arg]) -> Vec<ProgramEffect> {
     found
 }
 
-/// Tells whether an address names a program: `ext::sh -c x`.
+/// Tells whether the address of a remote makes git run a program: `ext::sh -c x`.
 fn is_helper(word: &str) -> bool {
     let helper = word.split_once("::").is_some_and(|(name, _)| {
         !name.is_empty() && name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '-')

@@ -1,5 +1,5 @@
-//! The only parser of options: bundles of letters, values in the same word or in the next, abbreviated long options,
-//! `--`.
+//! Splits the words of a command into options and operands. It reads bundled letters (`-xvf`), values in the same word
+//! or in the next, abbreviated long options, and `--`. No other module parses options.
 
 use crate::command::Arg;
 use crate::programs::table::{KnownOption, OptionEffect, ProgramTable, ValueNeed};
@@ -19,16 +19,16 @@ pub(crate) struct ParsedOptions {
     pub(crate) given: Vec<GivenOption>,
     /// The words that are not options, in order.
     pub(crate) operands: Vec<Arg>,
-    /// The place of the first operand, for programs whose options end there.
+    /// The index of the first operand. It is used for programs whose options end there.
     pub(crate) rest: usize,
     /// The number of operands before `--`.
     pub(crate) before_dashes: usize,
     pub(crate) has_dashes: bool,
-    /// Options that the table lacks, and words that may be options.
+    /// Options that are missing in the table, and words with unknown parts that may be options.
     pub(crate) unknown: Vec<String>,
 }
 
-/// Splits words into options and operands as the real program would, and lists the options that the table lacks.
+/// Splits words into options and operands as the real program would. Lists the options that are missing in the table.
 pub(crate) fn parse(table: &ProgramTable, words: &[Arg]) -> ParsedOptions {
     let mut parser = OptionParser { table, words, at: 1, found: ParsedOptions::default() };
     if table.style.tar {
@@ -76,7 +76,7 @@ impl<'a> OptionParser<'a> {
             } else if lead == "-" && self.table.option("-").is_some() {
                 self.give_flag("-");
             } else if self.table.style.stop {
-                // A word that is not literal may be an option, or nothing at all.
+                // A word that is not literal may turn out to be an option or to be empty.
                 if word.text.is_none() && lead.is_empty() && !self.table.style.literal {
                     self.found.unknown.push("a word before its command that is not literal".to_owned());
                 }
@@ -126,7 +126,7 @@ impl<'a> OptionParser<'a> {
     fn long(&mut self, word: &Arg) {
         let end = word.lead.find('=');
         let name = &word.lead[..end.unwrap_or(word.lead.len())];
-        // If a part of the name itself is unknown, nothing is known about the option.
+        // A part of the option's name is unknown, so the option itself is unknown.
         if word.text.is_none() && end.is_none() {
             return self.lacks(word);
         }
@@ -184,7 +184,7 @@ impl<'a> OptionParser<'a> {
                 }
             }
         }
-        // The letters continue with an unknown part.
+        // The rest of this word is unknown, and may hold further option letters.
         if word.text.is_none() {
             self.lacks(word);
         }
@@ -213,7 +213,8 @@ impl<'a> OptionParser<'a> {
         }
     }
 
-    /// Reads `tar xf a.tar`: the letters take their values from the words after them, in order.
+    /// Reads options without a dash, as in `tar xf a.tar`. The letters take their values from the words after them, in
+    /// order.
     fn letters_without_dash(&mut self) {
         let Some(text) = self.words.get(self.at).and_then(|word| word.text.clone()) else { return };
         if text.starts_with('-') || text.is_empty() {

@@ -1,19 +1,20 @@
-//! Knows facts about programs that their tables lack: builtins that run a text, and variables that change other
-//! programs.
+//! Holds facts about programs that option tables do not have: builtins that run a text, and variables that change the
+//! behaviour of programs.
 
 use crate::command::Arg;
 use crate::programs::options::base;
 use crate::programs::table;
 
-/// Builtins that run a text or give words another meaning, and programs that run a command later.
+/// Builtins and programs that need approval unless a rule names them: they run a text, give words another meaning, or
+/// run a command later.
 const ASKS: &str = "\
     trap alias unalias enable bind complete compgen fc let repeat foreach emulate zmodload autoload zle sched coproc at \
     batch crontab";
 
-/// Words with which a program only prints facts about itself.
+/// Options with which a program only prints facts about itself, such as its version.
 const ABOUT: &[&str] = &["--version", "-V", "-v", "--help", "-h", "-version"];
 
-/// Variables that change which program runs, or how it behaves. `*` stands for the rest of a name.
+/// Variables that change which program runs, or how a program behaves. `*` stands for the rest of a name.
 const VARIABLES: &str = "\
     PATH LD_* DYLD_* GIT_* BASH_ENV BASH_FUNC_* ENV SHELLOPTS BASHOPTS PS0 PS4 PROMPT_COMMAND IFS CDPATH HOME \
     OLDPWD PWD DIRSTACK SHELL EDITOR VISUAL PAGER MANPAGER LESSOPEN LESSCLOSE BROWSER \
@@ -21,8 +22,8 @@ const VARIABLES: &str = "\
     POSIXLY_CORRECT GZIP XZ_OPT XZ_DEFAULTS ZSTD_* BZIP BZIP2 UNZIP ZIPOPT LESS WGETRC CURL_HOME OPENSSL_CONF AWKPATH \
     CLAUDE_CONFIG_DIR CODEX_HOME GEMINI_CLI_HOME QWEN_HOME COPILOT_HOME GOOSE_PATH_ROOT OPENCODE_CONFIG* HANDOVER_*";
 
-/// Variables that change the behaviour of a toolchain. A toolchain is not analyzed anyway, so a call with them is as
-/// well known as one without them.
+/// Variables that change the behaviour of a toolchain. The gate cannot analyze a toolchain anyway, so setting such a
+/// variable is treated like running a program that cannot be analyzed.
 const TOOLCHAINS: &str = "\
     PYTHON* PERL* RUBY* NODE_* MAKEFLAGS JAVA_TOOL_OPTIONS _JAVA_OPTIONS JDK_JAVA_OPTIONS MAVEN_OPTS RUSTC* RUSTFLAGS \
     RUSTDOCFLAGS CARGO_HOME CARGO_BUILD_* CARGO_ENCODED_* CARGO_TARGET_* CC CXX GOFLAGS npm_config_* NPM_CONFIG_*";
@@ -49,16 +50,16 @@ fn fits(patterns: &str, variable: &str) -> bool {
     })
 }
 
-/// Interpreters of languages in which a text that only reads can be told from one that writes.
+/// Interpreters for whose code the gate can tell whether it only reads or also writes.
 const LANGUAGES: &str = "python pypy node nodejs deno bun ruby php lua luajit perl ipython tsx ts-node julia";
 
-/// Tells whether a text for this interpreter is in one of the `LANGUAGES`.
+/// Tells whether a program is an interpreter of `LANGUAGES`. A version at the end of the name is ignored: `python3.12`.
 pub(crate) fn is_language(name: &str) -> bool {
     is_one_of(LANGUAGES, name.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.'))
 }
 
-/// Tells whether a command writes, or runs the words after it. If only its first words are known, it may reach
-/// anything.
+/// Tells whether a command writes files, or runs the words after it. If the later words of such a command are unknown,
+/// it may write or run anything.
 pub(crate) fn is_writer(text: &str) -> bool {
     const WRITERS: &str = "rm rmdir mv cp tee touch mkdir truncate dd ln chmod chown sed tar unzip curl wget rsync shred \
                            unlink install patch sh bash zsh dash ksh fish sudo doas env xargs eval exec nohup timeout";
@@ -71,7 +72,7 @@ pub(crate) fn changes_programs(variable: &str) -> bool {
     fits(VARIABLES, variable)
 }
 
-/// Tells whether programs write to the place that the variable names.
+/// Tells whether a variable names a folder or a file that programs write.
 pub(crate) fn names_folder(variable: &str) -> bool {
     fits(FOLDERS, variable)
 }
@@ -83,11 +84,12 @@ pub(crate) fn changes_reading(option: &str) -> bool {
 
 /// Tells whether a variable makes a toolchain run another compiler or load other code.
 pub(crate) fn changes_toolchain(variable: &str) -> bool {
-    // This variable only names the folder of the build output.
+    // `CARGO_TARGET_DIR` only names the folder of the build output.
     fits(TOOLCHAINS, variable) && variable != "CARGO_TARGET_DIR"
 }
 
-/// Tells whether a builtin changes folders or does nothing. Only a rule that names it judges it, and no default does.
+/// Tells whether a program is a builtin that only changes folders or does nothing. The default decision does not apply
+/// to it; only a rule that names it does.
 pub(crate) fn is_harmless(program: &str) -> bool {
     matches!(
         program,
@@ -95,7 +97,8 @@ pub(crate) fn is_harmless(program: &str) -> bool {
     )
 }
 
-/// Tells whether a name must keep its meaning so that the words after it can be read.
+/// Tells whether the gate relies on the meaning of a name when it reads the words after it. A function of that name
+/// would change the meaning.
 pub(crate) fn is_relied_on(name: &str) -> bool {
     is_harmless(name)
         || crate::programs::wrapper::is_wrapper(name)
@@ -104,7 +107,7 @@ pub(crate) fn is_relied_on(name: &str) -> bool {
         || matches!(name, "." | "source" | "hash" | "history")
 }
 
-/// Builtins whose words are assignments.
+/// Builtins whose arguments set variables or name them.
 pub(crate) const DECLARES: &[&str] =
     &["export", "declare", "typeset", "local", "readonly", "readarray", "mapfile", "read", "unset", "printf"];
 
@@ -122,7 +125,7 @@ pub(crate) fn asks(words: &[Arg]) -> Option<String> {
         return Some(format!("{name} runs commands that are not looked into, now or later"));
     }
     match name {
-        // These can make a word mean another program, or write a file.
+        // With arguments, `hash` can make a word mean another program, and `history` can write a file.
         "hash" | "history" if words.iter().skip(1).any(|word| !matches!(word.as_text(), "-r" | "-c" | "-l")) => {
             Some(format!("{name} with words that may change what commands mean, or write"))
         }
@@ -146,13 +149,13 @@ pub(crate) fn asks(words: &[Arg]) -> Option<String> {
     }
 }
 
-/// Tells whether a word like `-k` has this letter, also among other letters.
+/// Tells whether a word is a bundle of option letters that contains this letter: `-rk` for `k`.
 fn is_letters(word: &str, letter: char) -> bool {
     word.strip_prefix('-').is_some_and(|letters| !letters.starts_with('-') && letters.contains(letter))
 }
 
-/// Returns the reason why a sourced file needs approval. A script that is given by its name is as unknown as a
-/// program; anything else is a text.
+/// Returns the reason why sourcing a file needs approval. A script that is given by its name is treated as an unknown
+/// program. Any other source, such as standard input, is a text that the gate cannot see.
 fn sourced(words: &[Arg]) -> Option<String> {
     match words.get(1).map(|word| word.text.as_deref()) {
         Some(Some(file)) if !crate::programs::wrapper::is_input(file) => None,
@@ -160,18 +163,18 @@ fn sourced(words: &[Arg]) -> Option<String> {
     }
 }
 
-/// The knowledge about a program.
+/// The knowledge about the effects of a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ProgramKnowledge {
-    /// Its words tell its effects.
+    /// The words of the command show its effects.
     Known,
     /// The program runs a script, a text or its input.
     Interpreter(String),
-    /// Nothing is known about it.
+    /// The effects of the program are unknown.
     Unknown(String),
 }
 
-/// Returns how much is known about a program, if its table does not tell.
+/// Returns how much is known about the effects of a program.
 pub(crate) fn knowledge(words: &[Arg]) -> ProgramKnowledge {
     let Some(program) = words.first().and_then(|word| word.text.as_deref()) else { return ProgramKnowledge::Known };
     let (program, name) = (&short(program), base(program));

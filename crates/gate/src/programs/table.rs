@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-/// The texts of the tables, in the order in which a program is looked up.
+/// The texts of all tables. A program is looked up in this order.
 const TEXTS: [&str; 6] = [
     include_str!("tables/files.txt"),
     include_str!("tables/archives.txt"),
@@ -21,7 +21,7 @@ const INTERPRETERS: &str = include_str!("tables/interpreters.txt");
 /// The options of one program, and the meaning of its operands.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct ProgramTable {
-    /// The way to read its operands, from the line `does`.
+    /// The value of the line `does`: the way to read the program's operands.
     pub(crate) does: String,
     pub(crate) style: OptionStyle,
     options: Vec<KnownOption>,
@@ -30,7 +30,7 @@ pub(crate) struct ProgramTable {
 /// One spelling of an option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct KnownOption {
-    /// The name with its dashes.
+    /// The name of the option with its dashes.
     pub(crate) name: &'static str,
     pub(crate) takes: ValueNeed,
     pub(crate) effect: OptionEffect,
@@ -43,23 +43,23 @@ pub(crate) enum ValueNeed {
     Always,
     /// The value is only in the same word.
     Attached,
-    /// The value is only digits, in the same word. Other options may follow them.
+    /// The value is in the same word and has only digits. Other option letters may follow the digits.
     Digits,
 }
 
-/// The effect of an option, in addition to changing how the program works.
+/// The effect of an option on files and commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OptionEffect {
     Nothing,
-    /// The value is a file that is written.
+    /// The value of the option is a file that the program writes.
     Write,
-    /// The value is a folder below which files are written.
+    /// The value of the option is a folder, and the program writes files below it.
     Tree,
-    /// The value is a command.
+    /// The value of the option is a command that the program runs.
     Run,
-    /// The value is the folder where the program works.
+    /// The value of the option is the folder where the program works.
     Folder,
-    /// The value is a setting of git.
+    /// The value of the option is a setting of git.
     Setting,
     /// The option runs something that the gate cannot see.
     Asks,
@@ -71,30 +71,30 @@ pub(crate) enum OptionEffect {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is one word of the line `style`, and they are combined freely")]
 pub(crate) struct OptionStyle {
-    /// Options end at the first operand.
+    /// True if options end at the first operand.
     pub(crate) stop: bool,
-    /// `--no-x` turns `--x` off.
+    /// True if `--no-x` turns `--x` off.
     pub(crate) negates: bool,
-    /// `-5` is an option.
+    /// True if a number with a dash, such as `-5`, is an option.
     pub(crate) numbers: bool,
-    /// Options that the table lacks do not matter.
+    /// True if options that are missing in the table have no effect that matters to a gate.
     pub(crate) loose: bool,
-    /// The program runs or writes more than its words tell.
+    /// True if the program may run or write more than its words show.
     pub(crate) opaque: bool,
-    /// A dash is followed by a whole word: `-out file`.
+    /// True if one dash is followed by a whole word: `-out file`.
     pub(crate) words: bool,
-    /// The first word may be letters without a dash: `tar xf a`.
+    /// True if the first word may be option letters without a dash: `tar xf a`.
     pub(crate) tar: bool,
-    /// A dash may begin a mode: `chmod -x file`.
+    /// True if a word that begins with a dash may be a mode: `chmod -x file`.
     pub(crate) modes: bool,
-    /// The program does more than run its inner command.
+    /// True if the program does more than run its inner command.
     pub(crate) matters: bool,
-    /// Only literal paths count, because the program writes other paths all the time.
+    /// True if only known paths count as written. The program writes other paths all the time, so they are ignored.
     pub(crate) literal: bool,
 }
 
 impl ProgramTable {
-    /// Returns the option of this spelling: the exact one, or the only one that a long option abbreviates.
+    /// Returns the option of this name. A long option may be abbreviated, if the abbreviation fits only one option.
     pub(crate) fn option(&self, name: &str) -> Option<KnownOption> {
         if let Some(exact) = self.options.iter().find(|option| option.name == name) {
             return Some(*exact);
@@ -104,16 +104,17 @@ impl ProgramTable {
         }
         let mut found = self.options.iter().filter(|option| option.name.starts_with(name));
         let first = *found.next()?;
-        // Several options with the same kind of value and the same effect are the same to a gate.
+        // The abbreviation fits several options. If all take the same kind of value and have the same effect, the
+        // choice among them does not matter.
         found.all(|other| (other.takes, other.effect) == (first.takes, first.effect)).then_some(first)
     }
 
-    /// Tells whether some option writes or runs the thing that its value names.
+    /// Tells whether the program has an option with an effect on files or commands.
     pub(crate) fn reaches(&self) -> bool {
         self.options.iter().any(|option| !matches!(option.effect, OptionEffect::Nothing | OptionEffect::Folder))
     }
 
-    /// Tells whether a name is `--no-x` of an option `--x`, abbreviated or not.
+    /// Tells whether a name turns an option off: `--no-x` for the option `--x`. The name may be abbreviated.
     pub(crate) fn negates(&self, name: &str) -> bool {
         self.style.negates
             && name.strip_prefix("--no-").is_some_and(|rest| {
@@ -130,14 +131,14 @@ impl ProgramTable {
     }
 }
 
-/// Returns the table of a program, by the last part of its path. The name may have a version at its end (`perl5.36`),
-/// or the `g` that other systems put before GNU's programs (`gtouch`).
+/// Returns the table of a program, by the last part of the program's path. The name may end with a version
+/// (`perl5.36`), or begin with the `g` that some systems put before the names of GNU programs (`gtouch`).
 pub(crate) fn find(program: &str) -> Option<&'static ProgramTable> {
     let versioned = program.trim_end_matches(|letter: char| letter.is_ascii_digit() || matches!(letter, '.' | '-'));
     exactly(program).or_else(|| exactly(versioned)).or_else(|| exactly(program.strip_prefix('g')?))
 }
 
-/// Returns the table of exactly this name. A table is read when it is first needed.
+/// Returns the table of exactly this name. Each table is parsed at its first use.
 pub(crate) fn exactly(program: &str) -> Option<&'static ProgramTable> {
     static READ: OnceLock<HashMap<&'static str, OnceLock<Option<ProgramTable>>>> = OnceLock::new();
     let all = READ.get_or_init(|| blocks().flat_map(names).map(|name| (name, OnceLock::new())).collect());
@@ -167,7 +168,7 @@ fn read(program: &str) -> Option<ProgramTable> {
         match kind {
             "does" => table.does = rest.to_owned(),
             "style" => table.style = style(rest),
-            // Add the options of another program after the program's own.
+            // The line `like other` adds the options of another program after the program's own options.
             "like" => table.options.extend(read(rest)?.options),
             _ => {
                 let (takes, effect) = meaning(kind)?;
@@ -219,7 +220,7 @@ fn lists(text: &str, name: &str) -> bool {
     text.lines().filter(|line| !line.starts_with('#')).any(|line| line.split(' ').any(|word| word == name))
 }
 
-/// Tells whether a program neither runs nor writes the things that its arguments name.
+/// Tells whether a program neither runs nor writes anything that its arguments name.
 pub(crate) fn is_plain(program: &str) -> bool {
     lists(PLAIN, program)
 }

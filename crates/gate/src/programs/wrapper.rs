@@ -1,4 +1,4 @@
-//! Finds the commands in programs that run other programs.
+//! Finds the inner commands of wrappers: programs that run other programs, such as `sudo` and `xargs`.
 
 use crate::command::Arg;
 use crate::programs::effect::{ProgramEffect, TreeEffect};
@@ -7,16 +7,16 @@ use crate::programs::program;
 use crate::programs::table::{self, ProgramTable};
 use crate::spot::PathSpot;
 
-/// Kinds of tables whose programs are wrappers.
+/// First words of the line `does` in the tables of wrappers.
 const KINDS: &[&str] = &["command", "after", "assignments", "login", "joined", "remote", "input", "shell"];
 
-/// Tells whether this program does more than run its inner command, so that no rule about the inner command can allow
-/// it.
+/// Tells whether a wrapper does more than run its inner command. A rule that allows the inner command then does not
+/// allow the wrapper.
 pub(crate) fn matters(words: &[Arg]) -> bool {
     find(words).is_some_and(|table| table.style.matters)
 }
 
-/// Tells whether a program reads a text, as an interpreter does.
+/// Tells whether a program runs a text as commands, as a shell does.
 pub(crate) fn interprets(name: &str) -> bool {
     name == "eval" || table::find(name).is_some_and(|table| matches!(table.does.as_str(), "shell" | "remote"))
 }
@@ -35,7 +35,7 @@ fn find(words: &[Arg]) -> Option<&'static ProgramTable> {
     table::find(name).filter(|_| is_wrapper(name))
 }
 
-/// Returns the commands that a program holds. Empty when it is not a wrapper.
+/// Returns the inner commands of a program. The result is empty when the program is not a wrapper.
 pub(crate) fn unwrap(words: &[Arg]) -> Vec<ProgramEffect> {
     let Some(program) = words.first() else { return Vec::new() };
     let name = base(program.as_text());
@@ -90,7 +90,7 @@ fn command_at(at: usize, rest: &[Arg]) -> Option<ProgramEffect> {
     (!rest.is_empty()).then_some(ProgramEffect::Rest(at))
 }
 
-/// Replaces the bare number of `nice -10 program` by an option that the table knows.
+/// Replaces `-10` in `nice -10 program` by an option that the table of nice has.
 fn bare_number(name: &str, words: &[Arg]) -> Vec<Arg> {
     let mut words = words.to_vec();
     if name == "nice"
@@ -129,7 +129,7 @@ fn assignments(name: &str, at: usize, rest: &[Arg]) -> Vec<ProgramEffect> {
     inner
 }
 
-/// Returns words as one text, because a shell reads them again.
+/// Returns the words joined to one text, because the program passes them to a shell, which splits them again.
 fn joined(name: &str, rest: &[Arg]) -> Vec<ProgramEffect> {
     let own = rest.iter().position(|word| word.as_text().starts_with(":::")).unwrap_or(rest.len());
     if rest.is_empty() && name == "eval" {
@@ -144,7 +144,7 @@ fn joined(name: &str, rest: &[Arg]) -> Vec<ProgramEffect> {
     };
     let mut inner = vec![ProgramEffect::Script(words.join(" "))];
     if name == "parallel" {
-        // The shell also reads the arguments that parallel inserts.
+        // parallel inserts its arguments into the text, and the shell reads those arguments as well.
         inner.push(ProgramEffect::Ask("parallel, which puts its arguments into a text for the shell".to_owned()));
     }
     inner
@@ -154,11 +154,11 @@ fn remote(parsed: &ParsedOptions, rest: &[Arg]) -> Vec<ProgramEffect> {
     let Some((_, command)) = rest.split_first() else {
         return vec![ProgramEffect::Ask("ssh with words that are not literal".to_owned())];
     };
-    // A host of repositories has no shell for the user `git`.
+    // With the user `git`, the host is a server for repositories, which gives no shell.
     if command.is_empty() && rest.first().is_some_and(|host| host.as_text().starts_with("git@")) {
         return Vec::new();
     }
-    // More options may follow the host.
+    // ssh accepts options after the host as well, and they are not parsed here.
     if command.first().is_some_and(|word| word.as_text().starts_with('-')) {
         return vec![ProgramEffect::Ask("ssh with options behind the host".to_owned())];
     }
@@ -173,12 +173,13 @@ fn remote(parsed: &ParsedOptions, rest: &[Arg]) -> Vec<ProgramEffect> {
     }
 }
 
-/// Returns the command of xargs. Its input is added at the end, or inserted at a mark.
+/// Returns the command that xargs runs. xargs adds the words of its input at the end of the command, or inserts them at
+/// a mark such as `{}`.
 fn from_input(parsed: &ParsedOptions, rest: &[Arg]) -> Vec<ProgramEffect> {
     if rest.is_empty() {
         return Vec::new();
     }
-    // Without a value these two options insert the input at `{}`.
+    // `-i` and `--replace` without a value insert the input at `{}`.
     let bare = parsed.given.iter().any(|given| matches!(given.name, "-i" | "--replace") && given.value.is_none());
     let braces = Arg::known("{}");
     let mark = parsed.values(&["-I", "-i", "--replace", "-J"]).next().or(bare.then_some(&braces));
@@ -198,7 +199,7 @@ fn from_input(parsed: &ParsedOptions, rest: &[Arg]) -> Vec<ProgramEffect> {
 
 fn in_shell(name: &str, parsed: &ParsedOptions, words: &[Arg]) -> Vec<ProgramEffect> {
     let first = words.get(parsed.rest);
-    // `+e` is an option, too, and the text comes after it.
+    // A word like `+e` is an option too, and the script's text comes after it.
     if first.is_some_and(|word| word.as_text().starts_with('+')) {
         return vec![ProgramEffect::Ask(format!("{name} with an option that begins with a plus"))];
     }
@@ -222,12 +223,12 @@ fn in_shell(name: &str, parsed: &ParsedOptions, words: &[Arg]) -> Vec<ProgramEff
     }
 }
 
-/// Tells whether a path names a file that is already open.
+/// Tells whether a path names standard input or another open file.
 pub(crate) fn is_input(path: &str) -> bool {
     path == "-" || path.starts_with("/dev/") || path.starts_with("/proc/")
 }
 
-/// Returns the commands in `find`, and the files that it deletes or writes.
+/// Returns the commands that `find` runs, and the files that it deletes or writes.
 fn in_find(words: &[Arg]) -> Vec<ProgramEffect> {
     let mut inner = Vec::new();
     let mut starts: Vec<Arg> = Vec::new();
@@ -243,7 +244,7 @@ fn in_find(words: &[Arg]) -> Vec<ProgramEffect> {
                     inner.push(ProgramEffect::Ask("find with a command that has no end".to_owned()));
                     return inner;
                 };
-                // `{}` alone is a path that was found; inside another word it may become anything.
+                // The word `{}` is a path that find found. Inside a longer word, `{}` makes the whole word unknown.
                 let found = named(words, at - 1, &starts);
                 let put = |word: &Arg| match (word.as_text(), &found) {
                     ("{}", Some(path)) => vec![path.clone()],
@@ -271,7 +272,7 @@ fn in_find(words: &[Arg]) -> Vec<ProgramEffect> {
                 inner.push(ProgramEffect::Writes(words.get(at).cloned().unwrap_or_else(Arg::unknown), TreeEffect::No));
                 at += 1;
             }
-            // The word may become several words, and one of them may be a command.
+            // The shell may expand this word to several words, and one of them may be `-exec` with a command.
             "" if word.text.is_none() && word.spot.is_none() => {
                 inner.push(ProgramEffect::Ask("find with a word that is not literal".to_owned()));
             }
@@ -285,14 +286,14 @@ fn in_find(words: &[Arg]) -> Vec<ProgramEffect> {
     inner
 }
 
-/// Tests of find that take no word; `TESTS_WITH_WORD` has those that take one. With other tests or with alternatives
-/// nothing is certain.
+/// Tests of find that take no value. `TESTS_WITH_WORD` lists the tests that take one. If a command has any other test,
+/// or `-o`, the found files are unknown.
 const TESTS_ALONE: &[&str] = &["-print", "-print0", "-empty", "-depth", "-mount", "-xdev"];
 const TESTS_WITH_WORD: &[&str] =
     &["-type", "-maxdepth", "-mindepth", "-mtime", "-mmin", "-newer", "-size", "-user", "-path"];
 
-/// Returns the entries that find acts on at this word: those below one folder whose names fit a pattern, if only that
-/// counts.
+/// Returns the files on which find acts at this word: the entries below one folder whose names fit the pattern of
+/// `-name`. Returns None when the start folders or the other tests make the files uncertain.
 fn named(words: &[Arg], end: usize, starts: &[Arg]) -> Option<Arg> {
     let folder = match starts {
         [] => ".",
@@ -309,14 +310,14 @@ fn named(words: &[Arg], end: usize, starts: &[Arg]) -> Option<Arg> {
                 pattern.as_ref()?;
                 at += 2;
             }
-            // The files that are left after the exclusion of a path still have these names.
+            // `! -path x` only excludes files. The names of the remaining files still fit the pattern.
             "!" | "-not" if value?.as_text() == "-path" => at += 3,
             _ if TESTS_ALONE.contains(&test) => at += 1,
             _ if TESTS_WITH_WORD.contains(&test) => at += 2,
             _ => return None,
         }
     }
-    // An expression that continues with an alternative means something else.
+    // With `-o` or `,` later in the expression, find may act on files of other names.
     let alternatives = words[end..].iter().any(|word| matches!(word.as_text(), "-o" | "-or" | ","));
     let spot = PathSpot::Named { folder: folder.to_owned(), pattern: pattern? };
     (!alternatives).then(|| Arg { spot: Some(spot), ..Arg::unknown() })

@@ -170,8 +170,7 @@ impl<'t> CodeReader<'t> {
             }
             from = before;
         }
-        // The result may begin with a word too many: `in x: p` instead of `p` for `for p in x: p.unlink()`. That does
-        // no harm.
+        // A word directly before the expression is included too: `return p` for `return p.unlink()`.
         &self.tokens[from..end]
     }
 

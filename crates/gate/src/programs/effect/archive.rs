@@ -1,4 +1,5 @@
-//! Reads commands that pack and unpack. The content of an archive is unknown, so it may write any file below a folder.
+//! Reads commands that pack and unpack archives. The content of an archive is unknown, so unpacking may write any file
+//! below a folder.
 
 use super::{ProgramEffect, TreeEffect, write};
 use crate::command::Arg;
@@ -8,7 +9,7 @@ fn tree(path: &Arg) -> ProgramEffect {
     ProgramEffect::Writes(path.clone(), TreeEffect::Yes)
 }
 
-/// Returns the files that are taken from an archive by name, or any file below the folder when none is named.
+/// Returns the files that a command unpacks. If the command names no file, it may write any file below the folder.
 fn members(named: &[Arg], renamed: bool) -> Vec<ProgramEffect> {
     let plain = |word: &Arg| word.text.as_deref().is_some_and(|text| !text.contains(['*', '?', '[']));
     if named.is_empty() || renamed || !named.iter().all(plain) {
@@ -125,14 +126,14 @@ pub(super) fn cpio(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
             .collect();
     }
     if parsed.has(&["-i", "--extract"]) {
-        // cpio takes absolute paths from the archive.
+        // Without `--no-absolute-filenames`, cpio writes absolute paths as the archive names them.
         let bounded = parsed.has(&["--no-absolute-filenames"]);
         return vec![if bounded { tree(&Arg::inside(".")) } else { write(&Arg::unknown()) }];
     }
     Vec::new()
 }
 
-/// Returns the writes of ar: the archive, or the files that it extracts from one.
+/// Returns the files that ar writes: the archive, or the files that it extracts from the archive.
 pub(super) fn ar(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     let mut found: Vec<ProgramEffect> = parsed.operands.iter().take(2).map(write).collect();
     let first = parsed.operands.first().map(Arg::as_text).unwrap_or_default();
@@ -143,7 +144,8 @@ pub(super) fn ar(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     found
 }
 
-/// Returns the writes of lz4: one file next to its source or at the second operand; with -m or -r every operand.
+/// Returns the files that lz4 writes. It writes one file, next to its source or at the second operand. With -m or -r it
+/// handles every operand.
 pub(super) fn lz4(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     if parsed.has(&["-c", "--stdout", "-t", "--test", "--list"]) {
         return Vec::new();
@@ -152,7 +154,7 @@ pub(super) fn lz4(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     let mut found = Vec::new();
     for word in &parsed.operands {
         let text = word.as_text();
-        // An operand may be packed or unpacked, so both new names count.
+        // lz4 may pack or unpack the operand, so both possible names of the result count as written.
         found.extend(word.text.is_some().then(|| write(&Arg::known(&format!("{text}.lz4")))));
         found.extend(text.strip_suffix(".lz4").map(|stem| write(&Arg::known(stem))));
         found.extend(many.then(|| tree(word)));
@@ -170,13 +172,14 @@ pub(super) fn pax(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     match (parsed.has(&["-r"]), parsed.has(&["-w"])) {
         (true, true) => parsed.operands.last().into_iter().flat_map(|word| [write(word), inside(word)]).collect(),
         (false, true) => parsed.values(&["-f"]).map(write).collect(),
-        // pax takes absolute paths from the archive.
+        // pax writes absolute paths as the archive names them.
         (true, false) => vec![write(&Arg::unknown())],
         (false, false) => Vec::new(),
     }
 }
 
-/// Returns the writes of jar: its first word holds the letters of the options, and the second word is the archive.
+/// Returns the files that jar writes. The first word holds the letters of the options (`jar xf`), and the second word
+/// is the archive.
 pub(super) fn jar(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     let first = parsed.operands.first().map(Arg::as_text).unwrap_or_default();
     let has = |letter: char, names: &[&str]| parsed.has(names) || first.contains(letter);

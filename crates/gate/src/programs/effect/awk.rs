@@ -1,5 +1,5 @@
-//! Reads awk programs, as far as they write files and run commands: `print > file`, `print | command`,
-//! `system(command)`.
+//! Reads awk programs, to find the files that they write and the commands that they run: `print > file`, `print |
+//! command`, `system(command)`.
 
 use super::{Fragility, ProgramEffect, write};
 use crate::command::Arg;
@@ -31,7 +31,7 @@ pub(super) fn effects(name: &str, parsed: &ParsedOptions) -> Vec<ProgramEffect> 
     found
 }
 
-/// A token of an awk program, in the detail that is needed to find writes and commands.
+/// A token of an awk program. Only the details that show writes and commands are kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum AwkToken {
     Text(String),
@@ -98,7 +98,8 @@ fn of_text(name: &str, text: &str) -> Vec<ProgramEffect> {
     found
 }
 
-/// Splits a program into tokens. Returns None when a quote or a pattern has no end.
+/// Splits an awk program into tokens. Returns None when a quote or a pattern is not closed, or when an escape is not
+/// known.
 fn tokens(text: &str) -> Option<Vec<AwkToken>> {
     let mut letters = text.chars().peekable();
     let mut found: Vec<AwkToken> = Vec::new();
@@ -116,7 +117,7 @@ fn tokens(text: &str) -> Option<Vec<AwkToken>> {
                             'n' => word.push('\n'),
                             't' => word.push('\t'),
                             letter @ ('/' | '"' | '\\') => word.push(letter),
-                            // Any other escape may stand for any letter.
+                            // The meaning of any other escape is unknown, so the whole program is not read.
                             _ => return None,
                         },
                         letter => word.push(letter),

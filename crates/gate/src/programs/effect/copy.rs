@@ -16,7 +16,7 @@ pub(crate) fn operands(name: &str, kind: &str, parsed: &ParsedOptions) -> Vec<Pr
     let here = Arg::known(".");
     let (sources, last) = match operands.split_last() {
         _ if !named.is_empty() => (operands, None),
-        // `ln -s file` makes the link in the folder where it runs.
+        // With one operand, `ln -s file` makes the link in the current folder.
         Some((only, [])) if kind == "link" => (std::slice::from_ref(only), Some(&here)),
         Some((last, sources)) => (sources, Some(last)),
         None => (operands, None),
@@ -25,7 +25,7 @@ pub(crate) fn operands(name: &str, kind: &str, parsed: &ParsedOptions) -> Vec<Pr
     let tree = if deep { TreeEffect::Yes } else { TreeEffect::No };
     let mut found: Vec<ProgramEffect> = Vec::new();
     for target in last.into_iter().chain(&named) {
-        // A target on another machine writes nothing here.
+        // A target on another machine (`host:path`) writes no file on this machine.
         if kind == "copy-remote" && target.as_text().contains(':') {
             continue;
         }
@@ -44,13 +44,13 @@ pub(crate) fn operands(name: &str, kind: &str, parsed: &ParsedOptions) -> Vec<Pr
         }
         found.push(write(target));
     }
-    // A copy of a link is a link.
+    // With these options cp does not follow links, so the copy of a link is a link.
     let keeps = ["-P", "-d", "-a", "-r", "-R", "--no-dereference", "--archive", "--recursive"];
     if kind == "copy" && parsed.has(&keeps) && !parsed.has(&["-L", "--dereference"]) {
         found.extend(sources.iter().cloned().map(ProgramEffect::Copies));
     }
-    // A link is a second name for its target, and the link does not exist yet when a path behind it is checked. So
-    // making a link counts as writing the target.
+    // A link is a second name for its target. A later command may write through the link, but the link does not exist
+    // yet when the gate checks that path. So making a link counts as writing its target.
     if kind == "move" || links {
         found.extend(sources.iter().map(|source| ProgramEffect::Writes(source.clone(), TreeEffect::Yes)));
     }
@@ -63,7 +63,7 @@ pub(super) fn rsync(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
         let Some(value) = &given.value else { continue };
         match given.name {
             "-e" | "--rsh" | "--rsync-path" => match &value.text {
-                // rsync adds the host and its own command.
+                // For plain ssh, rsync itself adds the host and the command `rsync`, so no other command runs.
                 Some(text) if is_plain_ssh(text) || text == "rsync" => {}
                 Some(text) => found.push(ProgramEffect::Script(text.clone())),
                 None if is_plain_ssh(&value.lead) => {}
@@ -125,8 +125,8 @@ fn within(target: &Arg) -> Arg {
     }
 }
 
-/// Returns the possible targets of a relative link. It starts in the folder that holds it: the target or the folder
-/// above.
+/// Returns the possible targets of a relative link. They are relative to the folder that holds the link: the given
+/// target, if it is a folder, or the folder above it.
 fn behind(target: &Arg, source: &Arg) -> Vec<Arg> {
     let (Some(PathSpot::At(target)), Some(source)) = (&target.spot, source.text.as_deref()) else { return Vec::new() };
     if source.starts_with('/') {
@@ -136,7 +136,7 @@ fn behind(target: &Arg, source: &Arg) -> Vec<Arg> {
     vec![Arg::known(&format!("{target}/{source}")), Arg::known(&format!("{above}/{source}"))]
 }
 
-/// Returns the whole path of a source below the target folder.
+/// Returns the path of a source below the target folder, with all folders of the source: `t/a/b` for `a/b`.
 fn joined(target: &Arg, source: &Arg) -> Arg {
     match (&target.spot, &source.text) {
         (Some(PathSpot::At(folder)), Some(source)) => {
@@ -146,7 +146,7 @@ fn joined(target: &Arg, source: &Arg) -> Arg {
     }
 }
 
-/// Returns the path that a source gets in the target folder.
+/// Returns the path that a source gets in the target folder, by its last part: `t/b` for `a/b`.
 pub(super) fn beneath(target: &Arg, source: &Arg) -> Arg {
     let name = source.text.as_deref().map(|text| base(text.trim_end_matches('/')));
     match (&target.spot, name, &source.spot) {

@@ -1,4 +1,4 @@
-//! Reads commands that fetch from elsewhere, and those of openssl, to tell which files they write.
+//! Reads commands that download files, and commands of openssl, to find the files that they write.
 
 use super::{ProgramEffect, TreeEffect, write};
 use crate::command::Arg;
@@ -16,7 +16,7 @@ fn in_folder(folder: Option<&Arg>, file: &Arg) -> Arg {
     }
 }
 
-/// Returns an entry of a folder whose name the server chooses.
+/// Returns an entry with an unknown name in a folder, because the server chooses the name.
 fn some_name(folder: Option<&Arg>) -> Arg {
     let folder = match folder {
         None => ".",
@@ -26,7 +26,7 @@ fn some_name(folder: Option<&Arg>) -> Arg {
     Arg { spot: Some(PathSpot::Matching { folder: folder.to_owned(), pattern: "*".to_owned() }), ..Arg::unknown() }
 }
 
-/// Returns the file name at the end of an address.
+/// Returns the file name at the end of a web address. Returns None when the name is unknown.
 fn name_of(address: &Arg, default: Option<&str>, keeps_query: bool) -> Option<Arg> {
     let text = address.text.as_deref()?;
     let path = text.split_once("://").map_or(text, |(_, rest)| rest);
@@ -40,7 +40,8 @@ fn name_of(address: &Arg, default: Option<&str>, keeps_query: bool) -> Option<Ar
     } else {
         name.rsplit('/').next().unwrap_or_default().to_owned()
     };
-    // A range in an address makes several names, and an escaped letter makes another name.
+    // curl makes several names of `{a,b}` or `[1-9]` in an address, and `%` begins an escaped letter. The file name is
+    // then unknown.
     if name.contains(['{', '[', '%']) {
         return None;
     }
@@ -82,13 +83,13 @@ pub(super) fn curl(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     found
 }
 
-/// Returns the write of an upload to an address of this machine's own files.
+/// Returns the write of an upload to a `file:` address, which is a file on this machine.
 fn uploaded(address: &Arg, file: Option<&Arg>) -> Option<ProgramEffect> {
     let lead = address.lead.to_ascii_lowercase();
     if !lead.starts_with("file:") {
         return None;
     }
-    // Escaped letters and patterns in an address are not decoded, so it may name any file.
+    // Escaped letters and patterns in an address are not decoded, so the address may name any file.
     let Some(path) = address.text.as_deref().filter(|text| !text.contains(['%', '{', '[', '\\'])) else {
         return Some(write(&Arg::unknown()));
     };
@@ -98,7 +99,7 @@ fn uploaded(address: &Arg, file: Option<&Arg>) -> Option<ProgramEffect> {
     Some(write(&Arg::known(&format!("/{path}{}", name.unwrap_or_default()))))
 }
 
-/// Returns the files that `-w '%output{file}'` writes.
+/// Returns the files that curl's option `-w '%output{file}'` writes.
 fn written_out(format: &Arg) -> Vec<ProgramEffect> {
     let Some(text) = &format.text else { return Vec::new() };
     if text.starts_with('@') {
@@ -156,7 +157,8 @@ pub(super) fn wget(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     found
 }
 
-/// Options of openssl's commands that name an output file, in addition to those that end with `out`.
+/// Options of openssl's commands that name an output file. Options that end with `out` are not listed, because they all
+/// count.
 const OPENSSL_FILES: &[&str] = &[
     "writerand",
     "CAserial",
@@ -171,13 +173,13 @@ const OPENSSL_FILES: &[&str] = &[
     "crl_out",
     "serial_out",
 ];
-/// Flags that end with `out` and take no file.
+/// Options of openssl that end with `out` but take no file.
 const OPENSSL_FLAGS: &[&str] = &["noout", "pubout", "text_out", "param_out", "nocertout", "timeout"];
 
 pub(super) fn openssl(words: &[Arg]) -> Vec<ProgramEffect> {
     let mut found = Vec::new();
     if words.len() < 2 {
-        // Without arguments openssl reads commands from its input.
+        // openssl without arguments reads commands from its standard input.
         return vec![ProgramEffect::Doubt("commands from its input".to_owned())];
     }
     for (at, word) in words.iter().enumerate().skip(1) {

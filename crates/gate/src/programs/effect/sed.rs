@@ -1,4 +1,5 @@
-//! Reads sed scripts: `w` writes files, `e` runs commands, and the rest changes only the text that passes through.
+//! Reads sed scripts: `w` writes files and `e` runs commands. All other commands of sed change only the text that
+//! passes through.
 
 use std::iter::Peekable;
 use std::str::Chars;
@@ -28,7 +29,8 @@ pub(super) fn effects(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     match texts {
         _ if parsed.has(&["--sandbox"]) => {}
         Some(texts) => found.extend(of_script(&texts.join("\n"))),
-        // A variable in the middle of a script is only text; at the start it may be a whole script.
+        // A variable at the start of a script may hold a whole script. In the middle of a script it counts as plain
+        // text.
         None if scripts.iter().any(|script| script.text.is_none() && script.lead.is_empty()) => {
             found.push(ProgramEffect::Doubt("a script that is not literal".to_owned()));
         }
@@ -47,7 +49,8 @@ pub(super) fn effects(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     found
 }
 
-/// Returns the effects of a script. A script that is not understood to its end may write files and run commands.
+/// Returns the effects of a sed script. If the reader does not understand the whole script, the script may write files
+/// and run commands.
 fn of_script(script: &str) -> Vec<ProgramEffect> {
     let mut reader = SedReader { letters: script.chars().peekable(), found: Vec::new() };
     match reader.commands() {
@@ -62,7 +65,7 @@ struct SedReader<'t> {
 }
 
 impl SedReader<'_> {
-    /// Reads commands to the end. Returns None when one of them is unknown.
+    /// Reads the commands of a script to its end. Returns None when a command is unknown.
     fn commands(&mut self) -> Option<()> {
         loop {
             self.skip(|letter| letter.is_whitespace() || matches!(letter, ';' | '{' | '}'));
@@ -81,7 +84,7 @@ impl SedReader<'_> {
                 'w' | 'W' => self.file(),
                 'e' => {
                     let command = self.line();
-                    // Without a text, `e` runs the content of the buffer.
+                    // `e` without a text runs the line that sed has read as a command.
                     if command.trim().is_empty() {
                         self.found.push(ProgramEffect::Ask("sed with `e`, which runs what it reads".to_owned()));
                     } else {
@@ -131,7 +134,8 @@ impl SedReader<'_> {
         line
     }
 
-    /// Skips the text to add. It continues after a line that ends with a backslash.
+    /// Skips the text of the commands `a`, `i` and `c`. After a line that ends with a backslash, the text continues on
+    /// the next line.
     fn text(&mut self) {
         loop {
             let line = self.line();
@@ -149,8 +153,8 @@ impl SedReader<'_> {
         }
     }
 
-    /// Skips to an unescaped mark. A mark in brackets ends the pattern in some versions of sed and not in others, so
-    /// the result is then None.
+    /// Skips to the next unescaped `mark`. Returns None for a mark in brackets, as in `s/[/]/x/`: versions of sed
+    /// disagree whether it ends the pattern.
     fn until(&mut self, mark: char) -> Option<()> {
         let mut bracketed = false;
         loop {

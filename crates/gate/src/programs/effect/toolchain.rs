@@ -1,4 +1,4 @@
-//! Reads commands of toolchains and other programs, of which only some words name the files that they write.
+//! Reads commands of toolchains such as npm and cargo, of which only some words name the files that they write.
 
 use super::{ProgramEffect, TreeEffect, effects, write};
 use crate::command::Arg;
@@ -59,7 +59,7 @@ pub(super) fn cargo(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     }
 }
 
-/// Returns the place after `-m module` in the words of python, where python's own options end.
+/// Returns the index of the word after `-m module` in a python command. Python's own options end there.
 fn module_at(words: &[Arg]) -> Option<usize> {
     let mut at = 1;
     while let Some(word) = words.get(at) {
@@ -75,8 +75,8 @@ fn module_at(words: &[Arg]) -> Option<usize> {
     None
 }
 
-/// Returns the effects of `python -m`: some modules write the given files, and others are programs with their own
-/// tables.
+/// Returns the effects of `python -m`. Some modules write the files that their operands name. Others are programs with
+/// a table.
 pub(super) fn python(words: &[Arg]) -> Vec<ProgramEffect> {
     let Some(at) = module_at(words) else { return Vec::new() };
     let Some(module) = words.get(at - 1) else { return Vec::new() };
@@ -91,7 +91,7 @@ pub(super) fn python(words: &[Arg]) -> Vec<ProgramEffect> {
                 Some(folder) => tree(&Arg::inside(folder)),
                 None => tree(word),
             };
-            // Without a folder, an archive is unpacked in the folder where the command runs.
+            // If no folder is given, the archive is unpacked in the current folder.
             let here = (plain().count() < 2).then(|| tree(&Arg::inside(".")));
             plain().flat_map(|word| [write(word), inside(word)]).chain(here).collect()
         }
@@ -126,14 +126,16 @@ pub(super) fn copy_verb(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     target.map(tree).into_iter().collect()
 }
 
-/// Returns the last operand of a program whose command is one of these verbs: `svn export URL folder`.
+/// Returns the last operand as written, if the command of the program is one of these verbs: `folder` for `svn export
+/// URL folder`.
 pub(super) fn verb(verbs: &str, operands: &[Arg]) -> Vec<ProgramEffect> {
     let is_verb = |word: &Arg| verbs.split(' ').any(|verb| verb == word.as_text());
     let Some(at) = operands.iter().take(3).position(is_verb) else { return Vec::new() };
     operands.get(at + 1..).and_then(<[Arg]>::last).map(tree).into_iter().collect()
 }
 
-/// Returns the files that a formatter writes, when its command comes first: `ruff format src`, `terraform fmt src`.
+/// Returns the files that a formatter writes, if its first operand is this verb: `ruff format src`, `terraform fmt
+/// src`.
 pub(super) fn format(verb: &str, parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     let shows = parsed.has(&["--check", "--diff", "-check", "-diff", "-write=false", "--write=false"]);
     match parsed.operands.split_first() {
@@ -147,17 +149,17 @@ pub(super) fn format(verb: &str, parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     }
 }
 
-/// Commands in a container that change their operands.
+/// Commands that change their operands. They are searched for in the command that runs in a container.
 const CONTAINER_WRITERS: &[&str] = &[
     "rm", "touch", "cp", "mv", "tee", "mkdir", "rmdir", "truncate", "dd", "ln", "chmod", "chown", "sed", "sh", "bash",
 ];
 
-/// Returns the writes of `docker run -v`. A container may write a folder that it is given, unless the folder is
-/// read-only. If the container's command names a path below such a folder, it means the same path below the folder
-/// here.
+/// Returns the writes of `docker run -v`. A container may write each folder that is mounted in it, unless the mount is
+/// read-only. If the container's command names a path below a mounted folder, the same path below the folder on this
+/// machine is written.
 pub(super) fn mounts(words: &[Arg]) -> Vec<ProgramEffect> {
     let mut found = Vec::new();
-    // A variable or a command in this place is nearly always the folder where docker runs: `$PWD`, `$(pwd)`.
+    // In the path of a mount, a variable or a command is nearly always the current folder: `$PWD`, `$(pwd)`.
     let text = |word: &Arg| word.text.clone().or_else(|| word.shape.as_ref().map(|shape| shape.replace("$_", ".")));
     for (at, word) in words.iter().enumerate().skip(1) {
         let (name, attached) = match word.lead.split_once('=') {

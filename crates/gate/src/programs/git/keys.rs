@@ -1,10 +1,10 @@
-//! Knows the settings of git that run a program or redirect something.
+//! Lists the settings of git that make git run a program or that redirect something.
 
 use super::ProgramEffect;
 use crate::command::Arg;
 
-/// Keys that run or redirect something. `*` stands for any part between dots, which may itself hold dots.
-/// A branch's upstream and a remote's address are not among them.
+/// Keys of settings that make git run a program or that redirect something. `*` stands for any text between the dots,
+/// and that text may hold dots. The upstream of a branch and the address of a remote are not listed.
 const KEYS: &[&str] = &[
     "alias.*",
     "core.alternaterefscommand",
@@ -62,7 +62,7 @@ const KEYS: &[&str] = &[
     "bundle.*",
 ];
 
-/// Last parts of keys that name a program, in any section.
+/// The last parts of keys that name a program in any section: `x.askpass` for every `x`.
 const ENDS: &[&str] = &[
     "askpass",
     "browser",
@@ -88,10 +88,10 @@ const ENDS: &[&str] = &[
     "vcs",
 ];
 
-/// Tells whether a key runs or redirects something. Upper and lower case mean the same in sections and names.
+/// Tells whether a setting makes git run a program or redirects something. The key is compared without regard to case.
 pub(super) fn decides(key: &str, value: Option<&str>) -> bool {
     let key = key.to_ascii_lowercase();
-    // A value that begins with `!` is a command in every setting that accepts one.
+    // In every setting that may hold a command, a value that begins with `!` is a command.
     let runs = value.is_some_and(|value| value.trim_start().starts_with('!'));
     let fits = |pattern: &&str| match pattern.split_once('*') {
         Some((start, end)) => key.len() > start.len() + end.len() && key.starts_with(start) && key.ends_with(end),
@@ -111,7 +111,7 @@ pub(crate) fn setting(value: &Arg) -> ProgramEffect {
     ProgramEffect::Setting(Arg::known(key), given)
 }
 
-/// Returns the reason why a setting needs approval. Returns None when it does not need it.
+/// Returns the reason why changing a setting needs approval. Returns None when the change needs none.
 pub(crate) fn asks(key: &Arg, value: Option<&Arg>) -> Option<String> {
     let Some(name) = key.text.as_deref() else {
         return Some("a setting of git whose name is not literal".to_owned());

@@ -1,5 +1,5 @@
-//! Reads git commands that bring another state of the repository into the work tree, and lists the questions to git
-//! that tell which files change.
+//! Reads git commands that bring another state of the repository into the work tree. Prepares the git calls that list
+//! which files change.
 
 use super::paths::is_revision;
 use crate::command::{Arg, GitQuestion, WorkTreeMove};
@@ -15,12 +15,12 @@ fn difference(from: &str, to: &str) -> GitQuestion {
     question(&["diff", "--name-only", "-z", "--no-renames", "--no-relative", "--no-ext-diff", from, to, "--"])
 }
 
-/// Returns the question for changes that are not committed.
+/// Returns the git call that lists the files with uncommitted changes.
 fn uncommitted() -> GitQuestion {
     question(&["diff", "--name-only", "-z", "--no-renames", "--no-relative", "--no-ext-diff", "HEAD", "--"])
 }
 
-/// Returns a word that git can only read as a state of the repository. Returns None for any other word.
+/// Returns a word if git can read it only as the name of a commit, such as a branch. Returns None for any other word.
 fn revision(word: &Arg) -> Option<String> {
     let text = word.text.as_deref()?;
     match text {
@@ -43,12 +43,12 @@ fn found(name: &str, questions: Option<Vec<GitQuestion>>, asks: bool) -> Vec<Pro
     }
 }
 
-/// Returns a move without questions to git, so its files stay unknown.
+/// Returns a change of the work tree without a git call that lists the files, so the files stay unknown.
 pub(super) fn unknown(name: &str) -> Vec<ProgramEffect> {
     found(name, None, true)
 }
 
-/// Returns the effects of checkout and switch to a branch or another state. The short name may mean a branch of a
+/// Returns the effects of checkout and switch to another branch or commit. A short name may also mean a branch of a
 /// remote.
 pub(super) fn to_state(name: &str, start: Option<&Arg>, force: bool) -> Vec<ProgramEffect> {
     let mut questions = Vec::new();
@@ -74,7 +74,7 @@ pub(super) fn reset(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     found("reset", Some(questions), true)
 }
 
-/// Returns the effects of merge, pull and rebase: the changes of the other side since the common commit.
+/// Returns the effects of merge, pull and rebase: the files that the other side changed since the common commit.
 pub(super) fn joined(name: &str, parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     let upstream =
         || vec![question(&["diff", "--name-only", "-z", "--no-renames", "--no-relative", "HEAD...@{upstream}", "--"])];
@@ -85,7 +85,8 @@ pub(super) fn joined(name: &str, parsed: &ParsedOptions) -> Vec<ProgramEffect> {
         question(&["diff", "--name-only", "-z", "--no-renames", "--no-relative", &format!("HEAD...{state}"), "--"])
     };
     let questions = match (name, parsed.operands.as_slice()) {
-        // The commits that pull fetches first are unknown, but the commits that were fetched before are known.
+        // `git pull` first fetches new commits, and those are unknown. Only the files of commits that were fetched
+        // before are listed.
         ("pull", [remote, states @ ..]) if !states.is_empty() => {
             let fetched = |state: &Arg| {
                 let name = revision(&Arg::known(state.text.as_deref()?.split(':').next()?))?;
@@ -100,7 +101,7 @@ pub(super) fn joined(name: &str, parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     found(name, questions.map(|questions| [questions, onto].concat()), false)
 }
 
-/// Returns the effects of cherry-pick and revert: the changes of the commits themselves.
+/// Returns the effects of cherry-pick and revert: the files that the named commits change.
 pub(super) fn picked(name: &str, parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     let changed = |state: String| match state.split_once("..") {
         Some((from, to)) => difference(from, to.trim_start_matches('.')),
@@ -109,7 +110,7 @@ pub(super) fn picked(name: &str, parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     found(name, parsed.operands.iter().map(|state| revision(state).map(changed)).collect(), false)
 }
 
-/// Returns the effects of stash: the changes that it puts away, or those that it brings back.
+/// Returns the effects of stash: the files whose changes it puts away or brings back.
 pub(super) fn stash(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     let operands = parsed.operands.as_slice();
     let (verb, rest) = operands.split_first().map_or(("push", operands), |(verb, rest)| (verb.as_text(), rest));

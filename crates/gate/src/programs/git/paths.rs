@@ -1,16 +1,16 @@
-//! Reads paths as git's commands take them.
+//! Reads the paths in git commands.
 
 use crate::command::Arg;
 use crate::programs::effect::{ProgramEffect, TreeEffect};
 
-/// Returns the files that a path of git names. git has its own patterns and marks, so a path with one may be any file
-/// of the repository.
+/// Returns the files that a path in a git command names. Git has its own patterns and prefixes, such as `:(top)`. A
+/// path with one of them may name any file of the repository.
 pub(super) fn named(path: &Arg) -> Vec<ProgramEffect> {
     match path.text.as_deref() {
         Some(text) if text.starts_with(':') || text.contains(['*', '?', '[']) => anywhere(),
         Some(text) => vec![
             ProgramEffect::Writes(path.clone(), TreeEffect::No),
-            // The files that change below it are unknown.
+            // Git may also change any file below the path.
             ProgramEffect::Writes(Arg::inside(text), TreeEffect::Yes),
         ],
         None => vec![ProgramEffect::Writes(path.clone(), TreeEffect::Yes)],
@@ -22,7 +22,7 @@ pub(super) fn anywhere() -> Vec<ProgramEffect> {
     vec![ProgramEffect::Writes(Arg::inside("/"), TreeEffect::Yes)]
 }
 
-/// Tells whether an expression names a state of the repository other than by a branch: `HEAD~1`, `v1^`, `main@{1}`, a
+/// Tells whether a word is an expression for a commit and not the name of a branch: `HEAD~1`, `v1^`, `main@{1}`, a
 /// hash.
 pub(super) fn is_revision(text: &str) -> bool {
     let hash = text.len() >= 7 && text.chars().all(|letter| letter.is_ascii_hexdigit());

@@ -1,4 +1,4 @@
-//! Reads the operands of git's commands.
+//! Reads the operands of git's commands, to find the files that they change.
 
 use super::moves;
 use super::paths::{anywhere, folder_of, is_revision, named};
@@ -7,7 +7,7 @@ use crate::programs::effect::{ProgramEffect, TreeEffect, copy};
 use crate::programs::options::ParsedOptions;
 use crate::spot::PathSpot;
 
-/// Tells whether operands of this kind are read here.
+/// Tells whether this module reads operands of this kind. The kind is the first word of a table's line `does`.
 #[cfg(test)]
 pub(crate) fn knows_kind(kind: &str) -> bool {
     kind == "format-patch" || kind.starts_with("git-")
@@ -25,7 +25,7 @@ fn all(paths: &[Arg]) -> Vec<ProgramEffect> {
     paths.iter().flat_map(named).collect()
 }
 
-/// Returns the effects of a git command's operands, by the kind in its table.
+/// Returns the effects of a git command's operands. `does` is the kind of operands from the command's table.
 pub(super) fn effects(name: &str, does: &str, parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     let operands = parsed.operands.as_slice();
     let first = operands.first().map(Arg::as_text).unwrap_or_default();
@@ -68,7 +68,8 @@ pub(super) fn effects(name: &str, does: &str, parsed: &ParsedOptions) -> Vec<Pro
         }
         "git-init" => match operands.first().filter(|path| path.as_text() != ".") {
             Some(path) => vec![write(path)],
-            // This creates the repository of the current folder. The files in it that decide something are new.
+            // `git init` without an operand creates a repository in the current folder. Its settings and hooks are new,
+            // so only `.git/objects` counts as written.
             None => vec![write(&Arg::known(".git/objects"))],
         },
         "git-each" => {
@@ -99,7 +100,7 @@ fn single(path: &Arg) -> Vec<ProgramEffect> {
     }
 }
 
-/// Returns the effects of checkout and restore. Paths come after two dashes; without dashes every word may be a path.
+/// Returns the effects of checkout and restore. The words after `--` are paths. Without `--` every word may be a path.
 fn checkout(name: &str, parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     let mut found = Vec::new();
     if parsed.has(&["--pathspec-from-file"]) {
@@ -135,17 +136,18 @@ fn state(name: &str, parsed: &ParsedOptions) -> Vec<ProgramEffect> {
 fn stash(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     let paths = match parsed.operands.split_first() {
         Some((verb, paths)) if verb.as_text() == "push" => paths,
-        // The words are messages and names of stashes. Paths come only after two dashes.
+        // The operands of other stash commands are messages and names of stashes. Only the words after `--` are paths.
         Some(_) | None => parsed.operands.get(parsed.before_dashes..).unwrap_or_default(),
     };
     [all(paths), moves::stash(parsed)].concat()
 }
 
-/// Returns the effects of switch to a branch, or to the start of a new branch.
+/// Returns the effects of `git switch` to a branch, or to the commit at which a new branch starts.
 fn switch(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     let force = parsed.has(&["-f", "--force", "--discard-changes"]);
     let mut found = moves::to_state("switch", parsed.operands.last(), force);
-    // A switch needs approval only for a variable, which may stand for any state, or for a revision expression.
+    // A switch needs approval only in two cases: an operand is a variable, which may stand for any commit, or it is an
+    // expression like `HEAD~1`.
     for effect in &mut found {
         if let ProgramEffect::Moves(moved) = effect {
             moved.asks &= parsed.operands.iter().any(|word| word.text.as_deref().is_none_or(is_revision));
@@ -226,7 +228,7 @@ fn config(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
         "list" | "get" => false,
         "edit" | "rename-section" | "remove-section" => return edits(),
         "set" | "unset" => true,
-        // With one word, `git config` only reads.
+        // `git config` with one operand only reads the setting.
         _ => operands.len() > 1 || parsed.has(&["--unset", "--unset-all", "--add", "--replace-all"]),
     };
     let Some(key) = operands.first().filter(|_| sets) else { return Vec::new() };
