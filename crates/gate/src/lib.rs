@@ -132,8 +132,8 @@ impl Gates {
         // `opaque` is the decision for a program that cannot be analyzed. If it is not set, the default for commands
         // that no rule names applies.
         let opaque = self.opaque.map_or(otherwise, decision);
-        // Tools of other MCP servers are allowed unless a rule names them, because the client asks about those tools
-        // itself.
+        // Tools of other MCP servers are allowed unless a rule names them, because those servers decide about the
+        // calls of their tools.
         let defaults =
             if tool::is_foreign(call.tool) { (GateDecision::Allow, GateDecision::Allow) } else { (otherwise, opaque) };
         let mut judge = Judge::new(&self.rules, defaults, call.directory);
@@ -179,7 +179,7 @@ pub fn is_guarded(path: &Path, root: &Path) -> bool {
 }
 
 /// Returns every command that a text would run, as lists of words. `None` stands for a word whose value is unknown
-/// before the command runs. An error is the reason why the text needs approval whatever the rules say.
+/// before the command runs. An error is the reason why the text needs approval regardless of the rules.
 pub fn commands(text: &str, directory: &Path) -> Result<Vec<Vec<Option<String>>>, String> {
     let (text, directory): (String, PathBuf) = (text.to_owned(), directory.to_owned());
     let found = aside(move || walk::text(&text, &directory));

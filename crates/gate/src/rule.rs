@@ -1,4 +1,5 @@
-//! One rule, written as `[[gate]]`: the first words of a command or the paths that are written, and the decision.
+//! One rule of a configuration, written as `[[gate]]`. It names the first words of a command or a pattern of written
+//! paths, and has a decision.
 
 use serde::Deserialize;
 
@@ -8,9 +9,9 @@ use super::glob::Glob;
 use crate::programs::git;
 use crate::programs::options::base;
 
-/// The largest number of rules in one file. No person would read more.
+/// The largest number of rules in one file. A file with more rules is refused, because no person would read them all.
 pub(crate) const RULES_MAX: usize = 1_000;
-/// The largest number of words in one rule.
+/// The largest number of words in one rule. A rule with more words is refused.
 const WORDS_MAX: usize = 32;
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -22,9 +23,9 @@ pub struct GateRule {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Matter {
-    /// The first words of a command.
+    /// The rule is about commands that begin with these words.
     Command(Vec<String>),
-    /// Paths that are written.
+    /// The rule is about writes to paths that fit this glob.
     Write(Glob),
 }
 
@@ -68,30 +69,30 @@ impl TryFrom<RuleText> for GateRule {
     }
 }
 
-/// Programs whose commands may be abbreviated.
+/// Programs that accept abbreviations of their commands, such as `npm i` for `npm install`.
 const ABBREVIATES: &[&str] = &["npm", "hg", "ip", "svn"];
 
 /// The relation of a command to the words of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum RuleFit {
     No,
-    /// It is uncertain whether the rule means the command.
+    /// It is uncertain whether the rule is about the command.
     Perhaps,
     Yes,
 }
 
-/// Tells whether an allowing rule names this command. The words must be the same, so that no similar command is
-/// allowed.
+/// Tells whether a rule that allows commands names this command. The words must be exactly the same, so that a similar
+/// command is not allowed by mistake.
 pub(super) fn allows(rule: &[String], words: &[Arg]) -> bool {
     rule.len() <= words.len() && rule.iter().zip(words).all(|(wanted, word)| word.text.as_deref() == Some(wanted))
 }
 
-/// Tells whether a rule that asks or denies means this command in any spelling: by its path, or with options in
-/// between.
+/// Tells whether a rule that asks or denies is about this command. Other spellings count too: the program by its path,
+/// or options between the words.
 pub(super) fn concerns(rule: &[String], words: &[Arg]) -> RuleFit {
     let (Some(wanted), Some(program)) = (rule.first(), words.first()) else { return RuleFit::No };
     let Some(program) = program.text.as_deref().map(base) else { return RuleFit::Perhaps };
-    // On some systems the name of a program ends with `.exe`.
+    // On some systems the file name of a program ends with `.exe`.
     let program = program.strip_suffix(".exe").unwrap_or(program);
     if program != base(wanted) {
         return RuleFit::No;
@@ -103,7 +104,7 @@ pub(super) fn concerns(rule: &[String], words: &[Arg]) -> RuleFit {
             return RuleFit::Perhaps;
         }
         at = preamble.rest;
-        // An alias may mean anything.
+        // A git command that git itself does not have may be an alias, which can stand for anything.
         if words.get(at).is_some_and(|word| word.text.as_deref().is_none_or(|word| !git::knows(word))) {
             return RuleFit::Perhaps;
         }
@@ -115,7 +116,8 @@ pub(super) fn concerns(rule: &[String], words: &[Arg]) -> RuleFit {
     for wanted in &rule[1..] {
         let rest = words.get(at..).unwrap_or_default();
         if wanted.starts_with('-') {
-            // Options may stand anywhere, and their letters may be written together.
+            // An option of the rule may be anywhere in the command. It may also be part of a bundle of letters, so any
+            // other option makes the result uncertain.
             if rest.iter().any(|word| word.text.as_deref() == Some(wanted)) {
                 continue;
             }
@@ -134,7 +136,8 @@ pub(super) fn concerns(rule: &[String], words: &[Arg]) -> RuleFit {
             {
                 return RuleFit::Perhaps;
             }
-            // This is an option, and the next word may be its value.
+            // This word is an option, and the next word may be the option's value. So it is uncertain where the next
+            // command word is.
             Some(Arg { text: Some(word), .. }) if word.starts_with('-') => {
                 let later = rest.iter().any(|word| word.text.as_deref().is_none_or(|word| word == wanted));
                 return if later { RuleFit::Perhaps } else { RuleFit::No };
@@ -145,16 +148,16 @@ pub(super) fn concerns(rule: &[String], words: &[Arg]) -> RuleFit {
     if doubt { RuleFit::Perhaps } else { RuleFit::Yes }
 }
 
-/// The largest number of words after a rule's first word that are compared. Longer commands are not hidden in
-/// arguments.
+/// The largest number of words that are compared after a word that fits the rule's first word. Later words are ignored,
+/// because a command inside the arguments is not that long.
 const WINDOW: usize = 64;
 
-/// Tells whether the words of a rule appear one after another in the arguments of a program that may run them.
+/// Tells whether the arguments of a program contain the command of a rule. The program may run that command.
 pub(super) fn stands_in(rule: &[String], arguments: &[Arg]) -> bool {
     let Some(wanted) = rule.first().map(|word| base(word)) else { return false };
     arguments.iter().enumerate().any(|(at, word)| {
         let Some(text) = word.text.as_deref() else { return false };
-        // A command may be the value of an option or a variable: `--command=git push`, `SHELL=git push`.
+        // The command may begin in the value of an option or a variable: `--command=git push`, `SHELL=git push`.
         let value = text.split_once('=').map(|(_, value)| value);
         [Some(text), value].into_iter().flatten().filter(|first| base(first) == wanted).any(|first| {
             let rest = arguments[at + 1..].iter().take(WINDOW).cloned();
@@ -163,8 +166,8 @@ pub(super) fn stands_in(rule: &[String], arguments: &[Arg]) -> bool {
     })
 }
 
-/// Tells whether a rule means these words, which another program may run. Often the first word is only a name, so the
-/// other words of the rule must follow it, or unknown words that may be the same.
+/// Tells whether a rule is about these words, which another program may run. The first word may be only a name, such as
+/// a folder `git`. So the other words of the rule must follow, or unknown words that may be the same.
 pub(super) fn is_likely(rule: &[String], words: &[Arg]) -> bool {
     let rest = words.get(1..).unwrap_or_default();
     let follows = |wanted: &String| rest.iter().any(|word| word.text.as_deref().is_none_or(|text| text == wanted));
@@ -178,15 +181,15 @@ pub(super) fn is_likely(rule: &[String], words: &[Arg]) -> bool {
     }
 }
 
-/// Tells whether the words of a rule appear one after another in a text of any language: `["git", "push"]` as well as
-/// `git push`.
+/// Tells whether a text in any language contains the words of a rule one after another. Signs between the words are
+/// ignored: `["git", "push"]` counts like `git push`.
 pub(super) fn stands_in_text(rule: &[String], text: &str) -> bool {
     let part = |letter: char| !(letter.is_alphanumeric() || "_-./@:+~".contains(letter));
     let words: Vec<Arg> = text.split(part).filter(|word| !word.is_empty()).map(Arg::known).collect();
     stands_in(rule, &words)
 }
 
-/// Tells whether a command that begins with this text may be the command that a rule is about.
+/// Tells whether a rule may be about a command of which only the beginning is known.
 pub(super) fn may_begin(rule: &[String], text: &str) -> bool {
     let words: Vec<Arg> = text.split_whitespace().map(Arg::known).chain([Arg::unknown()]).collect();
     concerns(rule, &words) != RuleFit::No || stands_in(rule, &words)

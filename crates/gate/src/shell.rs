@@ -1,4 +1,4 @@
-//! Command texts as words: the reader of a script and the words that it finds.
+//! Reads the text of a shell command: `script` splits it into words, and `word` describes one word.
 
 mod escape;
 pub(crate) mod script;

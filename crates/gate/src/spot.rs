@@ -1,17 +1,17 @@
-//! The place that a path of a command names, as far as it is known before the command runs.
+//! Describes the place that a path in a command names, as far as it is known before the command runs.
 
 /// The paths that a word of a command may name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum PathSpot {
     At(String),
-    /// Some files in this folder or below.
+    /// Some unknown files in this folder or below it.
     Inside(String),
-    /// Entries of this folder whose names fit a pattern of the shell.
+    /// Entries of this folder whose names fit a shell pattern, such as `*.txt`.
     Matching {
         folder: String,
         pattern: String,
     },
-    /// Entries of this folder, and of those below it, whose names fit a pattern.
+    /// Entries of this folder, or of any folder below it, whose names fit a pattern.
     Named {
         folder: String,
         pattern: String,

@@ -1,4 +1,4 @@
-//! Turns the rules of a configuration into lines, so that two configurations can be compared.
+//! Lists the rules of a configuration with their decisions, so that two configurations can be compared.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,8 @@ impl Gates {
         }
     }
 
-    /// Returns each command or path that a rule names, with the strictest decision about it.
+    /// Returns the text of each rule, such as `command git push`, with its decision. If two rules have the same text,
+    /// the stricter decision is returned.
     pub fn strictest(&self) -> BTreeMap<String, GateDecision> {
         let mut found = BTreeMap::new();
         for rule in &self.rules {

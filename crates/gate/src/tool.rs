@@ -1,4 +1,4 @@
-//! Reads the tools of clients: which of them run a command or write files.
+//! Finds the commands that a tool call runs and the files that it writes, by the tool's name and its input fields.
 
 mod fields;
 mod named;
@@ -14,19 +14,19 @@ use crate::spot::home;
 pub use fields::COMMAND_FIELDS;
 use fields::plain;
 
-/// One act of a call that matters to gates.
+/// One thing that a tool call does and that gates judge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum GatedAct {
-    /// A text for a shell, and the folder where it runs.
+    /// A text that a shell runs, and the folder where it runs.
     Text(String, PathBuf),
-    /// Words that are started without a shell.
+    /// The words of a command that is started without a shell, and the folder where it runs.
     Words(Vec<String>, PathBuf),
     Writes(Vec<String>, PathBuf),
-    /// A text that may be run. It counts only if a rule is about it.
+    /// A text that the tool may run as a command. Only rules that ask or deny apply to it.
     Suspect(String, PathBuf),
-    /// Paths that may be written. They count only if a rule is about them.
+    /// Paths that the tool may write. Only rules that name one of the paths apply.
     MayWrite(Vec<String>, PathBuf),
-    /// The words of the tool's own name, with a value of its input.
+    /// The words of the tool's own name, with a value of its input: `git push` for a tool `git_push`.
     Name(Vec<String>),
     /// The call runs or writes something that the gate cannot see.
     Unseen(String),
@@ -67,20 +67,22 @@ const WRITERS: &[&str] = &[
     "create",
     "insert",
 ];
-/// Tools that apply a patch of several files, in the form in which names are compared.
+/// Tools that apply a patch of several files. The names are in the form of `plain`: without case, underscores and
+/// hyphens.
 const PATCHES: &[&str] = &["applypatch"];
-/// Tools that send text to something that already runs, or to a shell that is not parsed here.
+/// Tools that send text to a process that already runs, or to a shell that the gate does not parse. They always need
+/// approval.
 const UNSEEN: &[&str] = &["write_stdin", "PowerShell", "powershell", "REPL"];
 
 /// Tools that only read their paths, regardless of the other fields in their input.
 const READERS: &[&str] = &["Read", "read", "read_file", "view", "Grep", "grep", "Glob", "glob", "LS", "ls", "list_dir"];
-/// The largest depth of objects within objects that are read.
+/// The largest depth of objects within objects in the input of a tool. Deeper objects are ignored.
 const DEPTH_MAX: usize = 8;
 
-/// The prefix of our own server's tools. The module `desk` decides about their calls.
+/// The prefix of the tools of Handover's own MCP server. The module `desk` decides about their calls.
 const OURS: &str = "mcp__handover__";
 
-/// Returns everything that a call runs and writes, from all fields that look like commands or paths and not only from
+/// Returns everything that a call runs and writes. All input fields that look like commands or paths are read, not only
 /// the first.
 pub(super) fn acts(call: &GateCall<'_>) -> Vec<GatedAct> {
     if call.tool.starts_with(OURS) {
@@ -95,7 +97,7 @@ pub(super) fn acts(call: &GateCall<'_>) -> Vec<GatedAct> {
     }
     let runs = fields::RUNNING_WORDS.iter().any(|word| plain(call.tool).contains(word));
     if is_foreign(call.tool) && !runs {
-        // The server may use a field of this name for something else, such as a query.
+        // A tool of another MCP server may use a field such as `command` for something else, such as a query.
         let milder = |act| match act {
             GatedAct::Text(text, folder) => GatedAct::Suspect(text, folder),
             other @ (GatedAct::Words(..)
@@ -123,12 +125,12 @@ pub(super) fn acts(call: &GateCall<'_>) -> Vec<GatedAct> {
     found
 }
 
-/// Tells whether a tool belongs to another server. Only rules judge such a tool, and no default does.
+/// Tells whether a tool belongs to another MCP server. Only rules apply to such a tool, and no default does.
 pub(super) fn is_foreign(tool: &str) -> bool {
     tool.starts_with("mcp__")
 }
 
-/// Returns the acts in those fields of a call that are made for commands and paths.
+/// Returns the acts in the input fields whose names say that they hold a command or a path.
 fn plainly(call: &GateCall<'_>) -> Vec<GatedAct> {
     let name = plain(named::own_name(call.tool));
     let patches = PATCHES.contains(&name.as_str());
@@ -162,7 +164,7 @@ fn plainly(call: &GateCall<'_>) -> Vec<GatedAct> {
     found
 }
 
-/// Returns the input and every object in it.
+/// Returns the input and every object inside it.
 fn objects(input: &Value) -> Vec<&[(String, Value)]> {
     let (mut found, mut open) = (Vec::new(), vec![(input, 0)]);
     while let Some((value, depth)) = open.pop() {
@@ -180,7 +182,7 @@ fn objects(input: &Value) -> Vec<&[(String, Value)]> {
     found
 }
 
-/// Returns every member of an object under one of these names. A name may appear more than once.
+/// Returns every member of an object whose name is one of these names. JSON may repeat a name, so there may be several.
 fn members<'v>(object: &'v [(String, Value)], names: &'v [&str]) -> impl Iterator<Item = (String, &'v Value)> {
     let named = object.iter().map(|(name, value)| (plain(name), value));
     named.filter(|(name, _)| names.iter().any(|wanted| *name == plain(wanted)))
@@ -194,8 +196,8 @@ fn unreadable(call: &GateCall<'_>) -> GatedAct {
     GatedAct::Unseen(format!("the input of {} names no command and no path where they are expected", call.tool))
 }
 
-/// Returns the folders where a call may run, as its input says. Only some shells surely follow such a field; for other
-/// tools the folder of the call counts too.
+/// Returns the folders where a call may run, by the fields of its input. Only some shell tools certainly use such a
+/// field. For other tools, the folder of the call is returned too.
 fn folders(call: &GateCall<'_>, object: &[(String, Value)]) -> Vec<PathBuf> {
     let named = members(object, fields::FOLDERS).filter_map(|(_, value)| value.as_text());
     let mut found: Vec<PathBuf> = named.map(|named| call.directory.join(named)).collect();
@@ -215,7 +217,7 @@ fn commands(call: &GateCall<'_>, tool: &str, object: &[(String, Value)], found: 
                 Value::Text(text) => found.push(GatedAct::Text(text.clone(), here.clone())),
                 Value::List(words) => {
                     found.extend(listed(words, &here));
-                    // A list under any other name may be several commands.
+                    // A list in a field of any other name may hold several commands, one in each text.
                     let texts = words.iter().filter(|_| !matches!(name.as_str(), "command" | "cmd"));
                     found.extend(
                         texts.filter_map(Value::as_text).map(|text| GatedAct::Text(text.to_owned(), here.clone())),
@@ -231,7 +233,7 @@ fn commands(call: &GateCall<'_>, tool: &str, object: &[(String, Value)], found: 
         let runs = fields::RUNNING_WORDS.iter().any(|word| tool.contains(word)) && !SHELLS.contains(&call.tool);
         for (name, text) in members(object, fields::TEXTS_TO_RUN).filter(|_| runs) {
             let Some(text) = text.as_text() else { continue };
-            // The language of the code is unknown, so the code is compared with the rules.
+            // The language of the code is unknown, so it is judged like code for python.
             let words = || ["python", "-c", text].map(str::to_owned).to_vec();
             let is_code = matches!(name.as_str(), "code" | "source" | "content");
             found.push(if is_code {
@@ -260,8 +262,8 @@ fn is_shell(path: &str) -> bool {
     reads && (!path.contains('/') || program::is_of_the_system(path))
 }
 
-/// Returns commands whose program is in one field and whose words are in another. Without such a program, the words
-/// are for the program that the tool is named after.
+/// Returns commands whose program is in one input field and whose arguments are in another. If no field names a
+/// program, the tool's own name is the program.
 fn programs(call: &GateCall<'_>, object: &[(String, Value)], here: &Path) -> Vec<GatedAct> {
     let mut found = Vec::new();
     for (_, words) in members(object, fields::WORDS) {
@@ -280,7 +282,7 @@ fn programs(call: &GateCall<'_>, object: &[(String, Value)], here: &Path) -> Vec
     found
 }
 
-/// Returns the names of variables, from any of the forms in which they are given.
+/// Returns the names of the environment variables in a field. The field may be an object, a list or a text.
 fn variables(field: &Value) -> Vec<String> {
     let before = |text: &str| text.split('=').next().unwrap_or(text).trim().to_owned();
     match field {
@@ -298,7 +300,7 @@ fn variables(field: &Value) -> Vec<String> {
     }
 }
 
-/// Returns the acts of a list, which holds the words of one command or several commands.
+/// Returns the acts of a list. The list may hold the words of one command, or several commands.
 fn listed(words: &[Value], folder: &Path) -> Vec<GatedAct> {
     let texts: Option<Vec<String>> = words.iter().map(|word| word.as_text().map(str::to_owned)).collect();
     match texts.as_deref() {
@@ -308,7 +310,7 @@ fn listed(words: &[Value], folder: &Path) -> Vec<GatedAct> {
         }
         Some(words) if !words.is_empty() => {
             let mut found = vec![GatedAct::Words(words.to_vec(), folder.to_owned())];
-            // A first word with a blank in it is not a program.
+            // The first word contains a blank, so it is not a program. Each text of the list may be a command.
             if words.first().is_some_and(|word| word.contains(' ')) {
                 found.extend(words.iter().map(|text| GatedAct::Text(text.clone(), folder.to_owned())));
             }
@@ -330,7 +332,7 @@ fn paths(object: &[(String, Value)]) -> Vec<String> {
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => {}
         }
     }
-    // Some clients expand or tidy a path, and some do not, so all spellings count.
+    // Some clients expand `~` or `file://` in a path and others do not. So all spellings of the path count as written.
     let respelled = |path: &String| {
         let trimmed = path.trim();
         let bare = ["file://localhost", "file://"].iter().find_map(|start| trimmed.strip_prefix(start));

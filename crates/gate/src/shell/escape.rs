@@ -1,4 +1,4 @@
-//! Escapes in the texts of programs.
+//! Resolves escapes in texts, such as `\n` and `\x67`.
 
 /// Returns a text with its escapes resolved: `\n`, `\x67`, `\147`, `\u0067`, and `\/` for a slash.
 pub(crate) fn unescaped(text: &str) -> String {

@@ -12,7 +12,7 @@ use std::collections::HashMap;
 
 use crate::shell::word::ShellWord;
 
-/// The largest depth of substitutions within substitutions. No person reads deeper ones.
+/// The largest depth of substitutions within substitutions. A text with deeper ones is not read and needs approval.
 const NESTING_MAX: u32 = 32;
 
 /// The reason why a text was not read to its end.
@@ -25,22 +25,23 @@ impl From<&str> for UnreadText {
     }
 }
 
-/// The result of reading one program text.
+/// The result of reading one command text.
 #[derive(Debug, Default)]
 pub(crate) struct ProgramText {
-    /// Keywords, operators and the names of words.
+    /// The skeleton of the text: its keywords and operators, with a name such as `W0` in place of each word.
     pub(crate) plain: String,
     /// The words that the names in `plain` stand for.
     pub(crate) words: HashMap<String, ShellWord>,
-    /// The `((…))` parts in the order of `plain`, with the commands that they run.
+    /// The `((…))` parts in the order of `plain`. Each one holds the commands that it runs.
     pub(crate) arithmetic: Vec<ShellWord>,
-    /// Variables in computations. bash evaluates their values, and those may run commands.
+    /// Variables that are used in computations. bash evaluates the values of these variables, and a value may run a
+    /// command.
     pub(crate) computed: Vec<String>,
-    /// Variables that a computation sets, so they hold numbers.
+    /// Variables to which a computation assigns a value. They hold numbers.
     pub(crate) numbers: Vec<String>,
-    /// Variables that `${name=value}` sets.
+    /// Variables that the form `${name=value}` sets.
     pub(crate) assigned: Vec<String>,
-    /// The text has `((`, which other shells read as two subshells, or another word that only bash knows.
+    /// True if only bash reads the text in this way. For example, other shells read `((` as two subshells.
     pub(crate) only_bash: bool,
 }
 
@@ -52,7 +53,7 @@ enum ListEnd {
     Parenthesis,
 }
 
-/// A here-document whose body follows the line.
+/// A here-document that was announced with `<<`. Its body begins on the next line.
 struct Pending {
     name: String,
     delimiter: String,
@@ -68,24 +69,24 @@ struct ScriptReader<'t> {
     pending: Vec<Pending>,
     /// True between `[[` and `]]`.
     in_test: bool,
-    /// True after a here-document was announced in a substitution: bash 5.2 rewrites such a text and loses a `;` in
-    /// it.
+    /// True after `<<` was read inside a substitution. bash 5.2 rewrites such a substitution and loses a `;` in it, so
+    /// the reader gives up at a `;`.
     document_inside: bool,
-    /// True after the body of that here-document was read.
+    /// True after the body of a here-document inside a substitution was read.
     document_over: bool,
-    /// True between `name=(` and its end.
+    /// True between `name=(` and the `)` that ends the list.
     in_list: bool,
-    /// True if the word that was read last is `time`.
+    /// True if the word before the current one is `time`.
     after_time: bool,
 }
 
-/// Words that the grammar must see unchanged.
+/// Words that stay in the skeleton as they are, because the parser needs them.
 pub(crate) const RESERVED: &[&str] = &[
     "!", "{", "}", "case", "do", "done", "elif", "else", "esac", "fi", "for", "if", "in", "then", "until", "while",
     "[[", "]]", "function", "select", "coproc", "time",
 ];
 
-/// The operators, longest first.
+/// The operators of the shell. The longest come first, so that `<<` is not read as `<`.
 const OPERATORS: &[&str] = &[
     "&>>", "<<<", "<<-", ";;&", "&&", "||", ";;", ";&", "<<", ">>", "<&", ">&", "<>", ">|", "&>", "|&", "&", "|", ";",
     "<", ">", "(", ")",
@@ -142,7 +143,7 @@ impl<'t> ScriptReader<'t> {
         self.script.plain.push(' ');
     }
 
-    /// Reads commands up to the end, or up to the parenthesis that closes them, which is read as well.
+    /// Reads commands up to the end of the text, or through the parenthesis that closes the list.
     fn list(&mut self, stop: ListEnd) -> Result<(), UnreadText> {
         let mut open = 0_u32;
         loop {
@@ -199,7 +200,7 @@ impl<'t> ScriptReader<'t> {
         let found = OPERATORS.iter().find(|operator| self.looking_at(operator));
         let operator = *found.ok_or("an operator")?;
         self.at += operator.len();
-        // dash reads `&>` as two operators, and does not know `|&`.
+        // Other shells read these operators differently: dash reads `&>` as two operators and does not have `|&`.
         self.script.only_bash |= matches!(operator, "&>" | "&>>" | "|&" | "<<<" | ";;&" | ";&");
         match operator {
             ";" | "&" if self.document_inside => Err("a list with a here-document inside of a substitution".into()),
@@ -207,13 +208,13 @@ impl<'t> ScriptReader<'t> {
             "<<" => self.document(false),
             "<<-" => self.document(true),
             _ => {
-                // The parser reads two parentheses in a row as arithmetic, also with a blank between them. To bash
-                // these are subshells.
+                // The parser reads two parentheses in a row as arithmetic, even with a blank between them. bash reads
+                // these as subshells, so a line end is put between them.
                 if operator == "(" && self.script.plain.trim_end_matches(' ').ends_with('(') {
                     self.script.plain.push('\n');
                 }
                 self.emit(operator);
-                // The dash closes the descriptor and is not a part of the next word.
+                // In `>&-` the dash closes the descriptor. It is not the start of a word.
                 if matches!(operator, ">&" | "<&") && self.peek() == Some('-') {
                     self.at += 1;
                     let name = format!("W{}", self.script.words.len());
@@ -225,8 +226,8 @@ impl<'t> ScriptReader<'t> {
         }
     }
 
-    /// Reads the delimiter after `<<`. The body after the line becomes a word, and the document becomes a here-string
-    /// with it.
+    /// Reads the delimiter after `<<`. In the skeleton the here-document becomes `<<<` and a word. The word gets the
+    /// body, which follows the line.
     fn document(&mut self, tabs: bool) -> Result<(), UnreadText> {
         while matches!(self.peek(), Some(' ' | '\t')) {
             self.at += 1;
@@ -265,7 +266,8 @@ impl<'t> ScriptReader<'t> {
                 if bare == pending.delimiter {
                     break;
                 }
-                // bash joins such a line with the next one before it looks for the delimiter.
+                // bash joins a line that ends with a backslash with the next line, before it looks for the delimiter.
+                // The reader does not follow that.
                 if !pending.quoted && line.ends_with('\\') {
                     return Err("a line of a here-document ends with a backslash".into());
                 }
@@ -295,7 +297,7 @@ impl<'t> ScriptReader<'t> {
         Ok(inner.script)
     }
 
-    /// Reads `((…))`, which bash takes for arithmetic when it ends with `))`.
+    /// Reads `((…))`. bash reads it as arithmetic if it ends with `))`.
     fn arithmetic_command(&mut self) -> Result<(), UnreadText> {
         self.at += 2;
         let start = self.at;
@@ -317,7 +319,7 @@ impl<'t> ScriptReader<'t> {
 }
 
 impl ProgramText {
-    /// Adds another script's facts about the whole text, but not its words.
+    /// Adds the facts that another script tells about the whole text. The words of that script are not added.
     fn absorb(&mut self, other: &Self) {
         self.computed.extend_from_slice(&other.computed);
         self.numbers.extend_from_slice(&other.numbers);

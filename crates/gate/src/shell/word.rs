@@ -6,7 +6,7 @@ use crate::spot::PathSpot;
 #[derive(Debug, Default)]
 pub(crate) struct ShellWord {
     pub(crate) pieces: Vec<WordPiece>,
-    /// The commands that bash runs to expand the word, in order.
+    /// The commands that bash runs when it expands the word, in order.
     pub(crate) inner: Vec<ProgramText>,
 }
 
@@ -16,15 +16,15 @@ pub(crate) enum WordPiece {
     Plain(String),
     /// Text that was quoted or escaped.
     Quoted(String),
-    /// `~` or `~name` at the start.
+    /// `~` or `~name` at the start of the word.
     Tilde(String),
-    /// A part of a pattern that names files.
+    /// A character of a file name pattern: `*`, `?` or `[`.
     Wild(char),
-    /// A number, from `$((…))`.
+    /// A number of unknown value, from `$((…))`.
     Number,
-    /// The unchanged value of a variable.
+    /// A variable that is used without any change of its value: `$x` or `${x}`.
     Variable { name: String, quoted: bool },
-    /// Another form of a variable, or the output of a command.
+    /// A variable in another form, such as `${x%.md}`, or the output of a command.
     Unknown,
 }
 
@@ -41,7 +41,7 @@ impl ShellWord {
         }
     }
 
-    /// Returns the text of this word, if it is the same in every run.
+    /// Returns the text of this word, if every run gives the same text. Otherwise returns None.
     pub(crate) fn literal(&self) -> Option<String> {
         let mut whole = String::new();
         for piece in &self.pieces {
@@ -75,7 +75,7 @@ impl ShellWord {
         plain().any(|text| text.contains('{')) && plain().any(|text| text.contains(',') || text.contains(".."))
     }
 
-    /// Returns the text, if nothing in it was quoted.
+    /// Returns the text of the word. Returns None when a part of it was quoted or is expanded.
     pub(crate) fn bare(&self) -> Option<&str> {
         match self.pieces.as_slice() {
             [WordPiece::Plain(text)] => Some(text),
@@ -83,7 +83,7 @@ impl ShellWord {
         }
     }
 
-    /// Tells whether the word is a whole number, or a range of them.
+    /// Tells whether the word is a whole number, or a range of whole numbers.
     pub(crate) fn is_number(&self) -> bool {
         let numeric = |text: &str| !text.is_empty() && text.chars().all(|letter| letter.is_ascii_digit());
         match self.pieces.as_slice() {
@@ -104,7 +104,7 @@ impl ShellWord {
         !self.inner.is_empty()
     }
 
-    /// Returns the literal letters at the start.
+    /// Returns the literal letters before the first unknown part of the word.
     pub(crate) fn lead(&self) -> String {
         let mut lead = String::new();
         for piece in &self.pieces {
@@ -121,7 +121,7 @@ impl ShellWord {
         lead
     }
 
-    /// Returns the literal letters, with `$_` for each unknown part.
+    /// Returns the literal letters of the word, with `$_` in place of each unknown part.
     pub(crate) fn shape(&self) -> String {
         let mut shape = String::new();
         for piece in &self.pieces {
@@ -136,13 +136,14 @@ impl ShellWord {
         shape
     }
 
-    /// Returns the words that bash makes of braces. Returns None when there are no braces, or when the words are
-    /// unknown.
+    /// Returns the words that bash makes of a word with braces. Returns None when the word has no braces, or when the
+    /// resulting words are unknown.
     pub(crate) fn choices(&self) -> Option<Vec<String>> {
         if !self.has_choice() {
             return None;
         }
-        // Quoted letters are not braces: a character that stands for nothing else replaces each quoted part.
+        // Braces in quotes have no meaning. So each quoted part is replaced by a stand-in character, before the braces
+        // are expanded.
         let (mut text, mut kept) = (String::new(), Vec::new());
         for piece in &self.pieces {
             match piece {
@@ -164,7 +165,7 @@ impl ShellWord {
             return None;
         }
         let words = expand(&text)?;
-        // Every word must hold all quoted parts, or their order is lost.
+        // Each resulting word must contain all quoted parts. Otherwise it is unknown which part belongs where.
         let whole = |word: &String| {
             let mut parts = kept.iter();
             let mut full = String::new();
@@ -174,11 +175,12 @@ impl ShellWord {
             parts.next().is_none().then_some(full)
         };
         let whole: Option<Vec<String>> = words.iter().map(whole).collect();
-        // bash drops an empty word without quotes.
+        // bash drops a resulting word that is empty and has no quotes.
         whole.map(|words| words.into_iter().filter(|word| !word.is_empty() || !kept.is_empty()).collect())
     }
 
-    /// Returns the files that a pattern names.
+    /// Returns the files that a file name pattern may name. Returns None when the word has no pattern, or its files are
+    /// unknown.
     pub(crate) fn files(&self) -> Option<PathSpot> {
         let mut known = String::new();
         let mut pattern = String::new();
@@ -191,7 +193,7 @@ impl ShellWord {
                 WordPiece::Plain(text) | WordPiece::Quoted(text) => known.push_str(text),
                 WordPiece::Wild(letter) => {
                     wild = true;
-                    // The end of a class is not looked for here, so a class counts as any text.
+                    // A class such as `[a-z]` is not parsed here, so it counts as any text.
                     pattern.push(if *letter == '[' { '*' } else { *letter });
                 }
                 WordPiece::Tilde(_) | WordPiece::Number | WordPiece::Variable { .. } | WordPiece::Unknown => {
@@ -199,7 +201,7 @@ impl ShellWord {
                 }
             }
         }
-        // `.*` may stand for `..`, and so may a class.
+        // The pattern `.*` may also match `..`, and so may a class at the start. Such a word may name any file.
         let (folder, start) = known.rsplit_once('/').unwrap_or((".", &known));
         let classes = self.pieces.contains(&WordPiece::Wild('['));
         if !wild || self.has_choice() || start.starts_with('.') || pattern.contains("/.") || classes && start.is_empty()
@@ -217,9 +219,9 @@ impl ShellWord {
     }
 }
 
-/// A character that stands for a quoted part while braces are expanded. No shell text may hold it.
+/// The character that replaces a quoted part while braces are expanded.
 const STAND_IN: char = '\u{1}';
-/// The largest number of words that braces may make of one word.
+/// The largest number of words that braces may make of one word. With more, the words count as unknown.
 const CHOICES_MAX: usize = 64;
 
 fn escape(letter: char, pattern: &mut String) {
@@ -229,8 +231,7 @@ fn escape(letter: char, pattern: &mut String) {
     pattern.push(letter);
 }
 
-/// Expands `a{b,c}d` to `abd` and `acd`. A brace without a comma stays as it is in bash; here the result is then
-/// unknown.
+/// Expands `a{b,c}d` to `abd` and `acd`. bash leaves a brace without a comma as it is; here the result is then None.
 fn expand(text: &str) -> Option<Vec<String>> {
     let (mut done, mut open) = (Vec::new(), vec![text.to_owned()]);
     while let Some(text) = open.pop() {
@@ -258,7 +259,7 @@ fn expand(text: &str) -> Option<Vec<String>> {
         if choices.len() < 2 {
             return None;
         }
-        // The first choice is taken first, so the words keep their order.
+        // Choices are pushed in reverse, so that the first choice is handled first and the words keep their order.
         let (before, after) = (text.get(..start)?, text.get(end..)?);
         open.extend(choices.iter().rev().map(|choice| format!("{before}{choice}{after}")));
         if done.len() + open.len() > CHOICES_MAX {

@@ -1,19 +1,19 @@
-//! Reads calls whose command is not in a field that is made for it, but in the tool's own name or in a field of any
-//! other name.
+//! Reads tool calls whose command is in an unusual place: in the tool's own name, or in a field whose name does not say
+//! that it holds a command.
 
 use wire::json::Value;
 
 use super::fields::{self, plain};
 
-/// The largest number of texts in one input that are checked.
+/// The largest number of texts that are checked in one input. Further texts are ignored.
 const TEXTS_MAX: usize = 200;
-/// The longest text that can be a command or a path, in bytes.
+/// The longest text that is checked, in bytes. A longer text is ignored, because it can hardly be a command or a path.
 const TEXT_BYTES_MAX: usize = 4 << 10;
-/// The largest depth of objects within objects that are read.
+/// The largest depth of objects within objects in an input. Deeper objects are ignored.
 const DEPTH_MAX: usize = 8;
-/// Servers whose tools do the same as git on a remote host. In the name of a tool they count as `git`.
+/// MCP servers whose tools do on a remote host what git does. In the name of a tool, such a server counts as `git`.
 const GIT_HOSTS: &[&str] = &["github", "gitlab", "gitea", "forgejo", "bitbucket"];
-/// Tools whose input names another tool or command.
+/// Tools whose input names another tool or command to run.
 const BY_NAME: &[&str] = &["Skill", "SlashCommand", "skill", "slash_command"];
 
 /// Returns the last part of a tool's name: `git_push` of `mcp__git__git_push`.
@@ -21,7 +21,8 @@ pub(super) fn own_name(tool: &str) -> &str {
     tool.strip_prefix("mcp__").and_then(|rest| rest.split_once("__")).map_or(tool, |(_, name)| name)
 }
 
-/// Returns every text of an input with the name of its field, in the form in which names are compared.
+/// Returns every text of an input with the name of its field. The name is in the form of `plain`: without case,
+/// underscores and hyphens.
 pub(super) fn texts(input: &Value) -> Vec<(String, &str)> {
     let (mut found, mut open) = (Vec::new(), vec![(String::new(), input, 0)]);
     while let Some((name, value, depth)) = open.pop() {
@@ -46,11 +47,11 @@ pub(super) fn is_prose(field: &str) -> bool {
     fields::PROSE.contains(&field) || fields::TEXTS.contains(&field)
 }
 
-/// Returns the words that a tool's name and one value of its input make: `git push` of `git_push`, or of `git` with
-/// `push`.
+/// Returns the commands that a tool's name may stand for, alone or with one value of its input. `git push` comes from
+/// `git_push`, or from `git` with the value `push`.
 pub(super) fn names(tool: &str, input: &Value) -> Vec<Vec<String>> {
     let mut name: Vec<String> = words(tool).into_iter().filter(|word| word != "mcp").collect();
-    // The names of tools often repeat the name of their server.
+    // A tool's name often repeats the name of its server: `mcp__git__git_push`.
     name.dedup();
     let mut found = vec![name.clone()];
     let by_name = BY_NAME.contains(&tool);
@@ -64,7 +65,7 @@ pub(super) fn names(tool: &str, input: &Value) -> Vec<Vec<String>> {
     found
 }
 
-/// Returns the words of a name, also of one that is written `gitPush`.
+/// Splits a name into words at its signs and capital letters: `gitPush` gives `git` and `push`.
 fn words(name: &str) -> Vec<String> {
     let mut found = vec![String::new()];
     let mut small = false;

@@ -1,4 +1,4 @@
-//! Reads everything that begins with a dollar or a backquote: substitutions, variables, computations.
+//! Reads the parts of a word that begin with a dollar or a backquote: substitutions, variables and computations.
 
 use super::{ScriptReader, UnreadText, read_at};
 use crate::shell::word::{ShellWord, WordPiece};
@@ -15,7 +15,8 @@ pub(super) enum Until {
 }
 
 impl ScriptReader<'_> {
-    /// Reads at a dollar. `quoted` is true inside double quotes and here-documents.
+    /// Reads the expansion at a dollar and adds it to the word. `quoted` is true inside double quotes and
+    /// here-documents.
     pub(super) fn dollar(&mut self, word: &mut ShellWord, quoted: bool) -> Result<(), UnreadText> {
         let next = self.ahead(1);
         match next {
@@ -45,7 +46,8 @@ impl ScriptReader<'_> {
                 self.script.only_bash = true;
                 self.at += 1;
             }
-            // bash removes the end of the line before it looks at the text after the dollar.
+            // bash removes a backslash with a line end before it reads the text after the dollar. The reader does not
+            // follow that.
             Some('\\') if self.ahead(2) == Some('\n') => return Err("a line that ends behind a dollar".into()),
             Some(letter) if is_name_start(letter) => {
                 self.at += 1;
@@ -56,7 +58,7 @@ impl ScriptReader<'_> {
                 self.at += 2;
                 word.pieces.push(WordPiece::Unknown);
             }
-            // zsh expands a dollar before these letters.
+            // zsh expands a dollar before one of these letters, so the result is unknown.
             Some('=' | '~' | '^' | '+') => {
                 self.at += 1;
                 word.pieces.push(WordPiece::Unknown);
@@ -92,7 +94,7 @@ impl ScriptReader<'_> {
         Ok(())
     }
 
-    /// Reads `$'…'`.
+    /// Reads a text in the quotes `$'…'`, in which escapes are resolved.
     fn ansi(&mut self, word: &mut ShellWord) -> Result<(), UnreadText> {
         word.pieces.push(WordPiece::Quoted(String::new()));
         loop {
@@ -108,7 +110,8 @@ impl ScriptReader<'_> {
                         't' => word.push('\t', true),
                         '\\' | '\'' | '"' | '?' => word.push(next, true),
                         'x' | '0'..='7' => self.coded(next, word),
-                        // The meaning of this escape is not needed: no name of a program and no path uses it.
+                        // The value of any other escape is left unknown, because no name of a program and no path needs
+                        // it.
                         _ => word.pieces.push(WordPiece::Unknown),
                     }
                 }
@@ -117,7 +120,7 @@ impl ScriptReader<'_> {
         }
     }
 
-    /// Reads a letter that is given by its number: `\x67`, `\147`.
+    /// Reads an escape that gives a character by its number: `\x67`, `\147`.
     fn coded(&mut self, first: char, word: &mut ShellWord) {
         let (radix, most) = if first == 'x' { (16, 2) } else { (8, 2) };
         let mut value = first.to_digit(8).filter(|_| first != 'x').unwrap_or(0);
@@ -132,7 +135,7 @@ impl ScriptReader<'_> {
         }
     }
 
-    /// Reads the rest of `${…}` after the brace.
+    /// Reads the rest of `${…}` after the opening brace.
     fn braced(&mut self, word: &mut ShellWord, quoted: bool) -> Result<(), UnreadText> {
         let indirect = self.peek() == Some('!') && self.ahead(1).is_some_and(is_name_start);
         let length = self.peek() == Some('#') && self.ahead(1) != Some('}');
@@ -143,7 +146,7 @@ impl ScriptReader<'_> {
         match self.peek() {
             Some(letter) if is_name_start(letter) => name = self.name(),
             Some(letter) if letter.is_ascii_digit() => drop(self.name()),
-            // With more text after the `!`, one variable would name another one.
+            // `${!name}` reads a variable whose name is the value of another variable.
             Some('!') if self.ahead(1) != Some('}') => return Err("`${!…}`, which names a variable by another".into()),
             Some(letter) if "@*#?-$!".contains(letter) => self.at += 1,
             Some(_) | None => return Err("`${…}` without a name".into()),
@@ -162,7 +165,8 @@ impl ScriptReader<'_> {
             word.inner.extend(self.arithmetic(Until::Bracket)?.inner);
         }
         if indirect {
-            // bash takes the value of the variable for a name, and it evaluates computations in a name.
+            // In `${!name}` bash takes the value of the variable as the name of another one. It also evaluates
+            // computations in that name. Only the two forms that list names are accepted.
             let names = all && self.peek() == Some('}');
             let prefix = matches!(self.peek(), Some('*' | '@')) && self.ahead(1) == Some('}');
             if !names && !prefix {
@@ -194,7 +198,7 @@ impl ScriptReader<'_> {
 
     /// Reads the word after the operator of `${name-word}`, and the closing brace.
     fn default(&mut self, word: &mut ShellWord, quoted: bool) -> Result<(), UnreadText> {
-        // Only the commands in the value matter, not the value itself.
+        // Only the commands in the default value are needed. The value itself is dropped.
         let mut value = ShellWord::default();
         loop {
             let letter = self.peek().ok_or("a brace is not closed")?;
@@ -224,8 +228,8 @@ impl ScriptReader<'_> {
         }
     }
 
-    /// Reads a computation through its end, and returns the commands that it runs. Its variables are recorded, because
-    /// bash evaluates their values.
+    /// Reads a computation through its end and returns the commands that it runs. Records its variables, because bash
+    /// evaluates their values and a value may run a command.
     pub(super) fn arithmetic(&mut self, until: Until) -> Result<ShellWord, UnreadText> {
         let mut found = ShellWord::default();
         let mut open = 0_u32;
@@ -260,7 +264,7 @@ impl ScriptReader<'_> {
                     let name = self.name();
                     self.assigns(name)?;
                 }
-                // A number may have a base: `16#ff` and `2#101`.
+                // The number may have a base before it: `16#ff`, `2#101`.
                 '0'..='9' => {
                     self.name();
                     if self.peek() == Some('#') {
@@ -278,7 +282,7 @@ impl ScriptReader<'_> {
         }
     }
 
-    /// Records a name in a computation: `i = 1` makes it a number, and everything else reads it.
+    /// Records a variable in a computation. `i = 1` sets the variable to a number, and any other use reads it.
     fn assigns(&mut self, name: String) -> Result<(), UnreadText> {
         let mut by = 0;
         while matches!(self.ahead(by), Some(' ' | '\t')) {
@@ -295,14 +299,14 @@ impl ScriptReader<'_> {
         Ok(())
     }
 
-    /// Reads a dollar in a computation.
+    /// Reads the expansion at a dollar inside a computation.
     fn computed_value(&mut self, found: &mut ShellWord) -> Result<(), UnreadText> {
         let next = self.ahead(1);
         match next {
             Some('(') if self.ahead(2) == Some('(') => self.dollar(found, true),
             Some('(') => {
                 self.dollar(found, true)?;
-                // bash evaluates the output of the command as well.
+                // bash evaluates the output of the command as a part of the computation.
                 self.script.computed.push("what a command prints".to_owned());
                 Ok(())
             }

@@ -1,9 +1,9 @@
-//! Reads one word: quotes, escapes, patterns.
+//! Reads one word of a shell text: its quotes, escapes and patterns.
 
 use super::{ListEnd, RESERVED, ScriptReader, UnreadText};
 use crate::shell::word::{ShellWord, WordPiece};
 
-/// The place where pieces are read. It decides where they end.
+/// The kind of text that is read. It decides where the text ends and what is expanded in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReadingPlace {
     /// A word of a command.
@@ -15,7 +15,7 @@ pub(super) enum ReadingPlace {
 }
 
 impl ScriptReader<'_> {
-    /// Reads a word and adds its name to the skeleton.
+    /// Reads a word and adds its name, such as `W0`, to the skeleton.
     pub(super) fn word(&mut self, stop: ListEnd) -> Result<(), UnreadText> {
         let start = self.at;
         let after_time = std::mem::take(&mut self.after_time);
@@ -23,11 +23,11 @@ impl ScriptReader<'_> {
             return Err("a list with indexes, or inside of a substitution".into());
         }
         let (name, word) = self.assignment_or_word()?;
-        // The name as it is spelled, with `+` and index.
+        // The name of an assignment as it is spelled, with a `+` and an index: `x[1]+=`.
         let name_end = self.text[start..].iter().position(|letter| *letter == '=').map_or(start, |by| start + by + 1);
         let spelled: String = self.text[start..name_end].iter().collect();
-        // bash reads the body of a here-document after a newline of the list, and shells disagree about other
-        // newlines.
+        // The word contains a newline while a here-document is announced. Shells disagree whether the body of the
+        // document begins after that newline.
         if !self.pending.is_empty() && self.text[start..self.at].contains(&'\n') {
             return Err("a word with a newline on the line of a here-document".into());
         }
@@ -54,7 +54,8 @@ impl ScriptReader<'_> {
                 || (after_time && bare == "-p")
                 || (self.in_test && (matches!(bare, "=" | "==" | "!=" | "=~") || is_test(bare)));
             if as_it_is {
-                // This reader does not decide whether a pattern's parenthesis ends a substitution.
+                // In `$(case x in a) …)` a parenthesis may end a pattern or the substitution. The reader does not
+                // decide which.
                 if stop == ListEnd::Parenthesis && matches!(bare, "case" | "esac") {
                     return Err("`case` inside of a substitution".into());
                 }
@@ -71,7 +72,7 @@ impl ScriptReader<'_> {
             }
         } else if word.pieces.is_empty() && self.peek() == Some('(') {
             self.script.only_bash = true;
-            // This is a list, and its elements follow as words.
+            // The value is a list, `name=(…)`. Its elements are read as the next words.
             self.in_list = true;
             self.script.plain.push_str(&name);
             return Ok(());
@@ -79,7 +80,8 @@ impl ScriptReader<'_> {
         let token = format!("{name}W{}", self.script.words.len());
         self.emit(&token);
         if !name.is_empty() {
-            // Keep the whole word too, for an argument such as `of=file`. The value alone is kept below.
+            // The text `of=file` may be an argument and not an assignment. So the whole word is kept here, and the
+            // value alone below.
             let mut whole = ShellWord::default();
             spelled.chars().for_each(|letter| whole.push(letter, false));
             whole.pieces.extend(word.pieces.iter().cloned());
@@ -89,7 +91,7 @@ impl ScriptReader<'_> {
         Ok(())
     }
 
-    /// Reads `name=`, `name+=` or nothing, and the word after it.
+    /// Reads an optional `name=` or `name+=`, and the word after it.
     fn assignment_or_word(&mut self) -> Result<(String, ShellWord), UnreadText> {
         let start = self.at;
         let mut end = self.at;
@@ -101,7 +103,8 @@ impl ScriptReader<'_> {
         let mut name = String::new();
         if end > start {
             if letter(end) == '[' {
-                // In the place of an assignment, bash reads any text up to the bracket.
+                // bash reads any text in the brackets of an assignment such as `x[…]=1`. The reader accepts only plain
+                // letters there.
                 let plain = |letter: &char| letter.is_ascii_alphanumeric() || "_-.*?!^".contains(*letter);
                 let index_end = end + 1 + self.text[end + 1..].iter().take_while(|letter| plain(letter)).count();
                 if letter(index_end) != ']' {
@@ -126,7 +129,7 @@ impl ScriptReader<'_> {
         Ok((name, word))
     }
 
-    /// Reads the pieces up to the end of this place.
+    /// Reads pieces of a word up to the end that the kind of text has.
     pub(super) fn pieces(&mut self, place: ReadingPlace) -> Result<ShellWord, UnreadText> {
         let mut word = ShellWord::default();
         let mut previous = None;
@@ -164,7 +167,7 @@ impl ScriptReader<'_> {
                 '$' | '`' if place == ReadingPlace::Delimiter => return Err("the delimiter of a here-document".into()),
                 '$' => self.dollar(&mut word, false)?,
                 '`' => self.backquoted(&mut word, false)?,
-                // A single `[` is a command, and two of them begin a test.
+                // `[` alone is a command, and `[[` begins a test. Here neither begins a pattern.
                 '[' if self.ahead(1).is_none_or(is_blank)
                     || (self.ahead(1) == Some('[') && self.ahead(2).is_none_or(is_blank))
                     || word.bare() == Some("[") =>
@@ -176,7 +179,8 @@ impl ScriptReader<'_> {
                     self.at += 1;
                     word.pieces.push(WordPiece::Wild(letter));
                 }
-                // A tilde also counts after `=` and `:`, as in a value. Elsewhere this is a mistake on the safe side.
+                // bash expands a tilde at the start of a word, and in a value after `=` and `:`. The reader does it in
+                // every word, which finds too many paths rather than too few.
                 '~' if before.is_none_or(|before| matches!(before, '=' | ':'))
                     && !(self.in_test && before == Some('=')) =>
                 {
