@@ -25,59 +25,60 @@ use crate::shell::word::ShellWord;
 use crate::spot::PathSpot;
 use variable::{VariableValue, VariableValues};
 
-/// The largest depth of wrappers in wrappers, and of texts in texts.
+/// The largest depth of wrappers in wrappers, and of scripts in scripts. A deeper command needs approval.
 const DEPTH_MAX: u32 = 8;
-/// The longest command that is read, in bytes.
+/// The longest command that is read, in bytes. A longer command needs approval.
 pub(super) const TEXT_BYTES_MAX: usize = 16 << 10;
-/// The largest number of openings in a skeleton. The parser recurses into each of them, and its stack must hold them
-/// all.
+/// The largest number of blocks and subshells in a text. The parser recurses into each one, and its stack must hold
+/// them all. A text with more needs approval.
 const OPENERS_MAX: usize = 400;
-/// The largest number of `case` commands. The parser reads the last part of a `case` twice, so each one doubles its
-/// time.
+/// The largest number of `case` commands in a text. The parser reads the last part of a `case` twice, so each nested
+/// one doubles its time. A text with more needs approval.
 const CASES_MAX: usize = 8;
 #[derive(Debug)]
 pub(super) struct CommandWalk {
     pub(super) found: FoundActs,
-    /// Variables that computations use.
+    /// Variables that are used in computations.
     computed: BTreeSet<String>,
-    /// Variables that were set to numbers.
+    /// Variables that the text sets to numbers.
     numbers: BTreeSet<String>,
-    /// Variables that were set to something else.
+    /// Variables that the text sets to other values than numbers.
     others: BTreeSet<String>,
     /// Functions that the text itself defines.
     functions: BTreeSet<String>,
-    /// True if a variable was set to words that may become options where it is used.
+    /// True if the text sets a variable to words that may become options where the variable is used.
     plants_options: bool,
-    /// True if a variable was set to letters that may end the text into which it is inserted.
+    /// True if the text sets a variable to letters, such as a slash or a blank, that may end a script into which the
+    /// value is inserted.
     plants_text: bool,
-    /// Words that may be options, and texts with variables in them.
+    /// Doubts that count only if the text sets a variable to a value that could change the command's meaning.
     fragile: Vec<(Fragility, String)>,
-    /// The literal words of the last simple command, for the pipe after it.
+    /// The literal words of the last simple command. If a pipe follows, they are the input of the next command.
     printed: Vec<String>,
-    /// True if the text is only an argument of an unknown program.
+    /// True if the text that is read is only an argument of an unknown program, read as if it were a command.
     suspicious: bool,
-    /// Values to which variables are set anywhere in the text.
+    /// The values that this reading of the text has found for each variable.
     values: VariableValues,
-    /// The same values, from a first reading of the text.
+    /// The values of all variables in the whole text, found by a first reading.
     constants: VariableValues,
-    /// The values of loop variables in the round that is read.
+    /// The values of loop variables in the loop round that is read now.
     bound: BTreeMap<String, VariableValue>,
-    /// The number of loop rounds that were read.
+    /// The number of loop rounds that were read so far.
     rounds: usize,
 }
 
 /// The standard input of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum StandardInput {
-    /// The input that the client gives.
+    /// The standard input that the client gives to its shell.
     Inherited,
-    /// A here-document or a here-string.
+    /// The text of a here-document or a here-string, completely known.
     Text(String),
-    /// A file that is given by its name.
+    /// A file that a redirection names.
     File,
-    /// A here-document or a here-string with unknown parts.
+    /// The text of a here-document or a here-string with unknown parts.
     Partly(String),
-    /// The output of other commands, as their literal words.
+    /// The output of other commands in a pipe. It is described by the literal words of these commands.
     Pipe(Vec<String>),
     Unknown,
 }
@@ -87,14 +88,14 @@ pub(super) enum StandardInput {
 pub(super) struct WalkScope {
     pub(super) folders: CommandFolders,
     pub(super) depth: u32,
-    /// True if a shell other than bash may read the text. Words that only bash knows may then mean something else.
+    /// True if a shell other than bash may read the text. Syntax that only bash has may then mean something else.
     pub(super) foreign: bool,
     pub(super) input: StandardInput,
-    /// Variables that certainly have a value at this point.
+    /// Variables that certainly have a value when the command runs.
     pub(super) set: BTreeSet<String>,
 }
 
-/// Reads a text like a shell that is started in this folder.
+/// Finds the commands and writes of a text, as a shell that starts in this folder would run it.
 pub(super) fn text(text: &str, directory: &Path) -> FoundActs {
     let mut walk = CommandWalk::new();
     walk.text(text, &mut WalkScope::new(directory));
@@ -102,13 +103,14 @@ pub(super) fn text(text: &str, directory: &Path) -> FoundActs {
     if constants.is_empty() {
         return walk.finish();
     }
-    // A variable may be set again after its use, so all values are known only after a first reading.
+    // A variable may be set again after its use. So the text is read twice: the first reading collects all values, and
+    // the second uses them.
     let mut walk = CommandWalk { constants, ..CommandWalk::new() };
     walk.text(text, &mut WalkScope::new(directory));
     walk.finish()
 }
 
-/// Reads words that are started without a shell.
+/// Finds the commands and writes of one command that is started without a shell.
 pub(super) fn words(words: &[String], directory: &Path) -> FoundActs {
     let mut walk = CommandWalk::new();
     let mut scope = WalkScope::new(directory);
@@ -212,14 +214,14 @@ impl CommandWalk {
         }
     }
 
-    /// Reads the commands that run when a word is expanded.
+    /// Reads the commands that bash runs when it expands a word.
     fn inside(&mut self, word: &ShellWord, scope: &WalkScope) {
         for script in &word.inner {
             self.script(script, &mut scope.clone());
         }
     }
 
-    /// Records that a variable is set. `value` is its word, if that is known.
+    /// Records that the text sets a variable. `value` is the assigned word, or None when the word is unknown.
     fn assigned(&mut self, name: &str, value: Option<&ShellWord>) {
         if program::changes_programs(name) {
             self.ask(format!("an assignment of {name}, which changes what programs do"));
@@ -240,7 +242,7 @@ impl CommandWalk {
         }
     }
 
-    /// Records that a variable that names a folder is set, because later commands write there.
+    /// Records a write if the variable names a folder, such as `TMPDIR`, because programs write there.
     fn placed(&mut self, name: &str, value: &Arg, scope: &WalkScope) {
         let known = matches!(&value.spot, Some(PathSpot::At(path)) if !path.is_empty());
         if program::names_folder(name) && known {
@@ -254,7 +256,8 @@ impl CommandWalk {
         self.found.writes.push(PathWrite { spot, folders, tree: tree == TreeEffect::Yes || inside, by });
     }
 
-    /// Reads a command in its wrappers. The folders change only by commands that run in this shell.
+    /// Reads a command and its inner commands. `outer` holds the wrappers around it. The folder of `scope` changes only
+    /// if the command runs in this shell, as `cd` does.
     fn command(&mut self, words: &[Arg], outer: &[CommandLevel], scope: &mut WalkScope) {
         let at_home = suspect::from_home(words);
         let words = at_home.as_deref().unwrap_or(words);
@@ -272,8 +275,8 @@ impl CommandWalk {
         let mut level = self.level(name, words, &does, scope);
         for effect in &does {
             match effect {
-                // A rule that names an interpreter can allow it. For other programs, no rule can allow a command that
-                // the gate cannot see.
+                // If a program is an interpreter, a rule that names it can allow it. Any other program with a command
+                // that the gate cannot see needs approval regardless of the rules.
                 ProgramEffect::Ask(reason) if wrapper::interprets(name) => {
                     level.ask = level.ask.take().or_else(|| Some(reason.clone()));
                 }
@@ -306,7 +309,8 @@ impl CommandWalk {
             .iter()
             .all(|level| level.words.first().is_some_and(|word| matches!(word.as_text(), "command" | "builtin")));
         self.builtin(words, here, scope);
-        // A rule may allow a shell whose text is not literal. The known parts of the text are read nevertheless.
+        // A rule may allow a shell whose script has unknown parts. The known parts of the script are checked
+        // nevertheless.
         let partly = wrapper::interprets(name) && words.iter().any(|word| word.text.is_none());
         if level.searched || partly {
             self.suspect(words, scope);
@@ -316,7 +320,7 @@ impl CommandWalk {
         self.held(&does, words, levels, scope);
     }
 
-    /// Returns the facts about one program, before its inner commands are read.
+    /// Returns the facts about one command, without its inner commands.
     fn level(&mut self, name: &str, words: &[Arg], does: &[ProgramEffect], scope: &WalkScope) -> CommandLevel {
         let wraps = wrapper::is_wrapper(name);
         let mut level = CommandLevel {
@@ -338,14 +342,15 @@ impl CommandWalk {
         let made_here = self.functions.contains(words[0].as_text());
         match program::knowledge(words) {
             ProgramKnowledge::Known => {}
-            // The body of this function was read, and it may run its arguments.
+            // The text defines this function, and its body was read. The function may still run its arguments, so they
+            // are searched.
             ProgramKnowledge::Unknown(_) | ProgramKnowledge::Interpreter(_) if made_here => level.searched = true,
             ProgramKnowledge::Unknown(reason) => {
                 level.opaque = Some(reason);
                 level.searched = true;
             }
             ProgramKnowledge::Interpreter(reason) => {
-                // awk and sed are parsed, and the parts that cannot be parsed are doubts.
+                // awk programs are parsed, and the parts that cannot be parsed are recorded as doubts.
                 let read = matches!(name.trim_start_matches(['g', 'm', 'n']), "awk");
                 level.opaque = Some(reason).filter(|_| !read);
                 level.searched = !read;
@@ -391,7 +396,7 @@ impl CommandWalk {
         level
     }
 
-    /// Reads the commands that a program holds, or records the command itself when it holds none.
+    /// Reads the inner commands of a command. If it has none, the command itself is recorded.
     fn held(&mut self, does: &[ProgramEffect], words: &[Arg], levels: Vec<CommandLevel>, scope: &mut WalkScope) {
         let name = words.first().map(|word| options::base(word.as_text()).to_owned()).unwrap_or_default();
         let wraps = wrapper::is_wrapper(&name);
@@ -445,7 +450,7 @@ impl CommandWalk {
         if alone {
             self.found.commands.push(SeenCommand { levels });
         }
-        // These run in the shell itself, and their changes stay.
+        // These builtins run a command in the shell itself, so a change of the folder stays.
         if matches!(name.as_str(), "eval" | "command" | "builtin") {
             scope.folders = std::mem::replace(&mut scope.folders, CommandFolders::Unknown).and(within.folders);
         }

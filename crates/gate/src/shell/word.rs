@@ -219,7 +219,7 @@ impl ShellWord {
     }
 }
 
-/// The character that replaces a quoted part while braces are expanded.
+/// The character that replaces a quoted part while braces are expanded. No shell text may contain it.
 const STAND_IN: char = '\u{1}';
 /// The largest number of words that braces may make of one word. With more, the words count as unknown.
 const CHOICES_MAX: usize = 64;

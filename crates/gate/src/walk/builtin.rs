@@ -1,4 +1,4 @@
-//! Reads builtins that change the shell itself: its folder and its variables.
+//! Reads builtins that change the state of the shell: its folder and its variables.
 
 use super::{CommandWalk, WalkScope};
 use crate::command::{Arg, CommandFolders};
@@ -6,7 +6,7 @@ use crate::programs::program;
 use crate::spot::home;
 
 impl CommandWalk {
-    /// Applies a builtin. `here` is true when it runs in the shell itself.
+    /// Applies the effects of a builtin. `here` is true when the builtin runs in the shell itself and not in a wrapper.
     pub(super) fn builtin(&mut self, words: &[Arg], here: bool, scope: &mut WalkScope) {
         let Some((program, arguments)) = words.split_first() else { return };
         match program.as_text() {
@@ -14,7 +14,8 @@ impl CommandWalk {
                 let mut operands = arguments.iter().filter(|word| !is_option(word.as_text()));
                 let to = operands.next().cloned().or_else(|| home().map(|home| Arg::known(&home)));
                 let to = to.filter(|_| program.as_text() == "cd" || !arguments.is_empty());
-                // More than one word is left: an option with a value, or the syntax of another shell.
+                // More than one operand is left, because of an option with a value or the syntax of another shell. The
+                // folder is then unknown.
                 let to = to.filter(|_| operands.next().is_none());
                 scope.folders = to.map_or(CommandFolders::Unknown, |to| scope.folders.moved(&to));
             }
@@ -23,7 +24,8 @@ impl CommandWalk {
                 self.declares(program.as_text(), arguments, scope);
             }
             "read" | "mapfile" | "readarray" | "unset" | "getopts" => self.names(program.as_text(), arguments),
-            // bash evaluates the index, and a rule that allows the test does not allow a command in the index.
+            // `test -v 'x[$(command)]'` runs the command in the index. A rule that allows `test` does not allow that
+            // command.
             "test" | "["
                 if arguments.iter().any(|word| matches!(word.as_text(), "-v" | "-R"))
                     && arguments.iter().any(|word| word.text.as_deref().is_none_or(|text| text.contains('['))) =>
@@ -31,7 +33,7 @@ impl CommandWalk {
                 self.ask("`test -v` of a name with an index, which is computed");
             }
             "printf" => {
-                // The name of the variable may be in the same word as `-v`.
+                // The name of the variable may be in the same word as `-v`: `printf -vname`.
                 match arguments.first().map(Arg::as_text) {
                     Some("-v") => self.names("printf -v", arguments.get(1..2).unwrap_or_default()),
                     Some(text) if text.starts_with("-v") => self.ask("printf with a name in its option"),
@@ -48,7 +50,8 @@ impl CommandWalk {
                 self.ask(format!("{program} of something that is not literal"));
                 continue;
             };
-            // The attributes of the variable may change its value.
+            // An attribute such as `-i` or `-u` may change the value that is assigned. The value of the variable is
+            // then unknown.
             self.values.lose(text.split(['=', '+', '[']).next().unwrap_or(text));
             if text.starts_with(['-', '+']) {
                 if text.contains(['n', 'i']) {
@@ -70,7 +73,8 @@ impl CommandWalk {
         }
     }
 
-    /// Records variables by their names. bash evaluates a name that has an index.
+    /// Records that a builtin sets these variables. A name with an index needs approval, because bash evaluates the
+    /// index.
     fn names(&mut self, program: &str, arguments: &[Arg]) {
         for argument in arguments {
             match argument.text.as_deref() {
@@ -85,7 +89,7 @@ impl CommandWalk {
         }
     }
 
-    /// Records the variable of a loop.
+    /// Records that a loop sets this variable.
     pub(super) fn looped(&mut self, variable: &str, numbers: bool) {
         if program::changes_programs(variable) || !is_name(variable) {
             self.ask(format!("a loop over {variable}, which changes what programs do"));

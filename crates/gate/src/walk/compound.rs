@@ -1,4 +1,4 @@
-//! Reads lists, pipes and blocks: which command runs after which, and where.
+//! Reads lists, pipes and blocks: which commands run, in which order and in which folders.
 
 use brush_parser::ast;
 
@@ -7,7 +7,7 @@ use crate::command::CommandFolders;
 use crate::programs::program;
 use crate::shell::script::ProgramText;
 
-/// The folders of a shell after a command, by its success or failure.
+/// The possible folders of a shell after a command: `well` if the command succeeded, `ill` if it failed.
 struct After {
     well: CommandFolders,
     ill: CommandFolders,
@@ -38,7 +38,8 @@ impl CommandWalk {
                 ast::AndOr::Or(_) => after.ill.clone(),
             };
             let (ast::AndOr::And(pipeline) | ast::AndOr::Or(pipeline)) = next;
-            // After `||` only the variables that the first command has set are certain.
+            // The command after `||` runs only if the first one failed. So only the variables that are set by the first
+            // command of the list, or before it, are certain.
             if matches!(next, ast::AndOr::Or(_)) {
                 set.clone_from(&scope.set);
             }
@@ -57,7 +58,7 @@ impl CommandWalk {
         let before = scope.folders.clone();
         let mut after = After::both(&before);
         match pipeline.seq.as_slice() {
-            // This is a lone `!`.
+            // The pipeline is a lone `!` without a command.
             [] => self.ask("a pipe without a command"),
             [only] => after = self.one(only, script, scope),
             many => {
@@ -72,7 +73,7 @@ impl CommandWalk {
                     self.one(command, script, &mut last);
                     printed.append(&mut self.printed);
                 }
-                // Some shells run the last command in the shell itself.
+                // Some shells run the last command of a pipe in the shell itself, so its folder may stay.
                 after = After::both(&before.and(last.folders));
             }
         }
@@ -87,7 +88,8 @@ impl CommandWalk {
         match command {
             ast::Command::Simple(simple) => {
                 self.simple(simple, script, scope);
-                // Only a change of the folder leads to different folders after success and after failure.
+                // Only a command that changes the folder, such as `cd`, leaves different folders after success and
+                // after failure.
                 if scope.folders != before {
                     return After { well: scope.folders.clone(), ill: before };
                 }
@@ -118,8 +120,8 @@ impl CommandWalk {
                         self.word(pattern, script, scope);
                     }
                     let mut within = scope.clone();
-                    // After falling through from the item before, this item may run in any folder where that one
-                    // ended.
+                    // After `;&` the item before continues into this one. So this item may start in any folder where
+                    // the item before ended.
                     within.folders = within.folders.and(end.clone());
                     if let Some(list) = &item.cmd {
                         self.list(list, script, &mut within);
@@ -172,8 +174,8 @@ impl CommandWalk {
         }
     }
 
-    /// Asks a person about a text that is not the reader's mark. The reader leaves one mark for every computation;
-    /// anything else was not a computation to it.
+    /// Asks a person if the parser found arithmetic where this crate's reader did not. The reader replaces the content
+    /// of each computation by `_`.
     fn computation(&mut self, text: &str) {
         if !matches!(text.trim(), "_" | "") {
             self.ask("parentheses that are a computation to one reader and subshells to another");
@@ -196,7 +198,8 @@ impl CommandWalk {
         scope.folders = std::mem::replace(&mut scope.folders, CommandFolders::Unknown).and(end);
     }
 
-    /// Reads a body that runs more than once. If it changes the folder, it may start anywhere.
+    /// Reads a body that runs more than once. If the body changes the folder, each round may start in another folder,
+    /// so the folder is then unknown.
     fn repeated(&mut self, run: impl Fn(&mut Self, &mut WalkScope), scope: &mut WalkScope) {
         let (before, set) = (scope.folders.clone(), scope.set.clone());
         let first = self.found.writes.len();
@@ -208,7 +211,8 @@ impl CommandWalk {
         }
     }
 
-    /// Reads a function. It runs in the folder where it is called, and that folder is not looked for.
+    /// Reads the definition of a function. The function runs in the folder of its caller. The calls are not followed,
+    /// so the folder counts as unknown.
     fn function(&mut self, function: &ast::FunctionDefinition, script: &ProgramText, scope: &mut WalkScope) {
         match self.word(&function.fname, script, scope).text {
             Some(name) if program::is_relied_on(&name) => {
@@ -271,7 +275,7 @@ impl CommandWalk {
         }
     }
 
-    /// Reads a regular expression, which is several words in one.
+    /// Reads a regular expression after `=~`. In the skeleton it is several words without blanks between them.
     fn words_of(&mut self, text: &str, script: &ProgramText, scope: &WalkScope) {
         let names = text.split(|letter: char| !letter.is_ascii_alphanumeric());
         for name in names {

@@ -12,13 +12,14 @@ use crate::shell::word::ShellWord;
 impl CommandWalk {
     pub(super) fn simple(&mut self, simple: &ast::SimpleCommand, script: &ProgramText, scope: &mut WalkScope) {
         for item in simple.prefix.iter().flat_map(|prefix| &prefix.0) {
-            // Before a command, these items are not words of it.
+            // Assignments and redirections before a command are not words of the command.
             self.item(item, script, scope, &mut Vec::new());
             if let ast::CommandPrefixOrSuffixItem::AssignmentWord(assignment, _) = item {
                 let (ast::AssignmentName::VariableName(name) | ast::AssignmentName::ArrayElementName(name, _)) =
                     &assignment.name;
                 let plain = matches!(assignment.name, ast::AssignmentName::VariableName(_)) && !assignment.append;
-                // Before a command, the value holds for that command only.
+                // Before a command (`X=1 make`), the value holds only for that command. Without a command (`X=1`), the
+                // variable stays set.
                 if plain && simple.word_or_name.is_none() && simple.suffix.is_none() {
                     scope.set.insert(name.clone());
                 } else {
@@ -64,8 +65,8 @@ impl CommandWalk {
         scope.input = before;
     }
 
-    /// Reads a variable before a command. It may hold another command, which that command runs:
-    /// `RUNNER='git push' cargo run`.
+    /// Reads the value of a variable that is set for one command. The value may be a command, which the program then
+    /// runs: `RUNNER='git push' cargo run`.
     fn handed(&mut self, assignment: &ast::Assignment, script: &ProgramText, scope: &WalkScope) {
         let ast::AssignmentValue::Scalar(value) = &assignment.value else { return };
         let text = script.words.get(&value.value).and_then(ShellWord::literal);
@@ -74,7 +75,7 @@ impl CommandWalk {
         }
     }
 
-    /// Returns the input that redirections give to a command. The last redirection counts.
+    /// Returns the standard input that redirections give to a command. If there are several, the last one counts.
     fn input(&self, simple: &ast::SimpleCommand, script: &ProgramText, scope: &WalkScope) -> Option<StandardInput> {
         let prefix = simple.prefix.iter().flat_map(|prefix| &prefix.0);
         let items = prefix.chain(simple.suffix.iter().flat_map(|suffix| &suffix.0));
@@ -111,7 +112,7 @@ impl CommandWalk {
         found
     }
 
-    /// Reads a command that Codex takes for its tool, with the patch as a word or as its input.
+    /// Reads the command `apply_patch`, which Codex runs as its tool. The patch is an argument or the standard input.
     fn patch(&mut self, simple: &ast::SimpleCommand, words: &[Arg], script: &ProgramText, scope: &WalkScope) {
         let items = || {
             simple.prefix.iter().flat_map(|prefix| &prefix.0).chain(simple.suffix.iter().flat_map(|suffix| &suffix.0))
@@ -147,7 +148,7 @@ impl CommandWalk {
             ast::CommandPrefixOrSuffixItem::IoRedirect(redirect) => self.redirect(redirect, script, scope),
             ast::CommandPrefixOrSuffixItem::Word(word) => {
                 let arg = self.word(word, script, scope);
-                // Braces make several words in bash, and one word in other shells.
+                // bash makes several words of `{a,b}`. Other shells keep it as one word.
                 match script.words.get(&word.value).filter(|word| !scope.foreign && word.has_choice()) {
                     Some(word) => words.extend(Arg::several(word)),
                     None => words.push(arg),
@@ -164,7 +165,8 @@ impl CommandWalk {
                         if !is_argument || declares {
                             let given = script.words.get(&value.value);
                             self.assigned(name, given);
-                            // The attributes of the variable may change its value.
+                            // An attribute such as `-i` may change the value that is assigned. The value of the
+                            // variable is then unknown.
                             if declares && words.first().is_some_and(|word| word.as_text() != "export")
                                 || words.len() > 1
                                 || assignment.append
@@ -174,7 +176,7 @@ impl CommandWalk {
                             let place = given.map_or_else(|| Arg::known(&value.value), |word| self.arg(word, scope));
                             self.placed(name, &place, scope);
                         }
-                        // `declare -a x='($(ls))'` expands the text.
+                        // bash expands the text in `declare -a x='($(ls))'`, although it is quoted.
                         let lists = words
                             .iter()
                             .any(|word| word.as_text().starts_with('-') && word.as_text().contains(['a', 'A']));
@@ -186,7 +188,7 @@ impl CommandWalk {
                     ast::AssignmentValue::Array(elements) => {
                         for (key, value) in elements {
                             key.iter().chain([value]).for_each(|word| drop(self.word(word, script, scope)));
-                            // `[$(…)]=x` is a word here and an index to bash.
+                            // bash reads `[$(…)]=x` in a list as an index. The parser reads it as a plain word.
                             if script.words.get(&value.value).is_some_and(is_indexed) {
                                 self.ask("a list with indexes");
                             }
@@ -197,7 +199,8 @@ impl CommandWalk {
                         }
                     }
                 }
-                // `of=file` is a word of its command. A declaration was already handled.
+                // The parser reads `of=file` as an assignment, but it is an argument of the command. Assignments of
+                // declarations were already handled.
                 if !declares {
                     words.push(script.words.get(&word.value).map_or_else(Arg::unknown, Arg::of));
                 }
@@ -207,9 +210,9 @@ impl CommandWalk {
         }
     }
 
-    /// Reads the commands in a word, and returns the facts about the word.
+    /// Reads the commands inside a word, and returns the facts about the word.
     pub(super) fn word(&mut self, word: &ast::Word, script: &ProgramText, scope: &WalkScope) -> Arg {
-        // This looks like an assignment in a place without assignments: `> a=$(ls)`.
+        // The word looks like an assignment, but no assignment is possible here: `> a=$(ls)`.
         if let Some(value) = word.value.split_once('=').and_then(|(_, value)| script.words.get(value)) {
             self.inside(value, scope);
         }
@@ -218,7 +221,7 @@ impl CommandWalk {
                 self.inside(word, scope);
                 self.arg(word, scope)
             }
-            // This is a keyword in a place where it is a plain word: `echo if`.
+            // The word is a keyword of the shell that is used as a plain word: `echo if`.
             None => Arg::known(&word.value),
         }
     }
@@ -237,8 +240,7 @@ impl CommandWalk {
     }
 
     fn redirect(&mut self, redirect: &ast::IoRedirect, script: &ProgramText, scope: &WalkScope) {
-        // A file that is open for reading as another descriptor can be opened again for writing by its name below
-        // /dev.
+        // If a file is open for reading as another descriptor, its path below `/dev` can open it again for writing.
         if let ast::IoRedirect::File(number, kind, target) = redirect {
             let reads = matches!(kind, ast::IoFileRedirectKind::Read | ast::IoFileRedirectKind::DuplicateInput);
             let from = match target {
@@ -272,7 +274,8 @@ impl CommandWalk {
                 };
                 match kind {
                     ast::IoFileRedirectKind::Read | ast::IoFileRedirectKind::DuplicateInput => {
-                        // bash opens a connection there, in both directions of the arrow.
+                        // For `/dev/tcp/…` and `/dev/udp/…` bash opens a network connection, whether the redirection
+                        // reads or writes.
                         if path.as_text().starts_with("/dev/tcp/") || path.as_text().starts_with("/dev/udp/") {
                             self.ask("a connection through /dev/tcp");
                         }

@@ -1,4 +1,4 @@
-//! Reads arguments that an unknown program may run, and texts that an interpreter gets.
+//! Reads the arguments that an unknown program may run as commands, and the code that an interpreter gets.
 
 use std::collections::BTreeSet;
 
@@ -11,16 +11,17 @@ use crate::spot::PathSpot;
 /// The largest number of arguments of unknown programs that are read as commands. A call with more of them needs
 /// approval.
 const SUSPECTS_MAX: usize = 64;
-/// The largest number of arguments with a program's name that are read as commands.
+/// The largest number of arguments of one command that name a program and are read as commands. A command with more
+/// needs approval.
 const COMMANDS_MAX: usize = 8;
-/// Programs that the arguments of another program hardly name except to run them.
+/// Names of programs. If the arguments of another program contain one of them, that program probably runs it.
 const LIKELY_COMMANDS: &[&str] = &[
     "rm", "rmdir", "mv", "cp", "tee", "touch", "mkdir", "truncate", "dd", "ln", "chmod", "chown", "sed", "tar",
     "unzip", "curl", "wget", "rsync", "sh", "bash", "zsh", "dash", "git", "awk", "perl", "shred", "unlink", "rimraf",
     "trash", "sponge", "rename",
 ];
 
-/// Options whose value is a text for people.
+/// Options whose value is a text for people, such as a commit message.
 const PROSE_OPTIONS: &[&str] = &[
     "-m",
     "-b",
@@ -57,7 +58,7 @@ impl CommandWalk {
         let within = WalkScope { depth: scope.depth + 1, input, folders, set: BTreeSet::new(), ..scope.clone() };
         let reads = |text: &&str| text.contains([' ', '\t', '\n', ';', '|', '&', '>', '$', '`']);
         let arguments = words.get(1..).unwrap_or_default();
-        // No program that runs a text takes it as a message or a title.
+        // A program that runs a text does not take that text as a message or a title, so such texts are skipped.
         let runs = |(at, word): (usize, &'a Arg)| word.as_code().filter(|_| !is_prose(arguments, at));
         for text in arguments.iter().enumerate().filter_map(runs) {
             let value = text.split_once('=').map(|(_, value)| value);
@@ -99,7 +100,7 @@ impl CommandWalk {
 const FOLDER_OPTIONS: &[&str] =
     &["-C", "--directory", "--chdir", "--cwd", "--workdir", "--working-directory", "-chdir"];
 
-/// Returns the folders where a program may run: those where it is started, and those that its own options name.
+/// Returns the folders where a program may work: the folder where it is started, and the folders that its options name.
 pub(super) fn working_folders(words: &[Arg], folders: &CommandFolders) -> CommandFolders {
     let mut found = folders.clone();
     for (at, word) in words.iter().enumerate().skip(1) {
@@ -116,7 +117,7 @@ pub(super) fn working_folders(words: &[Arg], folders: &CommandFolders) -> Comman
     found
 }
 
-/// Replaces `~/bin/x` by the path that it stands for, if it is the first word.
+/// Replaces `~` in the first word of a command by the home folder: `~/bin/x`. Returns None when the word has no `~`.
 pub(super) fn from_home(words: &[Arg]) -> Option<Vec<Arg>> {
     let (program, rest) = words.split_first()?;
     match (&program.text, &program.spot) {
@@ -127,7 +128,7 @@ pub(super) fn from_home(words: &[Arg]) -> Option<Vec<Arg>> {
     }
 }
 
-/// Returns the texts that an interpreter gets: arguments that are not plain words, and its input.
+/// Returns the code that an interpreter may get: its arguments that are not plain words, and its standard input.
 pub(super) fn codes(words: &[Arg], input: &StandardInput) -> Vec<String> {
     let code = |text: &&String| text.contains([' ', '\t', '\n', '(', ')', ';', '"', '\'', '`']);
     let mut found: Vec<String> = words[1..].iter().filter_map(Arg::as_code).filter(code).cloned().collect();
@@ -135,7 +136,7 @@ pub(super) fn codes(words: &[Arg], input: &StandardInput) -> Vec<String> {
         StandardInput::Text(text) | StandardInput::Partly(text) => found.push(text.clone()),
         StandardInput::Pipe(words) => {
             let text = words.join(" ");
-            // printf and `echo -e` resolve escapes.
+            // The input may come from printf or `echo -e`, which resolve escapes.
             found.extend(text.contains('\\').then(|| unescaped(&text)));
             found.push(text);
         }

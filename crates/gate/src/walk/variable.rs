@@ -13,31 +13,32 @@ use crate::shell::script::ProgramText;
 use crate::shell::word::{ShellWord, WordPiece};
 use crate::spot::{PathSpot, home};
 
-/// The largest number of values of one variable that are kept.
+/// The largest number of values that are kept for one variable. With more, the value of the variable counts as unknown.
 const VALUES_MAX: usize = 16;
-/// Variables that bash itself sets.
+/// Variables that bash itself sets. Their values count as unknown.
 const BY_ITSELF: &str = "\
     _ RANDOM SRANDOM SECONDS LINENO REPLY MAPFILE OPTARG OPTIND COPROC FUNCNAME PIPESTATUS DIRSTACK EPOCHSECONDS \
     EPOCHREALTIME HISTCMD UID EUID PPID GROUPS PWD OLDPWD HOME IFS";
 
-/// The largest number of loop rounds that are read one by one.
+/// The largest number of loop rounds that are read one by one in a text. After that, the body of a loop is read only
+/// once.
 const ROUNDS_MAX: usize = 64;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum VariableValue {
     Text(String),
-    /// A path that fits a pattern.
+    /// A path that fits a file name pattern, such as `*.txt`.
     Entry(PathSpot),
 }
 
-/// A word of a loop and the place that it names. None when it is unknown.
+/// A word that a loop runs over, with the place that the word names. None when the word is unknown.
 type LoopWord<'w> = Option<(&'w ShellWord, Option<PathSpot>)>;
 
-/// The values to which variables are set. None for a variable with an unknown value.
+/// The values that a text assigns to its variables. A variable with an unknown value has None.
 #[derive(Debug, Default)]
 pub(super) struct VariableValues {
     given: BTreeMap<String, Option<Vec<VariableValue>>>,
-    /// Variables that loops set, each with the number of its values.
+    /// Variables that loops set, each with the number of values that come from loops.
     looped: BTreeMap<String, usize>,
     lost: bool,
 }
@@ -57,7 +58,7 @@ impl VariableValues {
     }
 
     fn add(&mut self, name: &str, value: Option<VariableValue>) {
-        // After that the folder for temporary files is unknown.
+        // After `TMPDIR` is set, the folder in which `mktemp` creates files is unknown, so all values count as unknown.
         self.lost |= name == "TMPDIR";
         let values = self.given.entry(name.to_owned()).or_insert_with(|| Some(Vec::new()));
         match (values.as_mut(), value) {
@@ -102,7 +103,8 @@ impl VariableValues {
 }
 
 impl CommandWalk {
-    /// Reads the body of a loop once for every value, if nothing else sets its variable.
+    /// Reads the body of a loop once for every value of its variable. If something else sets the variable too, the body
+    /// is read only once.
     pub(super) fn each_round(&mut self, name: &str, scope: &mut WalkScope, body: &dyn Fn(&mut Self, &mut WalkScope)) {
         let values = self.constants.of(name).map(<[VariableValue]>::to_vec).unwrap_or_default();
         let alone = self.constants.looped.get(name) == Some(&values.len());
@@ -126,8 +128,8 @@ impl CommandWalk {
         arg
     }
 
-    /// Returns a word in which variables with one value are replaced by it. A variable at the start may be an option
-    /// or a command, so it stays unknown.
+    /// Returns a word in which each variable with exactly one value is replaced by that value. A variable at the start
+    /// of the word stays unknown, because it may be an option or a command.
     fn filled(&self, word: &ShellWord, scope: &WalkScope) -> Option<ShellWord> {
         let mut changed = false;
         let mut fill = |(at, piece): (usize, &WordPiece)| {
@@ -191,7 +193,8 @@ impl CommandWalk {
 
     fn values_of(&self, name: &str, at: usize, word: &ShellWord, scope: &WalkScope) -> Option<Vec<VariableValue>> {
         let first = is_first(word, at);
-        // These are the shell's folder and the home folder. Setting them needs approval.
+        // `$PWD` is the shell's folder and `$HOME` the home folder. Both are known, because setting them needs
+        // approval.
         let ends = word.pieces.get(at + 1).is_none_or(
             |next| matches!(next, WordPiece::Plain(text) | WordPiece::Quoted(text) if text.starts_with('/')),
         );
@@ -221,7 +224,8 @@ fn range(word: &ShellWord) -> Option<Vec<String>> {
     (from <= to && to - from < 16).then(|| (from..=to).map(|number| number.to_string()).collect())
 }
 
-/// Returns a value as it stands in a word. Without quotes bash would read blanks and patterns in it again.
+/// Returns the text that a variable's value gives in a word. Returns None if the variable is not quoted and bash would
+/// split the value or expand patterns in it.
 fn text_of(value: &VariableValue, quoted: bool, first: bool) -> Option<&String> {
     let VariableValue::Text(text) = value else { return None };
     let plain = |letter: char| letter.is_alphanumeric() || "_./@+:,=-".contains(letter);
@@ -229,7 +233,7 @@ fn text_of(value: &VariableValue, quoted: bool, first: bool) -> Option<&String> 
     (safe && !(first && text.starts_with(['-', '~']))).then_some(text)
 }
 
-/// Returns an entry of a folder, alone or after a folder: `$f`, `/tmp/$f`.
+/// Returns the place of a word that contains a loop variable over files: `$f` or `/tmp/$f`.
 fn with_entry(word: &ShellWord, at: usize, spot: PathSpot) -> Option<PathSpot> {
     let PathSpot::Matching { folder, pattern } = spot else { return None };
     let before = ShellWord { pieces: word.pieces.get(..at)?.to_vec(), inner: Vec::new() }.literal()?;
@@ -239,11 +243,11 @@ fn with_entry(word: &ShellWord, at: usize, spot: PathSpot) -> Option<PathSpot> {
         before if before.ends_with('/') => format!("{before}{folder}"),
         _ => return None,
     };
-    // A longer name is in the same folder, or below the entry.
+    // With more text after the variable (`$f.bak`, `$f/x`), the path is in the same folder or below the entry.
     Some(if behind.is_empty() { PathSpot::Matching { folder, pattern } } else { PathSpot::Inside(folder) })
 }
 
-/// Returns one folder that holds all of these places.
+/// Returns one folder that contains all of these paths.
 fn together(spots: &[PathSpot]) -> Option<PathSpot> {
     let mut common: Option<Vec<String>> = None;
     for spot in spots {
@@ -269,7 +273,7 @@ fn together(spots: &[PathSpot]) -> Option<PathSpot> {
     }))
 }
 
-/// Returns the path that `$(mktemp)` prints.
+/// Returns the path that `$(mktemp)` prints, as far as it is known.
 fn temporary(word: &ShellWord, functions: &BTreeSet<String>) -> Option<String> {
     let ([WordPiece::Unknown], [script]) = (word.pieces.as_slice(), word.inner.as_slice()) else { return None };
     let words = words_of(script)?;
