@@ -1,4 +1,4 @@
-//! Turns an order for one turn into a program's command line, and the program's output into facts.
+//! Turns an order for one turn into the command line of an agent program, and the program's output into facts.
 //!
 //! ```text
 //! Order ── launch ──────> Launch        what the turn host starts, and the files it finds
@@ -29,7 +29,7 @@ pub use order::{
 pub use replay::replay;
 pub use said::{AgentEnd, Exit, HeardEvent, SpentAmount, TurnSaid};
 
-/// Returns the launch for this turn. It writes nothing and starts nothing.
+/// Returns the launch for this turn: the command line and the files. The function writes nothing and starts nothing.
 pub fn launch(order: &TurnOrder) -> Result<ProgramLaunch, Unlaunchable> {
     match order.kind {
         AdapterKind::Claude => claude::launch(order),

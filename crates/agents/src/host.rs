@@ -1,4 +1,5 @@
-//! The turn host: our own binary between the runner and a program, so that no process of a turn outlives the turn.
+//! The turn host: a process of our own binary between the runner and an agent's program. It makes sure that no process
+//! of a turn outlives the turn.
 //!
 //! ```text
 //! runner ── standard input, the lifeline ──> host ──> program, in its own group ──> its children
@@ -38,38 +39,41 @@ pub use handle::{TurnHost, own_binary};
 pub use record::ended;
 pub use sweep::{settle, sweep};
 
-/// The hidden command: `handover turn-host FOLDER`.
+/// The hidden command that runs the host: `handover turn-host FOLDER`.
 pub const COMMAND: &str = "turn-host";
-/// The environment variable that every process of a turn has.
+/// The environment variable that every process of a turn has. Its value is the id of the turn.
 pub const TURN: &str = "HANDOVER_TURN";
-/// The file with the program's standard output.
+/// The name of the file with the program's standard output, in the turn's folder.
 pub const STDOUT: &str = "stdout";
 pub const STDERR: &str = "stderr";
-/// The file with the events, for turns in which standard output carries the program's output.
+/// The name of the file with the host's events. It is used in relay turns, in which the host's standard output carries
+/// the program's output.
 pub const EVENTS: &str = "events";
 
-/// A program to start, and its limits: `launch.json`.
+/// The program that a host starts, and its limits. It is stored as `launch.json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HostLaunch {
-    /// The id of the turn. Every process of the turn sees it as `HANDOVER_TURN`.
+    /// The id of the turn. Every process of the turn has it in the variable `HANDOVER_TURN`.
     pub turn: String,
-    /// A path, or a name that is looked up in the program's own `PATH`.
+    /// The path of the program, or a name that is searched in the `PATH` that the program gets.
     pub program: PathBuf,
     pub arguments: Vec<String>,
     pub directory: PathBuf,
     pub inherit: Inherit,
-    /// Variables that are added to the inherited ones and override them.
+    /// Environment variables that are added to the inherited ones. They override inherited ones of the same name.
     pub environment: BTreeMap<String, String>,
     pub input: HostInput,
-    /// The limit for standard output and standard error together, in bytes. More output ends the turn.
+    /// The largest number of bytes that standard output and standard error may have together. If the program writes
+    /// more, the turn is ended.
     pub output_bytes_max: u64,
     pub seconds_max: u32,
-    /// The milliseconds between SIGTERM and SIGKILL: five seconds at most, so that everything ends within ten.
+    /// The milliseconds between SIGTERM and SIGKILL. More than five seconds count as five, so that everything ends
+    /// within ten.
     pub grace_ms: u32,
 }
 
-/// The part of the runner's environment that the program sees.
+/// The part of the runner's environment that the program inherits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Inherit {
@@ -83,7 +87,8 @@ pub enum Inherit {
 pub enum HostInput {
     Nothing,
     File(PathBuf),
-    /// The bytes that the runner writes. The host's standard output then carries the program's output.
+    /// The input is relayed: the program reads the bytes that the runner writes to the host. The host's standard output
+    /// then carries the program's output.
     Relay,
 }
 
@@ -91,11 +96,11 @@ pub enum HostInput {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HostEvent {
-    /// A process was started. The end tells whether it became the program.
+    /// The host started a process. Only the end of the turn tells whether that process could become the program.
     Started {
         pid: u32,
     },
-    /// The number of bytes in the files. A hint, at most every 100 ms.
+    /// The output files grew. The fields are their sizes in bytes. This event is a hint and comes at most every 100 ms.
     Grew {
         stdout: u64,
         stderr: u64,
@@ -103,19 +108,19 @@ pub enum HostEvent {
     Ended(HostEnded),
 }
 
-/// The end of a turn's processes: `end.json`.
+/// The end of a turn, when its processes have ended. It is stored as `end.json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostEnded {
     pub how: ProgramEnd,
-    /// The program ended on its own and left processes or open pipes behind.
+    /// True if the program ended without being asked and left processes or open pipes behind.
     pub leaked: bool,
-    /// The number of processes that had to be killed.
+    /// The number of processes that the host had to kill.
     pub killed: u32,
-    /// Processes that could not be ended in time: stuck in the kernel, or owned by another user.
+    /// Processes that the host could not end in time. They are stuck in the kernel, or belong to another user.
     pub survivors: Vec<Survivor>,
     pub stdout_bytes: u64,
     pub stderr_bytes: u64,
-    /// The time of the start in Unix milliseconds, like `ended_at`.
+    /// The time of the start, in milliseconds since 1970. `ended_at` has the same unit.
     pub started_at: i64,
     pub ended_at: i64,
 }
@@ -132,7 +137,7 @@ pub enum ProgramEnd {
     TimedOut,
     /// The program wrote more output than allowed. The part within the limit is kept.
     TooMuch,
-    /// The lifeline ended: the runner is gone, or it asked for the end.
+    /// The lifeline was closed: the runner has ended, or it asked the host to end the program.
     CutOff,
     SpawnFailed {
         why: String,
@@ -156,7 +161,8 @@ impl HostEnded {
     }
 }
 
-/// Runs the host for `main`, before anything else is set up. Returns None when the arguments are not for the host.
+/// Runs the host, if the arguments of the process ask for it. `main` calls this before anything else is set up. Returns
+/// None when the arguments are not for the host.
 pub fn command(arguments: impl IntoIterator<Item = OsString>) -> Option<ExitCode> {
     let mut arguments = arguments.into_iter().skip(1);
     if arguments.next()? != COMMAND {

@@ -1,4 +1,4 @@
-//! Starts, reads and ends the programs of agents. Nothing here knows a task or a workflow.
+//! Starts, reads and ends the programs of agents. This crate does not know tasks or workflows.
 //!
 //! - [`adapter`] knows the clients: their command lines, their event streams, their permissions.
 //! - [`host`] is the small process that stays with a turn's program, keeps its output and ends everything it started.

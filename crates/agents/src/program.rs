@@ -1,4 +1,5 @@
-//! Runs one program for one turn: writes its files, starts it through a host, reads its output, and says how it ended.
+//! Runs an agent's program for one turn: writes its files, starts it through a host, reads its output, and reports how
+//! it ended.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -12,8 +13,8 @@ use super::adapter::acp::{self, PermissionQuestion, Permit, Way};
 use super::adapter::{self, AdapterKind, Exit, HeardEvent, Listener, ProgramInput, ProgramLaunch, TurnOrder, TurnSaid};
 use super::host::{self, HostEnded, HostEvent, Inherit, ProgramEnd, TurnHost};
 
-/// The environment variables that a program inherits from us: where it finds programs, files and its own keys, its
-/// language, and its network settings.
+/// The environment variables that a program inherits from the runner. They tell where programs, files and the program's
+/// keys are, which language to use, and how to reach the network.
 const INHERITED: &[&str] = &[
     "PATH",
     "HOME",
@@ -64,23 +65,24 @@ const INHERITED: &[&str] = &[
     "GEMINI_CLI_HOME",
     "OPENCODE_CONFIG",
 ];
-/// The number of bytes at the end of standard error that are searched for facts that a program prints nowhere else.
+/// The number of bytes at the end of standard error that are read. Some programs print a fact, such as an error,
+/// nowhere else.
 const STDERR_TAIL_BYTES: u64 = 16 << 10;
 const READ_BYTES: usize = 256 << 10;
 const GRACE_MS: u32 = 3_000;
 
-/// The reason given for a turn whose conversation is gone. The program knows nothing of the earlier turns, so
-/// everything must be said again.
+/// The reason given for a turn that should resume a conversation which no longer exists. The program does not remember
+/// the earlier turns, so the next turn must contain everything again.
 pub const NO_CONVERSATION: &str = "the conversation it was to resume is gone";
 
-/// One start of a program.
+/// The details for starting a program for one turn.
 #[derive(Debug)]
 pub struct ProgramStart {
-    /// Our own binary, which becomes the host.
+    /// The path of our own binary, which runs as the host.
     pub binary: PathBuf,
     pub turn: String,
     pub order: TurnOrder,
-    /// Variables of the settings, which override those of the adapter.
+    /// Environment variables from the settings. They override the variables that the adapter sets.
     pub environment: Vec<(String, String)>,
     pub output_bytes_max: u64,
     pub seconds_max: u32,
@@ -95,7 +97,7 @@ pub enum CutReason {
     Cancelled,
 }
 
-/// The result of one run of a program.
+/// The result of running a program for one turn.
 #[derive(Debug)]
 pub struct Ran {
     pub said: TurnSaid,
@@ -104,17 +106,17 @@ pub struct Ran {
     pub reason: Option<String>,
 }
 
-/// An observer of a program while it runs.
+/// An observer that is told the events of a program while it runs.
 pub trait Follow: Send {
     fn heard(&mut self, heard: HeardEvent);
 
-    /// Receives the costs that the program has stated so far.
+    /// Receives the total costs that the program has stated so far.
     fn spent(&mut self, usd: Option<adapter::SpentAmount<f64>>, tokens: Option<adapter::SpentAmount<u64>>);
 
     fn permit(&mut self, asked: PermissionQuestion) -> impl Future<Output = Permit> + Send;
 }
 
-/// Runs the program to its end, or until `cut` is ready. Dropping the future cuts the program off.
+/// Runs the program until it ends, or until `cut` is ready. Dropping the future ends the program too.
 pub async fn run(
     start: &ProgramStart,
     follow: &mut impl Follow,
@@ -158,8 +160,8 @@ pub async fn run(
     Ok(judged(said, ended, why.map_or(ClosedBy::Not, ClosedBy::Cut)))
 }
 
-/// Returns the result of a program whose runner is gone, from the files that it left. Blocks while its host still
-/// works.
+/// Returns the result of a program whose runner has ended, from the files in the turn's folder. Blocks while the turn's
+/// host still works.
 pub fn recover(folder: &Path, kind: AdapterKind) -> io::Result<Ran> {
     let ended = host::settle(folder)?;
     let mut ears = OutputReader::new(kind, folder);
@@ -177,15 +179,16 @@ fn exit(end: &ProgramEnd) -> Exit {
     }
 }
 
-/// The way in which our side ended the program.
+/// The way in which our side ended the program, if it did.
 enum ClosedBy {
     Not,
-    /// The conversation has its answer, so we ended its program.
+    /// The conversation had its answer, so we ended the program.
     ByUs,
     Cut(CutReason),
 }
 
-/// Combines the two reports. The host knows why it ended a program; otherwise the program's own report counts.
+/// Combines the report of the program with the record of the host. If the host ended the program, the host's reason is
+/// used. Otherwise the program's own report is used.
 fn judged(mut said: TurnSaid, ended: HostEnded, closed: ClosedBy) -> Ran {
     let has_answer = said.end == adapter::AgentEnd::Finished;
     let (end, reason) = match (&ended.how, closed) {
@@ -196,7 +199,7 @@ fn judged(mut said: TurnSaid, ended: HostEnded, closed: ClosedBy) -> Ran {
         }
         (ProgramEnd::TimedOut, _) => (TurnEnd::TimedOut, Some("it took longer than a turn may".to_owned())),
         (ProgramEnd::TooMuch, _) => (TurnEnd::OverBudget, Some("it wrote more than a turn may".to_owned())),
-        // The program may have given its whole answer before the runner was gone.
+        // The condition is needed because the program may have given its whole answer before the runner was gone.
         (ProgramEnd::CutOff, ClosedBy::Not) if !has_answer => {
             (TurnEnd::Interrupted, Some("the runner was gone".to_owned()))
         }
@@ -246,7 +249,7 @@ fn host_launch(start: &ProgramStart, launch: &ProgramLaunch) -> host::HostLaunch
     }
 }
 
-/// Writes the prompts and settings, readable by the owner only.
+/// Writes the files of a launch, such as prompts and settings, so that only the owner can read them.
 fn write_files(launch: &ProgramLaunch, folder: &Path) -> io::Result<()> {
     let make = |folder: &Path| fs::DirBuilder::new().mode(0o700).recursive(true).create(folder);
     make(folder)?;
@@ -261,7 +264,7 @@ fn write_files(launch: &ProgramLaunch, folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns the end of the program's standard error.
+/// Returns the last part of the program's standard error, at most `STDERR_TAIL_BYTES` bytes.
 fn stderr_tail(folder: &Path) -> String {
     let read = || -> io::Result<Vec<u8>> {
         let mut file = File::open(folder.join(host::STDERR))?;
@@ -274,7 +277,7 @@ fn stderr_tail(folder: &Path) -> String {
     read().map(|tail| String::from_utf8_lossy(&tail).into_owned()).unwrap_or_default()
 }
 
-/// A reader for the output that a program wrote since the last read.
+/// A reader for the output file of a program. Each read continues where the last one ended.
 struct OutputReader {
     path: PathBuf,
     file: Option<File>,
@@ -286,14 +289,14 @@ impl OutputReader {
         Self { path: folder.join(host::STDOUT), file: None, listener: Listener::new(kind) }
     }
 
-    /// Passes new output to the listener. The file is on this machine and in memory, so reading it keeps no other task
-    /// waiting.
+    /// Passes the new output of the program to the listener. The file is local and its pages are in memory, so the
+    /// blocking read does not delay other async tasks.
     fn hear(&mut self, follow: &mut impl Follow) -> io::Result<()> {
         let file = match &mut self.file {
             Some(file) => file,
             None => match File::open(&self.path) {
                 Ok(file) => self.file.insert(file),
-                // A program that could not be started wrote nothing.
+                // If the program could not be started, there is no output file.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
                 Err(error) => return Err(error),
             },
@@ -315,8 +318,8 @@ impl OutputReader {
     }
 }
 
-/// The runner's side of a conversation. It keeps no lines: the host keeps the agent's output, and our texts are in the
-/// prompt files.
+/// The runner's side of an ACP conversation. It keeps no lines, because the host keeps the agent's output and our texts
+/// are in the prompt files.
 struct Talk<'f, F> {
     follow: &'f mut F,
 }

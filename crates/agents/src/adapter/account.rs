@@ -1,12 +1,13 @@
-//! Collects the facts of a stream while it passes: the answer so far, the counts, and the warnings.
+//! Collects facts from an agent program's output while it arrives: the answer so far, the token and tool counts, and
+//! the warnings.
 
 use super::said::{AgentEnd, Exit, HeardEvent, SpentAmount, TurnSaid};
 use super::stream::head;
 
-/// The length at which an answer is cut, in bytes. An answer is a report and at most a few files, and only its end is
-/// searched.
+/// The longest answer that is kept, in bytes. Of a longer answer only the end is kept, because only the end is
+/// searched. An answer is a report and at most a few files.
 const TEXT_BYTES_MAX: usize = 4 << 20;
-/// The longest text of one line in a live view, in bytes.
+/// The longest text that a live view shows in one line, in bytes. A longer text is cut.
 const SHOWN_BYTES_MAX: usize = 400;
 const NAME_BYTES_MAX: usize = 200;
 const REASON_BYTES_MAX: usize = 2000;
@@ -17,9 +18,10 @@ const WARNINGS_MAX: usize = 16;
 pub(super) enum EventVerdict {
     /// The program gave its own sign that its answer is complete.
     Answered,
-    /// The sign is missing. The text names it, for a program that then exits with 0.
+    /// The program did not give its sign that the answer is complete. The text names the missing sign. It is the reason
+    /// if the program exits with 0.
     Open(&'static str),
-    /// The program gives no signs, so only its exit code counts.
+    /// Programs of this kind give no signs, so only the exit code counts.
     Unsaid,
     Ended(AgentEnd),
 }
@@ -37,8 +39,8 @@ pub(super) struct Account {
 }
 
 impl Account {
-    /// Records the id of the conversation. The first id counts, because every line of some streams repeats it. The id
-    /// becomes an argument of a later turn, so an id that could be read as an option is ignored.
+    /// Records the id of the conversation. Only the first id is kept, because some programs repeat it in every line. An
+    /// id that could be read as an option is ignored, because the id becomes an argument of a later turn.
     pub(super) fn conversation(&mut self, id: &str) {
         let plain = id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.:".contains(&byte));
         let usable = plain && !id.is_empty() && !id.starts_with('-') && id.len() <= NAME_BYTES_MAX;
@@ -52,7 +54,7 @@ impl Account {
         (self.usd, self.tokens)
     }
 
-    /// Adds text that continues the last text.
+    /// Adds text that directly continues the text before it.
     pub(super) fn chunk(&mut self, text: &str) {
         self.text.push_str(text);
         if self.text.len() > 2 * TEXT_BYTES_MAX {
@@ -75,18 +77,18 @@ impl Account {
         self.inner_tool_call(name);
     }
 
-    /// Counts a tool call that a sub-agent made. The text of the agent itself stays.
+    /// Counts a tool call that a sub-agent made. The answer text is kept, because it belongs to the agent itself.
     pub(super) fn inner_tool_call(&mut self, name: &str) {
         self.tool_calls = self.tool_calls.saturating_add(1);
         self.heard.push(HeardEvent::ToolCall { name: head(name, NAME_BYTES_MAX).to_owned() });
     }
 
-    /// Replaces the text with the answer that the program states.
+    /// Replaces the collected text with the answer that the program itself states.
     pub(super) fn answer(&mut self, text: String) {
         self.text = text;
     }
 
-    /// Records a sign of life. Many lines without anything to show count as one sign.
+    /// Records that the program is alive. Several such records in a row count as one.
     pub(super) fn progress(&mut self) {
         if self.heard.last() != Some(&HeardEvent::Progress) {
             self.heard.push(HeardEvent::Progress);
@@ -164,8 +166,8 @@ impl Account {
                 AgentEnd::Failed { code: Some(code), reason: reason(stderr_tail, "it failed after its answer") }
             }
             (EventVerdict::Open(_) | EventVerdict::Unsaid, Exit::Signal(signal)) => AgentEnd::Signalled { signal },
-            // A program that caught a signal exits with 128 plus its number: hang-up, interrupt, kill of its child,
-            // termination.
+            // A program that handled a signal exits with 128 plus the signal's number. These are hang-up (1), interrupt
+            // (2), kill of its child (9) and termination (15).
             (EventVerdict::Open(_) | EventVerdict::Unsaid, Exit::Code(code @ (129 | 130 | 137 | 143))) => {
                 AgentEnd::Signalled { signal: code - 128 }
             }
@@ -195,7 +197,7 @@ impl Account {
     }
 }
 
-/// Shortens a reason to the limit.
+/// Cuts a reason to at most `REASON_BYTES_MAX` bytes.
 pub(super) fn short(reason: &str) -> String {
     head(reason.trim(), REASON_BYTES_MAX).to_owned()
 }

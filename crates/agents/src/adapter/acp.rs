@@ -22,8 +22,8 @@ pub use peer::{AcpHost, Way};
 pub use permit::{PermissionQuestion, Permit, ToolKind, covers};
 pub use talk::{Talked, converse};
 
-/// Returns the launch. The prompts and our server travel in the conversation. The agent's own arguments choose a
-/// model.
+/// Returns the launch of an agent that speaks ACP. The prompts and our MCP server's address are sent in the
+/// conversation. A model is chosen by the agent's own arguments.
 pub(super) fn launch(order: &TurnOrder) -> Result<ProgramLaunch, Unlaunchable> {
     let mut launch = order.start()?;
     launch.arguments.extend(order.args.iter().cloned());

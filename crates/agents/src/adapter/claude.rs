@@ -28,11 +28,11 @@ pub(super) fn launch(order: &TurnOrder) -> Result<ProgramLaunch, Unlaunchable> {
         launch.say(&["--resume", conversation]);
     }
     if let Some(usd) = order.usd_left {
-        // `--max-budget-usd` counts this process only, so the remaining budget is the limit.
+        // `--max-budget-usd` counts only the costs of this process, so the remaining budget of the agent is passed.
         launch.say(&["--max-budget-usd", &format!("{usd:.4}")]);
     }
-    // `stream-json` needs `--verbose`. The option also ends the list of tool names before the arguments that a person
-    // appends.
+    // The output format `stream-json` needs `--verbose`. The option also ends the list of tool names, so that arguments
+    // which a person appends are not read as tool names.
     launch.say(&["--verbose"]);
     launch.arguments.extend(order.args.iter().cloned());
     launch.input = ProgramInput::File(message.into());
@@ -48,8 +48,8 @@ fn servers(server: &McpServerLaunch) -> String {
     .to_string()
 }
 
-/// Adds the arguments for the permissions. No person can be asked during a turn, so every tool that is not allowed is
-/// refused.
+/// Adds the arguments for the agent's permissions. No person can be asked during a turn, so Claude Code refuses every
+/// tool that these arguments do not allow.
 fn permit(launch: &mut ProgramLaunch, permissions: Permissions) {
     match permissions {
         Permissions::Read => launch.say(&[
@@ -57,11 +57,12 @@ fn permit(launch: &mut ProgramLaunch, permissions: Permissions) {
             "dontAsk",
             "--allowedTools",
             "Read,Grep,Glob,mcp__handover",
-            // A person's own settings can allow more tools. This list overrides them.
+            // The person's own settings may allow more tools. This list of forbidden tools has priority over them.
             "--disallowedTools",
             "Bash,Edit,Write,NotebookEdit,Monitor,PowerShell",
         ]),
-        // The mode accepts edits, and only in the worktree. An edit tool in the list would be allowed everywhere.
+        // The mode `acceptEdits` allows edits only in the worktree. An edit tool in the list of allowed tools would be
+        // allowed everywhere, so the list has none.
         Permissions::Edit => {
             launch.say(&["--permission-mode", "acceptEdits", "--allowedTools", "Bash,mcp__handover"]);
         }

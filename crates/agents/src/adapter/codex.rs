@@ -12,7 +12,8 @@ pub(super) fn launch(order: &TurnOrder) -> Result<ProgramLaunch, Unlaunchable> {
     let mut launch = order.start()?;
     launch.say(&["exec", "--json", "--skip-git-repo-check"]);
     if let ProgramHome::Own(_) = order.home {
-        // Codex looks plugins and apps up on the network at every start, and a separate home has none of them.
+        // In a separate home no plugins and apps are installed. Codex would still look for them on the network at every
+        // start, so both are disabled.
         launch.say(&["--disable", "plugins", "--disable", "apps"]);
     }
     launch.say(&["-c", &server(&order.server), "-c", "approval_policy=\"never\""]);
@@ -20,7 +21,8 @@ pub(super) fn launch(order: &TurnOrder) -> Result<ProgramLaunch, Unlaunchable> {
     if let Some(model) = &order.model {
         launch.say(&["-m", model]);
     }
-    // Our server gets these variables by name, because every user of the machine could read a value in an argument.
+    // Codex passes these variables to our MCP server by their names. Their values do not appear in an argument, because
+    // every user of the machine can read the arguments of a process.
     for (name, value) in &order.server.environment {
         launch.set(name, value.clone());
     }
@@ -34,8 +36,8 @@ pub(super) fn launch(order: &TurnOrder) -> Result<ProgramLaunch, Unlaunchable> {
     Ok(launch)
 }
 
-/// Returns the whole table of our server at once, because an entry of this name in the person's own file could have
-/// other keys.
+/// Returns the setting that defines our MCP server as one whole table. If single keys were set, other keys of an entry
+/// with this name in the person's own file would stay.
 fn server(server: &McpServerLaunch) -> String {
     let names: Vec<&str> = server.environment.iter().map(|(name, _)| name.as_str()).collect();
     format!(
@@ -47,12 +49,13 @@ fn server(server: &McpServerLaunch) -> String {
     )
 }
 
-/// Formats a value as TOML. Strings and lists of strings look the same in JSON and TOML.
+/// Formats a value as TOML. JSON is used for it, because strings and lists of strings look the same in JSON and TOML.
 fn toml(value: &(impl serde::Serialize + ?Sized)) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }
 
-/// Returns the sandbox mode as a setting and not as a flag, because `resume` does not know the flag.
+/// Returns the sandbox mode as a setting (`-c`). The flag for it cannot be used, because `codex exec resume` does not
+/// accept the flag.
 fn sandbox(permissions: Permissions) -> &'static str {
     match permissions {
         Permissions::Read => "sandbox_mode=\"read-only\"",

@@ -1,11 +1,12 @@
-//! Runs any program: its input is one line with the envelope, and all of its output is the answer.
+//! Runs any program as an agent. The program's input is one line of JSON, the envelope, and all of its output is the
+//! answer.
 
 use super::account::{Account, EventVerdict};
 use super::listener::EventDialect;
 use super::order::{ProgramInput, ProgramLaunch, TurnOrder, Unlaunchable};
 
-/// Returns the launch. A repair or a resumption is a new start: the envelope itself says so, and there is no
-/// conversation.
+/// Returns the launch. A program of this kind has no conversation, so a repair or a resumed turn is a new start. The
+/// envelope tells the program which of them it is.
 pub(super) fn launch(order: &TurnOrder) -> Result<ProgramLaunch, Unlaunchable> {
     let mut launch = order.start()?;
     launch.arguments.extend(order.args.iter().cloned());
@@ -20,8 +21,8 @@ pub(super) fn launch(order: &TurnOrder) -> Result<ProgramLaunch, Unlaunchable> {
     Ok(launch)
 }
 
-/// A listener that takes all of standard output as the answer. There are no events, so only the exit code tells the
-/// end.
+/// A reader that takes all of standard output as the answer. The output has no events, so only the exit code tells how
+/// the turn ended.
 #[derive(Debug, Default)]
 pub(super) struct ExecOutput;
 

@@ -1,4 +1,4 @@
-//! Gemini: through its command line in a separate home, and over ACP in the person's home.
+//! Gemini: it runs by its command line if the agent has a separate home, and over ACP if it uses the person's home.
 //!
 //! The command line has no option that names an MCP server for one run: settings come from its home, from the
 //! repository, or from files that only root may own. In a separate home we can install an extension. In the person's
@@ -19,7 +19,7 @@ pub(super) use events::GeminiEvents;
 
 pub(super) fn launch(order: &TurnOrder) -> Result<ProgramLaunch, Unlaunchable> {
     let mut launch = order.start()?;
-    // Gemini starts no MCP server in a folder that it does not trust.
+    // Gemini starts MCP servers only in a folder that it trusts.
     launch.set("GEMINI_CLI_TRUST_WORKSPACE", "true");
     launch.say(&["--approval-mode", mode(order.permissions)]);
     if let Some(model) = &order.model {
@@ -37,7 +37,8 @@ pub(super) fn launch(order: &TurnOrder) -> Result<ProgramLaunch, Unlaunchable> {
 }
 
 fn run(launch: &mut ProgramLaunch, order: &TurnOrder, home: &Path) -> Result<(), Unlaunchable> {
-    // The file is the same in every turn, so simultaneous turns of one agent do not disturb each other.
+    // The content of the extension's file is the same in every turn. So simultaneous turns of one agent can write it
+    // without a conflict.
     let extension = home.join(".gemini/extensions").join(McpServerLaunch::NAME);
     launch.files.push((extension.join("gemini-extension.json"), manifest(&order.server)));
     launch.folders.push(extension);
@@ -54,8 +55,8 @@ fn run(launch: &mut ProgramLaunch, order: &TurnOrder, home: &Path) -> Result<(),
     Ok(())
 }
 
-/// Returns the approval mode. Over ACP, Gemini asks for tools that the mode does not allow, and `acp::covers` answers.
-/// Without ACP such a tool is not even offered to the model.
+/// Returns the approval mode. Over ACP, Gemini asks before it uses a tool that the mode does not allow, and
+/// `acp::covers` answers. Without ACP, Gemini does not offer such a tool to the model.
 fn mode(permissions: Permissions) -> &'static str {
     match permissions {
         Permissions::Read => "default",
@@ -64,8 +65,8 @@ fn mode(permissions: Permissions) -> &'static str {
     }
 }
 
-/// Returns the manifest of the extension. Gemini replaces each `$NAME` by a value of its own environment when it
-/// starts.
+/// Returns the manifest of the extension that defines our MCP server. When Gemini starts, it replaces each `$NAME` by
+/// the value of that variable in its environment.
 fn manifest(server: &McpServerLaunch) -> String {
     let environment: serde_json::Map<_, _> =
         server.environment.iter().map(|(name, _)| (name.clone(), format!("${name}").into())).collect();
@@ -73,7 +74,7 @@ fn manifest(server: &McpServerLaunch) -> String {
     json!({"name": McpServerLaunch::NAME, "version": "1.0.0", "mcpServers": {McpServerLaunch::NAME: entry}}).to_string()
 }
 
-/// Returns the policy: the tools that are allowed in addition to those that the mode allows.
+/// Returns the policy file. It allows tools in addition to the tools that the approval mode allows.
 fn policy(permissions: Permissions) -> String {
     let ours = format!("[[rule]]\nmcpName = \"{}\"\ntoolName = \"*\"\n{ALLOW}", McpServerLaunch::NAME);
     match permissions {

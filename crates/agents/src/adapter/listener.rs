@@ -1,19 +1,21 @@
-//! Listens to the output of one program, in the dialect of its kind.
+//! Reads the output of an agent program, in the event format of that program.
 
 use super::account::{Account, EventVerdict};
 use super::said::{Exit, HeardEvent, SpentAmount, TurnSaid};
 use super::stream::LineBuffer;
 use super::{AdapterKind, acp, claude, codex, exec, gemini, opencode};
 
-/// The dialect of a program's event stream: it reads each line and concludes how the turn ended.
+/// A reader for the event format of one kind of program. It reads each line, and at the end concludes how the turn
+/// ended.
 pub(super) trait EventDialect: std::fmt::Debug + Send {
     fn line(&mut self, line: &[u8], account: &mut Account);
 
-    /// Returns the verdict. `stderr_tail` is used only for facts that the program prints nowhere else.
+    /// Returns how the turn ended. `stderr_tail`, the end of standard error, is used only for facts that the program
+    /// prints nowhere else.
     fn verdict(&self, stderr_tail: &str, account: &mut Account) -> EventVerdict;
 }
 
-/// A listener for the bytes of standard output. Its memory is bounded, and no bytes make it fail.
+/// A reader for the bytes of a program's standard output. It uses bounded memory and never fails, for any bytes.
 #[derive(Debug)]
 pub struct Listener {
     lines: LineBuffer,
@@ -44,7 +46,7 @@ impl Listener {
         self.account.spent()
     }
 
-    /// Ends the stream and returns its report. `stderr_tail` is the end of standard error, as much of it as was kept.
+    /// Ends the stream and returns the report of the turn. `stderr_tail` is the last part of standard error.
     pub fn end(mut self, exit: Exit, stderr_tail: &str) -> TurnSaid {
         self.lines.finish(|line| self.dialect.line(line, &mut self.account));
         if self.lines.lost > 0 {

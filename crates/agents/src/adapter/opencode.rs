@@ -17,13 +17,15 @@ pub(super) fn launch(order: &TurnOrder) -> Result<ProgramLaunch, Unlaunchable> {
     let message = launch.write(order, "message.md", order.message.clone())?;
     launch.say(&["run", "--format", "json"]);
     match order.home {
-        // A person's provider may be reachable only through plugins.
+        // In the person's home plugins stay enabled, because the person's model provider may be reachable only through
+        // a plugin.
         ProgramHome::User => {}
         ProgramHome::Own(_) => launch.say(&["--pure"]),
     }
     match order.permissions {
         Permissions::Read => {}
-        // `--auto` allows every tool that would ask. The prohibitions in a person's own settings stay.
+        // `--auto` allows every tool that would ask for permission. Tools that the person's own settings forbid stay
+        // forbidden.
         Permissions::Edit | Permissions::All => launch.say(&["--auto"]),
     }
     if let Some(model) = &order.model {
@@ -33,8 +35,8 @@ pub(super) fn launch(order: &TurnOrder) -> Result<ProgramLaunch, Unlaunchable> {
         launch.say(&["--session", conversation]);
     }
     launch.arguments.extend(order.args.iter().cloned());
-    // These settings override all others, including files of the person and of the repository. They hold only the path
-    // of the prompt, because one variable holds at most 128 KiB.
+    // These settings have priority over all others, including files of the person and of the repository. They hold only
+    // the path of the prompt and not its text, because one environment variable holds at most 128 KiB.
     launch.set("OPENCODE_CONFIG_CONTENT", settings(order, &system).to_string());
     launch.set("OPENCODE_DISABLE_AUTOUPDATE", "1");
     launch.input = ProgramInput::File(message.into());
@@ -56,7 +58,8 @@ fn settings(order: &TurnOrder, system: &str) -> Value {
     })
 }
 
-/// Returns the permission rules. The last rule that matches decides. Questions to a person would never be answered.
+/// Returns the permission rules. The last rule that matches a tool decides. No rule asks a person, because no person
+/// could answer during a turn.
 fn permission(permissions: Permissions) -> Value {
     match permissions {
         Permissions::Read => json!({

@@ -1,10 +1,10 @@
-//! Defines the order for a turn, and the launch that the turn host needs for it.
+//! Defines the order for a turn, and the launch that the adapter makes of it for the turn host.
 
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-/// A kind of agent program. The names are those of the configuration.
+/// A kind of agent program. The names are the same as in the configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AdapterKind {
@@ -40,21 +40,22 @@ impl AdapterKind {
 #[serde(rename_all = "lowercase")]
 pub enum Permissions {
     Read,
-    /// Edit files and run commands in the worktree.
+    /// The agent may edit files and run commands in the worktree.
     #[default]
     Edit,
     All,
 }
 
-/// The home with the settings, keys and conversations that the program uses.
+/// The home folder of the program, with its settings, keys and conversations.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProgramHome {
     User,
-    /// A folder that lasts as long as the agent, because its conversations are in it.
+    /// A separate folder of the agent. It is kept as long as the agent exists, because it holds the agent's
+    /// conversations.
     Own(PathBuf),
 }
 
-/// Our MCP server: the command with which the agent's program starts it.
+/// The command with which the agent's program starts Handover's own MCP server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct McpServerLaunch {
     pub program: String,
@@ -63,42 +64,43 @@ pub struct McpServerLaunch {
 }
 
 impl McpServerLaunch {
-    /// The name of our server in every program's configuration, and so in the names of its tools.
+    /// The name of our MCP server in the configuration of every program. Programs also put it into the names of the
+    /// server's tools.
     pub const NAME: &'static str = "handover";
 }
 
-/// The order for one turn. The texts `system`, `message` and `input` never travel in an argument or in the
-/// environment, because a program with one over 128 KiB cannot start.
+/// The order for one turn. The texts `system`, `message` and `input` are never passed in an argument or in the
+/// environment: a program cannot be started with an argument or a variable of more than 128 KiB.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TurnOrder {
     pub kind: AdapterKind,
-    /// The program and its own first arguments.
+    /// The program and its first arguments, as the configuration names them.
     pub command: Vec<String>,
-    /// Arguments that are appended to those of the adapter.
+    /// Arguments from the configuration. They are appended to the arguments that the adapter makes.
     pub args: Vec<String>,
     pub model: Option<String>,
     pub system: String,
-    /// The message of the turn. For `exec` it is the input envelope as one line.
+    /// The message of the turn. For the kind `exec` it is the input envelope, as one line of JSON.
     pub message: String,
-    /// The INPUT of the handoff contract. Only `exec` passes it separately.
+    /// The INPUT of the handoff contract. Only the kind `exec` passes it separately.
     pub input: Option<String>,
     pub worktree: PathBuf,
     /// A folder that only this turn uses.
     pub folder: PathBuf,
     pub server: McpServerLaunch,
-    /// The conversation of an earlier turn, to resume it.
+    /// The id of the conversation of an earlier turn, if this turn resumes it.
     pub resume: Option<String>,
     pub permissions: Permissions,
     pub home: ProgramHome,
     pub usd_left: Option<f64>,
 }
 
-/// A program for the turn host to start, with the worktree as its working folder.
+/// A program that the turn host starts. Its working folder is the worktree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProgramLaunch {
     pub program: String,
     pub arguments: Vec<String>,
-    /// Variables that are added to the inherited ones.
+    /// Environment variables that are added to the inherited ones.
     pub environment: Vec<(String, String)>,
     /// Folders to create before the start if they are missing.
     pub folders: Vec<PathBuf>,
@@ -137,8 +139,8 @@ impl TurnOrder {
             files: Vec::new(),
             input: ProgramInput::Nothing,
         };
-        // opencode trusts `PWD` more than its real working folder. It would work in the folder where the runner was
-        // started.
+        // opencode works in the folder that `PWD` names, and not in its real working folder. Without this variable it
+        // would work in the folder where the runner was started.
         launch.set("PWD", path_text(&self.worktree)?);
         if let ProgramHome::Own(home) = &self.home {
             launch.folders.push(home.clone());
@@ -154,9 +156,8 @@ impl TurnOrder {
         Ok(launch)
     }
 
-    /// Returns the system prompt and the message as one text, for programs that keep no separate system prompt of
-    /// ours. The prompt is repeated in each turn because it can differ from the last one: mail that is shown counts as
-    /// delivered.
+    /// Returns the system prompt and the message as one text, for programs that keep no separate system prompt of ours.
+    /// The prompt is repeated in each turn because it can change between turns: mail that it shows counts as delivered.
     pub(super) fn spoken(&self) -> String {
         format!("{}\n\n---\n\n{}\n", self.system.trim_end(), self.message.trim_end())
     }
@@ -171,7 +172,7 @@ impl ProgramLaunch {
         self.arguments.extend(arguments.iter().map(|&argument| argument.to_owned()));
     }
 
-    /// Adds a file in the turn's folder to the launch and returns its path as a text for the program.
+    /// Adds a file in the turn's folder to the launch. Returns the file's path as a text that can be an argument.
     pub(super) fn write(
         &mut self,
         order: &TurnOrder,
@@ -189,8 +190,9 @@ pub(super) fn path_text(path: &Path) -> Result<&str, Unlaunchable> {
     path.to_str().ok_or_else(|| Unlaunchable::NotText(path.to_owned()))
 }
 
-/// The variables that name the home itself. With `HOMES_BELOW` these are all places where the programs look for their
-/// settings. Codex refuses to start when its folder is missing.
+/// Environment variables that name the home folder itself. Together with `HOMES_BELOW` they cover all places where the
+/// programs look for their settings. The folders are created first, because Codex refuses to start when its folder is
+/// missing.
 const HOMES_THEMSELVES: &[&str] = &["HOME", "GEMINI_CLI_HOME"];
 const HOMES_BELOW: &[(&str, &str)] = &[
     ("XDG_CONFIG_HOME", ".config"),

@@ -1,8 +1,9 @@
-//! Reads the kept output of a program a second time.
+//! Reads the output of a program again, from the file in which it was kept.
 
 use super::{AdapterKind, Exit, HeardEvent, Listener};
 
-/// The largest number of tools that are listed. A turn that called more tools has them in its stream.
+/// The largest number of different tools that are listed. Further tools are left out; they can be found in the kept
+/// output.
 const CALLS_MAX: usize = 50;
 
 /// Returns the program's answer and the tools that it called, each with its number of calls, in the order of the first

@@ -1,6 +1,6 @@
-//! Declares the facts that a turn reports, while it runs and at its end.
+//! Declares the facts that a turn reports while it runs, and the report at its end.
 
-/// An event that just happened. Texts and names are cut to the length that a line of a live view can show.
+/// An event of a running program. Texts and names are cut to the length that one line of a live view shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HeardEvent {
     Conversation(String),
@@ -8,14 +8,14 @@ pub enum HeardEvent {
         name: String,
     },
     Text(String),
-    /// The program is alive, and there is nothing to show.
+    /// The program is alive, but there is nothing to show.
     Progress,
 }
 
-/// The complete report of a turn.
+/// The complete report about one turn of a program.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TurnSaid {
-    /// The conversation that a later turn can resume.
+    /// The id of the conversation, with which a later turn can resume it.
     pub conversation: Option<String>,
     /// The answer: all text after the last tool call.
     pub text: String,
@@ -26,21 +26,21 @@ pub struct TurnSaid {
     pub warnings: Vec<String>,
 }
 
-/// An amount, and the turns that it covers. Some programs keep counting over resumed turns; the caller then subtracts
-/// the amount that it knows already.
+/// An amount of tokens or dollars, and the turns that it covers. Some programs state the sum of all turns of a
+/// conversation. The caller then subtracts the amount of the earlier turns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SpentAmount<T> {
     ThisTurn(T),
     WholeConversation(T),
 }
 
-/// The end of the program by its own signs, which count more than its exit code.
+/// The end of a turn, by the signs in the program's output. These signs have priority over the exit code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AgentEnd {
     /// The program gave its answer. The quality of the answer is not judged here.
     Finished,
     Failed {
-        /// None when the program failed in a conversation and still runs.
+        /// The exit code. None when the program failed during a conversation and its process still runs.
         code: Option<i32>,
         reason: String,
     },
@@ -51,15 +51,15 @@ pub enum AgentEnd {
     Signalled {
         signal: i32,
     },
-    /// The program stopped at its limit in dollars.
+    /// The program stopped because it reached its limit in dollars.
     OverBudget,
-    /// We asked a program in a conversation to stop.
+    /// The turn was cancelled: we asked the program to stop.
     Cancelled,
-    /// The conversation to resume does not exist. A new one can be started.
+    /// The conversation that the turn should resume does not exist. The caller can start a new one.
     NoConversation,
 }
 
-/// The end of the process as the system reports it.
+/// The end of a process, as the operating system reports it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
     Code(i32),

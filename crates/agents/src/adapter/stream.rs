@@ -1,23 +1,23 @@
-//! Cuts a program's output into lines, in bounded memory for any output.
+//! Cuts a program's output into lines. The memory is bounded for any output.
 
 use serde::de::DeserializeOwned;
 
-/// The longest line that is read, in bytes. Pictures in tool results make the longest lines, and nothing in them is
-/// needed.
+/// The longest line that is read, in bytes. A longer line is discarded. The longest lines are tool results with
+/// pictures, and nothing in them is needed.
 const LINE_BYTES_MAX: usize = 8 << 20;
 
-/// A buffer for bytes that are not a whole line yet.
+/// A buffer for the bytes after the last line feed, which are not a whole line yet.
 #[derive(Debug, Default)]
 pub(super) struct LineBuffer {
     open: Vec<u8>,
-    /// The open line is too long, and its rest is discarded.
+    /// True if the current line is too long. The rest of it is then discarded.
     drowned: bool,
-    /// The number of discarded lines.
+    /// The number of lines that were discarded because they were too long.
     pub(super) lost: u32,
 }
 
 impl LineBuffer {
-    /// Calls `line` with every line that these bytes complete, without its line feed.
+    /// Adds bytes of output. Calls `line` for every line that they complete, without the line feed.
     pub(super) fn feed(&mut self, bytes: &[u8], mut line: impl FnMut(&[u8])) {
         let mut pieces = bytes.split(|byte| *byte == b'\n');
         // There is always a last piece: the bytes that no line feed has ended yet.
@@ -33,7 +33,8 @@ impl LineBuffer {
         self.hold(rest);
     }
 
-    /// Ends the open line. A killed program leaves half a line, and some programs omit the last line feed.
+    /// Ends the output. The last line may have no line feed: a killed program leaves half a line, and some programs
+    /// omit the last line feed.
     pub(super) fn finish(&mut self, mut line: impl FnMut(&[u8])) {
         let open = std::mem::take(&mut self.open);
         if std::mem::take(&mut self.drowned) {
@@ -61,23 +62,23 @@ impl LineBuffer {
     }
 }
 
-/// Reads one line as an event. Returns None for other lines: banners, half lines and events of unknown kinds are all
-/// part of a normal stream. Only the fields that we name are kept, so a line never takes much more memory than its
-/// bytes.
+/// Reads one line as an event. Returns None for any other line: banners, half lines and events of unknown kinds are
+/// part of a normal stream. Only the declared fields are kept, so an event takes little more memory than its line.
 pub(super) fn event<T: DeserializeOwned>(line: &[u8]) -> Option<T> {
     let line = line.trim_ascii();
     if line.first() != Some(&b'{') {
         return None;
     }
     let read = serde_json::from_slice(line).ok();
-    // A text that was cut in the middle of a character must not lose the rest of the line.
+    // The program may cut a text in the middle of a character. The line is then not valid UTF-8, and is read with a
+    // replacement character.
     read.or_else(|| match std::str::from_utf8(line) {
         Ok(_) => None,
         Err(_) => serde_json::from_str(&String::from_utf8_lossy(line)).ok(),
     })
 }
 
-/// Returns the beginning of a text, cut at a border between characters.
+/// Returns the first part of a text, of at most `bytes_max` bytes. The text is cut between two characters.
 pub(super) fn head(text: &str, bytes_max: usize) -> &str {
     let mut end = bytes_max.min(text.len());
     while !text.is_char_boundary(end) {

@@ -1,4 +1,4 @@
-//! Reads the time for the records of a turn. The host is a separate process, so no caller can pass a clock to it.
+//! Reads the time for the records of a turn. The host is a separate process, so a caller cannot pass a clock to it.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

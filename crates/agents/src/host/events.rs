@@ -1,4 +1,4 @@
-//! Tells the runner the events of a turn, one JSON line each, and never waits for the runner.
+//! Reports the events of a turn to the runner, as one JSON line each. The host never waits for the runner to read them.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -10,7 +10,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use super::{EVENTS, HostEvent, record};
 
 const GREW_INTERVAL: Duration = Duration::from_millis(100);
-/// The number of bytes that a pipe accepts at once when it is ready for writing.
+/// The number of bytes that can be written to a pipe without blocking, when the pipe is ready for writing.
 pub(super) const PIPE_BYTES: usize = 4096;
 
 #[derive(Debug)]
@@ -29,8 +29,8 @@ impl HostEvents {
         Ok(Self::to_runner(record::create(&folder.join(EVENTS))?))
     }
 
-    /// Writes an event. A line that the runner does not read is dropped: the files say the same, and the end of the
-    /// pipe is noticed separately.
+    /// Writes an event to the runner. If the runner does not read, the event is dropped: the files of the turn hold the
+    /// same facts. The end of the pipe is noticed elsewhere.
     pub(super) fn tell(&mut self, event: &HostEvent) {
         let Ok(mut line) = serde_json::to_vec(event) else { return };
         line.push(b'\n');
@@ -39,8 +39,8 @@ impl HostEvents {
         }
     }
 
-    /// Tells the runner the new sizes of the output. When it is too early for that, returns the time of the next
-    /// report.
+    /// Reports the new sizes of the output files to the runner. If the last report was too recent, returns the time at
+    /// which the next one is due.
     pub(super) fn grew(&mut self, bytes: (u64, u64), now: Instant) -> Option<Instant> {
         if bytes == self.told {
             return None;

@@ -1,4 +1,4 @@
-//! Starts a host for the runner, receives its events, cuts it off, and learns how it ended.
+//! Controls a host from the runner: starts it, receives its events, cuts it off, and returns how the turn ended.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -11,7 +11,8 @@ use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
 use super::{COMMAND, HostEnded, HostEvent, HostInput, HostLaunch, record, sweep};
 
-/// A running turn. Dropping it cuts the turn off; [`settle`](super::settle) then returns its end.
+/// The runner's handle of a running turn. Dropping it cuts the turn off. [`settle`](super::settle) can then return how
+/// the turn ended.
 #[derive(Debug)]
 pub struct TurnHost {
     folder: PathBuf,
@@ -23,18 +24,20 @@ pub struct TurnHost {
 #[derive(Debug)]
 enum Stdout {
     Events(Lines<BufReader<ChildStdout>>),
-    /// The output of the program. None after the caller took it.
+    /// The program's output in a relay turn. None after the caller took it.
     Relay(Option<ChildStdout>),
 }
 
-/// Returns the binary that the runner itself runs, also when its file was replaced since then.
+/// Returns the path of the binary that this process runs. On Linux it works even if the file was replaced after the
+/// start.
 pub fn own_binary() -> io::Result<PathBuf> {
     if cfg!(target_os = "linux") { Ok(PathBuf::from("/proc/self/exe")) } else { std::env::current_exe() }
 }
 
 impl TurnHost {
-    /// Records the launch in the turn's folder, creates that folder if it is missing, and starts the host. A folder
-    /// has one launch. When the host cannot be started, no end is recorded; `settle` records one.
+    /// Writes the launch into the turn's folder and starts the host. The folder is created if it is missing. A folder
+    /// that already has a launch is refused. If the host cannot be started, no end is recorded; `settle` records one
+    /// later.
     pub fn start(binary: &Path, folder: &Path, launch: &HostLaunch) -> io::Result<Self> {
         fs::DirBuilder::new().mode(0o700).recursive(true).create(folder)?;
         if folder.join(record::LAUNCH).try_exists()? {
@@ -43,8 +46,8 @@ impl TurnHost {
         record::write(folder, record::LAUNCH, launch)?;
         #[expect(clippy::disallowed_methods, reason = "the one place that starts hosts; each sets what is below it")]
         let mut command = Command::new(binary);
-        // The host gets no separate process group, because then it could not create a session. It is not killed on
-        // drop, because it has to end its program first.
+        // The host is started without a separate process group, because the leader of a group cannot create a session.
+        // It is not killed on drop, because it must end its program first.
         command.arg(COMMAND).arg(folder).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn()?;
         let lifeline = child.stdin.take();
@@ -56,16 +59,16 @@ impl TurnHost {
         Ok(Self { folder: folder.to_owned(), child, lifeline, stdout })
     }
 
-    /// Returns the next event. Returns None at the end of the host, and always in relay, where the stream itself tells
-    /// the end. Dropping the future loses nothing.
+    /// Returns the next event. Returns None after the host has ended. In a relay turn it always returns None, because
+    /// the end of the program's output shows the end. Dropping the future loses nothing.
     pub async fn event(&mut self) -> Option<HostEvent> {
         let Stdout::Events(lines) = &mut self.stdout else { return None };
         let line = lines.next_line().await.ok().flatten()?;
         serde_json::from_str(&line).ok()
     }
 
-    /// Returns the pipes to and from the program, in relay and only once. The writer is the lifeline: dropping it does
-    /// the same as `cut_off`.
+    /// Returns the pipes to and from the program of a relay turn. They can be taken only once. The writer is the
+    /// lifeline: dropping it does the same as `cut_off`.
     pub fn relay(&mut self) -> Option<(ChildStdin, ChildStdout)> {
         match &mut self.stdout {
             Stdout::Events(_) => None,
@@ -73,15 +76,17 @@ impl TurnHost {
         }
     }
 
-    /// Ends the program and all processes that it started, within ten seconds. `wait` returns when that is done.
+    /// Makes the host end the program and all processes that it started, within ten seconds. `wait` returns when that
+    /// is done.
     pub fn cut_off(&mut self) {
         self.lifeline = None;
     }
 
-    /// Waits for the end of the turn and returns it. If a killed host left no end, `settle` ends the remaining
-    /// processes and records one.
+    /// Waits for the end of the turn and returns it. If the host was killed and recorded no end, `settle` ends the
+    /// remaining processes and records one.
     pub async fn wait(mut self) -> io::Result<HostEnded> {
-        // The events are hints, so unread ones delay nothing. But the lifeline must outlive the program.
+        // The events are not read here. They are only hints, and unread ones do not block the host. The lifeline stays
+        // open until the host ends, because closing it would cut the program off.
         let lifeline = self.lifeline.take();
         self.child.wait().await?;
         drop(lifeline);

@@ -14,7 +14,7 @@ use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpgrp, getpid, kil
 
 use super::Survivor;
 
-/// The time within which a killed process dies, unless it is stuck in the kernel.
+/// The time within which a killed process normally dies. A process that takes longer is probably stuck in the kernel.
 const DEATH: Duration = Duration::from_millis(500);
 const PAUSE_MIN: Duration = Duration::from_millis(1);
 const PAUSE_MAX: Duration = Duration::from_millis(50);
@@ -35,14 +35,14 @@ pub(super) struct Process {
     pub(super) group: Option<Pid>,
     pub(super) name: String,
     pub(super) is_zombie: bool,
-    /// A signal stopped the process. It does nothing until another signal continues it.
+    /// True if a signal such as SIGSTOP stopped the process. It does nothing until another signal continues it.
     pub(super) is_stopped: bool,
 }
 
-/// The session that the host runs in. It decides which processes group signals may reach.
+/// The kind of session that the host runs in. It decides which processes a signal to a group may reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SignalReach {
-    /// Only our descendants can be in a group of this session.
+    /// The host has its own session, so only its descendants can be in a group of the session.
     Own,
     Shared,
 }
@@ -59,8 +59,8 @@ pub(super) fn reap(mut each: impl FnMut(Pid, WaitStatus)) -> Kin {
     }
 }
 
-/// Kills until no descendant is left, including those that start during the loop. Returns the processes that are left
-/// at the given time.
+/// Kills the host's descendants until none is left, including those that start during the loop. Returns the processes
+/// that still run at the time `until`.
 pub(super) fn end_all(session: SignalReach, until: Instant, mut each: impl FnMut(Pid, WaitStatus)) -> Vec<Survivor> {
     let begun = now();
     let mut pause = PAUSE_MIN;
@@ -76,7 +76,8 @@ pub(super) fn end_all(session: SignalReach, until: Instant, mut each: impl FnMut
         if now >= until {
             return survivors();
         }
-        // A process that forks and exits at once is caught only by looking again at once.
+        // New processes appeared since the last check. A process that forks and exits at once can only be caught
+        // without a long pause.
         if seen.len() > known {
             pause = PAUSE_MIN;
             continue;
@@ -96,7 +97,7 @@ pub(super) fn now() -> Instant {
 }
 
 pub(super) fn rest(time: Duration) {
-    // An early wake-up is harmless.
+    // If the wait ends too early, the caller only checks once more.
     let _ = poll(&mut [], Some(&timespec(time)));
 }
 
@@ -104,16 +105,17 @@ pub(super) fn timespec(time: Duration) -> Timespec {
     Timespec { tv_sec: time.as_secs().cast_signed(), tv_nsec: i64::from(time.subsec_nanos()) }
 }
 
-/// Kills a child and its group. A whole group dies at once, so no member can fork away.
+/// Kills a child and its process group. All members of the group are killed at once, so none of them can fork in
+/// between.
 fn kill(child: &Process, session: SignalReach) {
     match (session, child.group) {
-        // The host itself may be in the group, if the child moved there.
+        // A child may have moved into the host's own group. That group is not killed, because the host is in it.
         (SignalReach::Own, Some(group)) if group != getpgrp() => {
             let _ = kill_process_group(group, Signal::KILL);
         }
         (SignalReach::Own | SignalReach::Shared, _) => {}
     }
-    // A process that cannot be killed is listed among the survivors.
+    // The error is ignored, because a process that cannot be killed is reported among the survivors.
     let _ = kill_process(child.pid, Signal::KILL);
 }
 
@@ -124,13 +126,14 @@ fn kill_below(children: &[Process]) {
     }
 }
 
-/// Kills a process if it is still the same one. A process that cannot be killed is listed among the survivors.
+/// Kills a process, after checking by `is_same` that the number still belongs to the expected process. A process that
+/// cannot be killed is reported among the survivors.
 pub(super) fn kill_checked(pid: Pid, is_same: impl FnOnce(&Process) -> bool) {
     signal_checked(pid, Signal::KILL, is_same);
 }
 
-/// Signals a process if it is still the same one. Its number may belong to another process by the time it is used; a
-/// handle always means the same process.
+/// Signals a process, after checking by `is_same` that the number still belongs to the expected process. A process
+/// number can be reused at any time. So a handle is opened first, which always means the same process.
 #[cfg(target_os = "linux")]
 pub(super) fn signal_checked(pid: Pid, signal: Signal, is_same: impl FnOnce(&Process) -> bool) {
     use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
@@ -140,7 +143,7 @@ pub(super) fn signal_checked(pid: Pid, signal: Signal, is_same: impl FnOnce(&Pro
     }
 }
 
-/// Does nothing, because no process is found without /proc.
+/// Does nothing on this system: without /proc no process is found that could be signalled.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn signal_checked(_pid: Pid, _signal: Signal, _is_same: impl FnOnce(&Process) -> bool) {}
 
@@ -166,14 +169,14 @@ pub(super) fn below(root: Pid, all: &[Process]) -> Vec<Process> {
 fn children() -> Vec<Process> {
     let own = getpid();
     let path = format!("/proc/self/task/{}/children", own.as_raw_pid());
-    // A kernel may be built without this file.
+    // The file that lists the children is missing in some kernels. All processes are then searched.
     let Ok(text) = std::fs::read_to_string(path) else {
         return all().into_iter().filter(|process| process.parent == own.as_raw_pid()).collect();
     };
     text.split_ascii_whitespace().filter_map(|word| process(Pid::from_raw(word.parse().ok()?)?)).collect()
 }
 
-/// Returns all processes, or none when there is no /proc.
+/// Returns all processes of the machine. The result is empty when there is no /proc.
 pub(super) fn all() -> Vec<Process> {
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     entries.filter_map(|entry| process(Pid::from_raw(entry.file_name().to_str()?.parse().ok()?)?)).collect()
@@ -182,13 +185,13 @@ pub(super) fn all() -> Vec<Process> {
 pub(super) fn process(pid: Pid) -> Option<Process> {
     let text = std::fs::read(format!("/proc/{}/stat", pid.as_raw_pid())).ok()?;
     let text = String::from_utf8_lossy(&text);
-    // The name is in parentheses and may itself contain some.
+    // The name of the process is in parentheses, and may contain parentheses itself. So the last `)` ends it.
     let (head, tail) = text.rsplit_once(')')?;
     let mut words = tail.split_ascii_whitespace();
     let state = words.next()?;
     let (is_zombie, is_stopped) = (matches!(state, "Z" | "X"), matches!(state, "T" | "t"));
     let parent = words.next()?.parse().ok()?;
-    // A process that is about to end has no group, which is shown as -1.
+    // A process that is about to end has no group. The kernel shows the group as -1.
     let group = words.next()?.parse().ok().filter(|group| *group > 0).and_then(Pid::from_raw);
     let name = head.split_once('(')?.1.to_owned();
     Some(Process { pid, parent, group, name, is_zombie, is_stopped })

@@ -1,4 +1,5 @@
-//! Keeps the program's output: in the turn's files up to the limit, and in relay also for the runner.
+//! Keeps the program's output in the turn's files, up to the limit. In a relay turn the output is also passed to the
+//! runner.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -12,17 +13,18 @@ use super::events::PIPE_BYTES;
 use super::{STDERR, STDOUT, kin, record};
 
 const CHUNK_BYTES: usize = 16 << 10;
-/// The longest wait for a slow runner to read the last bytes.
+/// The longest wait at the end of a turn for a slow runner that reads the last bytes. Bytes that it has not read then
+/// are dropped.
 const FLUSH: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]
 pub(super) struct HostOutput {
     pub(super) stdout: Stream,
     pub(super) stderr: Stream,
-    /// The number of bytes that may still be kept.
+    /// The number of bytes that may still be written to the files.
     room: u64,
     pub(super) is_too_much: bool,
-    /// The reason why no more output can be kept.
+    /// The reason why output can no longer be written to the files. None while writing works.
     pub(super) lost: Option<String>,
     relay: Option<Relay>,
     buffer: Vec<u8>,
@@ -30,13 +32,13 @@ pub(super) struct HostOutput {
 
 #[derive(Debug)]
 pub(super) struct Stream {
-    /// None after the end of the stream.
+    /// The pipe from the program. None after the program closed it.
     pub(super) pipe: Option<File>,
     file: File,
     pub(super) bytes: u64,
 }
 
-/// Bytes on their way to a pipe whose reader may be slow.
+/// Bytes that wait to be written to a pipe, because its reader may be slow.
 #[derive(Debug)]
 pub(super) struct Relay {
     pub(super) pipe: File,
@@ -50,8 +52,8 @@ pub(super) enum Which {
 }
 
 impl HostOutput {
-    /// Creates the files. This happens before the program starts, so that a program whose output cannot be kept is not
-    /// started.
+    /// Creates the output files. This happens before the program is started, so that a program whose output cannot be
+    /// kept is never started.
     pub(super) fn new(folder: &Path, room: u64, relay: Option<File>) -> io::Result<Self> {
         let stream = |name| {
             let file = record::create(&folder.join(name))?;
@@ -66,7 +68,7 @@ impl HostOutput {
         (self.stdout.bytes, self.stderr.bytes)
     }
 
-    /// Tells whether no more output comes, or none is wanted.
+    /// Tells whether no more output is read: both pipes are closed, or the limit is reached.
     pub(super) fn is_closed(&self) -> bool {
         self.is_full() || (self.stdout.pipe.is_none() && self.stderr.pipe.is_none())
     }
@@ -75,7 +77,8 @@ impl HostOutput {
         self.is_too_much || self.lost.is_some()
     }
 
-    /// Returns the relay while it has bytes to write. The program's output is not read until they are written.
+    /// Returns the relay if it still has bytes to write. The program's standard output is not read until these bytes
+    /// are written.
     pub(super) fn busy_relay(&self) -> Option<&Relay> {
         self.relay.as_ref().filter(|relay| relay.is_busy())
     }
@@ -88,7 +91,7 @@ impl HostOutput {
         }
     }
 
-    /// Reads the available bytes once.
+    /// Reads the bytes that are available in one of the program's pipes, once.
     pub(super) fn read(&mut self, which: Which) {
         let stream = match which {
             Which::Stdout => &mut self.stdout,
@@ -124,8 +127,8 @@ impl HostOutput {
         }
     }
 
-    /// Reads everything in the pipes without waiting for more. Also returns at the limit, because a process that holds
-    /// a pipe may write without end.
+    /// Reads everything that is in the pipes now, without waiting for more. Stops at the output limit, because a
+    /// process that holds a pipe may write without end.
     pub(super) fn drain(&mut self) {
         while !self.is_full() {
             let mut ready = Vec::new();
@@ -143,8 +146,8 @@ impl HostOutput {
         }
     }
 
-    /// Writes the waiting bytes to the runner if it still reads, and syncs the files. They are on disk before the end
-    /// says how long they are.
+    /// Writes the waiting bytes to the runner, if it still reads, and syncs the files to disk. The files are on disk
+    /// before the record of the end states their sizes.
     pub(super) fn finish(&mut self, is_cut: bool) {
         let until = kin::now() + FLUSH;
         while !is_cut && self.busy_relay().is_some() && self.wait_relay(until) {
@@ -174,8 +177,8 @@ impl Relay {
         !self.waiting.is_empty()
     }
 
-    /// Reads bytes to pass on. Call it only when the relay is not busy, so that a slow reader delays the writer and
-    /// does not fill our memory.
+    /// Reads bytes from `from`, to pass them on. Call it only when the relay has no waiting bytes. A slow reader then
+    /// delays the writer and does not fill our memory.
     pub(super) fn take(&mut self, from: &mut File) -> io::Result<usize> {
         let mut bytes = [0; PIPE_BYTES];
         let count = from.read(&mut bytes)?;
@@ -183,7 +186,8 @@ impl Relay {
         Ok(count)
     }
 
-    /// Writes waiting bytes. Call it after the pipe was seen ready: it then accepts this many bytes without blocking.
+    /// Writes waiting bytes to the pipe. Call it only after `poll` reported the pipe as ready, because it then accepts
+    /// `PIPE_BYTES` bytes without blocking.
     pub(super) fn write(&mut self) -> io::Result<()> {
         let (front, _) = self.waiting.as_slices();
         let count = front.len().min(PIPE_BYTES);

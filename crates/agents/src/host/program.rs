@@ -1,4 +1,4 @@
-//! Starts the program through our own binary, which asks the kernel to end the program together with the host.
+//! Starts the agent's program by way of our own binary, which asks the kernel to kill the program when the host dies.
 //!
 //! Only a process can ask for its own death signal, and code between fork and exec cannot be safe code. So the host
 //! starts `handover turn-host --child`, which asks and then becomes the program. The kernel forgets the request in
@@ -16,23 +16,23 @@ use rustix::process::Pid;
 use super::{HostInput, HostLaunch, Inherit, TURN, record};
 
 pub(super) const CHILD: &str = "--child";
-/// The exit code with which shells say that a command could not be run.
+/// The exit code with which shells report that a command could not be started.
 const CODE_REFUSED: u8 = 127;
 
 #[derive(Debug)]
 pub(super) struct Program {
     pub(super) pid: Pid,
-    /// Becomes readable when the program ends. None on a kernel without such handles.
+    /// A handle of the process that becomes readable when the program ends. None on a kernel without such handles.
     pub(super) handle: Option<OwnedFd>,
     pub(super) stdin: Option<ChildStdin>,
     pub(super) stdout: File,
     pub(super) stderr: File,
 }
 
-/// Starts the program. Call it from the thread that lives as long as the host, because the death signal is bound to
-/// that thread.
+/// Starts the program. Call it on a thread that runs as long as the host: the kernel sends the death signal when that
+/// thread ends.
 pub(super) fn start(folder: &Path, launch: &HostLaunch) -> Result<Program, String> {
-    // The error of a missing folder looks the same as that of a missing program.
+    // A missing folder gives the same error as a missing program, so the folder is checked first.
     if !launch.directory.is_dir() {
         return Err(format!("{} is not a folder", launch.directory.display()));
     }
@@ -55,7 +55,8 @@ pub(super) fn start(folder: &Path, launch: &HostLaunch) -> Result<Program, Strin
     Ok(Program { pid, handle: handle(pid), stdin: child.stdin.take(), stdout, stderr })
 }
 
-/// Asks for the death signal and becomes the program. Returns only when that fails.
+/// Asks the kernel for the death signal, and replaces this process by the program. Returns only when one of the two
+/// fails.
 pub(super) fn become_it(folder: &Path, parent: &OsStr) -> ExitCode {
     if !is_bound(parent) {
         return ExitCode::from(CODE_REFUSED);
@@ -71,7 +72,7 @@ pub(super) fn become_it(folder: &Path, parent: &OsStr) -> ExitCode {
     ExitCode::from(CODE_REFUSED)
 }
 
-/// Returns the reason why the process could not become the program, if that happened.
+/// Returns the reason why the child process could not become the program. Returns None when it did become the program.
 pub(super) fn refusal(folder: &Path, code: i32) -> Option<String> {
     if code == i32::from(CODE_REFUSED) { record::read(folder, record::REFUSAL).ok() } else { None }
 }
@@ -87,7 +88,8 @@ fn input(input: &HostInput) -> Result<Stdio, String> {
     }
 }
 
-/// Returns a command that runs our own binary, also when its file was replaced or deleted since the start.
+/// Returns a command that runs our own binary. It works even if the binary's file was replaced or deleted after the
+/// start.
 #[cfg(target_os = "linux")]
 fn stage(folder: &Path, _launch: &HostLaunch) -> Command {
     #[expect(clippy::disallowed_methods, reason = "the host starts its program; folder and environment are chosen")]
@@ -96,7 +98,7 @@ fn stage(folder: &Path, _launch: &HostLaunch) -> Command {
     command
 }
 
-/// Returns the command of the program itself, because this system has no death signal.
+/// Returns the command of the program itself, without our binary in between, because this system has no death signal.
 #[cfg(not(target_os = "linux"))]
 fn stage(_folder: &Path, launch: &HostLaunch) -> Command {
     command(launch)
@@ -109,7 +111,7 @@ fn command(launch: &HostLaunch) -> Command {
     command
 }
 
-/// Tells whether the kernel ends us together with the host. False when the host was gone before the request.
+/// Asks the kernel to kill this process when the host dies. Returns false when the host had already ended before that.
 #[cfg(target_os = "linux")]
 fn is_bound(parent: &OsStr) -> bool {
     use rustix::process::{Signal, getppid, set_parent_process_death_signal};

@@ -1,5 +1,5 @@
-//! Reads and writes the files of a turn's folder that record the launch and the end: atomically, synced to disk, and
-//! readable by the owner only.
+//! Reads and writes the records of a turn's launch and end, which are files in the turn's folder. Files are written
+//! atomically, synced to disk, and readable by the owner only.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
@@ -13,14 +13,14 @@ use super::{HostEnded, HostLaunch};
 
 pub(super) const LAUNCH: &str = "launch.json";
 pub(super) const END: &str = "end.json";
-/// The file with the reason why a process could not become the program.
+/// The file with the reason why the child process could not become the program.
 pub(super) const REFUSAL: &str = "refusal.json";
 
-/// The largest record that is read, in bytes. It has room for an environment and arguments; the kernel accepts no more
-/// either.
+/// The largest record that is read, in bytes. It has room for the arguments and the environment of a program; the
+/// kernel accepts no more than that either.
 const BYTES_MAX: u64 = 4 << 20;
 
-/// Returns how the turn of this folder ended. Returns None while it runs, or when its host was killed.
+/// Returns how the turn of this folder ended. Returns None while the turn runs, and also when its host was killed.
 pub fn ended(folder: &Path) -> io::Result<Option<HostEnded>> {
     match read(folder, END) {
         Ok(ended) => Ok(Some(ended)),
@@ -39,7 +39,7 @@ pub(super) fn read<T: DeserializeOwned>(folder: &Path, name: &str) -> io::Result
     Ok(serde_json::from_slice(&bytes)?)
 }
 
-/// Writes atomically: after a crash the file is whole or absent.
+/// Writes a record atomically: after a crash, the file is either complete or missing.
 pub(super) fn write<T: Serialize>(folder: &Path, name: &str, value: &T) -> io::Result<()> {
     let part = folder.join(format!("{name}.part"));
     let mut file = create(&part)?;
@@ -49,7 +49,8 @@ pub(super) fn write<T: Serialize>(folder: &Path, name: &str, value: &T) -> io::R
     File::open(folder)?.sync_all()
 }
 
-/// Creates a file for the owner only. A program's output may hold secrets, and its environment does.
+/// Creates a file that only the owner can read. A program's output may hold secrets, and its environment does hold
+/// some.
 pub(super) fn create(path: &Path) -> io::Result<File> {
     OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)
 }

@@ -1,4 +1,4 @@
-//! Runs the host's process: takes the turn, starts the program, and records how it ended.
+//! Runs the process of a host: claims the turn, starts the program, and records how the turn ended.
 
 use std::fs::File;
 use std::io;
@@ -15,9 +15,10 @@ use super::output::HostOutput;
 use super::turn::HostTurn;
 use super::{HostEnded, HostEvent, HostInput, ProgramEnd, program, record};
 
-/// Runs the host of a turn. The exit code is zero when the end was recorded.
+/// Runs the host of the turn in this folder. The exit code is zero if the end of the turn was recorded.
 pub(super) fn serve(folder: &Path) -> ExitCode {
-    // Signals that a terminal sends to the runner's group must not reach the host before its program has ended.
+    // The host creates its own session. A signal that a terminal sends to the runner's group then does not end the host
+    // before its program.
     let session = if setsid().is_ok() { SignalReach::Own } else { SignalReach::Shared };
     match host(folder, session) {
         Ok(()) => ExitCode::SUCCESS,
@@ -31,7 +32,8 @@ pub(super) fn serve(folder: &Path) -> ExitCode {
 fn host(folder: &Path, session: SignalReach) -> io::Result<()> {
     let folder = &folder.canonicalize()?;
     let held = File::open(folder.join(record::LAUNCH))?;
-    // A process that settles this turn holds the lock, and records the end before it releases the lock.
+    // `settle` in another process holds this lock while it ends the turn, and records the end before it releases the
+    // lock.
     held.try_lock()?;
     if record::ended(folder)?.is_some() {
         return Err(io::Error::new(io::ErrorKind::AlreadyExists, "this turn is over"));

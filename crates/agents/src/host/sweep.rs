@@ -13,14 +13,15 @@ use super::kin::{self, Process};
 use super::{COMMAND, HostEnded, ProgramEnd, STDERR, STDOUT, Survivor, TURN, record};
 
 const SWEEP_MAX: Duration = Duration::from_secs(10);
-/// The longest wait for a host: it ends everything within ten seconds and then writes to a disk.
+/// The longest wait for a host that still runs. A host ends its processes within ten seconds, and then writes its files
+/// to disk.
 const HOST_MAX: Duration = Duration::from_secs(20);
 const PAUSE: Duration = Duration::from_millis(20);
-/// The number of looks that must find nothing. One look can miss a process that forks and exits at once.
+/// The number of checks in a row that must find no process. One check can miss a process that forks and exits at once.
 const LOOKS: u32 = 3;
 
-/// Ends all processes that show the turn of this folder in their environment, and their descendants. Blocks for ten
-/// seconds at most. Returns the processes that are left then.
+/// Ends all processes that have the id of this folder's turn in their environment, and their descendants. Blocks for
+/// ten seconds at most. Returns the processes that still run after that.
 ///
 /// Without /proc nothing is found.
 pub fn sweep(folder: &Path) -> io::Result<Vec<Survivor>> {
@@ -41,10 +42,9 @@ pub fn sweep(folder: &Path) -> io::Result<Vec<Survivor>> {
     }
 }
 
-/// Returns the end of a turn that another runner started. It waits while the turn's host still works, ends the
-/// processes that a killed host left, and records the end if there is none. A stopped host is continued; it then sees
-/// that its runner is gone and ends its program. A host that does not end in time is killed. Blocks for forty seconds
-/// at most.
+/// Returns the end of a turn that another runner started. While the turn's host still works, it waits. If the host was
+/// killed, it ends the remaining processes and records the end. A stopped host is continued; it then sees that its
+/// runner is gone and ends its program. A host that does not end in time is killed. Blocks for forty seconds at most.
 pub fn settle(folder: &Path) -> io::Result<HostEnded> {
     let held = File::open(folder.join(record::LAUNCH))?;
     let until = kin::now() + HOST_MAX;
@@ -63,7 +63,7 @@ pub fn settle(folder: &Path) -> io::Result<HostEnded> {
             Err(error) => return Err(error.into()),
         }
     }
-    // We hold the lock, so no host is alive and none can start.
+    // This process holds the lock of the turn, so no host is alive and none can start.
     if let Some(ended) = record::ended(folder)? {
         return Ok(ended);
     }
@@ -80,7 +80,7 @@ pub fn settle(folder: &Path) -> io::Result<HostEnded> {
     Ok(ended)
 }
 
-/// Returns the hosts of this folder, found by their command lines.
+/// Returns the processes that are hosts of this folder, found by their command lines.
 fn hosts(folder: &Path) -> Vec<Process> {
     let is_host = |process: &Process| {
         let line = std::fs::read(format!("/proc/{}/cmdline", process.pid.as_raw_pid())).unwrap_or_default();
@@ -94,7 +94,8 @@ fn signal(host: &Process, signal: Signal) {
     kin::signal_checked(host.pid, signal, |again| again.name == host.name && again.parent == host.parent);
 }
 
-/// Finds the living processes with this mark and their descendants, but never our own process.
+/// Returns the living processes that have this mark in their environment, and their descendants. Our own process is
+/// never among them.
 fn find(mark: &[u8]) -> Vec<Process> {
     let all: Vec<Process> = kin::all().into_iter().filter(|it| !it.is_zombie && it.pid != getpid()).collect();
     let mut found: Vec<Process> = Vec::new();

@@ -1,5 +1,5 @@
-//! Runs the only loop of the host: it waits for the program, its output, the lifeline and the deadline, and then ends
-//! everything.
+//! Runs the main loop of the host. It waits for the program, its output, the lifeline and the deadline, and then ends
+//! all processes of the turn.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read};
@@ -16,21 +16,25 @@ use super::output::{HostOutput, Relay, Which};
 use super::program::{self, Program};
 use super::{HostEnded, HostLaunch, ProgramEnd};
 
-/// The time within which all processes of a turn are ended.
+/// The time within which all processes of a turn are ended. Processes that still run after it are reported as
+/// survivors.
 const ENDING_MAX: Duration = Duration::from_secs(10);
 const GRACE_MAX: Duration = Duration::from_secs(5);
-/// The time after the program's end in which a last line may arrive. A process that lives longer is a leak.
+/// The time after the program's end in which its last output may arrive. A process that still runs after that time
+/// counts as leaked.
 const LINGER: Duration = Duration::from_millis(500);
-/// The longest pause before ended orphans are collected. Without a signal handler no event reports them.
+/// The longest pause between two collections of ended child processes. The host has no signal handler, so no event
+/// reports their end.
 const REAP_INTERVAL: Duration = Duration::from_secs(5);
-/// The pause between two looks when there is no handle of the program to wait on, or when the turn is ending.
+/// The pause between two checks whether processes have ended. It is used while the turn is ending, or if the kernel has
+/// no handle of the program to wait on.
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 
 #[derive(Debug)]
 pub(super) struct HostTurn<'a> {
     program: Pid,
     handle: Option<OwnedFd>,
-    /// None after the lifeline has ended.
+    /// The pipe that the runner keeps open. None after the runner closed it.
     lifeline: Option<File>,
     input: Option<Relay>,
     output: HostOutput,
@@ -44,13 +48,13 @@ pub(super) struct HostTurn<'a> {
 #[derive(Debug)]
 enum TurnPhase {
     Working,
-    /// SIGTERM was sent.
+    /// SIGTERM was sent to the program, which has until `until` to end.
     Asked {
         how: ProgramEnd,
         since: Instant,
         until: Instant,
     },
-    /// The program ended on its own.
+    /// The program ended without being asked. Its last output may still arrive.
     Lingering {
         until: Instant,
     },
@@ -90,7 +94,7 @@ impl<'a> HostTurn<'a> {
         turn
     }
 
-    /// Runs until the program and its descendants have ended, or may be killed.
+    /// Runs the loop until the program and its descendants have ended, or until the remaining ones may be killed.
     pub(super) fn work(&mut self) {
         loop {
             let (program, status) = (self.program, &mut self.status);
@@ -119,7 +123,8 @@ impl<'a> HostTurn<'a> {
             }
             TurnPhase::Working => {
                 if let Some(how) = self.reason(now) {
-                    // The program was not waited for yet, so its number is still its own.
+                    // The host has not collected the program's exit status yet, so the process number cannot belong to
+                    // another process.
                     let _ = kill_process_group(self.program, Signal::TERM);
                     self.input = None;
                     self.phase = TurnPhase::Asked { how, since: now, until: now + self.grace };
@@ -139,7 +144,7 @@ impl<'a> HostTurn<'a> {
         }
     }
 
-    /// Returns the reason why the program must end now.
+    /// Returns the reason why the program must be ended now. Returns None when it may continue.
     fn reason(&self, now: Instant) -> Option<ProgramEnd> {
         if let Some(why) = &self.output.lost {
             return Some(ProgramEnd::Lost { why: why.clone() });
@@ -158,7 +163,8 @@ impl<'a> HostTurn<'a> {
             TurnPhase::Working => self.deadline,
             TurnPhase::Asked { until, .. } | TurnPhase::Lingering { until } => *until,
         };
-        // No event reports the end of an orphan, and at the end of a turn everything waits for it.
+        // No event reports the end of an orphaned process. While the turn is ending, the host waits for such processes,
+        // so it checks more often.
         let look = match &self.phase {
             TurnPhase::Working if self.handle.is_some() => REAP_INTERVAL,
             TurnPhase::Working | TurnPhase::Asked { .. } | TurnPhase::Lingering { .. } => LOOK_INTERVAL,
@@ -173,13 +179,15 @@ impl<'a> HostTurn<'a> {
             sources.push(source);
             polled.push(PollFd::from_borrowed_fd(fd, flags));
         };
-        // After its end was collected, the handle reports nothing new.
+        // After the exit status was collected, the handle stays readable and reports nothing new, so it is no longer
+        // polled.
         if let (Some(handle), None) = (&self.handle, self.status) {
             add(InputSource::Handle, handle.as_fd(), PollFlags::IN);
         }
         let is_input_busy = self.input.as_ref().is_some_and(Relay::is_busy);
         if let Some(lifeline) = &self.lifeline {
-            // `poll` reports the end of the lifeline also while nothing is read from it.
+            // While the input is busy, nothing is read from the lifeline. `poll` reports the end of the lifeline
+            // nevertheless.
             let flags = if is_input_busy { PollFlags::empty() } else { PollFlags::IN };
             add(InputSource::Lifeline, lifeline.as_fd(), flags);
         }
@@ -190,7 +198,7 @@ impl<'a> HostTurn<'a> {
         if let Some(relay) = relay {
             add(InputSource::Relay, relay.pipe.as_fd(), PollFlags::OUT);
         }
-        // Above the limit nothing is read: the writer may block until it is ended.
+        // After the output limit is reached, nothing more is read. The program may block in a write until it is ended.
         if !self.output.is_full() {
             if let (Some(pipe), None) = (&self.output.stdout.pipe, relay) {
                 add(InputSource::Output(Which::Stdout), pipe.as_fd(), PollFlags::IN);
@@ -199,7 +207,7 @@ impl<'a> HostTurn<'a> {
                 add(InputSource::Output(Which::Stderr), pipe.as_fd(), PollFlags::IN);
             }
         }
-        // After an interruption the loop simply polls again.
+        // If a signal interrupts `poll`, the loop polls again.
         let count = poll(&mut polled, Some(&kin::timespec(time))).unwrap_or(0);
         let ready = sources.into_iter().zip(&polled).filter(|(_, fd)| count > 0 && !fd.revents().is_empty());
         ready.map(|(source, _)| source).collect()
@@ -220,7 +228,8 @@ impl<'a> HostTurn<'a> {
         }
     }
 
-    /// Reads the lifeline. It has ended as soon as no process can write to it, even if it still holds bytes.
+    /// Reads the lifeline. It counts as ended as soon as no process can write to it, even if it still holds unread
+    /// bytes.
     fn read_lifeline(&mut self) {
         let Some(lifeline) = &mut self.lifeline else { return };
         let mut polled = [PollFd::new(lifeline, PollFlags::IN)];
@@ -240,7 +249,7 @@ impl<'a> HostTurn<'a> {
         }
     }
 
-    /// Ends the remaining processes and returns the end of the turn.
+    /// Ends the remaining processes and returns the record of the turn's end.
     pub(super) fn end(&mut self, folder: &Path, session: SignalReach) -> HostEnded {
         self.output.drain();
         let is_open = !self.output.is_closed();
@@ -268,7 +277,7 @@ impl<'a> HostTurn<'a> {
         HostEnded { leaked, killed, survivors, stdout_bytes, stderr_bytes, ..HostEnded::without_output(how) }
     }
 
-    /// Returns how the program ended on its own.
+    /// Returns how the program ended, if the host did not end it.
     fn own_end(&self, folder: &Path) -> ProgramEnd {
         if let Some(why) = &self.output.lost {
             return ProgramEnd::Lost { why: why.clone() };

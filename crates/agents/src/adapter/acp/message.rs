@@ -1,4 +1,5 @@
-//! Declares the messages of the protocol, as far as we read them. All other fields are ignored.
+//! Declares the messages of the Agent Client Protocol (ACP), with the fields that we read. All other fields are
+//! ignored.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -23,7 +24,7 @@ pub(super) struct AcpFailure {
     data: Option<Box<RawValue>>,
 }
 
-/// The error code of an agent that requires a login first.
+/// The error code with which an agent says that the person must log in first.
 const AUTH_REQUIRED: i64 = -32000;
 
 impl AcpFailure {
@@ -40,7 +41,7 @@ impl AcpFailure {
 }
 
 impl AcpMessage {
-    /// Reads params or a result as the expected type. Returns None for anything else.
+    /// Reads the params or the result of a message as the expected type. Returns None when they have another type.
     pub(super) fn read<'a, T: Deserialize<'a>>(raw: Option<&'a RawValue>) -> Option<T> {
         serde_json::from_str(raw?.get()).ok()
     }
@@ -117,8 +118,8 @@ struct TokenCount {
 }
 
 impl Prompted {
-    /// Returns the tokens of the turn. Some agents count only the last request of the turn in `usage` and list all
-    /// requests per model in `quota`, so the larger number counts.
+    /// Returns the tokens of the turn. In `usage` some agents count only the last request of the turn. In `quota` they
+    /// list all requests per model. So the larger of the two numbers is returned.
     pub(super) fn tokens(&self) -> Option<u64> {
         let total = self.usage.as_ref().and_then(|usage| usage.total_tokens);
         let quota = self.meta.as_ref().and_then(|meta| meta.quota.as_ref());
@@ -143,7 +144,7 @@ pub(super) struct Notified {
 pub(super) struct AcpUpdate {
     pub(super) session_update: String,
     pub(super) message_id: Option<String>,
-    /// A text in one kind of update and a list in another kind.
+    /// The content of an update. It is a text in one kind of update and a list in another kind.
     pub(super) content: Option<Box<RawValue>>,
     pub(super) tool_call_id: Option<String>,
     pub(super) title: Option<String>,

@@ -1,4 +1,4 @@
-//! Understands the agent's side of an ACP conversation.
+//! Reads the agent's messages in an ACP conversation: its texts, its tool calls and the end of its turn.
 
 use std::collections::HashSet;
 
@@ -8,11 +8,12 @@ use super::super::said::{AgentEnd, SpentAmount};
 use super::super::stream::event;
 use super::message::{AcpFailure, AcpMessage, AcpSession, AcpText, AcpUpdate, Notified, Prompted};
 
-/// The largest number of tool calls that are told apart by their ids. A later call is counted only when the agent
-/// announces it, not when it sends an update.
+/// The largest number of tool calls whose ids are remembered. Of later calls, only the announcements are counted,
+/// because an update could belong to a call that was counted before.
 const CALLS_MAX: usize = 4096;
 
-/// A reader of the agent's lines alone, as they are kept on disk. The live conversation uses it as well.
+/// A reader of the lines that the agent sends. It reads the live conversation, and also the agent's lines that are kept
+/// on disk.
 #[derive(Debug, Default)]
 pub(in super::super) struct Overheard {
     message_id: Option<String>,
@@ -59,7 +60,7 @@ impl Overheard {
                 self.message_id = update.message_id;
                 if same { account.chunk(&text) } else { account.block(&text) }
             }
-            // Text before a question of the user does not answer that question.
+            // Text before a message of the user does not answer that message, so the text is cleared.
             "user_message_chunk" => account.answer(String::new()),
             "tool_call" | "tool_call_update" => {
                 let known = update.session_update == "tool_call_update";
@@ -75,7 +76,8 @@ impl Overheard {
         }
     }
 
-    /// Counts each call once. An agent announces a call directly, by its first update, or by a permission request.
+    /// Counts each tool call once. The first message about a call may be its announcement, an update or a permission
+    /// request.
     pub(super) fn call(&mut self, id: Option<&str>, title: Option<&str>, repeated: bool, account: &mut Account) {
         let id = id.unwrap_or_default();
         let unseen = if self.calls.len() < CALLS_MAX { self.calls.insert(short(id)) } else { !repeated };
@@ -92,10 +94,11 @@ impl Overheard {
         }
         let failed = |reason: &str| EventVerdict::Ended(AgentEnd::Failed { code: None, reason: short(reason) });
         self.ended = Some(match prompted.stop_reason.as_str() {
-            // This verdict is final: after the answer we end the process ourselves.
+            // This verdict is final. The exit code is not considered, because we end the process ourselves after the
+            // answer.
             "end_turn" => EventVerdict::Ended(AgentEnd::Finished),
-            // We did not cancel. One agent reports this when it gets a termination signal, and its exit status tells
-            // the rest.
+            // We did not cancel the turn. One agent reports this when it gets a termination signal. Its exit status
+            // then tells how it ended.
             "cancelled" => EventVerdict::Open("it cancelled its turn itself"),
             "max_tokens" => failed("its answer was cut at the model's limit"),
             "max_turn_requests" => failed("it made as many requests as one turn may"),
@@ -109,7 +112,7 @@ impl Overheard {
     }
 }
 
-/// Returns the verdict for an error that came in place of the answer.
+/// Returns the verdict for an error that the agent sent in place of its answer.
 pub(super) fn failed(failure: &AcpFailure) -> EventVerdict {
     EventVerdict::Ended(if failure.wants_login() {
         AgentEnd::Failed { code: None, reason: format!("it wants a login: {}", failure.reason()) }

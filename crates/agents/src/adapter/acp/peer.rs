@@ -14,12 +14,12 @@ use super::overheard::Overheard;
 use super::permit::{PermissionQuestion, PermissionRequest, Permit};
 
 const READ_BYTES: usize = 64 << 10;
-/// The limit for our messages that wait to be written, in bytes. Above it nothing is read from the agent, until the
-/// agent reads our answers.
+/// The largest number of bytes of our messages that wait to be written. Above it, nothing is read from the agent until
+/// the agent reads our messages.
 const OUTGOING_BYTES_MAX: usize = 16 << 20;
 const METHOD_NOT_FOUND: i64 = -32601;
 
-/// The direction of a line.
+/// The direction of a line in the conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
     ToAgent,
@@ -33,14 +33,14 @@ pub trait AcpHost: Send {
 
     fn heard(&mut self, heard: HeardEvent);
 
-    /// Decides about a tool call. Nothing else is read from the agent until the decision is made.
+    /// Decides whether the agent may make a tool call. Nothing else is read from the agent until the decision is made.
     fn permit(&mut self, asked: PermissionQuestion) -> impl Future<Output = Permit> + Send;
 }
 
 /// The agent's answer to one of our requests.
 pub(super) type AcpAnswer = Result<Option<Box<RawValue>>, AcpFailure>;
 
-/// The agent closed its output or no longer accepts our input.
+/// The error that the agent closed its output, or no longer accepts our input.
 #[derive(Debug)]
 pub(super) struct Gone;
 
@@ -50,7 +50,7 @@ pub(super) struct Peer<'a, R, W, H> {
     host: &'a mut H,
     lines: LineBuffer,
     buffer: Vec<u8>,
-    /// Lines of the last read that are not handled yet.
+    /// Complete lines from the agent that are not handled yet.
     ready: VecDeque<Vec<u8>>,
     outgoing: VecDeque<u8>,
     requests: u64,
@@ -77,7 +77,7 @@ impl<'a, R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send, H: AcpHost> 
         }
     }
 
-    /// Sends a request and returns its number, which the answer repeats.
+    /// Sends a request and returns its id. The agent's answer repeats the id.
     pub(super) fn ask(&mut self, method: &str, params: &Value) -> u64 {
         self.requests += 1;
         self.send(&json!({"jsonrpc": "2.0", "id": self.requests, "method": method, "params": params}));
@@ -88,8 +88,8 @@ impl<'a, R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send, H: AcpHost> 
         self.send(&json!({"jsonrpc": "2.0", "method": method, "params": params}));
     }
 
-    /// Waits for the answer to a request and serves the agent's own requests until then. The caller can drop the
-    /// future and call again.
+    /// Waits for the answer to a request. Until then, the agent's own requests are served. The caller can drop the
+    /// future and call the function again.
     pub(super) async fn answer(&mut self, id: u64) -> Result<AcpAnswer, Gone> {
         let id = id.to_string();
         loop {
@@ -110,7 +110,7 @@ impl<'a, R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send, H: AcpHost> 
         }
     }
 
-    /// Ends the reading and returns the collected facts.
+    /// Ends the conversation and returns the facts that were collected from it.
     pub(super) fn close(mut self) -> (Account, Overheard) {
         if self.lines.lost > 0 {
             self.account.warn(&format!("{} lines were too long to be read", self.lines.lost));
@@ -123,7 +123,7 @@ impl<'a, R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send, H: AcpHost> 
     pub(super) async fn serve(&mut self, message: AcpMessage) {
         match (message.method.as_deref(), &message.id) {
             (Some("session/request_permission"), Some(id)) => self.permission(id, &message).await,
-            // We offered neither files nor terminals to the agent.
+            // All other requests are refused: we offered neither files nor terminals to the agent.
             (Some(_), Some(id)) => self.send(&json!({
                 "jsonrpc": "2.0", "id": id, "error": {"code": METHOD_NOT_FOUND, "message": "method not found"},
             })),
@@ -157,8 +157,8 @@ impl<'a, R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send, H: AcpHost> 
         self.outgoing.push_back(b'\n');
     }
 
-    /// Returns the next message of the agent. Our waiting messages are written at the same time, because each side may
-    /// wait until the other reads. Dropping the future loses nothing.
+    /// Returns the next message of the agent. Our waiting messages are written at the same time. Otherwise both sides
+    /// could wait for each other: each one for the other to read. Dropping the future loses nothing.
     pub(super) async fn next(&mut self) -> Result<AcpMessage, Gone> {
         loop {
             while let Some(line) = self.ready.pop_front() {

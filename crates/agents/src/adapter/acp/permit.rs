@@ -1,4 +1,5 @@
-//! Decides whether the agent may make one tool call, by our permissions, and answers with one of the agent's options.
+//! Decides whether the agent may make one tool call, by the agent's permissions. The answer is one of the options that
+//! the agent offers.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -8,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::super::order::{McpServerLaunch, Permissions};
 
-/// A tool call that waits for an answer.
+/// A tool call for which the agent asks permission.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PermissionQuestion {
     pub kind: ToolKind,
@@ -19,8 +20,8 @@ pub struct PermissionQuestion {
     pub paths: Vec<PathBuf>,
 }
 
-/// The answer to a permission request. It holds for one call only, because later calls that `*_always` permits would
-/// not pass a gate again.
+/// The answer to a permission request. It holds for one call only. With the options `allow_always` and `reject_always`,
+/// later calls would not be checked by a gate again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Permit {
     AllowOnce,
@@ -52,8 +53,8 @@ pub fn covers(permissions: Permissions, worktree: &Path, asked: &PermissionQuest
         (Permissions::Read | Permissions::Edit, ToolKind::Read | ToolKind::Search | ToolKind::Think) => true,
         (Permissions::Edit, ToolKind::Edit | ToolKind::Delete | ToolKind::Move) => inside(),
         (Permissions::Edit, ToolKind::Execute | ToolKind::Fetch) => true,
-        // Other tools belong to other MCP servers, and their effects are unknown. Switching the mode is refused,
-        // because a mode can lift every limit.
+        // Tools of the kind `Other` belong to MCP servers. Only tools of our own server are allowed, because the
+        // effects of others are unknown. Switching the mode is refused, because a mode can lift every limit.
         (Permissions::Read | Permissions::Edit, ToolKind::Other) => is_ours(&asked.title),
         (
             Permissions::Read,
@@ -63,8 +64,8 @@ pub fn covers(permissions: Permissions, worktree: &Path, asked: &PermissionQuest
     }
 }
 
-/// Tells whether the title is a tool of our own server, in one of the forms that the agents use. The whole title must
-/// match, so a command line that only begins like one does not count.
+/// Tells whether the title of a request is a tool of our own MCP server, in one of the forms that agents use. The whole
+/// title must match. A command line that only begins like such a title does not count.
 fn is_ours(title: &str) -> bool {
     let name = McpServerLaunch::NAME;
     let tool = title
@@ -75,7 +76,7 @@ fn is_ours(title: &str) -> bool {
     tool.is_some_and(|tool| !tool.is_empty() && tool.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'))
 }
 
-/// Tells whether the path is in the worktree, by its text only. The gates resolve links.
+/// Tells whether the path is in the worktree. Only the text of the path is compared; the gates follow links.
 fn is_inside(worktree: &Path, path: &Path) -> bool {
     let plain = path.components().all(|part| match part {
         Component::ParentDir => false,

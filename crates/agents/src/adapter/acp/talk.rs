@@ -1,4 +1,4 @@
-//! Holds one turn over ACP, from the greeting to the answer.
+//! Holds the conversation of one turn over ACP, from the greeting to the answer.
 
 use std::pin::Pin;
 use std::time::Duration;
@@ -15,17 +15,17 @@ use super::message::{AcpMessage, AcpSession, Initialized, Prompted};
 use super::overheard::{Overheard, failed};
 use super::peer::{AcpAnswer, AcpHost, Gone, Peer};
 
-/// The quiet time that marks the end of a loaded conversation's history. Gemini sends the history after it answered
-/// that the conversation is loaded, and marks no end of it. A prompt sent during the history would be answered among
-/// old texts.
+/// The time without messages after which the history of a loaded conversation counts as complete. Gemini answers that
+/// the conversation is loaded, then sends its history, and marks no end of it. If the prompt were sent during the
+/// history, the answer would be mixed with old texts.
 const QUIET: Duration = Duration::from_millis(700);
-/// The longest wait for an agent that is never quiet.
+/// The longest wait for the end of a history. After it the prompt is sent even if the agent still sends messages.
 const QUIET_MAX: Duration = Duration::from_secs(20);
-/// The time in which a cancelled agent may confirm.
+/// The longest wait for the answer of an agent that was asked to cancel. After it the turn counts as cancelled anyway.
 const FAREWELL: Duration = Duration::from_secs(5);
 const VERSION: u32 = 1;
 
-/// A conversation that is over, while its process may still run.
+/// A conversation that has ended. The agent's process may still run.
 #[derive(Debug)]
 pub struct Talked {
     account: Account,
@@ -33,8 +33,8 @@ pub struct Talked {
 }
 
 impl Talked {
-    /// Returns the report of the turn, like `Listener::end`. The exit status matters only when the process ended
-    /// before its answer.
+    /// Returns the report of the turn, as `Listener::end` does. The exit status is used only if the process ended
+    /// before it gave an answer.
     pub fn end(mut self, exit: Exit, stderr_tail: &str) -> TurnSaid {
         let verdict = self.overheard.verdict(stderr_tail, &mut self.account);
         self.account.close(verdict, exit, stderr_tail)
@@ -54,8 +54,8 @@ impl From<Gone> for TalkStop {
     }
 }
 
-/// Holds the conversation of one turn. When `cancel` is ready, the agent is asked to stop and gets a moment to
-/// confirm. Dropping this future closes both pipes, but not every agent then exits.
+/// Holds the conversation of one turn. When `cancel` is ready, the agent is asked to stop and gets a short time to
+/// confirm. Dropping this future closes both pipes, but some agents continue to run then.
 pub async fn converse<R, W, H>(
     order: &TurnOrder,
     pipes: (R, W),
@@ -105,7 +105,8 @@ where
         self.peer.report();
         self.session = Some(session.clone());
         self.peer.live = true;
-        // Send two texts: the agent's system prompt, for which the protocol has no other place, and the message.
+        // The prompt is two texts: the system prompt and the message. The protocol has no separate place for a system
+        // prompt.
         let prompt = [&self.order.system, &self.order.message].map(|text| json!({"type": "text", "text": text}));
         let answer = self.ask("session/prompt", &json!({"sessionId": session, "prompt": prompt})).await?;
         let result = answer.map_err(|failure| TalkStop::Verdict(failed(&failure)))?;
@@ -135,8 +136,8 @@ where
         session.map(|session| session.session_id).ok_or_else(|| odd("it began a conversation without a name"))
     }
 
-    /// Resumes a conversation. Agents report an unknown conversation in many ways, so every error except a required
-    /// login means that.
+    /// Resumes an earlier conversation. Agents report a missing conversation with many different errors. So every error
+    /// counts as a missing conversation, except a required login.
     async fn resume(&mut self, session: String, able: &Initialized) -> Result<String, TalkStop> {
         let capabilities = &able.agent_capabilities;
         let (method, history) = match (&capabilities.session_capabilities.resume, capabilities.load_session) {
@@ -168,7 +169,7 @@ where
                 }
             }
         };
-        // After the longest wait, continue as if the agent were quiet.
+        // After `QUIET_MAX`, continue even if the agent still sends messages.
         timeout(QUIET_MAX, listening).await.unwrap_or(Ok(()))?;
         Ok(())
     }
@@ -181,7 +182,7 @@ where
         }
         let Some(session) = &self.session else { return Err(TalkStop::Cancelled) };
         self.peer.tell("session/cancel", &json!({"sessionId": session}));
-        // The turn counts as cancelled with any answer and also without one.
+        // The turn counts as cancelled with any answer, and also if no answer arrives in time.
         drop(timeout(FAREWELL, self.peer.answer(id)).await);
         Err(TalkStop::Cancelled)
     }

@@ -11,13 +11,14 @@ use super::super::order::McpServerLaunch;
 use super::super::said::{AgentEnd, SpentAmount};
 use super::super::stream::event;
 
-/// The signal that a terminal sends. A result that says it was aborted counts as ended by it.
+/// The number of the signal SIGINT, which a terminal sends on Ctrl-C. A result that says the run was aborted counts as
+/// ended by this signal.
 const INTERRUPT: i32 = 2;
 
 #[derive(Debug, Default)]
 pub(in super::super) struct ClaudeEvents {
-    /// The verdict of the last result. There can be several results, when work in the background wakes the program
-    /// again.
+    /// The verdict of the last result so far. A stream can have several results, because background work can wake the
+    /// program again.
     ended: Option<EventVerdict>,
 }
 
@@ -27,7 +28,8 @@ struct ClaudeLine {
     kind: String,
     session_id: Option<String>,
     parent_tool_use_id: Option<String>,
-    /// Parsed only when the model speaks: in results of tools it can be anything, and large.
+    /// The message of the line, not parsed yet. It is parsed only in lines of the model, because a tool result can be
+    /// large and of any type.
     message: Option<Box<RawValue>>,
     #[serde(default)]
     mcp_servers: Vec<ServerState>,
@@ -122,7 +124,7 @@ impl ClaudeEvents {
             account.warn(&format!("not permitted: {}", denial.tool_name));
         }
         let verdict = judge(&result);
-        // The result names a session id even when that conversation was not found.
+        // The result contains a session id even if that conversation was not found, so the id is ignored in that case.
         if verdict != EventVerdict::Ended(AgentEnd::NoConversation) {
             account.conversation(result.session_id.as_deref().unwrap_or_default());
         }
@@ -135,7 +137,8 @@ impl ClaudeEvents {
 }
 
 fn started(line: &ClaudeLine, account: &mut Account) {
-    // Hooks print lines before the conversation starts. They have the same id, but only `init` says that it started.
+    // Hooks print lines with the same session id before the conversation starts. Only the line `init` says that it
+    // started.
     if line.subtype.as_deref() == Some("init") {
         account.conversation(line.session_id.as_deref().unwrap_or_default());
         for server in line.mcp_servers.iter().filter(|server| server.name == McpServerLaunch::NAME) {
@@ -184,8 +187,8 @@ fn judge(result: &ClaudeLine) -> EventVerdict {
     })
 }
 
-/// Adds the costs of a result. `total_cost_usd` includes earlier turns of a resumed conversation and `usage` leaves
-/// out sub-agents, so the result's own numbers per model are preferred.
+/// Adds the costs of a result. `total_cost_usd` includes earlier turns of a resumed conversation, and `usage` leaves
+/// out sub-agents. So the numbers per model since the last result are preferred.
 fn spend(result: &ClaudeLine, account: &mut Account) {
     if let Some(models) = &result.model_usage_since_last_result {
         let tokens = |model: &ClaudeModelUsage| {

@@ -11,7 +11,7 @@ use super::super::stream::event;
 #[derive(Debug, Default)]
 pub(in super::super) struct CodexEvents {
     ended: Option<EventVerdict>,
-    /// The last error. It counts when no later line says that the turn failed.
+    /// The message of the last `error` line. It becomes the reason if no later line says how the turn ended.
     error: Option<String>,
 }
 
@@ -59,7 +59,7 @@ impl EventDialect for CodexEvents {
             "item.completed" => completed(item(), account),
             "turn.completed" => {
                 if let Some(usage) = line.usage {
-                    // Cached input is part of the input, and reasoning is part of the output.
+                    // Cached tokens are already counted in the input, and reasoning tokens in the output.
                     let tokens = usage.input_tokens.saturating_add(usage.output_tokens);
                     account.tokens(SpentAmount::WholeConversation(tokens));
                 }
@@ -87,7 +87,7 @@ impl EventDialect for CodexEvents {
     }
 }
 
-/// Counts tools when they start, because a killed tool has no end event.
+/// Counts a tool call when the tool starts, because a killed tool has no end event.
 fn started(item: Option<Item>, account: &mut Account) {
     let Some(item) = item else { return };
     match item.kind.as_str() {
@@ -105,7 +105,7 @@ fn completed(item: Option<Item>, account: &mut Account) {
     match (item.kind.as_str(), item.text, item.message) {
         ("agent_message", Some(text), _) => account.block(&text),
         ("error", _, Some(message)) => account.warn(&message),
-        // Codex reports the edits of a file once, when they are done.
+        // Codex reports a change of files only once, when the change is complete.
         ("file_change", ..) => account.tool_call("file_change"),
         _ => account.progress(),
     }

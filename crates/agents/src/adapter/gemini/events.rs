@@ -47,7 +47,7 @@ impl EventDialect for GeminiEvents {
                 if line.delta == Some(true) { account.chunk(&text) } else { account.block(&text) }
             }
             "tool_use" => account.tool_call(line.tool_name.as_deref().unwrap_or("a tool")),
-            // This is a warning, or an error that the result repeats.
+            // An `error` line is a warning, or an error that the later `result` line repeats.
             "error" => account.warn(line.message.as_deref().unwrap_or("an error without a message")),
             "result" => {
                 if let Some(tokens) = line.stats.and_then(|stats| stats.total_tokens) {
@@ -67,8 +67,8 @@ impl EventDialect for GeminiEvents {
     }
 }
 
-/// Judges a result by its status and its message. The exit code tells nothing: for a refused request it is the HTTP
-/// status without the high bits.
+/// Judges a result by its status and its error message. The exit code cannot be used: for a refused request it is only
+/// the lower bits of the HTTP status.
 fn judge(status: Option<&str>, error: Option<GeminiFailure>) -> EventVerdict {
     if status == Some("success") {
         return EventVerdict::Answered;

@@ -13,13 +13,13 @@ pub(in super::super) struct OpencodeEvents {
     last: Last,
 }
 
-/// The last event that tells the state of the run.
+/// The last event that says something about the state of the run.
 #[derive(Debug, Default)]
 enum Last {
     #[default]
     Nothing,
     Step,
-    /// A tool was refused because no person could be asked.
+    /// A tool call was refused, because it needed a permission and no person could be asked.
     Refused,
     Finished(String),
     Failed(AgentEnd),
@@ -122,7 +122,8 @@ impl EventDialect for OpencodeEvents {
 }
 
 impl OpencodeEvents {
-    /// Counts a tool call. opencode reports it when the tool has ended, so a killed tool is never seen.
+    /// Counts a tool call. opencode reports a call only when the tool has ended, so the call of a killed tool is not
+    /// counted.
     fn tool(&mut self, part: OpencodePart, account: &mut Account) {
         account.tool_call(part.tool.as_deref().unwrap_or("a tool"));
         let error = part.state.and_then(|state| state.error).unwrap_or_default();
@@ -137,7 +138,7 @@ impl OpencodeEvents {
             account.add_usd(cost);
         }
         let reason = part.reason.unwrap_or_default();
-        // Keep a refusal, because it says more than the end of its step.
+        // After a refused tool, the step ends with `tool-calls`. The refusal is kept, because it explains more.
         if !(matches!(self.last, Last::Refused) && reason == "tool-calls") {
             self.last = Last::Finished(reason);
         }
