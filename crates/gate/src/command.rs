@@ -126,7 +126,7 @@ pub(super) enum CommandFolders {
     Unknown,
 }
 
-/// The largest number of possible folders. With more of them the folder counts as unknown.
+/// The largest number of possible folders of one command. With more, the folder counts as unknown.
 const FOLDERS_MAX: usize = 16;
 
 impl CommandFolders {
@@ -202,7 +202,7 @@ pub(super) struct CommandLevel {
 pub(super) struct PathWrite {
     pub(super) spot: Option<PathSpot>,
     pub(super) folders: CommandFolders,
-    /// Everything below the path is written as well.
+    /// True if everything below the path is written as well.
     pub(super) tree: bool,
     pub(super) by: WriteCause,
 }

@@ -15,7 +15,7 @@ use super::{Basics, GateCall, GateDecision, GateRule, Gates};
 use crate::programs::table::{self, KnownOption, OptionEffect, ProgramTable, ValueNeed};
 
 const TEMPLATES: &str = include_str!("../tests/gates/real.list");
-/// Options that would wait for something, or continue after the program has ended.
+/// Options that are not tried, because the program would wait for something or leave a process running.
 const LEFT_OUT: &[&str] = &[
     "-b",
     "--background",
@@ -88,7 +88,7 @@ impl RealFolder {
                 open.extend(fs::read_dir(&path).into_iter().flatten().map(|entry| entry.unwrap().path()));
                 String::new()
             } else if !kind.is_file() && !kind.is_symlink() {
-                // Reading a pipe waits for a writer.
+                // A named pipe is not read, because the read would wait for a writer.
                 "neither a file nor a folder".to_owned()
             } else {
                 format!("{:?} {:?} {}", fs::read(&path).ok(), fs::read_link(&path).ok(), kind.mtime_nsec())
@@ -108,7 +108,7 @@ fn spellings(table: &ProgramTable, option: KnownOption, value: &str) -> Vec<Stri
         if option.takes == ValueNeed::Always {
             found.push(format!("{name} {value}"));
         }
-        // One of these is the shortest abbreviation that the program accepts.
+        // All abbreviations are tried, because the shortest one that the program accepts is not known.
         for length in 1..long.len() {
             found.push(format!("{}={value}", &name[..2 + length]));
         }
@@ -147,7 +147,7 @@ fn slots(table: &ProgramTable, root: &Path) -> Vec<String> {
     found
 }
 
-/// Returns the rows to run, and the programs that are listed as untried.
+/// Returns the command templates to run, and the programs that are listed as untried.
 fn rows() -> (Vec<&'static str>, Vec<&'static str>) {
     let lines = TEMPLATES.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
     let (untried, rows): (Vec<&str>, Vec<&str>) = lines.partition(|line| line.starts_with("untried "));
@@ -184,7 +184,7 @@ fn every_table_with_outputs_has_rows() {
     assert!(rows.len() > 200, "{}", rows.len());
 }
 
-/// The results of some rows.
+/// The results of running some command templates.
 #[derive(Default)]
 struct Tally {
     ran: usize,
@@ -253,7 +253,7 @@ fn real_programs_write_nothing_that_was_allowed() {
     let mut missing: Vec<&str> = tallies.iter().flat_map(|one| one.missing.iter().copied()).collect();
     missing.dedup();
     if !missing.is_empty() {
-        // Print this, so that a run without these programs is not taken for a run with them.
+        // Missing programs are printed, so that a run without them is not mistaken for a complete run.
         println!("not installed, so not tried: {}", missing.join(", "));
     }
     println!("{ran} commands were run, and {wrote} of them wrote below the denied folder");

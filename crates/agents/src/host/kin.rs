@@ -1,9 +1,9 @@
 //! Finds and ends the descendants of a host: its children and their children, in any group or session.
 //!
-//! A child keeps its number until its parent waits for it, and only the host waits for its own children. So the host
-//! signals its direct children by number. When one dies, the processes that it started become direct children of the
-//! host. When one cannot be killed, the processes below it are reached by a handle that is checked after it was
-//! opened.
+//! A process keeps its number until its parent collects its exit status, and only the host does that for the host's
+//! direct children. So the host can signal its direct children by number. When a direct child dies, the processes that
+//! it started become direct children of the host. When a direct child cannot be killed, the processes below it are
+//! signalled through handles. After opening a handle, the host checks that it belongs to the expected process.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};

@@ -89,7 +89,8 @@ pub(crate) struct OptionStyle {
     pub(crate) modes: bool,
     /// True if the program does more than run its inner command.
     pub(crate) matters: bool,
-    /// True if only known paths count as written. The program writes other paths all the time, so they are ignored.
+    /// True if only known paths count as written. The program always writes other paths too, so writes to unknown
+    /// paths are ignored.
     pub(crate) literal: bool,
 }
 
