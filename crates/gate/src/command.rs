@@ -33,7 +33,7 @@ impl Arg {
         Self { text: None, lead: String::new(), shape: None, spot: None }
     }
 
-    /// Returns an argument that stands for some files below a folder.
+    /// Returns an argument that stands for unknown files below a folder.
     pub(super) fn inside(folder: &str) -> Self {
         Self { spot: Some(PathSpot::Inside(folder.to_owned())), ..Self::unknown() }
     }
@@ -163,7 +163,7 @@ impl CommandFolders {
     }
 }
 
-/// A command with the commands that wrap it, outermost first.
+/// A command together with its wrappers: for `sudo env rm x`, the levels are `sudo`, `env` and `rm`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SeenCommand {
     pub(super) levels: Vec<CommandLevel>,
@@ -197,7 +197,7 @@ pub(super) struct CommandLevel {
     pub(super) folders: CommandFolders,
 }
 
-/// A path that is written.
+/// A write to a path that a call makes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct PathWrite {
     pub(super) spot: Option<PathSpot>,

@@ -74,7 +74,7 @@ impl GuardedPath {
         }
     }
 
-    /// Tells whether the guarded path may be below a folder under a name that fits a pattern.
+    /// Tells whether a guarded path may exist below a folder, with a name that fits the pattern of `find -name`.
     pub(super) fn may_be_found(&self, folder: &Path, pattern: &str, roots: &[PathBuf]) -> bool {
         place::may_find(&self.glob, folder, pattern, roots)
     }

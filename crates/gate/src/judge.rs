@@ -126,7 +126,7 @@ impl<'g> Judge<'g> {
         self.prepared(found);
     }
 
-    /// Tells whether some rule denies writes or makes them need approval.
+    /// Tells whether some rule is about written paths and asks or denies.
     fn narrows_writes(&self) -> bool {
         self.rules.iter().any(|rule| matches!(rule.matter, Matter::Write(_)) && rule.decision != GateDecision::Allow)
     }

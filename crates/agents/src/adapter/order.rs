@@ -85,7 +85,7 @@ pub struct TurnOrder {
     /// The INPUT of the handoff contract. Only the kind `exec` passes it separately.
     pub input: Option<String>,
     pub worktree: PathBuf,
-    /// A folder that only this turn uses.
+    /// A folder for the files of this turn. No other turn uses it.
     pub folder: PathBuf,
     pub server: McpServerLaunch,
     /// The id of the conversation of an earlier turn, if this turn resumes it.
@@ -114,7 +114,7 @@ pub struct ProgramLaunch {
 pub enum ProgramInput {
     Nothing,
     File(PathBuf),
-    /// A conversation in both directions, which `acp::converse` holds.
+    /// The runner and the program hold a conversation over pipes, by `acp::converse`.
     Relay,
 }
 

@@ -20,7 +20,7 @@ impl LineBuffer {
     /// Adds bytes of output. Calls `line` for every line that they complete, without the line feed.
     pub(super) fn feed(&mut self, bytes: &[u8], mut line: impl FnMut(&[u8])) {
         let mut pieces = bytes.split(|byte| *byte == b'\n');
-        // There is always a last piece: the bytes that no line feed has ended yet.
+        // The last piece is the bytes after the last line feed. It always exists, but may be empty.
         let rest = pieces.next_back().unwrap_or_default();
         for piece in pieces {
             if self.open.is_empty() && !self.drowned {

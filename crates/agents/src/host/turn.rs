@@ -215,7 +215,7 @@ impl<'a> HostTurn<'a> {
 
     fn handle(&mut self, source: InputSource) {
         match source {
-            // The next round of the loop collects the program's end.
+            // The program has ended. The next round of the loop collects its exit status.
             InputSource::Handle => {}
             InputSource::Output(which) => self.output.read(which),
             InputSource::Relay => self.output.write_relay(),

@@ -78,8 +78,8 @@ impl Judge<'_> {
         }
     }
 
-    /// Asks a person about a tool if its name and a value of its input form a command of a rule: `git_push` for `git
-    /// push`. For the client's own tools, a rule of one word is ignored: the tool only happens to have that name.
+    /// Asks a person about a tool if its name and a value of its input form a command of a rule: `git_push` for
+    /// `git push`. For the client's own tools, a rule of one word is ignored: the tool only happens to have that name.
     pub(crate) fn named_after(&mut self, words: &[String], foreign: bool) {
         let words: Vec<Arg> = words.iter().map(|word| Arg::known(word)).collect();
         for (number, wanted, rule) in self.commands().filter(|(_, _, rule)| rule.decision != GateDecision::Allow) {
@@ -149,7 +149,7 @@ impl Judge<'_> {
         walked
     }
 
-    /// Asks a person about the command if a rule asks about one of these paths or denies it.
+    /// Asks a person about the command if a rule asks about or denies a write to one of these paths.
     pub(super) fn may_write(&mut self, mut written: Vec<PathSpot>, level: &CommandLevel) {
         let shown = shown(level);
         let mut seen = HashSet::new();
@@ -191,7 +191,8 @@ fn outputs(name: &str, arguments: &[Arg]) -> Vec<String> {
             writes = true;
         }
         if OUTPUTS.contains(&option) || is_bundled_output(option) || named {
-            // A value may hold the file after another sign: `--emit=asm=file`, `--cov-report=html:folder`.
+            // The file may be only a part of the value, after another sign: `--emit=asm=file`,
+            // `--cov-report=html:folder`.
             let parts = value.into_iter().flat_map(|value| value.split(['=', ':', ',']).chain([value]));
             found.extend(parts.filter(|part| !part.is_empty()).map(str::to_owned));
         } else if let Some(rest) = text.strip_prefix("-o").filter(|value| !value.is_empty()) {

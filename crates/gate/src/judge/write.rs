@@ -147,7 +147,8 @@ fn roots(directory: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Returns every path that a write may mean. Returns None when the path is unknown.
+/// Returns every path that a write may change: one for each possible folder of the command. Returns None when the path
+/// is unknown.
 fn paths(write: &PathWrite) -> Option<Vec<PathBuf>> {
     let text = write.spot.as_ref()?.path();
     match &write.folders {

@@ -56,9 +56,9 @@ pub(crate) enum ProgramEffect {
 /// The position in a command where the value of a variable could change the command's effects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fragility {
-    /// A position where an option may stand.
+    /// The variable is in a position where its value may become an option.
     Option,
-    /// A position in a script or a pattern.
+    /// The variable is inside a script or a pattern.
     Text,
 }
 

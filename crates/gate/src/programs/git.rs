@@ -95,7 +95,7 @@ pub(crate) fn knows(command: &str) -> bool {
     table::exactly(&format!("git-{command}")).is_some()
 }
 
-/// Tells whether a git command does the same as the command that a rule names.
+/// Tells whether a git command does the same as another git command, which a rule names: `send-pack` and `push`.
 pub(crate) fn is_equivalent(wanted: &str, rest: &[Arg]) -> bool {
     let same = EQUIVALENTS.iter().filter(|(command, _)| *command == wanted).flat_map(|(_, others)| others.iter());
     same.into_iter().any(|other| {

@@ -202,7 +202,7 @@ impl<'a> OptionParser<'a> {
                 let value = self.value_of(option, attached);
                 self.give(option, value);
             }
-            // The word may be a letter with its value: `-l16`.
+            // The table has no such whole-word option. The word may be an option letter with its value: `-l16`.
             None => {
                 let letter = short.chars().nth(1).and_then(|letter| self.table.option(&format!("-{letter}")));
                 match letter.filter(|option| option.takes == ValueNeed::Always) {

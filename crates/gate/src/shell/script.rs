@@ -45,11 +45,11 @@ pub(crate) struct ProgramText {
     pub(crate) only_bash: bool,
 }
 
-/// The end of a list of commands.
+/// The place where a list of commands ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ListEnd {
     End,
-    /// The `)` of a substitution.
+    /// The list ends at the `)` that closes a substitution.
     Parenthesis,
 }
 

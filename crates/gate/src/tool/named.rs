@@ -42,7 +42,7 @@ pub(super) fn texts(input: &Value) -> Vec<(String, &str)> {
     found
 }
 
-/// Tells whether a field holds a text for people, or the content of a file.
+/// Tells whether an input field of this name holds a text for people, or the content of a file.
 pub(super) fn is_prose(field: &str) -> bool {
     fields::PROSE.contains(&field) || fields::TEXTS.contains(&field)
 }

@@ -205,7 +205,7 @@ impl CommandWalk {
                     words.push(script.words.get(&word.value).map_or_else(Arg::unknown, Arg::of));
                 }
             }
-            // The reader turns them into words, so none can be left here.
+            // The reader turns process substitutions into words, so the parser should find none.
             ast::CommandPrefixOrSuffixItem::ProcessSubstitution(..) => self.ask("what does not parse as a command"),
         }
     }

@@ -67,13 +67,14 @@ impl VariableValues {
         }
     }
 
-    /// Records the assignment of a word.
+    /// Records that the text assigns a word to a variable.
     pub(super) fn give(&mut self, name: &str, word: Option<&ShellWord>, functions: &BTreeSet<String>) {
         let value = word.and_then(|word| word.literal().or_else(|| temporary(word, functions)));
         self.add(name, value.map(VariableValue::Text));
     }
 
-    /// Records a loop over words. `words` is None for a loop over the arguments of the shell.
+    /// Records the values that a loop gives to its variable. `words` is None for a loop over the arguments of the
+    /// shell.
     pub(super) fn loop_over(&mut self, name: &str, words: Option<Vec<LoopWord<'_>>>) {
         let Some(words) = words.filter(|words| !words.is_empty()) else { return self.lose(name) };
         for word in words {
@@ -217,7 +218,7 @@ fn is_first(word: &ShellWord, at: usize) -> bool {
     word.pieces.iter().take(at).all(empty)
 }
 
-/// Returns the numbers of `{1..9}`.
+/// Returns the numbers of a range such as `{1..9}`. Returns None when the range has more than 16 numbers.
 fn range(word: &ShellWord) -> Option<Vec<String>> {
     let (from, to) = word.bare()?.strip_prefix('{')?.strip_suffix('}')?.split_once("..")?;
     let (from, to): (u32, u32) = (from.parse().ok()?, to.parse().ok()?);
@@ -294,13 +295,13 @@ fn temporary(word: &ShellWord, functions: &BTreeSet<String>) -> Option<String> {
     }
 }
 
-/// Returns the folder for temporary files.
+/// Returns the folder in which `mktemp` creates files.
 fn folder() -> Option<String> {
     let named = std::env::var("TMPDIR").unwrap_or_else(|_| "/tmp".to_owned());
     named.starts_with('/').then_some(named)
 }
 
-/// Returns the words of a script that is one simple command of literal words.
+/// Returns the words of a script, if it is one simple command of literal words. Otherwise returns None.
 fn words_of(script: &ProgramText) -> Option<Vec<String>> {
     script.plain.split_whitespace().map(|name| script.words.get(name)?.literal()).collect()
 }

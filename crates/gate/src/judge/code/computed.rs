@@ -130,7 +130,7 @@ impl<'t> CodeReader<'t> {
         }
     }
 
-    /// Tells whether one of the later arguments of `open` is a mode that writes.
+    /// Tells whether an argument of `open` after the path is a mode that opens the file for writing.
     fn opens_for_writing(&self, parts: &[&'t [CodeToken]]) -> bool {
         let writes = |part: &&[CodeToken]| {
             part.iter().any(|token| match token {
@@ -155,7 +155,7 @@ impl<'t> CodeReader<'t> {
         rest.get(..end).filter(|rest| self.bare && !rest.is_empty())
     }
 
-    /// Returns the expression before a method: a name, or a call with its brackets.
+    /// Returns the expression on which a method is called: `Path(x)` for `Path(x).unlink()`.
     fn receiver(&self, at: usize) -> &'t [CodeToken] {
         let end = at - 1;
         let mut from = end;
@@ -234,7 +234,8 @@ impl<'t> CodeReader<'t> {
             if assigned || adds {
                 found.push(if adds { statement } else { statement.get(1..).unwrap_or_default() });
             }
-            // A block or an arrow function may get the values: `x.each { |a| … }`, `x.forEach(a => …)`.
+            // The variable may be the parameter of a block or an arrow function: `x.each { |a| … }` or
+            // `x.forEach(a => …)`. Its values then come from `x`.
             let piped = at > 0 && self.tokens[at - 1].is_sign('|');
             let arrow = |from: usize| {
                 rest.get(from).is_some_and(|token| token.is_sign('='))
@@ -244,7 +245,7 @@ impl<'t> CodeReader<'t> {
                 let start = self.tokens[..at].iter().rposition(ends).map_or(0, |end| end + 1);
                 found.push(&self.tokens[start..at]);
             }
-            // A loop may give the values: `for a, b in x`, `for (const a of x)`.
+            // The variable may be set by a loop: `for a, b in x`, `for (const a of x)`. Its values then come from `x`.
             let heading = |token: &CodeToken| matches!(token, CodeToken::Sign(',' | ')') | CodeToken::Name(_));
             let to = rest.iter().position(|token| matches!(token.name(), Some("in" | "of")));
             if let Some(to) = to.filter(|to| *to < 8 && rest[..*to].iter().all(heading)) {

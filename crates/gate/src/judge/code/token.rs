@@ -121,7 +121,8 @@ fn quoted(letters: &[char], from: usize, raw: bool) -> (String, usize) {
     (if raw { content } else { crate::shell::unescaped(&content) }, end + width)
 }
 
-/// Joins the texts that the code joins, also through variables that hold one literal text.
+/// Replaces literal texts that the code joins by the joined text. A variable that holds one literal text counts as
+/// that text.
 pub(super) fn folded(tokens: &[CodeToken]) -> Vec<CodeToken> {
     let once = joined(tokens);
     let constants = constants(&once);

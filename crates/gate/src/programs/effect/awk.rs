@@ -1,5 +1,5 @@
-//! Reads awk programs, to find the files that they write and the commands that they run: `print > file`, `print |
-//! command`, `system(command)`.
+//! Reads awk programs, to find the files that they write and the commands that they run: `print > file`,
+//! `print | command`, `system(command)`.
 
 use super::{Fragility, ProgramEffect, write};
 use crate::command::Arg;

@@ -117,7 +117,7 @@ fn is_plain_ssh(text: &str) -> bool {
         && !text.contains(|letter: char| ";|&<>()`\n\"'\\".contains(letter))
 }
 
-/// Returns an argument that stands for some files in the target folder.
+/// Returns an argument that stands for unknown files in the target folder.
 fn within(target: &Arg) -> Arg {
     match &target.spot {
         Some(PathSpot::At(folder)) => Arg::inside(folder),

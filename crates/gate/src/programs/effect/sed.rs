@@ -171,7 +171,7 @@ impl SedReader<'_> {
     fn substitution(&mut self) -> Option<()> {
         let mark = self.letters.next().filter(|mark| !matches!(mark, '\\' | '\n'))?;
         self.until(mark)?;
-        // In the replacement, brackets have no meaning.
+        // In the replacement of `s/a/b/`, unlike in the pattern, brackets have no meaning.
         loop {
             match self.letters.next()? {
                 '\\' => drop(self.letters.next()?),

@@ -11,7 +11,7 @@ fn tree(path: &Arg) -> ProgramEffect {
 
 /// Options of npm and similar programs that name their working folder.
 const NPM_FOLDERS: &[&str] = &["--prefix", "-C", "--dir", "--cwd"];
-/// Commands of npm and similar programs that change their working folder.
+/// Commands of npm and similar programs that write files in their working folder.
 const NPM_CHANGES: &[&str] = &[
     "install",
     "i",
@@ -33,7 +33,7 @@ const NPM_CHANGES: &[&str] = &[
     "pkg",
 ];
 
-/// Returns the folder that an option of npm, pnpm, yarn or bun names, if the command changes that folder.
+/// Returns the folder that an option of npm, pnpm, yarn or bun names, if the command writes files in that folder.
 pub(super) fn npm(words: &[Arg]) -> Vec<ProgramEffect> {
     let changes = words.iter().skip(1).any(|word| NPM_CHANGES.contains(&word.as_text()));
     let mut found = Vec::new();
@@ -126,16 +126,16 @@ pub(super) fn copy_verb(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     target.map(tree).into_iter().collect()
 }
 
-/// Returns the last operand as written, if the command of the program is one of these verbs: `folder` for `svn export
-/// URL folder`.
+/// Returns the last operand as written, if the command of the program is one of these verbs: `folder` for
+/// `svn export URL folder`.
 pub(super) fn verb(verbs: &str, operands: &[Arg]) -> Vec<ProgramEffect> {
     let is_verb = |word: &Arg| verbs.split(' ').any(|verb| verb == word.as_text());
     let Some(at) = operands.iter().take(3).position(is_verb) else { return Vec::new() };
     operands.get(at + 1..).and_then(<[Arg]>::last).map(tree).into_iter().collect()
 }
 
-/// Returns the files that a formatter writes, if its first operand is this verb: `ruff format src`, `terraform fmt
-/// src`.
+/// Returns the files that a formatter writes, if its first operand is this verb: `ruff format src`,
+/// `terraform fmt src`.
 pub(super) fn format(verb: &str, parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     let shows = parsed.has(&["--check", "--diff", "-check", "-diff", "-write=false", "--write=false"]);
     match parsed.operands.split_first() {

@@ -3,7 +3,7 @@
 use super::{ScriptReader, UnreadText, read_at};
 use crate::shell::word::{ShellWord, WordPiece};
 
-/// The end of a computation.
+/// The sign that ends a computation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Until {
     /// The end is `))`.
