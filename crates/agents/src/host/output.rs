@@ -68,7 +68,8 @@ impl HostOutput {
         (self.stdout.bytes, self.stderr.bytes)
     }
 
-    /// Tells whether no more output is read: both pipes are closed, or the limit is reached.
+    /// Tells whether no more output is read: both pipes are closed, the limit is reached, or a file
+    /// cannot be written.
     pub(super) fn is_closed(&self) -> bool {
         self.is_full() || (self.stdout.pipe.is_none() && self.stderr.pipe.is_none())
     }

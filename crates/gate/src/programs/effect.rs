@@ -247,7 +247,7 @@ fn of_operands(name: &str, table: &ProgramTable, parsed: &ParsedOptions) -> Vec<
         "cpio" => archive::cpio(parsed),
         "ar" => archive::ar(parsed),
         "rename" => {
-            // The first operand may be an expression of the program's own language that changes the folder.
+            // The first operand may be a perl expression such as `s,^,infra/,`, which moves the files to another folder.
             let expression = operands.first().and_then(|word| word.text.clone()).map(ProgramEffect::Code);
             operands.iter().map(write).chain(expression).collect()
         }
