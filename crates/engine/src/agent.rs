@@ -1,7 +1,7 @@
 //! An agent: one registration of one program, with its role and its signs of life.
 //!
-//! The store does not keep whether an agent is busy, and with which task: the leases show it. It does not keep either
-//! whether an agent is online: the time of its last sign of life shows it.
+//! The store does not keep whether an agent is busy: the leases of tasks show which tasks an agent holds. The store
+//! does not keep whether an agent is online either: the time of the agent's last sign of life shows it.
 
 use serde::{Deserialize, Serialize};
 
@@ -22,39 +22,41 @@ pub struct Agent {
     pub workflow: Option<WorkflowId>,
     pub workspace_path: Option<String>,
     pub metadata: Option<Json>,
-    /// The agent's home: the connection that registered it last. `None` when that connection has ended.
+    /// The agent's home, which is the connection that registered the agent last. `None` when that connection has
+    /// ended.
     pub session: Option<SessionId>,
-    /// The user or token that registered the agent last. It may resume the agent when the agent's home is dead. Unknown
-    /// for agents of version 0.1.0.
+    /// The user or token that registered the agent last. The same user or token may resume the agent when the agent's
+    /// home connection is dead. Unknown for agents of version 0.1.0.
     #[serde(default)]
     pub principal: Option<String>,
     /// The time of the last registration.
     #[serde(default)]
     pub registered: Timestamp,
-    /// The agent's conversation, sub-agent and call in its client.
+    /// The agent's conversation, sub-agent and call, in the names that its client uses.
     #[serde(default)]
     pub origin: Origin,
     /// The time of the last sign of life that was stored.
     pub seen: Timestamp,
-    /// The time at which the agent unregistered. This is final: a program that comes back registers as another agent.
+    /// The time at which the agent unregistered. An agent that unregistered never comes back: its program registers as
+    /// another agent.
     pub left: Option<Timestamp>,
     pub created: Timestamp,
     pub updated: Timestamp,
 }
 
-/// The place of an agent in its client, in the client's own names. The client's hooks get the same names, which
-/// connects a hook's report to the agent.
+/// The place of an agent in its client, in the client's own names. The client's hooks get the same names, so Handover
+/// knows which agent a hook's report is about.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
     /// The client's name for its session.
     pub conversation: Option<String>,
-    /// The client's name for a sub-agent; `None` for the conversation itself.
+    /// The client's name for a sub-agent of the conversation. `None` when the agent is the conversation itself.
     pub part: Option<String>,
     /// The id of the call by which the agent registered last.
     pub call: Option<String>,
 }
 
-/// The values that an agent gives when it registers again.
+/// The values of an agent that change when it registers again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Renewed {
     pub runtime: String,
@@ -62,7 +64,7 @@ pub struct Renewed {
     pub capabilities: Vec<String>,
 }
 
-/// An agent's presence, as other agents and people see it.
+/// An agent's presence (online, busy or offline), as other agents and people see it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AgentPresence {
@@ -72,14 +74,15 @@ pub enum AgentPresence {
 }
 
 impl Agent {
-    /// Returns whether others see the agent as offline: its home is gone, or no process here watches its home and three
-    /// heartbeats are missing. This moves nothing and ends nothing.
+    /// Returns whether other agents and people see the agent as offline. An agent is offline when its home connection
+    /// has ended, or when no process on this machine watches that connection and three heartbeats are missing. An
+    /// offline agent keeps its tasks and its home.
     pub fn is_silent(&self, alive: &[SessionId], now: Timestamp) -> bool {
         match self.session {
             _ if self.left.is_some() => true,
             Some(home) if alive.contains(&home) => false,
-            // The agent's connection ended. An agent of version 0.1.0 has no principal, so its last sign of life
-            // decides.
+            // The agent's connection has ended, so the agent is offline. An agent of version 0.1.0 has no principal;
+            // for such an agent, the time of the last sign of life decides.
             None if self.principal.is_some() => true,
             None | Some(_) => self.seen + limits::OFFLINE_MS <= now,
         }
@@ -93,9 +96,9 @@ impl Agent {
         }
     }
 
-    /// Returns whether the agent's connection is one of the live ones. An open connection counts as a sign of life,
-    /// even when the lease has expired by the clock. The process that serves the connection measures how long it may be
-    /// silent, because only a process can tell waking hours from the time that a machine sleeps.
+    /// Returns whether the agent's home connection is one of the live connections. An open connection counts as a sign
+    /// of life, even when the lease has expired by the clock. The process that serves the connection measures how long
+    /// the agent may be silent: a process can subtract the time that the machine slept, a clock cannot.
     pub fn is_kept_alive(&self, alive: &[SessionId]) -> bool {
         self.left.is_none() && self.session.is_some_and(|session| alive.contains(&session))
     }
@@ -126,7 +129,8 @@ pub fn slug_of(name: &str) -> String {
     slug.to_owned()
 }
 
-/// Returns whether the slug is reserved for a sender that is not an agent, so that the two cannot be confused.
+/// Returns whether the slug is reserved for a sender that is not an agent, for example `system`. An agent with such a
+/// slug could be confused with that sender.
 pub fn is_reserved(slug: &str) -> bool {
     ["system", "human", "runner", "coordinator", "exec"].contains(&slug)
 }

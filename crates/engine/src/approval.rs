@@ -1,4 +1,5 @@
-//! An approval: a sealed request that a person allows once, or refuses.
+//! An approval: a person's permission for one exact act. A request cannot change after it is made; a person approves
+//! it for one use, or rejects it.
 //!
 //! ```text
 //! pending ──> approved ──> consumed
@@ -19,23 +20,23 @@ use crate::time::Timestamp;
 pub struct Approval {
     pub id: ApprovalId,
     pub source: Source,
-    /// The agent that asked, or the engine before a gated task begins.
+    /// The agent that asked. `Actor::Engine` when Handover asks before a gated task begins.
     pub asker: Actor,
-    /// The claim that waits for the decision, if the request came from a task.
+    /// The claim that waits for the decision. `None` when the request did not come from a task.
     pub waiting: Option<WaitingTask>,
     pub request: ApprovalRequest,
-    /// The SHA-256 hash of the canonical form of the whole request, in hexadecimal. The approved act must have the same
-    /// fingerprint when it is done.
+    /// The SHA-256 hash of the canonical form of the whole request, in hexadecimal. When the approved act is done, it
+    /// is hashed again, and another hash is refused.
     pub fingerprint: String,
     pub asked: Timestamp,
     pub state: ApprovalState,
-    /// The ways in which a person was shown the request, each once.
+    /// The ways in which a person saw the request, for example on the command line. Each way is listed once.
     #[serde(default)]
     pub shown: Vec<Via>,
 }
 
-/// The task that was paused for a decision, and the claim in which it was paused. For a gated task that has not begun,
-/// it is the next claim.
+/// A task that waits for a person's decision, and the number of the waiting claim. For a gated task that has not
+/// begun, it is the number of the next claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WaitingTask {
     pub workflow: WorkflowId,
@@ -43,7 +44,7 @@ pub struct WaitingTask {
     pub attempt: u32,
 }
 
-/// The act that the asker wants to do, word for word. Fields that do not apply are empty.
+/// The act that the asker wants to do, word for word. A field that does not apply to the act is empty.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ApprovalRequest {
     pub operation: String,
@@ -61,7 +62,7 @@ names! {
 }
 
 names! {
-    /// The way in which a person was shown an approval.
+    /// The way in which a person saw an approval.
     Via {
         CommandLine = "command_line", Http = "http", Command = "notify_command", Webhook = "notify_webhook",
     }
@@ -73,7 +74,8 @@ pub enum ApprovalState {
     Pending {
         until: Timestamp,
     },
-    /// A person approved the request. `until` is missing while the approval waits for its turn to resume.
+    /// A person approved the request. `until` is the time at which the approval expires. It is missing while the
+    /// asking agent's turn has not resumed, because the time to use the approval begins then.
     Approved {
         by: Actor,
         at: Timestamp,
@@ -96,7 +98,8 @@ pub enum ApprovalState {
         /// The actor that used the approval.
         by: Actor,
         at: Timestamp,
-        /// The actor that gave the approval, and the time. Version 0.1.0 kept this in the log only.
+        /// The actor that approved the request, and the time. `None` for approvals of version 0.1.0, which kept both
+        /// in the log only.
         #[serde(default)]
         given: Option<(Actor, Timestamp)>,
     },
@@ -120,7 +123,8 @@ pub enum ApprovalDecision {
 }
 
 impl ApprovalState {
-    /// Returns the state of an approval that is used now. It keeps the actor that gave the approval.
+    /// Returns the state of this approval after `by` used it at the time `at`. The new state still names the actor
+    /// that gave the approval.
     pub fn used(&self, by: Actor, at: Timestamp) -> Self {
         let given = match self {
             Self::Approved { by, at, .. } => Some((*by, *at)),
@@ -141,7 +145,7 @@ impl ApprovalState {
         }
     }
 
-    /// Returns the time at which the state expires, if it expires.
+    /// Returns the time at which an approval in this state expires, or `None` when it does not expire.
     pub fn until(&self) -> Option<Timestamp> {
         match self {
             Self::Pending { until } => Some(*until),
@@ -159,13 +163,14 @@ impl Approval {
         }
     }
 
-    /// Returns whether the approval is for the gate of a task, so that a claim can begin. No agent holds the task yet.
+    /// Returns whether this is an approval for the gate of a task: a person lets a claim begin. No agent holds the
+    /// task yet.
     pub fn is_gate(&self) -> bool {
         self.source == Source::ExecGate && self.asker == Actor::Engine
     }
 
-    /// Returns whether a turn must resume before the approval can be used. The approval's time begins when the turn
-    /// resumes.
+    /// Returns whether an agent's turn must resume before the approval can be used. The time to use the approval
+    /// begins when that turn resumes.
     pub fn resumes_a_turn(&self) -> bool {
         match self.source {
             Source::Handoff => true,
@@ -174,7 +179,7 @@ impl Approval {
         }
     }
 
-    /// Returns whether the approval's time has passed, also when its expiry is not recorded yet.
+    /// Returns whether the approval has expired by the clock, even if the expiry is not recorded yet.
     pub fn is_over(&self, now: Timestamp) -> bool {
         self.state.until().is_some_and(|until| until <= now)
     }

@@ -6,11 +6,12 @@ use crate::agent::Origin;
 use crate::id::{AgentId, SessionId};
 use crate::limits::Lifetimes;
 
-/// The caller of a command, its connection and its idempotency key. The transport fills it in; nothing in it comes from
-/// a message without a check.
+/// The caller of a command, its connection and its idempotency key. The transport (MCP, HTTP or the command line)
+/// fills it in. The transport checks a value first if it comes from the caller's message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {
-    /// The agent that the call names, or that the token belongs to. Without it, the connection's agents are looked at.
+    /// The agent that the call names, or that the token belongs to. When it is `None`, the acting agent is chosen from
+    /// the agents of the connection.
     pub agent: Option<AgentId>,
     pub rights: Rights,
     /// The connection that the call came over.
@@ -19,54 +20,57 @@ pub struct Caller {
     pub standing: Standing,
     /// The user or token behind the connection. It may resume its own agents when their connection is gone.
     pub principal: Option<String>,
-    /// The owner in whose name the caller passes workflow locks: an agent's id, or a text that the caller chose.
+    /// The owner in whose name the caller may change a locked workflow: an agent's id, or a text that the caller chose
+    /// when it set the lock.
     pub lock_owner: Option<String>,
     pub key: Option<Key>,
-    /// Connections of this machine whose processes are alive and gave a sign of life in the last two waking hours, as
-    /// the transport reports.
+    /// The connections of this machine that count as alive: their processes run and gave a sign of life in the last
+    /// two hours in which the machine was awake. The transport reports them.
     pub alive: Vec<SessionId>,
-    /// Connections of this machine whose processes are alive, also the ones that were silent for longer. The agents at
-    /// home there have a live home; the list means nothing more.
+    /// The connections of this machine whose processes run, including the ones that were silent for longer than
+    /// `alive` allows. This list is used only to decide whether an agent's home connection is alive.
     pub present: Vec<SessionId>,
-    /// Live connections of other clients on this machine. A hook's report about a conversation does not affect the
-    /// agents there.
+    /// Live connections of other clients on this machine. When a hook of one client reports about a conversation,
+    /// agents on these connections are not changed.
     pub foreign: Vec<SessionId>,
-    /// The place in its client that the call comes from, as far as the transport knows it.
+    /// The conversation, sub-agent and call from which the call comes, in the client's names. Fields that the
+    /// transport does not know are empty.
     pub origin: Origin,
-    /// The lifetimes of approvals, from the settings.
+    /// The times after which pending and given approvals expire, from the settings.
     pub lifetimes: Lifetimes,
-    /// The state of the task's work, as the transport saw it when the task was to be completed. A review of another
-    /// state does not count.
+    /// The state of the task's work when the caller asked to complete the task, as the transport saw it. The task
+    /// cannot be completed with a review of another state.
     pub work: Option<String>,
 }
 
-/// The relation of a caller to the agents as which it may act.
+/// The relation of a caller to the agents in whose name it may act.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
     /// The transport itself knows that the caller is the named agent: a runner's turn, a hook, or a token that belongs
     /// to one agent.
     Vouched,
-    /// One client has the connection for itself. A named agent must be at home there. Without a name, the agent that
-    /// registered last acts.
+    /// One client uses the connection alone. An agent that a call names must have registered on this connection. When
+    /// a call names no agent, the agent that registered last acts.
     Client,
-    /// Several agents may share the connection: a token without a session, or the command line. A named agent must be
-    /// at home there. Without a name, there must be exactly one agent.
+    /// Several agents may share the connection: a token without a session, or the command line. An agent that a call
+    /// names must have registered on this connection. When a call names no agent, the connection must have exactly one
+    /// agent.
     Shared,
 }
 
 /// The rights of a caller on tasks that it does not hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rights {
-    /// No rights on tasks of others.
+    /// May act only on tasks that it holds itself.
     Agent,
     /// Holds tasks like an agent, and may complete a task that must be verified first.
     Runner,
     Coordinator,
-    /// A person's script, started outside of agents, without a terminal and without a person's token. It acts on tasks
-    /// of others under the person's name, but cannot loosen a person's protections.
+    /// A person's script that runs outside of agents, without a terminal and without a person's token. It acts on
+    /// tasks of others under the person's name, but cannot loosen the protections that a person set.
     Script,
     Person,
-    /// A timer of Handover itself.
+    /// A timer of Handover, for example the one that ends expired leases.
     Engine,
 }
 
@@ -75,17 +79,17 @@ pub enum Rights {
 pub struct Key {
     pub owner: KeyOwner,
     pub key: String,
-    /// A hash of the arguments.
+    /// A hash of the call's arguments. It shows whether two calls with the same key are the same call.
     pub fingerprint: String,
 }
 
 /// The caller to whom an idempotency key belongs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KeyOwner {
-    /// Exactly this owner.
+    /// The key belongs to exactly this owner.
     Fixed(String),
-    /// The agent that acts, so that its keys stay its own when it resumes on another connection. A caller without an
-    /// agent uses the keys of its connection.
+    /// The key belongs to the agent that acts, so that the agent keeps its keys when it resumes on another connection.
+    /// When no agent acts, the key belongs to the connection.
     Acting { connection: String, tool: String },
 }
 
@@ -114,7 +118,8 @@ impl Caller {
 }
 
 impl Rights {
-    /// Returns whether a caller with these rights may act on tasks of others, under its own name.
+    /// Returns whether a caller with these rights may act on tasks that others hold. Such an act is recorded under the
+    /// caller's own name.
     pub fn may_override(self) -> bool {
         match self {
             Self::Coordinator | Self::Script | Self::Person | Self::Engine => true,
@@ -131,7 +136,7 @@ impl Rights {
     }
 }
 
-/// The actor of an event, as it is recorded.
+/// The actor that the log names for an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Actor {
     Agent(AgentId),

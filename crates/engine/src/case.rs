@@ -1,4 +1,4 @@
-//! A decision that is being made, with the checks that the rules of every subject share.
+//! A case: one decision about one command while it is being made, with the checks that several rules share.
 
 use std::cell::Cell;
 
@@ -16,16 +16,17 @@ use crate::time::{Stamp, Timestamp};
 use crate::workflow::{Workflow, WorkflowStatus};
 use crate::world::{DecisionStop, Need, World};
 
-/// A decision that is being made: the state and the caller that it looks at, and the events that it has found so far.
+/// One decision while it is being made: the state, the caller, and the events that the rule has produced so far.
 pub(crate) struct Case<'a> {
     pub(crate) world: &'a World,
     pub(crate) caller: &'a Caller,
-    /// The caller's rights in this call.
+    /// The caller's rights in this call. They are smaller than the caller's usual rights when a person acts as an
+    /// agent.
     pub(crate) rights: Rights,
     pub(crate) now: Timestamp,
     pub(crate) ids: Ids,
     pub(crate) events: Vec<Event>,
-    /// The actor that the rule found. The log names it as the sender.
+    /// The actor that the rule determined. The log names this actor as the sender of the events.
     acted: Cell<Option<Actor>>,
 }
 
@@ -40,7 +41,7 @@ impl<'a> Case<'a> {
         self.rights.may_override()
     }
 
-    /// Returns the stored answer to the key of this call, or `None` when the call is the first one.
+    /// Returns the answer that is stored under the idempotency key of this call, or `None` when no answer is stored.
     pub(crate) fn answered(&self, call: &CallKey) -> Result<Option<Result<Reply, Refusal>>, DecisionStop> {
         let Some(key) = &self.caller.key else {
             return Ok(None);
@@ -50,13 +51,14 @@ impl<'a> Case<'a> {
         let stored = |id: &KeyId| self.world.key(id).map(|stored| stored.filter(|stored| stored.until > self.now));
         match stored(&call.id)? {
             Some(stored) if stored.fingerprint == key.fingerprint => return Ok(Some(stored.answer.clone())),
-            // This refusal is not stored, so the first answer stays stored under the key.
+            // The key was used for another call. This refusal is not stored, so the first call's answer stays under
+            // the key.
             Some(_) => return Ok(Some(Err(Refusal::IdempotencyConflict { key: key.key.clone() }))),
             None => {}
         }
-        // Two agents of one connection may choose the same key for different calls, so only the same call counts as a
-        // repetition. A stored refusal does not count: the first call may have been refused because no agent had
-        // registered yet.
+        // Two agents of one connection may choose the same key for different calls. So the answer of another agent is
+        // used only if the arguments are the same. A stored refusal is not used: the first call may have been refused
+        // because no agent had registered yet.
         for id in &call.others {
             let same = stored(id)?.filter(|stored| stored.fingerprint == key.fingerprint && stored.answer.is_ok());
             if let Some(first) = same {
@@ -81,20 +83,20 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// Returns the agent that acts: the named agent, else the connection's agent that holds the task, else the agent
-    /// that registered last on the connection.
+    /// Returns the agent that acts. This is the agent that the call names; else the connection's agent that holds the
+    /// task; else the agent that registered last on the connection.
     pub(crate) fn agent(&self, task: Option<&Task>) -> Result<AgentId, DecisionStop> {
         let agent = identity::acting_agent(self.world, self.caller, task, self.now)?;
         self.acted.set(Some(Actor::Agent(agent)));
         Ok(agent)
     }
 
-    /// Returns the agent behind the call of an agent, if the loaded part of the state is enough to find it.
+    /// Returns the agent that acts in this call, or `None` when the loaded part of the state is not enough to find it.
     fn agent_of_call(&self) -> Option<AgentId> {
         identity::acting_agent(self.world, self.caller, None, self.now).ok()
     }
 
-    /// Returns the author of a text that the caller sends: the caller itself, or `None` when an agent has not
+    /// Returns the author of a text that the caller sends. Returns `None` when the caller is an agent that has not
     /// registered.
     pub(crate) fn author(&self) -> Result<Option<Actor>, DecisionStop> {
         match self.rights {
@@ -110,14 +112,15 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// Refuses a command when its rule let it pass without checking who acts. No command is done in the name of an
-    /// agent that has its home on another connection or has unregistered, or while it is unclear which of several
-    /// agents acts.
+    /// Refuses a command whose acting agent is not allowed, in case the command's rule did not check the agent. An
+    /// agent is not allowed when its home is another connection, when it has unregistered, or when it is unclear which
+    /// of several agents acts.
     pub(crate) fn check_identity(&self, command: &Command) -> Result<(), DecisionStop> {
         if matches!(command, Command::Register(_) | Command::CloseSession { .. }) {
             return Ok(());
         }
-        // Naming an agent that does not exist is a mistake, also for a caller that acts under its own name.
+        // Naming an agent that does not exist is a mistake. It is refused even when the caller acts under its own
+        // name.
         let own_name = match self.rights {
             Rights::Coordinator | Rights::Script | Rights::Person => self.caller.standing != Standing::Vouched,
             Rights::Agent | Rights::Runner | Rights::Engine => false,
@@ -133,7 +136,7 @@ impl<'a> Case<'a> {
             Some(Actor::Runner | Actor::Coordinator | Actor::Person | Actor::Engine) => return Ok(()),
             None => match self.agent(None) {
                 Ok(agent) => agent,
-                // A caller that has not registered may use the commands that need no agent.
+                // A caller without a registered agent may use the commands that need no agent.
                 Err(DecisionStop::Refused(Refusal::AgentNotFound { agent: None })) => return Ok(()),
                 Err(stop) => return Err(stop),
             },
@@ -142,8 +145,8 @@ impl<'a> Case<'a> {
         if self.events.iter().any(is_new) {
             return Ok(());
         }
-        // An agent that left has no home, so its name proves nothing. It may still get the stored answer to a repeated
-        // call.
+        // An agent that unregistered has no home connection, so a caller cannot prove to be this agent. The caller may
+        // still get the stored answer to a repeated call, because that produces no events.
         if !self.events.is_empty() && self.world.agent(agent)?.left.is_some() {
             return Err(Refusal::state(format!("{agent} has unregistered; register again")).into());
         }
@@ -151,8 +154,8 @@ impl<'a> Case<'a> {
     }
 
     /// Refuses a call whose agent does not exist, has its home on another connection, or cannot be told apart from
-    /// other agents. This refusal replaces a later one of the rule, such as one about the task's status, so that a
-    /// caller who may not act as the agent learns that first.
+    /// other agents. This check replaces a refusal of the command's rule, for example one about the task's status. So
+    /// a caller that may not act as the agent learns that first.
     pub(crate) fn check_voice_first(&self, command: &Command) -> Result<(), DecisionStop> {
         if matches!(command, Command::Register(_) | Command::CloseSession { .. }) {
             return Ok(());
@@ -163,19 +166,20 @@ impl<'a> Case<'a> {
             Err(DecisionStop::Refused(_) | DecisionStop::Recorded(_)) => None,
         };
         match self.names_an_agent(task) {
-            // A caller that has not registered gets the refusal of the rule, which says what the call needs.
+            // A caller without a registered agent gets the refusal of the command's rule, which says what the call
+            // needs.
             Err(DecisionStop::Refused(Refusal::AgentNotFound { agent: None })) => Ok(()),
             found => found,
         }
     }
 
-    /// Sets the acting agent to an agent that this command creates.
+    /// Sets the acting agent to a new agent, which this command creates.
     pub(crate) fn acts_as(&self, agent: AgentId) {
         self.acted.set(Some(Actor::Agent(agent)));
     }
 
-    /// Refuses an agent that does not exist, and an agent for which the caller may not speak. A caller that may
-    /// override acts under its own name, even if it names an agent.
+    /// If the call names an agent, refuses an agent that does not exist or in whose name the caller may not act. A
+    /// caller that may act on tasks of others acts under its own name, even if it names an agent.
     pub(crate) fn names_an_agent(&self, task: Option<&Task>) -> Result<(), DecisionStop> {
         if let Some(agent) = self.caller.agent {
             self.world.agent(agent)?;
@@ -186,7 +190,7 @@ impl<'a> Case<'a> {
         Ok(())
     }
 
-    /// Returns the acting agent. Refuses an agent that has left.
+    /// Returns the acting agent. Refuses an agent that has unregistered.
     pub(crate) fn present(&self, task: Option<&Task>) -> Result<AgentId, DecisionStop> {
         let agent = self.agent(task)?;
         if self.world.agent(agent)?.left.is_some() {
@@ -195,8 +199,8 @@ impl<'a> Case<'a> {
         Ok(agent)
     }
 
-    /// Tells whether the caller speaks for the agent: the call names this agent and may act as it, or the call names no
-    /// agent and this agent is at home on the connection.
+    /// Tells whether the caller may act in the name of the agent. Either the call names this agent and may act as it,
+    /// or the call names no agent and this connection is the agent's home.
     pub(crate) fn speaks_for(&self, agent: AgentId) -> Result<bool, DecisionStop> {
         match (self.caller.agent, self.caller.session) {
             (Some(named), _) => Ok(named == agent && identity::may_act_as(self.caller, self.world.agent(agent)?)),
@@ -205,12 +209,12 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// Returns the actor for a command that need not come from an agent.
+    /// Returns the actor of a command that an agent, a person, a runner or the engine can give.
     pub(crate) fn actor(&self) -> Result<Actor, DecisionStop> {
         let actor = match self.rights {
             Rights::Agent => self.present(None).map(Actor::Agent)?,
-            // A runner that names an agent acts as that agent: it may read that agent's mailbox, until the agent
-            // leaves.
+            // A runner that names an agent acts as that agent, so it may read that agent's mailbox. This is refused
+            // after the agent unregistered.
             Rights::Runner if self.caller.agent.is_some() => self.present(None).map(Actor::Agent)?,
             Rights::Runner => Actor::Runner,
             Rights::Coordinator => Actor::Coordinator,
@@ -221,8 +225,9 @@ impl<'a> Case<'a> {
         Ok(actor)
     }
 
-    /// Returns a task that can be seen, and its workflow. A task of a plan that is not set yet counts as not found,
-    /// even for a caller that guessed its id: the commit of the plan counts every such task as open and untouched.
+    /// Returns a task and its workflow. While the workflow's plan is not set, its tasks count as not found, even for a
+    /// caller that guessed an id. No caller may change such a task, because setting the plan counts all of them as
+    /// open and untouched.
     pub(crate) fn task(&self, id: TaskId) -> Result<(&'a Task, &'a Workflow), DecisionStop> {
         let task = self.world.task(id)?;
         let workflow = self.world.workflow(task.workflow)?;
@@ -232,8 +237,8 @@ impl<'a> Case<'a> {
         Ok((task, workflow))
     }
 
-    /// Returns whether the lease of the task is in force: it has time left, it is paused and does not run, or its
-    /// connection is known to be alive.
+    /// Returns whether the lease of the task is in force. A lease is in force while it has time left, while the task
+    /// is paused, or while the holder's connection is known to be alive.
     pub(crate) fn is_live(&self, task: &Task) -> Result<bool, DecisionStop> {
         let Some(lease) = task.state.lease() else {
             return Ok(false);
@@ -251,11 +256,12 @@ impl<'a> Case<'a> {
         Ok(if self.is_live(task)? { task.holder() } else { None })
     }
 
-    /// Returns the actor that writes as the owner of the task: the agent that holds the live claim, or a caller that
-    /// may act for the holder.
+    /// Returns the actor that may write as the owner of the task. This is the agent that holds the live claim, or a
+    /// caller that may act on tasks of others.
     pub(crate) fn owner(&self, task: &Task, attempt: Option<u32>) -> Result<Actor, DecisionStop> {
         self.names_an_agent(Some(task))?;
-        // A person who names no agent acts under their own name, also on a connection where their agents are at home.
+        // A person who names no agent acts under their own name, even on a connection on which the person's agents
+        // registered.
         if self.rights.is_persons() && self.caller.agent.is_none() {
             return self.actor();
         }
@@ -264,7 +270,7 @@ impl<'a> Case<'a> {
             found => found?,
         };
         let holder = self.live_holder(task)?;
-        // A coordinator that holds the task works like any other agent: its acts are recorded as the agent's, and they
+        // A coordinator that holds the task works like any other agent. Its acts are recorded as the agent's acts and
         // count as signs of life.
         if holder == Some(agent) && attempt.is_none_or(|attempt| attempt == task.attempt) {
             return Ok(Actor::Agent(agent));
@@ -275,7 +281,7 @@ impl<'a> Case<'a> {
         Err(Refusal::ClaimLost { task: task.id, holder, attempt: task.attempt }.into())
     }
 
-    /// Refuses a caller that does not own the workflow's lock, while the lock is in force.
+    /// Refuses the caller when another owner has locked the workflow and the lock has not expired.
     pub(crate) fn unlocked(&self, workflow: &Workflow) -> Result<(), DecisionStop> {
         let Some(lock) = workflow.lock.as_ref().filter(|lock| lock.until > self.now) else {
             return Ok(());
@@ -286,22 +292,23 @@ impl<'a> Case<'a> {
         Err(Refusal::WorkflowLocked { owner: lock.owner.clone(), until: lock.until }.into())
     }
 
-    /// Returns whether the caller owns a lock. Only the agent itself owns a lock whose owner is an agent id. Any other
-    /// owner is a text that only its owner knows.
+    /// Returns whether the caller owns a lock. If the lock's owner is an agent id, only that agent owns the lock.
+    /// Otherwise the owner is a text that the caller must know.
     pub(crate) fn owns_lock(&self, owner: &str, named: Option<&str>) -> Result<bool, DecisionStop> {
         let Ok(agent) = owner.parse::<AgentId>() else { return Ok(named == Some(owner)) };
         match self.world.agent(agent) {
             Ok(found) if identity::may_act_as(self.caller, found) => Ok(true),
-            // A caller that may override passes a lock when it names the lock's owner.
+            // A caller that may act on tasks of others owns the lock if it names the lock's owner.
             Ok(_) if self.may_override() && named == Some(owner) => Ok(true),
             Ok(_) => self.speaks_for(agent),
-            // The text has the form of an agent id, but there is no such agent: the owner chose it as a plain text.
+            // The text looks like an agent id, but no such agent exists. So the owner is treated as a plain text.
             Err(DecisionStop::Refused(_) | DecisionStop::Recorded(_)) => Ok(named == Some(owner)),
             Err(missing @ DecisionStop::Missing(_)) => Err(missing),
         }
     }
 
-    /// Records a sign of life of the agent. It is stored at most once per [`limits::SEEN_MS`].
+    /// Records a sign of life of the agent. Within [`limits::SEEN_MS`] after a stored sign of life, another one is not
+    /// stored.
     pub(crate) fn touch(&mut self, agent: AgentId) -> Result<(), DecisionStop> {
         let found = self.world.agent(agent)?;
         if found.left.is_none() && found.seen + limits::SEEN_MS <= self.now {
@@ -310,10 +317,12 @@ impl<'a> Case<'a> {
         Ok(())
     }
 
-    /// Renews the lease when a tenth of it has passed. It never shortens a lease. Returns the end of the lease.
+    /// Renews the task's lease when a tenth of it has passed. Never shortens a lease. Returns the time at which the
+    /// lease ends.
     pub(crate) fn renew(&mut self, task: &Task, workflow: &Workflow) -> Timestamp {
         let until = self.now + workflow.lease_ms;
-        // A paused task has no running lease to renew. The returned time is the end of its lease if it resumed now.
+        // The lease of a paused task does not run, so it is not renewed. The returned time is the end that the lease
+        // would have if the task resumed now.
         let Some(lease) = task.state.running_lease() else {
             return until;
         };
@@ -324,7 +333,7 @@ impl<'a> Case<'a> {
         until
     }
 
-    /// Records a sign of life and renews the lease, if the actor is an agent that acts as the holder.
+    /// If the actor is the agent that holds the task, records a sign of life and renews the lease.
     pub(crate) fn sign_of_life(&mut self, actor: Actor, task: &Task, workflow: &Workflow) -> Result<(), DecisionStop> {
         if let Actor::Agent(agent) = actor {
             self.touch(agent)?;
@@ -337,7 +346,8 @@ impl<'a> Case<'a> {
         Lease { agent, since: self.now, until: self.now + workflow.lease_ms }
     }
 
-    /// Ends a claim without a result. Returns the reason why the task failed, if its attempts are used up.
+    /// Ends a claim that gave no result. If this used up the task's attempts, the task fails and the reason is
+    /// returned.
     pub(crate) fn end_lease(
         &mut self,
         task: &Task,
@@ -381,7 +391,7 @@ impl Cause {
     }
 }
 
-/// Returns the task that a caller gave by id or by name.
+/// Returns the task that a caller named by its id or by its name.
 pub(crate) fn find_task(
     world: &World,
     workflow: crate::id::WorkflowId,

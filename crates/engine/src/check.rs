@@ -1,4 +1,4 @@
-//! Checks of the size and form of input. Each refusal names the field.
+//! Checks of the size and form of input. Each refusal names the input field that is wrong.
 
 use crate::limits;
 use crate::refusal::Refusal;
@@ -7,7 +7,8 @@ pub(crate) fn size(field: &str, text: &str, bytes_max: usize) -> Result<(), Refu
     if text.len() > bytes_max {
         return Err(Refusal::input(field, format!("is {} bytes long; at most {bytes_max} are allowed", text.len())));
     }
-    // PostgreSQL cannot store a zero byte in a text. All databases refuse it, so that they accept the same input.
+    // PostgreSQL cannot store a zero byte in a text. The engine refuses it for all databases, so that every database
+    // accepts the same input.
     if text.contains('\0') {
         return Err(Refusal::input(field, "contains a zero byte"));
     }

@@ -20,7 +20,7 @@ pub struct Checkpoint {
 }
 
 names! {
-    /// The subject of a checkpoint.
+    /// The subject of a checkpoint, for example a plan or an error.
     Kind {
         Plan = "plan", Progress = "progress", Decision = "decision", Error = "error", Recovery = "recovery",
         Complete = "complete", Replan = "replan",
@@ -48,7 +48,7 @@ impl Note {
     }
 }
 
-/// The words of a checkpoint.
+/// The content of a checkpoint, as its author wrote it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Note {
     pub kind: Kind,

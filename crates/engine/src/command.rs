@@ -44,14 +44,16 @@ pub enum Command {
         metadata: Option<Json>,
     },
     Unregister,
-    /// A sign of life that is not a call: a live process under the runner, or a read. An open connection without calls
-    /// is reported in [`Caller::alive`] instead, because its transport measures how long it may be silent.
+    /// A sign of life that is not a call of the agent: the runner sees that the agent's process lives, or the agent
+    /// only reads. A connection that is open but silent is reported in [`Caller::alive`] instead, because its
+    /// transport measures how long the connection may be silent.
     Renew,
     CloseSession {
         session: SessionId,
         end: SessionEnd,
     },
-    /// A client's hook reports a call. It is a sign of life of every agent in that part of the conversation.
+    /// A client's hook reports that the client made a call. The call is a sign of life of every agent in that part of
+    /// the conversation.
     Hear {
         origin: Origin,
     },
@@ -59,9 +61,10 @@ pub enum Command {
     EndConversation {
         conversation: String,
     },
-    /// The handoff of a conversation is missing or wrong.
+    /// A client's hook reports that an agent stopped without a handoff, or with a wrong one. The agent must write the
+    /// handoff again.
     SendBack(Box<SendBack>),
-    /// The handoff of a conversation says that the work continues.
+    /// A client's hook reports a handoff that says that the work is not finished and continues.
     GoOn {
         report: PromptReport,
         note: Note,
@@ -76,8 +79,8 @@ pub enum Command {
         piece: Arc<PlanPiece>,
         groups: Vec<String>,
     },
-    /// The first step of a larger plan. The steps are: begin, clear the rest of an earlier draft, stage the pieces,
-    /// commit.
+    /// Starts to set a plan that is too large for one transaction. Four steps follow each other: begin, clear what is
+    /// left of an earlier unfinished plan, store the pieces, commit.
     BeginPlan {
         workflow: WorkflowId,
         token: String,
@@ -119,7 +122,7 @@ pub enum Command {
         status: WorkflowStatus,
         reason: Option<String>,
     },
-    /// Changes the course of a workflow, without naming a status.
+    /// Starts, suspends or resumes a workflow. The caller does not name the workflow's new status.
     Steer {
         workflow: WorkflowId,
         course: Course,
@@ -154,7 +157,7 @@ pub enum Command {
     Claim {
         task: TaskId,
     },
-    /// Picks the first task that fits and claims it.
+    /// Claims the first task of the workflow that the agent can claim.
     ClaimNext {
         workflow: WorkflowId,
         include_failed: bool,
@@ -164,7 +167,8 @@ pub enum Command {
         attempt: Option<u32>,
         reason: Option<String>,
     },
-    /// The runner gives back a task whose program ended without an answer. This counts against the task's attempts.
+    /// The runner ends the claim of a task whose program ended without an answer. This counts as one of the task's
+    /// attempts.
     Crash {
         task: TaskId,
         attempt: u32,
@@ -233,7 +237,7 @@ pub enum Command {
     },
 
     // Turns
-    /// Starts a turn. It is recorded before the program starts.
+    /// Starts a turn. The turn is recorded before the program starts.
     StartTurn(StartTurn),
     EndTurn {
         turn: TurnId,
@@ -252,7 +256,8 @@ pub enum Command {
     },
 
     // Project context
-    /// Writes a section's new body, which was computed from the named version.
+    /// Writes a section's new body. The caller computed the body from the version that it names; the write is refused
+    /// when the section has a newer version.
     WriteSection {
         name: String,
         version: u32,
@@ -270,16 +275,17 @@ pub enum Command {
         approval: ApprovalId,
         fingerprint: String,
     },
-    /// Consumes an approval of exactly this request, or asks for one.
+    /// Consumes an approval of exactly this request. Without such an approval, asks a person for one.
     PassGate(Box<PassGate>),
-    /// Ends the approvals whose time has passed, a bounded number at a time.
+    /// Ends the approvals that have expired by the clock. One command ends at most
+    /// [`crate::limits::EXPIRED_APPROVALS_MAX`].
     ExpireApprovals,
     /// Records that a person saw the approvals.
     ShowApprovals {
         approvals: Vec<ApprovalId>,
         via: Via,
     },
-    /// Gives the caller the notice to send that has been due longest.
+    /// Returns the notice that has been due longest and lets the caller send it.
     TakeNotice {
         channel: Channel,
     },
@@ -293,7 +299,7 @@ pub enum Command {
 
     // Reviews
     OpenReview(OpenReview),
-    /// Starts a round of a review. It is recorded before the provider is asked.
+    /// Starts a round of a review. The round is recorded before the reviewing agent is asked.
     StartRound(Box<StartRound>),
     EndRound(Box<EndRound>),
     DecideFinding {
@@ -307,7 +313,7 @@ pub enum Command {
         to: Recipients,
         draft: MessageDraft,
     },
-    /// A person answers an agent's message, and the task that waits for the answer resumes.
+    /// A person answers an agent's message. The task that waits for the answer resumes.
     Answer {
         message: MessageId,
         text: String,
@@ -331,7 +337,7 @@ pub enum Command {
 pub struct StartTurn {
     pub task: TaskId,
     pub attempt: u32,
-    /// The agent whose program runs, if it is not the holder.
+    /// The agent whose program runs. `None` when it is the holder of the task.
     pub agent: Option<AgentId>,
     pub purpose: Purpose,
     pub adapter: String,
@@ -353,26 +359,26 @@ pub struct RecordVerification {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct AskApproval {
     pub source: Source,
-    /// The task that waits for the decision, and its attempt.
+    /// The task that waits for the decision, and the number of its attempt.
     pub waits: Option<(TaskId, u32)>,
     pub request: approval::ApprovalRequest,
     pub fingerprint: String,
 }
 
-/// A course for a workflow.
+/// A request to start, suspend or resume a workflow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Course {
-    /// Begin or continue: agents may claim its tasks.
+    /// Begin or continue the workflow: agents may claim its tasks.
     Start,
-    /// Agents claim no more tasks; tasks that are in progress are finished.
+    /// Agents cannot claim more tasks of the workflow. They finish the tasks that are in progress.
     Suspend,
-    /// Continue after a suspension.
+    /// Continue the workflow after it was suspended.
     Resume,
 }
 
-/// The way in which a connection ended. A killed program may have been in the middle of its work, so its attempts
-/// count.
+/// The way in which a connection ended. A killed program may have been in the middle of its work, so the claims that
+/// end with it count as used attempts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SessionEnd {
@@ -385,7 +391,7 @@ pub enum SessionEnd {
 #[serde(tag = "to", rename_all = "snake_case")]
 pub enum Target {
     Planning,
-    /// Carries the answer when it resumes a paused task.
+    /// `answer` is the answer that a paused task waited for, when this move resumes the task.
     InProgress {
         answer: Option<String>,
     },
@@ -436,7 +442,7 @@ pub struct CreateWorkspace {
     pub base_branch: Option<String>,
     pub repository_path: Option<String>,
     pub tasks: Vec<TaskId>,
-    /// Whether Handover created the worktree, so that it may remove it.
+    /// Whether Handover created the worktree. Handover removes only worktrees that it created.
     pub created_by_us: bool,
 }
 
@@ -447,6 +453,6 @@ pub struct UpdateWorkspace {
     pub merge_commit: Option<String>,
     pub pr_url: Option<String>,
     pub config: Option<Json>,
-    /// The result of cleaning up the worktree, which happens before this command records it.
+    /// The result of cleaning up the worktree. The worktree is cleaned up before this command records the result.
     pub cleaned: Option<Cleaned>,
 }

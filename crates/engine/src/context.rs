@@ -1,27 +1,29 @@
-//! The facts that matter to an agent that works on a task, in the order of their importance. `wire` fits them into a
-//! budget.
+//! The facts that an agent needs for its work on a task, most important first. The crate `wire` selects as many as fit
+//! into the size of a context.
 
 use crate::checkpoint::Checkpoint;
 use crate::json::Json;
 use crate::task::{Task, TaskDetail};
 use crate::workflow::{Workflow, WorkflowDetail};
 
-/// The facts that an agent may need to know, in bounded lists. The `_more` fields count the rest.
+/// The facts that an agent may need for its task. The lists are bounded; each `_more` field counts the entries that
+/// its list leaves out.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ContextFacts {
     pub workflow: Workflow,
     pub workflow_detail: WorkflowDetail,
     pub task: Task,
     pub detail: TaskDetail,
-    /// The newest checkpoints, oldest first, without gaps up to the last. `task.checkpoints` is their total number.
+    /// The newest checkpoints of the task, oldest first, without gaps. `task.checkpoints` is the total number of
+    /// checkpoints.
     pub checkpoints: Vec<Checkpoint>,
     /// The names of the tasks that the task waits for.
     pub blocked_by: Vec<String>,
-    /// The tasks that `context_from` names, in its order. Without it, the finished tasks, nearest before this task
-    /// first.
+    /// The tasks that `context_from` names, in its order. When `context_from` is empty: the finished tasks before this
+    /// task, the nearest first.
     pub prior: Vec<Prior>,
     pub prior_more: u32,
-    /// The other tasks of its parallel group, in the order of the plan.
+    /// The other tasks of this task's parallel group, in the order of the plan.
     pub siblings: Vec<Task>,
     pub siblings_more: u32,
     /// The task's dependencies, in the order of the plan.
@@ -29,7 +31,7 @@ pub struct ContextFacts {
     pub dependencies_more: u32,
 }
 
-/// A task that was worked on earlier.
+/// An earlier task whose result this task may build on.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Prior {
     pub task: Task,

@@ -1,4 +1,4 @@
-//! One match from each command to its rule. A decision has no side effects, so it may run any number of times.
+//! Calls the rule of each command. A decision has no side effects, so the store may run it again at any time.
 
 use crate::case::Case;
 use crate::command::{Actor, Caller, Command, KeyOwner};
@@ -23,7 +23,8 @@ pub struct Change {
     pub reply: Result<Reply, Refusal>,
 }
 
-/// Decides a command, or returns the needs that must be loaded first.
+/// Decides a command. When a part of the state is not loaded, returns the needs that the store must load before it
+/// calls again.
 pub fn decide(world: &World, caller: &Caller, command: &Command, stamp: Stamp) -> Result<Change, Vec<Need>> {
     let rights = match identity::effective_rights(world, caller) {
         Ok(rights) => rights,
@@ -46,7 +47,8 @@ pub fn decide(world: &World, caller: &Caller, command: &Command, stamp: Stamp) -
             lapse::withdraw(&mut case).map(|()| reply)
         }),
         Err(DecisionStop::Missing(needs)) => return Err(needs),
-        // A refused key is not stored, because a database need not accept it.
+        // The key itself is wrong. The refusal is not stored under the key, because a database need not accept the
+        // key.
         Err(DecisionStop::Refused(refusal) | DecisionStop::Recorded(refusal)) => {
             return Ok(Change { events: Vec::new(), sender: case.sender(), reply: Err(refusal) });
         }
@@ -75,12 +77,13 @@ pub fn decide(world: &World, caller: &Caller, command: &Command, stamp: Stamp) -
     Ok(Change { events: case.events, sender, reply })
 }
 
-/// Returns the place where the answer to the command is kept, and the places where an earlier answer may be.
+/// Returns the id under which the answer to the command is stored, and the other ids under which an earlier answer may
+/// be stored. Returns `None` when the call has no idempotency key.
 fn key_of(world: &World, caller: &Caller, command: &Command, now: Timestamp) -> Result<Option<CallKey>, Vec<Need>> {
     let Some(key) = &caller.key else { return Ok(None) };
     let owners = match (&key.owner, command) {
-        // A registration has no agent yet, and an agent that left gives no more answers. So their keys belong to the
-        // connection.
+        // Before a registration the caller has no agent, and an agent that unregisters gives no more answers. So the
+        // keys of these two commands belong to the connection.
         (KeyOwner::Acting { connection, tool }, Command::Register(_)) => {
             KeyOwners { own: format!("{connection} {tool}"), others: Vec::new() }
         }

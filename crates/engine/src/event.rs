@@ -1,4 +1,4 @@
-//! The events. They are appended to the log in the transaction that changes the state that they describe.
+//! The events. Each event is appended to the log in the same transaction that changes the state.
 
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ pub enum Event {
         workspace_path: Option<String>,
         metadata: Option<Json>,
     },
-    /// An agent unregistered. This is final.
+    /// An agent unregistered. It never comes back.
     Left {
         agent: AgentId,
         slug: String,
@@ -55,10 +55,10 @@ pub enum Event {
         slug: String,
         session: Option<SessionId>,
         principal: Option<String>,
-        /// The new values of a token's own agent. Other agents keep their values.
+        /// The new values of the agent that the token belongs to. `None` for other agents: they keep their values.
         renewed: Option<Box<Renewed>>,
     },
-    /// The idempotency keys of an agent end with it. Not logged.
+    /// The idempotency keys of an agent were deleted, because the agent ended. Not logged.
     KeysEnded {
         agent: AgentId,
     },
@@ -69,17 +69,18 @@ pub enum Event {
         end: SessionEnd,
     },
 
-    /// An agent's client reported the agent's conversation.
+    /// An agent's client reported which conversation the agent belongs to.
     Joined {
         agent: AgentId,
         slug: String,
         origin: Origin,
     },
-    /// The reminder of a conversation changed. Not logged: the text is in a checkpoint.
+    /// The reminder of a conversation changed: an agent must repeat its handoff, or reported progress. Not logged,
+    /// because a checkpoint has the text.
     Reminded {
         reminder: Box<Reminder>,
     },
-    /// The reminders of a conversation were dropped. Not logged.
+    /// The reminders of a conversation were deleted. Not logged.
     RemindersDropped {
         conversation: String,
     },
@@ -88,18 +89,18 @@ pub enum Event {
         workflow: Box<Workflow>,
         detail: Box<WorkflowDetail>,
     },
-    /// A plan is being written in pieces, or was given up. Not logged.
+    /// A plan that is written in pieces was begun or given up. Not logged.
     Drafting {
         workflow: WorkflowId,
         draft: Option<PlanDraft>,
     },
-    /// A piece of a plan was stored, which stays hidden until the plan is set. Not logged.
+    /// A piece of a plan was stored. Its tasks stay hidden until the whole plan is set. Not logged.
     Staged {
         workflow: WorkflowId,
         piece: Arc<PlanPiece>,
         author: Option<Actor>,
     },
-    /// A bounded part of a draft was removed. Not logged.
+    /// A bounded number of tasks of an unfinished plan was deleted. Not logged.
     DraftCleared {
         workflow: WorkflowId,
         tasks: Vec<TaskId>,
@@ -115,7 +116,8 @@ pub enum Event {
         depends_on: Vec<TaskId>,
         shift_from: Option<u32>,
     },
-    /// A task was removed. `waits` has, for each dependent, the number of tasks that it waits for now.
+    /// A task was removed. For each task that waited for the removed task, `waits` has the number of tasks that it
+    /// waits for now.
     TaskRemoved {
         workflow: WorkflowId,
         task: TaskId,
@@ -123,12 +125,13 @@ pub enum Event {
         rewired: Vec<(TaskId, TaskId)>,
         waits: Vec<(TaskId, u32)>,
     },
-    /// A task was skipped that waited for protected tasks. Its dependents wait for the protected tasks instead.
+    /// A task was skipped while it waited for protected tasks. The tasks that waited for the skipped task wait for
+    /// these protected tasks instead.
     DependenciesKept {
         workflow: WorkflowId,
         skipped: TaskId,
         edges: Vec<(TaskId, TaskId)>,
-        /// The number of tasks that each dependent waits for, including the skipped one.
+        /// For each waiting task, the number of tasks that it waits for. The skipped task is still counted.
         waits: Vec<(TaskId, u32)>,
     },
     Replanned {
@@ -192,7 +195,8 @@ pub enum Event {
         workflow: WorkflowId,
         until: Timestamp,
     },
-    /// A claim ended without a result. The task is offered again, or fails when its attempts are used up.
+    /// A claim ended without a result. Other agents can claim the task again. If its attempts are used up, the task
+    /// fails.
     LeaseEnded {
         task: TaskId,
         workflow: WorkflowId,
@@ -201,7 +205,7 @@ pub enum Event {
         checkpoint: Box<Checkpoint>,
         failed: Option<String>,
     },
-    /// A claim that expired continues with the same attempt, and the expiry does not count against the attempts.
+    /// An agent got back its expired claim with the same attempt number. The expiry does not count as a used attempt.
     Regained {
         task: TaskId,
         workflow: WorkflowId,
@@ -246,7 +250,7 @@ pub enum Event {
     TokenCreated {
         token: Box<Token>,
     },
-    /// Carries the whole token: the log needs its name and its agent.
+    /// A token was revoked. The event has the whole token, because the log shows the token's name and agent.
     TokenRevoked {
         token: Box<Token>,
     },
@@ -274,7 +278,7 @@ pub enum Event {
     ApprovalAsked {
         approval: Box<Approval>,
     },
-    /// An approval was decided or used, or its time passed.
+    /// An approval was decided, used or revoked, or it expired.
     ApprovalMoved {
         approval: Box<Approval>,
     },
@@ -282,13 +286,13 @@ pub enum Event {
     ReviewOpened {
         review: Box<Review>,
     },
-    /// A round of a review began. `decided` are the findings whose decisions it sends.
+    /// A round of a review began. `decided` are the findings whose decisions this round sends to the reviewing agent.
     RoundStarted {
         review: Box<Review>,
         round: Box<ReviewRound>,
         decided: Vec<Finding>,
     },
-    /// A round of a review ended. `findings` are the findings that it gave.
+    /// A round of a review ended. `findings` are the findings that the reviewing agent gave in it.
     RoundEnded {
         review: Box<Review>,
         round: Box<ReviewRound>,
@@ -305,7 +309,7 @@ pub enum Event {
         waiting: Option<WaitingTask>,
         via: Via,
     },
-    /// A notice was taken or settled. Not logged.
+    /// A sender took a notice, or reported the result of sending it. Not logged.
     NoticeMoved {
         notice: Box<Notice>,
     },
@@ -335,7 +339,7 @@ pub enum Event {
     KeysForgotten,
 }
 
-/// The cause that ended a claim without a result. Only the first three count against the attempts.
+/// The cause that ended a claim without a result. Only the first three causes count as a used attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cause {
@@ -369,9 +373,10 @@ pub struct Moved {
     /// A plan that replaces the task's earlier plan.
     pub plan: Option<Json>,
     pub checkpoint: Option<Checkpoint>,
-    /// Whether the count of used attempts is reset.
+    /// Whether the number of used attempts is set back to 0.
     pub forgiven: bool,
-    /// The tasks that wait for no other task now (the first hundred). `freed_count` is their total number.
+    /// The tasks that can begin now because they waited only for this task: at most the first hundred. `freed_count`
+    /// counts all of them.
     pub freed: Vec<TaskId>,
     pub freed_count: u32,
 }

@@ -31,29 +31,30 @@ use crate::workflow::{Workflow, WorkflowDetail};
 use crate::workspace::{Attachment, Repository, Workspace};
 use crate::world::World;
 
-/// One write. A backend turns each into one statement. No write contains a rule of the product.
+/// One write to the store. A database turns each write into one statement. A write only stores values; it decides
+/// nothing.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Write {
-    /// New tasks with their details and dependencies, and their author.
+    /// New tasks with their details and dependencies, and the author of all these tasks.
     Insert(Arc<PlanPiece>, Option<Actor>),
-    /// All columns of a task except `unmet`, which the store keeps up to date.
+    /// All columns of a task except `unmet` (the number of unmet dependencies), which the store keeps up to date.
     Task(Box<Task>),
-    /// A task that changed only in its number of checkpoints and its time of change, so its position in every list
-    /// stays. Adding checkpoints is the most frequent act of agents, and writing the whole row with all its indexes
-    /// would cost too much.
+    /// A task of which only the number of checkpoints and the time of the last change have new values. Its position in
+    /// every list stays. Agents add checkpoints more often than anything else, and writing the whole row with all its
+    /// indexes each time would cost too much.
     Noted {
         task: TaskId,
         checkpoints: u32,
         at: Timestamp,
     },
     Detail(TaskId, Box<TaskDetail>),
-    /// The dependents of a task wait for one task less.
+    /// This task is completed or skipped, so each task that waits for it waits for one task less.
     Met(TaskId),
     Waits(TaskId, u32),
     Edges(Vec<(TaskId, TaskId)>),
-    /// Deletes tasks with all their rows.
+    /// Deletes these tasks with all rows that belong to them.
     Drop(Vec<TaskId>),
-    /// Moves all positions from this one on up by one.
+    /// Moves the tasks of a workflow from this position on by one position, to make room for a new task.
     Shift(WorkflowId, u32),
     Workflow(Box<Workflow>),
     WorkflowDetail(WorkflowId, Box<WorkflowDetail>),
@@ -61,7 +62,7 @@ pub enum Write {
     Checkpoint(Box<Checkpoint>),
     Message(Box<Message>),
     Mark(crate::id::MessageId, MessageState),
-    /// A message and the answer to it.
+    /// The id of a message, and the id of the answer to it.
     Answered(crate::id::MessageId, crate::id::MessageId),
     Mailbox(Mailbox),
     Workspace(Box<Workspace>),
@@ -85,9 +86,10 @@ pub enum Write {
     Finding(Box<Finding>),
     Notice(Box<Notice>),
     Key(Box<StoredKey>),
-    /// Deletes the answers to keys, and the reminders of conversations, whose time has passed.
+    /// Deletes the stored answers to idempotency keys, and the reminders of conversations, that are too old at this
+    /// time.
     ForgetKeys(Timestamp),
-    /// Deletes the keys of an agent.
+    /// Deletes the idempotency keys of an agent.
     EndKeys(AgentId),
 }
 
@@ -116,7 +118,7 @@ struct Fold<'a> {
     now: Timestamp,
     writes: Vec<Write>,
     tasks: BTreeSet<TaskId>,
-    /// Tasks that got a checkpoint. A task that also changed in another way is written as a whole row.
+    /// Tasks that got a checkpoint. If such a task also changed in another way, its whole row is written.
     noted: BTreeSet<TaskId>,
     details: BTreeSet<TaskId>,
     workflows: BTreeSet<WorkflowId>,

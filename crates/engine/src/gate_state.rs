@@ -1,4 +1,4 @@
-//! The gate before a claim: whether a person has let the next claim of a gated task begin.
+//! The gate of a gated task: tells whether a person has allowed the next claim of the task to begin.
 
 use crate::approval::{Approval, ApprovalState, WaitingTask};
 use crate::limits;
@@ -12,12 +12,12 @@ pub(crate) enum GateState<'a> {
     /// The task is not gated.
     Missing,
     Open(&'a Approval),
-    /// A person was asked.
+    /// A person was asked for an approval and has not decided yet.
     Waiting(&'a Approval),
     Closed,
 }
 
-/// Returns the state of the gate, from the approvals of the workflow.
+/// Returns the state of the task's gate, which the approvals of the workflow show.
 pub(crate) fn gate_state<'a>(world: &'a World, task: &Task, now: Timestamp) -> Result<GateState<'a>, DecisionStop> {
     if !task.gate {
         return Ok(GateState::Missing);
@@ -33,7 +33,8 @@ pub(crate) fn gate_state<'a>(world: &'a World, task: &Task, now: Timestamp) -> R
     }))
 }
 
-/// Returns the requests for the next claim of the task that no person rejected and no claim used, expired ones included.
+/// Returns the requests to let the next claim of the task begin. Leaves out requests that a person rejected or a claim
+/// used. Includes expired ones.
 pub(crate) fn requests<'a>(
     world: &'a World,
     task: &Task,
@@ -44,7 +45,7 @@ pub(crate) fn requests<'a>(
     Ok(rows.iter().filter(move |row| row.waiting == Some(next)))
 }
 
-/// Tells whether a claim would pass the gate now.
+/// Tells whether the gate lets a claim of the task begin now.
 pub(crate) fn is_passable(world: &World, task: &Task, now: Timestamp) -> Result<bool, DecisionStop> {
     Ok(match gate_state(world, task, now)? {
         GateState::Missing | GateState::Open(_) => true,

@@ -1,15 +1,15 @@
-//! Ids: a prefix that says which kind of thing is identified, and twelve random characters of `0-9a-z`.
+//! Ids. An id is written as a prefix for the kind of thing and twelve random characters of `0-9a-z`.
 //!
 //! An id has 12 bytes and is `Copy`. The prefix belongs to the type, so a task's id cannot be passed as an agent's.
-//! Machines need not coordinate ids: 36^12 is about 4.7e18, so a million ids collide with a chance of one in ten
-//! million.
+//! Machines choose ids without asking each other: 36^12 is about 4.7e18, so among a million ids the chance that two
+//! are equal is one in ten million.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// The error of a text that is not an id of the expected kind.
+/// The error for a text that is not an id of the expected kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotAnId {
     pub prefix: &'static str,
@@ -39,7 +39,7 @@ macro_rules! ids {
 
         impl $name {
             pub const PREFIX: &'static str = $prefix;
-            /// The first and the last id in the order, for ranges.
+            /// The lowest and the highest id in the sort order, for ranges that include all ids.
             pub const FIRST: Self = Self([b'0'; LENGTH]);
             pub const LAST: Self = Self([b'z'; LENGTH]);
 
@@ -86,7 +86,7 @@ macro_rules! ids {
 }
 
 ids! {
-    /// The id of a workflow: a plan and its tasks. Commands lock it as a whole.
+    /// The id of a workflow: a plan and its tasks. A command locks the workflow as a whole.
     WorkflowId = "wf";
     /// The id of a task.
     TaskId = "tk";
@@ -105,7 +105,7 @@ ids! {
     MessageId = "msg";
     /// The id of a thread of messages.
     ThreadId = "thr";
-    /// The id of a client's connection.
+    /// The id of a connection of a client.
     SessionId = "ses";
     /// The id of a token that permits calls over HTTP.
     TokenId = "tok";
@@ -118,7 +118,8 @@ ids! {
 }
 
 impl SessionId {
-    /// Returns the connection for a token's calls that belong to no session. It is always the same one for a token.
+    /// Returns the connection for calls with this token that belong to no session. A token always has the same
+    /// connection.
     pub fn of_token(token: TokenId) -> Self {
         Self(token.0)
     }

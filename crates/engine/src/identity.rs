@@ -1,7 +1,8 @@
-//! Finds the agent that a call acts as, and whether that agent is at home on the connection that the call came over.
+//! Finds the agent in whose name a call acts, and checks that the agent registered on the connection of the call.
 //!
-//! An agent is at home on the connection that registered it last. Only `agent_register` moves it. A call that names an
-//! agent with its home on another connection does not act as that agent and does not count as its sign of life.
+//! The home of an agent is the connection that registered it last. Only the tool `agent_register` moves an agent to
+//! another home. A call on another connection that names the agent does not act as that agent, and does not count as
+//! its sign of life.
 
 use crate::agent::Agent;
 use crate::caller::{Caller, Key, KeyOwner, Rights, Standing};
@@ -12,7 +13,8 @@ use crate::task::Task;
 use crate::time::Timestamp;
 use crate::world::{DecisionStop, Need, World};
 
-/// Returns whether the agent registered on the caller's connection.
+/// Returns whether the caller's connection is the agent's home, which is the connection that registered the agent
+/// last.
 pub fn is_home(caller: &Caller, agent: &Agent) -> bool {
     caller.session.is_some() && caller.session == agent.session
 }
@@ -23,9 +25,9 @@ pub fn may_act_as(caller: &Caller, agent: &Agent) -> bool {
     vouched || is_home(caller, agent)
 }
 
-/// Returns whether the agent's home is alive, as far as this machine can tell. A connection that no process here
-/// watches is judged by signs of life: by the lease while the agent holds a claim, otherwise the home is dead after a
-/// quarter of an hour of silence.
+/// Returns whether the agent's home connection is alive, as far as this machine can tell. If no process on this
+/// machine watches the connection, signs of life decide. While the agent holds a claim, the home is alive until the
+/// lease expires. Without a claim, the home is dead after a quarter of an hour of silence.
 pub fn home_lives(world: &World, caller: &Caller, agent: &Agent, now: Timestamp) -> Result<bool, DecisionStop> {
     let Some(home) = agent.session else { return Ok(false) };
     if caller.session == Some(home) || caller.alive.contains(&home) || caller.present.contains(&home) {
@@ -52,8 +54,8 @@ fn is_heard_of(world: &World, agent: &Agent, now: Timestamp) -> Result<bool, Dec
     Ok(!claims && agent.seen + limits::HOME_SILENCE_MS > now)
 }
 
-/// Returns whether the same user or token registered the agent last. Agents of version 0.1.0 have no principal. Any
-/// user of this machine may resume them, because that user can read the store anyway.
+/// Returns whether the caller's user or token is the one that registered the agent last. Agents of version 0.1.0 have
+/// no principal. Any user of this machine may resume these agents, because every such user can read the store anyway.
 pub fn is_same_principal(caller: &Caller, agent: &Agent) -> bool {
     match (&caller.principal, &agent.principal) {
         (Some(own), Some(other)) => own == other,
@@ -62,13 +64,13 @@ pub fn is_same_principal(caller: &Caller, agent: &Agent) -> bool {
     }
 }
 
-/// The prefix of a principal that is a user of this machine.
+/// The prefix of a principal that is a user of this machine, and not a token.
 pub const USER_PREFIX: &str = "user:";
 
-/// Refuses a call that names an agent with its home on another connection. The refusal says what the caller can do
+/// Refuses a call that names an agent whose home is another connection. The refusal says what the caller can do
 /// instead.
 pub fn check_voice(world: &World, caller: &Caller, agent: &Agent, now: Timestamp) -> Result<(), DecisionStop> {
-    // An agent that unregistered has no home. The rule that looks at the agent refuses it.
+    // An agent that unregistered has no home connection. The rule of the command refuses such an agent.
     if may_act_as(caller, agent) || agent.left.is_some() {
         return Ok(());
     }
@@ -81,8 +83,8 @@ pub fn check_voice(world: &World, caller: &Caller, agent: &Agent, now: Timestamp
     Err(Refusal::AgentElsewhere { agent: agent.id, name, runtime, home }.into())
 }
 
-/// Returns the agent that acts: the named agent, else the connection's agent that holds the task, else the agent that
-/// the connection's [`Standing`] selects.
+/// Returns the agent that acts. This is the agent that the call names; else the connection's agent that holds the
+/// task; else the agent that the connection's [`Standing`] selects.
 pub fn acting_agent(
     world: &World,
     caller: &Caller,
@@ -109,8 +111,8 @@ fn unnamed_agent(world: &World, caller: &Caller, task: Option<&Task>, now: Times
     found.ok_or_else(|| nobody.into())
 }
 
-/// Returns the only agent on a shared connection, or the only one that is alive. Several live agents must be told apart
-/// by name.
+/// Returns the only agent on a shared connection. If there are several agents, returns the only live one. If several
+/// are alive, the call is refused until it names one.
 fn the_only_one(world: &World, agents: &[AgentId], now: Timestamp) -> Result<Option<AgentId>, DecisionStop> {
     if let [] | [_] = agents {
         return Ok(agents.first().copied());
@@ -131,14 +133,15 @@ fn the_only_one(world: &World, agents: &[AgentId], now: Timestamp) -> Result<Opt
     Err(Refusal::AgentRequired { agents }.into())
 }
 
-/// The owners under which the answer to a call's idempotency key may be stored.
+/// The owners under whose names the answer to a call's idempotency key may be stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyOwners {
-    /// The owner that keeps the answer of this call: the agent that acts, otherwise the connection.
+    /// The owner under whose name the answer of this call is stored: the agent that acts, or the connection if no
+    /// agent acts.
     pub own: String,
-    /// The connection and its other agents, for a call that names no agent. A repeated call can act as another agent
-    /// than the first call did: an agent may have registered since, or the first call ended the claim of the agent that
-    /// acted.
+    /// The connection and its other agents; empty when the call names an agent. A repeated call can act as another
+    /// agent than the first call did. For example, an agent registered between the two calls, or the first call ended
+    /// the claim by which its agent was chosen.
     pub others: Vec<String>,
 }
 
@@ -166,8 +169,8 @@ pub fn key_owners(
     Ok(KeyOwners { own, others })
 }
 
-/// Returns the agent whose idempotency key a call uses: the agent that the call acts as. A person who names no agent
-/// acts as no agent.
+/// Returns the agent to which a call's idempotency key belongs: the agent that acts. Returns `None` for a person who
+/// names no agent.
 fn key_agent(
     world: &World,
     caller: &Caller,
@@ -184,7 +187,7 @@ fn key_agent(
     }
 }
 
-/// Returns `None` in place of a refusal. The rule of the command refuses the call later, in its own order of checks.
+/// Returns `None` in place of a refusal. The rule of the command refuses the call later, after its other checks.
 fn unrefused<T>(found: Result<T, DecisionStop>) -> Result<Option<T>, DecisionStop> {
     match found {
         Ok(found) => Ok(Some(found)),
@@ -193,13 +196,14 @@ fn unrefused<T>(found: Result<T, DecisionStop>) -> Result<Option<T>, DecisionSto
     }
 }
 
-/// Returns the caller's rights in this call. A person, or a person's script, that names an agent of its own connection
-/// acts as that agent: a person's rights apply only to acts under the person's own name.
+/// Returns the caller's rights in this call. When a person, or a person's script, names an agent of its own
+/// connection, the call has only an agent's rights. A person's rights apply only to acts under the person's own name.
 pub(crate) fn effective_rights(world: &World, caller: &Caller) -> Result<Rights, DecisionStop> {
     match (caller.rights, caller.standing, caller.agent) {
         (rights, Standing::Client | Standing::Shared, Some(named)) if rights.is_persons() => match world.agent(named) {
             Ok(agent) if is_home(caller, agent) => Ok(Rights::Agent),
-            // The rule of the command refuses an unknown agent in its own order of checks.
+            // The agent is unknown or another connection's. The rule of the command refuses the call after its other
+            // checks.
             Ok(_) | Err(DecisionStop::Refused(_) | DecisionStop::Recorded(_)) => Ok(rights),
             Err(missing @ DecisionStop::Missing(_)) => Err(missing),
         },

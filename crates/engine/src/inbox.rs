@@ -1,5 +1,5 @@
-//! Messages between agents and people. Each owner has one mailbox with numbered messages, a bounded number of unread
-//! ones, and acknowledgements.
+//! Messages between agents and people. Each agent and the person have one mailbox. Its messages are numbered, and the
+//! number of unread messages is bounded.
 
 use serde::{Deserialize, Serialize};
 
@@ -63,7 +63,7 @@ pub struct Message {
     pub state: MessageState,
     pub draft: MessageDraft,
     pub at: Timestamp,
-    /// The answer of a person, if this was a message to people.
+    /// The message with which a person answered this message. Set only for messages to people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<MessageId>,
 }
@@ -75,7 +75,7 @@ pub struct MessageDraft {
     pub priority: Priority,
     pub subject: Option<String>,
     pub body: String,
-    /// Whether the body arrived as a JSON value, and is returned as one.
+    /// Whether the sender gave the body as a JSON value. The body is then returned as a JSON value, too.
     pub body_json: bool,
     pub action_required: bool,
     pub workflow: Option<WorkflowId>,
@@ -84,7 +84,7 @@ pub struct MessageDraft {
 }
 
 names! {
-    /// The kind of a message. Both dialects share this list; each protocol has its own spelling.
+    /// The kind of a message. MCP and HTTP use the same kinds; each of the two protocols spells them in its own way.
     MessageKind {
         Feedback = "task.feedback", Status = "status.update", Blocked = "task.blocked", Gate = "exec.gate",
         Question = "question", Info = "info",
@@ -110,7 +110,7 @@ pub enum MessageState {
 pub enum Recipients {
     One(MailboxOwner),
     Slug(String),
-    /// Every registered agent that matches the filter, except the sender.
+    /// Every registered agent that the filter selects, except the sender.
     All(RecipientMatch),
 }
 
@@ -120,11 +120,11 @@ pub struct RecipientMatch {
     pub role: Option<String>,
     pub runtime: Option<String>,
     pub workflow: Option<WorkflowId>,
-    /// Whether offline agents match, too.
+    /// Whether the filter also selects agents that are offline.
     pub include_silent: bool,
 }
 
-/// Writes the engine's message about a blocked task.
+/// Creates the message by which the engine reports a blocked task.
 pub(crate) fn blocked_notice(task: &crate::task::Task, kind: &str, reason: &str) -> MessageDraft {
     MessageDraft {
         kind: MessageKind::Blocked,

@@ -1,4 +1,4 @@
-//! JSON that the engine stores but does not read. It stays compact text, so that loading a row parses nothing.
+//! JSON that the engine stores but does not read. It is kept as compact text, so that loading a row does not parse it.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 pub struct Json(String);
 
 impl Json {
-    /// Takes text that this type wrote earlier, for example a column.
+    /// Takes a text that this type wrote earlier, for example from a column of a database. The text is not checked.
     pub fn from_stored(text: String) -> Self {
         Self(text)
     }
@@ -17,7 +17,7 @@ impl Json {
         &self.0
     }
 
-    /// Returns the parsed value. Text that does not parse (a damaged row) gives null.
+    /// Returns the parsed value. Returns null for a text that is not JSON, which can only come from a damaged row.
     pub fn value(&self) -> Value {
         serde_json::from_str(&self.0).unwrap_or(Value::Null)
     }

@@ -1,4 +1,4 @@
-//! Idempotency: a repeated request gets the answer of the first one.
+//! Idempotency: a repeated call with the same key gets the answer of the first call.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::time::Timestamp;
 
-/// The identity of a stored answer: one caller, one act, one key.
+/// The id of a stored answer: the owner of the key, the command, and the key itself.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct KeyId {
     pub owner: String,
@@ -14,15 +14,17 @@ pub struct KeyId {
     pub key: String,
 }
 
-/// The key of one call: the place where its answer is kept, and the places where a first answer may already be.
+/// The ids of one call's idempotency key: the id under which its answer is stored, and the ids under which the answer
+/// to an earlier, equal call may be stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CallKey {
     pub(crate) id: KeyId,
-    /// The same key under the connection and its other agents.
+    /// The ids of the same key when it belongs to the connection or to another agent of the connection.
     pub(crate) others: Vec<KeyId>,
 }
 
-/// The first answer to a key, kept for a day. Faults are not kept, because the act did not happen.
+/// The answer to the first call with an idempotency key, kept for a day. Internal errors are not kept, because then
+/// the command changed nothing.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StoredKey {
     pub id: KeyId,

@@ -6,20 +6,20 @@ use crate::event::Cause;
 use crate::id::AgentId;
 use crate::json::Json;
 
-/// The detail of the recovery checkpoint that the end of a lease writes.
+/// The JSON in the checkpoint that is written when a lease ends. It proves how the lease ended.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct LapseEvidence {
     cause: Cause,
     agent: AgentId,
 }
 
-/// Returns the detail to store for a claim that ended, `None` unless its lease ran out.
+/// Returns the JSON to store in the checkpoint of a claim that ended. Returns `None` unless the claim's lease expired.
 pub(crate) fn of(agent: AgentId, cause: Cause) -> Option<Json> {
     let value = (cause == Cause::Expired).then(|| serde_json::to_value(LapseEvidence { cause, agent }));
     value.and_then(Result::ok).as_ref().map(Json::from)
 }
 
-/// Tells whether a stored detail proves that the lease of this agent ran out.
+/// Tells whether the stored JSON proves that the last claim was this agent's and that its lease expired.
 pub(crate) fn names(detail: Option<&Json>, agent: AgentId) -> bool {
     let found = detail.and_then(|detail| serde_json::from_str::<LapseEvidence>(detail.as_str()).ok());
     found == Some(LapseEvidence { cause: Cause::Expired, agent })

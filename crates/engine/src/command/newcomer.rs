@@ -11,7 +11,7 @@ pub struct Register {
     pub name: String,
     pub runtime: String,
     pub role: Option<String>,
-    /// The card's slug. Without it, a slug is made from the name.
+    /// The slug that the agent's card names. When it is `None`, a slug is made from the agent's name.
     pub slug: Option<String>,
     pub capabilities: Vec<String>,
     pub workflow: Option<WorkflowId>,
@@ -50,7 +50,7 @@ pub struct CreateWorkflow {
 }
 
 impl CreateWorkflow {
-    /// Creates a workflow that a person asked for in words.
+    /// Creates a request for a workflow with this name that a person asked for in words.
     pub fn named(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),

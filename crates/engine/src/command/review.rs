@@ -11,7 +11,7 @@ use crate::turn::{Spent, StoredObject};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct OpenReview {
     pub provider: String,
-    /// The task that waits for the review, and its attempt.
+    /// The task that cannot be completed before the review, and the number of its attempt.
     pub gate: Option<(TaskId, u32)>,
     pub rounds_max: Option<u32>,
 }
@@ -23,10 +23,10 @@ pub struct StartRound {
     pub number: u32,
     pub turn: Option<TurnId>,
     pub artifact: ReviewedVersion,
-    /// The decisions about earlier findings, by the findings' ids.
+    /// The requester's decisions about earlier findings, each with the finding's id.
     pub decisions: Vec<(String, FindingDecision)>,
-    /// The machine that asks the provider. One process of a machine asks at a time, so an earlier round of the same
-    /// machine is over.
+    /// The machine that asks the reviewing agent. Only one process of a machine asks at a time. So when a machine
+    /// starts a round, its earlier round of this review no longer runs.
     pub host: String,
     pub until: Timestamp,
 }
@@ -35,7 +35,7 @@ pub struct StartRound {
 pub struct EndRound {
     pub review: ReviewId,
     pub number: u32,
-    /// The number of tries that the start of the round returned.
+    /// The number that the start of this try of the round returned. The result of an earlier try is refused.
     pub tries: u32,
     pub end: RoundEnd,
 }
@@ -57,7 +57,7 @@ pub struct RoundAnswer {
     pub spent: Spent,
 }
 
-/// A finding in the form that a provider gives.
+/// A finding in the form in which the reviewing agent gives it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FoundProblem {
     pub name: String,

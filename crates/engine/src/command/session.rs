@@ -5,16 +5,16 @@ use serde::Serialize;
 use super::{AskApproval, Note, Register};
 use crate::id::{AgentId, TaskId};
 
-/// A call that a gate stopped, and the agent that made it.
+/// A call that a gate (a rule of a client's hook) stopped, and the agent that made the call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PassGate {
     pub asked: AskApproval,
-    /// The agent to create for a conversation in which no agent registered. The fingerprint contains its id, so the
-    /// caller knows the id before.
+    /// The agent to create when no agent registered in the conversation. The request's fingerprint contains the
+    /// agent's id, so the caller chooses the id before it sends this command.
     pub newcomer: Option<(AgentId, Register)>,
 }
 
-/// A part of a conversation that stops at a prompt, and the claim that it works on.
+/// A part of a client's conversation that stops at the end of a prompt, and the claim that it works on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PromptReport {
     pub conversation: String,
@@ -28,8 +28,8 @@ pub struct PromptReport {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SendBack {
     pub report: PromptReport,
-    /// The agent's handoff, and the problems found in it.
+    /// A checkpoint with the agent's handoff and the problems found in it.
     pub note: Note,
-    /// The reason to block the task with, when the agent was sent back too often.
+    /// The text for blocking the task, used when the agent already had to repeat its handoff too often.
     pub blocked: String,
 }
