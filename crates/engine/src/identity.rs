@@ -139,9 +139,9 @@ pub struct KeyOwners {
     /// The owner under whose name the answer of this call is stored: the agent that acts, or the connection if no
     /// agent acts.
     pub own: String,
-    /// The connection and its other agents; empty when the call names an agent. A repeated call can act as another
-    /// agent than the first call did. For example, an agent registered between the two calls, or the first call ended
-    /// the claim by which its agent was chosen.
+    /// The connection and its other agents. Empty when the call names an agent or comes from a person. A repeated call
+    /// can act as another agent than the first call did. For example, an agent registered between the two calls, or
+    /// the first call ended the claim by which its agent was chosen.
     pub others: Vec<String>,
 }
 
@@ -202,8 +202,8 @@ pub(crate) fn effective_rights(world: &World, caller: &Caller) -> Result<Rights,
     match (caller.rights, caller.standing, caller.agent) {
         (rights, Standing::Client | Standing::Shared, Some(named)) if rights.is_persons() => match world.agent(named) {
             Ok(agent) if is_home(caller, agent) => Ok(Rights::Agent),
-            // The agent is unknown or another connection's. The rule of the command refuses the call after its other
-            // checks.
+            // The agent's home is another connection, so the caller keeps its own rights. If the agent is unknown, the
+            // rule of the command refuses the call after its other checks.
             Ok(_) | Err(DecisionStop::Refused(_) | DecisionStop::Recorded(_)) => Ok(rights),
             Err(missing @ DecisionStop::Missing(_)) => Err(missing),
         },

@@ -84,7 +84,7 @@ pub struct MessageDraft {
 }
 
 names! {
-    /// The kind of a message. MCP and HTTP use the same kinds; each of the two protocols spells them in its own way.
+    /// The kind of a message. Each protocol that clients use has its own words for these kinds.
     MessageKind {
         Feedback = "task.feedback", Status = "status.update", Blocked = "task.blocked", Gate = "exec.gate",
         Question = "question", Info = "info",

@@ -1,173 +1,199 @@
-//! Every limit, with its unit and its reason.
+//! Every limit of the engine, with its unit, its reason, and the effect of exceeding it.
 
 use crate::time::Millis;
 
-/// The default length of a lease. An agent that thinks for long between two calls must not lose its task; users settled
-/// on fifteen minutes.
+/// The default length of a lease. An agent that thinks for a long time between two calls must not lose its task. Users
+/// settled on fifteen minutes.
 pub const LEASE_MS_DEFAULT: Millis = Millis::minutes(15);
-/// The shortest lease. A shorter one could expire before a renewal is written on a slow disk.
+/// The shortest lease that a workflow may have. A shorter lease could expire before its renewal is written to a slow
+/// disk.
 pub const LEASE_MS_MIN: Millis = Millis::seconds(1);
-/// The longest lease. Leases find dead agents, and no live agent is silent for a day.
+/// The longest lease that a workflow may have. An expired lease shows that an agent is dead, and a live agent is never
+/// silent for a day.
 pub const LEASE_MS_MAX: Millis = Millis::minutes(24 * 60);
-/// The time between two heartbeats that agents are asked for.
+/// The time between two heartbeats. Agents are asked to send one this often.
 pub const HEARTBEAT_MS: Millis = Millis::seconds(30);
-/// The shortest time between two stored signs of life, because each one is a durable write.
+/// The shortest time between two stored signs of life of an agent. Signs of life in between are not stored, because
+/// each one would be a durable write.
 pub const SEEN_MS: Millis = Millis::seconds(30);
-/// The silence after which an agent counts as offline: three missed heartbeats, counted from the last stored sign of
-/// life.
+/// An agent that is silent for this time counts as offline. It is the time of three missed heartbeats after the last
+/// stored sign of life.
 pub const OFFLINE_MS: Millis = Millis::seconds(120);
-/// The silence after which a connection that no process watches counts as gone. It equals the default lease.
+/// A connection counts as gone when no process watches it and its agent is silent for this time. The time equals the
+/// default lease.
 pub const HOME_SILENCE_MS: Millis = Millis::minutes(15);
-/// The time after which a forgotten workflow lock expires.
+/// The time after which the lock of a workflow expires unless it is renewed.
 pub const LOCK_MS: Millis = Millis::minutes(15);
-/// The time during which a repeated request gets the answer of the first one.
+/// The time for which an answer is stored under its idempotency key. A later call with the same key runs as a new
+/// call.
 pub const KEY_MS: Millis = Millis::minutes(24 * 60);
-/// The time without a new piece after which an unfinished plan is given up.
+/// When no new piece of an unfinished plan arrives for this time, another caller may replace the plan.
 pub const DRAFT_MS: Millis = Millis::minutes(1);
 
-/// The maximum length of a name, in bytes. Names are shown in lists and matched exactly.
+/// The maximum length of a name, in bytes; longer names are refused. Names are shown in lists and compared as a whole.
 pub const NAME_BYTES_MAX: usize = 512;
-/// The maximum length of a role, a capability, a group or a slug, in bytes.
+/// The maximum length of a role, a capability, a group or a slug, in bytes. Longer ones are refused.
 pub const LABEL_BYTES_MAX: usize = 128;
-/// The maximum length of a slug, in characters, as the rules page says.
+/// The maximum length of a slug, in characters, as the page about the rules says. Longer slugs are refused.
 pub const SLUG_CHARS_MAX: usize = 64;
-/// The maximum size of one line or paragraph (outcome, error, reason, summary, subject), in bytes.
+/// The maximum size of a line or a paragraph (outcome, error, reason, summary, subject), in bytes. Longer texts are
+/// refused.
 pub const SUMMARY_BYTES_MAX: usize = 64 * 1024;
-/// The maximum size of a description, a message body, or a piece of JSON, in bytes.
+/// The maximum size of a description, a message body, or a piece of JSON, in bytes. Larger ones are refused.
 pub const TEXT_BYTES_MAX: usize = 512 * 1024;
-/// The maximum size of idempotency keys and lock owners, in bytes. Callers choose both.
+/// The maximum size of an idempotency key or a lock owner, in bytes; longer ones are refused. Callers choose both
+/// texts.
 pub const KEY_BYTES_MAX: usize = 256;
-/// The maximum length of a path or a glob, in bytes.
+/// The maximum length of a path or a glob, in bytes. Longer ones are refused.
 pub const PATH_BYTES_MAX: usize = 4096;
 
-/// The maximum number of tasks in a plan: the size of the largest supported plan.
+/// The maximum number of tasks in a plan. A larger plan is refused.
 pub const PLAN_TASKS_MAX: usize = 100_000;
-/// The maximum number of dependencies in a plan. Twenty for each task of the largest plan is more than any known plan
-/// has.
+/// The maximum number of dependencies in a plan; a plan with more is refused. It is twenty for each task of the
+/// largest plan, which is more than any known plan has.
 pub const PLAN_EDGES_MAX: usize = 2_000_000;
-/// The maximum number of rows in one piece of a plan. A piece must be written in well under 250 ms, because all other
-/// commands wait for it.
+/// The maximum number of rows in one piece of a plan; a larger plan is split into several pieces. A piece must be
+/// written in well under 250 ms, because all other commands wait for it.
 pub const PIECE_ROWS_MAX: usize = 3_000;
-/// The maximum number of rows that a replan changes. It is one transaction, and no other command may wait long for it.
+/// The maximum number of rows that a replan changes; a larger replan is refused. A replan is one transaction, and
+/// other commands must not wait long for it.
 pub const REPLAN_ROWS_MAX: usize = 10_000;
-/// The maximum number of dependencies between open tasks that a replan by an agent looks at. With more, only a person
-/// may replan.
+/// The maximum number of dependencies between open tasks that are read when an agent replans. If there are more, only
+/// a person may replan.
 pub const OPEN_EDGES_MAX: usize = 200_000;
-/// The maximum number of later tasks that an insertion into the middle of a plan moves, in one statement.
+/// The maximum number of later tasks that are moved when a task is inserted into the middle of a plan. They are moved
+/// in one statement. An insertion that would move more is refused.
 pub const SHIFT_TASKS_MAX: u32 = 20_000;
-/// The maximum number of dependencies of one task.
+/// The maximum number of dependencies of one task. A task with more is refused.
 pub const DEPENDENCIES_MAX: usize = 1_000;
-/// The maximum number of capabilities that a task asks for, or that an agent has.
+/// The maximum number of capabilities that a task asks for, or that an agent has. More are refused.
 pub const CAPABILITIES_MAX: usize = 64;
-/// The maximum number of globs of one task. Overlap is compared pair by pair.
+/// The maximum number of globs of one task; more are refused. Each glob is compared with every glob of the other
+/// claimed tasks.
 pub const TOUCHES_MAX: usize = 64;
-/// The maximum number of names that a refusal lists. It gives only the number of the rest.
+/// The maximum number of names that a refusal lists. Further names are only counted.
 pub const NAMED_MAX: usize = 20;
-/// The default and the maximum number of attempts that may end by a crash or an expired lease.
+/// The default for the number of attempts that may end by a crash or an expired lease before the task fails, and the
+/// highest number that a plan may set.
 pub const ATTEMPTS_DEFAULT: u32 = 5;
 pub const ATTEMPTS_MAX: u32 = 1_000;
-/// The maximum parallel limit of a workflow; a larger one would have no effect.
+/// The highest parallel limit that a workflow may set. A higher one is refused, because it would have no effect.
 pub const PARALLEL_MAX: u32 = 10_000;
-/// The maximum number of claimed tasks with globs in one workflow. Each further claim is compared with all of them.
+/// The maximum number of claimed tasks with globs in one workflow. A further claim of a task with globs is refused,
+/// because each one is compared with all of them.
 pub const BUSY_FILES_MAX: usize = 1_000;
-/// The maximum number of tasks that one agent may hold.
+/// The maximum number of tasks that one agent may hold. A further claim is refused.
 pub const HELD_TASKS_MAX: usize = 200;
-/// The maximum number of agents with one name and runtime that are looked at to find one to resume.
+/// The maximum number of agents with one name and runtime that a registration reads to find the agent to resume.
+/// Agents that registered earlier are not found.
 pub const SAME_AGENTS_MAX: usize = 20;
-/// The maximum number of agents of one connection.
+/// The maximum number of agents of one connection. A further registration is refused, unless several clients share the
+/// connection.
 pub const SESSION_AGENTS_MAX: usize = 200;
 
-/// The maximum number of ready tasks that one page looks at.
+/// The maximum number of ready tasks that are read for one page of claimable tasks.
 pub const CANDIDATES_MAX: usize = 500;
-/// The maximum number of pages that one call for work reads before it replies that there is no task. Other commands
-/// wait during this time.
+/// The maximum number of pages that `claim_next` reads. If none of them has a task for the agent, the reply is that
+/// there is no task. Other commands wait while the pages are read.
 pub const CLAIM_PAGES_MAX: u32 = 20;
-/// The default and the maximum number of rows of a page.
+/// The default and the maximum number of rows in one page of a list.
 pub const PAGE_ROWS_DEFAULT: usize = 50;
 pub const PAGE_ROWS_MAX: usize = 500;
-/// The maximum number of leases that one sweep of one workflow ends.
+/// The maximum number of leases of one workflow that one sweep ends. (A sweep is the command that ends expired
+/// leases.) The next sweep ends the others.
 pub const SWEEP_TASKS_MAX: usize = 100;
-/// The maximum number of freed tasks whose ids the event of a completion keeps. The rest are only counted.
+/// The maximum number of task ids in the event of a completed task: the tasks that can begin now. Further tasks are
+/// only counted.
 pub const FREED_TASKS_MAX: usize = 100;
 
-/// The maximum number of files that a checkpoint or a task names.
+/// The maximum number of files that a checkpoint or a task names. More are refused.
 pub const FILES_MAX: usize = 1_000;
-/// The maximum number of unread messages of one mailbox. A full mailbox refuses new messages, so that none is lost
-/// silently.
+/// The maximum number of unread messages of one mailbox. A full mailbox refuses new messages, so that their senders
+/// know.
 pub const UNREAD_MAX: u32 = 1_000;
-/// The maximum number of recipients of one broadcast.
+/// The maximum number of recipients of one broadcast. A broadcast that matches more agents is refused.
 pub const BROADCAST_MAX: usize = 500;
-/// The maximum number of messages that one call marks.
+/// The maximum number of messages that one call marks as read. A call with more is refused.
 pub const MARKED_MESSAGES_MAX: usize = 500;
-/// The maximum number of agents with one role that get the messages for this role.
+/// The maximum number of agents with one role that get a message for this role. Further agents with the role get no
+/// message.
 pub const ROLE_HOLDERS_MAX: usize = 100;
-/// The maximum number of repositories of one workflow.
+/// The maximum number of repositories of one workflow. More are refused.
 pub const REPOSITORIES_MAX: usize = 100;
-/// The maximum number of tokens that are not revoked. Each gives access, so a person must be able to watch them all.
+/// The maximum number of tokens that are not revoked; a further token is refused. Each token gives access, so a person
+/// must be able to watch all of them.
 pub const TOKENS_MAX: usize = 500;
-/// The time for a decision, and the time to use an approval. After a day the asker has forgotten its request, and a
-/// given approval is for an act that is done now.
+/// `PENDING_APPROVAL_MS` is the default time in which a person can decide about a request: after a day the asker has
+/// forgotten its request. `APPROVAL_MS` is the default time in which a given approval can be used: it is meant for an
+/// act that is done now.
 pub const PENDING_APPROVAL_MS: Millis = Millis::minutes(24 * 60);
 pub const APPROVAL_MS: Millis = Millis::minutes(5);
-/// The maximum number of approvals that are pending at the same time. A person cannot look at more.
+/// The maximum number of pending approvals; a further request is refused. A person cannot look at more.
 pub const APPROVALS_MAX: usize = 1_000;
-/// The silence after which the sender of a notice counts as gone. A sender gives up well before.
+/// The time after which a sender that took a notice counts as gone, and another sender may take the notice. A live
+/// sender stops trying well before.
 pub const NOTICE_SENDING_MS: Millis = Millis::seconds(90);
-/// The first and the longest pause before a failed notice is sent again. The pause doubles with each try.
+/// The pause after the first failed try to send a notice, and the longest pause. The pause doubles with each try.
 pub const NOTICE_PAUSE_MS: Millis = Millis::seconds(10);
 pub const NOTICE_PAUSE_MS_MAX: Millis = Millis::minutes(30);
-/// The maximum number of tries to send a notice, which take about three hours. A person who is away for longer finds
-/// the approval with `status`.
+/// The maximum number of tries to send a notice, which take about three hours. Then the notice is given up. A person
+/// who is away for longer finds the approval with the command `status`.
 pub const NOTICE_TRIES_MAX: u32 = 14;
-/// The maximum number of notices that are looked at to find one to send.
+/// The maximum number of due notices that are read to find one to send. The others wait for the next search.
 pub const NOTICES_LOOKED_AT: u32 = 20;
-/// The maximum length of the stored reason why a notice could not be sent, in characters.
+/// The maximum length of the stored reason why a notice could not be sent, in characters. A longer reason is cut.
 pub const PROBLEM_CHARS_MAX: usize = 500;
-/// The maximum number of approvals that a person is shown at once.
+/// The maximum number of approvals that one command records as seen by a person. A command with more is refused.
 pub const SHOWN_APPROVALS_MAX: usize = 500;
-/// The maximum number of gates of one workflow that are open or waited for: as many as approvals can be pending, plus
-/// the ones that were just given.
+/// The maximum number of approvals for gates of one workflow that are read, pending and given ones together. It is
+/// larger than the number of approvals that can be pending, to leave room for the given ones.
 pub const GATES_MAX: u32 = 2_000;
-/// The maximum number of gated tasks for which a person is asked in one round.
+/// The maximum number of gated tasks for which people are asked in one round of the timer. The others are asked for in
+/// a later round.
 pub const GATED_TASKS_MAX: u32 = 50;
-/// The maximum number of open approvals of one task that are looked at. A task asks for few approvals at once.
+/// The maximum number of open approvals of one task that are read. A task asks for few approvals at the same time.
 pub const OPEN_APPROVALS_LOOKED_AT: u32 = 20;
-/// The maximum number of approvals that one sweep ends.
+/// The maximum number of approvals that one command ends because they expired. The next command ends the others.
 pub const EXPIRED_APPROVALS_MAX: u32 = 100;
-/// The maximum number of times that a conversation is sent back at one prompt for its handoff. A runner allows as many
-/// repairs.
+/// The maximum number of times that an agent must write its handoff again at one prompt. If the handoff is then still missing or
+/// wrong, the task is blocked. A runner allows as many repairs.
 pub const REMINDERS_MAX: u32 = 2;
-/// The maximum number of progress reports in a row. One more means that the agent repeats itself without a result.
+/// The maximum number of times in a row that an agent may report progress instead of a result. At one more report the task is blocked,
+/// because the agent repeats itself.
 pub const GOES_ON_MAX: u32 = 2;
-/// The silence after which a conversation counts as ended.
+/// A conversation that is silent for this time counts as ended, and its reminders are deleted.
 pub const REMINDER_MS: Millis = Millis::minutes(7 * 24 * 60);
-/// The maximum number of turns of one task. This ends a loop that no person stops.
+/// The maximum number of turns of one task; a further turn is refused. This ends a loop that no person stops.
 pub const TURNS_MAX: u32 = 10_000;
-/// The silence after which a runner counts as gone. A live runner gives several signs of life in this time.
+/// A runner that is silent for this time counts as gone. A live runner gives several signs of life in this time.
 pub const RUNNER_MS: Millis = Millis::seconds(30);
-/// The maximum number of agents of one runner.
+/// The maximum number of agents for which one runner works. More are refused.
 pub const RUNNER_AGENTS_MAX: usize = 500;
-/// The default number of rounds of a review that keeps a task from being completed, before a person must look at it.
+/// The default number of rounds of a review that a task needs before it can be completed. After these rounds a person
+/// must look at the review.
 pub const REVIEW_ROUNDS_DEFAULT: u32 = 5;
-/// The maximum number of rounds of any review. More rounds need a new review.
+/// The maximum number of rounds of any review. After them, a new review must be opened.
 pub const REVIEW_ROUNDS_MAX: u32 = 1_000;
-/// The maximum number of findings of one response. No agent answers more.
+/// The maximum number of findings in one answer of a reviewing agent. An answer with more is refused, because no agent
+/// could deal with them.
 pub const FOUND_MAX: usize = 200;
-/// The maximum number of findings of one review. Each round looks at all of them.
+/// The maximum number of findings of one review; more are refused. Each round reads all of them.
 pub const FINDINGS_MAX: u32 = 2_000;
-/// The maximum size of a document of the feedback protocol, and so of every text in it, in bytes.
+/// The maximum size of a document of the feedback protocol, in bytes, and so of every text in it. Larger ones are
+/// refused.
 pub const REVIEW_BYTES_MAX: usize = 1 << 20;
-/// The maximum number of sections of the project context.
+/// The maximum number of sections of the project context. A further section is refused.
 pub const SECTIONS_MAX: usize = 500;
-/// The maximum number of variables of a template.
+/// The maximum number of variables with default values in a template. More are refused.
 pub const VARIABLES_MAX: usize = 256;
 
-/// The times within which an approval must be decided and used, as the project's settings say.
+/// The time in which a person can decide about an approval, and the time in which it can be used, from the project's
+/// settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lifetimes {
-    /// From the request until a person decides.
+    /// The time from the request until a person must have decided.
     pub pending: Millis,
-    /// From the decision until it is used.
+    /// The time from the approval until the approved act must be done.
     pub approved: Millis,
 }
 

@@ -1,4 +1,5 @@
-//! Lists for people and agents: bounded pages in a fixed order, and counts. Decisions use them only as hints.
+//! Lists for people and agents: bounded pages in a fixed order, and counts. A list may be out of date, so a decision
+//! reads each row again before it relies on it.
 
 use crate::approval::ApprovalStatus;
 use crate::id::{AgentId, ApprovalId, RepositoryId, ReviewId, TaskId, TokenId, TurnId, WorkflowId, WorkspaceId};
@@ -12,7 +13,7 @@ use crate::workspace::WorkspaceStatus;
 /// A query for one page of rows, or for one count.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum List {
-    /// Workflows, newest first, after a position in that order.
+    /// Workflows, newest first. The page begins after the given position in this order.
     Workflows {
         filter: WorkflowFilter,
         after: Option<(Timestamp, WorkflowId)>,
@@ -27,13 +28,13 @@ pub enum List {
         after: Option<(u32, TaskId)>,
         limit: u32,
     },
-    /// Tasks that wait for others, in the order of the plan.
+    /// Tasks with unmet dependencies, in the order of the plan.
     Waiting {
         workflow: WorkflowId,
         after: Option<(u32, TaskId)>,
         limit: u32,
     },
-    /// Completed or skipped tasks before a position, nearest first.
+    /// Completed or skipped tasks before a position in the plan, the nearest first.
     Finished {
         workflow: WorkflowId,
         before: u32,
@@ -52,13 +53,13 @@ pub enum List {
         workflow: WorkflowId,
         limit: u32,
     },
-    /// The first position whose task is neither completed nor skipped; 0 when there is no such task.
+    /// The first position in the plan whose task is neither completed nor skipped. 0 when there is no such task.
     FirstOpen(WorkflowId),
     /// Claimed tasks of all workflows, the longest held first.
     Held {
         limit: u32,
     },
-    /// Tasks of all workflows that wait for a decision: paused, blocked and failed tasks, oldest first.
+    /// Tasks of all workflows that need a decision: paused, blocked and failed tasks, oldest first.
     Stuck {
         limit: u32,
     },
@@ -75,7 +76,8 @@ pub enum List {
         after: Option<(Timestamp, WorkspaceId)>,
         limit: u32,
     },
-    /// Repositories of a workflow in the order in which they were attached, each with that time.
+    /// The repositories of a workflow, in the order in which they were attached to it. Each row has the time at which
+    /// the repository was attached.
     Attached {
         workflow: WorkflowId,
         limit: u32,
@@ -105,13 +107,13 @@ pub enum List {
     },
     /// The number of unread messages of each priority in a mailbox.
     Unread(MailboxOwner),
-    /// Turns of a task or of a workflow before a position, newest first.
+    /// Turns of a task or of a workflow before the given position, newest first.
     Turns {
         of: Whose,
         before: Option<(Timestamp, TurnId)>,
         limit: u32,
     },
-    /// Turns that a runner has not ended, oldest first.
+    /// Turns that a runner started and that have not ended, oldest first.
     Running {
         runner: String,
         limit: u32,
@@ -144,12 +146,12 @@ pub enum List {
         before: Option<(Timestamp, ApprovalId)>,
         limit: u32,
     },
-    /// Pending or approved approvals of a task, oldest first.
+    /// Approvals of a task that are pending, or approved and not used yet, oldest first.
     OpenApprovals {
         task: TaskId,
         limit: u32,
     },
-    /// Approvals whose time has passed but whose expiry is not recorded, oldest first.
+    /// Approvals that have expired by the clock, but whose expiry is not recorded, oldest first.
     OverdueApprovals {
         now: Timestamp,
         limit: u32,
@@ -159,7 +161,7 @@ pub enum List {
         before: Option<(Timestamp, ReviewId)>,
         limit: u32,
     },
-    /// Reviews that a task waits for, in any of its claims, newest first.
+    /// Reviews that a task must have before it can be completed, of all its claims, newest first.
     TaskReviews {
         task: TaskId,
         limit: u32,
@@ -170,27 +172,29 @@ pub enum List {
         after: u32,
         limit: u32,
     },
-    /// Findings of a review, in the order in which they were first given.
+    /// Findings of a review, in the order in which the reviewing agent first gave them.
     Findings {
         review: ReviewId,
         after: u32,
         limit: u32,
     },
-    /// Pending or approved approvals that an agent asked for, oldest first.
+    /// Approvals that an agent asked for and that are pending, or approved and not used yet, oldest first.
     ApprovalsOf {
         agent: AgentId,
         limit: u32,
     },
-    /// Pending or approved approvals for the gates of a workflow's tasks, oldest first.
+    /// Approvals for the gates of a workflow's tasks that are pending, or approved and not used yet, oldest first.
     Gates {
         workflow: WorkflowId,
         limit: u32,
     },
-    /// Tasks that only their gate keeps from being claimed, and for which no person is asked yet, ordered by id.
+    /// Gated tasks that could be claimed if their gate were open, and for which no person was asked yet, ordered by
+    /// id.
     Gated {
         limit: u32,
     },
-    /// Pending approvals whose notice was not sent over this channel yet, or failed and is due again, oldest first.
+    /// Pending approvals that need a notice over this channel now, oldest first. The notice was not sent yet, or
+    /// sending it failed and the next try is due.
     DueNotices {
         channel: Channel,
         now: Timestamp,

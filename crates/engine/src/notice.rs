@@ -1,5 +1,5 @@
-//! A notice: tells a person, outside of Handover, that an approval is pending. A notice is only a view; the approval is
-//! the record.
+//! A notice tells a person, outside of Handover, that an approval is pending. A notice only points to the approval;
+//! the decision is recorded in the approval.
 //!
 //! ```text
 //! (none) ──take──> being sent, until a time ──> sent
@@ -16,7 +16,7 @@ use crate::task::names;
 use crate::time::{Millis, Timestamp};
 
 names! {
-    /// The way in which people are notified.
+    /// The channel over which people are notified.
     Channel { Command = "command", Webhook = "webhook" }
 }
 
@@ -33,11 +33,12 @@ impl Channel {
 pub struct Notice {
     pub approval: ApprovalId,
     pub channel: Channel,
-    /// The number of the last try. It only grows, so that a sender that comes back late cannot change a newer try.
+    /// The number of the last try to send the notice. It only grows. A sender whose try is not the last one cannot
+    /// change the notice any more.
     pub tries: u32,
-    /// The time from which a sender may take the notice. `None` when the notice need not be sent any more.
+    /// The time from which a sender may take the notice. `None` when the notice needs no further try.
     pub next: Option<Timestamp>,
-    /// The reason why the last try failed.
+    /// The reason why the last try to send the notice failed.
     pub problem: Option<String>,
 }
 
@@ -46,7 +47,7 @@ impl Notice {
         self.next.is_some_and(|next| next <= now)
     }
 
-    /// Returns the time to wait after a failed try, or `None` when the notice is given up.
+    /// Returns the time to wait after this number of failed tries, or `None` when the notice is given up.
     pub fn pause(tries: u32) -> Option<Millis> {
         let doubled = limits::NOTICE_PAUSE_MS.0.saturating_mul(1 << tries.saturating_sub(1).min(16));
         (tries < limits::NOTICE_TRIES_MAX).then(|| Millis(doubled.min(limits::NOTICE_PAUSE_MS_MAX.0)))

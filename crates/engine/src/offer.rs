@@ -1,4 +1,4 @@
-//! Finds the tasks that an agent can claim now, in their order.
+//! Finds the tasks that an agent can claim now, ordered by priority and then by position in the plan.
 
 use crate::gate_state;
 use crate::id::{AgentId, TaskId, WorkflowId};
@@ -8,13 +8,13 @@ use crate::time::Timestamp;
 use crate::touches;
 use crate::world::{Candidates, DecisionStop, Need, World};
 
-/// The priority, sequence and id of a page's last task.
+/// The priority, sequence and id of the last task of a page. The next page begins after it.
 pub type OfferPosition = (u8, u32, TaskId);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OfferQuery {
     pub workflow: WorkflowId,
-    /// The agent that asks. Without it, role and capabilities are not checked.
+    /// The agent that looks for a task. When it is `None`, role and capabilities are not checked.
     pub agent: Option<AgentId>,
     pub include_failed: bool,
     pub after: Option<OfferPosition>,
@@ -24,12 +24,13 @@ pub struct OfferQuery {
 #[derive(Debug, Clone, PartialEq)]
 pub struct OfferPage {
     pub tasks: Vec<Task>,
-    /// The position to continue from, if there may be more tasks.
+    /// The position at which the next page begins. `None` when there are no more tasks.
     pub next: Option<OfferPosition>,
     pub limit_reached: bool,
 }
 
-/// Returns one page of tasks. It looks at a bounded number of tasks, so its cost does not grow with the workflow.
+/// Returns one page of tasks that can be claimed. It reads a bounded number of tasks, so its cost does not grow with
+/// the workflow.
 pub fn next(world: &World, ask: &OfferQuery, now: Timestamp) -> Result<OfferPage, DecisionStop> {
     let workflow = world.workflow(ask.workflow)?;
     let nothing = |limit_reached| OfferPage { tasks: Vec::new(), next: None, limit_reached };
@@ -42,8 +43,8 @@ pub fn next(world: &World, ask: &OfferQuery, now: Timestamp) -> Result<OfferPage
         return Ok(nothing(true));
     }
     let agent = ask.agent.map(|agent| world.agent(agent)).transpose()?;
-    // Most pages end early, so little more than the page is fetched first. When no task of a page fits, the next page
-    // continues from its cursor.
+    // Most searches end after a few tasks, so only a few more rows than asked for are read at first. When no task of
+    // the page fits, the caller continues with the next page.
     let limit = (ask.limit.saturating_add(1)).clamp(32, limits::CANDIDATES_MAX);
     let candidates = candidates(world, ask, u32::try_from(limit).unwrap_or(u32::MAX))?;
     let mut busy: Option<Vec<Task>> = None;
@@ -54,8 +55,8 @@ pub fn next(world: &World, ask: &OfferQuery, now: Timestamp) -> Result<OfferPage
             page.next = seen.checked_sub(1).and_then(|last| candidates.get(last)).map(|task| position(task));
             return Ok(page);
         }
-        // `more` counted these tasks above, although they are not offered. Otherwise a page that has only such tasks
-        // would look like the last one.
+        // A failed task without attempts left is not offered. `more` above counts it nevertheless. Otherwise a page
+        // that has only such tasks would look like the last page.
         if task.status() == Status::Failed && !task.has_attempts_left() {
             continue;
         }
@@ -73,7 +74,7 @@ pub fn next(world: &World, ask: &OfferQuery, now: Timestamp) -> Result<OfferPage
             if conflict(task, busy).is_some() {
                 continue;
             }
-            // Tasks that are offered together must not overlap, so that agents can claim all of them.
+            // The tasks of one page must not change the same files, so that agents can claim all of them.
             busy.push((*task).clone());
         }
         page.tasks.push((*task).clone());
@@ -82,7 +83,7 @@ pub fn next(world: &World, ask: &OfferQuery, now: Timestamp) -> Result<OfferPage
     Ok(page)
 }
 
-/// Returns pending tasks and, if asked for, failed tasks, merged in their order.
+/// Returns pending tasks and, if the query includes them, failed tasks. Both are merged into one order.
 fn candidates<'w>(world: &'w World, ask: &OfferQuery, limit: u32) -> Result<Vec<&'w Task>, DecisionStop> {
     let need = |failed| Need::Candidates(Candidates { workflow: ask.workflow, failed, after: ask.after, limit });
     let mut found: Vec<&Task> = world.full_tasks(&need(false))?.iter().collect();
@@ -98,8 +99,8 @@ pub(crate) fn position(task: &Task) -> OfferPosition {
     (task.priority.get(), task.sequence, task.id)
 }
 
-/// Returns a task of `busy` that changes files which this task changes, too. Files of different repositories do not
-/// overlap.
+/// Returns a task of `busy` that changes a file which `task` changes, too. Files of different repositories are never
+/// the same.
 pub(crate) fn conflict(task: &Task, busy: &[Task]) -> Option<TaskId> {
     let meets = |other: &&Task| {
         other.id != task.id

@@ -1,4 +1,4 @@
-//! A plan as a value: its mistakes are found before any transaction begins.
+//! A plan in memory. Mistakes in a plan are found before any transaction begins.
 
 mod cycle;
 mod task;
@@ -15,21 +15,21 @@ use crate::refusal::Refusal;
 use crate::task::{Task, TaskDetail, TaskState};
 use crate::time::Timestamp;
 
-/// Tasks and dependencies as rows, in a bounded number.
+/// A bounded number of tasks and dependencies, in the form of rows.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct PlanPiece {
     pub tasks: Vec<(Task, TaskDetail)>,
-    /// The dependencies: each task, and a task that it waits for.
+    /// The dependencies. Each pair has a task and a task that it waits for.
     pub edges: Vec<(TaskId, TaskId)>,
 }
 
-/// A plan without cycles, unknown names or duplicates.
+/// A plan that was checked: it has no cycles, unknown names or duplicates.
 #[derive(Debug, Clone)]
 pub struct Plan {
     tasks: Vec<PlanTask>,
-    /// Dependencies inside the plan, by position: each task, and a task that it waits for.
+    /// Dependencies between tasks of the plan. Each pair has the positions of a task and of a task that it waits for.
     inside: Vec<(usize, usize)>,
-    /// Dependencies on tasks that already exist, by name.
+    /// Dependencies on tasks that already exist: the position of the waiting task, and the name of the existing task.
     outside: Vec<(usize, String)>,
 }
 
@@ -37,15 +37,15 @@ pub struct Plan {
 #[derive(Debug)]
 pub struct PlanPlace<'a> {
     pub workflow: WorkflowId,
-    /// The last position that is in use.
+    /// The last position in the workflow's plan that has a task.
     pub sequence: u32,
     pub now: Timestamp,
-    /// The existing tasks by name, and whether a dependency on them is met.
+    /// The existing tasks by name. The flag tells whether the task is completed or skipped.
     pub existing: &'a BTreeMap<String, (TaskId, bool)>,
 }
 
 impl Plan {
-    /// Creates a whole plan: every dependency must be in it.
+    /// Creates a complete plan. Refuses a dependency on a task that is not in the plan.
     pub fn whole(tasks: Vec<PlanTask>) -> Result<Self, Refusal> {
         let plan = Self::amending(tasks)?;
         if let Some((position, dependency)) = plan.outside.first() {
@@ -64,7 +64,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Creates a plan that may depend on existing tasks.
+    /// Creates a plan that is added to a workflow. Its tasks may depend on tasks that already exist.
     pub fn amending(tasks: Vec<PlanTask>) -> Result<Self, Refusal> {
         if tasks.len() > limits::PLAN_TASKS_MAX {
             return Err(Refusal::input("tasks", format!("has more than {} tasks", limits::PLAN_TASKS_MAX)));
@@ -112,7 +112,7 @@ impl Plan {
         self.tasks.is_empty()
     }
 
-    /// Returns the names of the existing tasks that the plan refers to.
+    /// Returns the names of the existing tasks that the plan names as dependencies or in `context_from`.
     pub fn outside_names(&self) -> impl Iterator<Item = &str> {
         let from = self.tasks.iter().flat_map(|task| task.context_from.iter().map(String::as_str));
         self.outside.iter().map(|(_, name)| name.as_str()).chain(from.filter(|name| !self.has(name)))
@@ -133,7 +133,7 @@ impl Plan {
         groups
     }
 
-    /// Turns the plan into rows. Every name in `outside` must be in `place.existing`.
+    /// Turns the plan into rows. Refuses a dependency by name that `place.existing` does not have.
     pub fn lay_out(self, place: &PlanPlace<'_>, ids: &mut Ids) -> Result<PlanPiece, Refusal> {
         let own: Vec<TaskId> = self.tasks.iter().map(|_| TaskId::next(ids)).collect();
         let mut unmet = vec![0_u32; self.tasks.len()];
@@ -147,7 +147,7 @@ impl Plan {
             let unknown =
                 || Refusal::UnknownDependency { task: self.tasks[*task].name.clone(), dependency: name.clone() };
             let (dependency, met) = place.existing.get(name).ok_or_else(unknown)?;
-            // A dependency by name and one by id on the same task count as one.
+            // A task may name the same dependency twice, by name and by id. It is counted once.
             if outside.insert((*task, *dependency)) {
                 unmet[*task] += u32::from(!met);
                 edges.push((own[*task], *dependency));
@@ -186,7 +186,7 @@ impl PlanPiece {
         pieces
     }
 
-    /// Returns the ids by name, for the reply.
+    /// Returns the tasks' names and ids for the reply: at most [`limits::PAGE_ROWS_MAX`].
     pub fn named(&self) -> Vec<(String, TaskId)> {
         self.tasks.iter().take(limits::PAGE_ROWS_MAX).map(|(task, _)| (task.name.clone(), task.id)).collect()
     }

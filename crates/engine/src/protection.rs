@@ -1,4 +1,4 @@
-//! Protections: settings of a person that agents cannot bypass. Only a person removes one.
+//! Protections: settings by a person that agents cannot loosen. Only a person can remove a protection.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,15 +12,15 @@ use crate::task::{Task, TaskState};
 pub enum Protection {
     /// A person must approve each claim before it begins.
     Gate,
-    /// Another agent must review the work before the task counts as done.
+    /// Another agent must review the work before the task can be completed.
     Review,
-    /// Money, tokens, turns or time are limited.
+    /// The money, tokens, turns or time of the task are limited.
     Limits,
-    /// The output is checked before the task counts as done.
+    /// The task's output must be verified before the task can be completed.
     Contract,
     /// The task waits, directly or through other tasks, for a protected task.
     Dependency,
-    /// The settings and the status of a workflow are protected.
+    /// Agents cannot change the settings and the status of the workflow.
     Workflow,
 }
 
@@ -38,7 +38,7 @@ impl Protection {
 }
 
 impl Task {
-    /// Returns the protections of the task itself, independent of the caller.
+    /// Returns the protections of the task, without regard to the caller.
     pub fn protections(&self) -> Vec<Protection> {
         let all = [
             (self.gate, Protection::Gate),
@@ -49,8 +49,8 @@ impl Task {
         all.into_iter().filter_map(|(set, protection)| set.then_some(protection)).collect()
     }
 
-    /// Returns the protections of the task against this agent. An agent may replace a contract that it wrote itself,
-    /// until an agent holds the task for the first time.
+    /// Returns the protections of the task that this agent cannot loosen. An agent may replace a task whose contract
+    /// it wrote itself, until an agent claims the task for the first time.
     pub fn protections_from(&self, agent: AgentId) -> Vec<Protection> {
         let own = self.author == Some(Actor::Agent(agent));
         let untouched = self.attempt == 0 && matches!(self.state, TaskState::Pending { .. });

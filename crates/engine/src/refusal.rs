@@ -1,5 +1,5 @@
-//! Refusals: the reason why the rules refuse a command, and the next step for the caller. Codes are stable and
-//! append-only.
+//! Refusals: the reason why a command is refused, and the next step for the caller. The code of a refusal never
+//! changes, and codes are only added.
 
 mod advice;
 mod words;
@@ -55,24 +55,24 @@ pub enum Refusal {
         section: String,
     },
 
-    /// The named agent is at home on another connection.
+    /// The agent that the call names registered last on another connection.
     AgentElsewhere {
         agent: AgentId,
         name: String,
         runtime: String,
         home: ElsewhereHome,
     },
-    /// Several agents are at home on the connection, and the call names none.
+    /// Several agents registered on the connection, and the call does not say which of them acts.
     AgentRequired {
         agents: Vec<(AgentId, String)>,
     },
-    /// A person set a protection that only a person may loosen.
+    /// A person set a protection, and only a person may loosen it.
     Protected {
         /// The refused act, for example "skip `deploy` (tk_…)".
         act: String,
         by: Vec<Protection>,
-        /// Whether the caller is a person's script. With a terminal or a person's token it would have the person's
-        /// rights.
+        /// Whether the caller is a person's script. From a terminal or with a person's token, the same call would have
+        /// the person's rights.
         #[serde(default)]
         script: bool,
     },
@@ -89,7 +89,7 @@ pub enum Refusal {
         from: WorkflowStatus,
         to: WorkflowStatus,
     },
-    /// The thing is in a state that does not allow this command.
+    /// The task, workflow or other thing is in a state that does not allow this command.
     InvalidState {
         problem: String,
     },
@@ -110,12 +110,13 @@ pub enum Refusal {
         section: String,
         version: u32,
     },
-    /// A person must approve before the task begins. Without an `approval`, no person was asked yet.
+    /// A person must approve the claim before the task begins. `approval` is the pending request; it is missing when
+    /// no person was asked yet.
     ApprovalRequired {
         task: TaskId,
         approval: Option<ApprovalId>,
     },
-    /// The act is not the one that was approved.
+    /// The act that the caller wants to do differs from the act that was approved.
     FingerprintMismatch {
         approval: ApprovalId,
     },
@@ -123,7 +124,8 @@ pub enum Refusal {
     ClaimLost {
         task: TaskId,
         holder: Option<AgentId>,
-        /// The attempt of the current claim. A holder that is refused called with an earlier attempt.
+        /// The attempt number of the current claim. If the caller holds the task itself, it used the number of an
+        /// earlier attempt.
         #[serde(default)]
         attempt: u32,
     },
@@ -187,7 +189,7 @@ pub enum Refusal {
         key: String,
     },
 
-    /// The question has an answer already.
+    /// A person has already answered the question.
     AlreadyAnswered {
         message: MessageId,
         answer: MessageId,
@@ -211,19 +213,19 @@ pub enum Refusal {
         review: ReviewId,
         finding: String,
     },
-    /// The requested round is not the next one.
+    /// The caller asked for a round of the review that is not the next one.
     WrongIteration {
         review: ReviewId,
         expected: u32,
     },
-    /// The review of a gated claim has no rounds left without a person.
+    /// The review has used all rounds that it may have before a person looks at it.
     RoundsUsedUp {
         review: ReviewId,
         rounds: u32,
     },
     ReviewRequired {
         task: TaskId,
-        /// The answered review, if the work has changed since.
+        /// A review that has an answer, when the work was changed after that review.
         changed_since: Option<ReviewId>,
     },
     FindingsOpen {
@@ -232,7 +234,8 @@ pub enum Refusal {
         open: u32,
     },
 
-    // The caller's transport finds these refusals. They are listed here so that there is one list of all codes.
+    // The transport finds the refusals below, before the engine is called. They are listed here so that one list has
+    // all codes.
     SenderNotFound {
         sender: String,
     },
@@ -240,14 +243,15 @@ pub enum Refusal {
     MissingRepoPath,
 }
 
-/// The state of an agent's home that is not the caller's connection.
+/// The state of an agent's home connection, which is not the caller's connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ElsewhereHome {
     Alive,
-    /// The home is dead, and the caller's user or token registered the agent. Registering again resumes it.
+    /// The home connection is dead, and the caller's user or token registered the agent. The caller can resume the
+    /// agent by registering again.
     Resumable,
-    /// The home is dead, and the agent belongs to another user or token.
+    /// The home connection is dead, and another user or token registered the agent.
     Foreign,
 }
 
@@ -256,8 +260,8 @@ impl Refusal {
         self.row().0
     }
 
-    /// Returns whether the refusal is about the arguments, or about something that does not exist. Such a refusal is
-    /// reported before one about the caller's identity; every other refusal is reported after it.
+    /// Returns whether the refusal is about the arguments, or about a thing that does not exist. Such a refusal is
+    /// reported before a refusal about the caller's identity. Every other refusal is reported after it.
     pub(crate) fn comes_before_identity(&self) -> bool {
         matches!(
             self,

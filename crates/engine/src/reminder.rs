@@ -1,21 +1,22 @@
-//! A reminder: the number of times that a client's conversation was sent back at one prompt because its handoff was
-//! missing or wrong, and the number of times in a row that it reported progress instead of a result.
+//! A reminder counts two things for a client's conversation: how often the agent had to write its handoff again at one
+//! prompt, because the handoff was missing or wrong; and how often in a row the agent reported progress instead of a
+//! result.
 
 use serde::{Deserialize, Serialize};
 
 use crate::id::TaskId;
 use crate::time::Timestamp;
 
-/// The reminders of one part of one conversation. The count starts again at another prompt.
+/// The counts for one part of one conversation. At another prompt, `count` starts again at 0.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reminder {
     pub conversation: String,
     /// The client's name for a sub-agent; empty for the conversation itself.
     pub part: String,
     pub prompt: String,
-    /// The number of times that the conversation was sent back at this prompt.
+    /// The number of times that the agent had to write its handoff again at this prompt.
     pub count: u32,
-    /// The task and the claim that the conversation works on.
+    /// The task that the conversation works on, and the attempt number of its claim.
     pub task: TaskId,
     pub attempt: u32,
     /// The number of progress reports in a row in this claim.
@@ -24,7 +25,7 @@ pub struct Reminder {
 }
 
 impl Reminder {
-    /// Returns the number of times that the conversation was sent back at this prompt.
+    /// Returns the number of times that the agent had to write its handoff again at this prompt.
     pub fn count_at(&self, prompt: &str) -> u32 {
         if self.prompt == prompt { self.count } else { 0 }
     }

@@ -1,4 +1,5 @@
-//! The replies of commands that the rules allow. Losing a race is a reply, too.
+//! The replies to commands that the rules allow. When another agent claimed the task first, the caller gets a reply,
+//! too, and not a refusal.
 
 use serde::{Deserialize, Serialize};
 
@@ -20,7 +21,7 @@ pub enum Reply {
         slug: String,
         name: String,
         resumed: bool,
-        /// A note about the agent that the caller acts as now.
+        /// A message for the caller about the agent as which it acts now.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         note: Option<String>,
         holds: Vec<TaskId>,
@@ -38,7 +39,7 @@ pub enum Reply {
     SessionClosed {
         released: u32,
     },
-    /// The conversation must send its handoff again. `count` is the number of such replies at this prompt.
+    /// The agent must write its handoff again. `count` is the number of such replies at this prompt.
     SentBack {
         count: u32,
     },
@@ -54,7 +55,8 @@ pub enum Reply {
         groups: Vec<String>,
         task_ids: Vec<(String, TaskId)>,
     },
-    /// A plan in pieces began. `stale` says that rows of an earlier draft must be cleared first.
+    /// A plan in pieces was begun. When `stale` is true, the caller must clear the rows of an earlier unfinished plan
+    /// first.
     PlanBegun {
         stale: bool,
     },
@@ -102,14 +104,15 @@ pub enum Reply {
         task: TaskId,
         attempt: u32,
         until: Timestamp,
-        /// Whether the task needs a review. The caller's transport then stores the state in which the work began.
+        /// Whether the task needs a review. If so, the transport stores the state of the work at the beginning of the
+        /// claim.
         #[serde(default)]
         review: bool,
     },
     AlreadyClaimedBy {
         agent: AgentId,
     },
-    /// No task can be claimed now.
+    /// The agent can claim no task now.
     NoTask {
         limit_reached: bool,
         all_done: bool,
@@ -152,7 +155,8 @@ pub enum Reply {
         number: u32,
     },
     TurnEnded,
-    /// A verification was recorded. `failures` counts the failed verifications of this attempt, including this one.
+    /// A verification was recorded. `failures` counts the failed verifications of this attempt. This verification is
+    /// included.
     VerificationRecorded {
         number: u32,
         failures: u32,
@@ -162,7 +166,8 @@ pub enum Reply {
     SectionWritten {
         version: u32,
     },
-    /// An approval was asked for. Asking again for the same act while it is pending returns the same approval.
+    /// A person is asked for an approval. Asking again for the same act while the request is pending returns the same
+    /// approval.
     ApprovalAsked {
         approval: ApprovalId,
         until: Timestamp,
@@ -176,16 +181,16 @@ pub enum Reply {
         approval: ApprovalId,
         reason: Option<String>,
     },
-    /// The number of approvals that are newly recorded as shown.
+    /// The number of approvals that this command recorded as seen for the first time.
     ApprovalsShown {
         recorded: u32,
     },
-    /// The notice to send. Without an `approval`, no notice is due.
+    /// The notice that the caller must send. When `approval` is missing, no notice is due.
     NoticeTaken {
         approval: Option<ApprovalId>,
         tries: u32,
     },
-    /// The time of the next try, if there is one.
+    /// The time of the next try to send the notice. `None` when there is no further try.
     NoticeSettled {
         next: Option<Timestamp>,
     },
@@ -197,12 +202,12 @@ pub enum Reply {
     ReviewOpened {
         review: ReviewId,
     },
-    /// A round of a review began. `issued` are the ids of all findings so far.
+    /// A round of a review began. `issued` are the ids of all findings that the review has so far.
     RoundStarted {
         tries: u32,
         issued: Vec<String>,
     },
-    /// A round of a review ended. `open` counts the undecided findings of the whole review.
+    /// A round of a review ended. `open` counts the findings of the whole review that have no decision.
     RoundEnded {
         found: u32,
         open: u32,
@@ -211,20 +216,21 @@ pub enum Reply {
         open: u32,
     },
 
-    /// A message was sent. `ahead` counts the recipient's unread messages before this one.
+    /// A message was sent. `ahead` counts the unread messages that the recipient has before this one.
     Sent {
         message: MessageId,
         thread: ThreadId,
         sequence: u32,
         ahead: u32,
     },
-    /// A broadcast was sent. `full` are the agents whose mailboxes were full.
+    /// A broadcast was sent. `full` are the agents that did not get the message because their mailboxes were full.
     Broadcast {
         messages: Vec<MessageId>,
         thread: ThreadId,
         full: Vec<AgentId>,
     },
-    /// An answer was delivered. It has the task that the question was about, and the task's status now.
+    /// A person's answer was delivered. The reply has the task that the question was about, and the task's present
+    /// status.
     Answered {
         answer: MessageId,
         task: Option<TaskId>,

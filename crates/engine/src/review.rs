@@ -1,4 +1,5 @@
-//! A review: an agent looks at an artifact in rounds. Each finding has its own state.
+//! A review: an agent (the provider) looks at another agent's work in rounds. Each problem that it finds is a finding
+//! with its own state.
 //!
 //! ```text
 //! round     running ──> answered, failed
@@ -13,7 +14,7 @@ use crate::task::names;
 use crate::time::Timestamp;
 use crate::turn::{Spent, StoredObject};
 
-/// One review of a requester's work by one provider.
+/// One review of a requester's work by one provider, which is the reviewing agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Review {
     pub id: ReviewId,
@@ -21,23 +22,23 @@ pub struct Review {
     pub provider: String,
     /// The actor that asked for the review.
     pub by: Actor,
-    /// The claim that cannot be completed before the review.
+    /// The claim that cannot be completed before this review. `None` when no task waits for the review.
     pub gate: Option<ReviewGate>,
-    /// The rounds that a gated claim may have without a person.
+    /// The number of rounds that the review of a waiting claim may have before a person must look at it.
     pub rounds_max: u32,
     /// The number of rounds that ended, with an answer or a failure. The next round has the next number.
     pub rounds: u32,
     pub status: ReviewStatus,
-    /// The number of findings so far. `open` counts the undecided ones.
+    /// The number of findings so far. `open` counts the ones without a decision.
     pub findings: u32,
     pub open: u32,
-    /// The provider's own name for the conversation, by which it resumes.
+    /// The provider's own name for its conversation. The next round resumes that conversation.
     pub conversation: Option<String>,
     pub opened: Timestamp,
     pub updated: Timestamp,
 }
 
-/// The claim of a task that waits for a review.
+/// A claim that cannot be completed before a review.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReviewGate {
     pub workflow: WorkflowId,
@@ -54,9 +55,10 @@ names! {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReviewRound {
     pub review: ReviewId,
-    /// The iteration of the protocol, from 1.
+    /// The number of the round, from 1. The feedback protocol calls it the iteration.
     pub number: u32,
-    /// The number of times that the round began. A process that began an earlier try cannot record its result any more.
+    /// The number of times that the round was started. When a round is started again, the process that started it
+    /// before cannot record a result any more.
     pub tries: u32,
     /// The turn whose output was reviewed.
     pub turn: Option<TurnId>,
@@ -65,7 +67,7 @@ pub struct ReviewRound {
     pub state: RoundState,
 }
 
-/// The version of the work that was reviewed.
+/// The version of the work that the provider reviewed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReviewedVersion {
     pub media_type: String,
@@ -84,7 +86,7 @@ pub enum RoundState {
         until: Timestamp,
     },
     Answered(Box<Answered>),
-    /// The round gave no findings, and the code and message say why.
+    /// The round gave no findings. The code and the message say why.
     Failed {
         at: Timestamp,
         code: String,
@@ -109,11 +111,11 @@ pub struct Answered {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
     pub review: ReviewId,
-    /// The provider's id for the finding, unique in the review.
+    /// The provider's id for the finding. It is unique in the review.
     pub name: String,
     /// The number of the finding in the review, from 1.
     pub number: u32,
-    /// The last round that gave the finding.
+    /// The number of the last round in which the provider gave the finding.
     pub round: u32,
     pub aspect: String,
     pub description: String,
@@ -128,13 +130,13 @@ pub enum FindingState {
     Decided(Box<Decided>),
 }
 
-/// The decision about a finding, with its actor and time.
+/// A decision about a finding, with the actor that decided and the time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decided {
     pub decision: FindingDecision,
     pub by: Actor,
     pub at: Timestamp,
-    /// The round that sent the decision to the provider.
+    /// The number of the round that sent the decision to the provider. `None` when it was not sent yet.
     pub told: Option<u32>,
 }
 
@@ -169,7 +171,7 @@ impl Finding {
         }
     }
 
-    /// Returns the word for the finding's state.
+    /// Returns the word for the finding's state: `open`, or the requester's verdict.
     pub fn status(&self) -> &'static str {
         self.decided().map_or("open", |decided| decided.decision.verdict.as_str())
     }

@@ -1,6 +1,8 @@
-//! Finds cycles of dependencies without recursion, because a chain may be as long as the largest plan.
+//! Finds cycles of dependencies. It uses no recursion, because a chain of dependencies can be as long as the largest
+//! plan.
 
-/// Returns a cycle as positions, with the first position repeated at the end, or `None` when there is no cycle.
+/// Returns the positions of the tasks that form a cycle, with the first position repeated at the end. Returns `None`
+/// when there is no cycle.
 pub(super) fn find_cycle(nodes: usize, edges: &[(usize, usize)]) -> Option<Vec<usize>> {
     // Remove the tasks that wait for no task, again and again. If tasks remain, they contain a cycle, and each of them
     // waits for another remaining task.

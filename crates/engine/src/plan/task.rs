@@ -1,4 +1,4 @@
-//! One task of a plan, and the checks that need no other task.
+//! One task of a plan, and the checks of a task that can be made without the other tasks.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ use crate::refusal::Refusal;
 use crate::task::Priority;
 use crate::touches;
 
-/// One task of a plan. Its dependencies are given by name.
+/// One task of a plan. It names its dependencies by their task names.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlanTask {
     pub name: String,
@@ -27,8 +27,8 @@ pub struct PlanTask {
     pub review: bool,
     #[serde(default)]
     pub gate: bool,
-    /// Whether the plan limits the task's cost. It is not written when false, so that templates of version 0.1.0 keep
-    /// their bytes.
+    /// Whether the plan limits the task's cost. A false value is not serialized, so that templates of version 0.1.0
+    /// keep the same bytes.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub limited: bool,
     pub repository: Option<RepositoryId>,

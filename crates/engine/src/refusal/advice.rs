@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::{ElsewhereHome, Refusal};
 
-/// The code, whether a retry can help, and the next step.
+/// The refusal's code, whether the caller can fix the request and try again, and the next step.
 pub(super) struct AdviceRow(pub(super) &'static str, pub(super) bool, &'static str);
 
 impl Refusal {

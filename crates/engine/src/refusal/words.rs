@@ -5,8 +5,8 @@ use std::fmt;
 use super::{ElsewhereHome, Refusal};
 use crate::task::Status;
 
-/// Writes the message of a refusal. Clients of the original server match some of these sentences, so they keep its
-/// spelling.
+/// Writes the message of a refusal. Clients of the original server compare some of these sentences, so the sentences
+/// keep the original spelling.
 impl fmt::Display for Refusal {
     #[expect(clippy::too_many_lines, reason = "one match that names every refusal")]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -109,7 +109,8 @@ impl fmt::Display for Refusal {
             Self::DuplicateTaskName { name } => write!(f, "two tasks are named {name}"),
             Self::NameConflict { name } => write!(f, "a kept task is already named {name}"),
             Self::TaskNotRemovable { task, status } => {
-                // A pending task can be removed unless an agent has claimed it.
+                // A pending task can be removed unless an agent has claimed it. So a pending task that is refused here
+                // is claimed.
                 let what = if *status == Status::Pending { "claimed" } else { status.as_str() };
                 write!(f, "{task} is {what} and cannot be removed")
             }
