@@ -155,11 +155,11 @@ pub const GATED_TASKS_MAX: u32 = 50;
 pub const OPEN_APPROVALS_LOOKED_AT: u32 = 20;
 /// The maximum number of approvals that one command ends because they expired. The next command ends the others.
 pub const EXPIRED_APPROVALS_MAX: u32 = 100;
-/// The maximum number of times that an agent must write its handoff again at one prompt. If the handoff is then still missing or
-/// wrong, the task is blocked. A runner allows as many repairs.
+/// The maximum number of times that an agent must write its handoff again at one prompt. If the handoff is then still
+/// missing or wrong, the task is blocked. A runner allows as many repairs.
 pub const REMINDERS_MAX: u32 = 2;
-/// The maximum number of times in a row that an agent may report progress instead of a result. At one more report the task is blocked,
-/// because the agent repeats itself.
+/// The maximum number of times in a row that an agent may report progress instead of a result. At one more report, the
+/// task is blocked, because the agent repeats itself.
 pub const GOES_ON_MAX: u32 = 2;
 /// A conversation that is silent for this time counts as ended, and its reminders are deleted.
 pub const REMINDER_MS: Millis = Millis::minutes(7 * 24 * 60);

@@ -40,7 +40,8 @@ pub(crate) fn register(case: &mut Case<'_>, register: &Register) -> Result<Reply
     }
 }
 
-/// Moves the agent's home to the caller's connection, with its mail, its keys and the tasks that it holds.
+/// Moves the agent's home (the connection that registered it last) to the caller's connection. The agent keeps its
+/// mail, its idempotency keys and its tasks.
 fn resume(case: &mut Case<'_>, agent: AgentId, bound: Option<&Register>) -> Result<Reply, DecisionStop> {
     let found = case.world.agent(agent)?;
     let (slug, name) = (found.slug.clone(), found.name.clone());
@@ -67,8 +68,8 @@ fn resume(case: &mut Case<'_>, agent: AgentId, bound: Option<&Register>) -> Resu
     Ok(Reply::Registered { agent, slug, name, resumed: true, holds, note })
 }
 
-/// Returns whether registering changes nothing: the agent is at home on this connection, and it registered last of all
-/// agents there.
+/// Returns whether registering again would change nothing: this connection is the agent's home, and the agent is the
+/// last one that registered on it.
 fn is_settled(case: &Case<'_>, agent: &Agent) -> Result<bool, DecisionStop> {
     let Some(session) = case.caller.session else { return Ok(agent.left.is_none()) };
     let last = case.world.agent_ids(&Need::SessionAgents(session))?.first();
@@ -76,7 +77,7 @@ fn is_settled(case: &Case<'_>, agent: &Agent) -> Result<bool, DecisionStop> {
     Ok(agent.left.is_none() && same && agent.session == Some(session) && last == Some(&agent.id))
 }
 
-/// Creates an agent that did not exist before.
+/// Creates a new agent.
 pub(crate) fn newcomer(case: &mut Case<'_>, register: &Register) -> Result<Agent, DecisionStop> {
     let slug = free_slug(case, register)?;
     Ok(Agent {
@@ -119,20 +120,20 @@ pub(crate) fn check_register(register: &Register) -> Result<(), DecisionStop> {
     Ok(())
 }
 
-/// The agent that a registration means.
+/// The agent for which a caller registers: an existing agent or a new one.
 enum Same {
-    /// An agent that is at home on this connection, or moves its home here.
+    /// An existing agent whose home is this connection, or will be after this registration.
     Here(AgentId),
     /// The agent that the caller's token belongs to.
     Bound(AgentId),
-    /// A new agent. `elsewhere` is an agent of the same name whose home is alive on another connection; the reply names
-    /// it.
+    /// A new agent. `elsewhere` is an existing agent of the same name whose home is another, live connection. The
+    /// reply names that agent.
     None { elsewhere: Option<AgentId> },
 }
 
-/// Finds the agent that a registration means. The same name and runtime mean the same agent on its own connection and
-/// in the conversation that it belongs to. For the user or token that registered it, they mean the same agent once its
-/// home is dead.
+/// Finds the agent for which a caller registers. With an agent's own token, it is that agent. Otherwise, an agent with
+/// the same name and runtime is the same agent if its home is this connection. It is also the same agent if its home
+/// connection is dead and the same user or token registered it. Other agents of the same name are different agents.
 fn same_agent(case: &Case<'_>, register: &Register) -> Result<Same, DecisionStop> {
     if let (Some(agent), Standing::Vouched) = (case.caller.agent, case.caller.standing) {
         return Ok(Same::Bound(case.world.agent(agent)?.id));
@@ -180,7 +181,8 @@ fn free_slug(case: &Case<'_>, register: &Register) -> Result<String, DecisionSto
     }
     let mut number = case.world.number(&Need::SlugNumber(base.clone()))?.max(1);
     loop {
-        // An agent may have chosen the highest number as its slug's ending.
+        // An agent may have chosen a slug that ends with the highest possible number. Then the search starts again at
+        // 2.
         number = number.checked_add(1).unwrap_or(2);
         let ending = format!("-{number}");
         let room = limits::SLUG_CHARS_MAX - ending.len();
@@ -195,7 +197,7 @@ pub(crate) fn heartbeat(case: &mut Case<'_>, current_task: Option<TaskId>) -> Re
     let task = current_task.map(|task| case.world.task(task)).transpose()?;
     let agent = case.agent(task)?;
     if case.world.agent(agent)?.left.is_some() {
-        // Clients of the original server match the beginning of this text.
+        // Clients of the original server compare the beginning of this text, so it must stay.
         let problem = format!("Cannot heartbeat offline agent: {agent}: it has unregistered; register again");
         return Err(Refusal::state(problem).into());
     }
@@ -228,7 +230,7 @@ pub(crate) fn renew_all(case: &mut Case<'_>, agent: AgentId) -> Result<u32, Deci
     for id in locked {
         let workflow = case.world.workflow(*id)?;
         let until = case.now + limits::LOCK_MS;
-        // A lock that has expired is not renewed: another caller may have seen the workflow unlocked.
+        // An expired lock is not renewed: another caller may have seen that the workflow is unlocked.
         let due = |lock: &crate::workflow::Lock| lock.until > case.now && lock.until + limits::SEEN_MS <= until;
         if workflow.lock.as_ref().is_some_and(due) {
             case.events.push(Event::LockRenewed { workflow: *id, until });
@@ -263,8 +265,8 @@ pub(crate) fn update(
     Ok(Reply::AgentUpdated)
 }
 
-/// Returns the agent that a call is about: the caller's own agent, or the named agent for a caller that may override.
-/// The act is recorded under the name of the actor that really acted.
+/// Returns the agent that a call is about: the caller's own agent, or the agent that a caller with rights on tasks of
+/// others names. The log names the actor that gave the command, not this agent.
 fn subject(case: &Case<'_>) -> Result<AgentId, DecisionStop> {
     match (case.agent(None), case.caller.agent) {
         (Err(DecisionStop::Refused(Refusal::AgentElsewhere { .. })), Some(named)) if case.may_override() => {
@@ -285,7 +287,7 @@ pub(crate) fn unregister(case: &mut Case<'_>) -> Result<Reply, DecisionStop> {
     let locked = case.world.workflow_ids(&Need::LockedBy(agent.to_string()))?;
     case.world.want(locked.iter().map(|id| Need::Workflow(*id)))?;
     let released = end_claims(case, agent, Cause::Unregistered)?;
-    // The agent can never act again, so it could not unlock these workflows.
+    // The agent unregisters and can never act again. If its locks stayed, it could not unlock these workflows.
     for id in locked {
         if case.world.workflow(*id)?.lock.as_ref().is_some_and(|lock| lock.until > case.now) {
             case.events.push(Event::Unlocked { workflow: *id, owner: agent.to_string() });
@@ -297,7 +299,7 @@ pub(crate) fn unregister(case: &mut Case<'_>) -> Result<Reply, DecisionStop> {
     Ok(Reply::Unregistered { released })
 }
 
-/// Ends a connection. The claims of its agents end at once, so that other agents need not wait for the leases to
+/// Ends a connection. The claims of its agents end at once, so that other agents need not wait until the leases
 /// expire.
 pub(crate) fn close_session(case: &mut Case<'_>, session: SessionId, end: SessionEnd) -> Result<Reply, DecisionStop> {
     if case.rights != Rights::Engine && case.caller.session != Some(session) {
@@ -307,8 +309,8 @@ pub(crate) fn close_session(case: &mut Case<'_>, session: SessionId, end: Sessio
     Ok(Reply::SessionClosed { released })
 }
 
-/// Ends the claims of all agents that are at home on a connection, and ends their home. Returns the number of ended
-/// claims.
+/// Ends the claims of all agents whose home is this connection, and leaves these agents without a home. Returns the
+/// number of ended claims.
 pub(crate) fn end_home(case: &mut Case<'_>, session: SessionId, end: SessionEnd) -> Result<u32, DecisionStop> {
     let agents = case.world.agent_ids(&Need::SessionAgents(session))?;
     let cause = match end {
@@ -325,7 +327,8 @@ pub(crate) fn end_home(case: &mut Case<'_>, session: SessionId, end: SessionEnd)
     Ok(released)
 }
 
-/// Ends the claims of an agent and returns their number. A paused task waits for an answer, so it keeps its holder.
+/// Ends the claims of an agent and returns their number. A paused task keeps its holder, because it waits for an
+/// answer.
 pub(crate) fn end_claims(case: &mut Case<'_>, agent: AgentId, cause: Cause) -> Result<u32, DecisionStop> {
     let held = case.world.task_ids(&Need::Held(agent))?;
     case.world.want(held.iter().map(|task| Need::Task(*task)))?;

@@ -1,4 +1,5 @@
-//! A person answers an agent's question: the agent gets the answer, and the task that waits for it resumes, once.
+//! A person answers an agent's question. The agent gets the answer, and the task that waits for the answer resumes.
+//! Only the first answer has this effect.
 
 use crate::case::Case;
 use crate::check;
@@ -67,8 +68,8 @@ pub(crate) fn answer(case: &mut Case<'_>, id: MessageId, text: &str) -> Result<R
     Ok(reply)
 }
 
-/// Handles a second answer to a question. The same text counts as the same answer; another text comes too late and is
-/// refused.
+/// Handles a second answer to a question. The same text as before gets the same reply again. Another text is refused,
+/// because the first answer was already delivered.
 fn again(
     case: &Case<'_>,
     question: MessageId,
@@ -93,8 +94,8 @@ fn asked_for<'a>(case: &Case<'a>, question: &Message) -> Result<Option<&'a Task>
     }
 }
 
-/// Returns the agent that gets the answer: the agent that asked, or the holder of the task when the runner or the
-/// engine asked.
+/// Returns the agent that gets the answer. This is the agent that asked. If the runner or the engine asked, it is the
+/// holder of the task.
 fn asker(question: &Message, task: Option<&Task>) -> Option<AgentId> {
     match question.from {
         Actor::Agent(agent) => Some(agent),
@@ -103,8 +104,8 @@ fn asker(question: &Message, task: Option<&Task>) -> Option<AgentId> {
     }
 }
 
-/// Tells whether the task is paused for this question: the question was asked in the current claim, after the task last
-/// resumed, and the task waits for no approval.
+/// Tells whether the task is paused because of this question. This is so if the question was asked in the current
+/// claim, after the task last resumed, and the task waits for no approval.
 fn waits_for(case: &Case<'_>, question: &Message, task: &Task) -> Result<bool, DecisionStop> {
     let TaskState::Paused { lease, .. } = &task.state else { return Ok(false) };
     let asked_now = question.draft.kind == MessageKind::Question && question.at >= lease.since;

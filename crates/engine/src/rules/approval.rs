@@ -20,10 +20,10 @@ use crate::task::{Priority, Task, TaskState};
 use crate::time::Timestamp;
 use crate::world::{DecisionStop, Fact, Need};
 
-/// The reason why an approval of an earlier claim is void.
+/// The reason that is recorded when an approval ends because the claim in which it was asked for has ended.
 pub(crate) const PAST: &str = "the attempt it was asked in is over";
 
-/// Creates a request for an approval with its fingerprint, and pauses the task until a person decides.
+/// Records an agent's request for an approval, with its fingerprint. Pauses the task until a person decides.
 pub(crate) fn ask(case: &mut Case<'_>, asked: &AskApproval) -> Result<Reply, DecisionStop> {
     check_request(&asked.request)?;
     check::key("fingerprint", &asked.fingerprint)?;
@@ -38,7 +38,7 @@ pub(crate) fn ask(case: &mut Case<'_>, asked: &AskApproval) -> Result<Reply, Dec
         }
     };
     let agent = case.present(waiting.as_ref().map(|(_, task)| *task))?;
-    // The decision resumes the task, so an agent may only ask for a task that it holds itself.
+    // The decision resumes the task. So an agent may ask only for a task that it holds itself.
     if let Some((waiting, task)) = &waiting
         && (task.holder() != Some(agent) || task.attempt != waiting.attempt)
     {
@@ -116,7 +116,8 @@ pub(crate) fn room(case: &Case<'_>) -> Result<(), DecisionStop> {
     Err(Refusal::state(format!("{} approvals wait already, which is the limit", limits::APPROVALS_MAX)).into())
 }
 
-/// Records the decision of a person: approve, reject, or revoke a request or an approval.
+/// Records a person's decision about a request: approve it, reject it, or revoke it. A given approval can be revoked,
+/// too.
 pub(crate) fn decide(case: &mut Case<'_>, id: ApprovalId, decision: &ApprovalDecision) -> Result<Reply, DecisionStop> {
     match case.rights {
         Rights::Person => {}
@@ -174,20 +175,21 @@ pub(crate) fn decide(case: &mut Case<'_>, id: ApprovalId, decision: &ApprovalDec
     Ok(Reply::ApprovalDecided { status })
 }
 
-/// Tells whether an approval's time begins only when its turn resumes. The runner reports when it resumes a turn, and a
-/// session's hooks report when the session continues. No report comes from an agent that asked with a tool of its
-/// session: for it, the time begins with the decision.
+/// Tells whether the time to use an approval begins only when the asking agent's turn resumes. The runner reports when
+/// it resumes a turn, and a client's hooks report when the session continues. For an agent that asked with a tool of
+/// its own session, no such report comes, so the time begins with the decision.
 fn waits_for_its_turn(approval: &Approval, asker: Option<&Agent>) -> bool {
     let by_a_tool = approval.source == Source::ExecGate && asker.is_some_and(has_own_session);
     approval.resumes_a_turn() && !by_a_tool
 }
 
-/// Tells whether the agent works in a client of a person, and not in turns of a runner.
+/// Tells whether the agent works in a person's client. Other agents work in turns that a runner starts.
 fn has_own_session(agent: &Agent) -> bool {
     agent.origin.conversation.is_some()
 }
 
-/// Sends the decision to the agent's mailbox, unless the agent works in turns of a runner, which tells it the decision.
+/// Sends the decision to the agent's mailbox. Sends nothing to an agent that works in turns of a runner, because the
+/// runner passes the decision on.
 fn tell(case: &mut Case<'_>, approval: &Approval, said: &str) -> Result<(), DecisionStop> {
     let Some(agent) = approval.agent() else { return Ok(()) };
     let asker = case.world.agent(agent)?;
@@ -216,13 +218,13 @@ pub(crate) fn moved(case: &mut Case<'_>, approval: &Approval, state: ApprovalSta
     case.events.push(Event::ApprovalMoved { approval: Box::new(approval) });
 }
 
-/// Resumes the task that waits in this claim, with the answer. When its agent has left, the task is offered again with
-/// the answer.
+/// Resumes the task whose claim waits for this approval, and gives it the answer. If the task's agent has
+/// unregistered, other agents can claim the task and get the answer.
 pub(crate) fn answer_task(case: &mut Case<'_>, approval: &Approval, said: &str) -> Result<(), DecisionStop> {
     let Some(WaitingTask { task: id, attempt, .. }) = approval.waiting else { return Ok(()) };
     let task = match case.task(id) {
         Ok((task, _)) => task,
-        // The task was removed after the request.
+        // The task was removed after the approval was asked for.
         Err(DecisionStop::Refused(_) | DecisionStop::Recorded(_)) => return Ok(()),
         Err(missing @ DecisionStop::Missing(_)) => return Err(missing),
     };
@@ -231,8 +233,8 @@ pub(crate) fn answer_task(case: &mut Case<'_>, approval: &Approval, said: &str) 
     }
     let answer = format!("{}: {said}", approval.id);
     if is_asked_more(case, approval)? {
-        // The claim waits for another decision. The last answer resumes the task; this answer is stored as a checkpoint
-        // until then.
+        // The claim also waits for another decision, so it does not resume yet. This answer is stored as a checkpoint.
+        // The last answer resumes the task.
         let (by, note) = (case.actor()?, Note::plain(Kind::Decision, answer));
         let checkpoint = Box::new(Checkpoint::after(task, &mut case.ids, by, note, case.now));
         case.events.push(Event::CheckpointAdded { workflow: task.workflow, checkpoint });
@@ -241,7 +243,7 @@ pub(crate) fn answer_task(case: &mut Case<'_>, approval: &Approval, said: &str) 
     status::move_task(case, id, None, &Target::InProgress { answer: Some(answer) }).map(|_| ())
 }
 
-/// Returns whether the same claim waits for another decision.
+/// Returns whether the claim that waits for this approval waits for another one, too.
 fn is_asked_more(case: &Case<'_>, decided: &Approval) -> Result<bool, DecisionStop> {
     let Some(waiting) = decided.waiting else { return Ok(false) };
     let others = open(case, waiting.task)?.into_iter().filter(|other| other.id != decided.id);
@@ -253,8 +255,8 @@ fn is_pending(approval: &Approval, now: Timestamp) -> bool {
     approval.state.status() == ApprovalStatus::Pending && !approval.is_over(now)
 }
 
-/// Returns the approvals of a task that are neither used nor refused. The list may be out of date, so each approval is
-/// read again.
+/// Returns the approvals of a task that are pending, or approved and not used yet. The list may be out of date, so
+/// each approval is read again.
 pub(crate) fn open<'a>(case: &Case<'a>, task: TaskId) -> Result<Vec<&'a Approval>, DecisionStop> {
     let list = List::OpenApprovals { task, limit: limits::OPEN_APPROVALS_LOOKED_AT };
     let Fact::ApprovalRows(rows) = case.world.list(list)? else { return Ok(Vec::new()) };
@@ -262,7 +264,7 @@ pub(crate) fn open<'a>(case: &Case<'a>, task: TaskId) -> Result<Vec<&'a Approval
     rows.iter().map(|row| case.world.approval(row.id)).collect()
 }
 
-/// Uses an approval. Only the first call with exactly the approved fingerprint succeeds.
+/// Uses an approval. Only the first call succeeds, and only if its fingerprint is exactly the approved one.
 pub(crate) fn consume(case: &mut Case<'_>, id: ApprovalId, fingerprint: &str) -> Result<Reply, DecisionStop> {
     let approval = case.world.approval(id)?;
     let agent = case.present(None)?;
@@ -300,7 +302,7 @@ pub(crate) fn consume(case: &mut Case<'_>, id: ApprovalId, fingerprint: &str) ->
     }
 }
 
-/// Returns the approval that a paused task waits for, if it waits for one.
+/// Returns the approval that a paused task waits for. Returns `None` when the task waits for no approval.
 pub(crate) fn waited_for(case: &Case<'_>, task: &Task) -> Result<Option<ApprovalId>, DecisionStop> {
     let of_this = |row: &&Approval| row.waiting.is_some_and(|waiting| waiting.attempt == task.attempt);
     let waits = open(case, task.id)?.into_iter().filter(of_this).find(|row| is_pending(row, case.now));

@@ -1,5 +1,5 @@
-//! Blocking a task and freeing its dependents: which agents and people get a message, and which tasks can be claimed
-//! again.
+//! Blocking a task, and freeing the tasks that waited for it: which agents and people get a message, and which tasks
+//! can be claimed again.
 
 use std::collections::BTreeSet;
 
@@ -13,8 +13,8 @@ use crate::rules::status::blank;
 use crate::task::{BlockKind, Status, Task, TaskBlock, TaskState};
 use crate::world::{DecisionStop, Need};
 
-/// Records the tasks that waited only for this one as freed. Offers those again that were blocked by this dependency.
-/// Tasks that still wait for other tasks are not freed.
+/// Finds the tasks that waited only for this task and records them as freed. If a freed task was blocked because of
+/// this dependency, agents can claim it again. Tasks that still wait for other tasks are not freed.
 pub(crate) fn free_dependents(
     case: &Case<'_>,
     task: &Task,
@@ -33,7 +33,7 @@ pub(crate) fn free_dependents(
             events.push(Event::Moved(Box::new(blank(waiting))));
         }
     }
-    // A dependent that was completed or skipped while it waited has nothing to begin.
+    // A waiting task may have been completed or skipped already. It cannot begin, so it is not listed as freed.
     let begins = |status: &str| !Status::parse(status).is_some_and(Status::is_met);
     let freed: Vec<TaskId> = found.iter().filter(|(_, status)| begins(status)).map(|(id, _)| *id).collect();
     moved.freed_count = u32::try_from(freed.len()).unwrap_or(u32::MAX);
@@ -41,8 +41,9 @@ pub(crate) fn free_dependents(
     Ok(events)
 }
 
-/// Sends a message to the agents with the block's role, and always to a person. A block by a dependency that the plan
-/// knows needs no message: completing the dependency frees the task.
+/// Sends a message about a blocked task to the agents with the role that can resolve the block, and always to a
+/// person. Sends no message when the task is blocked by a dependency of the plan: completing the dependency frees the
+/// task.
 pub(crate) fn route(case: &mut Case<'_>, task: &Task, block: &TaskBlock) -> Result<(), DecisionStop> {
     if block.kind == BlockKind::Dependency && task.unmet > 0 {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Claims as leases: a task has at most one live claim, and each claim has an attempt number that only grows. Writes
+//! Claims as leases. A task has at most one live claim. Each claim has an attempt number that only grows, and writes
 //! with the number of an earlier attempt are refused.
 
 use crate::case::Case;
@@ -28,7 +28,7 @@ pub(crate) fn claim(case: &mut Case<'_>, id: TaskId) -> Result<Reply, DecisionSt
         let until = case.renew(task, workflow);
         return Ok(Reply::Claimed { task: id, attempt: task.attempt, until, review: task.review });
     }
-    // An agent may take over an expired lease before the periodic sweep ends it.
+    // The task's lease has expired, but the timer has not ended it yet. This claim ends it and takes the task.
     let failed = task.holder().and_then(|holder| case.end_lease(task, holder, Cause::Expired, None));
     if let Some(problem) = failed {
         return Err(DecisionStop::Recorded(Refusal::state(format!("Cannot claim task in 'failed' status: {problem}"))));
@@ -59,22 +59,23 @@ fn cannot_claim(task: &Task) -> Refusal {
     Refusal::state(format!("Cannot claim task in '{}' status", task.status()))
 }
 
-/// The side effects of a claim that may begin.
+/// The further changes that a claim makes when it begins.
 pub(crate) struct ClaimStart {
-    /// Claims that have expired. The new claim ends them.
+    /// Expired claims of other tasks. The new claim ends them.
     dead: Vec<Task>,
     /// The approval that opens the task's gate. The claim consumes it.
     gate: Option<ApprovalId>,
 }
 
-/// Runs the checks of a claim that do not depend on the current holder, in the order in which they are reported. The
-/// gate comes last, so that no person is asked to approve a task that could not begin.
+/// Runs the checks of a claim that do not depend on the task's present holder. The first failed check is reported. The
+/// gate is checked last, so that no person is asked to approve a task that could not begin anyway.
 fn may_start(case: &Case<'_>, task: &Task, workflow: &Workflow, agent: AgentId) -> Result<ClaimStart, DecisionStop> {
     let start = may_go_on(case, task, workflow, agent)?;
     Ok(ClaimStart { gate: gate::passage(case, task)?, ..start })
 }
 
-/// Runs the same checks without the gate, for an attempt that a person has already approved, or that needs no approval.
+/// Runs the checks of a claim without the gate. It is for an attempt that a person has already approved, or that needs
+/// no approval.
 pub(crate) fn may_go_on(
     case: &Case<'_>,
     task: &Task,
@@ -113,12 +114,12 @@ pub(crate) fn may_go_on(
     Ok(ClaimStart { dead, gate: None })
 }
 
-/// Expired claims that stand in the way of another claim.
+/// Expired claims that count against the parallel limit or use files which a new claim needs.
 #[derive(Default)]
 struct ExpiredClaims {
-    /// Claims whose processes are known to be alive: they continue, and keep their files.
+    /// Expired claims whose processes are known to be alive. They continue, and other claims cannot use their files.
     kept: Vec<Task>,
-    /// Claims that the next claim ends: otherwise a holder whose clock is slow would renew them.
+    /// Expired claims that the next claim ends. If they stayed, a holder whose clock is slow could still renew them.
     dead: Vec<Task>,
 }
 
@@ -162,7 +163,8 @@ fn give(
         workflow::moved(case, workflow, WorkflowStatus::InProgress, None);
     }
     if task.status() == Status::Failed {
-        // Loads the task's detail: the claim clears the outcome of the failed attempt.
+        // Makes sure that the task's detail is loaded, because the claim clears the outcome of the failed attempt in
+        // it.
         case.world.detail(task.id)?;
     }
     let attempt = task.attempt + 1;
@@ -191,12 +193,13 @@ pub(crate) fn claim_next(case: &mut Case<'_>, id: WorkflowId, include_failed: bo
     loop {
         let page = offer::next(case.world, &ask, case.now)?;
         if let Some(found) = page.tasks.first() {
-            // Reads the task's own row: the list's copy may be out of date and is not written back.
+            // Reads the task's own row. The list's copy may be out of date, so it must not be written back.
             let task = case.world.task(found.id)?;
             match may_start(case, task, workflow, agent) {
                 Ok(start) => return give(case, task, workflow, agent, &start),
-                // The list does not know of a process that is alive past its lease and still uses these files. A gate
-                // may also have closed again since the list was made. In both cases, the search skips this task.
+                // The list cannot show two obstacles: a process that is alive past its lease may still use the files,
+                // and a gate may have closed again after the list was made. In both cases, the search continues after
+                // this task.
                 Err(DecisionStop::Refused(Refusal::FilesBusy { .. } | Refusal::ApprovalRequired { .. })) => {
                     ask.after = Some(offer::position(task))
                 }
@@ -210,8 +213,8 @@ pub(crate) fn claim_next(case: &mut Case<'_>, id: WorkflowId, include_failed: bo
             continue;
         }
         match page.next {
-            // The first page is short because the first task usually fits. An agent that fits none of its tasks
-            // searches further in longer pages.
+            // The first page is short because usually its first task fits. If no task of it fits the agent, the search
+            // continues with longer pages.
             Some(after) if pages < limits::CLAIM_PAGES_MAX => {
                 (ask.after, ask.limit) = (Some(after), limits::CANDIDATES_MAX);
                 pages += 1;
@@ -243,7 +246,7 @@ pub(crate) fn release(
     Ok(Reply::Released)
 }
 
-/// Ends a claim whose program crashed. The reply says whether the task failed because its attempts are used up.
+/// Ends a claim because its program crashed. The reply says whether the task failed because its attempts are used up.
 pub(crate) fn crash(case: &mut Case<'_>, id: TaskId, attempt: u32, reason: &str) -> Result<Reply, DecisionStop> {
     if case.rights != Rights::Runner {
         return Err(Refusal::NotPermitted { problem: "only the runner sees programs crash".to_owned() }.into());
@@ -255,8 +258,8 @@ pub(crate) fn crash(case: &mut Case<'_>, id: TaskId, attempt: u32, reason: &str)
     Ok(Reply::Moved { status: if failed.is_some() { Status::Failed } else { Status::Pending } })
 }
 
-/// Ends the expired claims of one workflow, a bounded number at a time. Renews the lease instead when its connection is
-/// known to be alive.
+/// Ends the expired claims of one workflow, at most [`limits::SWEEP_TASKS_MAX`] in one call. If the holder's
+/// connection is known to be alive, renews the lease instead.
 pub(crate) fn sweep(case: &mut Case<'_>, id: WorkflowId) -> Result<Reply, DecisionStop> {
     let workflow = case.world.workflow(id)?;
     let expired = case.world.task_ids(&Need::Expired(id, case.now))?;

@@ -1,5 +1,5 @@
-//! Conversations of clients, as their hooks report them: which agents belong to one, signs of life, its end, and
-//! missing handoffs.
+//! Conversations of clients, as the clients' hooks report them: which agents belong to a conversation, their signs of
+//! life, the end of the conversation, and missing handoffs.
 
 use crate::agent::{Agent, Origin};
 use crate::case::Case;
@@ -30,8 +30,9 @@ pub(crate) fn check_origin(origin: &Origin) -> Result<(), Refusal> {
     named.into_iter().try_for_each(|(field, text)| check::optional(text.as_deref(), |text| check::key(field, text)))
 }
 
-/// Updates the origin of an agent that registers again. Values that its client does not send now stay. The part is
-/// cleared when the conversation changes, because another conversation has other parts.
+/// Updates the conversation, sub-agent and call of an agent that registers again. A value that the client does not
+/// send now stays as it was. The sub-agent is cleared when the conversation changes, because another conversation has
+/// other sub-agents.
 pub(crate) fn rejoin(case: &mut Case<'_>, agent: &Agent, origin: &Origin) {
     let Origin { conversation, part, call } = agent.origin.clone();
     let moved = origin.conversation.is_some() && origin.conversation != conversation;
@@ -49,8 +50,8 @@ fn join(case: &mut Case<'_>, agent: &Agent, origin: Origin) {
     }
 }
 
-/// Records a call in a conversation. Agents that registered by this call join the conversation, and every agent in that
-/// part of it gets a sign of life.
+/// Records a call that a client's hook reports. Agents that registered by this call join the conversation. Every agent
+/// in the reported part of the conversation gets a sign of life.
 pub(crate) fn hear(case: &mut Case<'_>, origin: &Origin) -> Result<Reply, DecisionStop> {
     by_a_hook(case)?;
     check_origin(origin)?;
@@ -89,8 +90,8 @@ pub(crate) fn hear(case: &mut Case<'_>, origin: &Origin) -> Result<Reply, Decisi
     Ok(Reply::Renewed { tasks })
 }
 
-/// Ends a conversation: the tasks of its agents are offered again. The agents stay registered, so that the conversation
-/// can be resumed.
+/// Ends a conversation. Other agents can claim the tasks of its agents again. The agents stay registered, so that the
+/// conversation can be resumed.
 pub(crate) fn end(case: &mut Case<'_>, conversation: &str) -> Result<Reply, DecisionStop> {
     by_a_hook(case)?;
     check::key("conversation", conversation)?;
@@ -111,13 +112,13 @@ pub(crate) fn end(case: &mut Case<'_>, conversation: &str) -> Result<Reply, Deci
     Ok(Reply::SessionClosed { released })
 }
 
-/// Returns whether the agent is at home on a live connection of another client. The name of a conversation is not a
-/// secret, so a hook of one client does not speak for the agents of another.
+/// Returns whether the agent's home is a live connection of another client. The name of a conversation is not a
+/// secret, so a hook of one client must not change the agents of another client.
 fn is_foreign(case: &Case<'_>, agent: &Agent) -> bool {
     agent.session.is_some_and(|home| case.caller.foreign.contains(&home))
 }
 
-/// Returns the stored reminder of this part of the conversation.
+/// Returns the stored reminder of the part of the conversation that the report is about.
 fn reminder(case: &Case<'_>, report: &PromptReport) -> Result<Option<Reminder>, DecisionStop> {
     check::key("conversation", &report.conversation)?;
     check::size("part", &report.part, limits::KEY_BYTES_MAX)?;
@@ -132,7 +133,8 @@ fn remember(case: &mut Case<'_>, report: &PromptReport, count: u32, goes_on: u32
     case.events.push(Event::Reminded { reminder: Box::new(reminder) });
 }
 
-/// Sends an agent back whose handoff is missing or wrong. After [`limits::REMINDERS_MAX`] times the task is blocked.
+/// Asks an agent to write its handoff again, because the handoff is missing or wrong. After [`limits::REMINDERS_MAX`]
+/// times at one prompt, blocks the task instead.
 pub(crate) fn send_back(case: &mut Case<'_>, sent: &SendBack) -> Result<Reply, DecisionStop> {
     let SendBack { report, note, blocked } = sent;
     let known = reminder(case, report)?;
@@ -147,8 +149,8 @@ pub(crate) fn send_back(case: &mut Case<'_>, sent: &SendBack) -> Result<Reply, D
     Ok(Reply::SentBack { count: count + 1 })
 }
 
-/// Records that an agent reports progress instead of a result. After [`limits::GOES_ON_MAX`] times in a row the task is
-/// blocked.
+/// Records that an agent reports progress instead of a result. After [`limits::GOES_ON_MAX`] times in a row, blocks
+/// the task instead.
 pub(crate) fn go_on(case: &mut Case<'_>, report: &PromptReport, note: &Note) -> Result<Reply, DecisionStop> {
     let known = reminder(case, report)?;
     let goes_on = known.map_or(0, |known| known.goes_on_in(report.task, report.attempt));
@@ -159,7 +161,7 @@ pub(crate) fn go_on(case: &mut Case<'_>, report: &PromptReport, note: &Note) -> 
         return status::move_task(case, report.task, Some(report.attempt), &to);
     }
     let reply = record::add_checkpoint(case, report.task, Some(report.attempt), note)?;
-    // A valid handoff resets the count of wrong ones to 0.
+    // This handoff is valid, so the count of missing or wrong handoffs is set to 0.
     remember(case, report, 0, goes_on + 1);
     Ok(reply)
 }

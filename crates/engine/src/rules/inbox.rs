@@ -39,8 +39,8 @@ pub(crate) fn send(case: &mut Case<'_>, to: &Recipients, draft: &MessageDraft) -
     match to {
         Recipients::One(owner) => send_one(case, *owner, &envelope),
         Recipients::Slug(slug) if slug == "human" => send_one(case, MailboxOwner::Human, &envelope),
-        // A text that cannot be a slug is refused without a query, because a database need not accept it as a
-        // parameter.
+        // A text that does not have the form of a slug is refused without asking the store, because a database need
+        // not accept such a text as a parameter.
         Recipients::Slug(slug) if !is_slug(slug) => Err(Refusal::RecipientNotFound { recipient: slug.clone() }.into()),
         Recipients::Slug(slug) => {
             let found = case.world.agent_ids(&Need::Slug(slug.clone()))?.first().copied();
@@ -57,7 +57,7 @@ struct Envelope<'a> {
     draft: &'a MessageDraft,
 }
 
-/// Returns the recipient's slug. An agent that left counts as not found, because it reads no more messages.
+/// Returns the recipient's slug. An agent that unregistered counts as not found, because it reads no more messages.
 fn slug_of(case: &Case<'_>, owner: MailboxOwner) -> Result<String, DecisionStop> {
     match owner {
         MailboxOwner::Human => Ok("human".to_owned()),
@@ -140,8 +140,8 @@ fn broadcast(case: &mut Case<'_>, filter: &RecipientMatch, envelope: &Envelope<'
     Ok(Reply::Broadcast { messages, thread: envelope.thread, full })
 }
 
-/// Sends a message of the engine to agents, and always to a person. It may exceed the limit of a mailbox, because the
-/// number of tasks bounds these messages.
+/// Sends a message of the engine to agents, and always to a person. The message is also delivered to a full mailbox,
+/// because the number of such messages is limited by the number of tasks.
 pub(crate) fn notify(case: &mut Case<'_>, agents: &[AgentId], draft: &MessageDraft) -> Result<(), DecisionStop> {
     let owners: Vec<MailboxOwner> =
         agents.iter().map(|agent| MailboxOwner::Agent(*agent)).chain([MailboxOwner::Human]).collect();
@@ -149,7 +149,7 @@ pub(crate) fn notify(case: &mut Case<'_>, agents: &[AgentId], draft: &MessageDra
     case.world.want(owners.iter().map(|owner| Need::Mailbox(*owner)))?;
     let envelope = Envelope { from: Actor::Engine, thread: ThreadId::next(&mut case.ids), draft };
     for owner in owners {
-        // Skips an agent that left after the role was looked up.
+        // The agent unregistered after the agents with the role were looked up, so it is skipped.
         let Ok(slug) = slug_of(case, owner) else {
             continue;
         };
@@ -160,8 +160,8 @@ pub(crate) fn notify(case: &mut Case<'_>, agents: &[AgentId], draft: &MessageDra
     Ok(())
 }
 
-/// Delivers a person's answer to the agent's mailbox, also when the mailbox is full or the agent has left. There is one
-/// answer for each question, and the record must contain it.
+/// Delivers a person's answer to the agent's mailbox, even when the mailbox is full or the agent has unregistered.
+/// Each question has one answer, and the record must contain it.
 pub(crate) fn deliver(
     case: &mut Case<'_>,
     to: AgentId,
@@ -177,7 +177,7 @@ pub(crate) fn deliver(
     Ok(id)
 }
 
-/// Acknowledges messages of the caller's own mailbox. Skips unknown messages, as the original server does.
+/// Acknowledges messages of the caller's own mailbox. Ignores ids of unknown messages, as the original server does.
 pub(crate) fn mark(case: &mut Case<'_>, messages: &[MessageId], mark: Mark) -> Result<Reply, DecisionStop> {
     check::count("message_ids", messages.len(), limits::MARKED_MESSAGES_MAX)?;
     case.world.want(messages.iter().map(|id| Need::Message(*id)))?;
@@ -199,7 +199,7 @@ pub(crate) fn mark(case: &mut Case<'_>, messages: &[MessageId], mark: Mark) -> R
             MailboxOwner::Agent(agent) => {
                 actor == Actor::Agent(agent) || case.speaks_for(agent)? || case.may_override()
             }
-            // A coordinator cannot read the human mailbox, so it cannot mark its messages as read.
+            // A coordinator cannot read the mailbox of the person, so it cannot mark messages there as read.
             MailboxOwner::Human => matches!(actor, Actor::Person | Actor::Engine),
         };
         if !allowed {

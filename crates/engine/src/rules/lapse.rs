@@ -1,5 +1,5 @@
-//! Approvals that end without a decision or after one: consumed when their session continues, withdrawn, void, or
-//! expired.
+//! Approvals that end in another way than by a person's decision: their session continues, their claim ends, their
+//! agent unregisters, or they expire.
 
 use crate::approval::{Approval, ApprovalState, ApprovalStatus};
 use crate::case::Case;
@@ -14,8 +14,9 @@ use crate::rules::approval::{PAST, answer_task, is_of_this_attempt, moved, open}
 use crate::task::{Status, Task, TaskState};
 use crate::world::{DecisionStop, Fact, Need};
 
-/// Withdraws the approvals that a command made pointless. When a claim continues without the answer that it waited for,
-/// or ends, no person needs to decide any more. When the claim ends, its given approvals end, too.
+/// Revokes the approvals that the command made useless. When a claim ends, or continues without the answer that it
+/// waited for, no person needs to decide about its requests any more. When a claim ends, the approvals that were given
+/// to it end, too.
 #[expect(clippy::wildcard_enum_match_arm, reason = "few events end the waiting for an answer")]
 pub(crate) fn withdraw(case: &mut Case<'_>) -> Result<(), DecisionStop> {
     let mut moot: Vec<(TaskId, Moot)> = Vec::new();
@@ -39,7 +40,7 @@ pub(crate) fn withdraw(case: &mut Case<'_>) -> Result<(), DecisionStop> {
     Ok(())
 }
 
-/// The reason why no decision is needed any more, and whether the claim continues.
+/// The reason why a task's requests need no decision any more, and whether the task's claim continues.
 struct Moot {
     why: String,
     goes_on: bool,
@@ -47,7 +48,7 @@ struct Moot {
 
 fn by_move(case: &Case<'_>, moved: &Moved) -> Result<Option<(TaskId, Moot)>, DecisionStop> {
     let (from, to) = (moved.from, moved.state.status());
-    // A completed or skipped gated task has no next claim, so the request for its gate is over.
+    // A gated task that is completed or skipped will not be claimed again, so the request for its gate ends.
     let over = to.is_met() && case.world.task(moved.task)?.gate;
     let goes_on = matches!(to, Status::Planning | Status::InProgress);
     let moot = Moot { why: format!("its task is {to} without it"), goes_on };
@@ -67,7 +68,7 @@ fn end_open(case: &mut Case<'_>, task: TaskId, moot: &Moot) -> Result<(), Decisi
                 false
             }
         };
-        // A decision that the command itself made stays.
+        // The command itself decided about this approval, so the decision stays.
         let by_itself =
             |event: &Event| matches!(event, Event::ApprovalMoved { approval: moved } if moved.id == approval.id);
         if is_moot && !case.events.iter().any(by_itself) {
@@ -78,8 +79,8 @@ fn end_open(case: &mut Case<'_>, task: TaskId, moot: &Moot) -> Result<(), Decisi
     Ok(())
 }
 
-/// Consumes the approvals of an agent that wait for their turn, when its session continues or the runner begins a turn
-/// for one task: the agent can act on them now. Revokes the ones that belong to an earlier attempt.
+/// Starts the use of an agent's approvals that wait until the agent can act: its session continues, or the runner
+/// begins a turn for the task `only`. Revokes the approvals that belong to an earlier attempt.
 pub(crate) fn take_up(case: &mut Case<'_>, agent: AgentId, only: Option<TaskId>) -> Result<(), DecisionStop> {
     let list = List::ApprovalsOf { agent, limit: limits::EXPIRED_APPROVALS_MAX };
     let Fact::ApprovalRows(rows) = case.world.list(list)? else { return Ok(()) };
@@ -102,8 +103,9 @@ pub(crate) fn take_up(case: &mut Case<'_>, agent: AgentId, only: Option<TaskId>)
     Ok(())
 }
 
-/// Revokes the approvals of an agent that leaves, and its requests that belong to no task, because no other agent can
-/// use them. A paused task continues to wait: the decision about it offers the task to another agent.
+/// Revokes the approvals that were given to an agent that unregisters, and its requests that belong to no task. No
+/// other agent could use them. A paused task still waits for its decision: after the decision, another agent can claim
+/// the task.
 pub(crate) fn void(case: &mut Case<'_>, agent: AgentId) -> Result<(), DecisionStop> {
     let list = List::ApprovalsOf { agent, limit: limits::EXPIRED_APPROVALS_MAX };
     let Fact::ApprovalRows(rows) = case.world.list(list)? else { return Ok(()) };
@@ -128,15 +130,15 @@ pub(crate) fn void(case: &mut Case<'_>, agent: AgentId) -> Result<(), DecisionSt
 
 pub(crate) fn expire(case: &mut Case<'_>, approval: &Approval) -> Result<(), DecisionStop> {
     moved(case, approval, ApprovalState::Expired { at: case.now });
-    // The task of a gate stays open: an agent that wants to claim it asks again.
+    // This approval is for a gate. The task stays pending, and a person is asked again before an agent claims it.
     if approval.is_gate() || is_answered(case, approval) {
         return Ok(());
     }
     answer_task(case, approval, "expired: nobody decided in time")
 }
 
-/// Tells whether this command already answered the task. When several requests of one claim expire together, one answer
-/// resumes the task.
+/// Tells whether this command already gave the task an answer. When several requests of one claim expire together,
+/// only the first one resumes the task.
 #[expect(clippy::wildcard_enum_match_arm, reason = "two events bring an answer")]
 fn is_answered(case: &Case<'_>, approval: &Approval) -> bool {
     let task = approval.waiting.map(|waiting| waiting.task);
@@ -161,7 +163,7 @@ pub(crate) fn expire_all(case: &mut Case<'_>) -> Result<Reply, DecisionStop> {
     let found: Vec<ApprovalId> = rows.iter().map(|row| row.id).collect();
     let mut expired = 0;
     for id in &found {
-        // The list may be out of date: a person may have decided since.
+        // The list may be out of date: a person may have decided after the list was made.
         let approval = case.world.approval(*id)?;
         if approval.is_over(case.now) {
             expire(case, approval)?;

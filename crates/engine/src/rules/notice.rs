@@ -1,5 +1,5 @@
-//! Records that a person saw an approval, and notifies people outside of Handover: one sender at a time, each notice at
-//! least once.
+//! Records that a person saw an approval, and manages the notices that tell people about approvals outside of
+//! Handover. One sender at a time sends a notice, and each notice is sent at least once.
 
 use crate::approval::{Approval, ApprovalStatus, Via};
 use crate::case::Case;
@@ -14,7 +14,8 @@ use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::world::{DecisionStop, Fact, Need};
 
-/// Records that a person saw pending approvals, once for each way of looking.
+/// Records that a person saw pending approvals. Each way of seeing (command line, HTTP, …) is recorded once per
+/// approval.
 pub(crate) fn show(case: &mut Case<'_>, approvals: &[ApprovalId], via: Via) -> Result<Reply, DecisionStop> {
     match (case.rights, via) {
         (Rights::Person, Via::CommandLine | Via::Http) => {}
@@ -51,7 +52,8 @@ fn only_a_timer(case: &Case<'_>) -> Result<(), Refusal> {
     Err(Refusal::NotPermitted { problem: "notices are sent by Handover itself".to_owned() })
 }
 
-/// Gives the caller one notice to send, with a time limit for sending it.
+/// Gives the caller one notice to send. If the caller does not report the result in time, another sender may take the
+/// notice.
 pub(crate) fn take(case: &mut Case<'_>, channel: Channel) -> Result<Reply, DecisionStop> {
     only_a_timer(case)?;
     let list = List::DueNotices { channel, now: case.now, limit: limits::NOTICES_LOOKED_AT };
@@ -59,7 +61,7 @@ pub(crate) fn take(case: &mut Case<'_>, channel: Channel) -> Result<Reply, Decis
         return Ok(Reply::NoticeTaken { approval: None, tries: 0 });
     };
     for id in rows.iter().map(|row| row.id) {
-        // The list may be out of date: a person may have decided, or another sender may be sending it.
+        // The list may be out of date: a person may have decided, or another sender may have taken the notice.
         let approval = case.world.approval(id)?;
         let known = case.world.notice(id, channel)?;
         if !waits(case, approval) || known.is_some_and(|known| !known.is_due(case.now)) {
@@ -75,8 +77,8 @@ pub(crate) fn take(case: &mut Case<'_>, channel: Channel) -> Result<Reply, Decis
     Ok(Reply::NoticeTaken { approval: None, tries: 0 })
 }
 
-/// Records whether a notice was sent. A sender that took too long changes nothing, because another sender has taken the
-/// notice by then.
+/// Records whether a notice was sent. A report that comes too late changes nothing, because another sender has taken
+/// the notice by then.
 pub(crate) fn settle(
     case: &mut Case<'_>,
     (id, channel): (ApprovalId, Channel),
@@ -95,7 +97,7 @@ pub(crate) fn settle(
         None => shown(case, approval, channel.via()),
         Some(problem) => {
             notice.next = Notice::pause(tries).map(|pause| case.now + pause);
-            // The text of a server's answer may contain a zero byte, which cannot be stored.
+            // The error text of a server may contain a zero byte, which a database cannot store.
             let said = problem.chars().filter(|letter| *letter != '\0').take(limits::PROBLEM_CHARS_MAX);
             notice.problem = Some(said.collect());
         }

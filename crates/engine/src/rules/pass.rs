@@ -1,4 +1,5 @@
-//! Calls that a gate stopped: they pass when a person approved exactly this call, otherwise a request is created.
+//! Calls that a gate (a rule of a client's hook) stopped. A call passes when a person approved exactly this call.
+//! Otherwise a person is asked.
 
 use crate::approval::{Approval, ApprovalState};
 use crate::case::Case;
@@ -11,8 +12,8 @@ use crate::reply::Reply;
 use crate::rules::{agent, approval};
 use crate::world::{DecisionStop, Need};
 
-/// Consumes a matching approval if there is one, repeats a matching rejection, otherwise creates a request. This is one
-/// transaction, so that only one of two callers with the same approval passes.
+/// Consumes a matching approval if there is one, repeats a matching rejection, otherwise creates a request. All this
+/// is one transaction, so that of two calls with the same approval only one passes.
 pub(crate) fn pass(case: &mut Case<'_>, passing: &PassGate) -> Result<Reply, DecisionStop> {
     let PassGate { asked, newcomer } = passing;
     let print = &asked.fingerprint;
@@ -49,7 +50,8 @@ pub(crate) fn pass(case: &mut Case<'_>, passing: &PassGate) -> Result<Reply, Dec
     Ok(approval::record(case, approval, asked, Actor::Agent(*id), None))
 }
 
-/// Repeats the rejection of a person. It holds for as long as the request would have waited for a decision.
+/// Returns the rejection of a person again. A rejection counts for as long as the request could have waited for a
+/// decision. After that time, returns `None` and the person is asked again.
 fn told_no(refused: &Approval, case: &Case<'_>) -> Option<Reply> {
     let (at, reason) = match &refused.state {
         ApprovalState::Rejected { at, reason, .. } => (*at, Some(reason.clone())),

@@ -17,13 +17,14 @@ use crate::workflow::WorkflowStatus;
 use crate::workspace::{Attachment, Repository, Workspace, WorkspaceStatus};
 use crate::world::{DecisionStop, Need};
 
-/// Returns the repository at a path, and registers it if it is new. `field` is the caller's name for the path.
+/// Returns the repository at a path. Registers the repository if it is not known. `field` is the caller's name for the
+/// path, for the refusal.
 fn repository(case: &mut Case<'_>, field: &str, path: &str, name: Option<&str>) -> Result<RepositoryId, DecisionStop> {
     check::path(field, path)?;
     check::optional(name, |text| check::name("name", text))?;
     if let Some(id) = case.world.repository_at(path)? {
         let known = case.world.repository(id)?;
-        // The repository counts as registered by a person from now on.
+        // A person names a repository that another actor registered. From now on, it counts as registered by a person.
         if case.rights.is_persons() && known.by != Some(Actor::Person) {
             let repository = Repository { by: Some(Actor::Person), ..known.clone() };
             case.events.push(Event::RepositoryRegistered { repository });
@@ -49,7 +50,7 @@ fn repository(case: &mut Case<'_>, field: &str, path: &str, name: Option<&str>) 
     Ok(id)
 }
 
-/// Registers a repository. Agents can have workspaces only in repositories that a person registered.
+/// Registers a repository. Agents can work only in repositories that a person registered.
 pub(crate) fn register(case: &mut Case<'_>, path: &str, name: Option<&str>) -> Result<Reply, DecisionStop> {
     let repository = repository(case, "path", path, name)?;
     Ok(Reply::RepositoryRegistered { repository })
@@ -168,7 +169,8 @@ pub(crate) fn update_workspace(case: &mut Case<'_>, update: &UpdateWorkspace) ->
     Ok(Reply::WorkspaceUpdated { cleaned: update.cleaned.clone() })
 }
 
-/// Refuses to change or clean up a workspace whose task another agent holds, unless the caller holds one of its tasks.
+/// Refuses to change or clean up a workspace while another agent holds a task in it, unless the caller holds a task in
+/// it, too.
 fn may_change(case: &Case<'_>, workspace: &Workspace) -> Result<(), DecisionStop> {
     let held = case.world.task_ids(&Need::HeldIn(workspace.workflow, workspace.id))?;
     case.world.want(held.iter().map(|task| Need::Task(*task)))?;
@@ -224,7 +226,8 @@ pub(crate) fn create_template(
         check::name("variables", variable)?;
         check::size("variables", value, limits::TEXT_BYTES_MAX)?;
     }
-    // Names may contain variables, but a plan that is wrong before they are replaced stays wrong after.
+    // The names in a template may contain variables. A plan that is wrong before the variables are replaced is also
+    // wrong after that.
     Plan::whole(body.tasks.clone())?;
     if case.world.yes(&Need::TemplateNamed(name.to_owned()))? {
         return Err(Refusal::DuplicateTemplate { name: name.to_owned() }.into());

@@ -1,7 +1,8 @@
-//! Setting a plan: in one command, or in pieces that stay hidden until the last one is stored.
+//! Setting a plan: in one command, or in pieces that stay hidden until the last piece is stored.
 //!
-//! The tasks of a workflow in `planning` are hidden, so the pieces of a plan are stored as ordinary tasks. The draft's
-//! token keeps two planners apart. If a planner is gone, the next planner clears its draft.
+//! The tasks of a workflow in the status `planning` are hidden, so the pieces of a plan are stored as ordinary tasks.
+//! Each unfinished plan (a draft) has a token. A piece with another token is refused, so two planners cannot mix their
+//! plans. If a planner is gone, the next planner clears its draft.
 
 use std::sync::Arc;
 
@@ -17,7 +18,7 @@ use crate::rules::workflow::open;
 use crate::workflow::{PlanDraft, Workflow, WorkflowStatus};
 use crate::world::{DecisionStop, Need};
 
-/// The parts of the last step of a plan in pieces that describe the whole plan.
+/// The values that the last step of a plan in pieces gives for the whole plan.
 pub(crate) struct PlanCommit<'a> {
     pub(crate) summary: &'a str,
     pub(crate) tasks: u32,
@@ -55,7 +56,8 @@ pub(crate) fn set(
     Ok(Reply::PlanSet { workflow: id, tasks, groups: groups.to_vec(), task_ids })
 }
 
-/// Removes an unfinished plan of another planner, with its tasks. Refuses while that planner's time has not passed.
+/// Gives up another planner's unfinished plan and deletes its tasks. Refuses while that planner still has time to send
+/// its next piece.
 fn replace_draft(case: &mut Case<'_>, id: WorkflowId, draft: &PlanDraft) -> Result<(), DecisionStop> {
     if draft.until > case.now {
         return Err(Refusal::state("another plan of this workflow is being written; try again in a minute").into());
@@ -76,7 +78,8 @@ pub(crate) fn begin(case: &mut Case<'_>, id: WorkflowId, token: &str) -> Result<
     if other.is_some_and(|draft| draft.until > case.now) {
         return Err(Refusal::state("another plan of this workflow is being written; try again in a minute").into());
     }
-    // A planner's own earlier pieces are stale, too: a planner that begins again sends all pieces again.
+    // The rows of an earlier draft must be cleared, even if it was the same planner's: a planner that begins again
+    // sends all pieces again.
     let stale = workflow.draft.is_some();
     drafting(case, id, token);
     Ok(Reply::PlanBegun { stale })
@@ -87,7 +90,7 @@ fn drafting(case: &mut Case<'_>, workflow: WorkflowId, token: &str) {
     case.events.push(Event::Drafting { workflow, draft: Some(draft) });
 }
 
-/// Returns the workflow, if its draft is the caller's.
+/// Returns the workflow if its unfinished plan has this token. Refuses otherwise.
 fn own_draft(case: &Case<'_>, id: WorkflowId, token: &str) -> Result<Workflow, DecisionStop> {
     let workflow = in_planning(case, id)?;
     if workflow.draft.as_ref().is_none_or(|draft| draft.token != token) {
@@ -96,7 +99,7 @@ fn own_draft(case: &Case<'_>, id: WorkflowId, token: &str) -> Result<Workflow, D
     Ok(workflow)
 }
 
-/// Removes a bounded part of the tasks that an earlier planner left.
+/// Deletes a bounded number of the tasks that an earlier unfinished plan left.
 pub(crate) fn clear(case: &mut Case<'_>, id: WorkflowId, token: &str) -> Result<Reply, DecisionStop> {
     own_draft(case, id, token)?;
     let left = case.world.full_tasks(&Need::Removable(id))?;

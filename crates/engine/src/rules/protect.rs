@@ -1,5 +1,5 @@
-//! Decides whether a caller may loosen a protection: skip, remove or replace protected tasks, stop a workflow, or raise
-//! its limits.
+//! Decides whether a caller may loosen a protection. A caller would loosen one by skipping, removing or replacing a
+//! protected task, by stopping a workflow, or by raising the workflow's limits.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -35,11 +35,11 @@ impl Loosening {
     }
 }
 
-/// Returns the protections of a task that this caller may not loosen.
+/// Returns the protections of a task that this caller cannot loosen.
 fn protections(case: &Case<'_>, task: &Task) -> Result<Vec<Protection>, DecisionStop> {
     Ok(match case.rights {
         Rights::Person | Rights::Engine => Vec::new(),
-        // A coordinator may loosen reviews, and nothing else that a person set.
+        // A coordinator may loosen the protection by a review, but no other protection that a person set.
         Rights::Coordinator => {
             let mut found = task.protections();
             found.retain(|protection| *protection != Protection::Review);
@@ -66,8 +66,8 @@ pub(crate) fn task(case: &Case<'_>, task: &Task, loosening: Loosening) -> Result
     if by.is_empty() { Ok(()) } else { Err(refused(case, task, loosening, by)) }
 }
 
-/// Refuses to remove a task from the plan when it is protected, or waits for a protected task: a new task of the same
-/// name could omit that dependency.
+/// Refuses to remove a task from the plan when the task is protected, or waits for a protected task. In the second
+/// case, a new task of the same name could leave out that dependency.
 pub(crate) fn removal(case: &Case<'_>, removed: &Task, loosening: Loosening) -> Result<(), DecisionStop> {
     task(case, removed, loosening)?;
     if matches!(case.rights, Rights::Person | Rights::Engine) {
@@ -85,7 +85,7 @@ pub(crate) fn removal(case: &Case<'_>, removed: &Task, loosening: Loosening) -> 
     Ok(())
 }
 
-/// Refuses a new plan that would drop protected tasks, or tasks that wait for protected ones.
+/// Refuses a new plan that would remove protected tasks, or tasks that wait for protected tasks.
 pub(crate) fn replan(case: &Case<'_>, workflow: WorkflowId, dropped: &BTreeSet<TaskId>) -> Result<(), DecisionStop> {
     if matches!(case.rights, Rights::Person | Rights::Engine) || dropped.is_empty() {
         return Ok(());
@@ -127,16 +127,16 @@ pub(crate) fn replan(case: &Case<'_>, workflow: WorkflowId, dropped: &BTreeSet<T
     }
 }
 
-/// An act that changes the course or the settings of a workflow.
+/// An act that changes the status or the settings of a workflow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Steering {
-    /// Suspending, resuming or reopening a workflow. The coordinator may do this, too.
+    /// Suspending, resuming or reopening a workflow. A coordinator may do this, too.
     Pause,
     End,
     Settings,
 }
 
-/// Refuses a change of a workflow's course or settings to a caller that may not make it.
+/// Refuses a change of a workflow's status or settings if the caller may not make it.
 pub(crate) fn workflow(
     case: &Case<'_>,
     workflow: &Workflow,
@@ -156,8 +156,8 @@ pub(crate) fn workflow(
     Err(protected(case, act, vec![Protection::Workflow]))
 }
 
-/// Makes the dependents of a skipped task wait for the protected tasks that it waited for. Returns the dependents that
-/// still wait.
+/// Makes the tasks that waited for a skipped task wait for the protected tasks that the skipped task waited for.
+/// Returns the tasks that still wait.
 pub(crate) fn keep_dependencies(case: &mut Case<'_>, skipped: &Task) -> Result<BTreeSet<TaskId>, DecisionStop> {
     if skipped.unmet == 0 {
         return Ok(BTreeSet::new());

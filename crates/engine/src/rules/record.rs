@@ -1,4 +1,4 @@
-//! Records of a task's holder while it works: its plan, a new plan, checkpoints.
+//! The records that the holder of a task makes while it works: its plan, a new plan, checkpoints.
 
 use crate::case::Case;
 use crate::check;
@@ -41,7 +41,8 @@ pub(crate) fn set_plan(
     Ok(Reply::TaskPlanned)
 }
 
-/// Sets a new plan for one task. The task is then offered again, and its crashes no longer count.
+/// Sets a new plan for one task. Agents can claim the task again, and its earlier crashes no longer count as used
+/// attempts.
 pub(crate) fn replan(
     case: &mut Case<'_>,
     id: TaskId,

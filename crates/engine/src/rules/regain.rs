@@ -1,7 +1,7 @@
-//! Regaining a claim that expired: its holder is alive, and no other agent took the task.
+//! Regaining an expired claim: the agent that held the task is alive, and no other agent took the task.
 //!
-//! A host that gives no sign of life for the length of a lease loses its claims to other agents. When it wakes up, it
-//! asks for each claim again before it continues:
+//! A machine that gives no sign of life for the length of a lease loses its claims. Other agents can take the tasks
+//! then. When the machine wakes up, it asks for each of its claims again before it continues:
 //!
 //! ```text
 //! ended by the clock, open, the same attempt ──> held again; nothing counts against the attempts
@@ -20,7 +20,8 @@ use crate::rules::claim;
 use crate::task::{Task, TaskState};
 use crate::world::{DecisionStop, Need};
 
-/// The number of newest checkpoints to search: other agents may have added some since the claim ended.
+/// The number of newest checkpoints that are searched for the record of the claim's end. Other agents may have added
+/// checkpoints since; an older record is not found, and the claim is then lost.
 const NOTES_MAX: u32 = 50;
 
 pub(crate) fn regain(case: &mut Case<'_>, id: TaskId, attempt: u32) -> Result<Reply, DecisionStop> {
@@ -28,7 +29,7 @@ pub(crate) fn regain(case: &mut Case<'_>, id: TaskId, attempt: u32) -> Result<Re
     let agent = case.present(Some(task))?;
     let until = case.now + workflow.lease_ms;
     if task.holder() == Some(agent) && task.attempt == attempt {
-        // No other machine has ended the lease yet: it continues as if it had been renewed in time.
+        // The lease has not been ended yet. It continues as if it had been renewed in time.
         case.touch(agent)?;
         if task.state.running_lease().is_some_and(|lease| lease.until < until) {
             case.events.push(Event::Renewed { task: id, workflow: workflow.id, until });
@@ -40,7 +41,7 @@ pub(crate) fn regain(case: &mut Case<'_>, id: TaskId, attempt: u32) -> Result<Re
     }
     let start = claim::may_go_on(case, task, workflow, agent)?;
     claim::end_dead(case, &start);
-    // Loads the task's detail: regaining clears the outcome of the failed attempt.
+    // Makes sure that the task's detail is loaded, because regaining clears the outcome of the failed attempt in it.
     if matches!(task.state, TaskState::Failed { .. }) {
         case.world.detail(id)?;
     }
@@ -49,8 +50,8 @@ pub(crate) fn regain(case: &mut Case<'_>, id: TaskId, attempt: u32) -> Result<Re
     Ok(Reply::Claimed { task: id, attempt, until, review: task.review })
 }
 
-/// Tells whether the task has no holder and no decision was made about it: the expired lease made it pending, or failed
-/// when its attempts were used up.
+/// Tells whether the task has no holder and no actor has decided about it since. The expired lease made the task
+/// pending, or failed if its attempts were used up.
 fn is_open(task: &Task) -> bool {
     match &task.state {
         TaskState::Pending { lease } => lease.is_none(),
@@ -64,7 +65,7 @@ fn is_open(task: &Task) -> bool {
     }
 }
 
-/// Tells whether the last claim was this agent's, and its lease expired.
+/// Tells whether this agent made the last claim of the task, and the claim ended because its lease expired.
 fn ended_by_clock(case: &Case<'_>, task: &Task, agent: AgentId) -> Result<bool, DecisionStop> {
     let after = task.checkpoints.saturating_sub(NOTES_MAX);
     let need = Need::Checkpoints { task: task.id, after, limit: NOTES_MAX };

@@ -28,8 +28,8 @@ fn replannable(case: &Case<'_>, id: WorkflowId) -> Result<Workflow, DecisionStop
     Ok(workflow)
 }
 
-/// Returns the existing tasks that a plan refers to, by the name or id that the plan uses. The flag tells whether the
-/// task is completed or skipped.
+/// Returns the existing tasks that a plan names, by the name or id that the plan uses. The flag tells whether the task
+/// is completed or skipped.
 fn existing(
     case: &Case<'_>,
     workflow: WorkflowId,
@@ -100,7 +100,7 @@ pub(crate) fn add(
     Ok(reply)
 }
 
-/// Removes a task. Tasks that waited for it wait for its dependencies instead.
+/// Removes a task. The tasks that waited for the removed task wait for its dependencies instead.
 pub(crate) fn remove(case: &mut Case<'_>, id: WorkflowId, task: TaskId) -> Result<Reply, DecisionStop> {
     let workflow = replannable(case, id)?;
     let removed = case.world.task(task)?;
@@ -125,7 +125,7 @@ pub(crate) fn remove(case: &mut Case<'_>, id: WorkflowId, task: TaskId) -> Resul
     let mut waits = Vec::new();
     for dependent in dependents {
         let has = world.task_ids(&Need::Dependencies(*dependent))?;
-        // The removed task was not done, so each dependent still counted it as unmet.
+        // The removed task was neither completed nor skipped. So the count of each waiting task still includes it.
         let mut unmet = world.task(*dependent)?.unmet.saturating_sub(1);
         for dependency in dependencies.iter().filter(|id| !has.contains(id)) {
             rewired.push((*dependent, *dependency));
@@ -136,14 +136,15 @@ pub(crate) fn remove(case: &mut Case<'_>, id: WorkflowId, task: TaskId) -> Resul
     let reply = Reply::TaskRemoved { task, rewired: u32::try_from(rewired.len()).unwrap_or(u32::MAX) };
     let name = removed.name.clone();
     case.events.push(Event::TaskRemoved { workflow: id, task, name, rewired, waits });
-    // A workflow without tasks is not completed: a task may be added next.
+    // Removing the last task does not complete the workflow: the caller may add a task next.
     if workflow.tasks > 1 {
         settle(case, &workflow, workflow.open.saturating_sub(1))?;
     }
     Ok(reply)
 }
 
-/// Replaces every task that has not started. Tasks that have started wait for none of these, so no kept task changes.
+/// Replaces every task that has not started. A task that has started never waits for one that has not, so no kept task
+/// changes.
 pub(crate) fn replan(
     case: &mut Case<'_>,
     id: WorkflowId,

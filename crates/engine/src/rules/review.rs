@@ -1,5 +1,5 @@
-//! Reviews: anyone who wants something reviewed opens one, and only the runner records its answers. A caller that could
-//! record an answer could record "nothing found".
+//! Reviews. Any caller may open one, but only the runner records the answers of the reviewing agent. A caller that
+//! could record an answer could record "nothing found" for its own work.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -56,8 +56,8 @@ pub(crate) fn open(case: &mut Case<'_>, open: &OpenReview) -> Result<Reply, Deci
     Ok(reply)
 }
 
-/// Returns the caller if it may continue the review: the requester, the holder of the gated task, or a caller that may
-/// act for them.
+/// Returns the caller's actor if it may continue the review. Allowed are the requester, the holder of the task that
+/// waits for the review, and a caller that may act for them.
 fn requester(case: &Case<'_>, review: &Review) -> Result<Actor, DecisionStop> {
     if let Some(gate) = review.gate {
         let (task, _) = case.task(gate.task)?;
@@ -84,7 +84,7 @@ fn count(findings: &[Finding]) -> u32 {
     u32::try_from(findings.iter().filter(|finding| finding.is_open()).count()).unwrap_or(u32::MAX)
 }
 
-/// Starts a round. It is recorded before the provider is asked.
+/// Starts a round of a review. The round is recorded before the reviewing agent is asked.
 pub(crate) fn start(case: &mut Case<'_>, start: &StartRound) -> Result<Reply, DecisionStop> {
     check::name("host", &start.host)?;
     check::size("media_type", &start.artifact.media_type, limits::REVIEW_BYTES_MAX)?;
@@ -115,7 +115,7 @@ pub(crate) fn start(case: &mut Case<'_>, start: &StartRound) -> Result<Reply, De
     let issued = all.iter().map(|finding| finding.name.clone()).collect();
     let mut told = Vec::new();
     for (name, decision) in &start.decisions {
-        // A decision about a finding that the review never gave is skipped; the provider reports it.
+        // A decision about a finding that the review does not have is skipped here. The reviewing agent reports it.
         if let Some(finding) = all.iter_mut().find(|finding| finding.name == *name) {
             let decided = Decided { decision: decision.clone(), by, at: case.now, told: Some(start.number) };
             finding.state = FindingState::Decided(Box::new(decided));
@@ -154,7 +154,7 @@ fn check_decision(decision: &FindingDecision) -> Result<(), Refusal> {
     check::optional(decision.explanation.as_deref(), |text| check::size("reason", text, limits::REVIEW_BYTES_MAX))
 }
 
-/// Records the result of a round, also when the claim that waited for it has ended since.
+/// Records the result of a round, even when the claim that waited for it has ended in the meantime.
 pub(crate) fn end(case: &mut Case<'_>, end: &EndRound) -> Result<Reply, DecisionStop> {
     match case.rights {
         Rights::Runner | Rights::Engine => {}
@@ -210,8 +210,8 @@ pub(crate) fn end(case: &mut Case<'_>, end: &EndRound) -> Result<Reply, Decision
     Ok(reply)
 }
 
-/// Merges the findings of a round into `all`. A finding that is reported again keeps its number and becomes open again.
-/// Returns the findings of the round.
+/// Merges the findings of a round into `all`, the findings of the whole review. A finding that is given again keeps
+/// its number and becomes open again. Returns the findings of the round.
 fn merge(
     review: &Review,
     round: u32,
@@ -257,7 +257,8 @@ fn merge(
     Ok(given)
 }
 
-/// Records the decision about a finding. The last decision counts, and the next round sends it to the provider.
+/// Records a decision about a finding. A later decision replaces an earlier one. The next round sends it to the
+/// reviewing agent.
 pub(crate) fn decide(
     case: &mut Case<'_>,
     id: ReviewId,
@@ -279,10 +280,11 @@ pub(crate) fn decide(
     Ok(Reply::FindingDecided { open })
 }
 
-/// The number of reviews of one task that are looked at. An agent that asks for more has lost track of its work.
+/// The number of newest reviews of one task that are read. An agent that asks for more reviews has lost track of its
+/// work.
 const GATES: u32 = 20;
 
-/// Refuses to complete a task that needs a review, before it was reviewed or while a finding is undecided.
+/// Refuses to complete a task that needs a review, if it was not reviewed yet or a finding has no decision.
 pub(crate) fn is_passed(case: &Case<'_>, task: &Task) -> Result<(), DecisionStop> {
     if !task.review {
         return Ok(());
@@ -304,8 +306,8 @@ pub(crate) fn is_passed(case: &Case<'_>, task: &Task) -> Result<(), DecisionStop
     is_what_was_reviewed(case, task, review)
 }
 
-/// Refuses work that differs from the state that its reviewer saw last. The runner names no state at the end of a turn,
-/// because it reviews and merges the same commit itself.
+/// Refuses to complete a task whose work differs from the state that its reviewer saw last. At the end of a turn, the
+/// runner gives no state to compare, because the runner reviews and merges the same commit itself.
 fn is_what_was_reviewed(case: &Case<'_>, task: &Task, review: &Review) -> Result<(), DecisionStop> {
     let work = &case.caller.work;
     if case.rights == Rights::Runner && work.is_none() {

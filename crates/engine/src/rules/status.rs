@@ -1,4 +1,4 @@
-//! Moving a task from one status to another: who may make each move, its requirements, and its results.
+//! Moving a task from one status to another: who may make each move, what the move requires, and what it changes.
 
 use std::collections::BTreeSet;
 
@@ -51,7 +51,8 @@ pub(crate) fn move_task(
     finish(case, &step, moved)
 }
 
-/// Returns the way in which a move would loosen a task's protections: a skip, an unblock, or none.
+/// Returns the way in which a move can loosen a task's protections: it skips the task, or it unblocks the task.
+/// Returns `None` for other moves.
 fn loosens(task: &Task, target: Status) -> Option<Loosening> {
     match (task.status(), target) {
         (_, Status::Skipped) => Some(Loosening::Skip),
@@ -67,7 +68,7 @@ struct StatusStep<'a> {
 }
 
 fn check_target(to: &Target) -> Result<(), Refusal> {
-    // Blank texts count as missing, which is reported later than other problems. Only the size is checked here.
+    // A blank text counts as missing. That is refused later, after other problems. Here only the size is checked.
     let text = |field, text: &Option<String>| {
         check::optional(text.as_deref(), |text| check::size(field, text, limits::SUMMARY_BYTES_MAX))
     };
@@ -90,8 +91,8 @@ fn check_target(to: &Target) -> Result<(), Refusal> {
     }
 }
 
-/// Answers a request for the status that the task already has. A repeated request gets the same answer as the first
-/// one; any other request is refused or changes nothing.
+/// Handles a move to the status that the task already has. A repeated request gets the same answer as the first one.
+/// Any other request is refused or changes nothing.
 fn stay(case: &mut Case<'_>, task: &Task, attempt: Option<u32>, to: &Target) -> Result<Reply, DecisionStop> {
     let reply = Reply::Moved { status: task.status() };
     let (by, recorded, asked) = match (&task.state, to) {
@@ -117,7 +118,7 @@ fn stay(case: &mut Case<'_>, task: &Task, attempt: Option<u32>, to: &Target) -> 
         }
     }
     if asked.as_ref().is_some_and(|asked| asked != recorded) {
-        // Success would silently lose the new text.
+        // The request has another text than the first one. A reply of success would silently lose this text.
         return Err(Refusal::InvalidTransition { from: task.status(), to: to.status() }.into());
     }
     Ok(reply)
@@ -127,7 +128,7 @@ fn lost(case: &Case<'_>, task: &Task) -> Result<DecisionStop, DecisionStop> {
     Ok(Refusal::ClaimLost { task: task.id, holder: case.live_holder(task)?, attempt: task.attempt }.into())
 }
 
-/// Returns the actor under which the move is recorded, if the caller may make it.
+/// Returns the actor under whose name the move is recorded. Refuses a caller that may not make the move.
 fn may_move(case: &Case<'_>, task: &Task, attempt: Option<u32>, target: Status) -> Result<Actor, DecisionStop> {
     let refused = |problem: &str| Err(Refusal::NotPermitted { problem: problem.to_owned() }.into());
     match (&task.state, target) {
@@ -156,8 +157,8 @@ fn may_move(case: &Case<'_>, task: &Task, attempt: Option<u32>, target: Status) 
             let actor = case.owner(task, attempt)?;
             let decides = match case.rights {
                 Rights::Person | Rights::Engine => true,
-                // A coordinator or a script may take the task away from its holder, but may not approve in place of a
-                // person.
+                // A coordinator or a script may take the paused task away from its holder. It may not answer in place
+                // of a person, so its other moves are refused while the task waits for an approval.
                 Rights::Coordinator | Rights::Script => {
                     matches!(target, Status::Pending | Status::Blocked | Status::Failed)
                 }
@@ -173,8 +174,8 @@ fn may_move(case: &Case<'_>, task: &Task, attempt: Option<u32>, target: Status) 
     }
 }
 
-/// Refuses when the task waits for an approval, so that an agent that asked cannot continue as if a person had
-/// answered.
+/// Refuses the move when the task waits for an approval. Otherwise an agent that asked could continue as if a person
+/// had answered.
 pub(crate) fn not_asked(case: &Case<'_>, task: &Task) -> Result<(), DecisionStop> {
     match approval::waited_for(case, task)? {
         Some(approval) => Err(Refusal::ApprovalRequired { task: task.id, approval: Some(approval) }.into()),
@@ -221,7 +222,7 @@ fn next_state(case: &mut Case<'_>, step: &StatusStep<'_>, to: &Target) -> Result
     Ok(moved)
 }
 
-/// Returns a move to pending without any other change, for the caller to fill in.
+/// Returns the record of a move to pending that changes nothing else. The calling function fills in the other fields.
 pub(crate) fn blank(task: &Task) -> Moved {
     Moved {
         task: task.id,
@@ -238,8 +239,8 @@ pub(crate) fn blank(task: &Task) -> Moved {
     }
 }
 
-/// Returns the lease for the next state. A move by the holder is a sign of life and extends it; a move by another actor
-/// does not.
+/// Returns the lease of the task in its new state. A move by the holder is a sign of life and extends the lease. A
+/// move by another actor does not.
 fn lease(case: &Case<'_>, step: &StatusStep<'_>) -> Result<Lease, DecisionStop> {
     let held = step.task.state.lease();
     let mut lease = held.cloned().ok_or_else(|| Refusal::state("nobody holds the task; claim it first"))?;
@@ -249,7 +250,8 @@ fn lease(case: &Case<'_>, step: &StatusStep<'_>) -> Result<Lease, DecisionStop> 
     Ok(lease)
 }
 
-/// Resumes a task. A paused task gets a fresh lease; if its agent has left, the task is offered again with the answer.
+/// Resumes a task. A paused task gets a fresh lease. If the agent of a paused task has unregistered, other agents can
+/// claim the task and get the answer.
 fn resume(
     case: &mut Case<'_>,
     step: &StatusStep<'_>,
@@ -275,13 +277,13 @@ fn resume(
     Ok(TaskState::InProgress { lease: case.fresh_lease(held.agent, step.workflow) })
 }
 
-/// Tells whether a failed task gets new attempts. An agent may retry while attempts are left; a caller that may
-/// override can grant new ones.
+/// Tells whether a failed task gets new attempts when it is tried again. Any agent may retry while attempts are left.
+/// When they are used up, only a caller that may act on tasks of others can grant new ones.
 fn retry(case: &Case<'_>, task: &Task) -> Result<bool, DecisionStop> {
     if task.status() != Status::Failed {
         return Ok(false);
     }
-    // Loads the task's detail: the retry clears the outcome of the failed attempt.
+    // Makes sure that the task's detail is loaded, because the retry clears the outcome of the failed attempt in it.
     case.world.detail(task.id)?;
     if !task.has_attempts_left() && !case.may_override() {
         let problem = "its attempts are used up; a person or the coordinator may retry it, or replan it";
@@ -290,7 +292,7 @@ fn retry(case: &Case<'_>, task: &Task) -> Result<bool, DecisionStop> {
     Ok(case.may_override())
 }
 
-/// Tells whether the log must show the task as in progress between its start and its end.
+/// Tells whether the log must show the status `in_progress` between the task's present status and the new one.
 fn passes_through(task: &Task, target: Status) -> bool {
     let begins = matches!(task.status(), Status::Pending | Status::Planning);
     let ends = matches!(target, Status::Completed | Status::Failed | Status::Paused | Status::Blocked);

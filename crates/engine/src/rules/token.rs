@@ -1,4 +1,4 @@
-//! Tokens: only a person makes and revokes them.
+//! Tokens: only a person creates and revokes them.
 
 use crate::case::Case;
 use crate::check;
@@ -26,7 +26,7 @@ pub(crate) fn create(
     if let Some(agent) = agent {
         case.world.agent(agent)?;
     }
-    // Every process that starts registers the token of the token file again.
+    // Every process registers the token of the token file when it starts, so the token may be known already.
     if let Some(known) = case.world.token_hashed(hash)? {
         if known.scope == scope && known.agent == agent && known.revoked.is_none() {
             return Ok(Reply::TokenCreated { token: known.id });
@@ -50,8 +50,8 @@ pub(crate) fn create(
 pub(crate) fn revoke(case: &mut Case<'_>, id: TokenId) -> Result<Reply, DecisionStop> {
     by_a_person(case)?;
     let token = case.world.token(id)?;
-    // No call can use the token any more, so its agents' claims must not wait for their leases to expire. One command
-    // ends a bounded number of homes; revoking again ends the remaining homes.
+    // No call can use the revoked token any more. So the claims of its agents end now, before their leases expire. One
+    // command handles a bounded number of agents; revoking the token again handles the others.
     agent::end_home(case, SessionId::of_token(id), SessionEnd::Closed)?;
     if token.revoked.is_none() {
         let token = Token { revoked: Some(case.now), ..token.clone() };

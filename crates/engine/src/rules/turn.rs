@@ -1,5 +1,5 @@
-//! Turns and the verifications of their outputs. Only the runner records them: a caller that could record "verified"
-//! could record "done".
+//! Turns, and the verifications of their outputs. Only the runner records them. A caller that could record a passed
+//! verification could complete a task without one.
 
 use crate::case::Case;
 use crate::check;
@@ -26,7 +26,8 @@ fn by_the_runner(case: &Case<'_>) -> Result<(), DecisionStop> {
     }
 }
 
-/// Returns the agent that holds the task in this attempt. A program runs only for the current claim.
+/// Returns the agent that holds the task in this attempt. Refuses an earlier attempt, because a program runs only for
+/// the current claim.
 fn holder(case: &Case<'_>, task: &Task, attempt: u32) -> Result<AgentId, DecisionStop> {
     match case.owner(task, Some(attempt))? {
         Actor::Agent(agent) => Ok(agent),
@@ -44,8 +45,8 @@ pub(crate) fn start(case: &mut Case<'_>, start: &StartTurn) -> Result<Reply, Dec
     let holder = holder(case, task, start.attempt)?;
     let agent = start.agent.map_or(Ok(holder), |agent| case.world.agent(agent).map(|found| found.id))?;
     case.world.want([Need::TurnCount(task.id), Need::TurnRunning(task.id)])?;
-    // Only turns of this attempt count. A turn of an earlier claim can be ended only by its runner, which may never
-    // come back.
+    // Only a running turn of this attempt prevents a new one. A turn of an earlier claim can be ended only by its
+    // runner, and that runner may never come back.
     let running = case.world.turns(&Need::TurnRunning(task.id))?.first().filter(|turn| turn.attempt == start.attempt);
     if !start.purpose.is_a_look()
         && let Some(running) = running
@@ -78,7 +79,7 @@ pub(crate) fn start(case: &mut Case<'_>, start: &StartTurn) -> Result<Reply, Dec
     Ok(reply)
 }
 
-/// Records the end of a turn, also when its claim has ended since.
+/// Records the end of a turn, even when its claim has ended in the meantime.
 pub(crate) fn end(case: &mut Case<'_>, id: TurnId, ended: &TurnResult) -> Result<Reply, DecisionStop> {
     by_the_runner(case)?;
     check::optional(ended.reason.as_deref(), |text| check::size("reason", text, limits::SUMMARY_BYTES_MAX))?;
@@ -123,8 +124,8 @@ pub(crate) fn verify(case: &mut Case<'_>, found: &RecordVerification) -> Result<
     Ok(Reply::VerificationRecorded { number, failures })
 }
 
-/// Counts the earlier failed verifications of this attempt. Only the last 20 rows are read: a task is blocked after its
-/// second failure, so they are enough.
+/// Counts the earlier failed verifications of this attempt. Only the last 20 verifications of the task are read. This
+/// is enough, because a task is blocked after its second failure.
 fn earlier_failures(case: &Case<'_>, task: TaskId, attempt: u32, number: u32) -> Result<u32, DecisionStop> {
     const LAST: u32 = 20;
     let list = List::Verifications { task, after: number.saturating_sub(LAST), limit: LAST };

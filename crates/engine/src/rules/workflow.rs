@@ -1,4 +1,4 @@
-//! Workflows: their status, their limits, their lock.
+//! Workflows: the rules for their status, their limits and their lock.
 
 use crate::case::Case;
 use crate::check;
@@ -65,7 +65,7 @@ fn parallel(field: &str, limit: Option<u32>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Returns a workflow that the caller may change. Refuses when another caller has locked it.
+/// Returns the workflow for a change by the caller. Refuses when another owner has locked the workflow.
 pub(crate) fn open(case: &Case<'_>, id: WorkflowId) -> Result<Workflow, DecisionStop> {
     let workflow = case.world.workflow(id)?;
     case.unlocked(workflow)?;
@@ -121,7 +121,8 @@ pub(crate) fn set_status(
     Ok(Reply::WorkflowMoved { status })
 }
 
-/// Refuses a change of course that only a person, or also the coordinator, may make.
+/// Refuses a change of the workflow's status if the caller is not allowed to make it. Some changes are for a person
+/// only, others also for a coordinator.
 fn steered(case: &Case<'_>, workflow: &Workflow, to: WorkflowStatus) -> Result<(), DecisionStop> {
     let act = match (workflow.status, to) {
         (_, WorkflowStatus::Paused) => ("suspend", Steering::Pause),
@@ -137,8 +138,8 @@ fn steered(case: &Case<'_>, workflow: &Workflow, to: WorkflowStatus) -> Result<(
     protect::workflow(case, workflow, act.0, act.1)
 }
 
-/// Changes the course of a workflow. Asking for the same course twice has the effect of asking once, and a refusal
-/// names the course instead of a status.
+/// Starts, suspends or resumes a workflow. Asking for the same twice has the effect of asking once. A refusal says
+/// what was asked for, and does not name a status.
 pub(crate) fn steer(case: &mut Case<'_>, id: WorkflowId, course: Course) -> Result<Reply, DecisionStop> {
     let status = open(case, id)?.status;
     let to = match (course, status) {
@@ -157,7 +158,8 @@ pub(crate) fn steer(case: &mut Case<'_>, id: WorkflowId, course: Course) -> Resu
     set_status(case, id, to, None)
 }
 
-/// Ends a workflow that has no open tasks, or makes it wait for its pull requests. Returns its new status.
+/// Ends a workflow without open tasks: it becomes completed, or waits until its pull requests are merged. Returns the
+/// new status.
 pub(crate) fn settle(case: &mut Case<'_>, workflow: &Workflow, open: u32) -> Result<WorkflowStatus, DecisionStop> {
     if open > 0 || !workflow.status.is_running() {
         return Ok(workflow.status);
@@ -208,7 +210,8 @@ pub(crate) fn set_config(case: &mut Case<'_>, id: WorkflowId, patch: &Json) -> R
 
 pub(crate) fn lock(case: &mut Case<'_>, id: WorkflowId, owner: &str) -> Result<Reply, DecisionStop> {
     check::key("session_id", owner)?;
-    // A lock in the name of another agent is refused, because only that agent could remove it.
+    // The caller names another agent as the owner of the lock. This is refused, because only that agent could remove
+    // the lock.
     if !case.owns_lock(owner, Some(owner))? {
         let problem = format!("{owner} is another agent; lock with your own agent id or a text of your own");
         return Err(Refusal::NotPermitted { problem }.into());
@@ -233,7 +236,7 @@ pub(crate) fn unlock(case: &mut Case<'_>, id: WorkflowId, owner: &str) -> Result
     let Some(lock) = workflow.lock.as_ref().filter(|lock| lock.until > case.now) else {
         return Ok(Reply::Unlocked);
     };
-    // A person, or a person's script, may remove the lock of an agent that is gone.
+    // A person, or a person's script, may remove any lock, for example one of an agent that is gone.
     if !case.rights.is_persons() && !case.owns_lock(&lock.owner, Some(owner))? {
         return Err(Refusal::WorkflowLocked { owner: lock.owner.clone(), until: lock.until }.into());
     }
