@@ -1,4 +1,5 @@
-//! A runner: a process that starts programs for agents. Other processes know of it by its signs of life.
+//! A runner: a process that starts programs for agents. Other processes see in the store when the runner gave its last
+//! sign of life.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +8,7 @@ use crate::time::Timestamp;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Runner {
-    /// The name of the runner, unique for each store and host.
+    /// The name of the runner. Each pair of a store and a host has its own name.
     pub name: String,
     pub host: String,
     pub pid: u32,

@@ -1,4 +1,5 @@
-//! The needs of a command that are known before its decision, so that they are loaded in one query.
+//! The parts of the state that a command certainly needs. They are known before the decision runs, so the store loads
+//! them in one query.
 
 use crate::check;
 use crate::command::{Caller, Command, KeyOwner, PromptReport};
@@ -13,7 +14,7 @@ impl PromptReport {
 }
 
 impl Command {
-    /// Returns the name of the act, which is part of an idempotency key and appears in logs.
+    /// Returns the name of the command. It is part of the id of a stored idempotency key and appears in logs.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Register(_) => "register",
@@ -28,7 +29,7 @@ impl Command {
             Self::GoOn { .. } => "go_on",
             Self::PassGate(_) => "pass_gate",
             Self::CreateWorkflow(_) => "create_workflow",
-            // The pieces of a plan are one act for the caller.
+            // For the caller, the steps of setting a plan in pieces are one command, so they have one name.
             Self::SetPlan { .. }
             | Self::BeginPlan { .. }
             | Self::ClearDraft { .. }
@@ -88,7 +89,8 @@ impl Command {
         }
     }
 
-    /// Returns the one task that the command is about. When the call names no agent, the holder of this task acts.
+    /// Returns the task that the command is about, or `None` when it is not about exactly one task. When the call
+    /// names no agent, the agent of the connection that holds this task acts.
     #[expect(clippy::wildcard_enum_match_arm, reason = "the other commands are about no task, or about several")]
     pub fn task(&self) -> Option<TaskId> {
         match self {
@@ -106,19 +108,21 @@ impl Command {
         }
     }
 
-    /// Returns whether the command's answer is the answer to the caller, so that an idempotency key keeps it.
+    /// Returns whether the reply to this command is the reply that the caller gets. Only such a reply is stored under
+    /// an idempotency key. The first steps of a plan in pieces are not final.
     pub fn is_final(&self) -> bool {
         !matches!(self, Self::BeginPlan { .. } | Self::ClearDraft { .. } | Self::StagePlan { .. })
     }
 
-    /// Returns the first needs. The decision asks for any others.
+    /// Returns the needs that are known before the decision runs. The decision asks for all further needs.
     #[expect(clippy::too_many_lines, reason = "one match that names every command")]
     pub fn scope(&self, caller: &Caller) -> Vec<Need> {
         let mut needs = Vec::with_capacity(4);
         let key = caller.key.as_ref().filter(|key| check::key("idempotency_key", &key.key).is_ok());
         let owner = key.and_then(|key| match (&key.owner, caller.agent) {
             (KeyOwner::Fixed(owner), _) => Some(owner.clone()),
-            // Usually the named agent acts itself. Otherwise the decision asks for the right key.
+            // Usually the agent that the call names acts, so its key is loaded. If another owner's key is needed, the
+            // decision asks for it.
             (KeyOwner::Acting { tool, .. }, Some(agent)) => Some(format!("{agent} {tool}")),
             (KeyOwner::Acting { .. }, None) => None,
         });

@@ -1,5 +1,5 @@
-//! Project context: the knowledge of agents about the project, in named sections. Each agent may write only some of
-//! them.
+//! Project context: the knowledge of agents about the project, in named sections. An agent may write only some of the
+//! sections.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,7 +18,7 @@ pub struct Section {
     pub updated: Timestamp,
 }
 
-/// One write of a section: the writer, the time, the task, and the body before and after.
+/// One write of a section: the writer, the time, the task, and the section's body before and after.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SectionChange {
     pub section: String,

@@ -1,7 +1,8 @@
-//! The whole state in memory: the rows of a database as plain maps. It answers needs and applies writes, and has no
-//! rules.
+//! The whole state in memory: each table of a database as a plain map. It answers needs and applies writes. It
+//! contains no rules.
 //!
-//! The simulator, the model checker and the memory store run on it, so the databases are compared with it.
+//! The simulator, the model checker and the memory store run on these maps. The databases are tested by comparing
+//! their answers with these.
 
 mod answer;
 mod list;
@@ -38,7 +39,8 @@ use crate::workspace::{Repository, Workspace};
 pub struct Tables {
     pub tasks: BTreeMap<TaskId, Task>,
     pub details: BTreeMap<TaskId, TaskDetail>,
-    /// The dependencies: each task, and a task that it waits for. `dependents` has the pairs the other way round.
+    /// The dependencies: each pair has a task and a task that it waits for. `dependents` has the same pairs in reverse
+    /// order.
     pub dependencies: BTreeSet<(TaskId, TaskId)>,
     pub dependents: BTreeSet<(TaskId, TaskId)>,
     pub workflows: BTreeMap<WorkflowId, Workflow>,
@@ -55,7 +57,7 @@ pub struct Tables {
     pub tokens: BTreeMap<TokenId, Token>,
     pub turns: BTreeMap<TurnId, Turn>,
     pub verifications: BTreeMap<(TaskId, u32), Verification>,
-    /// Reminders by conversation and part.
+    /// Reminders, by the conversation and the part of the conversation.
     pub reminders: BTreeMap<(String, String), Reminder>,
     pub runners: BTreeMap<String, Runner>,
     pub sections: BTreeMap<String, Section>,
@@ -74,7 +76,7 @@ impl Tables {
         }
     }
 
-    /// Applies one write of the fold.
+    /// Applies one write that `fold` produced.
     #[expect(clippy::too_many_lines, reason = "one match that names every write")]
     pub fn write(&mut self, write: Write) {
         match write {

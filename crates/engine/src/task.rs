@@ -1,4 +1,4 @@
-//! A task: its fields, its state, and its legal moves.
+//! A task: its fields, its state, and the moves between statuses that are allowed.
 //!
 //! ```text
 //!            claim leaves the status as it is
@@ -24,18 +24,19 @@ pub struct Task {
     pub id: TaskId,
     pub workflow: WorkflowId,
     pub name: String,
-    /// The position in the plan, from 1. It is unique in practice, but no rule enforces this.
+    /// The position of the task in the plan, from 1. Two tasks normally have different positions, but no rule enforces
+    /// this.
     pub sequence: u32,
     pub priority: Priority,
-    /// The role that an agent needs to claim the task.
+    /// The role that an agent must have to claim the task. `None` means any role.
     pub role: Option<String>,
     pub capabilities: Vec<String>,
     /// The globs of the files that the task changes.
     pub touches: Vec<String>,
     pub group: Option<String>,
-    /// Whether only the runner may complete the task, after it verified the output.
+    /// Whether only the runner may complete the task, after the runner verified the output.
     pub verify: bool,
-    /// Whether the task must be reviewed, and all findings decided, before it can be completed.
+    /// Whether the task must be reviewed, and every finding must have a decision, before the task can be completed.
     #[serde(default)]
     pub review: bool,
     /// Whether a person must approve each claim before it begins.
@@ -48,13 +49,14 @@ pub struct Task {
     #[serde(default)]
     pub author: Option<Actor>,
     pub attempts_max: u32,
-    /// The number of the last claim. It only grows, so that writes of earlier holders are refused.
+    /// The number of the last claim. It only grows. A write with a lower number comes from an earlier holder and is
+    /// refused.
     pub attempt: u32,
     /// The number of attempts that ended by a crash or an expired lease.
     pub crashes: u32,
     /// The number of dependencies that are neither completed nor skipped. The store keeps it up to date.
     pub unmet: u32,
-    /// The number of the last checkpoint.
+    /// The number of the task's last checkpoint. It is also the count of checkpoints.
     pub checkpoints: u32,
     pub repository: Option<RepositoryId>,
     pub workspace: Option<WorkspaceId>,
@@ -63,18 +65,18 @@ pub struct Task {
     pub updated: Timestamp,
 }
 
-/// The long texts of a task, loaded only where they are read or changed.
+/// The long texts of a task. They are loaded only when they are read or changed.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct TaskDetail {
     pub description: Option<String>,
-    /// The payload of a Wire brief.
+    /// The content of a brief: the document of the Wire protocol that describes the task.
     pub brief: Option<Json>,
-    /// The plan that the holder made for the task.
+    /// The plan for the work on this task, which its holder wrote.
     pub plan: Option<Json>,
     pub context: Option<Json>,
-    /// The tasks whose outcomes this task builds on. Empty means all finished tasks.
+    /// The tasks whose results this task builds on. When the list is empty, it builds on all finished tasks.
     pub context_from: Vec<TaskId>,
-    /// Fields that the runner reads: action, surfaces, paths, review, gate, limits, …
+    /// Further fields of the plan that the runner reads: action, surfaces, paths, review, gate, limits, …
     pub extra: Option<Json>,
     pub outcome_detail: Option<Json>,
 }
@@ -106,7 +108,8 @@ impl From<Priority> for u8 {
     }
 }
 
-/// The agent that works on a task, and until when. The attempt number is in the task.
+/// A lease: the agent that holds a task, and the time until which it holds the task. The attempt number is in the
+/// task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lease {
     pub agent: AgentId,
@@ -126,7 +129,8 @@ pub enum TaskState {
     InProgress {
         lease: Lease,
     },
-    /// The holder keeps the task until the answer comes, however long that takes: `lease.until` does not apply.
+    /// The task waits for an answer. The holder keeps the task until the answer comes, however long that takes;
+    /// `lease.until` is ignored.
     Paused {
         lease: Lease,
         reason: Option<String>,
@@ -146,17 +150,17 @@ pub enum TaskState {
     },
 }
 
-/// The reason why a task is blocked, and the role that was asked.
+/// The reason why a task is blocked, and the role that can resolve it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskBlock {
     pub by: Actor,
     pub kind: BlockKind,
     pub reason: String,
-    /// The role whose agents got a message and may decide.
+    /// The role whose agents got a message about the block and may decide how to proceed.
     pub role: String,
 }
 
-/// Defines an enum without fields, the spelling of each variant, and a parser of the spellings.
+/// Defines an enum without fields, the spelling of each variant as a text, and a parser of these texts.
 macro_rules! names {
     ($(#[$doc:meta])* $name:ident { $($variant:ident = $text:literal),* $(,)? }) => {
         $(#[$doc])*
@@ -185,7 +189,7 @@ macro_rules! names {
 pub(crate) use names;
 
 names! {
-    /// A status without its data, as callers and columns spell it.
+    /// The status of a task, without the data of its state. Callers and databases use these spellings.
     Status {
         Pending = "pending", Planning = "planning", InProgress = "in_progress", Paused = "paused",
         Blocked = "blocked", Failed = "failed", Completed = "completed", Skipped = "skipped",
@@ -193,7 +197,7 @@ names! {
 }
 
 names! {
-    /// The kind of obstacle, which decides which role gets a message.
+    /// The kind of obstacle that blocks a task. It decides which role gets a message.
     BlockKind {
         SpecGap = "spec_gap", Dependency = "dependency", ToolFailure = "tool_failure", Ambiguity = "ambiguity",
         Resource = "resource", VerificationFail = "verification_fail",
@@ -201,7 +205,8 @@ names! {
 }
 
 impl BlockKind {
-    /// Returns the role that gets the message, unless the project's configuration names another.
+    /// Returns the role that gets the message about a block of this kind. The project's configuration can name another
+    /// role.
     pub fn default_role(self) -> &'static str {
         match self {
             Self::SpecGap => "ba",
@@ -242,7 +247,7 @@ impl TaskState {
         }
     }
 
-    /// Returns the lease if it can expire. The lease of a paused task cannot.
+    /// Returns the lease if it can expire. Returns `None` for a paused task, whose lease does not expire.
     pub fn running_lease(&self) -> Option<&Lease> {
         match self {
             Self::Paused { .. } => None,
@@ -264,13 +269,13 @@ impl Lease {
 }
 
 impl Status {
-    /// Returns whether a dependency on a task in this status is met.
+    /// Returns whether a task in this status no longer keeps the tasks that depend on it from beginning.
     pub fn is_met(self) -> bool {
         matches!(self, Self::Completed | Self::Skipped)
     }
 
-    /// Returns the statuses to which a command may move a task from this status. The end of a lease is not in this
-    /// table.
+    /// Returns the statuses to which a command may move a task from this status. The end of a lease also changes the
+    /// status, but is not listed here.
     pub fn targets(self) -> &'static [Self] {
         match self {
             Self::Pending => &[
@@ -304,7 +309,8 @@ impl Task {
         self.state.lease().map(|lease| lease.agent)
     }
 
-    /// Returns whether a new plan may drop the task: it is pending and unclaimed, or blocked.
+    /// Returns whether a new plan may remove the task. It may if the task is pending and no agent holds it, or if the
+    /// task is blocked.
     pub fn is_removable(&self) -> bool {
         match &self.state {
             TaskState::Pending { lease } => lease.is_none(),

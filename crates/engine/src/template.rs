@@ -1,4 +1,4 @@
-//! A stored plan with variables. Applying it replaces `{{name}}` in its texts.
+//! A template: a stored plan with variables. Applying a template replaces each `{{name}}` in its texts with a value.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,12 +21,12 @@ pub struct Template {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct TemplateBody {
     pub tasks: Vec<PlanTask>,
-    /// The values of variables that the caller does not give.
+    /// The default values of variables. They are used for variables to which the caller gives no value.
     pub defaults: BTreeMap<String, String>,
 }
 
 impl TemplateBody {
-    /// Returns the names of all variables in use.
+    /// Returns the names of all variables that the template's texts contain.
     pub fn variables(&self) -> BTreeSet<String> {
         let mut used = BTreeSet::new();
         for task in &self.tasks {
@@ -39,7 +39,7 @@ impl TemplateBody {
         used
     }
 
-    /// Returns the plan with every variable replaced. The refusal names all variables without a value.
+    /// Returns the plan with every variable replaced. If variables have no value, the refusal names all of them.
     pub fn fill(&self, values: &BTreeMap<String, String>) -> Result<Vec<PlanTask>, Refusal> {
         let mut lacking = BTreeSet::new();
         let mut fill =
@@ -60,7 +60,7 @@ impl TemplateBody {
     }
 }
 
-/// Replaces the variables of a text. A value is inserted unchanged: braces inside it are not replaced again.
+/// Replaces the variables in a text. A value is inserted unchanged: a `{{name}}` inside a value is not replaced.
 fn fill_text<'v>(text: &str, value: impl Fn(&str) -> Option<&'v String>, lacking: &mut BTreeSet<String>) -> String {
     let mut filled = String::with_capacity(text.len());
     let mut rest = text;

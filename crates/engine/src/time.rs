@@ -1,4 +1,5 @@
-//! Time as a value: the caller's transport reads the clock and passes the time in. The engine never reads a clock.
+//! Times and durations as values. The transport reads the clock and passes the time to the engine. The engine never
+//! reads a clock.
 
 use std::ops::{Add, Sub};
 
@@ -9,7 +10,7 @@ use serde::{Deserialize, Serialize};
 #[serde(transparent)]
 pub struct Timestamp(pub i64);
 
-/// A duration in milliseconds, up to 49 days.
+/// A duration in milliseconds. The longest possible duration is 49 days.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Millis(pub u32);
@@ -38,7 +39,7 @@ impl Sub<Millis> for Timestamp {
     }
 }
 
-/// The time and the random seed that a decision gets from outside.
+/// The time and the random seed of one decision. The caller of [`crate::decide`] provides both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stamp {
     pub now: Timestamp,

@@ -1,10 +1,10 @@
-//! The log that each event belongs to, and the event's name there.
+//! The topic (the log) in which each event is recorded, and the name of the event in that log.
 
 use crate::event::Event;
 use crate::id::{AgentId, WorkflowId};
 use crate::inbox::MailboxOwner;
 
-/// The log that an event belongs to.
+/// A topic: one of the logs in which events are recorded.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Topic {
     Workflow(WorkflowId),
@@ -13,7 +13,7 @@ pub enum Topic {
         slug: String,
     },
     Registry,
-    /// The changes of the project context.
+    /// The log of the changes of the project context.
     Project,
 }
 
@@ -29,7 +29,7 @@ impl std::fmt::Display for Topic {
 }
 
 impl Event {
-    /// Returns the event's topic, or `None` for bookkeeping that is not part of the record.
+    /// Returns the topic in which the event is recorded. Returns `None` for an event that is not logged.
     pub fn topic(&self) -> Option<Topic> {
         match self {
             Self::Registered { agent } => Some(agent_topic(agent.id, &agent.slug)),
@@ -101,7 +101,7 @@ impl Event {
         }
     }
 
-    /// Returns the task that the event is about, if it is about one.
+    /// Returns the task that the event is about. Returns `None` when the event is not about one task.
     pub fn task(&self) -> Option<crate::id::TaskId> {
         match self {
             Self::TaskAdded { task, .. } => Some(task.id),
@@ -168,7 +168,7 @@ impl Event {
         }
     }
 
-    /// Returns the type of the event's log entry.
+    /// Returns the event's name, which is the type of its log entry.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Registered { .. } => "registered",

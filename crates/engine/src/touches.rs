@@ -1,15 +1,16 @@
-//! Finds tasks that change the same files: whether two globs have a path in common.
+//! Finds tasks that change the same files, by checking whether a path exists that two globs both match.
 //!
 //! `*` and `?` stay inside one part of a path, `**` is any number of parts, `{a,b}` is a choice, `[…]` is one
-//! character. A path that names a folder covers everything below it. Where the exact answer is costly, it is yes: then
-//! one task waits without need, which is better than two tasks writing one file.
+//! character. A path that names a folder includes everything below the folder. When the exact answer would be costly,
+//! the answer is yes. Then one task may wait without need, which is better than two tasks that write one file.
 
 use crate::limits;
 
-/// The number of alternatives of one glob, because choices in braces multiply. A glob with more is refused.
+/// The maximum number of alternatives of one glob. Choices in braces multiply: `{a,b}{c,d}` has four alternatives. A
+/// glob with more is refused.
 const ALTERNATIVES_MAX: usize = 64;
 
-/// Returns the reason why a glob is refused, as an error.
+/// Checks a glob. The error is the reason why the glob is refused.
 pub(crate) fn check(glob: &str) -> Result<(), String> {
     if glob.trim().is_empty() {
         return Err("it is blank".to_owned());
@@ -23,14 +24,14 @@ pub(crate) fn check(glob: &str) -> Result<(), String> {
     expand(glob).map(|_| ())
 }
 
-/// Returns whether two tasks change a common file.
+/// Returns whether there can be a file that matches a glob of both tasks.
 pub fn overlap(left: &[String], right: &[String]) -> bool {
     let right: Vec<_> = right.iter().map(|glob| parts(glob)).collect();
     left.iter().map(|glob| parts(glob)).any(|left| right.iter().any(|right| meets(&left, right)))
 }
 
-/// Returns the alternatives of a glob as lists of parts, or `None` when it cannot be parsed. Such a glob overlaps with
-/// every other.
+/// Returns the alternatives of a glob, each as the list of its path parts. Returns `None` when the glob cannot be
+/// parsed; such a glob counts as overlapping with every other glob.
 fn parts(glob: &str) -> Option<Vec<Vec<String>>> {
     let alternatives = expand(glob).ok()?;
     Some(alternatives.iter().map(|path| split(path)).collect())
@@ -46,14 +47,15 @@ fn meets(left: &Option<Vec<Vec<String>>>, right: &Option<Vec<Vec<String>>>) -> b
 fn split(path: &str) -> Vec<String> {
     let mut parts: Vec<String> =
         path.split('/').filter(|part| !part.is_empty() && *part != ".").map(str::to_owned).collect();
-    // A folder covers everything below it.
+    // A glob may name a folder, which includes everything below the folder.
     if parts.last().is_none_or(|last| last != "**") {
         parts.push("**".to_owned());
     }
     parts
 }
 
-/// Returns whether some path matches both lists of parts. It fills a table, so that `**` needs no recursion.
+/// Returns whether there is a path that matches both lists of parts. It fills a table, so that `**` needs no
+/// recursion.
 fn paths_meet(left: &[String], right: &[String]) -> bool {
     table(left.len(), right.len(), |reach, row, column| {
         let (one, other) = (left.get(row).map(String::as_str), right.get(column).map(String::as_str));
@@ -71,7 +73,7 @@ fn paths_meet(left: &[String], right: &[String]) -> bool {
     })
 }
 
-/// Returns whether some part of a path matches both patterns.
+/// Returns whether there is a text that matches both patterns. Each pattern is one part of a path.
 fn part_meets(left: &str, right: &str) -> bool {
     let (left, right) = (symbols(left), symbols(right));
     table(left.len(), right.len(), |reach, row, column| match (left.get(row), right.get(column)) {
@@ -85,8 +87,8 @@ fn part_meets(left: &str, right: &str) -> bool {
     })
 }
 
-/// Fills a table from its last cell backwards. `step` tells whether the end can be reached from a cell. Returns whether
-/// it can be reached from the first cell.
+/// Fills a table of yes and no, from its last cell backwards. `step` tells whether the last cell can be reached from a
+/// given cell. Returns whether the last cell can be reached from the first cell.
 fn table(rows: usize, columns: usize, step: impl Fn(&dyn Fn(usize, usize) -> bool, usize, usize) -> bool) -> bool {
     let width = columns + 1;
     let mut cells = vec![false; (rows + 1) * width];
@@ -124,7 +126,8 @@ fn symbols(part: &str) -> Vec<TouchSymbol> {
             '*' => TouchSymbol::Many,
             '?' => TouchSymbol::Any,
             '\\' => TouchSymbol::One(characters.next().unwrap_or('\\')),
-            // A character class counts as any character. This can only report too many overlaps.
+            // A character class such as `[abc]` is treated as any character. This can report an overlap that does not
+            // exist, but never misses one.
             '[' if characters.as_str().contains(']') => {
                 let _: Option<char> = characters.find(|character| *character == ']');
                 TouchSymbol::Any

@@ -1,6 +1,7 @@
-//! A turn: one run of one agent's program on one task. An attempt has a first turn, repairs and resumptions.
+//! A turn: one run of one agent's program on one task. An attempt begins with a first turn; repairs and resumptions
+//! are further turns.
 //!
-//! A turn is recorded before its program starts, so that after a crash the next runner knows which turn was running.
+//! A turn is recorded before its program starts. So after a crash, the next runner knows which turn was running.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +15,7 @@ pub struct Turn {
     pub id: TurnId,
     pub task: TaskId,
     pub workflow: WorkflowId,
-    /// The agent whose program runs: the holder or the evaluator.
+    /// The agent whose program runs. This is the holder of the task, or an agent that evaluates the holder's work.
     pub agent: AgentId,
     /// The attempt that the turn belongs to.
     pub attempt: u32,
@@ -22,7 +23,7 @@ pub struct Turn {
     pub number: u32,
     pub purpose: Purpose,
     pub adapter: String,
-    /// The name of the runner that started the turn. Only that runner can watch its process.
+    /// The name of the runner that started the turn. Only that runner can watch the turn's process.
     pub runner: String,
     pub started: Timestamp,
     pub state: TurnState,
@@ -40,19 +41,20 @@ pub enum TurnState {
 pub struct TurnResult {
     pub at: Timestamp,
     pub end: TurnEnd,
-    /// The reason for the end, unless the turn simply finished.
+    /// The reason why the turn ended. `None` when the program simply finished.
     pub reason: Option<String>,
-    /// The program's own name for the conversation, by which it can be resumed.
+    /// The program's own name for its conversation. A later turn can resume the conversation by this name.
     pub conversation: Option<String>,
     pub spent: Spent,
     pub tool_calls: u32,
-    /// All output that the program wrote.
+    /// The complete output of the program.
     pub stream: Option<StoredObject>,
-    /// The verdict on the turn's output: kind, verdict, codes, summary.
+    /// The verdict on the turn's output, with its kind, codes and summary.
     pub verdict: Option<Json>,
 }
 
-/// The cost of a turn or of several turns. An unknown value is not zero; no limit applies to it.
+/// The cost of one or several turns. `None` means that a value is unknown, which is not the same as zero. An unknown
+/// value never exceeds a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Spent {
     /// The cost in millionths of a US dollar.
@@ -62,10 +64,10 @@ pub struct Spent {
     pub turns: u32,
 }
 
-/// Bytes that are stored in the object store.
+/// A reference to bytes in the object store.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredObject {
-    /// The SHA-256 hash, in hexadecimal. It is also the object's name in the store.
+    /// The SHA-256 hash of the bytes, in hexadecimal. It is also the object's name in the object store.
     pub hash: String,
     pub bytes: u64,
 }
@@ -89,7 +91,7 @@ names! {
 }
 
 impl Purpose {
-    /// Returns whether the turn belongs to another agent that only looks at the holder's work.
+    /// Returns whether the turn is an evaluation or a review: another agent runs and only reads the holder's work.
     pub fn is_a_look(self) -> bool {
         match self {
             Self::Evaluation | Self::Review => true,
@@ -115,7 +117,8 @@ impl Turn {
 }
 
 impl Spent {
-    /// Returns the sum of two costs. A sum with an unknown part is at least the known part.
+    /// Returns the sum of two costs. An unknown cost is added as zero, so the real sum can be higher. The sum of two
+    /// unknown costs is unknown.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         let sum = |left: Option<u64>, right: Option<u64>| match (left, right) {

@@ -15,19 +15,21 @@ pub struct Verification {
     /// The number of the verification in its task, from 1.
     pub number: u32,
     pub attempt: u32,
-    /// The turn whose output was verified. `None` when the output came from an agent outside of the runner.
+    /// The turn whose output was verified. `None` when the output came from an agent that no runner started.
     pub turn: Option<TurnId>,
     pub by: Actor,
     pub mechanical: Verdict,
     pub semantic: Verdict,
     pub output_ref: Option<String>,
-    /// The evidence: commands with exit codes, times, hashes and tails; the commit; the evaluator's answer.
+    /// The evidence as JSON: commands with exit codes, times, hashes and the ends of their outputs; the commit; the
+    /// evaluator's answer.
     pub evidence: Json,
     pub at: Timestamp,
 }
 
 names! {
-    /// The result of a check. A mechanical check is never skipped.
+    /// The result of one check. A check that Handover makes itself is never skipped; the evaluation by another agent
+    /// can be.
     Verdict { Pass = "pass", Fail = "fail", Skipped = "skipped" }
 }
 

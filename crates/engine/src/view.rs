@@ -1,5 +1,5 @@
-//! The views: pure, bounded queries over the state. Like decisions, they stop and ask for the parts that are not
-//! loaded.
+//! Views: read-only, bounded queries over the state. Like a decision, a view stops when a part of the state is not
+//! loaded, and asks for that part.
 
 mod attempt;
 mod execution;
@@ -31,16 +31,17 @@ pub use progress::{BlockedByTasks, ProgressView, progress};
 pub use review::{Reviewed, gating, review, reviews};
 pub use worker::context;
 
-/// Rows of a list, and the position to continue from when there are more.
+/// One page of a list, and the position at which the next page begins. `next` is `None` on the last page.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ListRows<T, P> {
     pub rows: Vec<T>,
     pub next: Option<P>,
-    /// The total number of rows, where it is counted.
+    /// The total number of rows in the list. `None` when the view does not count them.
     pub total: Option<u32>,
 }
 
-/// Cuts a list that was loaded with one row more than asked for. The extra row shows that there are more.
+/// Makes a page of `limit` rows. The list was loaded with one row more than that; the extra row shows that there is a
+/// next page.
 fn paged<T: Clone, P>(found: &[T], limit: u32, place: impl Fn(&T) -> P) -> ListRows<T, P> {
     let size = usize::try_from(limit).unwrap_or(usize::MAX);
     let rows = found.get(..size.min(found.len())).unwrap_or_default().to_vec();
@@ -48,8 +49,8 @@ fn paged<T: Clone, P>(found: &[T], limit: u32, place: impl Fn(&T) -> P) -> ListR
     ListRows { rows, next, total: None }
 }
 
-/// Reads one kind of rows out of a fact. A fact of another kind counts as empty: the store's conformance tests exclude
-/// it.
+/// Reads the rows of one kind out of a fact (an answer of the store). A fact of another kind counts as empty. The
+/// conformance tests of the store make sure that this does not happen.
 macro_rules! rows_of {
     ($world:expr, $kind:ident, $list:expr) => {
         match $world.list($list)? {
@@ -64,12 +65,12 @@ fn number(world: &World, list: List) -> Result<u32, DecisionStop> {
     Ok(if let Fact::Number(number) = world.list(list)? { *number } else { 0 })
 }
 
-/// Returns whether the plan of the workflow is set. The tasks of a plan that is not set are hidden.
+/// Returns whether the workflow's plan is set. Until then, its tasks are hidden.
 pub fn is_planned(workflow: &Workflow) -> bool {
     workflow.status != WorkflowStatus::Planning && workflow.draft.is_none()
 }
 
-/// A task with its texts and the names of the tasks that it waits for.
+/// A task with its long texts and the names of the tasks that it waits for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskView {
     pub task: Task,
@@ -78,13 +79,13 @@ pub struct TaskView {
 }
 
 impl TaskView {
-    /// Returns whether the task is open and all its dependencies are met.
+    /// Returns whether the task is neither completed nor skipped, and all its dependencies are met.
     pub fn is_ready(&self) -> bool {
         self.task.unmet == 0 && !self.task.status().is_met()
     }
 }
 
-/// Returns a task, unless it belongs to a plan that is not set.
+/// Returns a task. A task of a plan that is not set yet counts as not found.
 pub fn task(world: &World, id: TaskId) -> Result<TaskView, DecisionStop> {
     let task = world.task(id)?;
     world.want([Need::Workflow(task.workflow), Need::Detail(id)])?;
@@ -95,7 +96,7 @@ pub fn task(world: &World, id: TaskId) -> Result<TaskView, DecisionStop> {
     views.pop().ok_or_else(|| Refusal::TaskNotFound { task: id.to_string() }.into())
 }
 
-/// Returns tasks with their texts, loaded in one step.
+/// Adds the long texts to tasks. All texts are loaded in one step.
 pub fn with_texts(world: &World, tasks: &[Task]) -> Result<Vec<TaskView>, DecisionStop> {
     let waiting = |task: &Task| task.unmet > 0 && !task.status().is_met();
     let unmet = tasks.iter().filter(|task| waiting(task)).map(|task| Need::Unmet(task.id));
@@ -108,12 +109,12 @@ pub fn with_texts(world: &World, tasks: &[Task]) -> Result<Vec<TaskView>, Decisi
 }
 
 pub type ListPosition = (u32, TaskId);
-/// A repository, and the time since which it is known or attached.
+/// A repository, and the time at which it was registered or attached to a workflow.
 pub type KnownRepository = (Repository, Timestamp);
-/// A position in a list that is ordered by time.
+/// A position in a list that is ordered by time: the time and the id of a row.
 pub type Moment<I> = (Timestamp, I);
 
-/// Returns one page of the tasks of a plan that is set.
+/// Returns one page of a workflow's tasks. There are none until the workflow's plan is set.
 pub fn tasks(
     world: &World,
     workflow: WorkflowId,
@@ -245,7 +246,7 @@ pub fn dependencies(world: &World, id: TaskId) -> Result<Vec<Task>, DecisionStop
 /// A summary of the whole store.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Overview {
-    /// Workflows that are not over, newest first, each with its number of tasks by status.
+    /// Workflows that have not ended, newest first, each with the number of its tasks in each status.
     pub workflows: Vec<(Workflow, Vec<(String, u32)>)>,
     pub workflows_more: bool,
     pub held: Vec<(Task, Agent)>,
@@ -256,15 +257,16 @@ pub struct Overview {
     pub approvals: Vec<Approval>,
     /// Questions that no person has answered, oldest first.
     pub questions: Vec<Message>,
-    /// Reviews with undecided findings, newest first, among the newest reviews.
+    /// Reviews that have findings without a decision, newest first. Only the newest reviews are searched.
     pub reviews: Vec<Review>,
-    /// The cost of the turns of each workflow that had any.
+    /// The cost of each workflow that had turns.
     pub spent: Vec<(WorkflowId, Spent)>,
-    /// The newest completed workflows, for a person who looks when all work is done.
+    /// The newest completed workflows, for a person who looks when all work is done. Empty while another workflow is
+    /// open or failed.
     pub finished: Vec<Workflow>,
 }
 
-/// The largest number of rows in each part of an overview.
+/// The maximum number of rows in each list of an overview, and the maximum number of completed workflows in it.
 const OVERVIEW_ROWS: u32 = 50;
 const FINISHED_ROWS: u32 = 3;
 

@@ -1,4 +1,4 @@
-//! A workflow: it owns tasks, a parallel limit and a lock.
+//! A workflow: a plan with its tasks, a limit for parallel work, and a lock.
 //!
 //! ```text
 //! planning ──plan──> ready ──first claim──> in_progress ──all done──> completed
@@ -21,22 +21,23 @@ pub struct Workflow {
     pub id: WorkflowId,
     pub name: String,
     pub status: WorkflowStatus,
-    /// The number of tasks that may run at the same time. `None` means no limit.
+    /// The maximum number of tasks that agents may work on at the same time. Further claims are refused. Paused tasks
+    /// are not counted. `None` means no limit.
     pub parallel_max: Option<u32>,
     pub lease_ms: Millis,
     pub lock: Option<Lock>,
-    /// A plan that is being written in pieces.
+    /// A plan that a caller is writing in pieces and that is not set yet.
     pub draft: Option<PlanDraft>,
     pub tasks: u32,
     /// The number of tasks that are neither completed nor skipped.
     pub open: u32,
-    /// The last position in the plan that is in use.
+    /// The last position in the plan that has a task.
     pub sequence: u32,
     pub created: Timestamp,
     pub updated: Timestamp,
 }
 
-/// The long texts of a workflow.
+/// The long texts of a workflow. They are loaded only when they are needed.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct WorkflowDetail {
     pub source_type: String,
@@ -55,7 +56,7 @@ pub struct Lock {
     pub until: Timestamp,
 }
 
-/// The plan that is being written now. Pieces of another plan are refused.
+/// An unfinished plan, which a caller writes in pieces. A piece whose token is another one is refused.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlanDraft {
     pub token: String,
@@ -83,12 +84,12 @@ impl WorkflowStatus {
         }
     }
 
-    /// Returns whether tasks may be claimed.
+    /// Returns whether agents may claim tasks of a workflow in this status.
     pub fn is_running(self) -> bool {
         matches!(self, Self::Ready | Self::InProgress)
     }
 
-    /// Returns whether tasks may be added and removed.
+    /// Returns whether tasks may be added to and removed from a workflow in this status.
     pub fn is_replannable(self) -> bool {
         matches!(self, Self::Ready | Self::InProgress | Self::Paused)
     }

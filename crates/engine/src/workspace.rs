@@ -20,7 +20,7 @@ pub struct Workspace {
     pub merge_commit: Option<String>,
     pub pr_url: Option<String>,
     pub config: Option<Json>,
-    /// Whether Handover created the worktree. Cleaning up removes only such worktrees.
+    /// Whether Handover created the worktree. Handover removes only worktrees that it created.
     pub created_by_us: bool,
     pub created: Timestamp,
     pub updated: Timestamp,
@@ -32,7 +32,8 @@ names! {
 }
 
 impl WorkspaceStatus {
-    /// Returns the statuses that may follow. A merged or abandoned worktree never becomes active again.
+    /// Returns the statuses to which a worktree in this status may change. A merged or abandoned worktree never
+    /// becomes active again.
     pub fn targets(self) -> &'static [Self] {
         match self {
             Self::Active => &[Self::Merged, Self::Abandoned],
@@ -41,13 +42,13 @@ impl WorkspaceStatus {
     }
 }
 
-/// The result of cleaning up a worktree. It is stored with the answer, so that a repeated call gets the same answer.
+/// The result of cleaning up a worktree. It is stored with the reply, so that a repeated call gets the same reply.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cleaned {
     pub worktree_removed: bool,
     pub branch_deleted: bool,
     pub branch_kept_because: Option<String>,
-    /// The command that restores a deleted branch.
+    /// The git command that restores the deleted branch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restore: Option<String>,
 }
@@ -58,8 +59,8 @@ pub struct Repository {
     pub path: String,
     pub name: Option<String>,
     pub created: Timestamp,
-    /// The actor that registered the repository. Agents may work there only if a person did. Unknown for repositories
-    /// of version 0.1.0.
+    /// The actor that registered the repository. Agents may work in the repository only if this is a person. Unknown
+    /// for repositories of version 0.1.0.
     #[serde(default)]
     pub by: Option<Actor>,
 }

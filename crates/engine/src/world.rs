@@ -1,8 +1,7 @@
-//! The part of the state that a decision looks at, and the needs that it asks for when a part is missing.
+//! The world: the part of the state that a decision has loaded. A need names a part that is missing.
 //!
-//! A decision runs on a `World` that holds everything that was loaded so far. When it reads something that is not
-//! loaded, it stops with the needs that it found. The store answers them and runs the decision again. This is safe
-//! because decisions have no side effects, and every need is one bounded query.
+//! When a decision reads a part of the state that is not loaded, it stops and returns needs. The store loads them and
+//! runs the decision again. This is safe because a decision has no side effects. Every need is one bounded query.
 
 mod fact;
 
@@ -34,7 +33,8 @@ use crate::workspace::{Repository, Workspace};
 
 pub use fact::Fact;
 
-/// One bounded question to the store. A question about leases contains the time, so that its answer can be kept.
+/// One bounded question to the store. A question about leases includes the time. So the same question always has the
+/// same answer, and the world keeps the answer under the question.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Need {
     Task(TaskId),
@@ -54,22 +54,22 @@ pub enum Need {
     Turn(TurnId),
     Section(String),
     Approval(ApprovalId),
-    /// The notice about an approval over one channel.
+    /// The notice about an approval that is sent over this channel.
     Notice(ApprovalId, Channel),
-    /// The pending or approved approval with this fingerprint.
+    /// The approval with this fingerprint that is pending, or approved and not used yet.
     ApprovalSealed(String),
     /// The newest approval with this fingerprint that a person rejected or revoked.
     ApprovalRefused(String),
-    /// The reminder of a part of a conversation.
+    /// The reminder of a conversation (first text) and a part of it (second text).
     Reminder(String, String),
     Runner(String),
     Review(ReviewId),
     Round(ReviewId, u32),
-    /// One finding, by the provider's id.
+    /// One finding of a review, by the id that the reviewing agent gave it.
     Finding(ReviewId, String),
     /// The number of turns that a task had.
     TurnCount(TaskId),
-    /// The newest turn of a task that has not ended, except for evaluations and reviews.
+    /// The newest turn of a task that has not ended. Evaluations and reviews are left out.
     TurnRunning(TaskId),
     /// The number of verifications that a task had.
     VerificationCount(TaskId),
@@ -81,11 +81,11 @@ pub enum Need {
     Slug(String),
     /// The highest number `n` among the slugs of the form `slug-n`.
     SlugNumber(String),
-    /// Agents of a connection, the last registered first.
+    /// Agents whose home is this connection, the last registered first.
     SessionAgents(SessionId),
     /// Agents that belong to a conversation of a client, the last registered first.
     ConversationAgents(String),
-    /// Agents that registered by this call.
+    /// Agents that registered by the client's call with this id.
     CalledAgents(String),
     /// Agents with this name and runtime, the last registered first.
     SameAgents {
@@ -101,26 +101,27 @@ pub enum Need {
     HoldsMost(AgentId),
     /// Workflows locked by an owner.
     LockedBy(String),
-    /// The number of claims of a workflow that are running.
+    /// The number of tasks of a workflow whose lease runs and has not expired at this time. Paused tasks are not
+    /// counted.
     Running(WorkflowId, Timestamp),
-    /// Claimed tasks of a workflow that name files.
+    /// Tasks of a workflow that have globs of files and a claim in force at this time, paused tasks included.
     BusyFiles(WorkflowId, Timestamp),
-    /// Held tasks of the workflow whose work is in this workspace.
+    /// Tasks of the workflow that an agent holds and whose work is in this workspace.
     HeldIn(WorkflowId, WorkspaceId),
-    /// The unmet dependencies of a task.
+    /// The dependencies of a task that are neither completed nor skipped.
     Unmet(TaskId),
-    /// Tasks that wait only for this one.
+    /// Tasks that wait for this task and for no other.
     Freed(TaskId),
     Dependencies(TaskId),
     Dependents(TaskId),
-    /// The open tasks that a task waits for, directly and through others.
+    /// The tasks that a task waits for, directly or through others, and that are neither completed nor skipped.
     OpenAncestors(TaskId),
     /// Tasks of a workflow that are neither completed nor skipped.
     OpenTasks(WorkflowId),
-    /// Dependencies between open tasks of a workflow: each task, and a task that it waits for.
+    /// Dependencies between open tasks of a workflow. Each pair has a task and a task that it waits for.
     OpenEdges(WorkflowId),
     TaskNamed(WorkflowId, String),
-    /// Tasks that a new plan would drop.
+    /// Tasks that a new plan of the workflow would remove.
     Removable(WorkflowId),
     /// Tasks whose lease has expired.
     Expired(WorkflowId, Timestamp),
@@ -129,7 +130,7 @@ pub enum Need {
     Candidates(Candidates),
     /// Whether an active worktree of the workflow has a pull request.
     UnmergedRequest(WorkflowId),
-    /// Whether another active worktree of the workflow than this one has a pull request.
+    /// Whether a worktree of the workflow, other than this one, is active and has a pull request.
     OtherUnmergedRequest(WorkflowId, WorkspaceId),
     RepositoryUsed(WorkflowId, RepositoryId),
     Attached(WorkflowId, RepositoryId),
@@ -138,8 +139,8 @@ pub enum Need {
         after: u32,
         limit: u32,
     },
-    /// Messages of a mailbox: with `unread` the unread ones by priority and number, otherwise all messages after a
-    /// number.
+    /// Messages of a mailbox. With `unread`: the unread messages by priority and number. Otherwise: all messages after
+    /// a number.
     Inbox {
         owner: MailboxOwner,
         unread: bool,
@@ -148,17 +149,17 @@ pub enum Need {
     },
 }
 
-/// Unclaimed tasks whose dependencies are met, by priority then sequence.
+/// A query for tasks that no agent holds and whose dependencies are met, ordered by priority and then by sequence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Candidates {
     pub workflow: WorkflowId,
     pub failed: bool,
-    /// The priority, sequence and id of the task after which to begin.
+    /// The priority, sequence and id of a task. The answer begins after this task.
     pub after: Option<(u8, u32, TaskId)>,
     pub limit: u32,
 }
 
-/// The loaded part of the state. An inner `None` means that the row was looked for and does not exist.
+/// The loaded part of the state. An inner `None` means that the store looked for the row and the row does not exist.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct World {
     pub tasks: BTreeMap<TaskId, Option<Task>>,
@@ -186,9 +187,9 @@ pub struct World {
 #[derive(Debug, Clone, PartialEq)]
 pub enum DecisionStop {
     Missing(Vec<Need>),
-    /// The command is refused, and nothing is recorded.
+    /// The command is refused, and its events are dropped.
     Refused(Refusal),
-    /// The command is refused, but the events found so far are recorded.
+    /// The command is refused, but the events that it produced so far are recorded.
     Recorded(Refusal),
 }
 
@@ -270,7 +271,7 @@ impl World {
         }
     }
 
-    /// Stops with all needs of the list that are missing, so that they are loaded in one step.
+    /// Stops with all needs of the list that are not loaded yet, so that the store loads them in one step.
     pub fn want(&self, needs: impl IntoIterator<Item = Need>) -> Result<(), DecisionStop> {
         let lacking: Vec<Need> = needs.into_iter().filter(|need| !self.knows(need)).collect();
         if lacking.is_empty() { Ok(()) } else { Err(DecisionStop::Missing(lacking)) }
@@ -300,7 +301,7 @@ impl World {
         self.workflow_details.get(&id).map_or_else(|| missing(Need::WorkflowDetail(id)), Ok)
     }
 
-    /// Returns an agent, also one that has left.
+    /// Returns an agent, even if it has unregistered.
     pub fn agent(&self, id: AgentId) -> Result<&Agent, DecisionStop> {
         match self.agents.get(&id) {
             Some(Some(agent)) => Ok(agent),
@@ -422,7 +423,7 @@ impl World {
         self.fact(need, |fact| if let Fact::RunnerRows(rows) = fact { Some(rows.as_slice()) } else { None })
     }
 
-    /// Returns the answer to a list. The caller knows the kind of rows in it.
+    /// Returns the answer to a list. The kind of rows in the answer depends on the list.
     pub fn list(&self, list: List) -> Result<&Fact, DecisionStop> {
         let need = Need::List(list);
         self.facts.get(&need).map_or_else(|| missing(need), Ok)
@@ -472,8 +473,8 @@ impl World {
         self.fact(need, |fact| if let Fact::Messages(list) = fact { Some(list.as_slice()) } else { None })
     }
 
-    /// Returns the answer to a need. An answer of the wrong kind counts as missing: the store that gave it is broken,
-    /// and reports that when it is asked the same again.
+    /// Returns the answer to a need. An answer of the wrong kind counts as missing: then the store is broken, and it
+    /// reports that when it is asked the same need again.
     fn fact<'a, T: ?Sized>(
         &'a self,
         need: &Need,

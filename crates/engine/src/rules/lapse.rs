@@ -79,8 +79,9 @@ fn end_open(case: &mut Case<'_>, task: TaskId, moot: &Moot) -> Result<(), Decisi
     Ok(())
 }
 
-/// Starts the use of an agent's approvals that wait until the agent can act: its session continues, or the runner
-/// begins a turn for the task `only`. Revokes the approvals that belong to an earlier attempt.
+/// Consumes the approvals of an agent that wait until the agent can act. This happens when the agent's session
+/// continues, or when the runner begins a turn for the task `only`. Revokes the approvals that belong to an earlier
+/// attempt.
 pub(crate) fn take_up(case: &mut Case<'_>, agent: AgentId, only: Option<TaskId>) -> Result<(), DecisionStop> {
     let list = List::ApprovalsOf { agent, limit: limits::EXPIRED_APPROVALS_MAX };
     let Fact::ApprovalRows(rows) = case.world.list(list)? else { return Ok(()) };
@@ -130,7 +131,8 @@ pub(crate) fn void(case: &mut Case<'_>, agent: AgentId) -> Result<(), DecisionSt
 
 pub(crate) fn expire(case: &mut Case<'_>, approval: &Approval) -> Result<(), DecisionStop> {
     moved(case, approval, ApprovalState::Expired { at: case.now });
-    // This approval is for a gate. The task stays pending, and a person is asked again before an agent claims it.
+    // An expired approval of a gate changes no task: the gated task stays pending, and a person is asked again before
+    // an agent claims it.
     if approval.is_gate() || is_answered(case, approval) {
         return Ok(());
     }

@@ -1,4 +1,4 @@
-//! Answers needs in the same way as a database.
+//! Answers needs from the maps in memory, with the same results as a database.
 
 use std::collections::BTreeSet;
 use std::ops::Bound;
@@ -15,7 +15,7 @@ use crate::workspace::{Workspace, WorkspaceStatus};
 use crate::world::{Candidates, Fact, Need, World};
 
 impl Tables {
-    /// Puts the answer to a need into the world.
+    /// Stores the answer to a need in the world.
     #[expect(clippy::wildcard_enum_match_arm, reason = "`World::knows` names every need; what has no row is a fact")]
     pub fn answer(&self, need: &Need, world: &mut World) {
         match need {
@@ -237,7 +237,8 @@ impl Tables {
         }
     }
 
-    /// Returns the tasks that a task waits for, directly and through others, if they are neither completed nor skipped.
+    /// Returns the open tasks that a task waits for, directly or through other tasks. Open means neither completed nor
+    /// skipped.
     fn open_ancestors(&self, id: TaskId) -> Vec<Task> {
         let (mut found, mut ahead) = (BTreeSet::new(), vec![id]);
         while let Some(next) = ahead.pop() {
@@ -294,7 +295,8 @@ fn expired(task: &Task, now: Timestamp) -> Option<(Timestamp, TaskId)> {
     Some((lease.until, task.id))
 }
 
-/// Returns the agents that registered last, in that order, up to the limit of one connection.
+/// Returns the agents in the order of their registration, the last one first: at most as many as one connection may
+/// have.
 fn last<'a>(agents: impl Iterator<Item = &'a Agent>) -> Vec<&'a Agent> {
     let mut found: Vec<&Agent> = agents.collect();
     found.sort_by_key(|agent| std::cmp::Reverse((agent.registered, agent.created, agent.id)));

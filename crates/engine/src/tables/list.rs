@@ -1,4 +1,4 @@
-//! Answers lists in the same way as a database.
+//! Answers lists from the maps in memory, with the same results as a database.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ fn number(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }
 
-/// Returns the rows in the order of their keys, from a position on, up to a limit.
+/// Returns the rows whose keys `from` accepts, in the order of their keys. Returns at most `limit` rows.
 pub(super) fn page<T, K: Ord>(
     rows: impl Iterator<Item = T>,
     key: impl Fn(&T) -> K,

@@ -1,4 +1,4 @@
-//! Answers needs for reviews, rounds and findings in the same way as a database.
+//! Answers needs about reviews, rounds and findings from the maps in memory, with the same results as a database.
 
 use std::cmp::Reverse;
 

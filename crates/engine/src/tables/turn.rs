@@ -1,4 +1,5 @@
-//! Answers needs for turns, verifications, runners, sections and approvals in the same way as a database.
+//! Answers needs about turns, verifications, runners, sections and approvals from the maps in memory, with the same
+//! results as a database.
 
 use std::cmp::Reverse;
 

@@ -1,4 +1,4 @@
-//! The complete state of an attempt, so that a runner that takes it over continues exactly where the previous one
+//! The complete state of an attempt. A runner that takes over the attempt continues exactly where the previous runner
 //! stopped.
 
 use super::{Reviewed, gating, rows_of};
@@ -13,9 +13,9 @@ use crate::verification::Verification;
 use crate::workflow::{Workflow, WorkflowDetail};
 use crate::world::{DecisionStop, Fact, Need, World};
 
-/// The number of turns that are read. No attempt has more before a limit stops it.
+/// The maximum number of turns that are read. A limit stops every attempt before it has more turns.
 const TURN_ROWS: u32 = 500;
-/// The newest checkpoints that are read. A question and its answer are among them.
+/// The maximum number of checkpoints that are read: the newest ones. They include the last question and its answer.
 const CHECKPOINT_ROWS: u32 = 50;
 const APPROVAL_ROWS: u32 = 500;
 const MAIL_ROWS: u32 = 500;
@@ -29,13 +29,13 @@ pub struct AttemptView {
     /// The turns of this attempt, oldest first.
     pub turns: Vec<Turn>,
     pub verifications: Vec<Verification>,
-    /// The approvals that this task asked for, newest first.
+    /// The approvals that were asked for in this task, newest first.
     pub approvals: Vec<Approval>,
-    /// The questions to a person from this task, newest first.
+    /// The questions that this task's agent asked a person, newest first.
     pub questions: Vec<Message>,
-    /// The newest checkpoints, oldest first.
+    /// The newest checkpoints of the task, in the order of time, oldest first.
     pub checkpoints: Vec<Checkpoint>,
-    /// The newest review that this claim waits for.
+    /// The newest review that this claim must have before the task can be completed.
     pub review: Option<Reviewed>,
     pub spent: Spent,
     pub spent_workflow: Spent,
@@ -58,7 +58,7 @@ pub fn attempt(world: &World, id: TaskId) -> Result<AttemptView, DecisionStop> {
     };
     let of_attempt = |turn: &&Turn| turn.attempt == task.attempt;
     let asked = |message: &&Message| message.draft.task == Some(id) && message.draft.kind == MessageKind::Question;
-    // The approval of the task's gate is left out, because the claim consumed it.
+    // Leaves out the approval of the task's gate, because the claim has already consumed it.
     let from_here =
         |approval: &&Approval| !approval.is_gate() && approval.waiting.is_some_and(|waiting| waiting.task == id);
     Ok(AttemptView {

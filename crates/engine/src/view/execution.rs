@@ -1,4 +1,5 @@
-//! The execution of a workflow: the holders of its tasks, the running programs, the cost so far, and the live runners.
+//! The execution of a workflow: the agents that hold its tasks, the running programs, the cost so far, and the live
+//! runners.
 
 use super::{ListPosition, ListRows, is_planned, paged, rows_of};
 use crate::agent::Agent;
@@ -17,13 +18,13 @@ pub struct Execution {
     pub by_status: Vec<(String, u32)>,
     pub spent: Spent,
     pub tasks: ListRows<Worked, ListPosition>,
-    /// Turns of the workflow that known runners have not ended, oldest first for each runner.
+    /// Turns of the workflow that have not ended, for each known runner, oldest first.
     pub running: Vec<Turn>,
     /// The runners that are alive.
     pub runners: Vec<Runner>,
 }
 
-/// A task, its holder, its running turn and its cost.
+/// A task, the agent that holds it, its running turn and its cost.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Worked {
     pub task: Task,
@@ -32,7 +33,8 @@ pub struct Worked {
     pub spent: Spent,
 }
 
-/// The runners that are read, and the running turns that are read for each.
+/// The maximum number of runners that are read, and the maximum number of running turns that are read for each runner.
+/// Further ones are left out.
 const RUNNERS_MAX: u32 = 50;
 const RUNNING_MAX: u32 = 500;
 
@@ -42,7 +44,7 @@ pub fn runners(world: &World, now: Timestamp) -> Result<Vec<Runner>, DecisionSto
     Ok(all.iter().filter(|runner| runner.is_alive(now)).cloned().collect())
 }
 
-/// Returns the turns of a workflow that have not ended.
+/// Returns the turns of a workflow that have not ended, of all known runners.
 pub fn running(world: &World, id: WorkflowId) -> Result<Vec<Turn>, DecisionStop> {
     let all = rows_of!(world, RunnerRows, List::Runners { limit: RUNNERS_MAX });
     let list = |runner: &Runner| List::Running { runner: runner.name.clone(), limit: RUNNING_MAX };
@@ -70,10 +72,11 @@ pub fn execution(
     let list = List::Tasks { workflow: id, statuses: Vec::new(), after, limit: limit.saturating_add(1) };
     let first = [List::Runners { limit: RUNNERS_MAX }, List::Spent(Whose::Workflow(id)), list.clone()];
     world.want(first.map(Need::List))?;
-    // The tasks of a plan that is not set are hidden.
+    // While the workflow's plan is not set, its tasks are hidden.
     let found = if is_planned(&workflow) { rows_of!(world, Full, list) } else { &[] };
     let page = paged(found, limit, |task: &Task| (task.sequence, task.id));
-    // Only a task that was claimed can have had a turn, and only a held task can have one now.
+    // Turns and costs are loaded only for some tasks: a task that was never claimed had no turn, and a task without a
+    // holder has no running turn.
     let begun = page.rows.iter().filter(|task| task.attempt > 0);
     let needs = begun.flat_map(|task| {
         let held = task.holder().map(|agent| [Need::Agent(agent), Need::TurnRunning(task.id)]);

@@ -1,4 +1,4 @@
-//! A mailbox, as its owner sees it.
+//! The messages of a mailbox, as its owner sees them.
 
 use super::{ListRows, rows_of};
 use crate::id::{MessageId, ThreadId, WorkflowId};
@@ -43,15 +43,15 @@ impl MailFilter {
     }
 }
 
-/// A page of messages, and the number of unread ones.
+/// A page of messages, and the number of unread messages in the mailbox.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Mailed {
     pub page: ListRows<Message, u32>,
     pub unread: u32,
 }
 
-/// Returns a page of messages, newest first. It reads a bounded number of messages, then returns the position to
-/// continue from.
+/// Returns a page of messages, newest first. It reads a bounded number of messages, even if few of them match the
+/// filter. The page has the position at which the next page begins.
 pub fn mail(
     world: &World,
     owner: MailboxOwner,
@@ -79,7 +79,7 @@ pub fn mail(
     Ok(Mailed { page: ListRows { rows, next, total: None }, unread: world.mailbox(owner)?.unread })
 }
 
-/// The unread messages, ordered by priority and number, and their count for each priority.
+/// The unread messages, ordered by priority and then by number, and the count of unread messages for each priority.
 #[derive(Debug, Clone, PartialEq)]
 pub struct UnreadMail {
     pub messages: Vec<Message>,

@@ -1,4 +1,5 @@
-//! The progress of a workflow.
+//! The progress of a workflow: the number of tasks in each status, the first open task, and the tasks that wait for
+//! others.
 
 use super::{is_planned, number, paged, rows_of};
 use crate::id::{TaskId, WorkflowId};
@@ -12,9 +13,9 @@ use crate::world::{DecisionStop, Fact, Need, World};
 pub struct ProgressView {
     pub workflow: Workflow,
     pub by_status: Vec<(String, u32)>,
-    /// The position up to which all tasks are completed or skipped.
+    /// The last position in the plan such that all tasks up to it are completed or skipped.
     pub completed_sequence: u32,
-    /// The first position whose task is neither; 0 when there is no such task.
+    /// The first position in the plan whose task is neither completed nor skipped. 0 when there is no such task.
     pub current_sequence: u32,
     pub blocked: Vec<BlockedByTasks>,
     pub blocked_more: bool,

@@ -8,15 +8,15 @@ use crate::review::{Finding, Review, ReviewRound};
 use crate::time::Timestamp;
 use crate::world::{DecisionStop, Fact, Need, World};
 
-/// The number of newest rounds that are shown.
+/// The maximum number of rounds that are shown: the newest ones.
 const ROUND_ROWS: u32 = 100;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reviewed {
     pub review: Review,
-    /// The newest rounds, oldest first.
+    /// The newest rounds, in their order, oldest first.
     pub rounds: Vec<ReviewRound>,
-    /// The findings, in the order in which they were first given.
+    /// The findings, in the order in which the reviewing agent first gave them.
     pub findings: Vec<Finding>,
 }
 
@@ -43,7 +43,7 @@ pub fn reviews(
     Ok(paged(rows_of!(world, ReviewRows, list), limit, |row: &Review| (row.opened, row.id)))
 }
 
-/// Returns the newest review that this claim of a task waits for.
+/// Returns the newest review that this claim of a task must have before the task can be completed.
 pub fn gating(world: &World, task: TaskId, attempt: u32) -> Result<Option<Reviewed>, DecisionStop> {
     let list = List::TaskReviews { task, limit: 20 };
     let own = |row: &&Review| row.gate.is_some_and(|gate| gate.attempt == attempt);

@@ -7,7 +7,7 @@ use crate::list::List;
 use crate::task::Task;
 use crate::world::{DecisionStop, Fact, Need, World};
 
-/// The rows of each part. More rows never fit into a context.
+/// The maximum number of rows in each list of a context. Further rows would not fit into a context and are left out.
 const PRIOR_ROWS: u32 = 100;
 const SIBLING_ROWS: u32 = 100;
 const DEPENDENCY_ROWS: usize = 200;
@@ -32,7 +32,7 @@ pub fn context(world: &World, id: TaskId, checkpoints: u32, prior_full: bool) ->
     let prior: Vec<Task> = if view.detail.context_from.is_empty() {
         rows_of!(world, Full, finished).to_vec()
     } else {
-        // A task that was removed since is skipped.
+        // A task of `context_from` that was removed from the plan is skipped.
         view.detail.context_from.iter().filter_map(|task| world.tasks.get(task)?.clone()).collect()
     };
     let (prior, prior_more) = cut(prior, usize::try_from(PRIOR_ROWS).unwrap_or(usize::MAX));
@@ -66,7 +66,7 @@ pub fn context(world: &World, id: TaskId, checkpoints: u32, prior_full: bool) ->
     })
 }
 
-/// Returns the first rows, and the number of the rest.
+/// Returns the first `limit` rows, and the number of rows that were left out.
 fn cut<T>(mut rows: Vec<T>, limit: usize) -> (Vec<T>, u32) {
     let more = rows.len().saturating_sub(limit);
     rows.truncate(limit);

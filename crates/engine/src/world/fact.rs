@@ -1,4 +1,4 @@
-//! The answers to questions about many rows.
+//! Facts: the store's answers to needs that are about many rows.
 
 use crate::agent::Agent;
 use crate::approval::Approval;
@@ -52,6 +52,6 @@ pub enum Fact {
     ReviewRows(Vec<Review>),
     RoundRows(Vec<ReviewRound>),
     FindingRows(Vec<Finding>),
-    /// Words, each with one or two numbers.
+    /// Words, each with one or two numbers, for example a status and the number of tasks in it.
     Counts(Vec<(String, u32, u32)>),
 }
