@@ -76,7 +76,7 @@ pub enum AgentPresence {
 impl Agent {
     /// Returns whether other agents and people see the agent as offline. An agent is offline when its home connection
     /// has ended, or when no process on this machine watches that connection and three heartbeats are missing. An
-    /// offline agent keeps its tasks and its home.
+    /// offline agent keeps its tasks.
     pub fn is_silent(&self, alive: &[SessionId], now: Timestamp) -> bool {
         match self.session {
             _ if self.left.is_some() => true,

@@ -113,8 +113,8 @@ impl<'a> Case<'a> {
     }
 
     /// Refuses a command whose acting agent is not allowed, in case the command's rule did not check the agent. An
-    /// agent is not allowed when its home is another connection, when it has unregistered, or when it is unclear which
-    /// of several agents acts.
+    /// agent is not allowed when it registered last on another connection, when it has unregistered, or when it is
+    /// unclear which of several agents acts.
     pub(crate) fn check_identity(&self, command: &Command) -> Result<(), DecisionStop> {
         if matches!(command, Command::Register(_) | Command::CloseSession { .. }) {
             return Ok(());
@@ -153,7 +153,7 @@ impl<'a> Case<'a> {
         Ok(())
     }
 
-    /// Refuses a call whose agent does not exist, has its home on another connection, or cannot be told apart from
+    /// Refuses a call whose agent does not exist, registered last on another connection, or cannot be told apart from
     /// other agents. This check replaces a refusal of the command's rule, for example one about the task's status. So
     /// a caller that may not act as the agent learns that first.
     pub(crate) fn check_voice_first(&self, command: &Command) -> Result<(), DecisionStop> {
@@ -200,7 +200,7 @@ impl<'a> Case<'a> {
     }
 
     /// Tells whether the caller may act in the name of the agent. Either the call names this agent and may act as it,
-    /// or the call names no agent and this connection is the agent's home.
+    /// or the call names no agent and the agent's last registration was on this connection.
     pub(crate) fn speaks_for(&self, agent: AgentId) -> Result<bool, DecisionStop> {
         match (self.caller.agent, self.caller.session) {
             (Some(named), _) => Ok(named == agent && identity::may_act_as(self.caller, self.world.agent(agent)?)),

@@ -67,8 +67,8 @@ pub fn is_same_principal(caller: &Caller, agent: &Agent) -> bool {
 /// The prefix of a principal that is a user of this machine, and not a token.
 pub const USER_PREFIX: &str = "user:";
 
-/// Refuses a call that names an agent whose home is another connection. The refusal says what the caller can do
-/// instead.
+/// Refuses a call that names an agent whose home (the connection that registered it last) is another connection. The
+/// refusal says what the caller can do instead.
 pub fn check_voice(world: &World, caller: &Caller, agent: &Agent, now: Timestamp) -> Result<(), DecisionStop> {
     // An agent that unregistered has no home connection. The rule of the command refuses such an agent.
     if may_act_as(caller, agent) || agent.left.is_some() {
@@ -202,8 +202,8 @@ pub(crate) fn effective_rights(world: &World, caller: &Caller) -> Result<Rights,
     match (caller.rights, caller.standing, caller.agent) {
         (rights, Standing::Client | Standing::Shared, Some(named)) if rights.is_persons() => match world.agent(named) {
             Ok(agent) if is_home(caller, agent) => Ok(Rights::Agent),
-            // The agent's home is another connection, so the caller keeps its own rights. If the agent is unknown, the
-            // rule of the command refuses the call after its other checks.
+            // The agent registered last on another connection, so the caller keeps its own rights. If the agent is
+            // unknown, the rule of the command refuses the call after its other checks.
             Ok(_) | Err(DecisionStop::Refused(_) | DecisionStop::Recorded(_)) => Ok(rights),
             Err(missing @ DecisionStop::Missing(_)) => Err(missing),
         },

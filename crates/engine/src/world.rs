@@ -81,7 +81,7 @@ pub enum Need {
     Slug(String),
     /// The highest number `n` among the slugs of the form `slug-n`.
     SlugNumber(String),
-    /// Agents whose home is this connection, the last registered first.
+    /// Agents whose last registration was on this connection, the last registered agent first.
     SessionAgents(SessionId),
     /// Agents that belong to a conversation of a client, the last registered first.
     ConversationAgents(String),

@@ -20,7 +20,7 @@ use real::{Act, Ask, Engine, Fault, Mail, Outcome, Place, Row};
 use stateright::{Checker, Model, Property};
 
 const LEASE_TICKS: i64 = 2;
-/// The difference of a clock from the true time, in ticks. It is longer than a lease.
+/// The possible differences of an agent's clock from the true time, in ticks. The largest one is longer than a lease.
 const SKEWS: [i64; 3] = [-3, 0, 3];
 
 struct Claims {
@@ -34,10 +34,11 @@ struct Claims {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct World {
     rows: Vec<Row>,
-    /// The true time. Timers read it; the calls of agents carry it with the agent's skew.
+    /// The true time, in ticks. Timers use the true time. An agent's calls have the true time plus the error of the
+    /// agent's clock.
     clock: i64,
     agents: Vec<Agent>,
-    /// The writes that are not delivered yet, in order, so that equal sets are equal states.
+    /// The writes that are not delivered yet. They are sorted, so that two states with the same writes are equal.
     mail: Vec<Mail>,
     past: Vec<Past>,
 }
@@ -45,7 +46,7 @@ struct World {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Agent {
     skew: i64,
-    /// The attempt that the agent believes it holds, for each task. The agent is not informed when it loses one.
+    /// For each task, the attempt that the agent believes it holds. An agent that loses an attempt is not told.
     believes: Vec<Option<u32>>,
 }
 
@@ -74,14 +75,14 @@ enum Action {
         agent: usize,
     },
     Send(Mail),
-    /// Delivers a write. It stays in the mail, so it may be delivered again.
+    /// Delivers a write to the engine. The write stays in the mail, so it may be delivered again.
     Deliver(Mail),
     Lose(Mail),
-    /// The agent stops and forgets its attempts; no process notices.
+    /// The agent stops and forgets its attempts. No process notices that.
     Crash {
         agent: usize,
     },
-    /// The agent's process is killed, and its machine notices.
+    /// The agent's process is killed. The agent's machine notices that.
     Kill {
         agent: usize,
     },
@@ -161,7 +162,7 @@ impl Model for Claims {
                 actions.extend([Action::Renew { agent }, Action::Crash { agent }, Action::Kill { agent }]);
             }
         }
-        // Only one clock jumps. That is enough, because it can be both behind and ahead of all others.
+        // Only one agent's clock jumps. That is enough, because this clock can be behind or ahead of all other clocks.
         actions.extend(SKEWS.map(|to| Action::Skew { agent: 0, to }));
         actions.extend(world.mail.iter().flat_map(|mail| [Action::Deliver(*mail), Action::Lose(*mail)]));
         actions.extend((0..world.rows.len()).map(|task| Action::Resume { task }));

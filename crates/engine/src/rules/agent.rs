@@ -68,8 +68,8 @@ fn resume(case: &mut Case<'_>, agent: AgentId, bound: Option<&Register>) -> Resu
     Ok(Reply::Registered { agent, slug, name, resumed: true, holds, note })
 }
 
-/// Returns whether registering again would change nothing: this connection is the agent's home, and the agent is the
-/// last one that registered on it.
+/// Returns whether registering again would change nothing: the agent's last registration was on this connection, and
+/// no other agent registered on it since.
 fn is_settled(case: &Case<'_>, agent: &Agent) -> Result<bool, DecisionStop> {
     let Some(session) = case.caller.session else { return Ok(agent.left.is_none()) };
     let last = case.world.agent_ids(&Need::SessionAgents(session))?.first();
@@ -122,18 +122,19 @@ pub(crate) fn check_register(register: &Register) -> Result<(), DecisionStop> {
 
 /// The agent for which a caller registers: an existing agent or a new one.
 enum Same {
-    /// An existing agent whose home is this connection, or will be after this registration.
+    /// An existing agent that belongs to this connection, or moves to it by this registration.
     Here(AgentId),
     /// The agent that the caller's token belongs to.
     Bound(AgentId),
-    /// A new agent. `elsewhere` is an existing agent of the same name whose home is another, live connection. The
+    /// A new agent. `elsewhere` is an existing agent of the same name that belongs to another, live connection. The
     /// reply names that agent.
     None { elsewhere: Option<AgentId> },
 }
 
 /// Finds the agent for which a caller registers. With an agent's own token, it is that agent. Otherwise, an agent with
-/// the same name and runtime is the same agent if its home is this connection. It is also the same agent if its home
-/// connection is dead and the same user or token registered it. Other agents of the same name are different agents.
+/// the same name and runtime is the same agent if it registered last on this connection. It is also the same agent if
+/// the connection that registered it last is dead and the same user or token registered it. Other agents of the same
+/// name are different agents.
 fn same_agent(case: &Case<'_>, register: &Register) -> Result<Same, DecisionStop> {
     if let (Some(agent), Standing::Vouched) = (case.caller.agent, case.caller.standing) {
         return Ok(Same::Bound(case.world.agent(agent)?.id));
@@ -309,8 +310,8 @@ pub(crate) fn close_session(case: &mut Case<'_>, session: SessionId, end: Sessio
     Ok(Reply::SessionClosed { released })
 }
 
-/// Ends the claims of all agents whose home is this connection, and leaves these agents without a home. Returns the
-/// number of ended claims.
+/// Ends the claims of all agents whose last registration was on this connection, and records that their connection is
+/// gone. Returns the number of ended claims.
 pub(crate) fn end_home(case: &mut Case<'_>, session: SessionId, end: SessionEnd) -> Result<u32, DecisionStop> {
     let agents = case.world.agent_ids(&Need::SessionAgents(session))?;
     let cause = match end {

@@ -112,8 +112,8 @@ pub(crate) fn end(case: &mut Case<'_>, conversation: &str) -> Result<Reply, Deci
     Ok(Reply::SessionClosed { released })
 }
 
-/// Returns whether the agent's home is a live connection of another client. The name of a conversation is not a
-/// secret, so a hook of one client must not change the agents of another client.
+/// Returns whether the agent registered last on a live connection of another client. The name of a conversation is not
+/// a secret, so a hook of one client must not change the agents of another client.
 fn is_foreign(case: &Case<'_>, agent: &Agent) -> bool {
     agent.session.is_some_and(|home| case.caller.foreign.contains(&home))
 }

@@ -1,4 +1,4 @@
-//! Runs the command of a line and shows the answer.
+//! Runs the command of one script line and shows the answer.
 
 use std::collections::BTreeMap;
 
@@ -57,7 +57,8 @@ fn register(bench: &mut Bench, who: &str, mut words: Words) -> Result<String, St
     Ok(show::answer(bench, &command, &answer))
 }
 
-/// Tries each of the eight moves without keeping its effect. Shows the allowed ones, then the refused ones by code.
+/// Tries to move a task to each of the eight statuses, without keeping the effect. Shows the allowed moves, then the
+/// refused moves with their codes.
 fn try_all(bench: &mut Bench, who: &str, mut words: Words) -> Result<String, String> {
     let task = words.word("a task")?;
     let task = bench.task(&task);
@@ -95,13 +96,13 @@ pub(crate) fn target(status: Status, text: Option<String>, kind: BlockKind) -> T
     }
 }
 
-/// Binds the ids in a reply to the names that the script uses.
+/// Gives the ids in a reply the short names that the script uses.
 fn bind(bench: &mut Bench, command: &Command, reply: &Reply, bound: Option<&str>) {
     match (command, reply) {
         (Command::CreateWorkflow(create), Reply::WorkflowCreated { workflow, .. }) => {
             bench.bind("wf", bound.unwrap_or(&create.name), workflow);
         }
-        // The reply names at most one page of the tasks, or none, so the tables are read.
+        // The reply has at most one page of the tasks, or none at all. So the tasks are read from the tables.
         (Command::Replan { workflow, .. } | Command::StagePlan { workflow, .. }, _)
         | (_, Reply::PlanSet { workflow, .. }) => {
             let of = bench.tables.tasks.values().filter(|task| task.workflow == *workflow);

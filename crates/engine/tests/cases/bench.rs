@@ -14,15 +14,15 @@ use crate::{act, show, view};
 pub(crate) struct Bench {
     pub(crate) tables: Tables,
     pub(crate) now: Timestamp,
-    /// The topic and sender, and the name, of each event logged since the last `log`.
+    /// The events that were logged since the script's last `log` line. Each has its topic and sender, and its name.
     pub(crate) log: Vec<(String, String)>,
-    /// The id of each short name, and the short name of each id.
+    /// The id of each short name that the script uses. `names` has the short name of each id.
     ids: BTreeMap<(&'static str, String), String>,
     pub(crate) names: BTreeMap<String, String>,
     seed: u128,
 }
 
-/// The words of a line, taken one by one, and its named words.
+/// The words of a script line, which are taken one by one, and its words of the form `name=value`.
 #[derive(Debug, Clone)]
 pub(crate) struct Words {
     plain: std::collections::VecDeque<String>,
@@ -99,9 +99,10 @@ impl Bench {
         Ok(answer)
     }
 
-    /// Reads the caller: `a`, `a@c1`, `@c1`, `person`, `coordinator@c1`, `runner:a`. Connections whose names begin with
-    /// `t` are tokens without a session; `cli` is the command line. Without a connection, the call counts as vouched
-    /// for the agent. `by=` names the user or token behind the connection.
+    /// Reads the caller of a script line: `a`, `a@c1`, `@c1`, `person`, `coordinator@c1`, `runner:a`. The text after
+    /// `@` is the connection. A connection whose name begins with `t` is a token without a session; `cli` is the
+    /// command line. When there is no connection, the transport vouches for the agent. `by=` names the user or token
+    /// behind the connection.
     pub(crate) fn caller(&mut self, who: &str, words: &mut Words) -> Result<Caller, String> {
         let (who, connection) = who.split_once('@').map_or((who, None), |(who, name)| (who, Some(name)));
         let (rights, agent) = match who.split_once(':').unwrap_or((who, "")) {
@@ -130,7 +131,7 @@ impl Bench {
             // The fingerprint covers the whole request, as in a real call, even if the request is sent in several
             // pieces.
             let fingerprint = words.named("call").unwrap_or_else(|| format!("{words:?}"));
-            // Over a connection, the engine finds the owner of the key.
+            // When the call has a connection, the engine finds the owner of the key.
             let owner = match (words.named("owner"), connection) {
                 (Some(owner), _) => KeyOwner::Fixed(owner),
                 (None, Some(name)) => KeyOwner::Acting { connection: name.to_owned(), tool: "tool".to_owned() },
@@ -193,7 +194,7 @@ impl Bench {
         self.names.insert(id.to_string(), name.to_owned());
     }
 
-    /// Returns the id of a name. A name that no command created gets an id that does not exist.
+    /// Returns the id for a short name. A name of a thing that no command created gets an id that does not exist.
     fn id<T: std::str::FromStr + std::fmt::Display>(&mut self, prefix: &'static str, name: &str) -> T {
         loop {
             let known = self.ids.get(&(prefix, name.to_owned())).and_then(|id| id.parse().ok());
@@ -206,7 +207,7 @@ impl Bench {
         }
     }
 
-    /// Returns the current id of a name.
+    /// Returns the present id of a short name.
     pub(crate) fn known(&self, prefix: &'static str, name: &str) -> Option<&str> {
         self.ids.get(&(prefix, name.to_owned())).map(String::as_str)
     }
@@ -215,7 +216,7 @@ impl Bench {
         self.known("ag", name).is_some()
     }
 
-    /// Returns the name of an id. A new id gets the next number.
+    /// Returns the short name of an id. A new id gets a name with the next number.
     pub(crate) fn numbered(&mut self, prefix: &'static str, letter: &str, id: &impl std::fmt::Display) -> String {
         if let Some(name) = self.names.get(&id.to_string()) {
             return name.clone();

@@ -12,7 +12,8 @@ use engine::task::Status;
 use engine::time::Timestamp;
 use engine::workflow::WorkflowStatus;
 
-/// The codes of the original server that its callers can fix; the next list has the codes that they cannot.
+/// The codes of the original server for problems that a caller can fix. The next list has the codes for problems that
+/// a caller cannot fix.
 const ORIGINAL_RECOVERABLE: &str = "DUPLICATE_TASK_NAME SELF_DEPENDENCY UNKNOWN_DEPENDENCY NAME_CONFLICT TASK_BLOCKED \
     MISSING_OUTCOME MISSING_ERROR MISSING_MERGE_COMMIT MISSING_PATH MISSING_REPO_PATH MISSING_VARIABLES INVALID_INPUT \
     DUPLICATE_TEMPLATE WORKFLOW_LOCKED";
@@ -25,7 +26,7 @@ fn text() -> String {
     "x".to_owned()
 }
 
-/// Returns one refusal of each kind. The compiler reports a missing one, because `position` names every kind.
+/// Returns one refusal of each kind. If a kind is missing in `position`, the compiler reports it.
 fn every() -> Vec<Refusal> {
     let (task, workflow, agent) = (TaskId::FIRST, WorkflowId::FIRST, AgentId::FIRST);
     vec![

@@ -3,11 +3,11 @@
 /// A line of a script: `[time] who verb words… [named=word…] [: tasks] => answer`
 #[derive(Debug)]
 pub(crate) struct Line {
-    /// The text before `=>`, without its padding.
+    /// The text of the line before `=>`, without the blanks at its end.
     pub(crate) asked: String,
     pub(crate) expected: String,
     pub(crate) words: Vec<String>,
-    /// The text after a word that ends in a colon.
+    /// The text after the colon: the tasks of a plan.
     pub(crate) tasks: String,
 }
 
@@ -24,8 +24,8 @@ impl Line {
         Some(Self { expected: expected.trim().to_owned(), words, tasks, asked: asked.clone() })
     }
 
-    /// Shortens a refusal to its code if the script expects only the code. If the script has a colon, the message must
-    /// match, too.
+    /// Returns the answer in the form that the script expects. A refusal is shortened to its code if the script has
+    /// only a code. If the script has a code, a colon and a message, the message must match, too.
     pub(crate) fn in_the_form_expected(&self, found: &str) -> String {
         match found.split_once(": ") {
             Some((code, _)) if is_code(code) && !self.expected.contains(':') => code.to_owned(),
@@ -109,7 +109,7 @@ fn closing(text: &str) -> usize {
     text.len()
 }
 
-/// Joins the lines, with the answers of a block in one column.
+/// Joins the lines of a script. The answers of a block of lines begin in the same column.
 pub(crate) fn aligned(lines: &[(String, Option<String>)]) -> String {
     const WIDTH_MAX: usize = 60;
     let width = |asked: &str| asked.chars().count();

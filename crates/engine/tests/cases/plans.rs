@@ -6,7 +6,8 @@ use engine::task::Priority;
 
 use crate::bench::Bench;
 
-/// Reads the tasks of a text. `x1..x40` means forty tasks, also after `after`.
+/// Reads the tasks of a plan. `x1..x40` means forty tasks. It can also be used for the dependencies after the word
+/// `after`.
 pub(crate) fn tasks(bench: &mut Bench, text: &str) -> Result<Vec<PlanTask>, String> {
     let mut tasks = Vec::new();
     for part in text.split(';').map(str::trim).filter(|part| !part.is_empty()) {

@@ -1,4 +1,4 @@
-//! The verbs of a script, one function per subject: turns words into a command.
+//! The verbs of a script, one function per subject. Each function turns the words of a line into a command.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::act::target;
 use crate::bench::{Bench, Words};
 use crate::plans;
 
-/// Reads a command. A plan may be refused before there is a command.
+/// Reads a command. The inner result is a refusal when a plan is wrong before a command can be made from it.
 pub(crate) fn command(bench: &mut Bench, verb: &str, words: &mut Words) -> Result<Result<Command, Refusal>, String> {
     if let Some(status) = Status::parse(verb) {
         return Ok(Ok(moving(bench, status, words)?));
@@ -229,7 +229,7 @@ fn planning(bench: &mut Bench, verb: &str, words: &mut Words) -> Result<Result<C
     }))
 }
 
-/// Lays out a plan as rows, as a caller does before it gives the command.
+/// Turns a plan into rows, as a real caller does before it gives the command.
 fn lay_out(
     bench: &mut Bench,
     workflow: engine::id::WorkflowId,

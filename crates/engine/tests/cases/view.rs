@@ -1,4 +1,4 @@
-//! Lines that show state and change nothing.
+//! Script lines that show the state and change nothing.
 
 use engine::approval::ApprovalState;
 use engine::inbox::{MailboxOwner, MessageState};
@@ -225,7 +225,7 @@ fn fill(bench: &mut Bench, name: &str, words: &mut Words) -> String {
     }
 }
 
-/// Shows the events logged since the last look, by topic.
+/// Shows the events that were logged since the last `log` line, grouped by topic.
 fn log(bench: &mut Bench) -> String {
     let mut shown: Vec<String> = Vec::new();
     let entries = std::mem::take(&mut bench.log);

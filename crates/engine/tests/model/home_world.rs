@@ -1,23 +1,24 @@
-//! The small world of the model of homes: two agents, two connections, one gated task.
+//! The small world for model checking of homes: two agents, two connections and one gated task. An agent's home is the
+//! connection that registered it last.
 
 /// The number of agents, and the number of connections.
 pub(crate) const ACTORS: usize = 2;
 
-/// The place where an agent is at home.
+/// The state of an agent's home, which is the connection that registered the agent last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum HomePlace {
-    /// The agent is at home on an open connection.
+    /// The home is an open connection.
     At(usize),
-    /// The agent is at home on a connection whose process died unnoticed.
+    /// The home is a connection whose process died, and no process noticed that.
     Stale,
-    /// The agent's connection was closed.
+    /// The agent has no home, because its connection was closed.
     Nowhere,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct AgentPlace {
     pub(crate) home: HomePlace,
-    /// The ticks since the agent's last sign of life.
+    /// The number of ticks since the agent's last sign of life.
     pub(crate) age: u8,
 }
 
@@ -30,7 +31,7 @@ pub(crate) enum TaskPlace {
     Skipped { by_person: bool },
 }
 
-/// A property that a step broke.
+/// The property of the model that a step broke.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum HomeBreach {
     MovedWithoutRegistering,
@@ -48,7 +49,7 @@ pub(crate) struct HomeWorld {
     /// Whether a process serves each connection.
     pub(crate) open: [bool; ACTORS],
     pub(crate) task: TaskPlace,
-    /// Whether the holder was resumed while it held the task.
+    /// Whether the agent that holds the task was resumed while it held the task.
     pub(crate) came_back: bool,
     pub(crate) breach: Option<HomeBreach>,
 }

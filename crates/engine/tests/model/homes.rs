@@ -23,7 +23,8 @@ use crate::home_world::{
 };
 use crate::real::apply;
 
-/// The length of a tick. Two ticks of silence are more than a quarter of an hour, one is less.
+/// The length of a tick in milliseconds. An agent without a claim counts as gone after a quarter of an hour of
+/// silence: two ticks are longer than that, one tick is shorter.
 const TICK_MS: i64 = 8 * 60_000;
 const LEASE_TICKS: u8 = 2;
 /// The silence, in ticks, after which an agent counts as gone.
@@ -39,7 +40,8 @@ pub(crate) struct HomeModel {
     stale: SessionId,
     workflow: WorkflowId,
     task: TaskId,
-    /// Whether the machine knows which processes are alive, as on one host. Otherwise only signs of life count.
+    /// Whether the machine knows which processes are alive, as on one host. When it is false, only signs of life
+    /// count.
     watched: bool,
     fault: HomeFault,
 }
@@ -82,7 +84,7 @@ impl HomeModel {
         model
     }
 
-    /// Runs a command of the set-up.
+    /// Runs a command that prepares the world before the model starts.
     fn settle(&mut self, caller: &Caller, command: &Command) -> Result<Reply, engine::Refusal> {
         apply(&mut self.base, caller, command, NOW_MS).reply
     }
@@ -156,7 +158,7 @@ impl HomeModel {
         tables
     }
 
-    /// Reads the world back from the rows.
+    /// Reads the state of the model back from the rows.
     fn read(&self, tables: &Tables, last: &HomeWorld) -> HomeWorld {
         let mut world = last.clone();
         for (number, place) in world.agents.iter_mut().enumerate() {
@@ -187,7 +189,7 @@ impl HomeModel {
         world
     }
 
-    /// Decides a command of the world, with the planted fault.
+    /// Lets the engine decide a command in this state, with the planted fault.
     fn take(&self, last: &HomeWorld, caller: &Caller, command: &Command) -> (HomeWorld, Change) {
         let mut tables = self.tables(last);
         let mut caller = Caller { alive: self.alive(last), ..caller.clone() };
@@ -232,7 +234,7 @@ impl HomeModel {
         world
     }
 
-    /// Lets a person approve the next claim, and claims at once.
+    /// Lets a person approve the next claim of the gated task, and claims the task at once.
     fn claim_with_approval(&self, last: &HomeWorld, caller: &Caller, command: &Command) -> HomeWorld {
         let mut tables = self.tables(last);
         let request = ApprovalRequest { operation: "begin".to_owned(), ..ApprovalRequest::default() };
@@ -249,7 +251,7 @@ impl HomeModel {
         self.read(&tables, last)
     }
 
-    /// Checks a step by its changes, without asking the engine again.
+    /// Checks one step by comparing the states before and after it. It does not ask the engine.
     fn judge(&self, last: &HomeWorld, action: HomeAction, world: &HomeWorld) -> Option<HomeBreach> {
         for (number, (old, new)) in last.agents.iter().zip(&world.agents).enumerate() {
             let registered = match action {

@@ -56,7 +56,7 @@ pub(crate) enum Act {
     Pause,
 }
 
-/// A write that was sent once, and is delivered at any time and any number of times.
+/// A write that an agent sent once. The model may deliver it at any time and any number of times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Mail {
     pub(crate) agent: usize,
@@ -79,11 +79,11 @@ pub(crate) enum Ask {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Outcome {
     pub(crate) rows: Vec<Row>,
-    /// The attempt that the reply grants.
+    /// The attempt number that the reply grants to the caller.
     pub(crate) granted: Option<u32>,
     /// The claims in the log: task, agent, attempt.
     pub(crate) claims: Vec<(usize, usize, u32)>,
-    /// Whether the write changed its task, and did not only get an answer.
+    /// Whether the write changed its task. It is false when the caller only got an answer.
     pub(crate) accepted: bool,
     pub(crate) completed: bool,
 }
@@ -94,11 +94,11 @@ pub(crate) enum Fault {
     None,
     /// The attempt and the sender of a write are not checked.
     NoFence,
-    /// A claim keeps the attempt number of the last one.
+    /// A claim gets the same attempt number as the claim before it.
     SameAttempt,
 }
 
-/// Cached answers by rows, command and tick.
+/// Cached answers of the engine, by the rows, the command and the tick.
 type Known = HashMap<(Vec<Row>, Ask, i64), Outcome>;
 
 pub(crate) struct Engine {
@@ -152,7 +152,7 @@ impl Engine {
         self.tasks.iter().map(|_| Row { place: Place::Free, attempt: 0, crashes: 0 }).collect()
     }
 
-    /// Returns the answer to a command at a tick.
+    /// Returns the engine's answer to a command at a tick.
     pub(crate) fn ask(&self, rows: &[Row], ask: Ask, now: i64) -> Outcome {
         let question = (rows.to_vec(), ask, now);
         if let Some(known) = self.known.lock().unwrap_or_else(PoisonError::into_inner).get(&question) {
@@ -289,7 +289,7 @@ impl Engine {
         self.tasks.iter().position(|task| *task == id).unwrap_or(usize::MAX)
     }
 
-    /// Runs a command of the set-up.
+    /// Runs a command that prepares the tables before the model starts.
     fn settle(&mut self, caller: &Caller, command: &Command) -> Result<Reply, engine::Refusal> {
         apply(&mut self.base, caller, command, 0).reply
     }

@@ -1,4 +1,4 @@
-//! The acts of the crew. Each is a command with random but mostly sensible arguments.
+//! The acts of the simulated callers. Each act is a command with random but mostly sensible arguments.
 
 use std::sync::Arc;
 
@@ -62,7 +62,7 @@ impl Crew {
         Some(Command::Claim { task })
     }
 
-    /// Returns a write of a task's owner, with the attempt that the agent believes it holds.
+    /// Returns a write by an agent as the owner of a task, with the attempt number that the agent believes it holds.
     fn write(&mut self, tables: &Tables, place: usize) -> Option<Command> {
         let (task, attempt) = self.aim(tables, place)?;
         Some(match self.rng.below(100) {
@@ -81,7 +81,7 @@ impl Crew {
         })
     }
 
-    /// Picks a target: mostly a legal move, otherwise any status.
+    /// Picks the status to move a task to: mostly an allowed one, otherwise any status.
     fn target(&mut self, from: Option<Status>) -> Target {
         let legal = from.map_or(&[][..], Status::targets);
         let legal = if self.rng.percent(80) { self.rng.pick(legal) } else { None };
@@ -106,7 +106,7 @@ impl Crew {
         }
     }
 
-    /// Returns mostly a text, sometimes a blank one or none.
+    /// Returns a text. Sometimes returns a blank text or `None`.
     fn text(&mut self) -> Option<String> {
         match self.rng.below(100) {
             0..6 => None,
@@ -224,7 +224,7 @@ impl Crew {
             0..30 => {
                 let name = self.new_name();
                 let mut task = plans::task(&mut self.rng, name, &names);
-                // A dependency by name and one by id on the same task must count as one.
+                // When a task names the same dependency by name and by id, it must count once.
                 if self.rng.percent(30)
                     && let Some(other) = tables.tasks.values().rfind(of)
                 {
@@ -251,7 +251,7 @@ impl Crew {
                 let status =
                     if stopped { Some(&WorkflowStatus::InProgress) } else { self.rng.pick(WorkflowStatus::ALL) };
                 let status = status.copied().unwrap_or(WorkflowStatus::Paused);
-                // Abandoning is final. Too many of these make runs that test little.
+                // An abandoned workflow never runs again. Too many of them make runs that test little.
                 let status = if status == WorkflowStatus::Abandoned && self.rng.percent(80) {
                     WorkflowStatus::Paused
                 } else {
@@ -308,7 +308,7 @@ impl Crew {
         if let Some(task) = hidden.filter(|_| self.rng.percent(30)) {
             commands.push(Command::Move { task, attempt: None, to: Target::Skipped { reason: self.text() } });
         }
-        // A planner that dies in the middle leaves a draft.
+        // A planner that dies in the middle of its pieces leaves an unfinished plan.
         if self.rng.percent(80) {
             commands.push(Command::CommitPlan {
                 workflow,

@@ -37,8 +37,8 @@ pub(crate) fn is_answered(seen: &Seen<'_>, task: TaskId) -> bool {
     decides && seen.change.events.iter().any(of)
 }
 
-/// Returns whether the step was too late for a decision or for its use. Such a step is refused, and records that the
-/// approval is over.
+/// Returns whether the step decides about or uses an approval that has expired. Such a step is refused, and records
+/// that the approval has expired.
 pub(crate) fn has_lapsed(seen: &Seen<'_>) -> bool {
     let (Command::DecideApproval { approval: id, .. } | Command::ConsumeApproval { approval: id, .. }) =
         &seen.step.command
@@ -120,7 +120,7 @@ fn is_waited_for(tables: &Tables, row: &Approval, now: i64) -> bool {
     open && task.is_some_and(|task| task.attempt == attempt && matches!(task.state, TaskState::Paused { .. }))
 }
 
-/// Checks that a person is asked only for decisions that a task still needs.
+/// Checks that a person is asked only for decisions that a task still waits for.
 fn pending(tables: &Tables, now: i64) -> Verdict {
     for row in tables.approvals.values().filter(|row| row.state.status() == ApprovalStatus::Pending) {
         let Some(WaitingTask { task, attempt, .. }) = row.waiting else { continue };

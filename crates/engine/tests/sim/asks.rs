@@ -9,7 +9,8 @@ use engine::{Caller, Command, Rights, Timestamp};
 
 use crate::crew::{Crew, Order};
 
-/// The number of different operations. It is small, so that the same one is asked for again.
+/// The number of different operations for which agents ask. It is small, so that agents often ask for the same
+/// operation again.
 const OPERATIONS: usize = 5;
 
 impl Crew {
@@ -23,7 +24,7 @@ impl Crew {
         }
     }
 
-    /// Asks for a task that the agent believes it holds, or for the agent itself.
+    /// An agent asks for an approval: for a task that it believes it holds, or without a task.
     fn ask(&mut self, tables: &Tables) -> Order {
         let place = self.awake();
         if self.workers[place].id.is_none() {
@@ -44,7 +45,7 @@ impl Crew {
         self.order(caller, command, Some(place))
     }
 
-    /// Asks for the gate of a task, as the engine does when the task could begin.
+    /// Asks a person for the gate of a task, as the engine does when the task could begin.
     fn ask_gate(&mut self, tables: &Tables) -> Order {
         let gated: Vec<_> =
             tables.tasks.values().filter(|task| task.gate).map(|task| (task.id, task.attempt)).collect();
@@ -79,7 +80,7 @@ impl Crew {
         Some(self.order(Caller::with_rights(rights), command, None))
     }
 
-    /// Decides about an approval: mostly as a person, sometimes as a caller who may not.
+    /// Decides about an approval: mostly as a person, sometimes as a caller who may not decide.
     fn decide(&mut self, tables: &Tables) -> Order {
         if self.rng.percent(15)
             && let Some(order) = self.pass_by(tables)

@@ -1,4 +1,5 @@
-//! The invariants, checked after each step. They are written a second time, in another way than the rules.
+//! The invariants of the engine, checked after each step. They state the rules a second time, in another way than the
+//! engine.
 
 use std::collections::BTreeSet;
 
@@ -107,7 +108,7 @@ fn refusal_changes_nothing(seen: &Seen<'_>) -> Verdict {
     if seen.change.reply.is_ok() || approvals::has_lapsed(seen) {
         return Ok(());
     }
-    // A claim that finds that the last attempt expired records this, although it is refused.
+    // A claim can find that the last attempt has expired. It records this, even when the claim itself is refused.
     let recorded = |event: &Event| match event {
         Event::LeaseEnded { task, failed, .. } => {
             failed.is_some() && seen.step.command == Command::Claim { task: *task }
@@ -164,7 +165,8 @@ fn everything_is_logged(seen: &Seen<'_>) -> Verdict {
     Ok(())
 }
 
-/// Checks the numbers of checkpoints. Two with the same number would be one row in a database.
+/// Checks that a new checkpoint has a number that no other checkpoint of its task has. In a database, two checkpoints
+/// with the same number would be one row.
 fn checkpoints_are_kept(seen: &Seen<'_>) -> Verdict {
     let mut new = BTreeSet::new();
     for event in &seen.change.events {
@@ -183,7 +185,8 @@ fn checkpoints_are_kept(seen: &Seen<'_>) -> Verdict {
     Ok(())
 }
 
-/// Returns a task without the fields that renewals, positions and the store's own counter change.
+/// Returns a task without the fields that change by renewing a lease, by moving in the plan, or by the store's own
+/// counter.
 fn renewed(task: &Task) -> Task {
     let mut task = task.clone();
     if let Some(lease) = task.state.lease_mut() {
@@ -228,8 +231,8 @@ fn only_the_holder_changes(seen: &Seen<'_>) -> Verdict {
     Ok(())
 }
 
-/// Checks that an agent that left does nothing more, also for its paused tasks. Only a bound token brings its agent
-/// back, by registering.
+/// Checks that an agent that unregistered does nothing more, also not for its paused tasks. Only the token that
+/// belongs to the agent brings it back, by registering.
 fn who_left_is_gone(seen: &Seen<'_>) -> Verdict {
     // The runner vouches for its commands on workflows.
     let about_work = about(&seen.step.command).is_some() || voice::rights(seen.before, seen.step) == Rights::Agent;
@@ -245,15 +248,17 @@ fn who_left_is_gone(seen: &Seen<'_>) -> Verdict {
     Ok(())
 }
 
-/// Returns whether a caller that may override may change a task that an agent holds. Persons, coordinators and timers
-/// do so only to the task that they name. A sweep only renews leases that its own machine knows to be alive.
+/// Returns whether a caller that may act on tasks of others may change this task, which an agent holds. Persons,
+/// coordinators and timers may change only the task that they name. A sweep renews only leases whose holders its own
+/// machine knows to be alive.
 fn may_take(seen: &Seen<'_>, id: TaskId, before: &Task) -> bool {
     match &seen.step.command {
         Command::Sweep { .. } => seen.after.tasks.get(&id).is_some_and(|after| renewed(before) == renewed(after)),
         Command::CloseSession { .. } | Command::RevokeToken { .. } => {
             before.holder().is_some_and(|holder| closes(seen, holder))
         }
-        // Only the agent itself unregisters, or a caller that may override names it.
+        // Only the agent itself, or a caller with rights on tasks of others that names the agent, unregisters the
+        // agent.
         Command::Unregister => before.holder() == seen.step.caller.agent,
         Command::RemoveTask { .. } | Command::Replan { .. } | Command::Claim { .. } => false,
         command => about(command).is_some_and(|(task, _)| task == id),
@@ -266,7 +271,7 @@ pub(crate) fn closes(seen: &Seen<'_>, agent: AgentId) -> bool {
     home.is_some() && home == closed(seen.step).map(|(session, _)| session)
 }
 
-/// Returns the connection that a step ends, and how.
+/// Returns the connection that a step ends, and the way in which it ends.
 pub(crate) fn closed(step: &Step) -> Option<(SessionId, SessionEnd)> {
     match &step.command {
         Command::CloseSession { session, end } => Some((*session, *end)),
@@ -275,11 +280,11 @@ pub(crate) fn closed(step: &Step) -> Option<(SessionId, SessionEnd)> {
     }
 }
 
-/// Returns whether any caller may do this to a task that no agent holds.
+/// Returns whether every caller may make this change to a task that no agent holds.
 fn free_for_all(seen: &Seen<'_>, id: TaskId, before: &Task, who: Option<AgentId>) -> bool {
     let over = before.holder();
     match &seen.step.command {
-        // A claim also ends other expired claims that are in its way.
+        // A claim also ends other expired claims that prevent it.
         Command::Claim { task } => {
             let workflow = seen.before.tasks.get(task).map(|task| task.workflow);
             *task == id || (over.is_some() && workflow == Some(before.workflow))
@@ -298,7 +303,7 @@ fn free_for_all(seen: &Seen<'_>, id: TaskId, before: &Task, who: Option<AgentId>
             }
             _ => false,
         },
-        // The completed task was its last unmet dependency.
+        // The completed task was the last unmet dependency of the blocked task.
         Command::Move { .. } => {
             matches!(&before.state, TaskState::Blocked(block) if block.kind == BlockKind::Dependency && before.unmet == 1)
         }

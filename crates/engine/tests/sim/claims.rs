@@ -1,4 +1,4 @@
-//! The invariants of claims: which agent gets one, its attempt number, and its end.
+//! The invariants of claims: which agent gets a claim, the claim's attempt number, and the claim's end.
 
 use engine::command::SessionEnd;
 use engine::event::Cause;
@@ -19,7 +19,8 @@ fn claimed(event: &Event) -> Option<(TaskId, AgentId, u32, Timestamp)> {
     }
 }
 
-/// Checks that attempts only grow, each belongs to one agent, and a task changes its holder only with a new attempt.
+/// Checks that the attempt numbers of a task only grow, that each attempt belongs to one agent, and that a task
+/// changes its holder only with a new attempt.
 pub(crate) fn numbers(seen: &Seen<'_>, memory: &mut Memory) -> Verdict {
     for (task, agent, attempt, until) in seen.change.events.iter().filter_map(claimed) {
         let known = memory.claims.entry(task).or_default();
@@ -52,7 +53,7 @@ pub(crate) fn numbers(seen: &Seen<'_>, memory: &mut Memory) -> Verdict {
         }
         hold!(after.crashes <= after.attempts_max, "(f) crashes stay within the attempts", "{after:?}");
     }
-    // A repeated call by key may return a claim that has ended since.
+    // A repeated call with an idempotency key may return a claim that has ended in the meantime.
     if let (Some((task, attempt)), None) = (granted_reply(seen), &seen.step.caller.key) {
         let row = seen.after.tasks.get(&task);
         let who = row.and_then(|row| acting(seen.before, seen.step, Some(row)));
@@ -62,7 +63,7 @@ pub(crate) fn numbers(seen: &Seen<'_>, memory: &mut Memory) -> Verdict {
     Ok(())
 }
 
-/// Checks that a claimed task was free, ready, and fits the agent.
+/// Checks that a claimed task had no holder, could begin, and fits the agent's role and capabilities.
 pub(crate) fn granted(seen: &Seen<'_>) -> Verdict {
     let (before, step) = (seen.before, seen.step);
     for (id, agent, ..) in seen.change.events.iter().filter_map(claimed) {
@@ -106,8 +107,8 @@ fn limits(seen: &Seen<'_>, task: &Task) -> Verdict {
     let running = others().filter(live).filter(|other| other.status() != Status::Paused).count();
     let limit = workflow.parallel_max.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
     hold!(running < limit, "(f) a claim stays within the parallel limit", "{running} run already, {limit} may");
-    // Independent of the clocks: every claim that could still be renewed counts, and the expired ones in the way were
-    // ended.
+    // This check does not depend on clocks. It counts every claim that could still be renewed, because the claim ended
+    // the expired claims that prevented it.
     let held = || seen.after.tasks.values().filter(|other| other.workflow == workflow.id && other.holder().is_some());
     let running = held().filter(|held| held.status() != Status::Paused).count();
     hold!(running <= limit, "(f) a claim stays within the parallel limit", "{running} may be renewed, {limit} may run");

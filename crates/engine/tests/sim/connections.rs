@@ -1,5 +1,5 @@
-//! The connections of the crew: stdio processes on hosts that sleep, the command line, shared and bound tokens. They
-//! end and come back, and then agents must be resumed.
+//! The connections of the simulated callers: stdio processes on hosts that sleep, the command line, and tokens that
+//! agents share or own. Connections end, and their clients come back; then agents must be resumed.
 
 use engine::caller::Standing;
 use engine::command::SessionEnd;
@@ -15,9 +15,9 @@ use crate::rng::Rng;
 pub(crate) enum ConnectionKind {
     /// One process of one client. Its host knows whether it is alive.
     Stdio,
-    /// The command line of one user, which never closes.
+    /// The command line of one user. This connection never closes.
     CommandLine,
-    /// A token that several agents share, without a session.
+    /// A token without a session, which several agents share.
     SharedToken,
     /// A token that belongs to one agent.
     BoundToken,
@@ -29,21 +29,21 @@ pub(crate) struct CrewConnection {
     pub(crate) session: SessionId,
     principal: String,
     pub(crate) host: usize,
-    /// The process makes no call before this time.
+    /// The process makes no call before this time, in milliseconds.
     pub(crate) asleep_until: i64,
     token: Option<TokenId>,
-    /// The agent of a bound token, once it has registered.
+    /// The agent to which the token belongs. `None` until that agent has registered.
     bound: Option<AgentId>,
 }
 
-/// The knowledge of hosts about each other's processes in this run.
+/// The knowledge of the hosts in this run about which processes are alive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HostView {
-    /// All processes are on one machine, which watches them, also while they are stopped.
+    /// All processes run on one machine. The machine knows which of them are alive, including stopped ones.
     OneMachine,
     /// Two machines report to each other which of their processes are alive. A machine that sleeps reports nothing.
     TwoMachines,
-    /// No host knows of any process; only leases count.
+    /// No host knows which processes are alive, so only leases count.
     Unwatched,
 }
 
@@ -79,7 +79,7 @@ impl CrewConnection {
         let (agent, standing) = match self.kind {
             ConnectionKind::Stdio => (agent, Standing::Client),
             ConnectionKind::CommandLine | ConnectionKind::SharedToken => (agent, Standing::Shared),
-            // A bound token vouches only for its own agent.
+            // The transport vouches for an agent only if the token belongs to that agent.
             ConnectionKind::BoundToken if agent.is_none() || agent == self.bound => (self.bound, Standing::Vouched),
             ConnectionKind::BoundToken => (agent, Standing::Shared),
         };
@@ -95,8 +95,8 @@ impl CrewConnection {
 }
 
 impl Crew {
-    /// Returns the connections that a machine reports as alive: its own processes, also the stopped ones, and the
-    /// processes that another machine reports.
+    /// Returns the connections that a machine reports as alive. These are its own processes, including stopped ones,
+    /// and the processes that the other machine reports.
     pub(crate) fn alive(&self, host: usize) -> Vec<SessionId> {
         if self.mode.view == HostView::Unwatched {
             return Vec::new();
@@ -118,7 +118,7 @@ impl Crew {
             let sleeps = number == place || Some(connection.host) == host;
             if sleeps && connection.kind == ConnectionKind::Stdio && !connection.is_asleep(self.now) {
                 connection.asleep_until = until;
-                // The first call after waking up may carry a time from before the sleep.
+                // The first call after waking up may have a time from before the sleep.
                 let stamped = self.rng.percent(40).then_some(self.now);
                 self.workers.iter_mut().filter(|worker| worker.connection == number).for_each(|worker| {
                     worker.stamped = stamped;
@@ -127,7 +127,8 @@ impl Crew {
         }
     }
 
-    /// Ends a connection. Its client comes back over a new one, and may or may not remember its agent.
+    /// Ends a connection. Its client comes back over a new connection. The client may remember its agent or have
+    /// forgotten it.
     pub(crate) fn end_connection(&mut self) -> Order {
         let place = self.rng.below(self.connections.len());
         match self.connections[place].kind {
@@ -143,13 +144,13 @@ impl Crew {
         let end = if self.rng.percent(60) { SessionEnd::Killed } else { SessionEnd::Closed };
         for worker in self.workers.iter_mut().filter(|worker| worker.connection == place) {
             worker.stamped = None;
-            // Some clients remember their agent; others register under the same name, or as another agent.
+            // Some clients remember their agent. Others register again, under the same name or as another agent.
             if self.rng.percent(60) {
                 worker.id = None;
             }
         }
         if self.rng.percent(25) {
-            // No process notices the end, so only the expired lease ends the claims.
+            // No process notices that the connection ended. So its claims end only when their leases expire.
             return self.sweep();
         }
         let own = self.rng.percent(30);
@@ -168,7 +169,7 @@ impl Crew {
         }
         let name = format!("token {place}");
         let hash = format!("secret {}", self.serial);
-        // The crew itself remembers to which agent a token is bound, as a transport would.
+        // The simulator remembers to which agent a token belongs, as a transport would.
         let command = Command::CreateToken { name, hash, scope: Scope::Agent, agent: None };
         let mut order = self.order(person, command, None);
         order.step.caller.key = None;

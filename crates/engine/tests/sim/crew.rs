@@ -17,10 +17,10 @@ use crate::rng::Rng;
 const WORKERS: usize = 7;
 const RECENT_MAX: usize = 24;
 
-/// The faults of this run, in addition to the usual ones.
+/// The additional faults of this run.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Mode {
-    /// Whether callers read clocks that differ and jump.
+    /// Whether the callers' clocks differ from the true time and jump.
     pub(crate) skew: bool,
     pub(crate) view: HostView,
 }
@@ -44,13 +44,13 @@ pub(crate) struct Worker {
     pub(crate) id: Option<AgentId>,
     pub(crate) connection: usize,
     skew: i64,
-    /// The time in the agent's next call, if the call was made before the agent fell asleep.
+    /// The time of the agent's next call, when the agent made the call before it fell asleep.
     pub(crate) stamped: Option<i64>,
     /// The claims that the agent believes it holds. Lost replies and ended leases make this list wrong.
     beliefs: Vec<(TaskId, u32)>,
 }
 
-/// A step, and the worker that waits for its answer.
+/// A step of the simulation, and the worker that waits for the answer.
 #[derive(Debug, Clone)]
 pub(crate) struct Order {
     pub(crate) step: Step,
@@ -119,14 +119,14 @@ impl Crew {
         if self.recent.len() >= RECENT_MAX {
             self.recent.pop_front();
         }
-        // A caller sends the pieces of a plan in order, and each once, so they are not repeated.
+        // A caller sends each piece of a plan once and in order. So pieces are not kept for repetition.
         if order.step.command.is_final() {
             self.recent.push_back(order.clone());
         }
         order
     }
 
-    /// Updates the beliefs of the caller, if the answer arrives.
+    /// Updates what the caller believes about its agent and its claims, if the answer reaches the caller.
     pub(crate) fn learn(&mut self, order: &Order, reply: &Result<Reply, Refusal>) {
         if let Ok(Reply::WorkflowCreated { workflow, .. }) = reply
             && !self.workflows.contains(workflow)
@@ -147,7 +147,7 @@ impl Crew {
                 worker.id = Some(*agent);
                 self.connections[worker.connection].bind(*agent);
             }
-            // The refusal says how to become that agent again. The worker does so, unless it meant another agent.
+            // The refusal says how the caller becomes that agent again. The worker does so if it meant its own agent.
             Err(Refusal::AgentElsewhere { agent, .. }) if worker.id == Some(*agent) => worker.id = None,
             Ok(Reply::Unregistered { .. }) => worker.id = None,
             Ok(Reply::Claimed { task, attempt, .. }) => worker.beliefs.push((*task, *attempt)),
@@ -173,7 +173,7 @@ impl Crew {
         }
     }
 
-    /// Returns whether a workflow waits for a plan, or all work is done.
+    /// Returns whether a workflow waits for a plan, or all tasks are done.
     fn is_idle(&self, tables: &Tables) -> bool {
         let waits = |workflow: &Workflow| workflow.status == WorkflowStatus::Planning;
         let runs = |workflow: &Workflow| workflow.status.is_running() && workflow.open > 0;
@@ -197,14 +197,15 @@ impl Crew {
         }
     }
 
-    /// Returns a worker whose process runs. When all sleep, returns any: its call was made before.
+    /// Returns a worker whose process runs. When all processes sleep, returns any worker: its call was made before it
+    /// fell asleep.
     pub(crate) fn awake(&mut self) -> usize {
         let first = self.rng.below(WORKERS);
         let asleep = |place: &usize| self.connections[self.workers[*place].connection].is_asleep(self.now);
         (0..WORKERS).map(|number| (first + number) % WORKERS).find(|place| !asleep(place)).unwrap_or(first)
     }
 
-    /// Repeats a request: at once, late, with its key or without, on another clock.
+    /// Repeats an earlier request: at once or late, with its idempotency key or without, and with another time.
     fn repeat(&mut self) -> Order {
         let place = self.rng.below(self.recent.len());
         let Some(mut order) = self.recent.get(place).cloned() else {
@@ -213,7 +214,7 @@ impl Crew {
         order.step.seed = self.rng.seed();
         order.step.now = self.clock(order.worker);
         order.step.caller.alive = self.alive(self.host(order.worker));
-        // A client that reconnected repeats its call over its current connection.
+        // A client that connected again repeats its call over its present connection.
         if let (true, Some(place)) = (self.rng.percent(30), order.worker) {
             order.step.caller.session = Some(self.connections[self.workers[place].connection].session);
         }
@@ -260,8 +261,8 @@ impl Crew {
         self.workflows.get(place).copied().unwrap_or(WorkflowId::FIRST)
     }
 
-    /// Returns a worker as a caller: named, by its connection only, as the runner that verifies, or as a hook of its
-    /// client.
+    /// Returns a worker as a caller. The call names the agent, or names no agent and has only its connection, or comes
+    /// from the runner that verifies, or from a hook of the agent's client.
     pub(crate) fn caller(&mut self, place: usize) -> Caller {
         let worker = &self.workers[place];
         let connection = &self.connections[worker.connection];
@@ -289,7 +290,8 @@ impl Crew {
         Order { step, worker, connection: None, lost: self.rng.percent(8) }
     }
 
-    /// Returns a new key, a key that was used before, or a blank one. It belongs to the agent that acts.
+    /// Returns a new idempotency key, one that was used before, or a blank one. The key belongs to the agent that
+    /// acts.
     fn key(&mut self, caller: &Caller, command: &Command) -> Key {
         let key = match self.rng.below(100) {
             0..85 => format!("key {}", self.serial),
@@ -317,7 +319,8 @@ impl Crew {
         self.queue.extend(orders);
     }
 
-    /// Returns a task and the attempt that the worker believes in: mostly one of its own claims, sometimes any task.
+    /// Returns a task, and the attempt that the worker believes it holds. Mostly it is one of the worker's own claims,
+    /// sometimes any task.
     pub(crate) fn aim(&mut self, tables: &Tables, place: usize) -> Option<(TaskId, Option<u32>)> {
         let beliefs = self.workers[place].beliefs.clone();
         let own = match self.rng.below(100) {
@@ -354,7 +357,7 @@ impl Crew {
     }
 }
 
-/// Returns the token of the draft that a command belongs to.
+/// Returns the token of the unfinished plan that a command belongs to.
 fn token(command: &Command) -> Option<&str> {
     match command {
         Command::BeginPlan { token, .. }

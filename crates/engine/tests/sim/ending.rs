@@ -1,4 +1,5 @@
-//! The end of a run: all agents are gone, the sweep runs, and every task that can be completed is completed.
+//! The end of a run: all agents are gone and expired leases are ended. Then every task that can be completed must be
+//! completed.
 
 use engine::approval::{ApprovalDecision, Source};
 use engine::command::{EndRound, OpenReview, RoundAnswer, RoundEnd, StartRound, Target};
@@ -15,7 +16,7 @@ use crate::crew::Crew;
 use crate::machine::{Broken, Machine, Step, Verdict};
 use crate::plans::{ROLES, SKILLS};
 
-/// A time after every lease, lock and clock of the run.
+/// A time at which every lease and lock of the run has expired, on every clock.
 const LATER_MS: i64 = 25 * 3_600_000;
 
 pub(crate) fn run(machine: &mut Machine, crew: &mut Crew) -> Verdict {
@@ -68,7 +69,7 @@ fn finisher(machine: &mut Machine, crew: &mut Crew, role: &str) -> Result<AgentI
     }
 }
 
-/// Claims the next task of the workflow in which this one is ready, and completes it.
+/// Claims the next task of the workflow to which this ready task belongs, and completes it.
 fn finish(machine: &mut Machine, crew: &mut Crew, agent: AgentId, ready: &Task) -> Verdict {
     let runner = || Caller { rights: Rights::Runner, ..Caller::agent(agent) };
     if ready.gate {
@@ -89,7 +90,7 @@ fn finish(machine: &mut Machine, crew: &mut Crew, agent: AgentId, ready: &Task) 
     Ok(())
 }
 
-/// Reviews the work without findings.
+/// Reviews the work of a claim. The review gives no findings.
 fn review(machine: &mut Machine, crew: &mut Crew, agent: AgentId, claim: (TaskId, u32)) -> Verdict {
     let runner = || Caller { rights: Rights::Runner, ..Caller::agent(agent) };
     let open = OpenReview { provider: "critic".to_owned(), gate: Some(claim), rounds_max: None };
@@ -115,7 +116,7 @@ fn review(machine: &mut Machine, crew: &mut Crew, agent: AgentId, claim: (TaskId
     act(machine, crew, runner(), Command::EndRound(Box::new(end))).map(|_| ())
 }
 
-/// Asks for the gate of a task, and approves it.
+/// Asks a person for the gate of a task, and approves the request.
 fn open_gate(machine: &mut Machine, crew: &mut Crew, task: &Task) -> Verdict {
     let ask = crew.asked(Source::ExecGate, Some((task.id, task.attempt + 1)));
     let reply = act(machine, crew, Caller::with_rights(Rights::Engine), ask)?;
@@ -127,7 +128,7 @@ fn open_gate(machine: &mut Machine, crew: &mut Crew, task: &Task) -> Verdict {
     act(machine, crew, Caller::with_rights(Rights::Person), approve).map(|_| ())
 }
 
-/// Returns whether a task is open and nothing prevents its claim.
+/// Returns whether a task is open although nothing prevents an agent from claiming it.
 fn is_forgotten(machine: &Machine, task: &Task) -> bool {
     let tables = &machine.tables;
     let running = tables.workflows.get(&task.workflow).is_some_and(|workflow| workflow.status.is_running());
@@ -139,7 +140,7 @@ fn is_forgotten(machine: &Machine, task: &Task) -> bool {
             false
         }
     };
-    // A paused task keeps its files.
+    // While a task is paused, no other task may use its files.
     let busy = |other: &Task| {
         other.workflow == task.workflow && other.status() == Status::Paused && overlap(&task.touches, &other.touches)
     };

@@ -1,4 +1,4 @@
-//! Faults that are planted around the engine. Each breaks one invariant, and the checker must notice.
+//! Faults that are planted around the engine. Each fault breaks one invariant, and the checker must notice that.
 
 use engine::agent::Agent;
 use engine::approval::{Approval, ApprovalStatus};
@@ -17,17 +17,17 @@ pub(crate) enum Fault {
     None,
     /// A write counts as the holder's, independent of its sender and its attempt.
     NoFence,
-    /// A claim keeps the attempt number of the last one.
+    /// A claim gets the same attempt number as the claim before it.
     SameAttempt,
     /// A claim treats every lease as expired.
     StolenLease,
-    /// The sweep's clock is far ahead.
+    /// The timer that ends expired leases has a clock that is far ahead.
     EagerSweep,
-    /// No sweep ends expired leases.
+    /// No timer ends expired leases.
     NoSweep,
     /// A message is counted but not stored.
     LostMessage,
-    /// The dependents of a completed task are not updated.
+    /// The tasks that waited for a completed task still count it as unmet.
     LostMet,
     /// A task is completed without an outcome text.
     BlankOutcome,
@@ -35,9 +35,9 @@ pub(crate) enum Fault {
     Unverified,
     /// An event is applied but not logged.
     Unlogged,
-    /// The answer to a key is not stored.
+    /// The answer to a call is not stored under the call's idempotency key.
     LostKey,
-    /// A refusal leaves a change behind.
+    /// A refused command changes the state nevertheless.
     LeakyRefusal,
     /// One crash counts as several.
     Overcounted,
@@ -55,21 +55,22 @@ pub(crate) enum Fault {
     BorrowedVoice,
     /// Registering under the name of a live agent resumes that agent.
     EarlyResumption,
-    /// Registering under the name of a dead agent makes another agent.
+    /// Registering under the name of a dead agent creates another agent.
     LostIdentity,
-    /// An agent skips a task with a gate.
+    /// An agent skips a gated task.
     SkippedGate,
     /// An agent removes a protected task.
     RemovedGate,
-    /// The dependents of a skipped task do not wait for its protected dependencies.
+    /// The tasks that waited for a skipped task do not wait for the protected tasks that it waited for.
     FreedPastSkip,
     /// Any caller changes a workflow's settings and limits.
     LooseLimits,
     /// Any caller abandons and suspends workflows.
     LooseCourse,
-    /// A process that has just started sweeps before it has checked which processes are alive.
+    /// A process that has just started ends expired leases before it has checked which processes are alive.
     NoFirstLook,
-    /// The keys of an agent belong to its connection.
+    /// The idempotency keys of an agent belong to its connection, so the agent loses them when it resumes on another
+    /// connection.
     KeysLeftBehind,
     /// A person's script skips and removes protected tasks like the person.
     ScriptLoosens,
@@ -114,7 +115,7 @@ impl Fault {
         Self::ScriptDecides,
     ];
 
-    /// Returns the invariant that must fail.
+    /// Returns the invariant that this fault must break.
     pub(crate) fn breaks(self) -> &'static str {
         match self {
             Self::None => "nothing",
@@ -152,7 +153,8 @@ impl Fault {
         }
     }
 
-    /// Returns the changed step that the engine gets instead of the real one, if the fault applies.
+    /// Returns the changed step that the engine gets instead of the real step. Returns `None` if the fault does not
+    /// apply to this step.
     pub(crate) fn bend_step(self, tables: &Tables, step: &Step) -> Option<Step> {
         if self == Self::None {
             return None;
@@ -191,9 +193,9 @@ impl Fault {
         Some(bent)
     }
 
-    /// Applies the faults about the acting agent and the caller's rights.
+    /// Applies the faults that change the acting agent or the caller's rights.
     fn bend_identity(self, tables: &Tables, step: &Step) -> Option<Step> {
-        // A changed caller would also use other keys, which is a separate fault.
+        // Another caller would also use other idempotency keys, which is a separate fault.
         if step.caller.key.is_some() && self != Self::KeysLeftBehind {
             return None;
         }
@@ -201,7 +203,7 @@ impl Fault {
         let is_agent = matches!(step.caller.rights, Rights::Agent | Rights::Runner);
         match (self, &step.command) {
             (Self::ForeignRenewal, Command::Heartbeat { .. } | Command::Renew) => {
-                // No caller renews a lease that is nearly fresh.
+                // A lease that was renewed just before is not renewed again.
                 let due = |task: &Task| {
                     let lease_ms = tables.workflows.get(&task.workflow).map(|workflow| workflow.lease_ms);
                     let until = task.state.running_lease().map(|lease| lease.until);
@@ -259,8 +261,8 @@ impl Fault {
         Some(bent)
     }
 
-    /// Answers a heartbeat over another connection like one from the agent's home, and moves the agent to the caller's
-    /// connection.
+    /// Treats a heartbeat over another connection as one over the agent's own connection, and moves the agent to the
+    /// caller's connection.
     pub(crate) fn move_on_read(self, tables: &Tables, step: &Step, change: &mut Change, writes: &mut Vec<Write>) {
         let heartbeat = matches!(step.command, Command::Heartbeat { .. } | Command::Renew);
         if self != Self::MoveOnRead || !heartbeat || step.caller.key.is_some() {

@@ -1,5 +1,5 @@
-//! The invariants of agents and their connections, checked after each step: only registering moves an agent, and only
-//! the agent's own connection speaks for it.
+//! The invariants of agents and their connections, checked after each step. Only registering moves an agent to another
+//! connection. Only a call over the agent's own connection acts as the agent.
 
 use engine::agent::Agent;
 use engine::caller::Standing;
@@ -24,8 +24,8 @@ pub(crate) fn step(seen: &Seen<'_>) -> Verdict {
     signs_of_life(seen)
 }
 
-/// Checks that a lease gets longer only by its holder's own call, or by a sweep that knows that the holder's connection
-/// is alive. Commands about one task are checked elsewhere, as writes.
+/// Checks that a lease gets longer only by a call of its holder, or by a sweep that knows that the holder's connection
+/// is alive. Commands about one task are left out here, because another check covers them as writes.
 pub(crate) fn renewals(seen: &Seen<'_>) -> Verdict {
     if about(&seen.step.command).is_some() {
         return Ok(());
@@ -51,8 +51,8 @@ pub(crate) fn renewals(seen: &Seen<'_>) -> Verdict {
     Ok(())
 }
 
-/// Checks that an agent is resumed only on its own connection, by a caller that is vouched for, or by its user or token
-/// once its home is dead.
+/// Checks that an agent is resumed only in three ways: on its own connection; by a caller for which the transport
+/// vouches; or by its user or token when its home connection is dead.
 fn resumptions(seen: &Seen<'_>) -> Verdict {
     for event in &seen.change.events {
         match event {
@@ -84,7 +84,8 @@ fn is_same_name(agent: &Agent, register: &Register) -> bool {
     agent.name == register.name && agent.runtime == register.runtime
 }
 
-/// Checks that a client that comes back is the same agent: there is no new agent where one could be resumed.
+/// Checks that a client that comes back is the same agent: no new agent is created if an existing agent could be
+/// resumed.
 fn newcomer(seen: &Seen<'_>, agent: &Agent) -> Verdict {
     let Command::Register(register) = &seen.step.command else {
         hold!(false, "(l) an agent moves only by registering", "{agent:?}");
@@ -95,8 +96,8 @@ fn newcomer(seen: &Seen<'_>, agent: &Agent) -> Verdict {
         let here = row.session == seen.step.caller.session;
         here || (is_home_dead(seen.before, seen.step, row) && is_same_principal(seen.step, row))
     });
-    // A caller without a connection cannot resume an agent, and only a bounded number of agents of the same name is
-    // looked at.
+    // A caller without a connection cannot resume an agent. And registering reads only a bounded number of agents of
+    // the same name.
     let may_resume = seen.step.caller.session.is_some() && same().count() <= limits::SAME_AGENTS_MAX;
     hold!(!may_resume || lost.is_none(), "(l) a dead agent's identity is not lost", "{lost:?}, but new {agent:?}");
     hold!(
@@ -107,7 +108,8 @@ fn newcomer(seen: &Seen<'_>, agent: &Agent) -> Verdict {
     Ok(())
 }
 
-/// Checks that the rows of agents match the events: a home changes only by registering or by its end.
+/// Checks that the rows of agents match the events: an agent's connection changes only when the agent registers or the
+/// connection ends.
 fn rows(seen: &Seen<'_>) -> Verdict {
     for write in seen.writes {
         let Write::Agent(after) = write else { continue };
@@ -133,8 +135,7 @@ fn rows(seen: &Seen<'_>) -> Verdict {
     Ok(())
 }
 
-/// Checks that a caller with an agent's rights changes nothing when it names an agent with its home on another
-/// connection.
+/// Checks that a caller with an agent's rights changes nothing when it names an agent of another connection.
 fn foreign_names(seen: &Seen<'_>) -> Verdict {
     let Some(named) = seen.step.caller.agent else { return Ok(()) };
     let anyone = matches!(seen.step.command, Command::Register(_) | Command::CloseSession { .. });
@@ -157,7 +158,7 @@ fn senders(seen: &Seen<'_>) -> Verdict {
         Actor::Person => rights.is_persons(),
         Actor::Coordinator => rights == Rights::Coordinator,
         Actor::Runner => rights == Rights::Runner,
-        // The engine's own records, and acts of callers that have not registered.
+        // `Actor::Engine` is the sender of the engine's own records, and of acts of callers that have not registered.
         Actor::Engine => true,
     };
     let logged = seen.change.events.iter().any(|event| event.topic().is_some());
@@ -189,8 +190,8 @@ fn is_new(seen: &Seen<'_>, id: AgentId) -> bool {
     })
 }
 
-/// Checks that an agent is changed or unregistered, or its mail marked, only by itself, or by a coordinator or person
-/// who names it.
+/// Checks that only the agent itself, or a coordinator or person who names the agent, changes it, unregisters it or
+/// marks its mail.
 fn acts_on_agents(seen: &Seen<'_>) -> Verdict {
     let overrides = voice::overrides(seen.before, seen.step);
     for event in &seen.change.events {
@@ -208,8 +209,8 @@ fn acts_on_agents(seen: &Seen<'_>) -> Verdict {
     Ok(())
 }
 
-/// Checks that a lock in the name of an agent is taken, kept and removed only by that agent, or by a caller that may
-/// override.
+/// Checks that a lock in the name of an agent is taken, kept and removed only by that agent, or by a caller with
+/// rights on tasks of others.
 fn locks(seen: &Seen<'_>) -> Verdict {
     for event in &seen.change.events {
         let (owner, workflow) = match event {
@@ -222,7 +223,7 @@ fn locks(seen: &Seen<'_>) -> Verdict {
         };
         let agent = owner.as_ref().and_then(|owner| owner.parse::<AgentId>().ok());
         let Some(agent) = agent.filter(|agent| seen.before.agents.contains_key(agent)) else { continue };
-        // A call without a name speaks for every agent of its connection.
+        // A call that names no agent may act for every agent of its connection.
         let own = speaks_as(seen.before, seen.step, agent) || is_neighbour(seen, agent);
         let rule = own || voice::overrides(seen.before, seen.step);
         hold!(rule, "(l) a lock is its agent's own", "{event:?} of {workflow} by {:?}", seen.step.caller);
@@ -230,17 +231,18 @@ fn locks(seen: &Seen<'_>) -> Verdict {
     Ok(())
 }
 
-/// Returns whether the agent is at home on the caller's connection, even if the call names another agent.
+/// Returns whether the agent registered last on the caller's connection, even if the call names another agent.
 fn is_neighbour(seen: &Seen<'_>, agent: AgentId) -> bool {
     let home = seen.before.agents.get(&agent).and_then(|agent| agent.session);
     home.is_some() && home == seen.step.caller.session
 }
 
-/// Checks that a heartbeat from home renews everything that the agent still holds, also after its process was stopped
-/// for longer than the lease, as long as its machine knows that it is alive and no other agent has claimed the task.
+/// Checks that a heartbeat over the agent's own connection renews all claims that the agent still holds. This is so
+/// even if its process was stopped for longer than the lease, as long as its machine knows that the process is alive
+/// and no other agent has claimed the task.
 fn signs_of_life(seen: &Seen<'_>) -> Verdict {
     let asks = matches!(seen.step.command, Command::Heartbeat { current_task: None } | Command::Renew);
-    // A repeated call by key gets its stored answer and renews nothing.
+    // A repeated call with an idempotency key gets the stored answer and renews nothing.
     if !asks || seen.change.reply.is_err() || seen.step.caller.key.is_some() {
         return Ok(());
     }

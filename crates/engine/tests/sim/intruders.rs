@@ -22,7 +22,7 @@ impl Crew {
         }
     }
 
-    /// A worker names an agent of another connection in a call over its own.
+    /// A worker makes a call over its own connection that names an agent of another connection.
     fn take_over(&mut self, tables: &Tables) -> Order {
         let place = self.awake();
         let Some(victim) = self.some_agent(tables) else { return self.register(place) };
@@ -70,7 +70,7 @@ impl Crew {
     fn some_agent(&mut self, tables: &Tables) -> Option<AgentId> {
         let mut here: Vec<AgentId> =
             tables.agents.values().filter(|row| row.left.is_none()).map(|row| row.id).collect();
-        // Agents that hold a task are the most interesting victims.
+        // An agent that holds a task can lose more, so it is mostly chosen.
         let holders: Vec<AgentId> = tables.tasks.values().filter_map(Task::holder).collect();
         if self.rng.percent(60) && !holders.is_empty() {
             here = holders;
@@ -84,8 +84,8 @@ impl Crew {
         if self.rng.percent(50) { Command::MarkRead { messages } } else { Command::Archive { messages } }
     }
 
-    /// A worker registers under the name of another one. This resumes the other agent only when that agent's home is
-    /// dead and its user or token is the same.
+    /// A worker registers under the name of another worker's agent. This resumes that agent only when its home
+    /// connection is dead and its user or token is the same.
     fn register_as_another(&mut self) -> Order {
         let place = self.awake();
         let other = self.rng.below(self.workers.len());
@@ -109,7 +109,7 @@ impl Crew {
             (5..8, _) => Command::RemoveTask { workflow, task: id },
             (8, _) => {
                 let mut tasks = self.plan();
-                // A task of the same name without the dependencies would bypass the protection.
+                // A new task of the same name without the dependencies would bypass the protection.
                 if let Some(first) = tasks.first_mut() {
                     (first.name, first.depends_on) = (task.name, Vec::new());
                 }
@@ -122,7 +122,7 @@ impl Crew {
         self.order(caller, command, place)
     }
 
-    /// The same callers change a workflow's status, settings and limits.
+    /// An agent, a coordinator, a person or a script changes a workflow's status, settings and limits.
     fn loosen_workflow(&mut self, tables: &Tables) -> Order {
         let workflow = self.workflow();
         let limit = tables.workflows.get(&workflow).and_then(|workflow| workflow.parallel_max);
@@ -148,8 +148,8 @@ impl Crew {
         self.order(caller, command, place)
     }
 
-    /// Returns the caller that changes a plan: mostly an agent, otherwise a coordinator, a person or a person's script,
-    /// which may name an agent.
+    /// Returns the caller that changes a plan: mostly an agent, otherwise a coordinator, a person or a person's
+    /// script. A person or a script may name an agent.
     pub(crate) fn manager(&mut self) -> (Caller, Option<usize>) {
         let place = self.awake();
         match self.rng.below(100) {

@@ -1,4 +1,5 @@
-//! The invariants of idempotency keys: the same key gives the same answer, and only the first call does anything.
+//! The invariants of idempotency keys: a repeated call with the same key gets the same answer, and only the first call
+//! changes anything.
 
 use engine::agent::Agent;
 use engine::caller::{Key, KeyOwner};
@@ -89,7 +90,7 @@ fn owners(seen: &Seen<'_>, key: &Key) -> (String, Vec<String>) {
     let connection = format!("{connection} {tool}");
     let task = step.command.task().and_then(|task| tables.tasks.get(&task));
     let agent = match (&step.command, step.caller.agent) {
-        // An agent that left gives no more answers, so these keys belong to the connection.
+        // An agent that unregisters gives no more answers. So the keys of these two commands belong to the connection.
         (Command::Register(_), _) | (Command::Unregister, None) => return (connection, Vec::new()),
         (_, Some(named)) => {
             let own = voice::speaks_as(tables, step, named).then(|| format!("{named} {tool}"));

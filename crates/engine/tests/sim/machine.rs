@@ -1,4 +1,4 @@
-//! Runs the engine as the store does, one command at a time, and checks the invariants after each.
+//! Runs the engine as the store does, one command at a time, and checks the invariants after each command.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,8 @@ use engine::{Caller, Change, Command, Refusal, Reply, Stamp, Timestamp, World, W
 use crate::fault::Fault;
 use crate::{check, recount, tally, voice};
 
-/// The number of loads after which a decision counts as stuck.
+/// The maximum number of times that a decision may ask for more of the state. A decision that asks more often counts
+/// as stuck.
 const ROUNDS_MAX: usize = 64;
 
 /// One command, as it reaches the engine.
@@ -32,14 +33,14 @@ pub(crate) struct Broken {
 
 pub(crate) type Verdict = Result<(), Broken>;
 
-/// The checker's own memory, so that it notices a lost row.
+/// The checker's own record of the run. With it, the checker notices when the engine loses a row.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     pub(crate) claims: BTreeMap<TaskId, BTreeMap<u32, AgentId>>,
     pub(crate) sent: BTreeMap<MailboxOwner, Vec<MessageId>>,
     pub(crate) keys: BTreeMap<KeyId, StoredKey>,
     pub(crate) met: BTreeSet<TaskId>,
-    /// The open tasks that each task had to wait for when it entered the plan, directly and through others.
+    /// For each task, the open tasks that it waited for when it entered the plan, directly or through others.
     pub(crate) planned_after: BTreeMap<TaskId, BTreeSet<TaskId>>,
     /// The tasks that were protected when they entered the plan.
     pub(crate) protected: BTreeSet<TaskId>,
@@ -58,7 +59,8 @@ pub(crate) struct Seen<'a> {
 
 pub(crate) struct Machine {
     pub(crate) tables: Tables,
-    /// The state before the step. It applies the same writes later, which is cheaper than a copy.
+    /// The state before the step. After the checks it gets the same writes as the other state, which is cheaper than a
+    /// copy.
     before: Tables,
     memory: Memory,
     fault: Fault,
@@ -87,7 +89,7 @@ impl Machine {
         let bent = self.fault.bend_step(&self.tables, step);
         let (mut change, writes) = run(&self.tables, bent.as_ref().unwrap_or(step), self.steps.is_multiple_of(4))?;
         if bent.is_some() {
-            // A fault changes the act, but the log must still name the real caller.
+            // A planted fault changes the step, but the log must still name the real caller.
             change.sender = voice::sender(&self.tables, step);
         }
         let mut writes = self.fault.bend_change(&mut change, writes);
@@ -118,7 +120,7 @@ impl Machine {
         Ok(change.reply)
     }
 
-    /// Counts everything again, not only the parts that the last steps touched.
+    /// Counts everything in the state again, not only the parts that the last steps changed.
     pub(crate) fn audit(&self) -> Verdict {
         if self.before != self.tables {
             return Err(Broken { rule: "only writes change the state", what: "the two copies differ".to_owned() });
@@ -148,8 +150,8 @@ pub(crate) fn brief(step: &Step) -> String {
     format!("{} {:?} {who}{key}: {short}{more}", step.now.0, step.caller.rights)
 }
 
-/// Decides a command on the state that is loaded for it, and returns its rows. With `twice` it decides again, which
-/// must give the same result.
+/// Decides a command on the part of the state that is loaded for it, and returns the rows to write. With `twice` it
+/// decides a second time, which must give the same result.
 fn run(tables: &Tables, step: &Step, twice: bool) -> Result<(Change, Vec<Write>), Broken> {
     let stamp = Stamp { now: step.now, seed: step.seed };
     let mut world = World::default();

@@ -1,4 +1,4 @@
-//! Random plans: mostly graphs without cycles, with every field that decides which agent may claim a task.
+//! Random plans: mostly without cycles, with every field that decides which agent may claim a task.
 
 use engine::id::{Ids, WorkflowId};
 use engine::plan::{Plan, PlanPiece, PlanPlace, PlanTask};
@@ -55,8 +55,8 @@ pub(crate) fn tasks(rng: &mut Rng, prefix: &str) -> Vec<PlanTask> {
     tasks
 }
 
-/// Returns the rows of a plan, or `None` when the plan is refused. A real caller refuses it before it sends anything,
-/// too.
+/// Returns the rows of a plan, or `None` when the plan is refused. A real caller also finds such a mistake before it
+/// sends a command.
 pub(crate) fn rows(tasks: Vec<PlanTask>, workflow: WorkflowId, now: Timestamp, seed: u128) -> Option<PlanPiece> {
     let place = PlanPlace { workflow, sequence: 0, now, existing: &std::collections::BTreeMap::new() };
     Plan::whole(tasks).ok()?.lay_out(&place, &mut Ids::new(seed)).ok()

@@ -38,7 +38,7 @@ fn is_person(seen: &Seen<'_>) -> bool {
     matches!(voice::rights(seen.before, seen.step), Rights::Person | Rights::Engine)
 }
 
-/// Returns the protections of a task that the caller may not loosen.
+/// Returns the protections of a task that the caller cannot loosen.
 fn keeps_off(seen: &Seen<'_>, task: &Task) -> Vec<Protection> {
     let set = [
         (task.gate, Protection::Gate),
@@ -62,12 +62,12 @@ fn keeps_off(seen: &Seen<'_>, task: &Task) -> Vec<Protection> {
     found
 }
 
-/// Checks that only a caller with the right to do so skips an open protected task, releases it from a block, or removes
-/// it from the plan.
+/// Checks that only a caller that may loosen a protection skips an open protected task, unblocks it, or removes it
+/// from the plan.
 fn tasks(seen: &Seen<'_>) -> Verdict {
     for id in &seen.touched {
         let Some(before) = seen.before.tasks.get(id) else { continue };
-        // The tasks of a draft are not part of a plan yet.
+        // The tasks of an unfinished plan are not part of a plan yet.
         let planned = seen.before.workflows.get(&before.workflow).is_some_and(is_planned);
         if before.status().is_met() || !planned {
             continue;
@@ -97,7 +97,8 @@ fn is_planned(workflow: &Workflow) -> bool {
     workflow.status != WorkflowStatus::Planning && workflow.draft.is_none()
 }
 
-/// Returns whether the step names the blocked task and moves it. A block by a dependency ends without such a step.
+/// Returns whether the step names the blocked task and moves it. A task that is blocked by a dependency is unblocked
+/// without such a step.
 fn is_released(seen: &Seen<'_>, id: TaskId) -> bool {
     let named = matches!(&seen.step.command, Command::Move { task, .. } if *task == id);
     named && seen.change.events.iter().any(|event| matches!(event, Event::Moved(moved) if moved.task == id))
@@ -158,8 +159,9 @@ fn remember(seen: &Seen<'_>, memory: &mut Memory) {
     }
 }
 
-/// Checks that no task begins while a protected task that the plan put before it is open. Skipping and removing tasks
-/// in between does not change this; a person who skips or removes the protected task itself does.
+/// Checks that no task begins while a protected task that the plan put before it is open. Skipping or removing the
+/// tasks between the two changes nothing. Only a person who skips or removes the protected task itself lets the later
+/// task begin.
 fn way_round(seen: &Seen<'_>, memory: &Memory) -> Verdict {
     let shape = |event: &Event| match event {
         Event::Moved(moved) => moved.state.status().is_met(),

@@ -1,4 +1,4 @@
-//! Counters, graphs and mailboxes, counted again from the rows.
+//! Counts the counters, dependencies and mailboxes again from the rows, and compares them with the stored numbers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use engine::{Event, Write};
 use crate::check::hold;
 use crate::machine::{Memory, Seen, Verdict};
 
-/// Counts the parts again that the step may have changed.
+/// Counts those parts of the state again that the step may have changed.
 pub(crate) fn step(seen: &Seen<'_>, memory: &Memory) -> Verdict {
     let graph =
         |write: &Write| matches!(write, Write::Insert(..) | Write::Edges(_) | Write::Drop(_) | Write::Waits(..));
@@ -55,7 +55,7 @@ fn edges(set: &BTreeSet<(TaskId, TaskId)>, from: TaskId) -> impl Iterator<Item =
     set.range((from, TaskId::FIRST)..=(from, TaskId::LAST)).map(|(_, to)| *to)
 }
 
-/// Counts everything again.
+/// Counts everything in the state again.
 pub(crate) fn whole(tables: &Tables, memory: &Memory) -> Verdict {
     acyclic(tables)?;
     counters(tables)?;
@@ -94,8 +94,8 @@ fn counters(tables: &Tables) -> Verdict {
         let open = !task.status().is_met();
         let (all, left) = counted.entry(task.workflow).or_insert((0_u32, 0_u32));
         (*all, *left) = (*all + 1, *left + u32::from(open));
-        // The counter of a finished task is not used, because the task waits for nothing. The tasks of a draft do not
-        // count yet.
+        // The counter of a finished task is not compared, because the task waits for nothing. The tasks of an
+        // unfinished plan are not counted yet.
         let hidden = tables.workflows.get(&task.workflow).is_none_or(is_draft);
         let waits = unmet(tables, task.id);
         hold!(hidden || !open || task.unmet == waits, "(f) unmet counters are right", "{task:?} waits for {waits}");
@@ -112,8 +112,8 @@ fn counters(tables: &Tables) -> Verdict {
     Ok(())
 }
 
-/// Returns whether the tasks of a workflow are pieces of a plan that is not set, also when a person abandoned the
-/// workflow since.
+/// Returns whether the tasks of a workflow are pieces of a plan that is not set. This also holds when a person has
+/// abandoned the workflow.
 fn is_draft(workflow: &Workflow) -> bool {
     workflow.status == WorkflowStatus::Planning || workflow.draft.is_some()
 }

@@ -1,4 +1,4 @@
-//! The situations that a run met, so that a simulator which tries nothing is noticed.
+//! Records the situations that a run met. With this record, a test notices a simulator that tries nothing.
 
 use engine::refusal::ElsewhereHome;
 use engine::{Command, Event, Refusal, Rights};
@@ -6,7 +6,8 @@ use engine::{Command, Event, Refusal, Rights};
 use crate::machine::Seen;
 use crate::voice;
 
-/// The situations that a few hundred runs must meet. The rules of identity and protection exist for each of them.
+/// The situations that a few hundred runs must meet. The rules about identity and protections exist because of these
+/// situations.
 pub(crate) const WANTED: [&str; 26] = [
     "refused AGENT_ELSEWHERE while its home lives",
     "refused AGENT_ELSEWHERE to its own user after its home died",

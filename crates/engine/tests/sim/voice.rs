@@ -1,4 +1,4 @@
-//! Finds the agent that a caller speaks for, from the rows alone and in another way than `engine::identity`.
+//! Finds the agent in whose name a caller acts. It uses only the rows, and another method than `engine::identity`.
 
 use engine::agent::Agent;
 use engine::caller::Standing;
@@ -10,8 +10,8 @@ use engine::{Actor, Rights, Timestamp};
 
 use crate::machine::Step;
 
-/// Returns whether the caller speaks for the agent: the caller is vouched for, or the agent registered last on this
-/// very connection. A call that names another agent does not speak for this one.
+/// Returns whether the caller acts in the name of the agent. Either the transport vouches for the caller, or the agent
+/// registered last on this connection. A call that names another agent does not act as this one.
 pub(crate) fn speaks_as(tables: &Tables, step: &Step, agent: AgentId) -> bool {
     let named = step.caller.agent;
     let vouched = step.caller.standing == Standing::Vouched && named == Some(agent);
@@ -23,12 +23,12 @@ fn is_at_home(tables: &Tables, step: &Step, agent: AgentId) -> bool {
     home.is_some() && home == step.caller.session
 }
 
-/// Returns the agent that acts in this step, or `None` when the caller has none or several, or names an agent with its
-/// home on another connection.
+/// Returns the agent that acts in this step. Returns `None` when the caller has no agent or several, or names an agent
+/// of another connection.
 pub(crate) fn acting(tables: &Tables, step: &Step, task: Option<&Task>) -> Option<AgentId> {
     if let Some(named) = step.caller.agent {
         let row = tables.agents.get(&named)?;
-        // An agent that unregistered has no home; a separate rule refuses it.
+        // An agent that unregistered has no connection. A separate rule refuses it.
         return (row.left.is_some() || speaks_as(tables, step, named)).then_some(named);
     }
     let session = step.caller.session?;
@@ -68,12 +68,12 @@ pub(crate) fn sender(tables: &Tables, step: &Step) -> Actor {
     }
 }
 
-/// Returns whether the caller acts on tasks and agents of others under its own name.
+/// Returns whether the caller may act on tasks and agents of others, under its own name.
 pub(crate) fn overrides(tables: &Tables, step: &Step) -> bool {
     rights(tables, step).may_override()
 }
 
-/// Returns whether the agent's connection is gone, as far as the caller's machine can tell.
+/// Returns whether the connection that registered the agent last is gone, as far as the caller's machine can tell.
 pub(crate) fn is_home_dead(tables: &Tables, step: &Step, agent: &Agent) -> bool {
     let watched =
         agent.session.is_some_and(|home| step.caller.session == Some(home) || step.caller.alive.contains(&home));
