@@ -37,8 +37,8 @@ pub struct Agent {
     pub origin: Origin,
     /// The time of the last sign of life that was stored.
     pub seen: Timestamp,
-    /// The time at which the agent unregistered. An agent that unregistered never comes back: its program registers as
-    /// another agent.
+    /// The time at which the agent unregistered. Its program then registers as another agent. Only a registration with
+    /// the agent's own token brings this agent back.
     pub left: Option<Timestamp>,
     pub created: Timestamp,
     pub updated: Timestamp,

@@ -16,9 +16,11 @@ pub struct Caller {
     pub rights: Rights,
     /// The connection that the call came over.
     pub session: Option<SessionId>,
-    /// The relation of the caller to the agents that it names.
+    /// Tells whether the transport vouches for the agent that the call names, and how an agent is chosen when the call
+    /// names none.
     pub standing: Standing,
-    /// The user or token behind the connection. It may resume its own agents when their connection is gone.
+    /// The user or token behind the connection. The same user or token may resume the agents that it registered, when
+    /// their connection is gone.
     pub principal: Option<String>,
     /// The owner in whose name the caller may change a locked workflow: an agent's id, or a text that the caller chose
     /// when it set the lock.
@@ -43,7 +45,8 @@ pub struct Caller {
     pub work: Option<String>,
 }
 
-/// The relation of a caller to the agents in whose name it may act.
+/// The way in which the engine decides whether a caller may act as an agent, and which agent acts when the call names
+/// none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
     /// The transport itself knows that the caller is the named agent: a runner's turn, a hook, or a token that belongs

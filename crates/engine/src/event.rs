@@ -39,7 +39,7 @@ pub enum Event {
         workspace_path: Option<String>,
         metadata: Option<Json>,
     },
-    /// An agent unregistered. It never comes back.
+    /// An agent unregistered. Only a registration with the agent's own token brings it back.
     Left {
         agent: AgentId,
         slug: String,

@@ -90,8 +90,8 @@ ids! {
     WorkflowId = "wf";
     /// The id of a task.
     TaskId = "tk";
-    /// The id of an agent, which is one registration of one program. It is never reused, so a program that comes back
-    /// under the same name is another agent.
+    /// The id of an agent, which is one registration of one program. The id is never given to another agent, even if
+    /// the other agent has the same name.
     AgentId = "ag";
     /// The id of a checkpoint, which is a record of a task's progress.
     CheckpointId = "cp";

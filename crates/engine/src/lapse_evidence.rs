@@ -1,4 +1,4 @@
-//! The proof that a claim ended because its lease ran out. Only such a claim can be regained.
+//! The proof that a claim ended because its lease expired. An agent can regain only such a claim.
 
 use serde::{Deserialize, Serialize};
 

@@ -24,7 +24,7 @@ pub struct OfferQuery {
 #[derive(Debug, Clone, PartialEq)]
 pub struct OfferPage {
     pub tasks: Vec<Task>,
-    /// The position at which the next page begins. `None` when there are no more tasks.
+    /// The position after which the next page begins. `None` when there are no more tasks.
     pub next: Option<OfferPosition>,
     pub limit_reached: bool,
 }

@@ -288,7 +288,8 @@ pub(crate) fn unregister(case: &mut Case<'_>) -> Result<Reply, DecisionStop> {
     let locked = case.world.workflow_ids(&Need::LockedBy(agent.to_string()))?;
     case.world.want(locked.iter().map(|id| Need::Workflow(*id)))?;
     let released = end_claims(case, agent, Cause::Unregistered)?;
-    // The agent unregisters and can never act again. If its locks stayed, it could not unlock these workflows.
+    // After unregistering, the agent cannot act, so it could not unlock these workflows. Therefore its locks are
+    // removed.
     for id in locked {
         if case.world.workflow(*id)?.lock.as_ref().is_some_and(|lock| lock.until > case.now) {
             case.events.push(Event::Unlocked { workflow: *id, owner: agent.to_string() });

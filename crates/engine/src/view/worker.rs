@@ -1,4 +1,4 @@
-//! The facts that an agent needs to work on a task.
+//! Collects the facts that an agent needs to work on a task.
 
 use super::{rows_of, task};
 use crate::context::{ContextFacts, Prior};

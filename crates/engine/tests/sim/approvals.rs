@@ -26,7 +26,8 @@ pub(crate) fn step(seen: &Seen<'_>) -> Verdict {
 /// Returns whether the step brings the answer that a task waits for, or ends the wait.
 pub(crate) fn is_answered(seen: &Seen<'_>, task: TaskId) -> bool {
     if let Command::Answer { message, .. } = &seen.step.command {
-        // A person's answer resumes the paused task that its question is about. If the agent has left, the task is open again.
+        // A person's answer resumes the paused task that its question is about. If the agent has unregistered, the
+        // task is open again.
         let question = seen.before.messages.get(message);
         let was_paused = seen.before.tasks.get(&task).is_some_and(|task| task.status() == Status::Paused);
         let is_about = question.is_some_and(|question| question.draft.task == Some(task));
