@@ -13,7 +13,7 @@ use crate::time::Timestamp;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Agent {
     pub id: AgentId,
-    /// The unique name of the agent's mailbox and topic.
+    /// The short name of the agent, for example `reviewer-2`. It is unique and names the agent's mailbox and its log.
     pub slug: String,
     pub name: String,
     pub runtime: String,
@@ -48,7 +48,7 @@ pub struct Agent {
 /// knows which agent a hook's report is about.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
-    /// The client's name for its session.
+    /// The client's name for its session, which is the conversation that the agent belongs to.
     pub conversation: Option<String>,
     /// The client's name for a sub-agent of the conversation. `None` when the agent is the conversation itself.
     pub part: Option<String>,

@@ -57,7 +57,7 @@ pub struct ApprovalRequest {
 }
 
 names! {
-    /// The part of the product that asked.
+    /// The part of Handover that asked a person for the approval.
     Source { Handoff = "handoff", Gate = "gate", ExecGate = "exec_gate", Acp = "acp" }
 }
 
@@ -113,7 +113,7 @@ names! {
     }
 }
 
-/// The decision of a person.
+/// The decision of a person about an approval.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "decision", rename_all = "snake_case")]
 pub enum ApprovalDecision {

@@ -66,7 +66,7 @@ pub enum Standing {
 pub enum Rights {
     /// May act only on tasks that it holds itself.
     Agent,
-    /// Holds tasks like an agent, and may complete a task that must be verified first.
+    /// Holds tasks like an agent. It may also complete a task whose output must be verified first.
     Runner,
     Coordinator,
     /// A person's script that runs outside of agents, without a terminal and without a person's token. It acts on

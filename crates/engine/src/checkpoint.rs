@@ -1,4 +1,4 @@
-//! A checkpoint: a record of an agent's progress, numbered per task from 1.
+//! A checkpoint: a record of an agent's progress in a task. The checkpoints of a task are numbered from 1.
 
 use serde::{Deserialize, Serialize};
 

@@ -72,7 +72,7 @@ pub enum Command {
 
     // Workflows
     CreateWorkflow(CreateWorkflow),
-    /// Sets a plan that fits in one transaction.
+    /// Sets a plan that is small enough for one transaction.
     SetPlan {
         workflow: WorkflowId,
         summary: String,
@@ -174,8 +174,8 @@ pub enum Command {
         attempt: u32,
         reason: String,
     },
-    /// Takes back a claim that expired while the holder's machine slept. Refused when another agent has the task, or
-    /// the claim ended in another way.
+    /// Takes back a claim that expired while the holder's machine slept. It is refused when another agent has the
+    /// task, or when the claim did not end by expiring.
     Regain {
         task: TaskId,
         attempt: u32,
@@ -332,7 +332,7 @@ pub enum Command {
     ForgetKeys,
 }
 
-/// A turn that is about to begin.
+/// A request to start a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct StartTurn {
     pub task: TaskId,

@@ -29,7 +29,7 @@ pub fn decide(world: &World, caller: &Caller, command: &Command, stamp: Stamp) -
     let rights = match identity::effective_rights(world, caller) {
         Ok(rights) => rights,
         Err(DecisionStop::Missing(needs)) => return Err(needs),
-        // `effective_rights` never refuses.
+        // This case never happens: `effective_rights` refuses nothing.
         Err(DecisionStop::Refused(_) | DecisionStop::Recorded(_)) => caller.rights,
     };
     let key = key_of(world, caller, command, stamp.now)?;
@@ -93,7 +93,7 @@ fn key_of(world: &World, caller: &Caller, command: &Command, now: Timestamp) -> 
         _ => match identity::key_owners(world, caller, key, command.task(), now) {
             Ok(owners) => owners,
             Err(DecisionStop::Missing(needs)) => return Err(needs),
-            // `key_owners` never refuses.
+            // This case never happens: `key_owners` refuses nothing.
             Err(DecisionStop::Refused(_) | DecisionStop::Recorded(_)) => return Ok(None),
         },
     };

@@ -318,7 +318,7 @@ pub enum Event {
         message: Box<Message>,
         slug: String,
     },
-    /// A person answered a message to people.
+    /// A person answered a message that was sent to people.
     Answered {
         message: crate::id::MessageId,
         answer: crate::id::MessageId,

@@ -56,7 +56,7 @@ pub struct Mailbox {
 pub struct Message {
     pub id: MessageId,
     pub to: MailboxOwner,
-    /// The number of the message. It grows by one in each mailbox.
+    /// The number of the message in its mailbox. Each new message has the next number.
     pub sequence: u32,
     pub from: Actor,
     pub thread: ThreadId,
@@ -95,7 +95,7 @@ names! {
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum MessageState {
     Unread,
-    /// The owner has acknowledged the message.
+    /// The owner of the mailbox has acknowledged the message.
     Read {
         at: Timestamp,
     },

@@ -192,7 +192,7 @@ impl PlanPiece {
     }
 }
 
-/// The id, the position and the unmet dependencies of one task of a plan.
+/// The id and the position of one task of a plan, and the number of its unmet dependencies.
 #[derive(Clone, Copy)]
 struct PlanSpot {
     id: TaskId,
@@ -227,7 +227,7 @@ fn row(
         review: planned.review,
         gate: planned.gate,
         limited: planned.limited,
-        // The command that inserts the piece sets the author.
+        // The author is set by the command that inserts the tasks.
         author: None,
         attempts_max: planned.attempts_max,
         attempt: 0,

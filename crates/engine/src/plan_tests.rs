@@ -14,7 +14,8 @@ fn plan(lines: &str) -> Result<Plan, Refusal> {
     Plan::whole(tasks)
 }
 
-/// A case is `name dependency dependency; name …` and the refusal, or the number of dependencies.
+/// Each case has a plan and the expected result. The plan is written as `name dependency dependency; name …`. The
+/// result is the refusal, or the number of dependencies of a plan that is accepted.
 #[test]
 fn faults_of_a_plan_are_named() {
     let cases = [

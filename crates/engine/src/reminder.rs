@@ -11,7 +11,7 @@ use crate::time::Timestamp;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reminder {
     pub conversation: String,
-    /// The client's name for a sub-agent; empty for the conversation itself.
+    /// The client's name for a sub-agent. Empty when the reminder is about the conversation itself.
     pub part: String,
     pub prompt: String,
     /// The number of times that the agent had to write its handoff again at this prompt.
@@ -19,7 +19,7 @@ pub struct Reminder {
     /// The task that the conversation works on, and the attempt number of its claim.
     pub task: TaskId,
     pub attempt: u32,
-    /// The number of progress reports in a row in this claim.
+    /// The number of times in a row that the agent reported progress instead of a result in this claim.
     pub goes_on: u32,
     pub at: Timestamp,
 }
@@ -30,7 +30,7 @@ impl Reminder {
         if self.prompt == prompt { self.count } else { 0 }
     }
 
-    /// Returns the number of progress reports in a row in this claim.
+    /// Returns the number of times in a row that the agent reported progress instead of a result in this claim.
     pub fn goes_on_in(&self, task: TaskId, attempt: u32) -> u32 {
         if (self.task, self.attempt) == (task, attempt) { self.goes_on } else { 0 }
     }

@@ -51,7 +51,7 @@ names! {
     ReviewStatus { Opened = "opened", Running = "running", Answered = "answered", Failed = "failed" }
 }
 
-/// One request to the provider and its result.
+/// One round of a review: a request to the provider and its result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReviewRound {
     pub review: ReviewId,
@@ -60,7 +60,7 @@ pub struct ReviewRound {
     /// The number of times that the round was started. When a round is started again, the process that started it
     /// before cannot record a result any more.
     pub tries: u32,
-    /// The turn whose output was reviewed.
+    /// The turn whose output the provider reviewed in this round.
     pub turn: Option<TurnId>,
     pub artifact: ReviewedVersion,
     pub started: Timestamp,
@@ -71,7 +71,7 @@ pub struct ReviewRound {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReviewedVersion {
     pub media_type: String,
-    /// The requester's name for the version.
+    /// The requester's own name for the reviewed version, for example a commit.
     pub reference: Option<String>,
     /// The request as it was sent to the provider.
     pub request: StoredObject,
@@ -80,7 +80,8 @@ pub struct ReviewedVersion {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "round", rename_all = "snake_case")]
 pub enum RoundState {
-    /// The round runs on this machine, at most until this time.
+    /// The round runs on the machine `host`. After the time `until`, it counts as ended and another machine may start
+    /// it again.
     Running {
         host: String,
         until: Timestamp,

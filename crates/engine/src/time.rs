@@ -39,7 +39,7 @@ impl Sub<Millis> for Timestamp {
     }
 }
 
-/// The time and the random seed of one decision. The caller of [`crate::decide`] provides both.
+/// The time and the random seed of one decision. The caller of `decide` provides both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stamp {
     pub now: Timestamp,

@@ -156,7 +156,8 @@ fn expand(glob: &str) -> Result<Vec<String>, String> {
     Ok(done)
 }
 
-/// The first brace of a glob: the text before it, the choices in it, and the text after it.
+/// The first choice in braces of a glob: the text before the braces, the alternatives in them, and the text after
+/// them.
 struct BraceChoice<'t> {
     before: &'t str,
     choices: Vec<&'t str>,

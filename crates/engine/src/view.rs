@@ -243,7 +243,7 @@ pub fn dependencies(world: &World, id: TaskId) -> Result<Vec<Task>, DecisionStop
     Ok(found)
 }
 
-/// A summary of the whole store.
+/// A summary of everything in the store, for a person.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Overview {
     /// Workflows that have not ended, newest first, each with the number of its tasks in each status.

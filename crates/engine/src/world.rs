@@ -97,9 +97,9 @@ pub enum Need {
     Agents(RecipientMatch),
     /// Tasks that an agent holds, including paused ones.
     Held(AgentId),
-    /// Whether an agent holds as many tasks as one agent may hold.
+    /// Whether an agent holds the maximum number of tasks.
     HoldsMost(AgentId),
-    /// Workflows locked by an owner.
+    /// Workflows whose lock has this owner.
     LockedBy(String),
     /// The number of tasks of a workflow whose lease runs and has not expired at this time. Paused tasks are not
     /// counted.

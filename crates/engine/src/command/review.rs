@@ -7,7 +7,7 @@ use crate::review::{FindingDecision, ReviewedVersion};
 use crate::time::Timestamp;
 use crate::turn::{Spent, StoredObject};
 
-/// A review to open.
+/// A request to open a review.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct OpenReview {
     pub provider: String,
@@ -16,7 +16,7 @@ pub struct OpenReview {
     pub rounds_max: Option<u32>,
 }
 
-/// A round that is about to begin.
+/// A request to start a round of a review.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct StartRound {
     pub review: ReviewId,

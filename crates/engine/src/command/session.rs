@@ -18,7 +18,7 @@ pub struct PassGate {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PromptReport {
     pub conversation: String,
-    /// The client's name for a sub-agent; empty for the conversation itself.
+    /// The client's name for a sub-agent. Empty when the report is about the conversation itself.
     pub part: String,
     pub prompt: String,
     pub task: TaskId,

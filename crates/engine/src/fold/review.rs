@@ -1,4 +1,4 @@
-//! Folds the events of reviews: rounds, findings, and the task that waits for a review.
+//! Turns the events of reviews into rows: rounds, findings, and the task that waits for a review.
 
 use super::{Fold, Write};
 use crate::event::Event;

@@ -1,4 +1,4 @@
-//! Folds the events of tasks: claims, leases, moves.
+//! Turns the events of tasks into rows: claims, leases, changes of status.
 
 use super::{Fold, Write};
 use crate::event::{Event, Moved};

@@ -1,4 +1,4 @@
-//! Folds the events of workflows: plan, status, lock.
+//! Turns the events of workflows into rows: plan, status, lock.
 
 use std::sync::Arc;
 

@@ -20,7 +20,7 @@ pub(crate) enum Loosening {
     Skip,
     Remove,
     Replace,
-    /// Unblocks a blocked task.
+    /// Moves a blocked task on, so that it is no longer blocked.
     Unblock,
 }
 
