@@ -7,8 +7,8 @@ use wire::json::{Value, object};
 use crate::error::Error;
 use crate::service::Service;
 
-/// Answers a message to people with the rights of the caller; the rules decide whether they are enough. The task that
-/// waits for the answer continues in the same transaction.
+/// Answers a question that an agent sent to people. The engine's rules decide whether the caller's rights are enough.
+/// The task that waits for the answer continues in the same transaction.
 pub async fn answer(service: &Service, rights: Rights, message: MessageId, text: String) -> Result<Value, Error> {
     let reply = service.execute(Caller::with_rights(rights), Command::Answer { message, text }).await?;
     let Reply::Answered { answer, task, status } = reply else {

@@ -11,10 +11,10 @@ use crate::error::Error;
 use crate::service::Service;
 use wire::visible::redacted;
 
-/// The most characters of a request in one line of a list.
+/// The most characters of a request in one line of a list. The rest is cut.
 const ASKED_CHARS_MAX: usize = 120;
 
-/// The most characters of a first line that stands for the whole text.
+/// The most characters of the first line that names an operation. The rest is cut.
 const OPERATION_CHARS_MAX: usize = 300;
 
 /// The risks that requests can state, the highest first.
@@ -68,7 +68,7 @@ pub async fn notices(service: &Service, id: ApprovalId) -> Result<Vec<Notice>, E
         .await
 }
 
-/// Returns a notice as JSON, for the object of its approval.
+/// Returns a notice as JSON. The result becomes a part of the JSON object of the notice's approval.
 pub fn notice_row(notice: &Notice) -> Value {
     object([
         ("channel", notice.channel.as_str().into()),
@@ -92,7 +92,7 @@ pub async fn seen(service: &Service, rows: &[Approval], via: Via) -> Result<(), 
     Ok(())
 }
 
-/// Decides an approval with the rights of the caller; the rules decide whether they are enough.
+/// Approves or rejects a request with these rights. The engine's rules decide whether the rights are enough.
 pub async fn decide(
     service: &Service,
     rights: Rights,
@@ -102,7 +102,7 @@ pub async fn decide(
     decide_as(service, Caller::with_rights(rights), id, decision).await
 }
 
-/// Decides an approval as a caller. An agent cannot decide its own request, regardless of its rights.
+/// Approves or rejects a request as this caller. An agent cannot decide its own request, regardless of its rights.
 pub async fn decide_as(
     service: &Service,
     caller: Caller,
@@ -117,14 +117,15 @@ pub async fn decide_as(
     Ok(status)
 }
 
-/// Returns the first line of a text without a title, as the name of an operation. The request's content has the
-/// complete text.
+/// Returns the first line of a text, as the name of an operation whose text has no title. The request's `content` has
+/// the complete text.
 pub fn first_line(text: &str) -> String {
     let first = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("go on");
     first.chars().take(OPERATION_CHARS_MAX).collect()
 }
 
-/// Returns the request in one line. For a tool call it includes the call's input, which says more than the tool's name.
+/// Returns an approval's request in one line. For a tool call the line includes the call's input, which says more than
+/// the tool's name.
 pub fn asked(approval: &Approval) -> String {
     let ApprovalRequest { operation, content, .. } = &approval.request;
     let line = match approval.source {
@@ -148,7 +149,7 @@ pub fn row(approval: &Approval, now: Timestamp) -> Value {
         ApprovalState::Expired { at } => (None, Some(*at), None),
     };
     let used = if let ApprovalState::Consumed { by, at, .. } = &approval.state { Some((by, at)) } else { None };
-    // The approval may be overdue although no sweep has expired it yet.
+    // An approval whose time is over counts as expired, even if no sweep has recorded this yet.
     let status = if approval.is_over(now) { ApprovalStatus::Expired } else { approval.state.status() };
     let request = &approval.request;
     object([

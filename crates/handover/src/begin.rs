@@ -1,4 +1,4 @@
-//! The commands `handover init` and `handover card`, for a project's own files.
+//! The commands `handover init`, which writes a project's files, and `handover card`, which shows its agents' cards.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -7,7 +7,8 @@ use anyhow::Context;
 use handover::{place, project};
 use wire::json::{Value, object};
 
-/// Writes the files of a new project into the repository's main worktree or, without a repository, into this folder.
+/// Writes the files of a new project into the repository's main worktree. Without a repository, writes them into the
+/// current folder.
 pub(crate) fn init(json: bool) -> anyhow::Result<ExitCode> {
     let root = root()?;
     let written = project::init(&root).with_context(|| format!("write into {}", root.display()))?;
@@ -29,13 +30,13 @@ pub(crate) fn init(json: bool) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns the root of the project around this folder, or this folder.
+/// Returns the root of the project that contains the current folder. Without a project, returns the current folder.
 pub(crate) fn root() -> anyhow::Result<std::path::PathBuf> {
     let here = std::env::current_dir().context("find the folder we are in")?;
     Ok(place::root(&here).unwrap_or(here))
 }
 
-/// Prints one card.
+/// Prints the card of the agent with this slug.
 pub(crate) fn card(slug: &str, json: bool) -> anyhow::Result<ExitCode> {
     let root = root()?;
     let cards = project::cards(&root).with_context(|| format!("read the cards of {}", root.display()))?;
@@ -50,7 +51,7 @@ pub(crate) fn card(slug: &str, json: bool) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Lists the cards, each with its verdict.
+/// Lists the agents' cards, each with the result of its check.
 pub(crate) fn cards(json: bool) -> anyhow::Result<ExitCode> {
     let root = root()?;
     let cards = project::cards(&root).with_context(|| format!("read the cards of {}", root.display()))?;

@@ -1,11 +1,13 @@
-//! Finds out whether this process runs below an agent: decisions and operation belong to a person, work to an agent.
+//! Finds out whether this process runs below an agent, that is, whether an agent started it directly or through other
+//! processes. Only a person may decide approvals and operate Handover; agents do the work.
 //!
-//! Each of three signs is enough: a mark in the environment; an ancestor that is an agent's client, a turn host of
-//! Handover or a git that Handover started; an ancestor that started a `handover mcp` that is still alive. Ancestors
-//! are read from `/proc`. On systems without `/proc` only the marks count.
+//! Each of three signs is enough: an environment variable that marks programs of agents; an ancestor process that is an
+//! agent's client, a turn host of Handover or a git that Handover started; an ancestor process that started a `handover
+//! mcp` that is still alive. Ancestors are read from `/proc`. On systems without `/proc` only the environment variables
+//! count.
 //!
-//! This keeps agents from deciding by accident or because of a text that they read. It is not a security boundary: a
-//! program of the same user can leave its ancestors and clear its environment.
+//! This check keeps agents from deciding by accident or because of a text that they read. It is not a security
+//! boundary: a program of the same user can detach from its ancestors and clear its environment.
 
 mod ancestry;
 mod client;
@@ -28,20 +30,22 @@ const MARKS: &str = include_str!("below/marks.txt");
 pub struct BelowAgent {
     /// The first sign that was found.
     pub sign: AgentSign,
-    /// The connections of live `handover mcp` processes that an ancestor started, nearest ancestor first.
+    /// The sessions of the live `handover mcp` processes that an ancestor of this process started, nearest ancestor
+    /// first.
     pub sessions: Vec<SessionId>,
 }
 
 /// One sign of an agent above this process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AgentSign {
-    /// A variable in the environment.
+    /// The name of an environment variable that is set, see [`marks`].
     Mark(&'static str),
-    /// The host process of a runner's turn.
+    /// The process that Handover's runner starts to host one turn of an agent's program.
     TurnHost { pid: u32 },
-    /// A git that Handover started: it runs programs that the repository's configuration names.
+    /// A git process that Handover started. Git runs programs that the repository's configuration names, and an agent
+    /// can write that configuration.
     OurGit { pid: u32 },
-    /// The program of a known client.
+    /// The program of an agent client that Handover knows, such as `claude`.
     KnownClient { name: &'static str, pid: u32 },
     /// A program that started a `handover mcp` that is still alive.
     McpClient { name: String, pid: u32 },
@@ -61,7 +65,7 @@ impl fmt::Display for AgentSign {
     }
 }
 
-/// Returns the variable names that mark a process below an agent.
+/// Returns the names of environment variables that only programs below an agent have.
 pub fn marks() -> impl Iterator<Item = &'static str> {
     MARKS.lines().filter(|line| !line.is_empty())
 }
@@ -94,8 +98,8 @@ pub fn look(live: Option<&Path>) -> Option<BelowAgent> {
     Some(BelowAgent { sign, sessions })
 }
 
-/// Returns the connections of live `handover mcp` processes whose clients are not above this process. Returns none when
-/// the ancestors of this process cannot be read.
+/// Returns the sessions of live `handover mcp` processes that belong to other clients than the one above this process.
+/// Returns none when the ancestors of this process cannot be read.
 pub fn foreign_sessions(live: &Path) -> Vec<SessionId> {
     let ancestors = ancestry::ancestors();
     if ancestors.is_empty() {
@@ -104,8 +108,9 @@ pub fn foreign_sessions(live: &Path) -> Vec<SessionId> {
     let is_above = |process: &ancestry::Ancestor| {
         ancestors.iter().any(|above| (above.pid, above.start) == (process.pid, process.start))
     };
-    // A wrapper may be between the client and the server (`npx`, a shell). So the nearest common ancestor decides: if
-    // it is a client, both processes belong to that client; if it is a terminal or a session manager, they do not.
+    // A wrapper (`npx`, a shell) may be between the client and its `handover mcp`. So the nearest common ancestor of
+    // this process and the `handover mcp` decides: if that ancestor is a client, both processes belong to this client;
+    // if it is a terminal or a session manager, they do not.
     let shares_client = |parent: &McpParent| {
         let chain = ancestry::from(parent.pid());
         let is_the_parent = chain.first().is_some_and(|first| parent.is(first));
@@ -116,14 +121,14 @@ pub fn foreign_sessions(live: &Path) -> Vec<SessionId> {
     record::living(live).iter().filter(|parent| !is_own(parent)).filter_map(McpParent::session).collect()
 }
 
-/// Tells whether an ancestor is the turn host of this folder.
+/// Tells whether an ancestor of this process is the host process of the turn whose files are in `folder`.
 pub fn is_below_host_of(folder: &Path) -> bool {
     let Ok(folder) = folder.canonicalize() else { return false };
     let is_its = |named: &String| Path::new(named).canonicalize().is_ok_and(|named| named == folder);
     ancestry::ancestors().iter().any(|above| client::is_turn_host(above) && above.arguments.get(2).is_some_and(is_its))
 }
 
-/// Returns the first mark that is set. A variable with an empty value counts, too.
+/// Returns the first environment variable of [`marks`] that is set. A variable with an empty value counts as set.
 fn marked(variable: impl Fn(&str) -> Option<OsString>) -> Option<AgentSign> {
     marks().find(|name| variable(name).is_some()).map(AgentSign::Mark)
 }
@@ -141,7 +146,7 @@ mod tests {
             assert_eq!(set(mark, "1"), Some(AgentSign::Mark(mark)));
             assert_eq!(set(mark, ""), Some(AgentSign::Mark(mark)), "an empty {mark} is a mark");
         }
-        // Settings and marks that people have in their own shells.
+        // People have these variables in their own shells, so they must not count as signs of an agent.
         let peoples = [
             "AGENT_SESSION_ID",
             "AGENT",

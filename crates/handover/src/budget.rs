@@ -1,4 +1,4 @@
-//! The limits on the cost of a task and a workflow, and the check whether one is reached.
+//! The limits on the cost of a task or a workflow, and the check whether a limit is reached.
 
 use agents::adapter;
 use engine::turn::Spent;
@@ -6,10 +6,10 @@ use wire::json::Value;
 
 use crate::settings::team::LimitSettings;
 
-/// The number of counting units in one dollar. Money is counted in millionths of a dollar.
+/// The number of micro-dollars in one dollar. Costs are counted in micro-dollars (millionths of a dollar).
 const MICROS: f64 = 1_000_000.0;
 
-/// Limits on sums. A missing limit allows any amount.
+/// Limits on the cost of a task or a workflow. A missing limit allows any amount.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Bounds {
     pub usd_micros: Option<u64>,
@@ -18,7 +18,7 @@ pub struct Bounds {
     pub turns: Option<u32>,
 }
 
-/// The limit that was reached.
+/// The limit that was reached, with the amount that was spent.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LimitReached {
     #[error("{} of {} dollars are spent", dollars(*spent), dollars(*bound))]
@@ -35,7 +35,7 @@ fn dollars(micros: u64) -> String {
     format!("{}.{:02}", micros / 1_000_000, micros % 1_000_000 / 10_000)
 }
 
-/// Converts dollars, as programs write them, to millionths of a dollar. Returns `None` for a number that is not an
+/// Converts dollars, as programs report them, to millionths of a dollar. Returns `None` when the number cannot be an
 /// amount.
 #[expect(
     clippy::cast_possible_truncation,
@@ -53,7 +53,7 @@ pub fn usd(micros: u64) -> f64 {
 }
 
 impl Bounds {
-    /// Returns the limits of the settings.
+    /// Returns the limits that the project's settings name.
     pub fn of(limits: &LimitSettings) -> Self {
         Self {
             usd_micros: limits.usd.and_then(micros),
@@ -63,7 +63,8 @@ impl Bounds {
         }
     }
 
-    /// Returns the limits that a workflow or a task names. A limit that is missing, or not a number, allows any amount.
+    /// Returns the limits that a workflow or a task names in its plan. A limit that is missing, or not a number, allows
+    /// any amount.
     pub fn named(limits: Option<&Value>) -> Self {
         let whole = |name: &str| limits?.get(name)?.to_string().parse::<u64>().ok();
         let usd = || limits?.get("usd")?.to_string().parse::<f64>().ok();
@@ -93,7 +94,7 @@ impl Bounds {
         }
     }
 
-    /// Returns the first limit that is reached. An unknown amount reaches no limit.
+    /// Returns the first limit that the spent amounts reach. An amount that is not known reaches no limit.
     pub fn over(&self, spent: Spent) -> Option<LimitReached> {
         let reached =
             |spent: Option<u64>, bound: Option<u64>| Some((spent?, bound?)).filter(|(spent, bound)| spent >= bound);
@@ -110,20 +111,21 @@ impl Bounds {
         Some(LimitReached::Turns { spent: spent.turns, bound })
     }
 
-    /// Returns the dollars that are left.
+    /// Returns the dollars that are left below the limit, or `None` without a limit.
     pub fn usd_left(&self, spent: Spent) -> Option<f64> {
         self.usd_micros.map(|bound| usd(bound.saturating_sub(spent.usd_micros.unwrap_or(0))))
     }
 
-    /// Returns the seconds that a turn may take: the seconds that are left, and at most the limit of one turn.
+    /// Returns the seconds that the next turn may take: the seconds that are left below the limit, but not more than
+    /// `most`, the limit of one turn.
     pub fn turn_seconds(&self, spent: Spent, most: u32) -> u32 {
         let left = self.seconds.map_or(u64::MAX, |bound| bound.saturating_sub(spent.ms / 1_000));
         u32::try_from(left).unwrap_or(u32::MAX).min(most)
     }
 }
 
-/// Returns the dollars, in millionths, and the tokens of one turn. A program that tells the sum of its conversation is taken
-/// at that sum less what earlier turns spent.
+/// Returns the cost of one turn: millionths of a dollar, and tokens. Some programs report the cost of the whole
+/// conversation; then the cost of the earlier turns is subtracted.
 pub(crate) fn amounts(
     usd: Option<adapter::SpentAmount<f64>>,
     tokens: Option<adapter::SpentAmount<u64>>,
@@ -159,7 +161,7 @@ mod tests {
             (spent(None, Some(100), 0, 0), Some("100 of 100 tokens are spent")),
             (spent(None, None, 60, 0), Some("60 of 60 seconds are spent")),
             (spent(None, None, 0, 3), Some("3 of 3 turns are used")),
-            // An unknown amount reaches no limit.
+            // An amount that is not known reaches no limit.
             (spent(None, None, 0, 0), None),
         ];
         for (spent, expected) in cases {

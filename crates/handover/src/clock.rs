@@ -1,4 +1,4 @@
-//! The clocks: the only code that reads the time. Tests pass their own clock.
+//! The clocks, which are the only code that reads the time. Tests use a clock that they set themselves.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{PoisonError, RwLock};
@@ -23,17 +23,19 @@ impl Clock for SystemClock {
     }
 }
 
-/// The largest difference in milliseconds between a host's clock and the database server's. A host that differs by more
-/// is corrected and gets a warning.
+/// The largest difference in milliseconds between a host's clock and the database server's clock that is left as it is.
+/// If a host's clock differs by more, its time is corrected and the host gets a warning.
 pub const SKEW_MAX_MS: i64 = 1_000;
-/// The time in milliseconds after its end at which a lease may be taken over when several hosts share a store. Two
-/// hosts may each be off by [`SKEW_MAX_MS`] without a correction, and a measurement is not exact.
+/// The time in milliseconds that must pass after a lease's end before another host may take the lease over. It applies
+/// when several hosts share a store: two hosts may each be off by [`SKEW_MAX_MS`] without a correction, and a
+/// measurement is not exact.
 pub const LEASE_SLACK_MS: i64 = 3 * SKEW_MAX_MS;
-/// An answer that took longer than this is too inexact to set a clock by.
+/// An answer of the server that took longer than this is too inexact to measure a clock by. Then the server is asked
+/// again, at most `SAMPLES` times in total, and the fastest answer counts.
 const ANSWER_MAX: Duration = Duration::from_millis(500);
 const SAMPLES: u32 = 3;
 
-/// The clock of a host that shares a database server with others: the machine's clock, corrected where it is wrong.
+/// The clock of a host that shares a database server with other hosts: the machine's clock, corrected when it is wrong.
 ///
 /// ```text
 /// host within a second of the server:  the host's time as it is
@@ -45,7 +47,7 @@ const SAMPLES: u32 = 3;
 #[derive(Debug)]
 pub struct ServerClock {
     measured: RwLock<ClockMeasure>,
-    /// The last time that was returned. A stamp is never earlier than an earlier stamp of this process.
+    /// The last time that this clock returned. The clock never returns an earlier time than before.
     last: AtomicI64,
 }
 
@@ -65,7 +67,7 @@ impl ServerClock {
         Ok(first.map(|first| Self { measured: RwLock::new(first), last: AtomicI64::new(i64::MIN) }))
     }
 
-    /// Measures again. Changes nothing when the server does not answer.
+    /// Measures the difference again. Keeps the last measurement when the server does not answer.
     pub async fn measure(&self, store: &dyn Store) {
         if let Ok(Some(found)) = measure(store).await {
             *self.measured.write().unwrap_or_else(PoisonError::into_inner) = found;
@@ -91,7 +93,7 @@ impl ClockMeasure {
         Timestamp(self.host.0.saturating_add(i64::try_from(passed).unwrap_or(i64::MAX)))
     }
 
-    /// Returns the milliseconds that are added to the host's time.
+    /// Returns the milliseconds that must be added to the host's time to correct it; 0 for a small difference.
     pub fn correction_ms(&self) -> i64 {
         if self.difference_ms.abs() > SKEW_MAX_MS { self.difference_ms } else { 0 }
     }
@@ -107,8 +109,8 @@ impl Clock for ServerClock {
     }
 }
 
-/// Asks the server a few times and takes the fastest answer: the server read its clock at about the middle of that
-/// call.
+/// Asks the server for its time up to three times and uses the fastest answer. The server read its clock at about the
+/// middle of that call.
 async fn measure(store: &dyn Store) -> Result<Option<ClockMeasure>, Fault> {
     let mut best: Option<(Duration, ClockMeasure)> = None;
     for sample in 0..SAMPLES {
@@ -120,7 +122,7 @@ async fn measure(store: &dyn Store) -> Result<Option<ClockMeasure>, Fault> {
         if best.is_none_or(|(quickest, _)| took < quickest) {
             best = Some((took, found));
         }
-        // The first answer may have waited for a connection.
+        // The first answer may be slow because it waited for a connection, so always measure at least twice.
         if sample > 0 && best.is_some_and(|(quickest, _)| quickest < ANSWER_MAX) {
             break;
         }

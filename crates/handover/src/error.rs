@@ -1,4 +1,4 @@
-//! The errors of a command: a rule refuses it, or the machine fails.
+//! The errors of a command: either a rule refuses the command, or the machine fails (a file, the database).
 
 use engine::{Refusal, Reply};
 use store::Fault;
@@ -14,12 +14,12 @@ pub enum Error {
 }
 
 impl Error {
-    /// Returns the fault for a reply that belongs to a different kind of command.
+    /// Returns the error for a reply that does not fit the command: a bug in Handover.
     pub fn unexpected(reply: &Reply) -> Self {
         Self::Fault(Fault::Bug { what: format!("a command was answered by {reply:?}") })
     }
 
-    /// Returns the fault for a failed file of the state folder. `action` says what was attempted.
+    /// Returns the error for a file operation in the state folder that failed. `action` names the operation.
     pub fn file(action: &'static str, cause: std::io::Error) -> Self {
         Self::Fault(Fault::File { action, path: "the state folder".into(), cause })
     }

@@ -1,4 +1,5 @@
-//! Gated tasks: the process that finds a task ready to start asks a person, once, to approve it.
+//! Gated tasks, which start only after a person approves. The process that finds such a task ready to start asks a
+//! person once.
 
 use engine::approval::{ApprovalRequest, Source};
 use engine::command::AskApproval;
@@ -14,7 +15,8 @@ use crate::seal::Seal;
 use crate::service::Service;
 
 impl Service {
-    /// Asks about every gated task that could start now, up to a bound. Usually there are no such tasks.
+    /// Asks a person about each gated task that could start now, up to `GATED_TASKS_MAX` of them; the next call asks
+    /// about the others. Usually there are no such tasks.
     pub async fn ask_gates(&self) -> Result<(), Error> {
         let list = List::Gated { limit: limits::GATED_TASKS_MAX };
         let tasks = self
@@ -24,7 +26,8 @@ impl Service {
             .await?;
         for task in tasks {
             match self.ask_gate(task.id).await {
-                // The task started or was removed in between, or too many approvals wait.
+                // A refusal is normal here: the task started or was removed since it was listed, or too many approvals
+                // are pending.
                 Ok(_) | Err(Error::Refused(_)) => {}
                 Err(error) => return Err(error),
             }
@@ -52,7 +55,7 @@ impl Service {
     }
 }
 
-/// Returns the request that a person approves: the task as it is planned.
+/// Returns the approval request for a task. It shows the task as it is planned.
 fn request(task: &Task, detail: &TaskDetail, workflow: &Workflow) -> ApprovalRequest {
     let brief = detail.brief.as_ref().map(|brief| brief.as_str().to_owned());
     let content = brief.or_else(|| detail.description.clone()).unwrap_or_else(|| task.name.clone());
@@ -67,7 +70,8 @@ fn request(task: &Task, detail: &TaskDetail, workflow: &Workflow) -> ApprovalReq
     }
 }
 
-/// The most characters of the scope. Globs can be long and many; a character has at most four bytes.
+/// The most characters of the request's scope; the rest is cut. File patterns can be long and many. The limit is in
+/// bytes, and a character has at most four.
 const SCOPE_CHARS_MAX: usize = limits::SUMMARY_BYTES_MAX / 4;
 
 #[cfg(test)]

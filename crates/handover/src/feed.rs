@@ -1,7 +1,7 @@
-//! Follows the log for callers that watch one workflow, one task or one inbox.
+//! Notifies callers that watch one workflow, one task or one inbox when its log has a new entry.
 //!
-//! Each process has one follower, which starts with the first watcher. A watcher receives a number that grows with each
-//! change, and reads the store to learn what changed.
+//! Each process has one task that follows the log; it starts with the first watcher. A watcher receives a number that
+//! grows with each change, and then reads the store to learn what changed.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,14 +13,14 @@ use tokio::sync::{OnceCell, watch};
 
 use crate::service::{Cursor, Entry, Service, StoreWatch};
 
-/// The most entries of one read.
+/// The most log entries of one read. The follower reads again until it has all entries.
 const ENTRIES_MAX: u32 = 500;
-/// The longest pause between two reads of the log when no wake-up comes.
+/// The longest pause between two reads of the log. The store's wake-up after a change ends a pause early.
 const LOOK: Duration = Duration::from_secs(30);
-/// The most subjects that one process watches.
+/// The most subjects that one process watches. A request to watch more is refused.
 const WATCHED_MAX: usize = 10_000;
 
-/// A subject that can be watched.
+/// A workflow, a task or an inbox that can be watched.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum WatchedSubject {
     Workflow(String),
@@ -56,17 +56,18 @@ impl Feed {
         Self { service, watched: Arc::default(), begun: Arc::default() }
     }
 
-    /// Returns a receiver of a number that grows with every change from now on.
+    /// Watches a subject. Returns a receiver of a number that grows with every change from now on.
     pub async fn watch(&self, subject: WatchedSubject) -> Result<watch::Receiver<u64>, Unwatched> {
         let receiver = self.receiver(subject).ok_or(Unwatched::TooMuch)?;
-        // The follower's start is fixed before this returns, so a change right after the call is not missed.
+        // The position in the log from which the follower reads is fixed before this returns. So a change right after
+        // the call is not missed.
         self.begun.get_or_try_init(|| self.begin()).await?;
         Ok(receiver)
     }
 
     fn receiver(&self, subject: WatchedSubject) -> Option<watch::Receiver<u64>> {
         let mut watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
-        // Drop the subjects that have no listeners any more.
+        // Make room: remove the subjects that no caller watches any more.
         if watched.len() >= WATCHED_MAX {
             watched.retain(|_, sender| sender.receiver_count() > 0);
         }
@@ -104,7 +105,7 @@ impl Feed {
 async fn follow(feed: Feed, mut bell: StoreWatch, mut cursor: Cursor) {
     loop {
         bell.changed(LOOK).await;
-        // After a fault the follower keeps its cursor and retries later.
+        // When a read fails, the loop ends with the old cursor, so the next read repeats it.
         while let Ok(page) = feed.service.follow(cursor, ENTRIES_MAX).await {
             page.entries.iter().for_each(|entry| feed.tell(entry));
             cursor = page.next;

@@ -1,5 +1,6 @@
 //! Interventions: skips, removals, overrides, changed limits and changed workflow states, by people or agents. They are
-//! read from the log, so a run and `handover status` show the same ones, with who, when, before and after.
+//! read from the log, so a run and `handover status` show the same interventions, each with its author, its time, and
+//! the values before and after.
 
 use std::collections::BTreeMap;
 
@@ -15,10 +16,10 @@ use crate::service::Service;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Intervention {
     pub at: Timestamp,
-    /// The slug of an agent, `coordinator` or `human`.
+    /// The author of the change: the slug of an agent, `coordinator` or `human`.
     pub who: String,
     pub workflow: WorkflowId,
-    /// The name of the task or the workflow.
+    /// The name of the task or the workflow that was changed.
     pub subject: String,
     /// The change in one or two words: `skipped`, `removed`.
     pub act: &'static str,
@@ -26,14 +27,14 @@ pub struct Intervention {
     pub after: String,
 }
 
-/// The most entries of one read.
+/// The most log entries of one read. Readers read again until they have all entries.
 const PAGE: u32 = 200;
 /// The number of entries at the end of a workflow's log that [`recent`] reads.
 const RECENT_ENTRIES: i64 = 500;
-/// The most characters of a setting's value. A longer value is cut.
+/// The most characters of a changed value that are shown. A longer value is cut.
 const VALUE_CHARS_MAX: usize = 120;
 
-/// The intervention in a log entry, before ids are replaced by names.
+/// The intervention that a log entry describes, before ids are replaced by names.
 struct FoundIntervention {
     task: Option<TaskId>,
     subject: Option<String>,
@@ -42,7 +43,7 @@ struct FoundIntervention {
     after: String,
 }
 
-/// A reader of the interventions in the log from one moment on.
+/// A reader that returns the new interventions of the log, from the moment at which it was made.
 #[derive(Debug)]
 pub struct InterventionFollower {
     service: Service,
@@ -52,7 +53,7 @@ pub struct InterventionFollower {
 }
 
 impl InterventionFollower {
-    /// Starts after the newest entry of the log.
+    /// Makes a reader that starts after the newest entry of the log.
     pub async fn from_now(service: Service, only: Option<WorkflowId>) -> Result<Self, Error> {
         let cursor = service.end().await?;
         Ok(Self { service, cursor, only })
@@ -74,7 +75,8 @@ impl InterventionFollower {
     }
 }
 
-/// Returns the newest interventions of a workflow, the last one first. Reads only the end of its log.
+/// Returns the newest interventions of a workflow, the last one first. Searches only the last `RECENT_ENTRIES`
+/// entries of the workflow's log.
 pub async fn recent(service: &Service, workflow: WorkflowId, limit: usize) -> Result<Vec<Intervention>, Error> {
     let topic = engine::Topic::Workflow(workflow).to_string();
     let end = service.topic_head(&topic).await?;
@@ -109,7 +111,7 @@ async fn read(service: &Service, entry: &Entry, only: Option<WorkflowId>) -> Res
     Ok(Some(Intervention { at: entry.at, who, workflow, subject, act, before, after }))
 }
 
-/// The names for the ids of an entry.
+/// The names for the ids in a log entry.
 struct InterventionNames {
     task: Option<String>,
     workflow: String,
@@ -137,7 +139,7 @@ async fn names(
     found.await
 }
 
-/// Returns the change of an entry when it is an intervention.
+/// Returns the intervention that a log entry describes, or `None` when the entry describes no intervention.
 fn judge(entry: &Entry) -> Option<FoundIntervention> {
     let body: Value = serde_json::from_str(&entry.body).ok()?;
     let text = |pointer: &str| body.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -245,15 +247,15 @@ impl Intervention {
     }
 }
 
-/// The interventions of a run: counts of all of them and the first few in full, so that a long run needs bounded
-/// memory.
+/// The interventions of a run. It counts all of them but keeps only the first `REPEATED_MAX` in full, so that a long
+/// run needs a bounded amount of memory.
 #[derive(Debug, Default)]
 pub struct InterventionSummary {
     kept: Vec<Intervention>,
     acts: BTreeMap<&'static str, usize>,
 }
 
-/// The most interventions that the end of a run repeats in full.
+/// The most interventions that are shown in full at the end of a run. Further ones are only counted.
 const REPEATED_MAX: usize = 50;
 
 impl InterventionSummary {
@@ -264,7 +266,7 @@ impl InterventionSummary {
         }
     }
 
-    /// Returns the lines for the end of a run; empty when there were no interventions.
+    /// Returns the lines that the end of a run shows. The list is empty when there were no interventions.
     pub fn lines(&self) -> Vec<String> {
         if self.kept.is_empty() {
             return Vec::new();

@@ -1,8 +1,8 @@
-//! The background work of a process that serves requests: it shows that the process is alive, looks at the other
-//! sessions, ends expired leases, and sends notices to people.
+//! The background work of a process that serves requests: it shows other processes that this one is alive, checks which
+//! other sessions are alive, ends expired leases, and sends notices to people.
 //!
-//! Every process does this work, so no process depends on a server. Work that one process has done, the others find
-//! done.
+//! Every such process does this work, so no process depends on a server. When one process has done a piece of the work,
+//! the others find nothing left to do.
 
 mod renewal;
 
@@ -20,12 +20,14 @@ use crate::live::{self, Live, LiveSessions};
 use crate::notify::Notifier;
 use crate::random;
 
-/// The pause between two rounds. A task of a killed process must be offered again within half a minute; five seconds
-/// leave room for a slow machine.
+/// The pause between two rounds of the background work. When a process is killed, its tasks must be offered again
+/// within half a minute; five seconds leave room for a slow machine.
 const ROUND: Duration = Duration::from_secs(5);
-/// The rounds between two deletions of old idempotency keys. Each deletion removes up to a thousand keys.
+/// The number of rounds between two deletions of old idempotency keys. Each deletion removes at most a thousand keys;
+/// the next one continues.
 const ROUNDS_BETWEEN_FORGETTING: u32 = 120;
-/// The rounds between two measurements of the host's clock: one minute. A clock that was set is measured sooner.
+/// The number of rounds between two measurements of the host's clock: one minute. If the clock was set, it is measured
+/// earlier.
 const ROUNDS_BETWEEN_MEASURES: u32 = 12;
 
 /// The session that this process keeps alive.
@@ -35,7 +37,7 @@ pub enum OwnSession {
     Nobody,
     /// A connection that ends with this process.
     Connection(SessionId),
-    /// A runner. The next runner process of the same name continues with its agents.
+    /// A runner. When this process ends, the next runner process of the same name continues with its agents.
     Runner(SessionId),
 }
 
@@ -56,8 +58,8 @@ struct OwnLife {
 }
 
 impl Keeper {
-    /// Locks the file of this process, looks at the other sessions, and starts the background tasks that repeat both.
-    /// Call this before serving requests.
+    /// Locks the session file of this process, checks which other sessions are alive, and starts the background tasks
+    /// that repeat this check. Call this before serving requests.
     pub async fn start(desk: Desk, session: OwnSession) -> io::Result<Self> {
         let Some(live) = desk.service().live().cloned() else {
             return Err(io::Error::other("this store has no folder for signs of life"));
@@ -75,7 +77,8 @@ impl Keeper {
         Ok(Self { own, _tasks: tasks })
     }
 
-    /// Notes that there was a call. An error only means that others notice a silence late.
+    /// Notes that this process received a call. An error is harmless: other processes only learn later whether this one
+    /// is silent.
     pub fn touch(&self) {
         if let Some(own) = &self.own {
             let _late = own.file.touch(own.live.waking_time());
@@ -103,14 +106,15 @@ impl OwnLife {
     }
 }
 
-/// Runs one round, for a process that ends soon: ends the leases of killed processes before the process reads the
-/// store.
+/// Runs one round of the background work for a process that ends soon. So the leases of killed processes end before
+/// this process reads the store.
 pub async fn once(desk: &Desk) {
     if let Some(live) = desk.service().live().cloned() {
-        // Without a look no lease is taken over, and the command that follows reports the error.
+        // If the check of the live sessions fails, no lease is taken over, and the command that follows reports the
+        // error.
         let _unseen = look(desk, &live).await;
     }
-    // The command that follows reports a fault.
+    // If the sweep of expired leases fails, the command that follows reports the fault.
     let _again = desk.service().sweep().await;
 }
 
@@ -118,10 +122,11 @@ async fn rounds(desk: Desk, live: Arc<LiveSessions>, own: Option<Arc<OwnLife>>) 
     let mut round: u32 = 0;
     let root = desk.surroundings().root.clone();
     let notifier = root.map(|root| Notifier::new(desk.service().clone(), root, crate::place::data_folder()));
-    // Notices run one at a time in a separate task, because they may take long. The task ends with this process;
-    // notices that were not sent are sent later.
+    // Notices are sent one at a time in a separate task, because sending may take long. The task ends with this
+    // process. Another process sends the notices that were not sent.
     let mut telling: JoinSet<()> = JoinSet::new();
-    // A random first pause keeps processes that started together from looking at the same moment.
+    // The first pause is random, so that processes that started together do not all check the sessions at the same
+    // moment.
     let first = random::seed().map_or(0, |seed| u64::try_from(seed % ROUND.as_millis()).unwrap_or(0));
     let mut pause = Duration::from_millis(first);
     loop {
@@ -130,9 +135,9 @@ async fn rounds(desk: Desk, live: Arc<LiveSessions>, own: Option<Arc<OwnLife>>) 
         if let Some(own) = &own {
             own.tick();
         }
-        // When the look fails, the result of the last look stays valid.
+        // If the check of the live sessions fails, the result of the last check stays valid.
         let _unseen = look(&desk, &live).await;
-        // The next command reports a fault here; the next round retries.
+        // If the sweep of expired leases fails, the next round retries.
         let _again = desk.service().sweep().await;
         while telling.try_join_next().is_some() {}
         if let (Some(notifier), true) = (&notifier, telling.is_empty()) {
@@ -151,18 +156,19 @@ async fn rounds(desk: Desk, live: Arc<LiveSessions>, own: Option<Arc<OwnLife>>) 
     }
 }
 
-/// Looks at the live sessions, and records the end of sessions whose process was killed.
+/// Checks which sessions are alive, and records the end of sessions whose process was killed.
 async fn look(desk: &Desk, live: &Arc<LiveSessions>) -> io::Result<()> {
     let service = desk.service();
     let found = live.look(service.settled_now().await).await?;
     for session in found.dead {
-        // The file stays until the end of the session is recorded.
+        // Delete the session's file only after the end of the session is recorded, so that a failed record is retried.
         if close(desk, session).await {
             let _again = live::forget(live.folder(), &session.to_string());
         }
     }
     for session in found.dead_in_shared {
-        // A process of version 0.1 may have used another store in the same folder. Then that store must record the end.
+        // A process of version 0.1 may have used another store in the same folder. Then that store must record the end
+        // of the session.
         let known =
             service.view(move |world| world.agent_ids(&Need::SessionAgents(session)).map(|ids| !ids.is_empty()));
         match (known.await, live.shared_folder()) {
@@ -176,7 +182,7 @@ async fn look(desk: &Desk, live: &Arc<LiveSessions>) -> io::Result<()> {
     Ok(())
 }
 
-/// Records that a session was killed. Returns true when this is stored.
+/// Records that the process of a session was killed. Returns true when the record is stored.
 async fn close(desk: &Desk, session: SessionId) -> bool {
     let close = Command::CloseSession { session, end: SessionEnd::Killed };
     desk.service().execute(Caller::with_rights(Rights::Engine), close).await.is_ok()

@@ -8,19 +8,22 @@
 //! ```
 //!
 //! The operating system releases a lock when its process ends, for any reason. So no clock is needed, and no process is
-//! taken for dead because the machine slept. A stopped process keeps its lock and counts as alive. A [`SessionWatch`] that
-//! sees no call of a process for two hours of the watcher's waking time calls it silent.
+//! taken for dead because the machine slept. A process that is stopped (`SIGSTOP`) keeps its lock and counts as alive.
+//! But when a [`SessionWatch`] sees no call of a process for two hours, not counting the time in which the machine
+//! sleeps, it reports the process as silent.
 //!
-//! A file is locked before it gets its name. So a file that has a name but no lock belonged to a process that is gone.
-//! A lock belongs to the open file, not to the process: a process sees its own sessions as alive like all others.
+//! A file is locked before it gets its name. So a file that has a name but no lock belonged to a process that has
+//! ended. A lock belongs to the open file, not to the process, so a process sees its own sessions as locked, like those
+//! of other processes.
 //!
-//! A runner also holds such a file, named after its session with the suffix `RUNNER`. Its agents stay the same after a
-//! restart, so the death of a runner ends no session: a runner's file without a lock only says that no process renews
-//! its leases.
+//! A runner also has such a file, named after its session with the suffix `RUNNER`. A runner keeps its agents after a
+//! restart, so its death ends no session. A runner's file without a lock only says that no process renews the leases of
+//! its agents.
 //!
 //! Each store has its own folder of sessions ([`LiveSessions`]).
 //!
-//! The functions here make a few quick system calls, but they block. Run a survey of many files on a blocking thread.
+//! The functions of this module make a few quick system calls, which block the thread. Call a survey of many files on a
+//! thread where blocking is allowed.
 
 mod sessions;
 mod survey;
@@ -38,22 +41,22 @@ pub use sessions::{LiveSessions, LiveSnapshot, SessionLook};
 pub use survey::{ENTRIES_MAX, Survey, forget, survey};
 pub use watch::SessionWatch;
 
-/// An open connection counts as alive for this long without a call.
+/// An open connection counts as alive for this long without a call. After that it counts as silent.
 pub const SILENCE_MAX: Duration = Duration::from_secs(2 * 60 * 60);
-/// A call is written to the file at most this often.
+/// The shortest time between two writes of calls to the file. Calls in between are not written.
 pub const NOTE_INTERVAL: Duration = Duration::from_secs(60);
 
 const PREFIX: &str = "ses_";
 const BODY_LEN: usize = 12;
 /// The suffix of a runner's file name.
 const RUNNER: &str = ".runner";
-/// The suffix of a file that does not have its final name yet.
+/// The suffix of a new file that is not locked yet and so does not have its final name.
 const BIRTH: &str = ".birth";
-/// The length of the file's line. All lines have the same length, so that one write replaces the line before and the
-/// file never grows.
+/// The length of the one line in a session's file. All lines have the same length, so that one write replaces the old
+/// line completely and the file never grows.
 const LINE_BYTES: usize = 96;
 
-/// A session that is alive until this value is dropped or its process ends.
+/// The locked file of a session. The session counts as alive until this value is dropped or its process ends.
 #[derive(Debug)]
 pub struct Live {
     path: PathBuf,
@@ -69,7 +72,7 @@ struct LiveOwner {
     last_note: Duration,
 }
 
-/// The state that the owner writes about itself.
+/// The state that a process writes into the file of its own session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum LiveWord {
@@ -77,15 +80,15 @@ enum LiveWord {
     Silent,
 }
 
-/// The content of the file.
+/// The content of a session's file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct LiveLine {
     pid: u32,
     word: LiveWord,
-    /// Increases with calls, so that a watcher sees that there was one.
+    /// A number that increases with calls. When it changes, a watcher knows that there was a call.
     calls_noted: u64,
-    /// The inode of the file itself. A copy of the file has another inode: it came from copying the folder, so its
-    /// process was not killed.
+    /// The inode of the file when it was written. If the file has another inode now, it is a copy (a person copied the
+    /// folder), and no process was killed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     inode: Option<u64>,
 }
@@ -97,8 +100,9 @@ impl LiveLine {
 }
 
 impl Live {
-    /// Creates and locks the file of a session. The times of the other methods count from here. A session that already
-    /// has a file, dead or alive, is refused with `AlreadyExists`: first record the dead session and forget it.
+    /// Creates and locks the file of a session. `now` in the other methods counts from this moment. Fails with
+    /// `AlreadyExists` when the session already has a file. If that file belongs to a dead session, first record the
+    /// end of that session and call [`forget`].
     pub fn hold(folder: &Path, session: &str) -> io::Result<Self> {
         if !is_session(session) {
             return Err(io::Error::new(ErrorKind::InvalidInput, "not a session id"));
@@ -127,7 +131,8 @@ impl Live {
         })
     }
 
-    /// Notes that there was a call. Ends a silence at once; otherwise writes at most once a minute.
+    /// Notes that the session received a call. Writes to the file at once when the session was silent; otherwise at
+    /// most once a minute.
     pub fn touch(&self, now: Duration) -> io::Result<()> {
         let mut owner = self.owner();
         owner.last_call = owner.last_call.max(now);
@@ -139,11 +144,12 @@ impl Live {
         owner.note(LiveWord::Active, now)
     }
 
-    /// Marks the session as silent when there was no call for too long. Creates the file again when it was deleted
-    /// (`git clean`, a person), because without it no process could see that this one is alive. The owner calls this
-    /// from a timer several times a minute.
+    /// Marks the session as silent when there was no call for two hours. Creates the file again when it was deleted (by
+    /// `git clean` or a person), because without the file no other process could see that this one is alive. The
+    /// process of the session calls this from a timer several times a minute.
     ///
-    /// `now` must not run while the machine sleeps. The clock behind `Instant` does not on Linux and macOS.
+    /// `now` must not count the time in which the machine sleeps. The clock behind `Instant` does not count it on Linux
+    /// and macOS.
     pub fn tick(&self, now: Duration) -> io::Result<()> {
         let mut owner = self.owner();
         if !is_at(&owner.file, &self.path) {
@@ -159,19 +165,22 @@ impl Live {
         }
     }
 
-    /// Tells whether the session counts as alive: it had a call in the last two waking hours.
+    /// Tells whether the session is not silent: it had a call in the last two hours, not counting the time in which the
+    /// machine sleeps.
     pub fn is_active(&self) -> bool {
         self.owner().word == LiveWord::Active
     }
 
-    /// Locks the owner. A panic in another thread leaves it valid, because a line is written completely or not at all.
+    /// Locks the mutex. After a panic in another thread the data are still valid, because a line is written completely
+    /// or not at all.
     fn owner(&self) -> MutexGuard<'_, LiveOwner> {
         self.owner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for Live {
-    /// Removes the file before it releases the lock, so that no survey sees a dead session.
+    /// Removes the file before releasing the lock, so that no survey finds the file without a lock and reports a dead
+    /// session.
     fn drop(&mut self) {
         let owner = self.owner();
         if is_at(&owner.file, &self.path) {
@@ -199,7 +208,7 @@ fn bear(path: &Path) -> io::Result<File> {
     let birth = PathBuf::from(birth);
     let mut options = OpenOptions::new();
     options.read(true).write(true).create_new(true);
-    // A user who can open the file could lock it and make a dead session look alive.
+    // Only this user may open the file: another user could lock it, and then a dead session would look alive.
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let file = options.open(&birth)?;
     let named = name(&file, &birth, path);
@@ -207,7 +216,8 @@ fn bear(path: &Path) -> io::Result<File> {
     named.map(|()| file)
 }
 
-/// Creates the folder for this user only: other users must not see who works here, nor lock a file.
+/// Creates the folder of the session files for this user only. Other users must not see which sessions exist, and must
+/// not lock a file.
 fn make_folder(folder: &Path) -> io::Result<()> {
     let mut maker = fs::DirBuilder::new();
     std::os::unix::fs::DirBuilderExt::mode(&mut maker, 0o700);
@@ -218,8 +228,8 @@ fn name(file: &File, birth: &Path, path: &Path) -> io::Result<()> {
     file.lock()?;
     write_line(file, LiveLine::of(LiveWord::Active, 0))?;
     match fs::hard_link(birth, path) {
-        // Some file systems have no links. Session ids are random, so no other process takes the name between the check
-        // and the rename.
+        // Some file systems have no hard links, so rename instead. Session ids are random, so no other process takes
+        // the name between the check and the rename.
         Err(error) if matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::Unsupported) => {
             if path.try_exists()? {
                 return Err(ErrorKind::AlreadyExists.into());

@@ -7,13 +7,13 @@ mod cli;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    // The host process of a turn is started for every agent program and runs until that program ends. It needs none of
-    // the code below, so it is handled first.
+    // A turn host runs for the whole time of an agent's turn and needs none of the code below. So its command is
+    // handled first.
     if let Some(code) = agents::host::command(std::env::args_os()) {
         return code;
     }
-    // A client runs the hook before every tool call. When the configuration alone decides, building the whole command
-    // line would only cost time.
+    // An agent client runs `handover hook` before every tool call, so it must be fast. When the configuration alone
+    // decides, the rest of the command line is not needed.
     if let Some(code) = handover::hook::command(std::env::args_os()) {
         return code;
     }
@@ -27,13 +27,13 @@ fn main() -> ExitCode {
     }
 }
 
-/// Tells whether the reader of our output closed the pipe, as `head` does after its last line.
+/// Tells whether the error means that the reader of our output closed the pipe, as `head` does after its last line.
 fn is_unread(error: &anyhow::Error) -> bool {
     error.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
 }
 
-/// Returns the exit code for an error: 1 when a rule refuses, 2 when the caller can fix it (a wrong store URL, an
-/// unreadable file), 3 for a fault.
+/// Returns the exit code for an error: 1 when a rule refuses the command, 2 when the caller can fix the cause (a wrong
+/// store URL, an unreadable file), 3 for a fault of the machine or of Handover.
 fn code(cause: &(dyn std::error::Error + 'static)) -> Option<u8> {
     let fault = |fault: &store::Fault| if matches!(fault, store::Fault::Url { .. }) { 2 } else { 3 };
     if let Some(closed) = cause.downcast_ref::<handover::office::OfficeClosed>()

@@ -1,8 +1,9 @@
-//! Notices to people outside of Handover that an approval waits, sent by a configured command or a webhook.
+//! Tells people outside of Handover that an approval waits for them, by a configured command or a webhook.
 //!
-//! A notice is only a view of the approval. Any Handover process takes a due notice, sends it, and records the result.
-//! The store allows one sender at a time, and a notice whose sender died is sent again. So a notice arrives at least
-//! once, and the agent that asked for the approval never waits for it.
+//! A notice only describes the approval; the approval itself stays in the store. Any Handover process takes a notice
+//! that is due, sends it, and records the result. The store allows one sender at a time. When a sender dies, another
+//! process sends the notice again, so a notice arrives at least once. The agent that asked for the approval never waits
+//! for the notice.
 
 mod address;
 mod body;
@@ -27,10 +28,10 @@ use crate::service::Service;
 use crate::settings::Notify;
 use crate::trust;
 
-/// The longest time for sending one notice, even if the receiver does not answer. The store counts the sender as gone
-/// well after that.
+/// The longest time for sending one notice, even if the receiver does not answer. The store waits well beyond this time
+/// before it counts the sender as gone and lets another process send the notice.
 const SENDING_MAX: Duration = Duration::from_secs(30);
-/// The most notices of one round; the next round continues.
+/// The most notices that one round sends per channel; the next round continues.
 const ROUND_MAX: u32 = 50;
 
 /// The sender of one project's notices.
@@ -38,7 +39,7 @@ const ROUND_MAX: u32 = 50;
 pub struct Notifier {
     service: Service,
     root: PathBuf,
-    /// The user's data folder, which has the accepted settings.
+    /// The user's data folder, which holds the settings that a person accepted.
     data: Option<PathBuf>,
 }
 
@@ -47,14 +48,15 @@ impl Notifier {
         Self { service, root, data }
     }
 
-    /// Sends the due notices with the command or webhook that a person accepted. Sends nothing before acceptance.
+    /// Sends the notices that are due, with the command or webhook that a person accepted. Sends nothing when no person
+    /// has accepted one.
     pub async fn round(&self) -> Result<u32, Error> {
         let mut sent = 0;
         for channel in [Channel::Command, Channel::Webhook] {
             if !self.is_due(channel).await? {
                 continue;
             }
-            // Read the settings only when a notice is due, so that a change of the file takes effect.
+            // Read the settings each time a notice is due, so that a change of the settings file takes effect.
             let Some(notify) = self.settings().filter(|notify| has(notify, channel)) else { continue };
             for _ in 0..ROUND_MAX {
                 if !self.send_next(&notify, channel).await? {
@@ -80,7 +82,7 @@ impl Notifier {
         (!found.is_empty()).then_some(found)
     }
 
-    /// Tells whether the command's scripts in the repository are unchanged since a person accepted them.
+    /// Tells whether the scripts that the command runs are unchanged since a person accepted them.
     fn is_as_accepted(&self, words: &[String]) -> bool {
         let changed = || {
             let record = trust::record_of(&self.root, self.data.as_deref()?).ok()?;
@@ -90,7 +92,7 @@ impl Notifier {
         changed().is_some_and(|changed| changed.is_empty())
     }
 
-    /// Sends the next due notice. Returns false when no notice is due.
+    /// Sends the next notice that is due. Returns false when there is none.
     async fn send_next(&self, notify: &Notify, channel: Channel) -> Result<bool, Error> {
         let engine = || Caller::with_rights(Rights::Engine);
         let reply = self.service.execute(engine(), Command::TakeNotice { channel }).await?;
@@ -121,7 +123,7 @@ impl Notifier {
         let view = self.service.view(move |world| {
             let approval: Approval = world.approval(id)?.clone();
             let agent = approval.agent().map(|agent| world.agent(agent)).transpose()?.map(|agent| agent.slug.clone());
-            // The task may have been removed.
+            // The task that waits for the approval may have been removed. Then the notice names no task.
             let task = match approval.waiting.map(|waiting| world.task(waiting.task)) {
                 Some(Ok(task)) => Some(task.name.clone()),
                 Some(Err(missing @ engine::DecisionStop::Missing(_))) => return Err(missing),
@@ -140,7 +142,8 @@ fn has(notify: &Notify, channel: Channel) -> bool {
     }
 }
 
-/// Returns the path of a program in the settings: a plain name is searched in PATH, a path is relative to the root.
+/// Returns the path of a program that the settings name. A word without `/` is searched in PATH; a path is relative to
+/// the root of the project.
 fn program(root: &Path, word: &str) -> PathBuf {
     if word.contains('/') { root.join(word) } else { PathBuf::from(word) }
 }

@@ -5,7 +5,7 @@
 //! <state>/objects/ab/ab34…        stored: complete, synced, never changed
 //! ```
 //!
-//! All functions here wait for the disk. Call them on a separate thread where waiting is not allowed.
+//! All functions of this module block on the disk. Call them on a thread where blocking is allowed.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write as _};
@@ -19,10 +19,11 @@ use crate::digest::hexadecimal;
 const FOLDER: &str = "objects";
 /// The length of a SHA-256 in hexadecimal.
 const HASH_CHARS: usize = 64;
-/// The bytes of an object that are in memory at a time.
+/// The bytes of an object that are read into memory at a time.
 const CHUNK_BYTES: usize = 64 << 10;
 
-/// Stores all bytes of a reader. Equal contents are stored once. After a crash an object is complete or absent.
+/// Stores all bytes of a reader as an object. Equal contents are stored once. After a crash an object is complete or
+/// absent.
 pub fn put(state: &Path, mut bytes: impl Read) -> io::Result<StoredObject> {
     let folder = state.join(FOLDER);
     std::fs::create_dir_all(&folder)?;
@@ -42,7 +43,7 @@ pub fn put(state: &Path, mut bytes: impl Read) -> io::Result<StoredObject> {
     }
     let object = StoredObject { hash: hexadecimal(&hash.finalize()), bytes: count };
     let path = place(state, &object.hash)?;
-    // A file of another size is damaged, so it is replaced.
+    // An existing file of another size is damaged, so it is replaced below.
     if std::fs::symlink_metadata(&path).is_ok_and(|found| found.is_file() && found.len() == count) {
         return Ok(object);
     }
@@ -56,7 +57,7 @@ pub fn put(state: &Path, mut bytes: impl Read) -> io::Result<StoredObject> {
     Ok(object)
 }
 
-/// Tells whether the object still exists: a copy of the store does not include its objects.
+/// Tells whether the object's file exists. The file can be missing: a copy of the store does not include its objects.
 pub fn has(state: &Path, object: &StoredObject) -> bool {
     place(state, &object.hash).is_ok_and(|path| path.is_file())
 }
@@ -67,7 +68,7 @@ pub fn get(state: &Path, object: &StoredObject) -> io::Result<KeptObject> {
     Ok(KeptObject { file, hash: Some(Sha256::new()), object: object.clone() })
 }
 
-/// An object that is being read, with a check of its hash at the end.
+/// A reader of an object. At the end it checks the content against the object's hash.
 #[derive(Debug)]
 pub struct KeptObject {
     file: File,
@@ -94,8 +95,8 @@ impl Read for KeptObject {
     }
 }
 
-/// Returns the path of an object. Refuses a name that is not a hash, because it may come from a store that another user
-/// filled.
+/// Returns the path of an object. Refuses a name that is not a hash: it may come from a store that another user filled,
+/// and could be a path outside of the folder.
 fn place(state: &Path, hash: &str) -> io::Result<PathBuf> {
     let is_hash = hash.len() == HASH_CHARS && hash.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
     match hash.get(..2).filter(|_| is_hash) {
@@ -191,7 +192,7 @@ mod tests {
         let path = place(state.path(), &object.hash).unwrap();
         std::fs::write(&path, "abd").unwrap();
         assert_eq!(read(state.path(), &object).unwrap_err().kind(), ErrorKind::InvalidData);
-        // A file that is too short is noticed when the same content is stored again, and replaced.
+        // A file that is too short is replaced when the same content is stored again.
         std::fs::write(&path, "ab").unwrap();
         put(state.path(), b"abc".as_slice()).unwrap();
         assert_eq!(read(state.path(), &object).unwrap(), b"abc");

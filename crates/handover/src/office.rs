@@ -1,4 +1,5 @@
-//! Opens all that an interface (MCP, HTTP, command line) needs: the store, the desk, and the folder of live sessions.
+//! Opens everything that an interface (MCP, HTTP, command line) needs: the store, the `desk` that answers requests, and
+//! the folder of live sessions.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,22 +13,22 @@ use crate::place::{self, StorePlace};
 use crate::random;
 use crate::service::Service;
 
-/// The folder in which processes of this machine show that they are alive.
+/// The folder in which the processes of this machine keep their session files, which show that they are alive.
 const LIVE: &str = "live";
 
 #[derive(Debug)]
 pub struct Office {
     pub desk: Desk,
     pub place: StorePlace,
-    /// The folder in which processes of this machine show that they are alive.
+    /// The folder in which the processes of this machine keep their session files, which show that they are alive.
     pub live: PathBuf,
     /// The folder of this machine's own files, such as its token.
     pub state: PathBuf,
-    /// Messages for a person about changes that opening made.
+    /// Messages for a person about changes that were made while the store was opened.
     pub notes: Vec<String>,
 }
 
-/// The reasons why an office cannot be opened.
+/// The reasons why an [`Office`] cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OfficeClosed {
     #[error(transparent)]
@@ -36,7 +37,7 @@ pub enum OfficeClosed {
     Foreign(#[from] place::ForeignStore),
     #[error("the folder of the store cannot be made")]
     Folder(#[source] std::io::Error),
-    // Without the store's URL: it may contain a password.
+    // The message leaves out the store's URL, because the URL may contain a password.
     #[error("open the store")]
     Store(#[source] store::Fault),
     #[error(transparent)]
@@ -46,12 +47,12 @@ pub enum OfficeClosed {
 }
 
 impl OfficeClosed {
-    /// Tells whether the settings name a store that no person accepted.
+    /// Tells whether the settings name a store that no person has accepted on this machine.
     pub fn is_unaccepted(&self) -> bool {
         matches!(self, Self::Lost(place::Lost::Unaccepted(_)))
     }
 
-    /// Tells whether a rule refused the store. Then a person must accept it or name another store.
+    /// Tells whether a rule refused to open the store. Then a person must accept this store or name another one.
     pub fn is_refusal(&self) -> bool {
         matches!(
             self,
@@ -61,7 +62,7 @@ impl OfficeClosed {
     }
 }
 
-/// Opens the store that applies here, prints notes to standard error, and creates the store on first use.
+/// Opens the store for the current folder, and creates the store on first use. Prints the notes to standard error.
 pub async fn open(named: Option<&str>) -> Result<Office, OfficeClosed> {
     let office = open_from(named, None).await?;
     for note in &office.notes {
@@ -105,9 +106,9 @@ pub async fn open_from(named: Option<&str>, folder: Option<&Path>) -> Result<Off
 }
 
 /// Returns the sessions of this host that use this store. For a store in a file, the session files are in a folder next
-/// to it that has the file's name. So all processes that open the file see each other and no others: through a link,
-/// from a container, or next to another store. For a database server, all clones of a user share the user's folder,
-/// under the name that the server gives the store.
+/// to that file, and the folder has the file's name. So exactly the processes that open the same file see each other,
+/// also through a link or from a container. For a database server, the session files of all the user's clones are in
+/// the user's data folder, below the name that the server gives the store.
 async fn live_sessions(
     place: &StorePlace,
     state: &Path,
@@ -124,7 +125,8 @@ async fn live_sessions(
     Ok(LiveSessions::new(folder, Some(shared)))
 }
 
-/// Returns the folder that is named after the store's file and next to it, after links are resolved.
+/// Returns the folder of the session files: next to the store's file and named after it, after symbolic links are
+/// resolved.
 fn beside(store: &str, state: &Path) -> PathBuf {
     let file = std::fs::canonicalize(store.strip_prefix("sqlite:").unwrap_or(store)).ok();
     let parts = file.as_deref().and_then(|file| Some((file.parent()?, file.file_name()?)));
@@ -132,12 +134,12 @@ fn beside(store: &str, state: &Path) -> PathBuf {
     parts.map_or_else(|| state.join(LIVE).join("memory"), |(folder, name)| folder.join(LIVE).join(name))
 }
 
-/// Returns the place of this user's store, from the current folder.
+/// Returns the store that applies in the current folder, without opening it.
 pub fn find(named: Option<&str>) -> Result<StorePlace, OfficeClosed> {
     find_from(named, None)
 }
 
-/// Returns the place of the store as if the process was started in `folder`.
+/// Returns the store that applies in `folder`, without opening it.
 pub fn find_from(named: Option<&str>, folder: Option<&Path>) -> Result<StorePlace, OfficeClosed> {
     let folder =
         folder.map_or_else(std::env::current_dir, |folder| Ok(folder.to_owned())).map_err(OfficeClosed::Folder)?;
@@ -145,7 +147,7 @@ pub fn find_from(named: Option<&str>, folder: Option<&Path>) -> Result<StorePlac
     Ok(place::find(place::StartSurroundings { named, folder: &folder, data: data.as_deref() })?)
 }
 
-/// Returns the folder that contains one folder of session files per store. Does not open the store.
+/// Returns the folder that contains one folder of session files per store. Does not open a store.
 pub fn live_folder(place: &StorePlace) -> PathBuf {
     let state = state(place);
     if place.store.contains("://") {
@@ -155,8 +157,8 @@ pub fn live_folder(place: &StorePlace) -> PathBuf {
     file.as_deref().and_then(Path::parent).unwrap_or(&state).join(LIVE)
 }
 
-/// Returns the folder of state files. For a store in a file it is the file's folder, so that all processes that open
-/// the file share it. For a database server it is in the project or in the user's data folder.
+/// Returns the folder of this machine's state files. For a store in a file it is the file's folder, so that all
+/// processes that open the file share it. For a database server it is in the project or in the user's data folder.
 fn state(place: &StorePlace) -> PathBuf {
     if !place.store.contains("://") && place.store != "memory:" {
         let file = Path::new(place.store.strip_prefix("sqlite:").unwrap_or(&place.store));

@@ -1,5 +1,5 @@
-//! Finds out whether a person runs this process. This keeps agents from deciding by accident; it does not protect one
-//! program of a user from another.
+//! Finds out whether a person runs this process. The check keeps agents from deciding by accident. It is not a security
+//! boundary: programs of the same user are not protected from each other.
 
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
@@ -31,15 +31,16 @@ pub enum NotAPerson {
     ForeignToken,
 }
 
-/// The variable that holds a token for a person without a terminal.
+/// The environment variable with a token by which a person can decide without a terminal.
 const TOKEN: &str = "HANDOVER_TOKEN";
 
-/// Refuses a process that runs below an agent. Uses the store that applies here; `--store` is not known yet.
+/// Refuses a process that runs below an agent. Checks the clients of the store in `HANDOVER_STORE`, because the option
+/// `--store` is not parsed yet.
 pub fn here() -> Result<(), NotAPerson> {
     not_below(std::env::var("HANDOVER_STORE").ok().as_deref())
 }
 
-/// Refuses a process that runs below an agent, or below a client of the named store.
+/// Refuses a process that runs below an agent, or below a client that is connected to the named store.
 pub fn not_below(store: Option<&str>) -> Result<(), NotAPerson> {
     below_agent(store).map_or(Ok(()), |BelowAgent { sign, .. }| Err(NotAPerson::BelowAnAgent { sign }))
 }
@@ -58,13 +59,13 @@ pub fn has_terminal() -> bool {
     std::io::stdin().is_terminal()
 }
 
-/// Returns the token of a person without a terminal, if one is set.
+/// Returns the person's token from the environment, if one is set.
 pub fn secret() -> Option<String> {
     std::env::var(TOKEN).ok().map(|secret| secret.trim().to_owned()).filter(|secret| !secret.is_empty())
 }
 
-/// Returns the caller that decides here: a person at a terminal, or the holder of a person's token. A process below an
-/// agent never decides, even with a token.
+/// Returns the caller for decisions: a person at a terminal, or the holder of a person's token. Refuses a process that
+/// runs below an agent, even with a token.
 pub async fn decider(service: &Service) -> Result<Result<Caller, NotAPerson>, Error> {
     let person = Caller::with_rights(Rights::Person);
     let secret = match (at_a_terminal(), secret()) {

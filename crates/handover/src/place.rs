@@ -1,4 +1,5 @@
-//! Finds the store: named by the caller, configured, in the repository, or in the user's data folder.
+//! Finds the store. It looks in this order: the store that the caller names, the settings, the repository, the user's
+//! data folder.
 //!
 //! A linked worktree uses the store of the main worktree, so that all agents of a repository share one store.
 
@@ -14,7 +15,7 @@ use crate::trust::{self, StoreProblem};
 pub use git::{FOLDER, STATE};
 const FILE: &str = "handover.db";
 
-/// The facts that are known before anything is opened.
+/// The facts from which the store is found, known before any file is opened.
 #[derive(Debug, Clone, Copy)]
 pub struct StartSurroundings<'a> {
     /// The value of `--store` or `HANDOVER_STORE`.
@@ -25,7 +26,7 @@ pub struct StartSurroundings<'a> {
     pub data: Option<&'a Path>,
 }
 
-/// A store, and how it was found.
+/// A store, and the reason why this store was chosen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StorePlace {
     /// A path or a URL.
@@ -65,7 +66,8 @@ pub enum Lost {
     Nowhere,
 }
 
-/// Returns the first store that is set: by name, by the settings, in the repository, in the user's data folder.
+/// Returns the first store that is found, in this order: named by the caller, named in the settings, in the repository,
+/// in the user's data folder.
 pub fn find(surroundings: StartSurroundings<'_>) -> Result<StorePlace, Lost> {
     let root = root(surroundings.folder);
     if let Some(named) = surroundings.named.filter(|named| !named.is_empty()) {
@@ -96,7 +98,7 @@ pub fn root(folder: &Path) -> Option<PathBuf> {
     repository.or_else(|| folder.ancestors().find(|folder| folder.join(FOLDER).is_dir()).map(Path::to_owned))
 }
 
-/// Returns the main worktree when this folder is the root of a worktree.
+/// Returns the repository's main worktree when this folder is the root of a worktree, else `None`.
 fn main_worktree(folder: &Path) -> Option<PathBuf> {
     let git = folder.join(".git");
     if git.is_dir() {
@@ -104,7 +106,8 @@ fn main_worktree(folder: &Path) -> Option<PathBuf> {
     }
     let text = std::fs::read_to_string(&git).ok()?;
     let own = folder.join(text.strip_prefix("gitdir:")?.trim());
-    // A linked worktree names the common git folder. A submodule does not: it is a separate repository.
+    // The git folder of a linked worktree has a file `commondir`. A submodule's git folder does not, because a
+    // submodule is a separate repository.
     let Ok(common) = std::fs::read_to_string(own.join("commondir")) else { return Some(folder.to_owned()) };
     let common = own.join(common.trim()).canonicalize().ok()?;
     match common.file_name() {
@@ -114,7 +117,7 @@ fn main_worktree(folder: &Path) -> Option<PathBuf> {
     }
 }
 
-/// Returns `store` of the configuration, as it is written.
+/// Returns the key `store` of `config.toml`, as it is written.
 fn configured(root: &Path) -> Result<Option<String>, Lost> {
     let path = root.join(FOLDER).join("config.toml");
     let lost = |problem: String| Lost::Configuration { path: path.display().to_string(), problem };
@@ -131,8 +134,8 @@ fn configured(root: &Path) -> Result<Option<String>, Lost> {
     }
 }
 
-/// Creates the files and folders that a store needs, readable by their owner only. The state must not be committed, so
-/// its folder gets a `.gitignore`.
+/// Creates the files and folders that a store needs, readable by their owner only. Writes a `.gitignore` into the state
+/// folder, because the state must not be committed.
 pub fn prepare(place: &StorePlace) -> std::io::Result<()> {
     let is_server = place.store.contains("://");
     if let (true, Some(root)) = (is_server || place.by == PlaceReason::Repository, &place.root) {
@@ -159,7 +162,8 @@ pub fn prepare(place: &StorePlace) -> std::io::Result<()> {
     own::make(file)
 }
 
-/// Returns a store's address that names the same store from every folder: agents work elsewhere.
+/// Returns a store's address with an absolute path. Agents work in other folders, where a relative path would name
+/// another store.
 pub fn absolute(store: &str) -> String {
     if store.contains("://") || store == "memory:" {
         return store.to_owned();

@@ -1,11 +1,11 @@
-//! The principal of a connection: the user of this machine, the token, or the runner that the connection acts for. The
-//! same principal may resume an agent whose connection is gone.
+//! The principal of a connection: the user of this machine, the token, or the runner for which the connection acts.
+//! When an agent's connection is gone, only a connection of the same principal may resume the agent.
 
 use engine::id::{Ids, SessionId, TokenId};
 use engine::identity::USER_PREFIX;
 use sha2::{Digest, Sha256};
 
-/// Overrides the name by which this machine is known; for several runners on one.
+/// The environment variable that overrides this machine's name, for example when several runners share a machine.
 pub const HOST: &str = "HANDOVER_HOST";
 
 /// Returns the principal of the processes that this user starts.
@@ -13,7 +13,7 @@ pub fn of_user() -> String {
     format!("{USER_PREFIX}{}", user_id())
 }
 
-/// Returns the principal of calls with a token.
+/// Returns the principal of calls that are made with this token.
 pub fn of_token(token: TokenId) -> String {
     format!("token:{token}")
 }
@@ -23,7 +23,7 @@ pub fn is_token(principal: &str) -> bool {
     principal.starts_with("token:")
 }
 
-/// Returns the principal of an agent that was made for a token and has not made a call yet. Only the token that is
+/// Returns the principal of an agent that was registered for a token that has made no call yet. Only the token that is
 /// bound to the agent can act as this agent.
 pub fn of_unused_token() -> String {
     "token:unused".to_owned()
@@ -34,8 +34,8 @@ pub fn of_runner(name: &str) -> String {
     format!("runner:{name}")
 }
 
-/// Returns the session of the command line: one per user and host, the same each time. Sessions of different stores do
-/// not mix, because each store has its own agents.
+/// Returns the session id of the command line. It is always the same for one user on one host. The same id in two
+/// stores does no harm, because each store has its own agents.
 pub fn command_line() -> SessionId {
     derived(&format!("handover command line {} {}", user_id(), host()))
 }

@@ -1,4 +1,5 @@
-//! The files of a project: those that `handover init` writes, and its cards, contracts and templates.
+//! The files of a project in `.handover/`: the files that `handover init` writes, and the cards, contracts and
+//! templates that are read.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -23,7 +24,8 @@ const FILES: &[(&str, &str)] = &[
     ("state/.gitignore", "*\n"),
 ];
 
-/// The known roles: those to which blocked tasks are routed by default, and those with which agents register.
+/// The role names that cards may use: roles to which blocked tasks are routed by default, and roles with which agents
+/// register.
 const ROLES: &[&str] = &["ba", "infra", "pm", "supervisor", "worker", "coordinator", "developer", "reviewer"];
 
 /// The result for one file of `handover init`.
@@ -56,7 +58,7 @@ pub fn init(root: &Path) -> io::Result<Vec<InitResult>> {
     Ok(written)
 }
 
-/// A card of the project, with its verdict.
+/// A card file of the project, with the result of its check.
 #[derive(Debug)]
 pub struct JudgedCard {
     pub path: PathBuf,
@@ -67,7 +69,8 @@ pub struct JudgedCard {
     pub errors: usize,
 }
 
-/// Returns every card with its verdict against the names of this project.
+/// Returns every card file with the result of its check. A card may only use agents, roles and output types of this
+/// project.
 pub fn cards(root: &Path) -> io::Result<Vec<JudgedCard>> {
     let documents: Vec<(PathBuf, Vec<u8>)> = files(&root.join(FOLDER).join("cards"), "json")?
         .into_iter()
@@ -92,8 +95,8 @@ pub struct ProjectTemplate {
     pub body: TemplateBody,
 }
 
-/// Returns the templates of the project, sorted by file name. Fails at the first file that cannot be read, and names
-/// it.
+/// Returns the templates of the project, sorted by file name. When a file cannot be read, fails with an error that
+/// names the file.
 pub fn templates(root: &Path) -> Result<Vec<ProjectTemplate>, String> {
     let folder = root.join(FOLDER).join("templates");
     let listed = |ending| files(&folder, ending).map_err(|error| format!("{}: {error}", folder.display()));
@@ -105,7 +108,7 @@ pub fn templates(root: &Path) -> Result<Vec<ProjectTemplate>, String> {
     for path in paths {
         let shown = path.strip_prefix(root).unwrap_or(&path).display().to_string();
         let text = std::fs::read_to_string(&path).map_err(|error| format!("{shown}: {error}"))?;
-        // JSON is also YAML, but the JSON reader is stricter.
+        // JSON is also valid YAML, but the JSON reader is stricter, so `.json` files are not read as YAML.
         let text = if shown.ends_with("json") {
             text
         } else {
@@ -122,7 +125,8 @@ pub fn templates(root: &Path) -> Result<Vec<ProjectTemplate>, String> {
     Ok(found)
 }
 
-/// Returns the names that cards may use: agents from the cards, output types from the contracts, and the known roles.
+/// Returns the names that cards may use: the agents of all cards, the output types of all contracts, and the known
+/// roles.
 fn registry(root: &Path, documents: &[(PathBuf, Vec<u8>)]) -> io::Result<Registry> {
     let stems =
         |paths: Vec<PathBuf>| paths.iter().filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned())).collect();
@@ -137,7 +141,8 @@ fn registry(root: &Path, documents: &[(PathBuf, Vec<u8>)]) -> io::Result<Registr
     })
 }
 
-/// Returns the files of a folder with an extension, sorted by name; empty when the folder does not exist.
+/// Returns the files of a folder that have this extension, sorted by name. Returns an empty list when the folder does
+/// not exist.
 fn files(folder: &Path, extension: &str) -> io::Result<Vec<PathBuf>> {
     let entries = match std::fs::read_dir(folder) {
         Ok(entries) => entries,

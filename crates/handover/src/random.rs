@@ -1,17 +1,18 @@
-//! The only source of random numbers.
+//! The only code that asks the operating system for random numbers.
 
 use std::sync::{Mutex, PoisonError};
 
 use crate::error::Error;
 
-/// The number of seeds per system call. A system call costs more than making a seed.
+/// The number of seeds that one system call fetches. A system call per seed would be slower.
 const SEEDS: usize = 16;
 const SEED_BYTES: usize = 16;
 
-/// Seeds from the system that are not used yet. A seed is removed before it is returned, so no seed is used twice.
+/// Seeds from the operating system that are not used yet. A seed is removed before it is returned, so no seed is used
+/// twice.
 static UNUSED: Mutex<Vec<u128>> = Mutex::new(Vec::new());
 
-/// Returns random bits from the operating system.
+/// Returns 128 random bits from the operating system.
 pub fn seed() -> Result<u128, Error> {
     let mut unused = UNUSED.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(seed) = unused.pop() {
@@ -29,7 +30,8 @@ pub fn token() -> Result<String, Error> {
     Ok(format!("{:032x}", seed()?))
 }
 
-/// Returns the seed of a new store, which distinguishes its cursors from those of other stores.
+/// Returns the random number of a new store. The store's cursors contain it, so that a cursor of another store is
+/// recognised.
 pub fn store_seed() -> Result<u64, Error> {
     Ok(u64::try_from(seed()? >> 64).unwrap_or_default())
 }

@@ -8,7 +8,8 @@ use engine::id::{AgentId, TaskId};
 use engine::{Event, Timestamp};
 use tokio::sync::Notify;
 
-/// The most claims that are kept. If there are more, the keeper finds them in the store.
+/// The most claims that are remembered. Further claims are not, and [`crate::keeper`] finds them when it reads the
+/// store.
 const CLAIMS_MAX: usize = 1_000;
 
 /// One claim of a task.
@@ -17,7 +18,7 @@ pub(crate) struct HeldTask {
     pub(crate) agent: AgentId,
     pub(crate) task: TaskId,
     pub(crate) attempt: u32,
-    /// The end of its lease when it was last seen.
+    /// The end of the claim's lease when the claim was last read.
     pub(crate) until: Timestamp,
 }
 
@@ -27,7 +28,7 @@ impl HeldTask {
     }
 }
 
-/// The claims since the keeper's last call of [`RecentClaims::take`].
+/// The claims of this process since [`crate::keeper`] last called [`RecentClaims::take`].
 #[derive(Debug, Default)]
 pub(crate) struct RecentClaims {
     is_watched: AtomicBool,
@@ -36,7 +37,7 @@ pub(crate) struct RecentClaims {
 }
 
 impl RecentClaims {
-    /// Keeps the claims among stored events. Keeps nothing before [`RecentClaims::watch`] is called.
+    /// Remembers the claims among events that were just stored. Does nothing before [`RecentClaims::watch`] is called.
     pub(crate) fn record(&self, events: &[Event]) {
         if !self.is_watched.load(Ordering::Relaxed) {
             return;
@@ -55,7 +56,7 @@ impl RecentClaims {
         }
     }
 
-    /// Starts to keep claims.
+    /// Starts to remember claims, because a keeper now takes them.
     pub(crate) fn watch(&self) {
         self.is_watched.store(true, Ordering::Relaxed);
     }
@@ -71,12 +72,13 @@ impl RecentClaims {
         }
     }
 
-    /// Returns the claims since the last call.
+    /// Returns the claims since the last call, and forgets them.
     pub(crate) fn take(&self) -> Vec<HeldTask> {
         std::mem::take(&mut *self.claims())
     }
 
-    /// Locks the list. A panic in another thread leaves it valid, because an entry is added completely or not at all.
+    /// Locks the list of claims. After a panic in another thread the list is still valid, because a claim is added
+    /// completely or not at all.
     fn claims(&self) -> MutexGuard<'_, Vec<HeldTask>> {
         self.claims.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,8 +1,10 @@
 //! The ancestors of this process, read from `/proc`.
 
-/// The most ancestors that are read. A terminal in an editor below a session manager has about ten.
+/// The most ancestors that are read; older ones are ignored. A terminal in an editor below a session manager has about
+/// ten.
 const DEPTH_MAX: usize = 64;
-/// The most bytes of a command line that are read. The program and the script are at its beginning.
+/// The most bytes of a command line that are read; the rest is ignored. The program and the script are at the beginning
+/// of a command line.
 #[cfg(target_os = "linux")]
 const COMMAND_BYTES_MAX: u64 = 16 << 10;
 
@@ -11,10 +13,10 @@ const COMMAND_BYTES_MAX: u64 = 16 << 10;
 pub(super) struct Ancestor {
     pub(super) pid: u32,
     pub(super) parent: u32,
-    /// The start time, in the kernel's ticks since boot. It distinguishes this process from a later one with the same
-    /// number.
+    /// The start time, in the kernel's ticks since boot. It distinguishes this process from a later one that gets the
+    /// same process id.
     pub(super) start: u64,
-    /// The name that the kernel shows, at most 15 bytes.
+    /// The process name that the kernel shows, at most 15 bytes.
     pub(super) title: String,
     /// The file that the process runs; empty when it cannot be read.
     pub(super) program: String,
@@ -22,7 +24,8 @@ pub(super) struct Ancestor {
 }
 
 impl Ancestor {
-    /// Returns the name by which a person knows the process.
+    /// Returns the name by which a person knows the process: its program's file name, or the kernel's name for the
+    /// process.
     pub(super) fn name(&self) -> &str {
         if self.program.is_empty() { &self.title } else { base(&self.program) }
     }
@@ -38,7 +41,7 @@ pub(super) fn ancestors() -> Vec<Ancestor> {
     parent_id().map(from).unwrap_or_default()
 }
 
-/// Returns a process and its ancestors.
+/// Returns a process and its ancestors, the process itself first.
 pub(super) fn from(pid: u32) -> Vec<Ancestor> {
     let mut found = Vec::new();
     let mut next = Some(pid);
@@ -49,8 +52,8 @@ pub(super) fn from(pid: u32) -> Vec<Ancestor> {
     found
 }
 
-/// Returns the parent's number, or `None` when this process cannot see its parent. Inside a process namespace the
-/// kernel counts differently from a `/proc` of the outer system, so this is the number that `/proc` shows.
+/// Returns the process id of this process's parent, or `None` when this process cannot see its parent. Reads the id
+/// from `/proc`: inside a process namespace the kernel may use other ids than a `/proc` that was mounted outside of it.
 pub(super) fn parent_id() -> Option<u32> {
     #[cfg(target_os = "linux")]
     if let Some((_, parent, _)) =
@@ -61,7 +64,7 @@ pub(super) fn parent_id() -> Option<u32> {
     rustix::process::getppid().map(|pid| pid.as_raw_pid().unsigned_abs())
 }
 
-/// Reads one process. Returns `None` when it has ended or there is no `/proc`.
+/// Reads one process from `/proc`. Returns `None` when the process has ended or there is no `/proc`.
 #[cfg(target_os = "linux")]
 pub(super) fn read(pid: u32) -> Option<Ancestor> {
     use std::io::Read as _;
@@ -69,7 +72,7 @@ pub(super) fn read(pid: u32) -> Option<Ancestor> {
     let folder = std::path::PathBuf::from(format!("/proc/{pid}"));
     let stat = std::fs::read(folder.join("stat")).ok()?;
     let (title, parent, start) = fields(&String::from_utf8_lossy(&stat))?;
-    // The program file of another user's process cannot be read, but its title can.
+    // Another user's process does not show its program file, but it shows its name.
     let program = std::fs::read_link(folder.join("exe")).map(|path| path.to_string_lossy().into_owned());
     let program = program.unwrap_or_default();
     let program = program.strip_suffix(" (deleted)").unwrap_or(&program).to_owned();
@@ -87,27 +90,28 @@ pub(super) fn read(_pid: u32) -> Option<Ancestor> {
     None
 }
 
-/// Returns the title, the parent and the start time from a line of `/proc/PID/stat`. The title is in parentheses and
-/// can contain any byte, so the last parenthesis ends it.
+/// Returns the process name, the parent's process id and the start time from a line of `/proc/PID/stat`. The name is in
+/// parentheses and can contain any byte, so the last parenthesis of the line ends it.
 #[cfg(any(target_os = "linux", test))]
 fn fields(stat: &str) -> Option<(String, u32, u64)> {
     let (_, rest) = stat.split_once('(')?;
     let (title, rest) = rest.rsplit_once(')')?;
     let mut words = rest.split_ascii_whitespace();
     let parent = words.nth(1)?.parse().ok()?;
-    // The start time is field 22. Field 3 is the first one after the title, and two fields are already read.
+    // The start time is field 22 of the line. The first field after the process name is field 3, and fields 3 and 4 are
+    // already read.
     let start = words.nth(17)?.parse().ok()?;
     Some((title.to_owned(), parent, start))
 }
 
-/// The scope in which a process number means the same process: its namespace and its boot.
+/// The scope in which a process id means one process: a process namespace during one boot of the machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct NumberSpace {
     pub(super) namespace: String,
     pub(super) boot: String,
 }
 
-/// Returns the scope of this process's numbers, or `None` when there is no `/proc`.
+/// Returns the scope in which the process ids of this process are valid, or `None` when there is no `/proc`.
 pub(super) fn number_space() -> Option<NumberSpace> {
     let namespace = std::fs::read_link("/proc/self/ns/pid").ok()?.to_string_lossy().into_owned();
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?.trim().to_owned();

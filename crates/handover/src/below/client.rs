@@ -3,9 +3,9 @@
 use super::ancestry::{Ancestor, base};
 use agents::host;
 
-/// The clients of agents, with the parts of paths by which their programs are known.
+/// The clients of agents, one per line: the client's name, then parts of paths by which its program is recognised.
 const CLIENTS: &str = include_str!("clients.txt");
-/// Programs that start both `handover mcp` and the terminals of people.
+/// Programs that start both `handover mcp` and terminals of people, such as editors. They are no sign of an agent.
 const LAUNCHERS: &str = include_str!("launchers.txt");
 
 /// The shells in which people type commands. A shell script that wraps a client is not the client itself: it starts the
@@ -44,7 +44,7 @@ const INTERPRETERS: [Interpreter; 3] = [
     Interpreter { names: &["python", "pypy"], with_value: &["-W", "-X"], inline: &["-c"] },
 ];
 
-/// Returns the lines of the list: a client's name and the parts of paths by which it is known.
+/// Returns the clients of `clients.txt`: each with its name and the parts of paths by which its program is recognised.
 fn clients() -> impl Iterator<Item = (&'static str, std::str::SplitAsciiWhitespace<'static>)> {
     let lines = CLIENTS.lines().filter(|line| !line.starts_with('#'));
     lines.filter_map(|line| {
@@ -53,12 +53,13 @@ fn clients() -> impl Iterator<Item = (&'static str, std::str::SplitAsciiWhitespa
     })
 }
 
-/// Returns the name of the client whose program this process runs.
+/// Returns the name of the agent client whose program this process runs, or `None` for another program.
 pub(super) fn known(process: &Ancestor) -> Option<&'static str> {
     if SHELLS.contains(&base(&process.program)) {
         return None;
     }
-    // A program that sets its own title has all its words in the first argument.
+    // A program that sets its own title has its whole command line in the first argument. So only the first word
+    // counts.
     let called = process.arguments.first().and_then(|first| first.split_ascii_whitespace().next()).unwrap_or_default();
     let script = script(process);
     let names = [base(&process.program), base(called), process.title.as_str(), script.map(stem).unwrap_or_default()];
@@ -102,7 +103,7 @@ fn stem(script: &str) -> &str {
     if script.contains('/') { name } else { name.split('.').next().unwrap_or(name) }
 }
 
-/// Tells whether this is a turn host that Handover started for an agent's program.
+/// Tells whether the process is a turn host: the process that Handover's runner starts to host an agent's program.
 pub(super) fn is_turn_host(process: &Ancestor) -> bool {
     is_ours(process) && process.arguments.get(1).is_some_and(|word| word == host::COMMAND)
 }
@@ -112,13 +113,15 @@ fn is_ours(process: &Ancestor) -> bool {
         || std::env::current_exe().is_ok_and(|own| own.to_string_lossy() == process.program)
 }
 
-/// Tells whether this is a git that Handover started. Its child processes are filters of the repository's
-/// configuration, which an agent can write. They are never a person's commands.
+/// Tells whether the process is a git that Handover started. Such a git starts the filter programs that the
+/// repository's configuration names. An agent can write that configuration, so these programs are never a person's
+/// commands.
 pub(super) fn is_our_git(process: &Ancestor, parent: &Ancestor) -> bool {
     process.name() == "git" && is_ours(parent)
 }
 
-/// Tells whether people also work below this program, although it started a `handover mcp`.
+/// Tells whether people, too, work below this program, so that it is no sign of an agent although it started a
+/// `handover mcp`.
 pub(super) fn is_launcher(process: &Ancestor) -> bool {
     let names = [base(&process.program), process.title.as_str()];
     process.pid <= 1 || LAUNCHERS.lines().any(|line| !line.is_empty() && names.contains(&line))

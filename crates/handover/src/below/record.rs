@@ -1,8 +1,8 @@
-//! The record of the process that started a `handover mcp`: a file next to the server's session file, locked while the
-//! server is alive.
+//! A file that names the process that started a `handover mcp` server. It is next to the server's session file and is
+//! locked while the server is alive.
 //!
-//! The lock shows that the server is alive, as in [`crate::live`]; the content names the process that started it. A
-//! file gets its name only when it is locked and complete, so a reader finds all of it or nothing.
+//! The lock shows that the server is alive, as in [`crate::live`]. The content names the process that started the
+//! server. The file gets its name only after it is locked and complete, so a reader finds a complete file or none.
 
 use std::fs::{File, TryLockError};
 use std::io::{self, Read as _, Write as _};
@@ -15,22 +15,23 @@ use super::ancestry::{self, Ancestor, NumberSpace};
 use super::client;
 use crate::random;
 
-/// The ending of the file names.
+/// The ending of the names of these files.
 const ENDING: &str = ".client";
-/// The most bytes of a record. A longer file was not written by Handover.
+/// The most bytes that are read of a file. A longer file was not written by Handover; it is cut and ignored.
 const BYTES_MAX: u64 = 4_096;
-/// The most files that are read. A machine has far fewer agents.
+/// The most files of a folder that are read; further files are ignored. A machine has far fewer agents.
 const FILES_MAX: usize = 10_000;
 
-/// The record of this process's client. It exists until this value is dropped or the process ends.
+/// The file that names the process that started this one. The file exists until this value is dropped or the process
+/// ends.
 #[derive(Debug)]
 pub struct ClientRecord {
-    /// Keeps the lock while it is open.
+    /// The open file, which keeps the lock.
     _file: Option<File>,
     path: PathBuf,
 }
 
-/// A process that started a `handover mcp` that is alive.
+/// A process that started a `handover mcp` server that is alive.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct McpParent {
     pid: u32,
@@ -42,7 +43,7 @@ pub(super) struct McpParent {
 }
 
 impl McpParent {
-    /// Tells whether the ancestor is this process: the number and the start time are equal.
+    /// Tells whether the ancestor is this process: both the process id and the start time are equal.
     pub(super) fn is(&self, ancestor: &Ancestor) -> bool {
         (self.pid, self.start) == (ancestor.pid, ancestor.start)
     }
@@ -57,8 +58,8 @@ impl McpParent {
 }
 
 impl ClientRecord {
-    /// Records the process that started this one. Records nothing when processes cannot be read, or when people also
-    /// work below the parent: the first process, a session manager, an editor.
+    /// Writes the file that names the process that started this one. Writes nothing when processes cannot be read, or
+    /// when people also work below that process: the system's first process, a session manager, an editor.
     pub fn keep(folder: &Path, session: Option<SessionId>) -> io::Result<Self> {
         let parent = ancestry::parent_id().and_then(ancestry::read).filter(|parent| !client::is_launcher(parent));
         let (Some(parent), Some(NumberSpace { namespace, boot })) = (parent, ancestry::number_space()) else {
@@ -94,9 +95,9 @@ fn write(folder: &Path, path: &Path, record: &McpParent) -> io::Result<File> {
     fresh.persist(path).map_err(|failed| failed.error)
 }
 
-/// Returns the processes that started the live servers of a folder and its subfolders: one clone can have several
-/// stores. Skips records from another process namespace or boot, where the numbers differ. Deletes the records of
-/// killed servers.
+/// Returns the processes that started the live `handover mcp` servers of a folder and its subfolders (one clone can
+/// have several stores). Skips files from another process namespace or boot, because process ids have another meaning
+/// there. Deletes the files of servers that were killed.
 pub(super) fn living(folder: &Path) -> Vec<McpParent> {
     let Some(here) = ancestry::number_space() else { return Vec::new() };
     let entries = |folder: &Path| std::fs::read_dir(folder).into_iter().flatten().flatten().take(FILES_MAX);
@@ -110,7 +111,7 @@ pub(super) fn living(folder: &Path) -> Vec<McpParent> {
 
 fn living_one(path: &Path) -> Option<McpParent> {
     let file = open(path).ok()?;
-    // A shared lock, so that two readers do not take each other for the owner.
+    // Take a shared lock, so that two readers do not mistake each other for the live server.
     match file.try_lock_shared() {
         Err(TryLockError::WouldBlock) => {}
         Ok(()) => {
@@ -124,7 +125,7 @@ fn living_one(path: &Path) -> Option<McpParent> {
     serde_json::from_str(&text).ok()
 }
 
-/// Opens a regular file. Does not follow links and does not wait on a pipe.
+/// Opens a regular file. Fails for a symbolic link, and does not block on a pipe.
 fn open(path: &Path) -> io::Result<File> {
     use std::os::unix::fs::OpenOptionsExt as _;
 
@@ -147,7 +148,8 @@ mod tests {
         let found = living(folder.path());
         assert!(found.iter().all(|one| one.is(&own)) && found.len() == 1, "{found:?}");
         assert_eq!(found[0].session(), Some(session));
-        // The system can give the number of an ended process to a new one.
+        // The system can give the process id of an ended process to a new process, so another start time means another
+        // process.
         assert!(!found[0].is(&Ancestor { start: own.start + 1, ..own }));
         drop(record);
         assert_eq!(living(folder.path()), []);

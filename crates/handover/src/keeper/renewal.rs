@@ -1,8 +1,9 @@
-//! Renews the leases of the agents on this process's connection, so that other machines, too, see that the connection
-//! is alive.
+//! Renews the leases of the agents on this process's connection, so that processes on other machines, too, see that the
+//! connection is alive.
 //!
-//! A lease is renewed when a tenth of it has passed, so a silent agent costs one write per tenth of its lease. After
-//! two waking hours without a call no lease is renewed.
+//! A lease is renewed when a tenth of its time has passed, so an agent without calls costs one write per tenth of its
+//! lease. After two hours without a call (not counting the time in which the machine sleeps) its leases are no longer
+//! renewed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,12 +18,13 @@ use crate::error::Error;
 use crate::recent_claims::HeldTask;
 use crate::service::Service;
 
-/// The longest pause between two renewals: one round of the keeper.
+/// The longest pause between two renewals: one round of [`crate::keeper`].
 const PAUSE_MAX: Duration = Duration::from_secs(5);
-/// The number of renewals within one lease. Several of them leave room for a slow disk.
+/// The number of renewals within the time of one lease. When one renewal is late because of a slow disk, the next one
+/// is still in time.
 const RENEWALS_IN_A_LEASE: u32 = 5;
 const PAUSE_MIN: Duration = Duration::from_millis(200);
-/// A new claim with a shorter lease than this ends the pause. A longer lease can wait for the next round.
+/// A claim whose lease is shorter than this is renewed before the pause is over. A longer lease can wait until then.
 const LEASE_THAT_WAITS: Millis = Millis::seconds(25);
 
 /// The tasks that the agents of one connection hold.
@@ -57,7 +59,7 @@ pub(super) async fn keep(service: Service, own: Arc<OwnLife>) {
             known = held.tasks;
         }
         let until = Instant::now() + pause;
-        // A short pause collects several claims into one renewal.
+        // A short pause, so that several claims are renewed together.
         tokio::time::sleep(PAUSE_MIN).await;
         tokio::select! {
             () = tokio::time::sleep_until(until) => {}
@@ -70,8 +72,8 @@ fn caller(session: SessionId, agent: AgentId) -> Caller {
     Caller { session: Some(session), agent: Some(agent), ..Caller::with_rights(Rights::Agent) }
 }
 
-/// Takes back a claim that another machine ended while this one slept. If the task is claimed again, or the claim did
-/// not end by the clock, the command is refused and nothing changes.
+/// Takes back a claim that another machine ended while this machine slept. The store refuses this, and nothing changes,
+/// when another agent has claimed the task or the claim did not end by its lease's expiry.
 async fn regain(service: &Service, session: SessionId, lost: HeldTask) {
     let regain = Command::Regain { task: lost.task, attempt: lost.attempt };
     let _refused = service.execute(caller(session, lost.agent), regain).await;

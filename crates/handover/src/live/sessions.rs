@@ -1,8 +1,8 @@
-//! The sessions of this host that this process knows, from its last look at the folder of its store.
+//! The sessions of this host that this process knows from its last check of the store's folder of session files.
 //!
-//! A look carries the time that was read *before* it was taken. A process takes its lock before it claims anything. So
-//! a claim that had expired at that time belongs to a process that the look shows, or to a process that is gone. A look
-//! that is older than the end of a lease says nothing about the holder of the lease.
+//! Each check stores a time that was read *before* the check. A process locks its session file before it claims a task.
+//! So a claim that had expired at the stored time belongs either to a process that the check found or to a process that
+//! has ended. If a lease ended after the stored time, the check says nothing about the lease's holder.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -17,7 +17,7 @@ use tokio::time::Instant;
 use super::survey::{Survey, survey};
 use super::watch::SessionWatch;
 
-/// The file of an older version is deleted after a week when no store of this folder knows its session.
+/// The age at which a file of version 0.1 is deleted when no store of its folder knows the file's session: one week.
 const UNKNOWN_MAX: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 /// The sessions of this host that use one store.
@@ -33,24 +33,25 @@ pub struct LiveSessions {
     own: RwLock<Option<SessionId>>,
 }
 
-/// The result of the last look.
+/// The sessions that the last check of the session files found.
 #[derive(Debug, Clone)]
 pub struct LiveSnapshot {
-    /// The time that was read before the look.
+    /// The time that was read before the check.
     pub taken_at: Timestamp,
-    /// The sessions whose leases hold.
+    /// The sessions whose leases are still valid: their processes are alive and not silent.
     pub alive: Arc<Vec<SessionId>>,
-    /// The sessions whose processes are alive, including those that were silent for two waking hours.
+    /// The sessions whose processes are alive, including silent ones, which had no call for two hours.
     pub present: Arc<Vec<SessionId>>,
 }
 
-/// The result of one look.
+/// The result of one check of the session files.
 #[derive(Debug)]
 pub struct SessionLook {
     pub snapshot: LiveSnapshot,
-    /// Sessions of this store whose process was killed. Their files stay until [`super::forget`].
+    /// Sessions of this store whose process was killed. Their files stay until the caller deletes them with
+    /// [`super::forget`].
     pub dead: Vec<SessionId>,
-    /// Sessions in the shared folder whose process was killed. They may belong to another store.
+    /// Sessions in the shared folder of version 0.1 whose process was killed. They may belong to another store.
     pub dead_in_shared: Vec<SessionId>,
 }
 
@@ -78,22 +79,23 @@ impl LiveSessions {
         self.shared.as_deref()
     }
 
-    /// Returns how long this process has been awake.
+    /// Returns the time since this value was made, not counting the time in which the machine sleeps.
     pub fn waking_time(&self) -> Duration {
         self.start.elapsed()
     }
 
-    /// Counts a session as alive without a look, because it is the session of this process's runner.
+    /// Makes a session count as alive without a check of its file, because it is the session of the runner in this
+    /// process.
     pub fn set_own(&self, session: SessionId) {
         *self.own.write().unwrap_or_else(PoisonError::into_inner) = Some(session);
     }
 
-    /// Returns the result of the last look.
+    /// Returns the result of the last check of the session files.
     pub fn snapshot(&self) -> LiveSnapshot {
         self.known.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Looks at the session files. `at` is the time that the caller read before.
+    /// Checks the session files. `at` is the current time, which the caller read before this call.
     pub async fn look(self: &Arc<Self>, at: Timestamp) -> io::Result<SessionLook> {
         let this = Arc::clone(self);
         let looked = tokio::task::spawn_blocking(move || this.look_now(at)).await;
@@ -111,7 +113,7 @@ impl LiveSessions {
         let present = alive.iter().copied().chain(ids(&found.silent)).chain(ids(&shared.silent)).collect();
         let snapshot = LiveSnapshot { taken_at: at, alive: Arc::new(alive), present: Arc::new(present) };
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
-        // Two looks at the same time may end in either order; the later one counts.
+        // Two checks at the same time may end in either order. Keep the result of the check that started later.
         if known.taken_at <= at {
             known.clone_from(&snapshot);
         }
@@ -119,7 +121,7 @@ impl LiveSessions {
         Ok(SessionLook { snapshot, dead: ids(&found.dead), dead_in_shared: ids(&shared.dead) })
     }
 
-    /// Deletes the file of a dead session from the shared folder when it is older than a week.
+    /// Deletes the file of a dead session from the shared folder of version 0.1 when the file is older than a week.
     pub fn forget_unknown(&self, session: SessionId) -> io::Result<()> {
         let Some(folder) = &self.shared else { return Ok(()) };
         let name = session.to_string();

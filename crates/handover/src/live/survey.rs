@@ -1,4 +1,4 @@
-//! Surveys of a folder: which sessions are alive, silent or dead.
+//! Surveys of a folder of session files: they find which sessions are alive, silent or dead.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, TryLockError};
@@ -7,19 +7,21 @@ use std::path::Path;
 
 use super::{BIRTH, LINE_BYTES, LiveLine, LiveWord, RUNNER, inode, is_at, is_session};
 
-/// The most files of one survey. A machine has far fewer agents. Further files wait until some of these are deleted.
+/// The most files that one survey reads. Further files wait until some of the first ones are deleted. A machine has far
+/// fewer agents.
 pub const ENTRIES_MAX: usize = 10_000;
 
 /// The sessions of a folder, by their state. Each list is sorted.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Survey {
     pub alive: Vec<String>,
-    /// Sessions whose process is alive but had no call for two waking hours. Their leases are not renewed, and they do
-    /// not count as crashed.
+    /// Sessions whose process is alive but had no call for two hours, not counting the time in which the machine
+    /// sleeps. Their leases are not renewed, but they do not count as crashed.
     pub silent: Vec<String>,
-    /// Sessions whose process ended without removing its file. They stay in the list until [`forget`].
+    /// Sessions whose process ended without removing its file. Every survey reports them until [`forget`] deletes the
+    /// file.
     pub dead: Vec<String>,
-    /// True when there are more entries than one survey looks at.
+    /// True when the folder has more files than one survey reads, so that some sessions are missing in the lists.
     pub more: bool,
 }
 
@@ -29,9 +31,9 @@ pub(super) enum Life {
     Dead,
 }
 
-/// Looks at every session once. A folder that does not exist has no sessions.
+/// Reads the file of every session in a folder once. A folder that does not exist has no sessions.
 ///
-/// While another process forgets a dead session, the survey may report that session as alive, once.
+/// While another process deletes the file of a dead session, the survey may report that session as alive, once.
 pub fn survey(folder: &Path) -> io::Result<Survey> {
     let mut survey = Survey::default();
     let (lives, more) = look(folder)?;
@@ -46,12 +48,12 @@ pub fn survey(folder: &Path) -> io::Result<Survey> {
     Ok(survey)
 }
 
-/// Deletes the file of a dead session. Returns false when there is no file, its owner is alive, or another process
-/// looks at it right now. In the last case the next survey reports the session as dead again, so a death may be
+/// Deletes the file of a dead session. Returns false when there is no file, its process is alive, or another process
+/// reads the file right now. In the last case the next survey reports the session as dead again, so its death may be
 /// recorded twice.
 ///
-/// Holds the lock while it deletes the name, and deletes only a name that leads to the locked file. So a session whose
-/// file was created again keeps it.
+/// Holds the file's lock while it deletes the name, and deletes the name only if it still leads to the locked file. So
+/// a session whose file was created again keeps the new file.
 pub fn forget(folder: &Path, session: &str) -> io::Result<bool> {
     if !is_session(session) {
         return Err(io::Error::new(ErrorKind::InvalidInput, "not a session id"));
@@ -71,7 +73,7 @@ pub(super) fn look(folder: &Path) -> io::Result<(BTreeMap<String, Life>, bool)> 
             return Ok((lives, true));
         }
         let entry = entry?;
-        // Skip links, and pipes that would block the read.
+        // Skip symbolic links, and skip pipes because reading one would block.
         if !entry.file_type().is_ok_and(|kind| kind.is_file()) {
             continue;
         }
@@ -81,7 +83,8 @@ pub(super) fn look(folder: &Path) -> io::Result<(BTreeMap<String, Life>, bool)> 
                 lives.insert(name, life);
             }
         } else if let Some(session) = name.strip_suffix(RUNNER).filter(|session| is_session(session)) {
-            // The next runner of this name continues with the leases of a dead one, so its death is not recorded.
+            // The death of a runner is not recorded, because the next runner of the same name continues with its
+            // leases.
             match life(&entry.path())? {
                 Some(life @ (Life::Alive { .. } | Life::Silent)) => drop(lives.insert(session.to_owned(), life)),
                 Some(Life::Dead) | None => {}
@@ -97,20 +100,21 @@ fn without_runner(name: &str) -> &str {
     name.strip_suffix(RUNNER).unwrap_or(name)
 }
 
-/// Returns the state of a session, or `None` when the session ended properly during the look.
+/// Returns the state of a session, or `None` when the session's file was removed during the check.
 fn life(path: &Path) -> io::Result<Option<Life>> {
     let mut file = match File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
     };
-    // A shared lock, so that two processes that look at the same time do not take each other for the owner.
+    // Take a shared lock, so that two processes that read the file at the same time do not mistake each other for its
+    // owner.
     match file.try_lock_shared() {
         Ok(()) => {
             let is_copy = line(&mut file).and_then(|line| line.inode).is_some_and(|own| Some(own) != inode(&file));
             let dead = (is_at(&file, path) && !is_copy).then_some(Life::Dead);
-            // Unlock explicitly: a child process that is just being started may have the file open a moment longer than
-            // we do.
+            // Unlock explicitly. A child process that is just being started may have inherited the open file, and would
+            // keep the lock a moment longer.
             file.unlock()?;
             if is_copy {
                 clear(path, Remains::Any)?;
@@ -129,8 +133,8 @@ fn line(file: &mut File) -> Option<LiveLine> {
     serde_json::from_str(&text).ok()
 }
 
-/// Returns the state of a locked file. The lock is the evidence. A line that is incomplete or unreadable does not
-/// change that.
+/// Returns the state of the session of a locked file. The lock proves that its process is alive, even if the file's
+/// line is incomplete or unreadable.
 fn word(file: &mut File) -> Life {
     match line(file) {
         Some(LiveLine { word: LiveWord::Silent, .. }) => Life::Silent,
@@ -139,16 +143,17 @@ fn word(file: &mut File) -> Life {
     }
 }
 
-/// The files without an owner that [`clear`] deletes.
+/// Selects which unlocked files [`clear`] deletes.
 #[derive(Clone, Copy)]
 pub(super) enum Remains {
     Any,
-    /// Only files that have content, which is written under the lock: an empty file may be about to be locked. If its
-    /// owner was killed in that moment, the empty file stays; no code reads it.
+    /// Only files that have content. A process writes the content after it locks the file, so an empty file may be one
+    /// that a process is about to lock. If that process was killed in this moment, the empty file stays; no code reads
+    /// it.
     Born,
 }
 
-/// Deletes a file that no process holds. Returns whether it was deleted.
+/// Deletes a file that no process has locked. Returns whether it was deleted.
 pub(super) fn clear(path: &Path, remains: Remains) -> io::Result<bool> {
     let file = match File::options().read(true).write(true).open(path) {
         Ok(file) => file,

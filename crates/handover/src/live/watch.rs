@@ -1,4 +1,4 @@
-//! Surveys that remember earlier ones, so that they notice a stopped process.
+//! Surveys of session files that remember the earlier surveys. So they notice a process that is stopped (`SIGSTOP`).
 
 use std::collections::BTreeMap;
 use std::io;
@@ -8,8 +8,8 @@ use std::time::Duration;
 use super::SILENCE_MAX;
 use super::survey::{Life, Survey, look};
 
-/// The last observation of each session. A stopped process does not write `silent`, but its number of calls stops
-/// increasing.
+/// The last observation of each session. A stopped process cannot write `silent` into its file, but the number of calls
+/// in the file stops increasing.
 #[derive(Debug, Default)]
 pub struct SessionWatch {
     seen: BTreeMap<String, SeenSession>,
@@ -22,7 +22,8 @@ struct SeenSession {
 }
 
 impl SessionWatch {
-    /// Surveys the folder like [`survey`](super::survey). `now` is the watcher's own waking time.
+    /// Surveys the folder like [`survey`](super::survey). `now` is the time of this watcher, not counting the time in
+    /// which the machine sleeps.
     pub fn survey(&mut self, folder: &Path, now: Duration) -> io::Result<Survey> {
         let (lives, more) = look(folder)?;
         self.seen.retain(|session, _| lives.contains_key(session));

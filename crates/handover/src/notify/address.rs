@@ -8,7 +8,8 @@ enum AddressReach {
     Public,
     /// This machine, or a network of its owner.
     Private,
-    /// No webhook may reach it: link-local with the metadata services of clouds, multicast, reserved, documentation.
+    /// An address that no webhook may reach: link-local (including the metadata services of clouds), multicast,
+    /// reserved, documentation.
     Never,
 }
 
@@ -31,7 +32,7 @@ fn reach(address: IpAddr) -> AddressReach {
 }
 
 fn of_v4(address: Ipv4Addr) -> AddressReach {
-    // The metadata services of Alibaba and Azure use addresses in otherwise normal ranges.
+    // The metadata services of Alibaba and Azure use addresses inside ranges that are otherwise normal.
     let metadata = [Ipv4Addr::new(100, 100, 100, 200), Ipv4Addr::new(168, 63, 129, 16)];
     if metadata.contains(&address) {
         return AddressReach::Never;
@@ -39,7 +40,7 @@ fn of_v4(address: Ipv4Addr) -> AddressReach {
     match address.octets() {
         [127, ..] | [10, ..] | [192, 168, ..] => AddressReach::Private,
         [172, second, ..] if (16..32).contains(&second) => AddressReach::Private,
-        // The range that carriers and overlay networks share.
+        // The range 100.64.0.0/10, which carriers and overlay networks share.
         [100, second, ..] if (64..128).contains(&second) => AddressReach::Private,
         // "This" network, link-local, protocol assignments, documentation, the old 6to4 relay, benchmarks.
         [0, ..] | [169, 254, ..] | [192, 0, 0 | 2, _] | [198, 51, 100, _] | [203, 0, 113, _] | [192, 88, 99, _] => {

@@ -1,4 +1,5 @@
-//! The text of a notice: the approval that waits, and how to look at it. The exact content stays in the store.
+//! The text of a notice: it describes the approval that waits, and how to look at it. The exact content of the request
+//! stays in the store.
 
 use engine::approval::Approval;
 use wire::json::{Value, object};
@@ -6,10 +7,10 @@ use wire::json::{Value, object};
 use wire::visible::lines;
 use wire::visible::redacted;
 
-/// The most characters of one text in a notice. The approval itself has the complete text.
+/// The most characters of one text in a notice; the rest is cut. The approval in the store has the complete text.
 const TEXT_CHARS_MAX: usize = 1_000;
 
-/// Returns the notice as one line of JSON.
+/// Returns the notice about an approval as one line of JSON.
 pub fn body(approval: &Approval, agent: Option<&str>, task: Option<&str>) -> String {
     let text = |words: &str| -> Value {
         let cut: String = lines(&redacted(words)).chars().take(TEXT_CHARS_MAX).collect();

@@ -1,5 +1,5 @@
-//! Runs the command of the settings that notifies people: without a shell, with the notice on its standard input, for a
-//! limited time.
+//! Runs the command that the settings name for notices to people. It runs without a shell, with the notice on its
+//! standard input, for a limited time.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -9,7 +9,7 @@ use tokio::io::AsyncWriteExt as _;
 
 use crate::spawn;
 
-/// The longest run of the command. Opening a window or sending a mail needs less.
+/// The longest run of the command; then it is killed. Opening a window or sending a mail needs less.
 const RUN_MAX: Duration = Duration::from_secs(20);
 
 pub(super) async fn run(root: &Path, words: &[String], told: &str) -> Result<(), String> {
@@ -17,7 +17,7 @@ pub(super) async fn run(root: &Path, words: &[String], told: &str) -> Result<(),
     let mut command = spawn::program(&super::program(root, program), root);
     command.args(arguments).stdout(Stdio::null());
     let mut child = command.spawn().map_err(|error| format!("{program} cannot be started: {error}"))?;
-    // A program that does not read its standard input must not block us.
+    // The time limit also covers the write, because a program that does not read its standard input would block us.
     let mut input = child.stdin.take();
     let line = format!("{told}\n");
     let ended = tokio::time::timeout(RUN_MAX, async {

@@ -1,7 +1,9 @@
-//! Sends a webhook: one signed POST to an allowed host, at an address that was checked. Redirects are not followed.
+//! Sends a notice by a webhook: one signed POST to an allowed host, at an IP address that was checked. Redirects are
+//! not followed.
 //!
-//! The signature follows standardwebhooks.com: the headers `webhook-id`, `webhook-timestamp`, and `webhook-signature`
-//! with `v1,` and the HMAC-SHA256, in base64, of the id, the time and the body with dots between them.
+//! The signature follows standardwebhooks.com, with three headers: `webhook-id`, `webhook-timestamp` and
+//! `webhook-signature`. The signature is `v1,` and the HMAC-SHA256, in base64, of the id, the time and the body with
+//! dots between them.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
@@ -25,18 +27,18 @@ use tokio_rustls::TlsConnector;
 use super::address::is_public;
 use crate::settings::{Webhook, WebhookTarget};
 
-/// The longest time for one step: name lookup, connection, or answer.
+/// The longest time for one step (name lookup, connection, or answer). A step that takes longer fails the try.
 const STEP_MAX: Duration = Duration::from_secs(8);
-/// The most addresses of one name that are tried.
+/// The most addresses of one host name that are tried; further addresses are ignored.
 const ADDRESSES_MAX: usize = 3;
-/// The fewest bytes of a secret. A shorter secret can be guessed.
+/// The fewest bytes of a signing secret. A shorter secret is refused, because it can be guessed.
 const SECRET_BYTES_MIN: usize = 16;
 const SECRET_BYTES_MAX: u64 = 4_096;
 
 /// The content of one POST.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Letter<'a> {
-    /// The id of the notice. It is the same for every try, so that a receiver recognises a repetition.
+    /// The id of the notice. It is the same for every try, so that a receiver recognises a notice that it already has.
     pub(super) id: &'a str,
     /// The time of sending, in seconds since 1970.
     pub(super) at: i64,
@@ -44,7 +46,8 @@ pub(super) struct Letter<'a> {
 }
 
 impl WebhookTarget {
-    /// Resolves the name once and checks every address. The request goes to exactly these addresses.
+    /// Looks up the addresses of the host once and checks each of them. The request goes to exactly these addresses, so
+    /// a later change of the name has no effect.
     async fn addresses(&self, private: bool) -> Result<Vec<SocketAddr>, String> {
         let found: Vec<SocketAddr> = match self.host.parse::<IpAddr>() {
             Ok(address) => vec![SocketAddr::new(address, self.port)],
@@ -56,8 +59,8 @@ impl WebhookTarget {
         self.checked(found, private)
     }
 
-    /// Refuses the name when one of its addresses is forbidden: mixing allowed and forbidden addresses is a way to
-    /// redirect a name.
+    /// Refuses the host when one of its addresses is forbidden. A name that mixes allowed and forbidden addresses may
+    /// be an attempt to redirect the request.
     fn checked(&self, found: Vec<SocketAddr>, private: bool) -> Result<Vec<SocketAddr>, String> {
         if let Some(refused) = found.iter().find(|found| !is_public(found.ip(), private)) {
             return Err(format!(
@@ -160,7 +163,7 @@ where
 {
     let shaken = timely("the beginning", http1::handshake(TokioIo::new(stream))).await?;
     let (mut sender, connection) = shaken.map_err(|error| error.to_string())?;
-    // This task drives the connection. It is aborted after the answer.
+    // A separate task drives the HTTP connection. It is aborted after the answer.
     let driver = tokio::spawn(connection);
     let answered = timely("its answer", sender.send_request(request)).await;
     driver.abort();
@@ -186,7 +189,7 @@ mod tests {
         Webhook { url: url.to_owned(), secret_file: None, secret_env: Some("X".to_owned()), allow, private: false }
     }
 
-    /// The example comes from the libraries of the standard.
+    /// The example is from the test data of the standardwebhooks.com libraries.
     #[test]
     fn a_signature_is_the_one_others_expect() {
         let secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";

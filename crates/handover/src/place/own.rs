@@ -7,7 +7,8 @@ use super::{FOLDER, PlaceReason, STATE, StorePlace};
 use git::Git;
 use git::program::GitCall;
 
-/// The reasons why a store is not opened. Its content would decide which work, mail and tokens count here.
+/// The reasons why a store is refused. The store decides which tasks, messages and tokens are valid, so a store of
+/// another user is dangerous.
 #[derive(Debug, thiserror::Error)]
 pub enum ForeignStore {
     #[error(
@@ -28,8 +29,8 @@ pub enum ForeignStore {
     },
 }
 
-/// Refuses a store that does not belong to this user, and removes the rights of other users from one that does. Returns
-/// messages about changes, for a person. A store that the caller named counts as the caller's own.
+/// Refuses a store that does not belong to this user. Removes the permissions of other users from the files of a store
+/// that does. Returns messages for a person about the changes. A store that the caller named is not checked.
 pub async fn judge(place: &StorePlace) -> Result<Vec<String>, ForeignStore> {
     if place.by == PlaceReason::Name || place.store == "memory:" {
         return Ok(Vec::new());
@@ -60,8 +61,8 @@ pub async fn judge(place: &StorePlace) -> Result<Vec<String>, ForeignStore> {
     Ok(notes)
 }
 
-/// Removes the rights of other users from a file or folder of this user. A missing one gets the right mode when it is
-/// created later.
+/// Removes the permissions of other users from a file or folder of this user. Does nothing when it does not exist; it
+/// gets the right permissions when it is created.
 fn narrowed(path: &Path, mode: u32) -> Result<Option<String>, ForeignStore> {
     use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 
@@ -82,25 +83,27 @@ fn narrowed(path: &Path, mode: u32) -> Result<Option<String>, ForeignStore> {
     }
     match std::fs::set_permissions(path, std::fs::Permissions::from_mode(before & mode)) {
         Ok(()) => Ok(Some(format!("{} was open to other users ({before:o}) and is yours alone now", shown()))),
-        // Another process may have removed a file of the database.
+        // SQLite may have removed one of its temporary files since it was listed.
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(cause) => Err(ForeignStore::Unreadable { path: shown(), cause }),
     }
 }
 
-/// Refuses a path that git tracks. Every command calls this, so git runs only when its index may contain the path.
+/// Refuses a path that git tracks. Every command calls this function, so it starts git only when git's index may
+/// contain the path.
 async fn is_untracked(root: &Path, path: &str) -> Result<(), ForeignStore> {
     if !may_have(root, path) {
         return Ok(());
     }
     let call = GitCall::read(root, &["ls-files", "-z", "--cached", "--"]).and(format!(":(top,icase){path}"));
     let tracked = || ForeignStore::Tracked { path: path.to_owned() };
-    // When git cannot answer, the path counts as tracked.
+    // When git fails, the path counts as tracked and is refused.
     let output = call.run(&Git::default()).await.map_err(|_| tracked())?;
     if output.is_success() && output.stdout.is_empty() { Ok(()) } else { Err(tracked()) }
 }
 
-/// Tells whether the index may contain a path: the path's bytes are in it, or the index has a form that hides them.
+/// Tells whether git's index may contain a path: the index contains the path's bytes, or it has a format in which paths
+/// are not plain bytes.
 fn may_have(root: &Path, path: &str) -> bool {
     let git = root.join(".git");
     let folder = match std::fs::read_to_string(&git) {
@@ -115,13 +118,14 @@ fn may_have(root: &Path, path: &str) -> bool {
         Err(error) => return !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory),
     };
     let (Some(b"DIRC"), Some(&[0, 0, 0, version])) = (index.get(..4), index.get(4..8)) else { return true };
-    // Version 4 leaves out the part that two names have in common. A split index has its names in another file.
+    // Version 4 of the index shortens a path that starts like the one before. A split index has its paths in another
+    // file.
     let is_plain = matches!(version, 2 | 3) && !is_split(&index);
     !is_plain || contains(&index, path.as_bytes())
 }
 
-/// Tells whether the index may have the extension that names another file: the word `link`, its length, and as many
-/// bytes.
+/// Tells whether the index may have the extension of a split index, which names another file. The extension is the word
+/// `link`, a length, and that many bytes.
 fn is_split(index: &[u8]) -> bool {
     const HASH_BYTES_MIN: usize = 20;
     memchr::memmem::find_iter(index, b"link").any(|at| {
@@ -131,14 +135,15 @@ fn is_split(index: &[u8]) -> bool {
     })
 }
 
-/// Tells whether the index contains the path. Ignores the case of letters, because some disks do.
+/// Tells whether the index contains the path. Ignores upper and lower case, because some file systems do.
 fn contains(index: &[u8], path: &[u8]) -> bool {
     let Some(&first) = path.first() else { return true };
     let starts = memchr::memchr2_iter(first.to_ascii_lowercase(), first.to_ascii_uppercase(), index);
     starts.into_iter().any(|at| index[at..].get(..path.len()).is_some_and(|found| found.eq_ignore_ascii_case(path)))
 }
 
-/// Creates a new database file that only its owner can read. SQLite gives the files next to it the same rights.
+/// Creates a new database file that only its owner can read. SQLite gives its own files next to it the same
+/// permissions.
 pub(super) fn make(file: &Path) -> io::Result<()> {
     let mut options = std::fs::File::options();
     options.write(true).create_new(true);
@@ -157,8 +162,8 @@ pub(super) fn make_folder(folder: &Path) -> io::Result<()> {
     maker.recursive(true).create(folder)
 }
 
-/// Tells whether a path of the repository is in the state folder, which no agent's output may write. Ignores the case
-/// of letters, because some disks do.
+/// Tells whether a path of the repository is in the state folder. The output of an agent must not write there. Ignores
+/// upper and lower case, because some file systems do.
 pub fn is_state(path: &str) -> bool {
     let mut parts = path.split('/').filter(|part| !part.is_empty() && *part != ".");
     let is = |part: Option<&str>, name: &str| part.is_some_and(|part| part.eq_ignore_ascii_case(name));
