@@ -1,5 +1,6 @@
-//! The seal of an approval: a fingerprint of the request, the agent that asks, and the attempt. The approved action
-//! must have the same fingerprint, byte for byte. Only a shell call's caption and time limit do not count.
+//! The seal of an approval: a fingerprint of the request, the agent that asks, and the attempt. An action may use the
+//! approval only when its fingerprint is the same, byte for byte. Only the caption and the time limit of a shell call
+//! are left out of the fingerprint.
 
 use std::fmt;
 
@@ -11,8 +12,8 @@ use wire::json::{Value, object};
 
 use crate::digest::sha256;
 
-/// Fields of a shell call that do not change which program runs: time limits, and the caption, which a model writes
-/// differently each time.
+/// Fields of a shell call that are left out of the fingerprint, because they do not change which program runs: time
+/// limits, and the caption, which a model writes differently each time.
 const INCIDENTAL: &[&str] = &[
     "description",
     "timeout",
@@ -28,7 +29,8 @@ const INCIDENTAL: &[&str] = &[
     "yield_time_ms",
 ];
 
-/// The sealed content. Handoffs, gates, `exec.gate` and programs over ACP all use this type.
+/// The content that a fingerprint covers. All sources of approvals use this type: handoffs, gate rules, gated tasks
+/// (`exec.gate`), and programs over ACP.
 #[derive(Debug, Clone, Copy)]
 pub struct Seal<'a> {
     pub request: &'a ApprovalRequest,
@@ -38,8 +40,8 @@ pub struct Seal<'a> {
 }
 
 impl Seal<'_> {
-    /// Returns the SHA-256 of the canonical JSON of RFC 8785, in hexadecimal. No text is case-folded, trimmed or
-    /// shortened.
+    /// Returns the SHA-256, in hexadecimal, of the content as canonical JSON (RFC 8785). No text is case-folded,
+    /// trimmed or shortened.
     pub fn fingerprint(&self) -> String {
         sha256(self.canonical().as_bytes())
     }
@@ -63,7 +65,7 @@ impl Seal<'_> {
     }
 }
 
-/// The members of a JSON object in their order, each value as its exact bytes.
+/// The members of a JSON object in their written order, each value as its exact bytes.
 struct RawMembers(Vec<(String, Box<RawValue>)>);
 
 impl<'de> Deserialize<'de> for RawMembers {
@@ -88,8 +90,9 @@ impl<'de> Deserialize<'de> for RawMembers {
     }
 }
 
-/// Returns the part of a tool call's input that an approval covers: the exact bytes, for a shell call without the
-/// caption and the time limit. Two calls with the same result run the same command.
+/// Returns the part of a tool call's input that an approval covers. For a shell call this is the input without the
+/// caption and the time limit; for other calls it is the exact input. Two calls with the same result run the same
+/// command.
 pub fn sealed_input(input: &str) -> String {
     let Ok(RawMembers(members)) = serde_json::from_str::<RawMembers>(input) else { return input.to_owned() };
     if !members.iter().any(|(name, _)| gate::COMMAND_FIELDS.contains(&name.as_str())) {
@@ -140,7 +143,7 @@ mod tests {
         ] {
             assert_ne!(sealed_input(other), plain, "{other}");
         }
-        // The input of other tools keeps every byte.
+        // The input of other tools than a shell keeps every byte.
         let write = r#"{"file_path": "a", "description": "y"}"#;
         assert_eq!(sealed_input(write), write);
         let nested = r#"{"command":"x","input":{"description":"kept"}}"#;

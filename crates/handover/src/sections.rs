@@ -1,4 +1,5 @@
-//! The project context as people see it: the facts that agents have learned, and who wrote them when.
+//! The sections of the project context, as people see them: each holds facts that agents have learned. Each write shows
+//! its author and its time.
 
 use engine::agent::is_slug;
 use engine::list::List;
@@ -10,7 +11,7 @@ use crate::error::Error;
 use crate::service::Service;
 use crate::turns::value;
 
-/// Returns all sections, sorted by name.
+/// Returns all sections of the project context, sorted by name.
 pub async fn list(service: &Service) -> Result<Vec<Value>, Error> {
     let limit = u32::try_from(engine::limits::SECTIONS_MAX).unwrap_or(u32::MAX);
     service
@@ -34,7 +35,7 @@ pub async fn show(service: &Service, name: &str) -> Result<Value, Error> {
         .await
 }
 
-/// Returns the writes of a section, newest first.
+/// Returns the writes of one section, newest first.
 pub async fn history(service: &Service, name: &str, limit: u32) -> Result<Vec<Value>, Error> {
     let name = name.to_owned();
     service
@@ -48,8 +49,8 @@ pub async fn history(service: &Service, name: &str, limit: u32) -> Result<Vec<Va
         .await
 }
 
-/// Returns a section. Refuses a text that cannot be a section's name without asking the store, because a database may
-/// not accept every text.
+/// Returns the section with this name. Refuses a text that cannot be a section's name before it asks the store, because
+/// a database may not accept every text.
 fn section<'a>(world: &'a World, name: &str) -> Result<&'a Section, DecisionStop> {
     let unknown = || DecisionStop::from(Refusal::SectionNotFound { section: name.chars().take(64).collect() });
     if !is_slug(name) {

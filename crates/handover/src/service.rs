@@ -33,7 +33,7 @@ pub struct Service {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
     lifetimes: Lifetimes,
-    /// The live sessions of this host, when this process watches them.
+    /// The live sessions of this host, when this process checks them.
     live: Option<Arc<LiveSessions>>,
     /// The same clock as `clock`, when it is measured against the database server's clock.
     server_clock: Option<Arc<ServerClock>>,
@@ -46,7 +46,8 @@ impl std::fmt::Debug for Service {
     }
 }
 
-/// The result of a sweep of all workflows.
+/// The result of a sweep of all workflows: how many tasks were offered again and how many failed because their leases
+/// had expired.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Swept {
     pub offered: u32,
@@ -59,19 +60,19 @@ impl Service {
         Self { store, clock, lifetimes: Lifetimes::default(), live: None, server_clock: None, recent_claims }
     }
 
-    /// Makes the service look at the live sessions of this host before it judges a lease to be over.
+    /// Makes the service check the live sessions of this host before it treats a lease as expired.
     #[must_use]
     pub fn with_live(self, live: Arc<LiveSessions>) -> Self {
         Self { live: Some(live), ..self }
     }
 
-    /// Reads the time from a clock that is measured against the database server's clock.
+    /// Makes the service read the time from a clock that is measured against the database server's clock.
     #[must_use]
     pub fn with_server_clock(self, clock: Arc<ServerClock>) -> Self {
         Self { clock: Arc::clone(&clock) as Arc<dyn Clock>, server_clock: Some(clock), ..self }
     }
 
-    /// Returns the live sessions of this host, when this process watches them.
+    /// Returns the live sessions of this host, when this process checks them.
     pub fn live(&self) -> Option<&Arc<LiveSessions>> {
         self.live.as_ref()
     }
@@ -81,12 +82,13 @@ impl Service {
         self.server_clock.as_deref()
     }
 
-    /// Returns the claims that were made through this service.
+    /// Returns the claims that were made through this service since [`crate::keeper`] last took them.
     pub(crate) fn recent_claims(&self) -> &RecentClaims {
         &self.recent_claims
     }
 
-    /// Returns the time in milliseconds that must pass after a lease's end before the lease is judged to be over.
+    /// Returns the time in milliseconds that must pass after a lease's end before the service treats the lease as
+    /// expired.
     pub(crate) fn lease_slack_ms(&self) -> i64 {
         if self.server_clock.is_some() { LEASE_SLACK_MS } else { 0 }
     }
@@ -98,8 +100,8 @@ impl Service {
         }
     }
 
-    /// Returns the time. Measures the clock again first when it was set or the machine slept, because other hosts would
-    /// take a lease with a stamp from an old measurement for expired.
+    /// Returns the time. Measures this host's clock again first when the clock was set or the machine slept. Without
+    /// that, the time could be wrong, and other hosts would take a new lease for expired.
     pub(crate) async fn settled_now(&self) -> Timestamp {
         if self.server_clock.as_ref().is_some_and(|clock| clock.is_stale()) {
             self.measure_clock().await;
@@ -135,30 +137,32 @@ impl Service {
         Ok(self.store.end().await?)
     }
 
-    /// Returns the log entries of one topic after a number.
+    /// Returns the log entries of one topic whose number is greater than `after`.
     pub async fn topic(&self, topic: String, after: i64, limit: u32) -> Result<Vec<Entry>, Error> {
         Ok(self.store.topic(topic, after, limit).await?)
     }
 
-    /// Returns the number of the last entry of a topic, 0 when there is none.
+    /// Returns the number of the last log entry of a topic, or 0 when the topic has no entry.
     pub async fn topic_head(&self, topic: &str) -> Result<i64, Error> {
         Ok(self.store.head(topic.to_owned()).await?.map_or(0, |head| head.seq))
     }
 
-    /// Returns a watch that wakes after changes. A wake-up is only a hint: read the log to learn what changed.
+    /// Returns a watch that wakes up after changes of the store. A wake-up is only a hint: read the log to learn what
+    /// changed.
     pub fn bell(&self) -> StoreWatch {
         self.store.watch()
     }
 
-    /// Returns the problems that the database finds in itself.
+    /// Runs the database's own integrity check and returns the problems that it finds.
     pub async fn integrity(&self) -> Result<Vec<String>, Error> {
         Ok(self.store.integrity().await?)
     }
 
-    /// Decides a command and stores its effects. Replies only after they are durable.
+    /// Decides a command and stores its effects. Replies only after the effects are durable.
     pub async fn execute(&self, caller: Caller, command: Command) -> Result<Reply, Error> {
         match self.change(caller, command).await?.reply {
-            // A closed gate creates a request for a person, and the refusal names that request.
+            // A gated task cannot be claimed before a person approves. So create the approval request, and name it in
+            // the refusal.
             Err(Refusal::ApprovalRequired { task, approval: None }) => {
                 let approval = self.ask_gate(task).await.ok();
                 Err(Refusal::ApprovalRequired { task, approval }.into())
@@ -191,7 +195,7 @@ impl Service {
         self.execute_from(move |world, _| Ok((caller.clone(), merged_section(world, &name, &payloads, task)?))).await
     }
 
-    /// Decides a command that `make` builds from the stored state, in one transaction.
+    /// Builds a command from the stored state with `make`, and decides it, in one transaction.
     pub async fn execute_from<F>(&self, make: F) -> Result<Reply, Error>
     where
         F: Fn(&World, &Stamp) -> Result<(Caller, Command), DecisionStop> + Send + Sync + 'static,
@@ -233,7 +237,8 @@ impl Service {
         .await
     }
 
-    /// Returns the stored answer to an idempotency key, while the store keeps it.
+    /// Returns the stored reply of the first call with the caller's idempotency key, or `None` when there is no key or
+    /// no stored reply.
     pub async fn kept(&self, caller: &Caller, act: &str) -> Result<Option<Result<Reply, Refusal>>, Error> {
         let Some(key) = caller.key.clone() else { return Ok(None) };
         let (now, caller, act) = (self.clock.now(), caller.clone(), act.to_owned());
@@ -260,7 +265,8 @@ impl Service {
         .await
     }
 
-    /// Answers a pure question from the stored state, as of one moment.
+    /// Answers a question from the stored state of one moment. `ask` must have no side effects, because it may be
+    /// called several times.
     pub async fn view<T, F>(&self, ask: F) -> Result<T, Error>
     where
         F: Fn(&World) -> Result<T, DecisionStop> + Send + Sync + Clone + 'static,
@@ -283,8 +289,8 @@ impl Service {
         self.view(move |world| offer::next(world, &ask, now)).await
     }
 
-    /// Sets a plan. Writes a large plan in pieces so that other writers do not wait long. Readers see the plan only
-    /// when it is complete.
+    /// Sets the plan of a workflow. A large plan is written in pieces, so that other writers do not wait long. Readers
+    /// see the plan only when it is complete.
     pub async fn set_plan(
         &self,
         caller: Caller,
@@ -303,7 +309,7 @@ impl Service {
         let token = random::token()?;
         let begun = self.execute(caller.clone(), Command::BeginPlan { workflow, token: token.clone() }).await?;
         let Reply::PlanBegun { stale } = begun else {
-            // The idempotency key was used before, so this is the stored first answer.
+            // The caller's idempotency key was used before, so this reply is the stored first one.
             return Ok(begun);
         };
         if stale {
@@ -317,7 +323,7 @@ impl Service {
         self.execute(caller, Command::CommitPlan { workflow, token, summary, tasks: count, groups, task_ids }).await
     }
 
-    /// Deletes the draft pieces that a planner left behind when it ended early.
+    /// Deletes the pieces of an unfinished plan that an earlier caller left behind when it ended early.
     async fn clear_draft(&self, caller: &Caller, workflow: WorkflowId, token: &str) -> Result<(), Error> {
         loop {
             let clear = Command::ClearDraft { workflow, token: token.to_owned() };
@@ -327,7 +333,8 @@ impl Service {
         }
     }
 
-    /// Ends overdue approvals. Usually there are no overdue ones, and then this only reads and blocks no writer.
+    /// Marks approvals as expired when their time is over. Usually there are none; then this only reads and blocks no
+    /// writer.
     async fn expire_approvals(&self, now: Timestamp) -> Result<(), Error> {
         let list = List::OverdueApprovals { now, limit: 1 };
         let none = Fact::ApprovalRows(Vec::new());
@@ -346,7 +353,7 @@ impl Service {
         Ok(())
     }
 
-    /// Ends expired leases, workflow by workflow, a bounded number per transaction.
+    /// Ends expired leases, workflow by workflow. Each transaction ends a limited number of them.
     pub async fn sweep(&self) -> Result<Swept, Error> {
         let mut swept = Swept::default();
         let now = self.settled_now().await;
@@ -360,7 +367,8 @@ impl Service {
                     Ok(Reply::Swept { offered, failed, more }) => {
                         swept.offered += offered;
                         swept.failed += failed;
-                        // When all leases of a full page were renewed, the page would return again, so stop here.
+                        // Stop when a full page ended no lease, because all of them were renewed since the page was
+                        // read. Another read would return the same page.
                         if !more || offered + failed == 0 {
                             break;
                         }
@@ -376,7 +384,7 @@ impl Service {
     }
 }
 
-/// Returns the command that writes a section after payloads are merged into its stored body.
+/// Returns the command that merges payloads into the stored text of a section and writes the result.
 pub(crate) fn merged_section(
     world: &World,
     name: &str,
@@ -398,8 +406,8 @@ fn without_key(caller: &Caller) -> Caller {
     Caller { key: None, ..caller.clone() }
 }
 
-/// Returns an idempotency key for a command. Equal arguments have an equal fingerprint, because ids and times are
-/// assigned later.
+/// Returns the idempotency key for a command, with a fingerprint of its arguments. Equal arguments have an equal
+/// fingerprint, because ids and times are assigned after the fingerprint is made.
 pub fn key(owner: KeyOwner, key: String, arguments: &impl serde::Serialize) -> Key {
     let text = serde_json::to_string(arguments).unwrap_or_default();
     let fingerprint =

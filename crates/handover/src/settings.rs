@@ -22,7 +22,7 @@ use gate::Gates;
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Settings {
-    /// The store's path or URL; `place` reads it.
+    /// The store's path or URL. The module `place` reads this key.
     pub store: Option<String>,
     /// The folder for worktrees, relative to the root.
     pub worktrees: Option<PathBuf>,
@@ -34,7 +34,7 @@ pub struct Settings {
     pub gates: Gates,
 }
 
-/// The content of the file, before checks.
+/// The content of `config.toml`, before its values are checked.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SettingsText {
@@ -63,20 +63,20 @@ pub(crate) struct SettingsText {
     rules: Vec<gate::GateRule>,
 }
 
-/// Requests of one token in one second, unless the settings say otherwise.
+/// The most requests of one token in one second when the settings name no other number. Further requests are refused.
 pub const RATE_DEFAULT: u32 = 20_000;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ServeSettings {
     pub port: Option<u16>,
-    /// Host names of this server, in addition to those of loopback.
+    /// Host names by which clients may call this server, in addition to the names of the loopback address.
     #[serde(default)]
     pub hosts: Vec<String>,
     /// Origins of web pages that may call the server, such as `https://tools.example.org`.
     #[serde(default)]
     pub origins: Vec<String>,
-    /// The most requests of one token in one second.
+    /// The most requests of one token in one second. Further requests are refused.
     pub rate_per_second: Option<u32>,
 }
 
@@ -87,8 +87,9 @@ pub struct Unreadable {
     pub problem: String,
 }
 
-/// Reads the settings of a project as written in its files; the defaults when there are no files. `trust::view` decides
-/// which of them count: use it before running a program or granting access.
+/// Reads the settings of a project as they are written in its files. Returns the defaults when there are no files.
+/// Before running a program or granting access, use `trust::view` instead: it returns only the settings that a person
+/// accepted.
 pub fn read(root: Option<&Path>) -> Result<Settings, Unreadable> {
     root.map_or_else(|| Ok(Settings::default()), |root| SettingsFiles::read(root)?.settings(root))
 }

@@ -1,4 +1,4 @@
-//! The only code that starts programs: the caller chooses the folder and the environment, and each program gets its own
+//! The only code that starts programs. The caller chooses the folder and the environment, and each program gets its own
 //! process group.
 
 use std::path::Path;
@@ -6,11 +6,12 @@ use std::process::Stdio;
 
 use tokio::process::{Child, Command};
 
-/// The environment variables that a program inherits: where it finds programs and files, and its language and terminal.
+/// The environment variables that a program inherits: the paths of programs and files, the user, the language, and the
+/// terminal. All others are removed.
 const KEPT: &[&str] = &["PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "USER", "TERM", "NO_COLOR"];
 
-/// Returns the command for a program in a folder, with pipes for standard input and output. The program is killed when
-/// its handle is dropped.
+/// Returns the command that starts a program in a folder, with pipes for standard input and output. The program is
+/// killed when the handle of the started process is dropped.
 pub fn program(program: &Path, folder: &Path) -> Command {
     #[expect(
         clippy::disallowed_methods,

@@ -1,6 +1,6 @@
-//! The fields of a planned task that the engine stores without reading them, as types.
+//! The fields of a planned task that the engine stores as JSON but does not read, as Rust types.
 //!
-//! They are judged when a plan is read. This is the one place that reads them again from a stored task.
+//! These fields are checked when a plan is read. Only this module reads them again from a stored task.
 
 use engine::task::TaskDetail;
 use wire::json::{Value, parse};
@@ -10,15 +10,15 @@ use crate::budget::Bounds;
 /// The stored name of [`TaskExtra::planned_by`].
 pub const PLANNED_BY: &str = "planned_by";
 
-/// The fields of one task.
+/// The fields of one task that the engine does not read.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TaskExtra {
     /// The agent or role that reviews the task.
     pub review: Option<String>,
     pub limits: TaskLimits,
-    /// The kind of work that the input envelope names.
+    /// The kind of work, for the input envelope that the agent gets.
     pub action: Option<String>,
-    /// Names and paths for the input envelope.
+    /// Names and paths, for the input envelope that the agent gets.
     pub paths: Vec<(String, String)>,
     /// The parts of the project that the task is about.
     pub surfaces: Vec<Value>,
@@ -28,7 +28,7 @@ pub struct TaskExtra {
     pub planned_by: Option<String>,
 }
 
-/// The limits that a task has of its plan.
+/// The limits that a task's plan sets for the task.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TaskLimits {
     pub bounds: Bounds,
@@ -36,7 +36,7 @@ pub struct TaskLimits {
 }
 
 impl TaskExtra {
-    /// Reads the fields of a stored task. A field that is absent or of another kind counts as not given.
+    /// Reads the fields of a stored task. A field that is missing or has a wrong type counts as not set.
     pub fn of(detail: &TaskDetail) -> Self {
         let Some(stored) = detail.extra.as_ref().and_then(|json| parse(json.as_str()).ok()) else {
             return Self::default();
@@ -56,7 +56,7 @@ impl TaskExtra {
         }
     }
 
-    /// Tells whether the task is about several parts of the project.
+    /// Tells whether the task is about more than one part of the project.
     pub fn is_multi_surface(&self) -> bool {
         self.surfaces.len() > 1
     }

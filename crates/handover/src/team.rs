@@ -1,5 +1,5 @@
-//! Loads the agents of the settings with their cards, skills and programs. Missing ones are reported before anything is
-//! claimed.
+//! Loads the agents that the settings name, with their cards, skills and programs. Reports missing ones before any task
+//! is claimed.
 
 use std::path::{Path, PathBuf};
 
@@ -11,34 +11,34 @@ use crate::settings::TeamSettings as Settings;
 use crate::settings::team::AgentSettings;
 use crate::trust;
 
-/// The largest skill that is read, in bytes.
+/// The most bytes of a skill file; a larger file is an error.
 const SKILL_BYTES_MAX: u64 = 1 << 20;
 
-/// An agent of the settings that can work.
+/// An agent of the settings whose card and program were found.
 #[derive(Debug, Clone)]
 pub struct TeamMember {
     pub settings: AgentSettings,
     pub who: PromptAgent,
-    /// The agent's own skills, from `skills/<slug>/`.
+    /// The skills that only this agent has, from `skills/<slug>/`.
     pub skills: Vec<Skill>,
     /// The path at which the program was found.
     pub program: PathBuf,
 }
 
-/// All agents, and the skills that they share, from `skills/`.
+/// All agents of the settings, and the skills that they share, from `skills/`.
 #[derive(Debug, Clone)]
 pub struct Team {
     pub members: Vec<TeamMember>,
     pub shared_skills: Vec<Skill>,
 }
 
-/// All reasons why the team cannot work.
+/// All reasons why the agents of the settings cannot work, one text per reason.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}", .0.join("\n"))]
 pub struct NotReady(pub Vec<String>);
 
 impl TeamMember {
-    /// Returns the same agent in one of its other roles.
+    /// Returns a copy of the agent for another of its roles, with the role in its slug.
     pub fn in_role(&self, role: &str) -> Self {
         let mut other = self.clone();
         other.settings.slug = format!("{}-{role}", self.settings.slug);
@@ -46,8 +46,9 @@ impl TeamMember {
         other
     }
 
-    /// Returns the command to start: the program that was found, and its own first arguments. Scripts of the repository
-    /// are taken from the main worktree, where a person accepted them; the agent's own worktree may have others.
+    /// Returns the command that starts the agent: the program that was found, and the first arguments from the
+    /// settings. Scripts of the repository are taken from the main worktree, where a person accepted them. The agent's
+    /// own worktree may have other versions of them.
     pub fn command(&self) -> Vec<String> {
         let program = self.program.display().to_string();
         std::iter::once(program).chain(self.settings.command.iter().skip(1).cloned()).collect()
@@ -55,7 +56,7 @@ impl TeamMember {
 }
 
 impl Team {
-    /// Loads the team. `path` is the search path for programs.
+    /// Loads the agents. `path` is the value of `PATH`, in which programs are searched.
     pub fn gather(root: &Path, settings: &Settings, path: Option<&std::ffi::OsStr>) -> Result<Self, NotReady> {
         let mut problems = Vec::new();
         let cards = project::cards(root).map_err(|error| NotReady(vec![format!("read the cards: {error}")]))?;
@@ -92,8 +93,8 @@ impl Team {
     }
 }
 
-/// Returns the identity of an agent. Its card has precedence over its persona. An invalid card is an error, even when
-/// there is a persona.
+/// Returns the identity of an agent: from its card or, without a card, from its persona in the settings. An invalid
+/// card is an error, even when there is a persona.
 fn who(cards: &[project::JudgedCard], agent: &AgentSettings) -> Result<PromptAgent, String> {
     let slug = &agent.slug;
     let stem = |judged: &&project::JudgedCard| judged.path.file_stem().is_some_and(|stem| stem == slug.as_str());
@@ -112,7 +113,7 @@ fn who(cards: &[project::JudgedCard], agent: &AgentSettings) -> Result<PromptAge
     }
 }
 
-/// Returns the skills in a folder, sorted by name.
+/// Returns the skills in a folder, sorted by name. Adds a text to `problems` for each file that cannot be read.
 fn skills(folder: &Path, problems: &mut Vec<String>) -> Vec<Skill> {
     let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
     let mut found = Vec::new();
@@ -134,7 +135,8 @@ fn skills(folder: &Path, problems: &mut Vec<String>) -> Vec<Skill> {
     found
 }
 
-/// Finds a program: by its path from the root of the project, or by its name along the search path.
+/// Finds a program. A name with `/` is a path from the root of the project; another name is searched in the folders of
+/// `path`.
 fn found(root: &Path, program: &str, path: Option<&std::ffi::OsStr>) -> Option<PathBuf> {
     if program.contains('/') {
         return Some(root.join(program)).filter(|path| is_program(path));

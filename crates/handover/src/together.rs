@@ -9,23 +9,25 @@ use crate::error::Error;
 use crate::service::Service;
 use crate::service::takeover::LeaseTime;
 
-/// A function that makes a command from the stored state, including the effects of the earlier commands.
+/// A function that builds a command from the stored state, which includes the effects of the earlier commands of the
+/// transaction.
 type CommandMaker = Arc<dyn Fn(&World) -> Result<Command, DecisionStop> + Send + Sync>;
 
 /// One command of the transaction.
 #[derive(Clone)]
 pub struct TransactionStep {
     make: CommandMaker,
-    /// If the command is refused, it is left out and the other commands still take effect.
+    /// True when the command may be refused: then it is left out, and the other commands still take effect.
     optional: bool,
 }
 
 /// The result of the transaction.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TransactionResult {
-    /// The reply of the last command, and the refusals of the commands that were left out.
+    /// The commands took effect now: the reply of the last command, and the refusals of the commands that were left
+    /// out.
     Now { reply: Reply, left_out: Vec<Refusal> },
-    /// The idempotency key was used before, so all commands have already taken effect.
+    /// The commands took effect before: their idempotency key was already used.
     Before,
 }
 
@@ -51,7 +53,8 @@ impl TransactionStep {
 }
 
 impl Service {
-    /// Executes all commands as one caller. The caller's idempotency key covers all of them together.
+    /// Executes all commands as one caller in one transaction. The caller's idempotency key covers all of them
+    /// together.
     pub async fn execute_all(&self, caller: Caller, acts: Vec<TransactionStep>) -> Result<TransactionResult, Error> {
         let caller = Caller { lifetimes: self.lifetimes(), ..caller };
         let done = Arc::new(Mutex::new(TransactionResult::Before));
@@ -89,7 +92,7 @@ fn all(
         };
         let first = number == 0;
         let caller = Caller { key: caller.key.clone().filter(|_| first), ..caller.clone() };
-        // A different seed gives each command different ids.
+        // Each command needs its own seed, because ids are made from the seed.
         let stamp = Stamp { seed: stamp.seed.wrapping_add(number), ..stamp };
         let change = decide(&world, &caller, &command, stamp)?;
         if caller.key.is_some() && change.events.is_empty() {
@@ -111,8 +114,8 @@ fn all(
     Ok((whole, done))
 }
 
-/// Returns a change without effects for a key that was used before. The first reply is not needed here. A key that was
-/// used with other arguments is refused.
+/// Returns a change without effects, for an idempotency key that was used before. If the key was used with other
+/// arguments, the change is a refusal. Otherwise no caller needs the first reply.
 fn before(change: Change) -> Change {
     match change.reply {
         Err(conflict @ Refusal::IdempotencyConflict { .. }) => refused(conflict),
@@ -120,7 +123,7 @@ fn before(change: Change) -> Change {
     }
 }
 
-/// Returns a refusal without effects.
+/// Returns a change that refuses the command and has no effects.
 fn refused(refusal: Refusal) -> Change {
     Change { events: Vec::new(), sender: Actor::Engine, reply: Err(refusal) }
 }

@@ -1,4 +1,4 @@
-//! The tokens for access over HTTP, and their hashes in the store.
+//! The tokens for access over HTTP. The store keeps only their hashes.
 
 use engine::agent::slug_of;
 use engine::command::Register;
@@ -13,14 +13,14 @@ use crate::principal;
 use crate::random;
 use crate::service::Service;
 
-/// A token that was just made. Its secret is not stored anywhere.
+/// A token that was just made. This is the only time its secret is known: the store keeps only the hash.
 #[derive(Debug, Clone)]
 pub struct MadeToken {
     pub id: TokenId,
     pub secret: String,
 }
 
-/// The public part of a token.
+/// The part of a token that may be shown to people: all but the secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShownToken {
     pub id: TokenId,
@@ -31,10 +31,10 @@ pub struct ShownToken {
     pub revoked: Option<Timestamp>,
 }
 
-/// Marks a secret as a Handover token, so that scanners find a committed one.
+/// The prefix of every secret. Secret scanners recognise a committed Handover token by it.
 const PREFIX: &str = "hnd_";
 
-/// The runtime of an agent that has not connected yet.
+/// The runtime that is recorded for an agent that was registered with a token and has not connected yet.
 const RUNTIME: &str = "http";
 
 /// Returns a secret of 256 random bits.
@@ -42,13 +42,13 @@ pub fn secret() -> Result<String, Error> {
     Ok(format!("{PREFIX}{:032x}{:032x}", random::seed()?, random::seed()?))
 }
 
-/// Returns the hash of a secret, which the store keeps. The secret has so many random bits that a plain hash cannot be
-/// reversed.
+/// Returns the hash of a secret, which the store keeps. A plain hash is enough: the secret has 256 random bits, so
+/// trying all secrets is impossible.
 pub fn hash(secret: &str) -> String {
     digest::sha256(secret.as_bytes())
 }
 
-/// The holder of a token of scope agent.
+/// The agent or agents that a token of the scope `agent` is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TokenHolder {
     /// The agent of this name. It is registered if it does not exist yet.
@@ -59,7 +59,7 @@ pub enum TokenHolder {
     Shared,
 }
 
-/// Returns the agent of a token, or `None` for a shared token.
+/// Returns the agent that a token is for, or `None` for a token that several agents share.
 pub async fn holder(service: &Service, holder: &TokenHolder) -> Result<Option<AgentId>, Error> {
     match holder {
         TokenHolder::Shared => Ok(None),
@@ -82,9 +82,9 @@ pub async fn holder(service: &Service, holder: &TokenHolder) -> Result<Option<Ag
     }
 }
 
-/// Refuses an agent that works over `handover mcp` or under a runner now. A token of this agent would act as the agent
-/// at the same time, and take the agent and its claims away from that process. An agent that already has a token may
-/// get another one.
+/// Refuses an agent that now works over `handover mcp` or under a runner. With a token, a second process would act as
+/// the same agent and take the agent's claims away from the first one. An agent that already has a token may get
+/// another one.
 async fn check_free(service: &Service, agent: AgentId) -> Result<(), Error> {
     let caller = Caller {
         session: Some(principal::command_line()),
@@ -114,7 +114,7 @@ fn unknown_agent(name: &str) -> Refusal {
     Refusal::InvalidInput { field: "agent".to_owned(), problem }
 }
 
-/// Registers the agent that will connect with the token.
+/// Registers the agent that will connect with a new token.
 async fn register(service: &Service, name: &str, slug: String) -> Result<AgentId, Error> {
     let register = Register {
         name: name.to_owned(),
@@ -138,7 +138,7 @@ pub async fn create(service: &Service, name: &str, scope: Scope, agent: Option<A
     Ok(MadeToken { id, secret })
 }
 
-/// Stores a secret's hash. A known secret stays unchanged.
+/// Stores the hash of a secret. Changes nothing when the store already has this hash.
 pub async fn keep(
     service: &Service,
     name: &str,
@@ -154,7 +154,7 @@ pub async fn keep(
     Ok(token)
 }
 
-/// Revokes a token and ends the homes of all its agents, regardless of their number.
+/// Revokes a token and ends the sessions of all agents that use it, in several commands when there are many agents.
 pub async fn revoke(service: &Service, token: TokenId) -> Result<(), Error> {
     let homes = Need::SessionAgents(SessionId::of_token(token));
     loop {

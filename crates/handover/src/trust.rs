@@ -1,5 +1,5 @@
-//! Trust: a repository's settings that run programs or widen access count only after a person accepted them on this
-//! machine.
+//! Trust: settings of a repository that run programs or widen access take effect only after a person accepted them on
+//! this machine.
 //!
 //! ```text
 //! config.toml, contracts/ ── read once ──> settings ──> list ──┐
@@ -8,9 +8,9 @@
 //!                                                   settings ──> in force: of two values the stricter one
 //! ```
 //!
-//! `keys` says for every setting whether a person must accept it. Programs of one user are not protected from each
-//! other: an agent that writes into the user's data folder could accept in the user's name. Trust only keeps a
-//! repository, a pull or a merge from running something that no person looked at.
+//! The table in `keys` says for every setting whether a person must accept it. Trust keeps a repository, a pull or a
+//! merge from running something that no person looked at. It does not protect programs of one user from each other: an
+//! agent that writes into the user's data folder could accept in the user's name.
 
 mod change;
 mod force;
@@ -39,12 +39,12 @@ use crate::settings::team::{AgentSettings, ScriptSource};
 use crate::settings::{Settings, SettingsFiles, Unreadable};
 use gate::Gates;
 
-/// The key of an item that is the content of a script.
+/// The key of list items that stand for a script's content and not for a setting.
 const SCRIPT: &str = "script";
-/// The most changes that a refusal names; `handover trust` shows all of them.
+/// The most changes that an error message names; `handover trust` shows all of them.
 const CHANGES_TOLD: usize = 5;
 
-/// The reasons why nothing of a repository is started.
+/// The reasons why no program of a repository is started.
 #[derive(Debug, thiserror::Error)]
 pub enum Untrusted {
     #[error("NOT_TRUSTED the commands of {path} were not accepted on this machine; look at them with `handover trust`")]
@@ -68,18 +68,20 @@ fn told(changes: &[String]) -> String {
     if more > 0 { format!("{shown} and {more} more") } else { shown }
 }
 
-/// The settings of a clone: as written in its files, and as they count.
+/// The settings of a clone: as they are written in its files, and as they take effect.
 #[derive(Debug, Clone)]
 pub struct TrustView {
     /// The path of the clone.
     pub path: String,
-    /// The settings that count: for each key the stricter value of the file and the accepted copy.
+    /// The settings that take effect: for each key the stricter of the file's value and the accepted value.
     pub settings: Settings,
-    /// The settings as written in the files. Use them only for keys that neither run anything nor widen access.
+    /// The settings as they are written in the files. Use them only for keys that neither run programs nor widen
+    /// access.
     pub written: Settings,
     /// The items that the files ask a person to accept.
     pub list: TrustList,
-    /// The differences from the accepted copy. Without a copy: the differences from the default settings.
+    /// The differences between the files and the settings that a person accepted. If nothing was accepted, the
+    /// differences from the default settings.
     pub changes: Vec<TrustChange>,
     /// True when a person accepted settings here before.
     pub is_accepted: bool,
@@ -88,17 +90,17 @@ pub struct TrustView {
 }
 
 impl TrustView {
-    /// Returns the differences that a person must still accept.
+    /// Returns one line for each difference that a person must still accept.
     pub fn waiting(&self) -> Vec<String> {
         self.changes.iter().filter(|change| change.waits).map(|change| change.text.clone()).collect()
     }
 
-    /// Tells whether a person accepted all that the files ask for.
+    /// Tells whether a person accepted everything that the files ask for.
     pub fn is_trusted(&self) -> bool {
         self.is_accepted && self.changes.iter().all(|change| !change.waits)
     }
 
-    /// Returns one line for a person when a change waits for them.
+    /// Returns one line for a person when changes wait to be accepted, else `None`.
     pub fn notice(&self) -> Option<String> {
         let waiting = self.waiting();
         if waiting.is_empty() {
@@ -112,7 +114,7 @@ impl TrustView {
     }
 }
 
-/// Reads the settings of a project and decides which of them count.
+/// Reads the settings of a project and finds which of them take effect.
 pub fn view(root: &Path, data: Option<&Path>) -> Result<TrustView, Untrusted> {
     let path = key(root)?;
     let file = data.map(|data| record::file(data, &path));
@@ -124,7 +126,8 @@ pub fn view(root: &Path, data: Option<&Path>) -> Result<TrustView, Untrusted> {
         Some(file) => record::read(file)?,
         None => None,
     };
-    // If this version cannot read the copy, it was accepted for another version of the program and does not count.
+    // The accepted copy may have been written by another version of Handover. If this version cannot read it, the copy
+    // does not count.
     let known = copy.as_ref().and_then(|copy| Some((copy, copy.files().settings(root).ok()?)));
     let is_accepted = known.is_some();
     let (accepted, marks) = match known {
@@ -138,15 +141,15 @@ pub fn view(root: &Path, data: Option<&Path>) -> Result<TrustView, Untrusted> {
     Ok(TrustView { path, settings, written: found, changes, list, is_accepted, files, scripts })
 }
 
-/// Returns the clients that a person lets act as coordinators. This is the one place that is asked, so what was accepted
-/// decides here.
+/// Returns the clients that may act as coordinators because a person accepted them. All code that needs this list calls
+/// this function, so that a client that no person accepted never counts.
 pub fn accepted_coordinators(root: Option<&Path>, data: Option<&Path>) -> Result<Vec<String>, Untrusted> {
     let Some(root) = root else { return Ok(Vec::new()) };
     Ok(basics(root, data)?.mcp.coordinators)
 }
 
-/// Returns the settings that count, without reading schemas and scripts, because every command and hook opens the store
-/// and must be fast.
+/// Returns the settings that take effect, without reading schemas and scripts. Every command and every hook calls this,
+/// so it must be fast.
 pub fn basics(root: &Path, data: Option<&Path>) -> Result<Settings, Untrusted> {
     let files = SettingsFiles { config: SettingsFiles::config(root)?, ..SettingsFiles::default() };
     let found = files.settings(root)?;
@@ -162,7 +165,8 @@ pub fn basics(root: &Path, data: Option<&Path>) -> Result<Settings, Untrusted> {
     Ok(force::in_force(&found, &accepted))
 }
 
-/// Returns the settings that count when a person accepted settings here before. Waiting changes are not in them.
+/// Returns the settings that take effect, or an error when no person has accepted settings of this clone. Changes that
+/// wait to be accepted do not take effect.
 pub fn accepted(root: &Path, data: Option<&Path>) -> Result<TrustView, Untrusted> {
     if data.is_none() {
         return Err(Untrusted::Nowhere);
@@ -171,15 +175,17 @@ pub fn accepted(root: &Path, data: Option<&Path>) -> Result<TrustView, Untrusted
     if view.is_accepted { Ok(view) } else { Err(Untrusted::Never { path: view.path }) }
 }
 
-/// Returns the settings that count when no change waits for a person. Call this before starting agents.
+/// Returns the settings that take effect, or an error when a change waits to be accepted. Call this before starting
+/// agents.
 pub fn require(root: &Path, data: Option<&Path>) -> Result<TrustView, Untrusted> {
     let view = accepted(root, data)?;
     let changes = view.waiting();
     if changes.is_empty() { Ok(view) } else { Err(Untrusted::Changed { path: view.path, changes }) }
 }
 
-/// Returns the gate rules for a hook: the file's rules, and also the accepted rules when they differ. A call must pass
-/// both. So a rule that is removed from the file holds until a person accepts its removal.
+/// Returns the sets of gate rules for a hook: the rules of the file, and also the accepted rules when they differ. A
+/// tool call must pass every set. So a rule that is removed from the file still applies until a person accepts the
+/// removal.
 pub fn gates(root: &Path, data: Option<&Path>) -> Result<Vec<Gates>, Untrusted> {
     let text = SettingsFiles::config(root)?;
     let files = SettingsFiles { config: text, ..SettingsFiles::default() };
@@ -195,12 +201,12 @@ pub fn gates(root: &Path, data: Option<&Path>) -> Result<Vec<Gates>, Untrusted> 
     Ok(gates)
 }
 
-/// Records that a person accepted exactly the files that the view was made from.
+/// Records that a person accepted exactly the files from which the view was made.
 pub fn accept(data: &Path, view: &TrustView) -> io::Result<()> {
     let file = record::file(data, &view.path);
     record::change(&file, |known| {
         let mut scripts = view.scripts.clone();
-        // Script contents that a person accepted earlier stay accepted.
+        // Contents of a check's script that a person accepted earlier stay accepted.
         for (name, before) in known.map(|known| known.scripts.0).unwrap_or_default() {
             if let Some(script) = scripts.0.get_mut(&name).filter(|script| !script.starts_something) {
                 script.marks.extend(before.marks);
@@ -217,8 +223,8 @@ pub fn accept(data: &Path, view: &TrustView) -> io::Result<()> {
     })
 }
 
-/// Returns the scripts of a command whose content was never accepted. `record` is the file of the clone's accepted
-/// copy.
+/// Returns the scripts of a command whose current content no person accepted. `record` is the file with the clone's
+/// accepted settings.
 pub fn changed_scripts(
     record: &Path,
     folders: ScriptFolders<'_>,
@@ -228,8 +234,8 @@ pub fn changed_scripts(
     Ok(scripts.changed(folders, command))
 }
 
-/// Returns the agent with absolute paths for its scripts of the repository. The agent starts in its own worktree, but
-/// the scripts that start it must be the accepted ones of the main worktree.
+/// Returns the agent's settings with absolute paths for scripts of the repository. The agent starts in its own
+/// worktree, but the scripts that start it must be those of the main worktree, which a person accepted.
 pub fn from_main_worktree(root: &Path, agent: &AgentSettings) -> AgentSettings {
     let words: Vec<String> = agent.command.iter().chain(&agent.args).cloned().collect();
     let whole = script::with_whole_paths(root, &words);
@@ -237,12 +243,12 @@ pub fn from_main_worktree(root: &Path, agent: &AgentSettings) -> AgentSettings {
     AgentSettings { command: command.to_vec(), args: args.to_vec(), ..agent.clone() }
 }
 
-/// Returns the beginning of a script's content that was accepted last.
+/// Returns the beginning of the script content that a person accepted last.
 pub(crate) fn accepted_content(record: &Path, name: &str) -> Option<String> {
     record::read(record).ok()??.scripts.0.remove(name)?.content
 }
 
-/// Records that a person has seen these script contents.
+/// Records that a person has seen these contents of scripts. `seen` has the name and the hash of each.
 pub fn remember(record: &Path, seen: &[(String, String)]) -> io::Result<()> {
     record::change(record, |known| {
         let mut copy = known.unwrap_or_default();
@@ -253,12 +259,12 @@ pub fn remember(record: &Path, seen: &[(String, String)]) -> io::Result<()> {
     })
 }
 
-/// Returns the name under which a clone is stored.
+/// Returns the absolute path of a clone, under which its accepted settings are stored.
 fn key(root: &Path) -> io::Result<String> {
     Ok(std::fs::canonicalize(root)?.display().to_string())
 }
 
-/// Returns the file of a clone's accepted copy, to compare scripts with.
+/// Returns the file with the clone's accepted settings and script contents.
 pub fn record_of(root: &Path, data: &Path) -> io::Result<PathBuf> {
     Ok(record::file(data, &key(root)?))
 }

@@ -83,7 +83,7 @@ fn narrowed(path: &Path, mode: u32) -> Result<Option<String>, ForeignStore> {
     }
     match std::fs::set_permissions(path, std::fs::Permissions::from_mode(before & mode)) {
         Ok(()) => Ok(Some(format!("{} was open to other users ({before:o}) and is yours alone now", shown()))),
-        // SQLite may have removed one of its temporary files since it was listed.
+        // Another process may have removed this file of the database since its permissions were read above.
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(cause) => Err(ForeignStore::Unreadable { path: shown(), cause }),
     }

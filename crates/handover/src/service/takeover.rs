@@ -28,23 +28,25 @@ use crate::live::LiveSnapshot;
 use crate::random;
 use crate::service::Service;
 
-/// The most looks for one decision. A further look is needed only when another lease expired during the look before.
+/// The most checks of the live sessions for one decision; then the command fails with a fault. Another check is needed
+/// only when one more lease expired during the check before.
 const LOOKS_MAX: u32 = 8;
-/// Means that no lease was judged to be expired.
+/// The value that says: the decision treats no lease as expired.
 const NONE: i64 = i64::MIN;
-/// Means that no lease was judged to be expired, but the home of an agent was judged to be dead.
+/// The value that says: the decision treats no lease as expired, but treats the session of an agent as dead.
 const LOOK: i64 = i64::MIN + 1;
 
-/// The time of a decision, and the sessions that are known to be alive then.
+/// The time of a decision, and the sessions that are known to be alive at that time.
 #[derive(Debug, Clone)]
 pub(crate) struct DecisionMoment {
     pub(crate) stamp: Stamp,
-    /// `None` when this process watches no sessions: then the caller says which sessions are alive.
+    /// The result of the last check of the live sessions. `None` when this process does not check sessions; then the
+    /// caller says which sessions are alive.
     looked: Option<LiveSnapshot>,
 }
 
 impl DecisionMoment {
-    /// Adds the live sessions to the caller, when this process knows them.
+    /// Adds the live sessions of this host to the caller, when this process knows them.
     pub(crate) fn informed(&self, caller: Caller) -> Caller {
         with_living(caller, self.looked.as_ref())
     }
@@ -57,23 +59,23 @@ fn with_living(caller: Caller, looked: Option<&LiveSnapshot>) -> Caller {
     }
 }
 
-/// The time that counts for a decision.
+/// The time that a decision uses to judge leases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LeaseTime {
     Now,
-    /// The current time less the slack, for a sweep. With this time a sweep never waits, also when several hosts share
-    /// a store.
+    /// The current time less [`Service::lease_slack_ms`], for a sweep. With this time a sweep never waits, even if
+    /// several hosts with different clocks share a store.
     Slack,
 }
 
 impl Service {
-    /// Adds the sessions that were alive at the last look to the caller.
+    /// Adds the sessions that the last check found alive to the caller.
     pub(crate) fn informed(&self, caller: Caller) -> Caller {
         with_living(caller, self.live().map(|live| live.snapshot()).as_ref())
     }
 
-    /// Decides and records a change. Looks at the live sessions first when the decision depends on them. `decision`
-    /// makes the decision function for one moment.
+    /// Decides a change and records it. If the change treats a lease as expired, first checks whether the session of
+    /// the lease's holder is alive. `decision` returns the decision function for a given time.
     pub(crate) async fn transact<F, D>(&self, needs: Vec<Need>, time: LeaseTime, decision: F) -> Result<Change, Error>
     where
         F: Fn(DecisionMoment) -> D,
@@ -111,7 +113,7 @@ impl Service {
                 self.recent_claims().record(&change.events);
                 return Ok(change);
             };
-            // Another host's clock may be behind ours, so wait until the lease is over for that host, too.
+            // Another host's clock may be behind ours, so wait until the lease has expired by that clock, too.
             let wait = late.saturating_add(slack).saturating_sub(self.now().0).clamp(0, LEASE_SLACK_MS);
             tokio::time::sleep(Duration::from_millis(u64::try_from(wait).unwrap_or(0))).await;
             now = self.settled_now().await;
@@ -137,7 +139,7 @@ fn judged_over(world: &World, change: &Change, now: Timestamp) -> Option<Timesta
     ended.chain(refused).filter_map(|task| end_of_lease(world, task)).filter(|until| *until <= now).max()
 }
 
-/// Tells whether the change moves an agent away from a home whose end was not recorded.
+/// Tells whether the change moves an agent away from a session whose end was not recorded.
 #[expect(clippy::wildcard_enum_match_arm, reason = "one event moves an agent")]
 fn judges_home(world: &World, change: &Change) -> bool {
     change.events.iter().any(|event| match event {
@@ -153,7 +155,7 @@ fn end_of_lease(world: &World, task: TaskId) -> Option<Timestamp> {
     task.state.running_lease().map(|lease| lease.until)
 }
 
-/// Returns a change that writes nothing. Its reply is not used.
+/// Returns a change that writes nothing. No caller sees its reply.
 fn nothing() -> Change {
     Change { events: Vec::new(), sender: Actor::Engine, reply: Ok(Reply::Released) }
 }

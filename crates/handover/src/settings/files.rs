@@ -1,4 +1,5 @@
-//! The files of the settings. Each is read once, so that the text that is checked, hashed and accepted is the same.
+//! The files of the settings. Each file is read once, so that exactly the text that was checked is also hashed and
+//! accepted.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -9,19 +10,21 @@ use super::{Settings, Unreadable, parse};
 use git::FOLDER;
 
 const CONFIG: &str = "config.toml";
-/// The folder of schemas, in `.handover/`.
+/// The folder of JSON schemas, in `.handover/`.
 pub(crate) const CONTRACTS: &str = "contracts";
-/// The most bytes of a configuration. Usual ones have some kilobytes, and a person cannot review more than this.
+/// The most bytes of `config.toml`; a longer file is an error. Usual ones have some kilobytes, and a person cannot
+/// review more than this.
 const CONFIG_BYTES_MAX: u64 = 4 << 20;
-/// One byte more than a schema may have, so that the error names the schema's own limit.
+/// The most bytes of a schema that are read: one byte more than a schema may have. So the check of the schema sees that
+/// it is too long, and reports the schema's own limit.
 const CONTRACT_BYTES_MAX: u64 = (1 << 20) + 1;
-/// The most files of `contracts/` that are read.
+/// The most files of `contracts/` that are read; further files are ignored.
 const CONTRACTS_MAX: usize = 1_000;
 
 /// The text of `config.toml`, and the files in `contracts/` by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SettingsFiles {
-    /// Empty when the file does not exist.
+    /// The text of `config.toml`. It is empty when the file does not exist.
     pub config: String,
     /// The text of each file, or the reason why it cannot be read.
     pub contracts: BTreeMap<String, Result<String, String>>,
@@ -48,7 +51,8 @@ impl SettingsFiles {
         Ok(Self { config, contracts })
     }
 
-    /// Reads only `config.toml`: a gate decides before every tool call and needs no schema.
+    /// Reads only `config.toml`, without the schemas. A gate rule is checked before every tool call and needs no
+    /// schema.
     pub fn config(root: &Path) -> Result<String, Unreadable> {
         let path = root.join(FOLDER).join(CONFIG);
         match text(&path, CONFIG_BYTES_MAX) {
@@ -58,7 +62,7 @@ impl SettingsFiles {
         }
     }
 
-    /// Parses the text that was read. `root` is used for the path in an error.
+    /// Parses the text that was read. `root` is only used to name the file in an error.
     pub fn settings(&self, root: &Path) -> Result<Settings, Unreadable> {
         let path = || root.join(FOLDER).join(CONFIG).display().to_string();
         let mut settings = parse(&self.config).map_err(|problem| Unreadable { path: path(), problem })?;
@@ -67,12 +71,13 @@ impl SettingsFiles {
     }
 }
 
-/// Tells whether the file is absent. `.handover` may also be a file of another program.
+/// Tells whether the error means that the file does not exist. `NotADirectory` is included, because `.handover` may be
+/// a file of another program.
 fn is_absent(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
-/// Reads a regular file. A pipe or a device, also behind a link, would block or never end.
+/// Reads a regular file. Refuses a pipe or a device, also behind a link, because reading it could block or never end.
 fn text(path: &Path, most: u64) -> io::Result<String> {
     if !std::fs::metadata(path)?.is_file() {
         return Err(io::Error::other("is no file"));
@@ -89,7 +94,7 @@ fn text(path: &Path, most: u64) -> io::Result<String> {
     Ok(text)
 }
 
-/// Opens a file without blocking, because it may be replaced by a pipe after the check.
+/// Opens a file without blocking. Another process may replace the file by a pipe after its kind was checked.
 fn open(path: &Path) -> io::Result<File> {
     let mut options = File::options();
     options.read(true);

@@ -1,4 +1,4 @@
-//! The `[mcp]` section: the clients that may do more than an agent.
+//! The `[mcp]` section of the settings: the clients that may act as coordinators and not only as agents.
 
 use serde::Deserialize;
 
@@ -6,7 +6,7 @@ use serde::Deserialize;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct McpSettings {
-    /// The clients for which `handover mcp --as coordinator` works, by the name in their `clientInfo`.
+    /// The names of the clients that may use `handover mcp --as coordinator`. A client sends its name in `clientInfo`.
     #[serde(default)]
     pub coordinators: Vec<String>,
 }

@@ -10,9 +10,9 @@ use serde::Deserialize;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Approvals {
-    /// Seconds until a person must have decided.
+    /// The seconds within which a person must decide a request. After that it expires.
     pub pending_seconds: u32,
-    /// Seconds from the decision until the approval must be used.
+    /// The seconds after the decision within which the approval must be used. After that it expires.
     pub approved_seconds: u32,
 }
 
@@ -23,9 +23,9 @@ impl Default for Approvals {
     }
 }
 
-/// The longest time for a decision. After a month a person no longer remembers the request.
+/// The largest `pending_seconds`; a larger value is an error. After a month a person no longer remembers the request.
 const PENDING_SECONDS_MAX: u32 = 30 * 24 * 60 * 60;
-/// The longest time until an approval must be used. An approval is for an action that happens now.
+/// The largest `approved_seconds`; a larger value is an error. An approval is for an action that happens soon.
 const APPROVED_SECONDS_MAX: u32 = 24 * 60 * 60;
 
 impl Approvals {
@@ -48,7 +48,7 @@ impl Approvals {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Notify {
-    /// A program and its arguments. The notice is written to its standard input.
+    /// The program that sends notices, and its arguments. The notice is written to its standard input.
     pub command: Option<Vec<String>>,
     pub webhook: Option<Webhook>,
 }
@@ -57,14 +57,14 @@ pub struct Notify {
 #[serde(deny_unknown_fields)]
 pub struct Webhook {
     pub url: String,
-    /// The file of the secret, relative to the root of the project. Either this or `secret_env` is required, because
-    /// the sender of an unsigned notice cannot be verified.
+    /// The file with the signing secret, relative to the root of the project. Either this key or `secret_env` is
+    /// required, because a receiver cannot verify the sender of an unsigned notice.
     pub secret_file: Option<PathBuf>,
-    /// The name of an environment variable that holds the secret.
+    /// The name of the environment variable with the signing secret.
     pub secret_env: Option<String>,
-    /// The `host:port` pairs that may be called.
+    /// The `host:port` pairs that the webhook may call.
     pub allow: Vec<String>,
-    /// True when the address may be on this machine or in a private network.
+    /// True when the webhook's address may be on this machine or in a private network.
     #[serde(default)]
     pub private: bool,
 }

@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use agents::adapter::{AdapterKind, Permissions};
 
-/// The limits of one task. A missing value means the default, or no limit.
+/// The limits of one task. A limit that is not set has its default, or allows any amount.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LimitSettings {
@@ -35,14 +35,14 @@ impl Default for LimitSettings {
     }
 }
 
-/// The agent that judges `evaluate`.
+/// The agent that judges outputs by the `evaluate` criteria of a task.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Evaluator {
     pub agent: String,
 }
 
-/// The kind of document that ends a turn.
+/// The kind of document with which an agent ends its turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OutputSettings {
@@ -50,14 +50,14 @@ pub enum OutputSettings {
     Envelope,
 }
 
-/// The home folder of an agent's program.
+/// The home folder that an agent's program gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum HomeSettings {
-    /// The person's home, with its keys and settings.
+    /// The home folder of the person, with the person's keys and settings.
     #[default]
     User,
-    /// A separate home of the agent, which is kept between turns.
+    /// A separate home folder of the agent, which is kept between turns.
     Own,
 }
 
@@ -75,9 +75,9 @@ pub struct AgentSettings {
     pub roles: Vec<String>,
     #[serde(default)]
     pub capabilities: Vec<String>,
-    /// A text that is used instead of a card.
+    /// A description of the agent, which is used when the agent has no card.
     pub persona: Option<String>,
-    /// The media types that the agent reviews.
+    /// The media types of the outputs that the agent can review.
     #[serde(default = "texts")]
     pub media_types: Vec<String>,
     #[serde(default)]
@@ -87,7 +87,7 @@ pub struct AgentSettings {
     pub(crate) output: Option<OutputSettings>,
     #[serde(default)]
     pub writable_sections: Vec<String>,
-    /// The sections that the agent can read; without this key, all of them.
+    /// The sections of the project context that the agent can read. Without this key the agent can read all of them.
     pub readable_sections: Option<Vec<String>>,
     /// True when the agent may add tasks to its workflow while it works.
     #[serde(default)]
@@ -114,20 +114,21 @@ impl AgentSettings {
     }
 }
 
-/// The `[contract.NAME]` section.
+/// A `[contract.NAME]` section: the schema and the checks for outputs of one type.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ContractSettings {
-    /// A path relative to `.handover/`.
+    /// The path of a JSON schema, relative to `.handover/`.
     pub schema: Option<PathBuf>,
     #[serde(default)]
     pub checks: Vec<CheckSettings>,
-    /// True when no person accepted the contract's checks on this machine, so that no output can be checked against it.
+    /// True when no person accepted the contract's checks on this machine. Then no output can be checked against the
+    /// contract.
     #[serde(skip)]
     pub is_unaccepted: bool,
 }
 
-/// A command that must exit with code 0.
+/// A command that checks an output. The output passes when the command exits with code 0.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CheckSettings {
@@ -150,11 +151,12 @@ pub struct TeamSettings {
     pub contracts: BTreeMap<String, ContractSettings>,
     /// The files of `.handover/contracts/` by name: the text, or the reason why it cannot be read.
     pub schemas: BTreeMap<String, Result<String, String>>,
-    /// The accepted contents with which the scripts of checks are compared. Without them, scripts are not compared.
+    /// The record of the script contents that a person accepted. A check's scripts are compared with it. `None` means
+    /// that scripts are not compared.
     pub scripts: Option<ScriptSource>,
 }
 
-/// The place of the accepted contents of scripts.
+/// The place of the script contents that a person accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScriptSource {
     pub record: PathBuf,
@@ -162,12 +164,12 @@ pub struct ScriptSource {
     pub root: PathBuf,
 }
 
-/// The most agents in the settings.
+/// The most agents in the settings; more are an error.
 const AGENTS_MAX: usize = 500;
 
 impl TeamSettings {
-    /// Returns the first problem that serde cannot find: invalid names, keys that exclude each other, meaningless
-    /// numbers.
+    /// Returns the first problem that parsing does not find: an invalid name, keys that exclude each other, a
+    /// meaningless number.
     pub fn problem(&self) -> Option<String> {
         let mut seen = std::collections::BTreeSet::new();
         if self.agents.len() > AGENTS_MAX {

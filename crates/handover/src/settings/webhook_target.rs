@@ -5,7 +5,7 @@ use http::uri::Scheme;
 
 use super::Webhook;
 
-/// The parts of a webhook's URL, whose host and port are on the list of those that may be called.
+/// The parts of a webhook's URL. Its host and port are in the list `allow` of the settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WebhookTarget {
     pub(crate) host: String,
@@ -15,7 +15,7 @@ pub struct WebhookTarget {
 }
 
 impl WebhookTarget {
-    /// Returns the parts, or why the URL is refused.
+    /// Returns the parts of a webhook's URL, or the reason why the URL is refused.
     pub fn of(webhook: &Webhook) -> Result<Self, String> {
         let uri: Uri = webhook.url.parse().map_err(|_| "url is not a URL".to_owned())?;
         let secure = match uri.scheme() {

@@ -9,11 +9,12 @@ use super::list::{ItemOrder, TrustItem, TrustList};
 pub struct TrustChange {
     /// One line, for example `+ check of code: make lint`, `- gate: deny write infra/**`, `~ limit usd: 5 -> 100`.
     pub text: String,
-    /// True when the change waits for a person. The others are in force already, or they stop nothing.
+    /// True when a person must accept the change before it takes effect. False when it takes effect at once or has no
+    /// effect.
     pub waits: bool,
 }
 
-/// Compares two lists, in the order of the new list. Removed items come last.
+/// Compares two lists of settings. Returns the changes in the order of the new list; removed items come last.
 pub(super) fn changes(accepted: &TrustList, found: &TrustList) -> Vec<TrustChange> {
     let key = |item: &TrustItem| (item.key, item.subject.clone());
     let before: BTreeMap<_, _> = accepted.0.iter().map(|item| (key(item), item)).collect();
@@ -32,7 +33,8 @@ pub(super) fn changes(accepted: &TrustList, found: &TrustList) -> Vec<TrustChang
     changes
 }
 
-/// Tells whether an item is unchanged. For a script several contents may have been accepted, so each is looked up.
+/// Tells whether an item is unchanged. For a script a person may have accepted several contents, so the new content
+/// must be one of them.
 fn is_same(known: &TrustItem, item: &TrustItem) -> bool {
     if item.key != super::SCRIPT {
         return known.value == item.value;
@@ -46,12 +48,12 @@ fn changed(known: &TrustItem, item: &TrustItem) -> TrustChange {
     let waits = match (known.order, item.order) {
         (ItemOrder::Bound(before), ItemOrder::Bound(after)) => after > before,
         (ItemOrder::Demand(before), ItemOrder::Demand(after)) => after <= before,
-        // A rule changed from allow to ask or deny, so it is stricter.
+        // A gate rule that changed from `allow` to `ask` or `deny` is stricter, so it takes effect at once.
         (ItemOrder::Grant, ItemOrder::Demand(_)) => false,
         (_, ItemOrder::Noted) => false,
         (_, ItemOrder::Grant | ItemOrder::Fixed | ItemOrder::Bound(_) | ItemOrder::Demand(_)) => true,
     };
-    // Secrets are left out of the lines, so two different lines may look the same.
+    // The lines leave out secrets, so two items with different values may have the same line.
     let text = if known.text == item.text {
         format!("~ {} (another value)", item.text)
     } else {
@@ -66,7 +68,7 @@ fn changed(known: &TrustItem, item: &TrustItem) -> TrustChange {
     TrustChange { text, waits }
 }
 
-/// Returns the name that both lines start with, up to its last colon.
+/// Returns the part that both lines start with, up to and including its last colon: the name of the setting.
 fn common<'a>(one: &'a str, other: &str) -> &'a str {
     let same = one.char_indices().zip(other.chars()).find(|((_, a), b)| a != b);
     let end = same.map_or(one.len().min(other.len()), |((at, _), _)| at);
@@ -74,7 +76,7 @@ fn common<'a>(one: &'a str, other: &str) -> &'a str {
     &one[..end]
 }
 
-/// Tells whether a new item widens access.
+/// Tells whether adding this item to the accepted ones widens access.
 fn is_wider(item: &TrustItem, accepted: &TrustList) -> bool {
     let reads_all = || {
         let slug = agent_of(item).unwrap_or_default();
@@ -87,12 +89,12 @@ fn is_wider(item: &TrustItem, accepted: &TrustList) -> bool {
     }
 }
 
-/// Tells whether the removal of an item widens access.
+/// Tells whether removing this item from the accepted ones widens access.
 fn is_loosened(item: &TrustItem, found: &TrustList) -> bool {
     match item.order {
         ItemOrder::Grant | ItemOrder::Bound(_) | ItemOrder::Noted => false,
         ItemOrder::Demand(_) => true,
-        // The settings of a removed agent do not matter.
+        // When the item's agent is removed, too, its settings no longer matter.
         ItemOrder::Fixed => agent_of(item).is_none_or(|slug| has_agent(found, slug)),
     }
 }

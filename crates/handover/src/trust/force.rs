@@ -1,4 +1,4 @@
-//! The settings that count: for each key the stricter value of the file and the accepted copy.
+//! The settings that take effect: for each key the stricter of the file's value and the value that a person accepted.
 
 use std::collections::BTreeMap;
 
@@ -7,8 +7,9 @@ use crate::settings::mcp::McpSettings;
 use crate::settings::team::{AgentSettings, ContractSettings, LimitSettings};
 use crate::settings::{Approvals, Notify, ServeSettings, Settings, TeamSettings};
 
-/// Returns the stricter value of each key. Keys that need no acceptance come from the file. The gates also come from
-/// the file: a hook checks a call against both copies, which one set of rules cannot express.
+/// Returns the stricter value of each key. Keys that need no acceptance come from the file. The gate rules also come
+/// from the file here, because one set of rules cannot express both; a hook checks a call against the accepted rules,
+/// too.
 pub(super) fn in_force(file: &Settings, accepted: &Settings) -> Settings {
     Settings {
         store: file.store.clone(),
@@ -25,7 +26,7 @@ pub(super) fn in_force(file: &Settings, accepted: &Settings) -> Settings {
     }
 }
 
-/// Returns the accepted value when the file still has the key, else `None`.
+/// Returns the accepted value when the file still sets the key (to any value), else `None`.
 fn granted<T: Clone>(file: Option<&T>, accepted: Option<&T>) -> Option<T> {
     file.and(accepted).cloned()
 }
@@ -58,7 +59,8 @@ fn team(file: &TeamSettings, accepted: &TeamSettings) -> TeamSettings {
     let mut contracts: BTreeMap<String, ContractSettings> = accepted.contracts.clone();
     for (name, contract) in &file.contracts {
         contracts.entry(name.clone()).and_modify(|known| shorten(known, contract)).or_insert_with(|| {
-            // Without its checks the contract would accept any output.
+            // A contract whose checks no person accepted is marked. If only its checks were left out, it would accept
+            // any output.
             ContractSettings { is_unaccepted: !contract.checks.is_empty(), ..contract.clone() }
         });
     }

@@ -1,18 +1,18 @@
-//! The table of all settings, and whether a person must accept a change of each. A key that is missing in the table
-//! fails a test.
+//! The table of all settings. It says for each whether a person must accept a change. A test fails when a setting is
+//! missing in the table.
 
-/// The acceptance that a change of a key needs.
+/// The kinds of settings, by whether a person must accept a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyClass {
-    /// The key runs something or decides which values count: any new value waits for a person.
+    /// The setting runs a program, or decides which values take effect: every new value waits for a person.
     Asks,
-    /// The key can be made stricter or wider: a stricter value is in force at once, a wider one waits for a person.
+    /// The setting can become stricter or wider: a stricter value takes effect at once, a wider one waits for a person.
     Narrows,
-    /// The key neither runs anything nor widens access: a new value is in force at once.
+    /// The setting neither runs a program nor widens access: a new value takes effect at once.
     AsksNothing,
 }
 
-/// One key, as it is written in `config.toml`. `*` stands for a name that the person chooses.
+/// One setting. Its key is written as in `config.toml`; `*` stands for a name that the person chooses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SettingKey {
     pub key: &'static str,
@@ -33,7 +33,8 @@ const fn free(key: &'static str, reason: &'static str) -> SettingKey {
     SettingKey { key, class: KeyClass::AsksNothing, reason }
 }
 
-/// All keys. A new setting needs a row here and, unless it asks nothing, an item in `list` and a line in `force`.
+/// All settings. A new setting needs a row here. Unless it has the class `AsksNothing`, it also needs an item in `list`
+/// and a line in `force`.
 pub const KEYS: &[SettingKey] = &[
     asks("store", "a URL, or a file outside of the repository, gets all work and all mail"),
     asks("worktrees", "folders are made and removed there"),
@@ -86,7 +87,7 @@ pub const KEYS: &[SettingKey] = &[
     narrows("mcp.coordinators", "each client is one more coordinator"),
 ];
 
-/// Returns the class of a key. A key that is missing in the table asks.
+/// Returns the class of a setting. A setting that is missing in the table has the class `Asks`.
 pub fn class(key: &str) -> KeyClass {
     KEYS.iter().find(|row| row.key == key).map_or(KeyClass::Asks, |row| row.class)
 }

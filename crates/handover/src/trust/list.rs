@@ -1,4 +1,4 @@
-//! The list of items that a person accepts: each setting that runs something or widens access, in a fixed order.
+//! The list of items that a person accepts: each setting that runs a program or widens access, in a fixed order.
 
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -10,35 +10,36 @@ use agents::adapter::Permissions;
 use gate::GateDecision;
 use wire::visible::redacted;
 
-/// The order of two values of an item.
+/// The rule that says which changes of an item widen access. Such a change waits for a person; another one takes effect
+/// at once.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum ItemOrder {
-    /// A permission: a new or changed value waits for a person; its removal is in force at once.
+    /// A permission: a new or changed value waits for a person; its removal takes effect at once.
     Grant,
-    /// A permission whose removal can also widen access: any change waits.
+    /// A permission whose removal can also widen access: every change waits for a person.
     Fixed,
-    /// An upper bound: a lower number is in force at once, a higher one waits.
+    /// An upper bound: a lower number takes effect at once, a higher one waits for a person.
     Bound(f64),
-    /// A requirement: a new or stronger one is in force at once; a weaker one, or its removal, waits. A different value
-    /// of the same strength waits, because neither is stricter.
+    /// A requirement with a strength: a new or stronger one takes effect at once; a weaker one, or its removal, waits
+    /// for a person. A different value of the same strength also waits, because neither value is stricter.
     Demand(u8),
-    /// An item that is shown and accepted, but whose change stops nothing: the script of a check is compared when the
-    /// check runs.
+    /// An item that is shown and accepted, but whose change does not wait. Example: the script of a check, which is
+    /// compared with its accepted content when the check runs.
     Noted,
 }
 
-/// One item of the list.
+/// One setting, or the content of one script, that a person accepts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrustItem {
     /// The key of the setting, as `keys::KEYS` writes it, or `script`.
     pub key: &'static str,
     /// The name that distinguishes items of the same key: an agent, a contract, a member of a list.
     pub subject: String,
-    /// The complete value, including secrets. It is hashed and compared.
+    /// The complete value, including secrets. It is only hashed and compared, never shown.
     pub value: Value,
     /// The line for a person, without secrets.
     pub text: String,
-    /// True when no file names the setting, so that its default counts.
+    /// True when no file sets the value, so that the default applies.
     pub is_default: bool,
     pub(super) order: ItemOrder,
 }
@@ -48,8 +49,8 @@ pub struct TrustItem {
 pub struct TrustList(pub Vec<TrustItem>);
 
 impl TrustList {
-    /// Makes the list of some settings. `store` is the store's URL or path when a person must accept it. `scripts` are
-    /// the contents of the scripts that commands name.
+    /// Makes the list for these settings. `store` is the store's URL or path if a person must accept it, else `None`.
+    /// `scripts` holds the contents of the scripts that commands name.
     pub(super) fn of(settings: &Settings, store: Option<&str>, scripts: &ScriptMarks) -> Self {
         let mut list = AcceptedItems::default();
         if let Some(store) = store {
@@ -79,7 +80,7 @@ impl TrustList {
         Self(list.0)
     }
 
-    /// Returns the hash of the list. Two files that ask for the same items have the same hash.
+    /// Returns the hash of the list. Two settings files that ask a person for the same items have the same hash.
     pub fn sha256(&self) -> String {
         let mut whole = Sha256::new();
         for item in &self.0 {
@@ -88,12 +89,12 @@ impl TrustList {
         crate::digest::hexadecimal(&whole.finalize())
     }
 
-    /// Returns the lines for a person, without default values.
+    /// Returns the lines for a person, without the items that have their default value.
     pub fn lines(&self) -> Vec<String> {
         self.0.iter().filter(|item| !item.is_default).map(|item| item.text.clone()).collect()
     }
 
-    /// Returns the lines of the programs that are run and the URL that is called.
+    /// Returns the lines of the items that run a program or call a URL.
     pub fn commands(&self) -> Vec<String> {
         let runs = ["agent.command", "contract.*.checks.command", "notify.command", "notify.webhook.url"];
         self.0.iter().filter(|item| runs.contains(&item.key)).map(|item| item.text.clone()).collect()
@@ -113,7 +114,7 @@ impl AcceptedItems {
         self.add((key, subject), value, text, ItemOrder::Grant);
     }
 
-    /// Adds a bound, which counts whether or not a file names it. `None` means no bound.
+    /// Adds an upper bound, also when no file sets it and the default applies. `None` means that there is no bound.
     fn bound(&mut self, key: &'static str, name: &str, value: Option<f64>, default: Option<f64>) {
         let shown = value.map_or_else(|| "no limit".to_owned(), |value| value.to_string());
         let order = ItemOrder::Bound(value.unwrap_or(f64::INFINITY));
@@ -160,7 +161,8 @@ impl AcceptedItems {
         let near = if *private { ", also addresses of this machine and of private networks" } else { "" };
         let calls = allow.join(", ");
         let text = format!("notify: POST {}, signed with {signs}, may call {calls}{near}", redacted(url));
-        // One item for all parts of the webhook: a mix of an accepted and a new address would be neither of them.
+        // All parts of the webhook are one item. As separate items, a mix of accepted and new parts would be an address
+        // that no person accepted.
         let value = json!([url, secret_file, secret_env, allow, private]);
         self.grant("notify.webhook.url", "", value, text);
     }
@@ -246,7 +248,7 @@ impl AcceptedItems {
                 self.add(("contract.*.schema", name), json!(schema), text, ItemOrder::Demand(1));
             }
         }
-        // A new schema only adds requirements; a different schema in its place may require less.
+        // A schema in a new file only adds requirements. A changed schema may require less.
         for (name, text) in &settings.team.schemas {
             let Ok(text) = text else { continue };
             let hash = crate::digest::sha256(text.as_bytes());
@@ -270,7 +272,8 @@ impl AcceptedItems {
         };
         let text = format!("gates: programs that cannot be looked into: {word}");
         let (key, subject, order) = ("gates.opaque", String::new(), ItemOrder::Demand(strength));
-        // Without its own key, the default decision also counts for opaque commands. The default has its own line.
+        // Without its own key, the decision for opaque commands is the default decision, which already has its own
+        // line.
         let is_default = settings.gates.opaque() == settings.gates.otherwise();
         self.0.push(TrustItem { key, subject, value: json!(word), text, is_default, order });
         for (matter, decision) in settings.gates.strictest() {
@@ -318,7 +321,7 @@ fn shown<'a>(words: impl IntoIterator<Item = &'a String>) -> String {
     redacted(&words.join(" "))
 }
 
-/// Escapes characters that move or delete others, because they could hide the real name.
+/// Escapes characters that move or delete other characters on a terminal, because they could hide the real name.
 fn visible(text: &str) -> String {
     let escaped =
         |letter: char| if "'\"\\".contains(letter) { letter.to_string() } else { letter.escape_debug().to_string() };
