@@ -83,7 +83,7 @@ pub struct TrustView {
     /// The differences between the files and the settings that a person accepted. If nothing was accepted, the
     /// differences from the default settings.
     pub changes: Vec<TrustChange>,
-    /// True when a person accepted settings here before.
+    /// True when a person accepted settings of this clone before, even if the files changed since then.
     pub is_accepted: bool,
     files: SettingsFiles,
     scripts: ScriptMarks,

@@ -1,9 +1,9 @@
-//! The proof that a process belongs to a turn. The name of a turn is not secret, so `HANDOVER_TURN` alone proves
-//! nothing.
+//! The proof that a process belongs to a turn. The id of a turn is not secret, so the environment variable
+//! `HANDOVER_TURN` alone proves nothing.
 //!
-//! A process belongs to a turn when the turn's host is among its ancestors, or when its environment has the random text
-//! that the runner wrote into the turn's folder. The second way is for containers, for separate process namespaces, and
-//! for systems without `/proc`.
+//! A process belongs to a turn in two cases: the turn's host process is among its ancestors, or its environment has the
+//! random text that the runner wrote into the turn's folder. The second case is for containers, for separate process
+//! namespaces, and for systems without `/proc`.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -14,12 +14,12 @@ use engine::id::TurnId;
 
 use crate::{below, random};
 
-/// The environment variable with the proof, which everything that a turn starts gets with `HANDOVER_TURN`. Clients hold
-/// back variables whose names sound like a secret.
+/// The environment variable with the proof. Every program of a turn gets it together with `HANDOVER_TURN`. Its name
+/// must not sound like a secret, because agent clients do not pass on such variables.
 pub const PROOF: &str = "HANDOVER_TURN_PROOF";
-/// The name of the file with the proof, in the folder of a turn.
+/// The name of the file with the proof, in the turn's folder.
 const FILE: &str = "proof";
-/// The largest proof in bytes. A longer file was not written by us.
+/// The most bytes of a proof that are read. A longer file was not written by us and never matches.
 const BYTES_MAX: u64 = 256;
 
 /// Returns the folder with the files of a turn.
@@ -27,7 +27,7 @@ pub fn turn_folder(state: &Path, turn: TurnId) -> PathBuf {
     state.join("turns").join(turn.to_string())
 }
 
-/// Writes a new proof into the folder of a turn. Only its owner can read it.
+/// Writes a new proof into the turn's folder and returns it. Only the file's owner can read the file.
 pub fn make(folder: &Path) -> io::Result<String> {
     let proof = random::token().map_err(io::Error::other)?;
     let mut file = tempfile::NamedTempFile::new_in(folder)?;
@@ -36,13 +36,13 @@ pub fn make(folder: &Path) -> io::Result<String> {
     Ok(proof)
 }
 
-/// Returns the variables of a turn's program: those of its agent's settings, and the proof.
+/// Returns the environment variables of a turn's program: those of the agent's settings, and the proof.
 pub(crate) fn beside(settings: &BTreeMap<String, String>, proof: String) -> Vec<(String, String)> {
     let own = settings.iter().map(|(name, value)| (name.clone(), value.clone()));
     own.chain([(PROOF.to_owned(), proof)]).collect()
 }
 
-/// Tells whether this process belongs to the turn.
+/// Tells whether this process can prove that it belongs to the turn.
 pub fn holds(state: &Path, turn: TurnId) -> bool {
     let folder = turn_folder(state, turn);
     let shown = std::env::var(PROOF).ok().filter(|shown| !shown.is_empty());

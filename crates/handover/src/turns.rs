@@ -1,4 +1,5 @@
-//! Turns as people see them: the messages, calls and costs of an agent's program, and the verification of its output.
+//! Turns as people see them: the messages, calls and costs of an agent's program during the turn, and the verification
+//! of its output.
 
 use engine::id::{AgentId, TaskId, TurnId, WorkflowId};
 use engine::list::{List, Whose, WorkflowFilter};
@@ -10,17 +11,18 @@ use wire::json::{Value, object};
 use crate::error::Error;
 use crate::service::Service;
 
-/// The number of newest workflows that are searched when no workflow is named.
+/// The number of workflows, newest first, whose turns are listed when the caller names no workflow.
 const WORKFLOWS: u32 = 20;
-/// The most verifications of one read. `PAGES_MAX` is the most reads for one turn.
+/// The most verifications of one read. At most `PAGES_MAX` reads are made for one turn; further verifications are not
+/// shown.
 const PAGE: u32 = 500;
 const PAGES_MAX: u32 = 20;
 
-/// A turn, with the names for its ids.
+/// A turn, with the names of its agent and task in addition to their ids.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NamedTurn {
     pub turn: Turn,
-    /// The agent's slug. `task` is the task's name while the task exists.
+    /// The agent's slug. `task` is the task's name, or `None` after the task was removed.
     pub agent: Option<String>,
     pub task: Option<String>,
 }
@@ -96,12 +98,12 @@ fn time(at: Timestamp) -> Value {
     Value::Number(at.0.into())
 }
 
-/// Returns stored JSON as a value.
+/// Parses stored JSON. Returns null for a text that is not valid JSON.
 pub fn value(json: &Json) -> Value {
     wire::json::parse(json.as_str()).map_or(Value::Null, |node| node.to_value())
 }
 
-/// Returns costs as an object. An unknown cost is null.
+/// Returns the costs of a turn as a JSON object. A cost that is not known is null.
 pub fn spent(spent: Spent) -> Value {
     object([
         ("usd_micros", spent.usd_micros.into()),
@@ -111,7 +113,7 @@ pub fn spent(spent: Spent) -> Value {
     ])
 }
 
-/// Returns a turn as an object. `kept` tells whether the output of its program is stored here.
+/// Returns a turn as a JSON object. `kept` tells whether this machine has the stored output of the turn's program.
 pub fn row(named: &NamedTurn, kept: impl FnOnce(&engine::turn::StoredObject) -> bool) -> Value {
     let NamedTurn { turn, agent, task } = named;
     let ended = turn.ended();

@@ -5,7 +5,7 @@ mod size;
 use saphyr::{LoadableYamlNode as _, MarkedYaml, Scalar, Yaml, YamlData};
 use wire::json::{Number, Object, Value};
 
-/// Parses one document. Keys must be texts and unique; the reader resolves or refuses anchors and tags.
+/// Parses a text with one YAML document. Keys must be unique texts. Anchors and tags are resolved or refused.
 pub fn parse(text: &str) -> Result<Value, String> {
     size::check(text)?;
     let documents = Yaml::load_from_str(text).map_err(|error| error.to_string())?;
@@ -16,7 +16,7 @@ pub fn parse(text: &str) -> Result<Value, String> {
     }
 }
 
-/// The deepest nesting that is accepted: deeper than any plan.
+/// The deepest nesting that is accepted; a deeper document is an error. No plan needs as much.
 const DEPTH_MAX: usize = 128;
 
 fn value(node: &Yaml<'_>, depth: usize) -> Result<Value, String> {
@@ -50,7 +50,8 @@ fn value(node: &Yaml<'_>, depth: usize) -> Result<Value, String> {
     }
 }
 
-/// Returns the line, counted from 1, of every JSON pointer. Returns an empty list for a text that cannot be read.
+/// Returns every JSON pointer of the document with its line, counted from 1. Returns an empty list for a text that
+/// cannot be parsed.
 pub fn lines(text: &str) -> Vec<(String, usize)> {
     let mut found = Vec::new();
     if let Ok(documents) = MarkedYaml::load_from_str(text)

@@ -35,7 +35,7 @@ impl Default for LimitSettings {
     }
 }
 
-/// The agent that judges outputs by the `evaluate` criteria of a task.
+/// The agent that judges whether an output meets the `evaluate` criterion of its contract.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Evaluator {

@@ -1,4 +1,5 @@
-//! The accepted copy: one file per clone in the user's data folder, which no other user can read.
+//! The accepted copy: a file with the settings that a person accepted for one clone. It is in the user's data folder,
+//! and no other user can read it.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -10,9 +11,9 @@ use serde::{Deserialize, Serialize};
 use super::script::ScriptMarks;
 use crate::settings::SettingsFiles;
 
-/// The folder of all accepted copies, in the user's data folder.
+/// The folder of all accepted copies, relative to the user's data folder.
 const FOLDER: &str = "handover/trust";
-/// The most bytes of a copy: more than all accepted files together can have.
+/// The most bytes of an accepted copy that are read. The accepted files together cannot have as many.
 const BYTES_MAX: u64 = 1 << 30;
 
 /// The settings that a person accepted for one clone.
@@ -20,7 +21,7 @@ const BYTES_MAX: u64 = 1 << 30;
 pub(super) struct AcceptedCopy {
     /// The path of the clone.
     pub(super) path: String,
-    /// The hash of the list that the person saw.
+    /// The hash of the list of items that the person saw and accepted.
     pub(super) sha256: String,
     /// The complete `config.toml`. The accepted settings are parsed from it again.
     pub(super) config: String,
@@ -35,17 +36,19 @@ impl AcceptedCopy {
     }
 }
 
-/// Returns the folder of all accepted copies. An agent that writes there would accept in a person's name.
+/// Returns the folder of all accepted copies. Agents must not write there: an agent could accept settings in a person's
+/// name.
 pub fn folder(data: &Path) -> PathBuf {
     data.join(FOLDER)
 }
 
-/// Returns the file of a clone's accepted copy.
+/// Returns the path of the accepted copy of a clone.
 pub(super) fn file(data: &Path, clone: &str) -> PathBuf {
     folder(data).join(format!("{}.json", crate::digest::sha256(clone.as_bytes())))
 }
 
-/// Reads a copy. Returns `None` when nothing was accepted. Fails when another user could have written the file.
+/// Reads an accepted copy. Returns `None` when nothing was accepted. Fails when another user could have written the
+/// file.
 pub(super) fn read(file: &Path) -> io::Result<Option<AcceptedCopy>> {
     let opened = match File::open(file) {
         Ok(opened) => opened,
@@ -73,7 +76,8 @@ fn judge(opened: &File, file: &Path) -> io::Result<()> {
     Err(io::Error::other(format!("{}: another user could have written it; {advice}", file.display())))
 }
 
-/// Changes a copy under a lock and writes it atomically: a reader finds the old file or the new one.
+/// Changes an accepted copy under a lock and writes it atomically, so a reader finds the complete old file or the
+/// complete new one.
 pub(super) fn change(file: &Path, make: impl FnOnce(Option<AcceptedCopy>) -> AcceptedCopy) -> io::Result<()> {
     let folder = file.parent().ok_or_else(|| io::Error::other("has no folder"))?;
     let mut maker = std::fs::DirBuilder::new();
@@ -81,10 +85,10 @@ pub(super) fn change(file: &Path, make: impl FnOnce(Option<AcceptedCopy>) -> Acc
     maker.recursive(true).create(folder)?;
     let lock = File::options().create(true).truncate(false).write(true).open(folder.join("lock"))?;
     lock.lock()?;
-    // A copy that cannot be read is replaced, because the person has just accepted another one.
+    // An accepted copy that cannot be read is replaced, because the person has just accepted the new one.
     let known = read(file).ok().flatten();
     let text = serde_json::to_string_pretty(&make(known)).map_err(io::Error::other)?;
-    // Only the owner can read a temporary file.
+    // A temporary file is readable by its owner only.
     let mut fresh = tempfile::NamedTempFile::new_in(folder)?;
     fresh.write_all(text.as_bytes())?;
     fresh.as_file().sync_all()?;

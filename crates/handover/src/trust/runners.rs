@@ -1,14 +1,16 @@
-//! Programs that run the content of a repository file without naming the file: `make test`, `npm test`, `just check`.
+//! Programs that run the content of a repository file although the command does not name the file: `make test`, `npm
+//! test`, `just check`.
 //!
-//! The table has a row per program: the files it reads by convention, and its options for another folder or file. In a
-//! manifest only the part that runs something counts, because dependencies change legitimately.
+//! The table has a row per program: the files that the program reads by convention, and its options for another folder
+//! or file. In a manifest such as `package.json` only the part that runs something counts, because its other parts
+//! (dependencies) change often and for good reasons.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-/// The most files of one set of makefiles, including the files that they include.
+/// The most makefiles of one command, including the files that they include. Further included files are not compared.
 const INCLUDES_MAX: usize = 64;
 
 /// One program, or several programs that read the same files.
@@ -89,7 +91,7 @@ const RUNNERS: &[CheckRunner] = &[
         folder_options: &["-d", "--working-dir"],
         file_options: &[],
     },
-    // An alias, a runner or a wrapper in these files decides what `cargo test` starts.
+    // An alias, a runner or a wrapper in these files decides which program `cargo test` starts.
     CheckRunner {
         programs: &["cargo", "cargo-nextest"],
         files: &[".cargo/config.toml", ".cargo/config", ".config/nextest.toml"],
@@ -99,25 +101,25 @@ const RUNNERS: &[CheckRunner] = &[
 ];
 const MAKEFILES: &[&str] = &["GNUmakefile", "makefile", "Makefile"];
 
-/// Manifests, with the part of each that runs something.
+/// The manifest files, each with the name of its part that runs something.
 const PARTS: &[(&str, &str)] = &[("package.json", "scripts"), ("composer.json", "scripts"), ("deno.json", "tasks")];
 
-/// One call of such a program in a command.
+/// One call of a program of the table in a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct RunnerCall {
     pub(super) runner: &'static CheckRunner,
-    /// A path relative to the folder in which the command runs.
+    /// The folder in which the program runs, relative to the folder in which the command runs.
     pub(super) folder: PathBuf,
 }
 
-/// Returns the table's row of a program.
+/// Returns the row of the table for a program.
 pub(super) fn find(program: &str) -> Option<&'static CheckRunner> {
     RUNNERS.iter().find(|runner| runner.programs.contains(&program))
 }
 
 impl RunnerCall {
     /// Returns the files that the program reads, relative to the folder in which the command runs. Includes files that
-    /// do not exist, because a task can create them.
+    /// do not exist, because a task can create them later.
     pub(super) fn files(&self, runs_in: &Path) -> Vec<PathBuf> {
         let mut found: Vec<PathBuf> = self.runner.files.iter().map(|name| self.folder.join(name)).collect();
         if self.runner.files == MAKEFILES {
@@ -136,8 +138,8 @@ impl RunnerCall {
     }
 }
 
-/// Returns the files that a makefile includes by a plain name. Does not follow names that contain variables or
-/// wildcards.
+/// Returns the files that a makefile includes by a plain name, such as `include rules.mk`. Leaves out names that
+/// contain variables or wildcards.
 fn includes(makefile: &Path) -> Vec<PathBuf> {
     let text = super::script::beginning(makefile).unwrap_or_default();
     let names = text.lines().filter_map(|line| {
@@ -148,8 +150,8 @@ fn includes(makefile: &Path) -> Vec<PathBuf> {
     names.filter(|name| !name.contains(['$', '*', '?', '['])).map(PathBuf::from).collect()
 }
 
-/// Returns the part of a manifest that runs something, as JSON text. Returns `None` for all other files, and for a
-/// manifest that is not valid JSON; those are compared as a whole.
+/// Returns the part of a manifest that runs something, as JSON text. Returns `None` for a file that is not a manifest
+/// or not valid JSON; such a file is compared as a whole.
 pub(super) fn part(path: &Path, content: &[u8]) -> Option<String> {
     let name = path.file_name()?.to_str()?;
     let (_, part) = PARTS.iter().find(|(manifest, _)| *manifest == name)?;
@@ -157,12 +159,12 @@ pub(super) fn part(path: &Path, content: &[u8]) -> Option<String> {
     let empty = Value::Object(serde_json::Map::new());
     let found = manifest.as_object()?.get(*part).unwrap_or(&empty);
     let Some(entries) = found.as_object() else { return serde_json::to_string_pretty(found).ok() };
-    // The order of the entries changes nothing.
+    // Sort the entries, because their order has no meaning.
     let sorted: BTreeMap<&String, &Value> = entries.iter().collect();
     serde_json::to_string_pretty(&BTreeMap::from([(*part, sorted)])).ok().map(|text| text + "\n")
 }
 
-/// Tells whether only a part of the file counts.
+/// Tells whether the file is a manifest, of which only the part that runs something counts.
 pub(super) fn is_manifest(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str());
     name.is_some_and(|name| PARTS.iter().any(|(manifest, _)| *manifest == name))

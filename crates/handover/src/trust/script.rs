@@ -1,5 +1,5 @@
-//! The scripts of the repository that a command runs: finds the words that name one, and compares its content with the
-//! accepted one.
+//! Finds the scripts of the repository that a command runs, and compares their content with the content that a person
+//! accepted.
 //!
 //! A command names a script when it does one of these: it runs the script as a program (`./ci/check.sh`); it gives the
 //! script to an interpreter (`bash ci/check`, `python tools/x.py`); it passes an executable file, or one with the name
@@ -18,29 +18,30 @@ use super::runners;
 use super::words::{self, Atom, CommandWords};
 use crate::settings::Settings;
 
-/// The most bytes of a script. A larger one counts as changed, because reading it at every check would take too long.
+/// The most bytes of a script. A larger one always counts as changed, because reading it at every check would take too
+/// long.
 const BYTES_MAX: u64 = 64 << 20;
 const MISSING: &str = "missing";
 const NO_FILE: &str = "no file";
 const TOO_LARGE: &str = "too large";
 
-/// Scripts by the name that commands use, relative to the folder in which the command runs.
+/// The scripts that commands name, by their path relative to the folder in which the command runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScriptMarks(pub BTreeMap<String, ScriptRecord>);
 
 /// The accepted contents of one script.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScriptRecord {
-    /// The SHA-256 of each accepted content, or a word (such as `missing`) when there is no content.
+    /// The SHA-256 of each accepted content, or a word such as `missing` when there was no content to hash.
     pub marks: BTreeSet<String>,
-    /// True when the script starts an agent or sends a notice, from the main worktree.
+    /// True when the script starts an agent or sends a notice. Such a script runs from the main worktree.
     pub starts_something: bool,
-    /// The beginning of the content that was accepted last, to show a person what a task changed.
+    /// The beginning of the content that was accepted last. A person sees how a task changed it.
     #[serde(default)]
     pub content: Option<String>,
 }
 
-/// A script whose content was never accepted.
+/// A script whose current content no person accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChangedScript {
     pub name: String,
@@ -49,7 +50,7 @@ pub struct ChangedScript {
 }
 
 impl ScriptRecord {
-    /// Returns the content for a person: the beginning of its hash, or the reason why there is no hash.
+    /// Returns a short text for a person: the beginning of the content's hash, or the reason why there is no hash.
     pub(super) fn shown(&self) -> String {
         let mark = self.marks.iter().next_back().map_or(MISSING, String::as_str);
         if is_hash(mark) { format!("sha256 {}", &mark[..16]) } else { mark.to_owned() }
@@ -61,7 +62,7 @@ fn is_hash(mark: &str) -> bool {
 }
 
 impl ScriptMarks {
-    /// Reads every script that the settings name, in the main worktree.
+    /// Reads every script in the main worktree that a command of the settings names.
     pub(super) fn look(root: &Path, settings: &Settings) -> Self {
         let mut found = Self::default();
         let mut add = |words: &[String], starts_something: bool| {
@@ -85,7 +86,7 @@ impl ScriptMarks {
         found
     }
 
-    /// Returns the scripts of a command whose content was never accepted.
+    /// Returns the scripts of a command whose current content no person accepted.
     pub(super) fn changed(&self, folders: ScriptFolders<'_>, command: &[String]) -> Vec<ChangedScript> {
         let known: BTreeSet<&str> = self.0.keys().map(String::as_str).collect();
         let is_accepted = |script: &ChangedScript| {
@@ -95,17 +96,17 @@ impl ScriptMarks {
     }
 }
 
-/// The folder of the settings that name a command, and the folder in which it runs.
+/// The two folders that matter for a command: the one with the settings, and the one in which the command runs.
 #[derive(Debug, Clone, Copy)]
 pub struct ScriptFolders<'a> {
-    /// The main worktree.
+    /// The main worktree, which has the settings.
     pub root: &'a Path,
-    /// The worktree of a task, or the main worktree.
+    /// The folder in which the command runs: the worktree of a task, or the main worktree.
     pub runs_in: &'a Path,
 }
 
-/// Returns every script that a command names, and the files that its programs read by convention. A word in `known` was
-/// a script when it was accepted, so it counts even if the file is missing now.
+/// Returns every script that a command names, and the files that its programs read by convention. `known` has the names
+/// that were scripts when a person accepted them. They count even if their files are missing now.
 fn named(folders: ScriptFolders<'_>, command: &[String], known: &BTreeSet<&str>) -> Vec<ChangedScript> {
     let words = words::take_apart(command);
     let mut found = scripts(folders, &words, known);
@@ -126,7 +127,7 @@ fn scripts(folders: ScriptFolders<'_>, words: &CommandWords, known: &BTreeSet<&s
     for Atom { text, place } in &words.atoms {
         let Some((name, path)) = spot(folders, text) else { continue };
         let is_named = known.contains(name.as_str())
-            // A file that does not exist yet counts as changed when it is created.
+            // A file that does not exist now is left out. If it is created later, it counts as changed.
             || path.exists() && match place {
                 words::WordSpot::Program => text.contains('/'),
                 words::WordSpot::Script => path.is_file(),
@@ -142,8 +143,8 @@ fn scripts(folders: ScriptFolders<'_>, words: &CommandWords, known: &BTreeSet<&s
     found
 }
 
-/// Returns the words of a command with absolute paths of the main worktree for its scripts. Leaves the program itself
-/// unchanged.
+/// Returns the words of a command, with each script replaced by its absolute path in the main worktree. Leaves the
+/// program, which is the first word, unchanged.
 pub(super) fn with_whole_paths(root: &Path, command: &[String]) -> Vec<String> {
     let scripts = scripts(ScriptFolders { root, runs_in: root }, &words::take_apart(command), &BTreeSet::new());
     let whole = |word: &str| {
@@ -160,8 +161,8 @@ pub(super) fn with_whole_paths(root: &Path, command: &[String]) -> Vec<String> {
     words.collect()
 }
 
-/// Returns the name that a word gives to a file, and the file. Returns `None` for an absolute path outside of the
-/// repository, because that file belongs to the person.
+/// Returns the script name and the path of the file that a word of a command names. Returns `None` for an absolute path
+/// outside of the repository, because that file belongs to the person and not to the repository.
 fn spot(folders: ScriptFolders<'_>, text: &str) -> Option<(String, PathBuf)> {
     let path = Path::new(text);
     if path.is_absolute() {
@@ -202,8 +203,8 @@ fn can_run(path: &Path) -> bool {
     File::open(path).and_then(|mut file| file.read_exact(&mut start)).is_ok() && start == *b"#!"
 }
 
-/// Returns the hash of a file's content; for a manifest the hash of the part that runs something. Follows links,
-/// because the target is what runs.
+/// Returns the hash of a file's content; for a manifest the hash of its part that runs something. Follows symbolic
+/// links, because the target is the file that runs.
 pub(super) fn mark(path: &Path) -> String {
     let read = || -> io::Result<String> {
         let found = std::fs::metadata(path)?;
@@ -238,11 +239,12 @@ pub(super) fn mark(path: &Path) -> String {
     })
 }
 
-/// The most bytes of a script that are stored or shown. The rest of a longer script is compared only by the hash.
+/// The most bytes of a script's beginning that are stored or shown. The rest of a longer script is compared only by its
+/// hash.
 pub(crate) const BEGINNING_BYTES: u64 = 64 << 10;
 
-/// Returns the beginning of a file as text; for a manifest the part that runs something. Returns `None` when it is not
-/// a regular file.
+/// Returns the beginning of a file as text; for a manifest its part that runs something. Returns `None` when the path
+/// is not a regular file.
 pub(crate) fn beginning(path: &Path) -> Option<String> {
     if !std::fs::metadata(path).ok()?.is_file() {
         return None;
@@ -255,8 +257,8 @@ pub(crate) fn beginning(path: &Path) -> Option<String> {
     Some(text)
 }
 
-/// Tells whether the mark can be compared. Two files that are too large to read may differ, so their mark never counts
-/// as accepted.
+/// Tells whether two equal marks mean equal contents. The mark `too large` does not: two large files may differ, so
+/// this mark never counts as accepted.
 fn is_content(mark: &str) -> bool {
     is_hash(mark) || mark == MISSING
 }

@@ -1,11 +1,11 @@
-//! The store that the settings name: whether a person must accept it, and whether one did.
+//! The store that the settings name: finds whether a person must accept it, and whether a person did.
 
 use std::path::{Component, Path, PathBuf};
 
 use super::record;
 use crate::settings::{Settings, parse};
 
-/// The reasons why the store of the settings is not opened.
+/// The reasons why the store that the settings name is not opened.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StoreProblem {
     #[error(
@@ -20,7 +20,7 @@ pub enum StoreProblem {
     Outside(String),
 }
 
-/// Returns the store of some settings when a person must accept it: a URL, or a file outside of the repository.
+/// Returns the store that the settings name if a person must accept it: a URL, or a file outside of the repository.
 pub(super) fn asks(root: &Path, settings: &Settings) -> Option<String> {
     settings.store.as_deref().filter(|store| is_server(store) || !is_inside(root, store)).map(str::to_owned)
 }
@@ -29,7 +29,7 @@ fn is_server(store: &str) -> bool {
     store.contains("://")
 }
 
-/// Tells whether a path is inside the repository, after its existing part is resolved through links.
+/// Tells whether a store's file is inside the repository. Resolves symbolic links in the part of the path that exists.
 fn is_inside(root: &Path, store: &str) -> bool {
     let path = root.join(store.strip_prefix("sqlite:").unwrap_or(store));
     let Ok(root) = root.canonicalize() else { return false };
@@ -45,7 +45,8 @@ fn is_inside(root: &Path, store: &str) -> bool {
     false
 }
 
-/// Refuses the store that the settings name unless it is in the repository or a person accepted exactly this store.
+/// Refuses the store that the settings name, unless its file is in the repository or a person accepted exactly this
+/// store.
 pub fn accepted_store(root: &Path, data: Option<&Path>, store: &str) -> Result<(), StoreProblem> {
     if !is_server(store) && is_inside(root, store) {
         return Ok(());

@@ -1,36 +1,37 @@
-//! Splits a command into words, also inside a shell's text, and says what each word may be: a program, a script, or
-//! data.
+//! Splits a command into words, also the text that a command gives to a shell, and classifies each word: a program, a
+//! script, or data.
 
 use std::path::{Path, PathBuf};
 
 use super::runners::{self, RunnerCall};
 
-/// The most words of one command that are examined.
+/// The most words of one command that are examined; further words are ignored.
 const ATOMS_MAX: usize = 2_000;
 
-/// One word, with its possible meaning.
+/// One word of a command, with its possible meaning.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Atom {
     pub(super) text: String,
     pub(super) place: WordSpot,
 }
 
-/// The possible meaning of a word.
+/// The possible meaning of a word in a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WordSpot {
     /// The program of a command.
     Program,
     /// The script that an interpreter runs.
     Script,
-    /// An argument of a program that may run it as a script.
+    /// An argument of a program that may run the named file as a script.
     Argument,
-    /// An argument of a program that only reads it.
+    /// An argument of a program that only reads the named file, such as `cat`.
     Data,
-    /// A word that contains spaces or shell characters: a script only if a file of this name exists.
+    /// A complete word that contains spaces or shell characters. It counts as a script only if a file of exactly this
+    /// name exists.
     Whole,
 }
 
-/// Programs that run the first file among their arguments.
+/// Programs that run the first file among their arguments as a script.
 const INTERPRETERS: &[&str] = &[
     ".",
     "source",
@@ -66,9 +67,9 @@ const INTERPRETERS: &[&str] = &[
     "gawk",
     "mawk",
 ];
-/// Options of interpreters that no file follows: the next word is code or a module.
+/// Options of interpreters after which no script file follows: the next word is code (`sh -c CODE`) or a module.
 const TEXT_OPTIONS: &[&str] = &["-c", "-e", "-m", "-p", "-E", "--eval", "--print", "-Command"];
-/// Programs that read, compare or write their files, but never run them.
+/// Programs that read, compare or write the files among their arguments, but never run them.
 const READERS: &[&str] = &[
     "[",
     "test",
@@ -127,13 +128,13 @@ const READERS: &[&str] = &[
     "cc",
     "clang",
 ];
-/// The file endings of scripts.
+/// The file name extensions of scripts.
 const ENDINGS: &[&str] = &[
     "sh", "bash", "zsh", "ksh", "fish", "py", "pyw", "js", "mjs", "cjs", "ts", "mts", "cts", "rb", "pl", "pm", "php",
     "lua", "r", "jl", "ps1", "bat", "cmd", "tcl", "awk", "mk", "jar", "groovy", "gradle", "kts", "exs", "nu",
 ];
 
-/// Tells whether a file has the name of a script.
+/// Tells whether a file has an extension of scripts, such as `.sh`.
 pub(super) fn has_script_name(path: &Path) -> bool {
     let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
     ENDINGS.iter().any(|known| known.eq_ignore_ascii_case(ending))
@@ -143,11 +144,12 @@ pub(super) fn has_script_name(path: &Path) -> bool {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct CommandWords {
     pub(super) atoms: Vec<Atom>,
-    /// The calls of programs that read files of the repository by convention.
+    /// The calls of programs that read files of the repository by convention, such as `make`.
     pub(super) runs: Vec<RunnerCall>,
 }
 
-/// Splits a command into words. A word that contains spaces may be a shell's text, so it is split, too.
+/// Splits a command into words. A word that contains spaces may be code for a shell (`sh -c "make test"`), so it is
+/// split, too.
 pub(super) fn take_apart(command: &[String]) -> CommandWords {
     let mut reader = WordReader::default();
     for word in command {
@@ -156,7 +158,8 @@ pub(super) fn take_apart(command: &[String]) -> CommandWords {
             continue;
         }
         reader.add(word, WordSpot::Whole);
-        // The text has its own program, so keep the outer program for the next words.
+        // The text inside this word has its own program. Save the outer program, whose arguments continue with the next
+        // word.
         let outer = (reader.program.take(), std::mem::take(&mut reader.wants_script));
         reader.text(word);
         (reader.program, reader.wants_script) = outer;
@@ -180,15 +183,16 @@ struct WordReader {
     program: Option<String>,
     /// True when the next word that is not an option is a script.
     wants_script: bool,
-    /// True when the command that is being read has started a runner, so that options may belong to the runner.
+    /// True after the current command named a program of the `runners` table, so that an option may belong to that
+    /// program.
     is_runner: bool,
-    /// The kind of value when the last option of a runner takes the next word.
+    /// The kind of the next word, if it is the value of an option such as `make -C`.
     wants_value: Option<RunnerValue>,
-    /// The folder into which the shell's text has changed.
+    /// The current folder of the shell's text after its `cd` commands.
     folder: PathBuf,
 }
 
-/// The value that an option of a runner takes.
+/// The value that follows an option of a program of the `runners` table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RunnerValue {
     Folder,
@@ -196,7 +200,8 @@ enum RunnerValue {
 }
 
 impl WordReader {
-    /// Reads the commands of a shell's text. An approximation is enough: each word must be seen once.
+    /// Reads the commands in a text for a shell. It only approximates the shell's grammar. That is enough, because
+    /// every word must only be seen once.
     fn text(&mut self, text: &str) {
         let outside = self.folder.clone();
         for command in text.split(is_break) {
@@ -206,7 +211,8 @@ impl WordReader {
             self.wants_value = None;
             for word in command.split(|letter: char| letter.is_whitespace() || is_quote(letter)) {
                 let word = word.strip_prefix("PWD/").unwrap_or(word);
-                // `{PWD}/ci/check.sh` and `$(pwd)/ci/check.sh` were split before their slash.
+                // `{PWD}/ci/check.sh` and `$(pwd)/ci/check.sh` were split before the slash, so the word may be a
+                // relative path.
                 if let Some(rest) = word.strip_prefix('/').filter(|rest| !rest.is_empty()) {
                     self.word(rest);
                 }
@@ -224,7 +230,7 @@ impl WordReader {
             return;
         }
         let Some(program) = self.program.clone() else {
-            // The form `NAME=value program`.
+            // Skip a variable in front of the program: `NAME=value program`.
             if word.contains('=') && !word.contains('/') {
                 return;
             }
@@ -247,7 +253,7 @@ impl WordReader {
             if TEXT_OPTIONS.contains(&word) {
                 self.wants_script = false;
             }
-            // The forms `--file=x` and `-fx`.
+            // The option contains its value: `--file=x` or `-fx`.
             let value = word.split_once('=').map(|(_, value)| value).or_else(|| word.get(2..));
             if let Some(value) = value.filter(|value| !value.is_empty() && !data) {
                 self.add(value, WordSpot::Argument);
@@ -270,7 +276,8 @@ impl WordReader {
         self.add(word, place);
     }
 
-    /// Records a program that reads files by convention, also after another program: `env CI=1 make test`.
+    /// Records a call of a program that reads files by convention, also after another program: `make` in `env CI=1 make
+    /// test`.
     fn run(&mut self, word: &str) {
         if let Some(runner) = runners::find(base(word)) {
             self.found.runs.push(RunnerCall { runner, folder: self.folder.clone() });
@@ -278,8 +285,8 @@ impl WordReader {
         }
     }
 
-    /// Reads `-C folder`, `-Cfolder`, `--file x` and `--file=x` of the last runner. Returns whether the word is one of
-    /// these.
+    /// Handles a word that is an option of the last recorded program: `-C folder`, `-Cfolder`, `--file x` or
+    /// `--file=x`. Returns whether the word is such an option.
     fn runner_option(&mut self, word: &str) -> bool {
         let call = self.found.runs.last().filter(|_| self.is_runner);
         let Some(runner) = call.map(|call| call.runner) else { return false };

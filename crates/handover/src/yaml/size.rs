@@ -1,13 +1,13 @@
-//! Limits the size of a YAML text before it is loaded. The loader copies the target of each alias, so a few lines could
-//! fill all memory.
+//! Limits the size of a YAML text before it is loaded. The loader copies the target of each alias, so without a limit a
+//! few lines could fill all memory.
 
 use std::collections::HashMap;
 
 use saphyr_parser::{Event, Parser};
 
-/// The most entries of one list: the most tasks of a plan.
+/// The most entries of one list; more are an error. A plan may have as many tasks.
 const LIST_ITEMS_MAX: u64 = engine::limits::PLAN_TASKS_MAX as u64;
-/// The most values in total, including those that aliases repeat.
+/// The most values in a document, including those that aliases repeat; more are an error.
 const VALUES_MAX: u64 = 2_000_000;
 
 /// A list or a mapping whose end is not read yet.
@@ -15,12 +15,12 @@ struct OpenNode {
     anchor: usize,
     is_list: bool,
     entries: u64,
-    /// The number of values so far, including those inside its entries.
+    /// The number of values read so far in this list or mapping, including those inside its entries.
     values: u64,
 }
 
-/// Refuses a text that would become too many values. Accepts a text that cannot be parsed, because the loader explains
-/// the error.
+/// Refuses a text that would become too many values. Accepts a text that cannot be parsed, because the loader then
+/// reports the error.
 pub(super) fn check(text: &str) -> Result<(), String> {
     let mut open: Vec<OpenNode> = Vec::new();
     let mut anchors: HashMap<usize, u64> = HashMap::new();
