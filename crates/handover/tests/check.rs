@@ -18,7 +18,7 @@ fn run(arguments: &[&str], input: &str) -> Output {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // A program that was called with wrong arguments does not read its input.
+    // The program does not read its input when its arguments are wrong. Then this write fails, which is fine.
     let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
     child.wait_with_output().unwrap()
 }
@@ -91,7 +91,7 @@ fn wrong_calls_are_told_apart_from_wrong_documents() {
     }
 }
 
-/// Checks every file of cases through the program: one verdict per line, in order, with the case's id.
+/// Checks every file of test cases through the program. It prints one verdict per line, in order, with the case's id.
 #[test]
 fn files_of_cases() {
     let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));

@@ -40,14 +40,14 @@ use store::Sqlite;
 /// The number of rounds on one file. Then a new file is used, so that a long run does not spend its time on reading old
 /// rows.
 const ROUNDS_PER_FILE: usize = 5;
-/// A child that says nothing for this long counts as hung.
+/// The longest time without a message from a child process. After that the child counts as hung and the test fails.
 const SILENCE_MAX: Duration = Duration::from_secs(30);
 /// About the time that writing a plan in pieces takes, in microseconds, so that the kill happens during it.
 const PLAN_MICROS: usize = if cfg!(debug_assertions) { 300_000 } else { 80_000 };
 /// The time by which the clock advances between two rounds: more than a lease and more than the life of a draft.
 const ROUND_MS: i64 = 120_000;
 
-/// The instructions for a child process, which writes until it is killed.
+/// The instructions for one child process, which writes to the store until it is killed.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Order {
     path: PathBuf,
@@ -80,10 +80,10 @@ fn acknowledged_writes_survive_sigkill() {
     assert!(figures.acks > 0, "seed {seed}: nothing was acknowledged, so nothing was tested");
 }
 
-/// A kill at a system call: the writers die when they are about to make the call.
+/// A system call at which the child is killed, just before it makes the call.
 struct Moment {
     call: &'static str,
-    /// The suffix of the file's name.
+    /// The suffix of the name of the file that the call is about, such as `-wal`.
     file: &'static str,
     /// The kill happens at one of the first calls, up to this number.
     calls: usize,
@@ -247,7 +247,8 @@ fn campaign(rounds: usize, seed: u64) -> Figures {
         let site = Site { path: &path, shift_ms, processes };
         let mut problems = kill_writers(&site, &mut rng, &mut ledger, &mut figures);
         figures.acks += ledger.acks.len() - before;
-        // In half of the rounds the check opens a copy, so that the next writers must recover the file themselves.
+        // In half of the rounds the check opens a copy of the file. Then the next writers must recover the original
+        // file themselves.
         let copy = tempfile::tempdir().unwrap();
         let looked_at = if rng.percent(50) { copy_of(&path, copy.path()) } else { path };
         problems.extend(runtime().block_on(check(&looked_at, shift_ms, &ledger, &mut figures)));
@@ -270,7 +271,7 @@ struct Site<'a> {
     processes: usize,
 }
 
-/// Starts one or more processes of writers, lets them work for a random number of acknowledgements, and kills them.
+/// Starts one or more processes of writers, waits for a random number of acknowledged writes, and kills the processes.
 fn kill_writers(site: &Site<'_>, rng: &mut Rng, ledger: &mut Ledger, figures: &mut Figures) -> Problems {
     let (words, heard) = channel();
     let mut children: Vec<Running> = Vec::new();
@@ -283,13 +284,14 @@ fn kill_writers(site: &Site<'_>, rng: &mut Rng, ledger: &mut Ledger, figures: &m
     let mut problems = Problems::new();
     while !children.is_empty() {
         let (until, linger) = match rng.below(100) {
-            // The kill happens before any acknowledgement, while the writers create or recover the file.
+            // Kill the writers before the first acknowledged write, while they create or recover the file.
             0..15 => (Until::Acks(ledger.acks.len()), 60_000),
             _ if plans => (Until::LargePlan, PLAN_MICROS),
             _ => (Until::Acks(ledger.acks.len() + rng.below(300)), 4_000),
         };
         problems.extend(listen(&heard, until, micros(rng.below(linger)), ledger));
-        // The other processes continue to write after this kill, and the next loop waits for their acknowledgements.
+        // The other processes continue to write after this kill. The next pass of the loop waits for their acknowledged
+        // writes.
         children.swap_remove(rng.below(children.len())).end();
         figures.kills += 1;
     }
@@ -297,12 +299,12 @@ fn kill_writers(site: &Site<'_>, rng: &mut Rng, ledger: &mut Ledger, figures: &m
     problems
 }
 
-/// The condition that the kill waits for.
+/// The condition that must be met before the kill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Until {
-    /// This many acknowledgements in total.
+    /// This many writes were acknowledged in total.
     Acks(usize),
-    /// The start of a plan in pieces.
+    /// A writer has started to set a large plan, which is written in pieces.
     LargePlan,
 }
 
@@ -318,7 +320,7 @@ impl Until {
     }
 }
 
-/// Records acknowledgements until the condition is met, and for a moment after it.
+/// Records acknowledged writes until the condition is met, and for a moment after that.
 fn listen(heard: &Receiver<Word>, until: Until, linger: Duration, ledger: &mut Ledger) -> Problems {
     let mut problems = Problems::new();
     while problems.is_empty() && !until.is_over(&ledger.acks) {

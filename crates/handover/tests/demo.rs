@@ -1,11 +1,12 @@
-//! The demo always does what it promises: a team completes its work, with all the usual failures on the way.
+//! Tests that `handover demo` does what it promises: a team of agents completes its work, with all the usual failures
+//! on the way.
 #![expect(clippy::disallowed_methods, reason = "it starts the program as a person would")]
 
 use std::process::Command;
 
 use serde_json::Value;
 
-/// The upper limit of the demo's duration that new users are promised, in milliseconds.
+/// The longest duration of the demo, in milliseconds. The documentation promises it to new users.
 const MS_MAX: u64 = 30_000;
 
 #[test]

@@ -43,19 +43,20 @@ use serde::{Deserialize, Serialize};
 use state::State;
 use store::{Fault, Sqlite};
 
-/// A child that says nothing for this long counts as hung. The store's own longest wait is shorter.
+/// The longest time without a message from a child process. After that the child counts as hung. The store's own
+/// longest wait is shorter.
 const SILENCE_MAX: Duration = Duration::from_secs(60);
 const WRITERS: usize = 4;
-/// The number of acknowledgements in a row that shows that the fault is over and the store works.
+/// The number of acknowledged writes in a row after which the fault counts as over.
 const WELL: usize = 40;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 enum Course {
-    /// Writes until faults were seen and are over.
+    /// The child writes until it has seen faults and they are over.
     Recovers,
-    /// Writes for a while. The fault is at a place where no caller has to get an error.
+    /// The child writes for a while and sees no error: the fault is at a place where no caller has to get one.
     Unharmed,
-    /// Writes until faults were seen, and exits while they last, without closing the store.
+    /// The child writes until it has seen faults. Then it exits while they last, without closing the store.
     Dies,
 }
 
@@ -65,10 +66,10 @@ struct Order {
     course: Course,
 }
 
-/// The calls that fail, the file they fail on, and the expected course.
+/// The system calls that fail, the file on which they fail, and the expected behaviour of the child.
 struct Case {
     name: &'static str,
-    /// The suffix of the file's name.
+    /// The suffix of the file's name, such as `-wal`.
     file: &'static str,
     inject: &'static str,
     course: Course,
@@ -107,7 +108,7 @@ fn a_fault_is_told_and_loses_nothing() {
     for case in CASES {
         let files = tempfile::tempdir().unwrap();
         let path = files.path().join("handover.db");
-        // The store is created before, so that only the calls of the writers are counted.
+        // Create the store first, so that only the system calls of the writers are counted.
         drop(runtime().block_on(Sqlite::open(&path, 1)).unwrap());
         let heard = run(case, &path, &files.path().join("trace"));
         assert!(heard.injected > 0, "{}: no call was made to fail", case.name);
@@ -116,7 +117,7 @@ fn a_fault_is_told_and_loses_nothing() {
             Course::Recovers | Course::Dies => assert!(told > 0, "{}: no caller was told", case.name),
             Course::Unharmed => assert_eq!(told, 0, "{}: told in vain", case.name),
         }
-        // A failed write has not happened. A failed fsync may have happened, and while fsyncs fail the store cannot
+        // A write that failed has not taken effect. A failed fsync may have, and while fsyncs fail the store cannot
         // find out.
         let unknown = heard.faults.iter().any(|(_, unknown)| *unknown);
         match (case.inject.starts_with("fsync"), case.course) {
@@ -136,7 +137,7 @@ fn runtime() -> tokio::runtime::Runtime {
 #[derive(Debug, Default)]
 struct Heard {
     ledger: Ledger,
-    /// The requests that failed, each with whether it may still have happened.
+    /// The requests that failed. The flag is true when the request may have taken effect nevertheless.
     faults: Vec<(String, bool)>,
     injected: usize,
 }
@@ -167,7 +168,7 @@ fn run(case: &Case, path: &Path, trace: &Path) -> Heard {
     heard
 }
 
-/// Checks that the next start finds every acknowledged write, and no write that failed for certain.
+/// Checks that the next start of the store finds every acknowledged write, and no write that failed for certain.
 async fn check(name: &str, path: &Path, heard: &Heard) {
     let store = Sqlite::open(path, 2).await.unwrap();
     let state = State::read(&store).await.unwrap();
@@ -180,7 +181,7 @@ async fn check(name: &str, path: &Path, heard: &Heard) {
     assert_eq!(visible, Vec::<&String>::new(), "{name}: said to have failed, and is there");
 }
 
-/// Returns the bodies of all messages, which name the request that sent them.
+/// Returns the bodies of all messages. A body names the request that sent the message.
 fn texts(state: &State) -> BTreeSet<String> {
     let body =
         |event: &Event| if let Event::Sent { message, .. } = event { Some(message.draft.body.clone()) } else { None };
@@ -221,7 +222,7 @@ struct Tally {
     course: Course,
     acts: AtomicUsize,
     faults: AtomicUsize,
-    /// The number of acknowledgements since the last fault.
+    /// The number of acknowledged writes since the last fault.
     well: AtomicUsize,
 }
 
@@ -265,7 +266,7 @@ async fn write(service: Service, tally: Arc<Tally>, number: usize) {
             return;
         }
         let asked = format!("message {act} of writer {number}");
-        // In this course every write is a message with a unique text, so that the check can look for the ones that
+        // A child that dies writes only messages, each with a unique text. So the check can look for the messages that
         // failed.
         let failed = if act % 2 == 0 || tally.course == Course::Dies {
             send(&service, writer.agent, asked.clone()).await.err()

@@ -1,4 +1,4 @@
-//! The reference on SQLite: the same statements in a plain loop, without the queue, the rules and the hashes.
+//! The reference on SQLite: the same SQL statements in a plain loop, without Handover's queue, rules and hashes.
 
 use std::path::Path;
 use std::time::Instant;
@@ -33,7 +33,7 @@ pub(crate) fn open(path: &Path) -> Result<Connection> {
     Ok(connection)
 }
 
-/// Reads every column of every row, as a program that uses them must.
+/// Reads every column of every row, because a real program reads them, too.
 fn read(connection: &Connection, sql: &str, values: impl rusqlite::Params) -> Result<Vec<rusqlite::types::Value>> {
     let mut statement = connection.prepare_cached(sql)?;
     let width = statement.column_count();

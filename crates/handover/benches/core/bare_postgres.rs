@@ -1,4 +1,5 @@
-//! The reference on PostgreSQL: the same statements, prepared, one after the other, over the same kind of pool.
+//! The reference on PostgreSQL: the same SQL statements, prepared, one after the other, over the same kind of
+//! connection pool.
 
 use anyhow::Result;
 use deadpool_postgres::Pool;

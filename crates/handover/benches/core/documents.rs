@@ -1,4 +1,4 @@
-//! Checking documents: one handoff, a mebibyte of hostile input, and a complete run of `handover check`.
+//! The speed of checking documents: one handoff, a mebibyte of hostile input, and a complete run of `handover check`.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -43,7 +43,7 @@ pub(crate) fn handoff(report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// Checks the handoff `times` times. Used to count instructions.
+/// Runs as a child process: checks the handoff `times` times, while the parent counts instructions.
 pub(crate) fn child(times: &str) -> Result<()> {
     let valid = (0..times.parse::<u32>()?).filter(|_| std::hint::black_box(judge())).count();
     anyhow::ensure!(valid > 0, "the handoff must be valid");
@@ -124,7 +124,8 @@ pub(crate) fn hostile(report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// Measures the time from the start of the process to the verdict, compared with a program that does nothing.
+/// Measures a run of `handover check` from the start of the process to its verdict, compared with a program that does
+/// nothing.
 pub(crate) fn starts(folder: &Path, report: &mut Report) -> Result<()> {
     let (source, empty, text) = (folder.join("empty.rs"), folder.join("empty"), folder.join("handoff.md"));
     std::fs::write(&source, "fn main() {}")?;

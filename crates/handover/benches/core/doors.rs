@@ -1,5 +1,5 @@
-//! The interfaces: the start time of a server, the cost of a call and of a connection, and the share of the store's
-//! speed that HTTP leaves.
+//! The speed of the interfaces: the start time of a server, the cost of a call and of a connection, and how much of the
+//! store's speed remains over HTTP.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -20,7 +20,7 @@ const SESSIONS: usize = 1_000;
 const CLAIMS: usize = 1_600;
 const OPENING: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}}"#;
 
-/// A server that is connected by a pipe.
+/// A `handover mcp` server that is connected by a pipe.
 struct Pipe {
     child: Child,
     input: Option<ChildStdin>,
@@ -64,7 +64,7 @@ impl Pipe {
 }
 
 impl Drop for Pipe {
-    /// Ends the server as a client does. A killed server would leave work for the next one.
+    /// Ends the server by closing its input, as a client does. A killed server would leave work for the next one.
     fn drop(&mut self) {
         self.input = None;
         let _gone = self.child.wait();
@@ -77,7 +77,7 @@ fn request(id: u32, tool: &str, arguments: &str) -> String {
     )
 }
 
-/// Prepares a store with a workflow, so that a start opens an existing store.
+/// Creates a store with a workflow, so that the measured start opens a store that exists.
 pub(crate) fn prepared(folder: &Path, name: &str, tasks: usize) -> Result<(PathBuf, Vec<TaskId>)> {
     let place = folder.join(name);
     std::fs::create_dir_all(&place)?;
@@ -89,7 +89,7 @@ pub(crate) fn prepared(folder: &Path, name: &str, tasks: usize) -> Result<(PathB
     Ok((path, tasks))
 }
 
-/// Builds a program that does nothing.
+/// Compiles a program that does nothing. Its start time is the reference.
 pub(crate) fn empty(folder: &Path) -> Result<PathBuf> {
     let (source, empty) = (folder.join("nothing.rs"), folder.join("nothing"));
     std::fs::write(&source, "fn main() {}")?;
@@ -137,7 +137,7 @@ fn memory_kib(pid: u32) -> Result<f64> {
     Ok(line.split_whitespace().nth(1).context("a number")?.parse()?)
 }
 
-/// Measures the cost of a call for the server, with many calls at the same time, and the cost of an idle server.
+/// Measures the server's cost of a call while many calls run at the same time, and the cost of a server without calls.
 pub(crate) fn calls(folder: &Path, report: &mut Report) -> Result<()> {
     let (store, tasks) = prepared(folder, "calls", 10)?;
     let mut pipe = Pipe::start(&store)?;
@@ -188,7 +188,7 @@ fn pipelined(pipe: &mut Pipe, tool: &str, arguments: &str) -> Result<()> {
     Ok(())
 }
 
-/// An HTTP server, with the token of its machine.
+/// An HTTP server, and the token with which this machine calls it.
 struct Site {
     child: Child,
     address: String,
@@ -228,8 +228,8 @@ impl Drop for Site {
     }
 }
 
-/// One connection that stays open. `head` has the headers that every request sends. An answer is its headers in lower
-/// case, and its body.
+/// One HTTP connection that stays open. `head` has the headers that every request sends. An answer consists of its
+/// headers in lower case and its body.
 struct Connection {
     stream: TcpStream,
     reader: BufReader<TcpStream>,
@@ -296,7 +296,7 @@ fn session(connection: &mut Connection) -> Result<String> {
     Ok(extra)
 }
 
-/// Measures the memory of an open session with its stream, in the MCP version of 2025-11-25.
+/// Measures the memory of one open session with its event stream, in the MCP version of 2025-11-25.
 pub(crate) fn sessions(folder: &Path, report: &mut Report) -> Result<()> {
     let (store, _) = prepared(folder, "sessions", 10)?;
     let site = Site::start(&store)?;
@@ -318,7 +318,8 @@ pub(crate) fn sessions(folder: &Path, report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// Measures the claims of sixteen clients over the API and over MCP, compared with the store alone.
+/// Measures the claims per second of sixteen clients over the HTTP API and over MCP, compared with the store without an
+/// interface.
 pub(crate) fn claims(folder: &Path, report: &mut Report) -> Result<()> {
     const ROUNDS: usize = 21;
     for (door, bar) in [("/api/v1", 0.6), ("/mcp", 0.35)] {
@@ -350,7 +351,7 @@ pub(crate) fn claims(folder: &Path, report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// Returns the agents for one round: each holds at most a hundred tasks.
+/// Returns the agents for one round. Each agent holds at most a hundred tasks.
 fn team(agents: &[AgentId], round: usize) -> Vec<AgentId> {
     let need = CLAIMS / 100;
     agents.iter().cycle().skip(round * need).take(need).copied().collect()
@@ -393,7 +394,7 @@ fn http_claims(site: &Site, door: &str, team: &[AgentId], tasks: &[TaskId]) -> R
     Ok(count / began.elapsed().as_secs_f64())
 }
 
-/// Measures the context of a task with a long history, compared with a task with a short one.
+/// Measures reading the context of a task with a long history, compared with a task with a short history.
 pub(crate) fn context(folder: &Path, report: &mut Report) -> Result<()> {
     let (store, tasks) = prepared(folder, "context", 2)?;
     let [short, long] = tasks.as_slice() else { anyhow::bail!("two tasks") };

@@ -1,4 +1,4 @@
-//! Costs that must not grow with the size of a workflow, and the cost of a plan.
+//! The cost of operations that must not grow with the size of a workflow, and the cost of setting a plan.
 
 use std::path::Path;
 use std::time::Instant;
@@ -129,7 +129,7 @@ pub(crate) fn waiting(folder: &Path, report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// Writes the same rows in one transaction: tasks with descriptions, dependencies, and the indexes of the same schema.
+/// The reference for setting a plan: writes the same rows in one transaction, with the same schema and indexes.
 fn bare_plan(connection: &rusqlite::Connection, round: usize) -> Result<f64> {
     let start = Instant::now();
     connection.execute_batch("BEGIN IMMEDIATE")?;

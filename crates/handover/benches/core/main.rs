@@ -1,7 +1,7 @@
-//! The benchmark: Handover and a bare loop in interleaved rounds of one run, printed as a table.
+//! The benchmark: measures Handover and a reference program in alternating rounds of one run, and prints a table.
 //!
-//! `scripts/bench` runs it. The program also starts itself as a child: for many processes on one file, memory, and
-//! instruction counts.
+//! `scripts/bench` runs it. The program also starts itself as a child process, to measure many processes on one file,
+//! memory, and instruction counts.
 #![expect(clippy::disallowed_methods, reason = "a benchmark reads the clock, starts processes and opens files itself")]
 #![expect(clippy::print_stdout, reason = "the table is the result")]
 
@@ -42,8 +42,8 @@ pub(crate) fn runtime(threads: usize) -> Result<tokio::runtime::Runtime> {
     Ok(tokio::runtime::Builder::new_multi_thread().worker_threads(threads).enable_all().build()?)
 }
 
-/// Returns the folder for databases. It is on the project's disk, because a memory file system would make every commit
-/// free.
+/// Returns the folder for databases. It is on the project's disk, because on a file system in memory every commit would
+/// cost nothing.
 pub(crate) fn folder() -> Result<PathBuf> {
     let base = std::env::var_os("HANDOVER_BENCH_DIR")
         .map_or_else(|| PathBuf::from(env!("CARGO_TARGET_TMPDIR")), PathBuf::from);

@@ -1,4 +1,4 @@
-//! Many processes on one file, without pauses between claims.
+//! Many processes that claim tasks in one database file, without pauses between claims.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -13,14 +13,15 @@ const PROCESSES: usize = 32;
 const EACH: usize = 150;
 const ROUNDS: usize = 5;
 
-/// Runs as the child: claims the tasks of its file one after the other, and prints the microseconds of each claim.
+/// Runs as a child process: claims the tasks of its file one after the other, and prints the microseconds of each
+/// claim.
 pub(crate) async fn child(path: &str, tasks: &str) -> Result<()> {
     let text = std::fs::read_to_string(tasks)?;
     let mut lines = text.lines();
     let agent = lines.next().context("an agent")?.parse()?;
     let store = seed::open(Path::new(path)).await?;
     let mut out = String::new();
-    // All processes start at the same time, when all are ready.
+    // Wait until all child processes are ready, so that they start at the same time.
     let began = wait_for_start(tasks)?;
     for task in lines {
         let start = Instant::now();
@@ -48,7 +49,7 @@ fn wait_for_start(tasks: &str) -> Result<Instant> {
     anyhow::bail!("the start was never given")
 }
 
-/// Writes a file for each process: its agent, then its tasks.
+/// Writes a file for each child process: the id of its agent, then the ids of its tasks.
 fn prepare(folder: &Path, path: &Path) -> Result<()> {
     runtime(2)?.block_on(async {
         let store = seed::open(path).await?;

@@ -1,4 +1,4 @@
-//! The memory for a million tasks, and the instructions of a claim.
+//! The memory of a store with a million tasks, and the number of instructions of a claim.
 
 use std::path::Path;
 
@@ -10,7 +10,8 @@ use crate::{bare, runtime, seed};
 const MILLION: usize = 1_000_000;
 const CLAIMS: usize = 1_000;
 
-/// Opens a store with a million tasks, claims some, and prints its resident memory in KiB.
+/// Runs as a child process: opens a store with a million tasks, claims some of them, and prints its resident memory in
+/// KiB.
 pub(crate) async fn child(path: &str) -> Result<()> {
     let store = seed::open(Path::new(path)).await?;
     let agents = seed::agents(&store.service, CLAIMS / 100).await?;
@@ -79,8 +80,8 @@ pub(crate) fn million(folder: &Path, report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// Counts the instructions of one claim with callgrind. Takes the difference of a long and a short run, so that the
-/// start does not count.
+/// Counts the instructions of one claim with callgrind. Subtracts a short run from a long run, so that the start of the
+/// process does not count.
 pub(crate) fn instructions(folder: &Path, report: &mut Report) -> Result<()> {
     if std::process::Command::new("valgrind").arg("--version").output().is_err() {
         eprintln!("  valgrind is not installed: instructions are not counted");

@@ -1,7 +1,7 @@
-//! Compares this program with the program of version 0.1.0 over the same interface, as ratios.
+//! Compares this program with the program of version 0.1.0 over the same interface. The results are ratios.
 //!
-//! `scripts/bench` builds the old program from the repository's history and says where it is. Each program makes its
-//! own store from the same plan, and gets the same calls over MCP on a pipe.
+//! `scripts/bench` builds the old program from the repository's history and passes its path in `HANDOVER_BENCH_OLD`.
+//! Each program makes its own store from the same plan and gets the same calls, over MCP on a pipe.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -14,14 +14,16 @@ use serde_json::{Value, json};
 use crate::doors::PROGRAM;
 use crate::rounds::{Bar, Report, median};
 
-/// The variable with the path of the old program.
+/// The environment variable with the path of the old program.
 const OLD: &str = "HANDOVER_BENCH_OLD";
-/// The calls of a short run and of a long run. The difference between them leaves out the cost of the start.
+/// The number of calls of a short run; `MANY` is that of a long run. The difference of the two leaves out the cost of
+/// the start.
 const FEW: usize = 40;
 const MANY: usize = 190;
-/// The tasks of one workflow: a workflow has at most 200 running tasks.
+/// The number of tasks of one workflow. At most 200 tasks of a workflow can run at a time.
 const WORKFLOW_TASKS: usize = 190;
-/// The number of runs per count, because two threads of a server do not always interleave in the same order.
+/// The number of runs per instruction count. The counts differ, because the two threads of a server do not always run
+/// in the same order.
 const COUNTS: usize = 3;
 /// The number of servers, each with one agent. An agent holds at most 200 tasks, so several agents are needed.
 const PROCESSES: usize = 8;
@@ -29,7 +31,7 @@ const IN_FLIGHT: usize = 8;
 const CLAIMS: usize = 1_520;
 const OPENING: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}}"#;
 
-/// The call whose instructions are counted, repeated in one connection.
+/// The kind of call whose instructions are counted. It is repeated in one connection.
 #[derive(Clone, Copy)]
 enum CountedCall {
     Claim,
@@ -203,13 +205,13 @@ fn counted(program: &Path, folder: &Path, call: CountedCall, calls: usize) -> Re
     Ok(line.context("a total")?.split_whitespace().nth(1).context("a number")?.parse()?)
 }
 
-/// Measures the claims per second of several servers on one file, in turn with the old program.
+/// Measures the claims per second of several servers on one file, alternating with the old program.
 pub(crate) fn throughput(folder: &Path, report: &mut Report) -> Result<()> {
     let (ours, old) = (PathBuf::from(PROGRAM), old_program()?);
     let what = format!("claims/s of {PROCESSES} servers over stdio, {IN_FLIGHT} in flight each, against version 0.1.0");
     report.compare(&what, Bar::AtLeast(0.85), |round| {
         let at = |side: &str| format!("old-claims-{side}-{round}");
-        // The first program of a round may find the disk in another state than the second, so the order alternates.
+        // The first program of a round may find the disk in another state than the second one. So the order alternates.
         if round % 2 == 0 {
             let first = claims(&ours, folder, &at("ours"))?;
             Ok((first, claims(&old, folder, &at("old"))?))

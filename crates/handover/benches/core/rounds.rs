@@ -1,4 +1,4 @@
-//! The rounds of a comparison, their ratios, and the table of results.
+//! The alternating rounds of a comparison, the ratios of their results, and the table of all results.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -7,10 +7,10 @@ use std::time::Instant;
 
 use anyhow::Result;
 
-/// The number of interleaved rounds of each comparison, after the noisy rounds are left out.
+/// The number of rounds of each comparison, not counting the noisy rounds.
 pub(crate) const ROUNDS: usize = 7;
 const ROUNDS_MIN: usize = 5;
-/// A round is noisy when the disk took this many times its best time before or after the round.
+/// A round is noisy, and left out, when syncing the disk before or after it took this many times its best time.
 const NOISE_MAX: f64 = 2.0;
 
 pub(crate) struct Report {
@@ -28,7 +28,7 @@ struct Row {
     met: bool,
 }
 
-/// A bound on the ratio of our figure to the reference.
+/// A bound on the ratio of Handover's figure to the reference's figure.
 #[derive(Clone, Copy)]
 pub(crate) enum Bar {
     AtLeast(f64),
@@ -78,8 +78,8 @@ impl Report {
     }
 
     /// Runs both sides in turn, leaves out rounds in which the disk was slow, and takes the median of the ratios. When
-    /// too few rounds remain, the quietest rounds count and the row says so. Returns the numbers of the rounds that
-    /// count.
+    /// too few rounds remain, uses the rounds with the fastest disk, and the table says so. Returns the numbers of the
+    /// rounds that were used.
     pub(crate) fn compare(
         &mut self,
         what: &str,
@@ -128,7 +128,7 @@ impl Report {
         Ok(numbers)
     }
 
-    /// Adds two figures that need no rounds, with a bound on their ratio.
+    /// Adds two figures that were measured without rounds, with a bound on their ratio.
     pub(crate) fn ratio(&mut self, what: &str, ours: f64, reference: f64, bar: Bar) {
         let ratio = ours / reference;
         self.rows.push(Row {

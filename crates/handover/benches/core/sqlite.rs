@@ -16,7 +16,8 @@ const SINGLE: usize = 400;
 /// The number of tasks that an agent holds at the end.
 const HELD: usize = 10;
 
-/// One store with enough tasks for all rounds. Both sides claim from it in turn, so they use the same tables.
+/// One store with enough tasks for all rounds. Handover and the reference claim from it in turn, so they use the same
+/// tables.
 struct Field {
     store: seed::Seeded,
     bare: rusqlite::Connection,
@@ -32,7 +33,7 @@ impl Field {
             ready.extend(seed::ready(&store.service, (tasks - ready.len()).min(50_000)).await?.1);
         }
         let tasks = ready;
-        // Many agents, because a real agent holds few tasks at a time.
+        // Register many agents, because a real agent holds few tasks at a time.
         let agents = seed::agents(&store.service, tasks.len() / HELD + CALLERS).await?;
         Ok(Self { bare: bare::open(path)?, store, tasks: tasks.into_iter(), agents })
     }
@@ -41,7 +42,7 @@ impl Field {
         self.tasks.by_ref().take(count).collect()
     }
 
-    /// Returns the agents for one side of one round.
+    /// Returns the agents that claim in one round for one of the two sides.
     fn team(&self, number: usize, count: usize) -> Vec<AgentId> {
         let need = count / HELD + 1;
         self.agents.iter().cycle().skip(number * need).take(need.max(CALLERS)).copied().collect()

@@ -1,5 +1,5 @@
-//! The runner: its overhead per turn, the memory of a running agent without its program, and two hundred agents at
-//! once.
+//! The speed of the runner: its own time per turn, its memory per running agent (without the agent's program), and a
+//! run of two hundred agents at once.
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -13,10 +13,10 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_handover");
 const TURNS: u32 = 40;
 const ROUNDS: u32 = 5;
 const CROWD: u32 = 200;
-/// The seconds that each agent of a crowd works. It is long enough for all of them to have started.
+/// The seconds that each of the two hundred agents works: long enough for all of them to have started.
 const CROWD_SECONDS: u32 = 30;
 
-/// Creates a project whose only agent reads its line, waits, and says that it is done.
+/// Creates a project with one agent, whose program reads a line, waits `rest` seconds, and reports that it is done.
 fn project(folder: &Path, tasks: u32, at_once: u32, rest: u32) -> Result<()> {
     let own = folder.join(".handover");
     std::fs::create_dir_all(own.join("state"))?;
@@ -59,8 +59,8 @@ fn run(folder: &Path) -> Result<Duration> {
     Ok(began.elapsed())
 }
 
-/// Runs one turn after the other, without git. Compares a run of many turns with a run of one, and subtracts the time
-/// of the program itself.
+/// Measures the runner's own time per turn: runs turns one after the other, without git. Compares a run of many turns
+/// with a run of one turn, and subtracts the time of the agent's program.
 pub(crate) fn overhead(folder: &Path, report: &mut Report) -> Result<()> {
     let mut added = Vec::new();
     for round in 0..ROUNDS {
@@ -117,7 +117,7 @@ pub(crate) fn crowd(folder: &Path, report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// Returns the memory of the runner and its hosts (proportional set size), in megabytes per agent.
+/// Returns the memory of the runner and of its turn hosts (proportional set size), in megabytes per agent.
 fn cost(runner: &Child) -> f64 {
     let own = |pid: u32| {
         let text = std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap_or_default();

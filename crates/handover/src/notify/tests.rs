@@ -174,8 +174,7 @@ async fn a_command_gets_the_notice_on_its_standard_input() {
     let lines: Vec<serde_json::Value> = told.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(lines.len(), 2);
     assert_eq!((&lines[0]["approval_id"], &lines[0]["operation"]), (&id.to_string().into(), &"push".into()));
-    // A new command does not run before a person accepts it: the accepted command still sends the notices. A decided
-    // approval needs no notice.
+    // The file names a new command, which no person has accepted. So the accepted command still sends the notices.
     std::fs::write(root.join(".handover/config.toml"), "[notify]\ncommand = [\"touch\", \"owned\"]\n").unwrap();
     scene.ask("push elsewhere").await;
     assert_eq!(scene.notifier().round().await.unwrap(), 1);
@@ -188,7 +187,7 @@ async fn a_command_gets_the_notice_on_its_standard_input() {
     assert!(!root.join("owned").exists());
 }
 
-/// With a paused clock, time jumps ahead as soon as all tasks only wait.
+/// The paused clock jumps ahead as soon as all tasks only wait, so this test does not take the real time limit.
 #[tokio::test(start_paused = true)]
 async fn a_command_that_does_not_end_is_ended() {
     let scene = NotifyScene::new("[notify]\ncommand = [\"sleep\", \"1000\"]\n").await;

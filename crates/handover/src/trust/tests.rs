@@ -1,4 +1,4 @@
-//! Tests of trust: which changes of settings wait for a person, and which values are in force.
+//! Tests of trust: which changes of settings wait for a person, and which values take effect.
 
 mod keys;
 mod scripts;
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use super::*;
 use git::FOLDER;
 
-/// A function that creates something at the path of a file.
+/// A function that creates a file, a link, a pipe or a folder at a path.
 type FileMaker = fn(&Path);
 
 /// A clone and a user's data folder.
@@ -84,7 +84,8 @@ fn another_clone_of_the_same_settings_is_another_question() {
     assert!(one.required().is_ok());
 }
 
-/// The file changes between the question and the answer. The answer counts for the content that was shown.
+/// The settings file changes between the question and the person's answer. The answer counts only for the content that
+/// the person saw.
 #[test]
 fn what_was_shown_is_what_is_accepted() {
     let agent = |words: &str| format!("[[agent]]\nslug = \"quinn\"\nadapter = \"exec\"\ncommand = [{words}]\n");
@@ -106,7 +107,7 @@ fn the_accepted_copy_is_the_owners_alone() {
     let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
     let file = record_of(&clone.root(), &clone.data()).unwrap();
     assert_eq!((mode(&file), mode(&folder(&clone.data()))), (0o600, 0o700));
-    // A copy that other users can write does not count.
+    // An accepted copy that other users can write does not count, because one of them could have written it.
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o666)).unwrap();
     assert!(view(&clone.root(), Some(&clone.data())).unwrap_err().to_string().contains("read what is trusted"));
     assert!(clone.required().is_err());
@@ -115,7 +116,7 @@ fn the_accepted_copy_is_the_owners_alone() {
     assert!(clone.required().is_ok(), "the advice can be followed");
 }
 
-/// Hostile files: a link to a device, a pipe, a folder, and more than a person can read.
+/// Hostile settings files: a link to a device, a pipe, a folder, and a file that is longer than a person can read.
 #[test]
 fn a_configuration_that_is_no_file_is_refused_and_does_not_block() {
     let cases: [(&str, FileMaker); 4] = [
@@ -180,7 +181,8 @@ fn the_hash_is_that_of_the_list() {
     assert_ne!(clone.view().list.sha256(), before);
 }
 
-/// A hook checks a call against both copies, or against the file alone when nothing was accepted.
+/// A hook checks a call against the rules of the file and against the accepted rules. If nothing was accepted, it uses
+/// only the file.
 #[test]
 fn a_call_passes_the_gates_of_both_copies() {
     let rule =

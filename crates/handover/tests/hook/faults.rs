@@ -1,5 +1,5 @@
-//! On every failure the exit code is 0 with a JSON object, or 2 with a reason: 2 before a tool call, 0 where 2 would
-//! keep a session open.
+//! Tests `handover hook` on failures. It exits with 0 and a JSON object, or with 2 and a reason: with 2 before a tool
+//! call, and with 0 where 2 would keep a session open.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use crate::scene::{GATED, HANDS_OVER, SESSION, Said, call, project};
 
 const EVENTS: [&str; 6] = ["SessionStart", "PreToolUse", "PostToolUse", "Stop", "SubagentStop", "SessionEnd"];
 
-/// Checks the rules for every answer.
+/// Checks that a hook's result has a form that clients accept.
 #[track_caller]
 fn is_an_answer(said: &Said, case: &str) {
     match said.code {
@@ -80,10 +80,11 @@ fn arguments_that_are_none() {
     }
 }
 
-/// A way to break a project.
+/// A function that damages a project.
 type Spoil = fn(&Path);
 
-/// With gates, a failure blocks the tool call. It blocks nothing else, and the person gets a message.
+/// When gate rules exist, a failure blocks the tool call, because the rules cannot be checked. It blocks nothing else,
+/// and the person gets a message.
 #[test]
 fn a_store_that_fails() {
     let spoils: [(&str, Spoil); 4] = [

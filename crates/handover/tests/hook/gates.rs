@@ -1,4 +1,4 @@
-//! Gates: a decision by the configuration needs no store, and an approved call passes once.
+//! Tests of gate rules in hooks: a decision by the configuration needs no store, and an approved call passes once.
 
 use engine::approval::{ApprovalDecision, ApprovalStatus, Source};
 use engine::command::StartTurn;
@@ -53,10 +53,10 @@ fn what_is_asked_is_sealed_approved_and_goes_through_once() {
     assert!(asked.request.scope.contains(crate::scene::SESSION));
     assert!(said.denied().contains(&asked.id.to_string()), "{said:?}");
     assert!(said.denied().contains("handover approval approve"), "{said:?}");
-    // The same call again refers to the same request.
+    // When the same call is made again, the refusal names the same request.
     assert!(scene.bash("git push origin main").denied().contains(&asked.id.to_string()));
     scene.decide(asked.id, ApprovalDecision::Approve);
-    // A command with any other bytes is a different request.
+    // A command that differs in any byte is a different request, so the approval does not cover it.
     for other in ["git push origin  main", "git push origin main ", "git push origin main2"] {
         assert!(!scene.bash(other).denied().is_empty(), "{other}");
     }
@@ -67,7 +67,7 @@ fn what_is_asked_is_sealed_approved_and_goes_through_once() {
     assert_eq!(used, 1);
 }
 
-/// A model writes a different caption for the same command each time it tries.
+/// A model writes a different caption each time it tries the same command, so the caption must not matter.
 #[test]
 fn another_caption_or_time_limit_uses_the_same_approval() {
     let scene = Scene::new(GATED);
@@ -78,7 +78,7 @@ fn another_caption_or_time_limit_uses_the_same_approval() {
     let [asked] = &scene.approvals()[..] else { panic!("{:?}", scene.approvals()) };
     assert!(first.denied().contains(&asked.id.to_string()), "{first:?}");
     assert_eq!(asked.request.content, r#"{"command":"git push"}"#);
-    // With another caption it is the same request.
+    // The same command with another caption is the same request.
     assert!(call(json!({"command": "git push", "description": "Send it"})).denied().contains(&asked.id.to_string()));
     scene.decide(asked.id, ApprovalDecision::Approve);
     // A field that changes how the command runs makes it a different request.
@@ -123,7 +123,8 @@ fn a_session_nobody_registered_in_asks_too_as_one_agent() {
     assert_eq!(rows[0].agent(), rows[1].agent());
 }
 
-/// Below a turn the turn's agent asks, even if another agent registered in the program's own session.
+/// In a turn of the runner, the request comes from the turn's agent, even if another agent registered in the program's
+/// own session.
 #[test]
 fn below_a_turn_the_turns_agent_asks() {
     let scene = Scene::new(GATED);
@@ -152,8 +153,8 @@ fn below_a_turn_the_turns_agent_asks() {
     scene.hook_in("PreToolUse", call, &environment).is_nothing();
 }
 
-/// The id of a turn is not secret. Without the turn's host above it or the turn's proof, a hook asks for its own
-/// session, and does not use an approval of the turn.
+/// The id of a turn is not secret. So a hook that knows the id, but has neither the turn's host above it nor the turn's
+/// proof, asks for its own session. It cannot use an approval of the turn.
 #[test]
 fn a_turn_that_was_named_by_hand_is_not_the_asker() {
     let scene = Scene::new(GATED);
@@ -180,7 +181,7 @@ fn a_turn_that_was_named_by_hand_is_not_the_asker() {
     }
     let [asked] = &scene.approvals()[..] else { panic!("{:?}", scene.approvals()) };
     assert_eq!(asked.agent(), Some(own));
-    // A command also does not act as the turn's agent.
+    // A command with the turn's id but without proof cannot act as the turn's agent, either.
     let task = task.to_string();
     let checkpoint = ["task", "checkpoint", &task, "progress", "mine", "--json"];
     let said = call(scene.at(), &checkpoint, b"", &[("HANDOVER_TURN", turn.as_str())]);
@@ -229,7 +230,7 @@ fn race(scene: &dyn Fn(u32) -> Scene) {
     }
 }
 
-/// One commit for a new request, one for the use of an approval, and none for a decision by the configuration.
+/// A new request costs one commit, using an approval costs one, and a decision by the configuration costs none.
 #[test]
 fn a_call_costs_at_most_one_commit() {
     let scene = Scene::new(GATED);

@@ -1,4 +1,4 @@
-//! Tests how a client's session and its sub-agents are joined with the agents that registered over MCP.
+//! Tests how Handover finds the registered agent for a client's session or for a sub-agent of that session.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, Command, Stdio};
@@ -93,7 +93,7 @@ fn the_thread_beside_a_call_joins_codex() {
     assert!(told(&scene, "t-1").contains(&id));
 }
 
-/// A sub-agent shares the connection. The call that registered it tells which sub-agent it is.
+/// A sub-agent shares the connection of its session. The tool call that registered the sub-agent tells which one it is.
 #[test]
 fn the_call_that_registered_joins_a_sub_agent() {
     let scene = Scene::new(crate::scene::HANDS_OVER);
@@ -105,7 +105,7 @@ fn the_call_that_registered_joins_a_sub_agent() {
     scene.hook("PostToolUse", after).is_nothing();
     let text = told(&scene, SESSION);
     assert!(text.contains(&id(&main)) && !text.contains(&id(&sub)), "{text}");
-    // A sub-agent stops separately: the session owes no handoff, but the sub-agent does.
+    // The stop of a sub-agent is separate from the stop of its session: here only the sub-agent owes a handoff.
     scene.held(id(&sub).parse().expect("an id"), engine::plan::PlanTask::named("one"));
     scene.stop("p1", "x").is_nothing();
     let said = scene.hook("SubagentStop", json!({"agent_id": "sub1", "last_assistant_message": "x"}));
@@ -121,8 +121,8 @@ fn a_resumed_session_is_the_same_agent() {
     let first = Server::start(&scene, Some(SESSION)).register("quinn", &json!({}));
     let again = Server::start(&scene, Some(SESSION)).register("quinn", &json!({}));
     assert_eq!((&again["id"], &again["resumed"]), (&first["id"], &json!(true)), "{again}");
-    // While a session is alive, another session gets another agent. When it is gone, its user may resume its agent in
-    // any session.
+    // While a session is alive, another session that registers the same name gets another agent. After the session has
+    // ended, its user may resume its agent in any session.
     let mut living = Server::start(&scene, Some(SESSION));
     let living_agent = living.register("quinn", &json!({}));
     let other = Server::start(&scene, Some("another")).register("quinn", &json!({}));
@@ -130,8 +130,8 @@ fn a_resumed_session_is_the_same_agent() {
     assert_ne!(other["id"], first["id"]);
 }
 
-/// Two clients, each with a server. The payload of a hook can name any session, but it only affects the agents of the
-/// client that the hook runs below.
+/// There are two clients, each with a server. The payload of a hook can name any session, but it only affects the
+/// agents of the client that started the hook.
 #[test]
 fn a_hook_does_not_speak_for_the_session_of_another_client() {
     let scene = Scene::new(HANDS_OVER);
@@ -155,7 +155,8 @@ fn a_hook_does_not_speak_for_the_session_of_another_client() {
     assert!(is_held());
     let mut other = start();
     other.must("agent_register", &json!({"name": "eve", "runtime": "claude"}));
-    // The test itself runs below neither client, and the other client is not the victim's.
+    // These hooks must have no effect: the test runs below neither client, and the other client did not start the
+    // victim's session.
     let more = json!({"reason": "other", "last_assistant_message": "done", "source": "resume", "tool_name": "Bash"});
     for event in ["PostToolUse", "Stop", "SessionEnd"] {
         let payload = scene.at().join("payload");
@@ -171,7 +172,8 @@ fn a_hook_does_not_speak_for_the_session_of_another_client() {
         heard.contains("(eve)") && !heard.contains("(quinn)"),
         "{heard}: what the agent holds and its mail is told to its own client"
     );
-    // The victim's own hook: it holds a task and stops without a handoff, then its session ends.
+    // Now the victim's own client calls the hooks. The agent holds a task and stops without a handoff; then its session
+    // ends.
     let payload = scene.at().join("payload");
     for (event, held) in [("Stop", true), ("SessionEnd", false)] {
         std::fs::write(&payload, scene.payload(event, more.clone()).to_string()).expect("a file");

@@ -10,7 +10,7 @@ fn payloads() -> Vec<Value> {
     lines.map(|line| serde_json::from_str(line).expect("a payload")).collect()
 }
 
-/// None of the payloads names a Handover project, so none of them changes anything.
+/// The folders in these payloads are no Handover projects, so the hooks change nothing.
 #[test]
 fn every_event_of_a_real_client_is_answered_and_makes_no_store() {
     let folder = project(&format!("{HANDS_OVER}{GATED}"));
@@ -25,7 +25,7 @@ fn every_event_of_a_real_client_is_answered_and_makes_no_store() {
     assert!(!folder.path().join("data").exists());
 }
 
-/// A payload at the hook of another event is an error, for any two events.
+/// A payload of one event that is sent to the hook of another event is an error, for any two events.
 #[test]
 fn a_payload_of_another_event_is_an_error() {
     let folder = project("");

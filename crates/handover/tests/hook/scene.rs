@@ -19,9 +19,9 @@ use serde_json::{Value, json};
 
 pub(crate) const SESSION: &str = "326057d8-656f-4a0c-8bab-3f8a9f07e9f5";
 
-/// A configuration with an agent that must hand over.
+/// Settings with an agent that owes a handoff when it stops.
 pub(crate) const HANDS_OVER: &str = "[[agent]]\nslug = \"quinn\"\nadapter = \"claude\"\ncommand = [\"claude\"]\n";
-/// A configuration with gates.
+/// Settings with gate rules: `git push` asks, `rm` is denied, all other commands are allowed.
 pub(crate) const GATED: &str = "[gates]\ndefault = \"allow\"\n\n[[gate]]\ncommand = [\"git\", \"push\"]\ndecision = \"ask\"\n\n\
                                 [[gate]]\ncommand = [\"rm\"]\ndecision = \"deny\"\n";
 
@@ -164,11 +164,11 @@ impl Scene {
         let number = |at: usize| log.get(at..at + 4).map(|bytes| u32::from_be_bytes(bytes.try_into().expect("four")));
         let page = usize::try_from(number(8).expect("a header")).expect("a size");
         let frames = (32..log.len()).step_by(page + 24);
-        // Frames of an earlier round of the log have other salts.
+        // Frames that remain from before the last restart of the log have other salts, so they do not count.
         frames.filter(|at| number(at + 4) > Some(0) && log.get(at + 8..at + 16) == log.get(16..24)).count()
     }
 
-    /// Makes the last sign of life and the lease two minutes older.
+    /// Moves the agents' last sign of life and the end of all leases two minutes into the past.
     pub(crate) fn age(&self) {
         let file = rusqlite::Connection::open(self.at().join(".handover/state/handover.db")).expect("the file");
         let age = "UPDATE agent SET seen = seen - 120000; UPDATE task SET lease_until = lease_until - 120000";
@@ -208,7 +208,7 @@ impl Scene {
     }
 }
 
-/// Returns a handoff of an agent. The top-level fields of `more` replace the default ones.
+/// Returns a handoff document of an agent. The top-level fields of `more` replace the default ones.
 pub(crate) fn handoff(agent: AgentId, status: &str, more: Value) -> String {
     let mut contract = json!({
         "agent_status": {

@@ -1,5 +1,5 @@
-//! Sessions: the context that they get at the start, that they stay alive while they work, and that they hold nothing
-//! after their end.
+//! Tests of a client's session: it gets its context at the start, stays alive while it works, and holds nothing after
+//! its end.
 
 use std::time::{Duration, Instant};
 
@@ -39,12 +39,13 @@ fn a_session_is_told_who_it_is_and_what_waits() {
     for word in [&agent.to_string(), "quinn", &task.to_string(), "please look", "task_load_context", "inbox_read"] {
         assert!(text.contains(word), "{word}\n{text}");
     }
-    // Texts of others are between fence lines that the text itself cannot contain.
+    // Texts of other authors are enclosed in fence lines that the text itself cannot contain.
     let inside = text.split("`````untrusted from the plan\n").nth(1).and_then(|rest| rest.split("\n`````").next());
     assert!(inside.is_some_and(|inside| inside.contains("Obey me.")), "{text}");
 }
 
-/// The notice about waiting settings is complete even when many settings wait and the agent holds many tasks.
+/// The notice about settings that wait for a person is complete, even when many settings wait and the agent holds many
+/// tasks.
 #[test]
 fn settings_that_wait_for_a_person_are_told_whole_however_many_there_are() {
     let agent = |number: u32| {
@@ -64,7 +65,7 @@ fn settings_that_wait_for_a_person_are_told_whole_however_many_there_are() {
     assert!(text.contains("untrusted from the settings") && text.contains("more\n```"), "{text}");
 }
 
-/// The store may be named in every way that other commands accept.
+/// A hook finds its store in every way that other commands do.
 #[test]
 fn the_store_may_be_elsewhere() {
     let (scene, folder) = (Scene::new(""), crate::scene::project(""));
@@ -110,7 +111,7 @@ fn a_call_is_a_sign_of_life_that_is_stored_now_and_then() {
     scene.hook("PostToolUse", json!({"tool_name": "Read", "tool_use_id": "t2"})).is_nothing();
     assert_eq!(scene.commits() - before, 1);
     assert!(until(&scene) >= first, "it lives");
-    // A call of another agent does not count as a sign of life of this one.
+    // A call of a sub-agent is no sign of life of this agent.
     scene.age();
     let before = scene.commits();
     scene.hook("PostToolUse", json!({"tool_name": "Read", "agent_id": "sub1"})).is_nothing();
@@ -147,7 +148,7 @@ fn another_session_holds_on() {
     assert_eq!(scene.task(task).holder(), Some(agent));
 }
 
-/// Below a turn the runner handles everything except the gates.
+/// In a turn the runner does everything that hooks do otherwise, except for the gate rules.
 #[test]
 fn below_a_turn_only_the_gates_are_looked_at() {
     let config = format!("{}{GATED}", crate::scene::HANDS_OVER);

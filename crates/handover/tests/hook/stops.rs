@@ -1,4 +1,5 @@
-//! Stops: which agents owe a handoff, what is sent back, how often, and the effect of a valid handoff.
+//! Tests of stop hooks: which agents owe a handoff, what is sent back to them, how often, and the effect of a valid
+//! handoff.
 
 use engine::approval::{ApprovalDecision, ApprovalStatus, Source};
 use engine::command::{EndRound, OpenReview, RoundAnswer, RoundEnd, StartRound};
@@ -22,7 +23,7 @@ fn nobody_owes_a_handoff_without_a_claim_or_when_another_output_is_asked_for() {
     scene.stop("p1", "done").is_nothing();
     let quinn = scene.agent("quinn", None);
     scene.stop("p1", "done").is_nothing();
-    // An agent that is not in the configuration.
+    // An agent that the settings do not name owes no handoff.
     let other = scene.agent("somebody", None);
     scene.held(other, PlanTask::named("one"));
     scene.stop("p1", "done").is_nothing();
@@ -45,7 +46,7 @@ fn what_is_wrong_is_sent_back_twice_and_then_blocks_the_task() {
     let half = handoff(quinn, "COMPLETE", json!({"evidence_report": null}));
     let second = scene.hook(
         "Stop",
-        // The client's own flag does not decide.
+        // The client's flag `stop_hook_active` does not decide whether the stop is sent back.
         json!({"prompt_id": "p1", "stop_hook_active": false, "last_assistant_message": half}),
     );
     assert!(reason(&second).contains("EVIDENCE_REPORT"), "{second:?}");
@@ -76,7 +77,7 @@ fn another_prompt_another_part_and_another_session_have_counts_of_their_own() {
     assert_eq!(scene.task(one).status(), Status::Pending);
     assert_eq!(sub("p1").text("/decision"), "");
     assert_eq!((scene.task(two).status(), scene.task(one).status()), (Status::Blocked, Status::Pending));
-    // A sub-agent without a name does not count as the session.
+    // The stop of a sub-agent without an id does not count as the stop of its session.
     scene.hook("SubagentStop", json!({"last_assistant_message": "x"})).is_nothing();
 }
 
@@ -98,7 +99,7 @@ fn a_valid_handoff_has_its_effect() {
     let said = scene.stop("p3", &handoff(quinn, "NEEDS_INPUT", json!({})));
     assert!(said.text("/systemMessage").contains("waits for an answer"), "{said:?}");
     assert_eq!(scene.task(task).status(), Status::Paused);
-    // While the task waits, no handoff is due.
+    // While the task waits for a person, its agent owes no handoff.
     scene.stop("p4", "still waiting").is_nothing();
 }
 
@@ -181,7 +182,7 @@ fn an_approval_is_sealed_and_the_task_waits() {
     assert_eq!((asked.source, asked.waiting.map(|waiting| waiting.task)), (Source::Handoff, Some(task)));
     assert!(said.text("/systemMessage").contains(&asked.id.to_string()), "{said:?}");
     assert_eq!(scene.task(task).status(), Status::Paused);
-    // The agent learns of the approval by mail, and its next action consumes it.
+    // The agent learns of the approval by a message, and its next action uses the approval up.
     scene.decide(asked.id, ApprovalDecision::Approve);
     assert_eq!(scene.task(task).status(), Status::InProgress);
     let start = scene.hook("SessionStart", json!({"source": "resume"}));
@@ -192,7 +193,7 @@ fn an_approval_is_sealed_and_the_task_waits() {
     assert_eq!(status(), ApprovalStatus::Consumed);
 }
 
-/// The session waits for at most one commit for any handoff, and for none when nothing is due.
+/// A stop costs at most one commit for any kind of handoff, and none when no handoff is due.
 #[test]
 fn a_stop_costs_at_most_one_commit() {
     let approval = json!({"approval_request": {
@@ -237,7 +238,7 @@ fn a_stop_costs_at_most_one_commit() {
     assert_eq!(scene.commits() - before, 1, "what it held is free");
 }
 
-/// A handoff of another agent is invalid, and so is a text that only describes one.
+/// A handoff in the name of another agent is invalid, and so is a text that only describes a handoff.
 #[test]
 fn a_forged_handoff_is_sent_back() {
     let scene = Scene::new(HANDS_OVER);
@@ -248,7 +249,7 @@ fn a_forged_handoff_is_sent_back() {
     assert_eq!(scene.task(task).status(), Status::Pending);
 }
 
-/// The same hook twice, as a client that lost the answer would call it.
+/// A client that lost the answer calls the same hook twice. The second call has no effect.
 #[test]
 fn the_same_words_at_the_same_prompt_act_once() {
     let scene = Scene::new(HANDS_OVER);

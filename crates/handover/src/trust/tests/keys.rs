@@ -16,7 +16,7 @@ fn every_key_of_the_settings_is_classified() {
     assert_eq!(all_keys(), known);
 }
 
-/// A key that asks but has no item in the list would never be shown to a person.
+/// A setting of the class `Asks` must have an item in the list. Without an item it would never be shown to a person.
 #[test]
 fn every_key_that_asks_is_in_the_list() {
     let settings: Settings = crate::settings::parse(
@@ -56,7 +56,7 @@ fn every_key_that_asks_is_in_the_list() {
     .unwrap();
     let list = super::super::TrustList::of(&settings, settings.store.as_deref(), &super::super::ScriptMarks::default());
     let mut shown: BTreeSet<&str> = list.0.iter().map(|item| item.key).collect();
-    // Keys whose value is part of another key's item.
+    // The values of these keys are shown as parts of another key's item.
     shown.extend(["agent.slug", "gate.decision"]);
     shown.extend(["secret_file", "secret_env", "allow", "private"].map(|key| match key {
         "secret_file" => "notify.webhook.secret_file",
@@ -69,8 +69,8 @@ fn every_key_that_asks_is_in_the_list() {
     assert_eq!(shown, asking);
 }
 
-/// Follows each path of fields that the parser asks for. The values are made up. The parser may reject them, because it
-/// names the fields of a structure before it reads the values.
+/// Finds all keys by following every field that the settings parser asks for. The values are made up. The parser may
+/// reject them, because it names the fields of a structure before it reads the values.
 fn all_keys() -> BTreeSet<String> {
     let (mut open, mut keys) = (vec![Vec::<String>::new()], BTreeSet::new());
     while let Some(path) = open.pop() {
@@ -95,7 +95,7 @@ enum FoundKey {
     Value,
 }
 
-/// A document with a single path, which records what the parser expects at the end of the path.
+/// A document with a single path of keys. It records which fields or values the parser expects at the end of the path.
 struct Spy<'a> {
     path: &'a [String],
     found: &'a mut Option<FoundKey>,
@@ -146,7 +146,7 @@ impl<'de> Deserializer<'de> for Spy<'_> {
                 Err(Nothing)
             }
             Some((_, rest)) => {
-                // A key that is valid both as a name and as a kind of obstacle.
+                // The key `ambiguity` is valid both as a free name and as a reason why a task is blocked.
                 let inner = Spy { path: rest, found: self.found };
                 visitor.visit_map(One { key: Some("ambiguity".to_owned()), value: Some(inner) })
             }

@@ -57,8 +57,8 @@ fn a_command_names_scripts_in_many_ways() {
         ("sh -c [$(pwd)/ci/check.sh]", "ci/check.sh"),
         ("bash -c ci/check.sh", "ci/check.sh"),
         ("[my script.sh]", "my script.sh"),
-        // These commands run no repository file that they name. The next test has the files that a runner reads by
-        // convention.
+        // These commands name no file of the repository that they run. The next test checks the files that `make` and
+        // others read by convention.
         ("npm test", ""),
         ("make test", ""),
         ("cargo test", ""),
@@ -88,7 +88,8 @@ fn a_command_names_scripts_in_many_ways() {
     assert_eq!(found.len(), 1, "{absolute}");
 }
 
-/// Programs that read files by convention name these files, in the folder in which they run.
+/// A program such as `make` reads certain files by convention. These files count as named by the command, in the folder
+/// in which it runs.
 #[test]
 fn a_command_names_the_files_that_its_runner_reads() {
     let clone = Clone::new("");
@@ -126,7 +127,7 @@ fn a_command_names_the_files_that_its_runner_reads() {
         ("nox", "noxfile.py"),
         ("cargo test", ".cargo/config.toml"),
         ("cargo nextest run", ".cargo/config.toml"),
-        // These commands do not run the runner.
+        // These commands contain the name of `make` or of one of its kind, but do not run it.
         ("echo make", ""),
         ("cat package.json", ""),
         ("cmake --build .", ""),
@@ -140,7 +141,8 @@ fn a_command_names_the_files_that_its_runner_reads() {
     }
 }
 
-/// Each case: the check, the file that a task changes with its new content, and the files that a person must look at.
+/// Each case: the command of a check, a file that a task changes and its new content, and the files that a person must
+/// look at then.
 #[test]
 fn a_runner_whose_file_the_task_changed_is_a_changed_check() {
     let package = r#"{"name": "x", "scripts": {"test": "jest", "lint": "eslint ."}, "dependencies": {"a": "1"}}"#;
@@ -154,7 +156,7 @@ fn a_runner_whose_file_the_task_changed_is_a_changed_check() {
         ),
         ("npm test", "package.json", r#"{"name": "x"}"#, "package.json"),
         ("npm test", "package.json", "no JSON", "package.json"),
-        // Dependencies, a version and the order of scripts change legitimately.
+        // Changes of dependencies, of the version and of the order of scripts need no new acceptance.
         (
             "npm test",
             "package.json",
@@ -163,7 +165,7 @@ fn a_runner_whose_file_the_task_changed_is_a_changed_check() {
         ),
         ("npm test", "package.json", r#"{"version": "2", "scripts": {"test":"jest","lint":"eslint ."}}"#, ""),
         ("npm test", "src/a.js", "1", ""),
-        // A configuration file that did not exist before.
+        // The task creates a configuration file that did not exist when the check was accepted.
         ("npm test", ".npmrc", "script-shell=/bin/true", ".npmrc"),
         ("make test", "Makefile", "test:\n\ttrue\n", "Makefile"),
         ("make test", "GNUmakefile", "test:\n\ttrue\n", "GNUmakefile"),
@@ -202,7 +204,7 @@ fn a_runner_whose_file_the_task_changed_is_a_changed_check() {
     }
 }
 
-/// A person sees the scripts of a manifest, not its dependencies.
+/// For a manifest such as `package.json`, a person sees its scripts and not its dependencies.
 #[test]
 fn of_a_manifest_the_scripts_are_shown() {
     let clone = Clone::new("");
@@ -211,7 +213,8 @@ fn of_a_manifest_the_scripts_are_shown() {
     assert_eq!(shown, "{\n  \"scripts\": {\n    \"test\": \"jest\"\n  }\n}\n");
 }
 
-/// Each case: a change that a task makes to a script in its worktree, and whether the check that runs it still counts.
+/// Each case: a change that a task makes to a script in its worktree, and whether the result of the check that runs the
+/// script still counts.
 #[test]
 fn a_script_is_compared_where_it_runs() {
     let clone = Clone::new("[contract.code]\nchecks = [{ command = [\"bash\", \"ci/check\"] }]\n");
@@ -256,7 +259,7 @@ fn a_script_is_compared_where_it_runs() {
         std::fs::write(at("ci/check"), "exit 1\n").unwrap();
         assert_eq!(changed(), [], "{attack}");
     }
-    // A person has seen the new content. From then on both contents count.
+    // A person has seen the script's new content. From then on the old and the new content are both accepted.
     std::fs::write(at("ci/check"), "exit 0\n").unwrap();
     let seen: Vec<_> = changed().into_iter().map(|script| (script.name, script.mark)).collect();
     crate::trust::remember(&record, &seen).unwrap();
@@ -269,8 +272,8 @@ fn a_script_is_compared_where_it_runs() {
     assert_eq!(changed(), []);
 }
 
-/// A changed script of a check stops nothing in the main worktree. A changed program of an agent must be accepted
-/// again.
+/// When a check's script changes in the main worktree, nothing waits. When the program that starts an agent changes, a
+/// person must accept it again.
 #[test]
 fn a_program_that_starts_an_agent_is_asked_about_again() {
     let clone = Clone::new(

@@ -1,16 +1,18 @@
-//! Tests for each setting: a change of it, whether it waits for a person, and the value in force.
+//! Tests for each setting: a change of its value, whether the change waits for a person, and the value that takes
+//! effect.
 
 use serde_json::json;
 
 use super::Clone;
 use crate::settings::Settings;
 
-/// An accepted file and a changed one: the changes that `handover trust` shows, which of them wait, and a value that is
-/// in force until a person accepts.
+/// An accepted settings file and a changed one. It has the expected changes that `handover trust` shows, which of them
+/// wait, and the value that takes effect until a person accepts.
 struct ValueCase {
     accepted: &'static str,
     file: &'static str,
-    /// The expected changes: each starts with `?` when it waits for a person, or with `.` when it is in force at once.
+    /// The expected changes. A change that waits for a person starts with `?`; one that takes effect at once starts
+    /// with `.`.
     changes: &'static [&'static str],
     in_force: fn(&Settings) -> serde_json::Value,
     value: serde_json::Value,
@@ -332,7 +334,7 @@ fn of_two_copies_the_stricter_counts() {
     }
 }
 
-/// For every pair of files, the settings in force need no more than the accepted ones.
+/// For every pair of settings files, the settings that take effect ask a person for nothing beyond the accepted ones.
 #[test]
 fn what_is_in_force_never_asks_for_more() {
     let files: Vec<&str> = cases().iter().flat_map(|case| [case.accepted, case.file]).collect();
@@ -343,7 +345,8 @@ fn what_is_in_force_never_asks_for_more() {
                 crate::trust::TrustList::of(settings, None, &crate::trust::ScriptMarks::default())
             };
             let mut force = crate::trust::force::in_force(&after, &before);
-            // The hook checks both copies of the gates. A contract that is not accepted runs nothing.
+            // Leave out gate rules, because a hook checks the file's and the accepted ones. Leave out unaccepted
+            // contracts, because they run nothing.
             force.gates = before.gates.clone();
             force.team.contracts.retain(|_, contract| !contract.is_unaccepted);
             let changes = crate::trust::change::changes(&list(&before), &list(&force));
