@@ -2,8 +2,8 @@
 //! rules of a lease.
 //!
 //! The clients have clocks that are wrong and jump past leases. They use old attempts, repeat their calls, and
-//! disconnect in the middle of a call. `HANDOVER_LINEAR_ROUNDS` sets the number of rounds. A failure prints its seed,
-//! and `HANDOVER_LINEAR_SEED` repeats it.
+//! disconnect in the middle of a call. `HANDOVER_LINEAR_ROUNDS` sets the number of rounds. A failure prints the seed of
+//! its round, and `HANDOVER_LINEAR_SEED` repeats that round.
 
 #![expect(clippy::unwrap_used, reason = "a proof that cannot go on has failed")]
 
@@ -81,7 +81,7 @@ fn claims_are_linearizable_on_postgres() {
     println!("{calls} calls");
 }
 
-/// Returns real histories, which the tests below falsify.
+/// Returns histories of real runs. The tests below change answers in them, and the checker must find the change.
 fn histories() -> Vec<Vec<Call>> {
     runtime().block_on(async {
         let stores: Vec<Arc<dyn Store>> = vec![Arc::new(MemoryStore::default())];

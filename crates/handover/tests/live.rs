@@ -1,4 +1,5 @@
-//! Signs of life by file locks, with real processes that are killed, stopped, and started in large numbers.
+//! Tests of session files, whose locks show that a process is alive. Real processes are killed, stopped, and started in
+//! large numbers.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::fs;
@@ -19,16 +20,16 @@ use tempfile::TempDir;
 
 const FOLDER: &str = "HANDOVER_TEST_FOLDER";
 const SESSIONS: &str = "HANDOVER_TEST_SESSIONS";
-/// The environment variable that makes the holder a runner.
+/// The environment variable that makes the process `holder` lock a runner's file.
 const RUNNER: &str = "HANDOVER_TEST_RUNNER";
-/// The environment variable with a session for a process that the holder starts.
+/// The environment variable with the session of another process, which the process `holder` starts.
 const CHILD: &str = "HANDOVER_TEST_CHILD";
 
 const A: &str = "ses_aaaaaaaaaaaa";
 const B: &str = "ses_bbbbbbbbbbbb";
 const C: &str = "ses_cccccccccccc";
 
-/// A process that holds sessions until it is asked to end, or is killed.
+/// A process that holds the files of sessions until it is asked to end or is killed.
 struct Holder {
     process: Child,
     /// The output of the process, which shows when it has ended.
@@ -72,7 +73,7 @@ impl Holder {
     }
 }
 
-/// The code of a holder process. Without its environment variables the test does nothing.
+/// The code of the process `holder`, which other tests start. Without the environment variables this test does nothing.
 #[test]
 fn holder() {
     let (Some(folder), Ok(sessions)) = (std::env::var_os(FOLDER), std::env::var(SESSIONS)) else { return };
@@ -153,7 +154,7 @@ fn who_is_stopped_lives() {
     assert_eq!(watch.survey(&folder, start).unwrap(), found(&[A], &[], &[]));
     let almost = start + SILENCE_MAX - Duration::from_secs(1);
     assert_eq!(watch.survey(&folder, almost).unwrap(), found(&[A], &[], &[]));
-    // A stopped process cannot record that it is silent, so the watch finds out by the time.
+    // A stopped process cannot write that it is silent. So the watch concludes it from the time without calls.
     assert_eq!(watch.survey(&folder, start + SILENCE_MAX).unwrap(), found(&[], &[A], &[]));
     holder.send(Signal::CONT);
     holder.kill();
@@ -174,7 +175,7 @@ fn who_has_no_call_for_two_hours_is_silent_until_the_next() {
     assert_eq!(survey(&folder).unwrap(), found(&[], &[A], &[]));
     live.touch(2 * SILENCE_MAX).unwrap();
     assert_eq!(survey(&folder).unwrap(), found(&[A], &[], &[]));
-    // A call with an older time does not turn the time back.
+    // A call with an older time does not move the time of the last call back.
     live.touch(second).unwrap();
     live.tick(3 * SILENCE_MAX - second).unwrap();
     assert_eq!(survey(&folder).unwrap(), found(&[A], &[], &[]));
@@ -279,7 +280,7 @@ fn files_of_a_copied_folder_are_removed_and_nobody_was_killed() {
     for name in [A, B] {
         fs::copy(folder.join(name), copy.join(name)).unwrap();
     }
-    // A file of version 0.1 does not record its own identity, so a copy cannot be recognized.
+    // A file of version 0.1 does not contain its own inode, so a copy of it cannot be recognized.
     fs::write(copy.join(C), r#"{"pid":1,"word":"active","calls_noted":0}"#).unwrap();
     assert_eq!(survey(&copy).unwrap(), found(&[], &[], &[C]));
     assert_eq!(fs::read_dir(&copy).unwrap().count(), 1);
@@ -304,7 +305,7 @@ fn a_runner_that_was_killed_is_not_recorded_and_the_next_takes_its_place() {
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
 }
 
-/// Returns the sessions that one look finds: alive, dead, and dead in the folder that older processes share.
+/// Returns the sessions that one check finds: alive, dead, and dead in the folder that processes of version 0.1 share.
 fn look(sessions: &std::sync::Arc<LiveSessions>, at: i64) -> (Vec<String>, Vec<String>, Vec<String>) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let found = runtime.block_on(sessions.look(Timestamp(at))).unwrap();
@@ -324,10 +325,10 @@ fn sessions_of_older_processes_in_the_shared_folder_still_count_as_life() {
     let owned = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
     assert_eq!(look(&sessions, 7), (owned(&[C, A]), vec![], owned(&[B])));
     assert_eq!(sessions.snapshot().taken_at, Timestamp(7));
-    // A look that began earlier and ended later does not replace a newer one.
+    // A check that began earlier but ended later does not replace the result of a newer check.
     look(&sessions, 5);
     assert_eq!(sessions.snapshot().taken_at, Timestamp(7));
-    // A store that does not know a session leaves its file to the store that does, for a week.
+    // When a store does not know a session, it keeps the session's file for a week, because another store may know it.
     sessions.forget_unknown(B.parse().unwrap()).unwrap();
     assert!(shared.join(B).exists());
     let old_time = std::time::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
@@ -460,12 +461,12 @@ fn what_a_process_started_does_not_keep_it_alive() {
     let mut command = Holder::command(&folder, &[A.to_owned()]);
     command.env(CHILD, B);
     let mut holder = Holder::launch(&mut command);
-    // The other process reads the same input, and `wait` would close it.
+    // The process that the holder started reads the same input, and `wait` would close that input.
     let input = holder.process.stdin.take();
     holder.process.kill().unwrap();
     holder.process.wait().unwrap();
     assert_eq!(survey(&folder).unwrap(), found(&[B], &[], &[A]));
-    // The other process closes its output when it ends.
+    // The process that the holder started closes its output when it ends.
     drop(input);
     holder.said.read_to_end(&mut Vec::new()).unwrap();
     assert_eq!(survey(&folder).unwrap(), found(&[], &[], &[A]));

@@ -32,11 +32,12 @@ enum Way {
     Ends(TurnEnd),
 }
 
-/// A provider that does arbitrary things, and records its starts and its last behaviour.
+/// A reviewer that does arbitrary things, and records how often it was started and its last behaviour.
 struct Wild<'r> {
     rng: &'r mut Rng,
     iteration: u64,
-    /// The finding ids on which the request decides. `given` has the ids that the session gave before.
+    /// The ids of the findings on which the request decides. `given` has the ids that the session gave in earlier
+    /// rounds.
     decided: Option<Vec<String>>,
     given: Vec<String>,
     starts: u32,
@@ -68,7 +69,7 @@ impl Wild<'_> {
         response
     }
 
-    /// Returns a random behaviour: every kind that the rules name, and more.
+    /// Returns a random behaviour of a reviewer: every kind that the protocol's rules name, and more.
     fn way(&mut self) -> Way {
         let good = self.good();
         let text = good.to_string();

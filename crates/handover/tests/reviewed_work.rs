@@ -1,4 +1,4 @@
-//! A worker that tries to hide its real work from its reviewer, in real repositories.
+//! Tests with a worker that tries to hide its real work from its reviewer, in real repositories.
 #![expect(
     clippy::unwrap_used,
     clippy::disallowed_methods,
@@ -127,7 +127,8 @@ impl Scene {
         std::fs::write(self.root().join(name), content).unwrap();
     }
 
-    /// Has the task reviewed, with praise as the content of the call, and returns the artifact that the critic got.
+    /// Has the task reviewed while the worker sends praise as the content. Returns the artifact that the reviewer
+    /// really got.
     fn reviewed(&self, task: &str) -> Value {
         let ask = json!({"task_id": task, "content": "All is well.", "wait_seconds": 50});
         let answer = self.worker("review_request", &ask);
@@ -233,7 +234,7 @@ fn a_record_that_git_contradicts_is_refused_with_what_to_do() {
     let said = scene.refused("review_request", &json!({"task_id": task, "content": "All is well."}));
     assert_eq!(said["code"], "INVALID_STATE", "{said}");
     assert!(text(&said, "message").contains("that folder has side checked out"), "{said}");
-    // The worker can follow the refusal's advice.
+    // The worker follows the advice in the refusal: it works in a worktree of its own.
     let make = json!({"workflow_id": scene.workflow, "branch": "own", "create_worktree": true, "task_ids": [task]});
     let made = scene.worker("workspace_create", &make);
     std::fs::write(Path::new(&text(&made, "path")).join("work.txt"), "work\n").unwrap();

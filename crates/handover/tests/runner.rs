@@ -1,4 +1,4 @@
-//! `handover run` as a process, with scripts that act as agents: every kind of end of a turn, and no leftovers.
+//! Tests `handover run` as a process, with scripts that act as agents: every kind of end of a turn, and no leftovers.
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test fails where something unforeseen happens")]
 

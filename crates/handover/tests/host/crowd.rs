@@ -1,4 +1,4 @@
-//! Many hosts at once that are cut off at random moments, and the cost of one host.
+//! Tests many turn hosts at once that are cut off at random moments, and the cost of one host.
 
 use std::collections::hash_map::RandomState;
 use std::fs;
@@ -175,7 +175,7 @@ async fn measure() {
     let line = memory.lines().find(|line| line.starts_with("Anonymous:")).unwrap();
     let private: u64 = line.split_ascii_whitespace().nth(1).unwrap().parse().unwrap();
     eprintln!("a host: {private} kB of its own");
-    // The runner may add 15 MB for each agent. Half of the limit below is memory that the loader writes for a debug
+    // The runner may use 15 MB for each agent. Half of the limit below is memory that the loader writes for a debug
     // build of the whole program.
     assert!(private < 4 << 10);
     host.cut_off();

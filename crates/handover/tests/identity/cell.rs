@@ -1,4 +1,5 @@
-//! Makes the state that a cell needs: an agent, and everything that the arguments of its row name.
+//! Makes the state that a cell of the permission table needs: an agent, and everything that the arguments of its row
+//! name.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -24,7 +25,7 @@ pub(crate) enum Database {
     Postgres,
 }
 
-/// A project with a store, and the values that all cells share.
+/// A project with a store, and the values that all cells of the permission table share.
 pub(crate) struct TableProject {
     pub(crate) place: Place,
     pub(crate) inside: Rc<InnerDesk>,
@@ -34,7 +35,7 @@ pub(crate) struct TableProject {
     _folder: tempfile::TempDir,
 }
 
-/// A cell that is ready to be played.
+/// The state of one cell of the permission table, ready for its call.
 pub(crate) struct CellState {
     pub(crate) agent: String,
     pub(crate) arguments: Value,
@@ -44,7 +45,7 @@ pub(crate) struct CellState {
 /// The time and the kind of process in which the agent of a cell is made.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CellOrigin {
-    /// The time at which everything is made.
+    /// The time at which the agent, its tasks and messages are made.
     pub(crate) time: DeskTime,
     /// True when the agent works in a turn of the runner.
     pub(crate) below_turn: bool,
@@ -58,7 +59,7 @@ impl TableProject {
         git(&folder, &["commit", "-q", "--allow-empty", "-m", "first"]);
         std::fs::create_dir(folder.join("state")).unwrap();
         std::fs::create_dir(folder.join(".handover")).unwrap();
-        // The test clients use this name.
+        // The test clients send this name, so they may act as coordinators.
         let settings = "[mcp]\ncoordinators = [\"transcript\"]\n";
         std::fs::write(folder.join(".handover/config.toml"), settings).unwrap();
         let view = handover::trust::view(&folder, Some(&folder)).unwrap();
@@ -96,7 +97,7 @@ impl TableProject {
         self.number.get()
     }
 
-    /// Makes an agent at a home, and everything that the arguments of a row name.
+    /// Makes an agent on the connection `home`, and everything that the arguments of a row name.
     pub(crate) fn cell_state(&self, row: &TableRow, home: &mut CallLine, origin: CellOrigin) -> CellState {
         let number = self.next_number();
         let name = format!("agent-{number}");
@@ -149,7 +150,7 @@ impl TableProject {
     }
 }
 
-/// The work on the state of one cell.
+/// The values that are needed while the state of one cell is made.
 struct CellMaker<'a> {
     project: &'a TableProject,
     home: &'a mut CallLine,
@@ -251,7 +252,7 @@ impl CellMaker<'_> {
             "$locked" => {
                 let (id, owner) = (workflow.parse().unwrap(), self.agent.to_owned());
                 let caller = Caller::agent(self.agent.parse().unwrap());
-                // A lock from long ago would have expired by now.
+                // The lock is made now: a lock that was made long ago would have expired.
                 self.project.inside.execute(caller, Command::LockWorkflow { workflow: id, owner });
             }
             _ => {}

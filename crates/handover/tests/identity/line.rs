@@ -1,4 +1,4 @@
-//! Lines over which a caller calls tools: each interface of the program, and the desk inside this process.
+//! The connections over which a caller calls tools: each interface of the program, and `Desk` inside this process.
 
 use std::path::Path;
 use std::rc::Rc;
@@ -19,7 +19,7 @@ use crate::door::{Place, command, program};
 use crate::script::Answer;
 use crate::terminal::Terminal;
 
-/// Milliseconds of silence after which a home without a watcher is dead and a lease has expired.
+/// The milliseconds of silence after which an unwatched connection counts as dead and a lease has expired.
 const SILENCE_MS: i64 = 20 * 60 * 1000;
 
 /// One way to call a tool over HTTP.
@@ -34,7 +34,7 @@ pub(crate) enum HttpWay {
 }
 
 pub(crate) enum CallLine {
-    /// The server `handover mcp`.
+    /// A `handover mcp` server on a pipe.
     Pipe(Client),
     Http {
         server: Rc<Server>,
@@ -42,7 +42,7 @@ pub(crate) enum CallLine {
         bearer: String,
         session: Option<String>,
     },
-    /// The desk, in this process.
+    /// Handover's `Desk`, called inside this process.
     Desk {
         inside: Rc<InnerDesk>,
         visitor: Box<Visitor>,
@@ -65,7 +65,7 @@ pub(crate) enum ShellCaller {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DeskTime {
     Now,
-    /// So long ago that a home without a watcher is dead by now.
+    /// A time so long ago that a connection that made no call since then counts as dead.
     LongAgo,
 }
 
@@ -137,7 +137,7 @@ impl CallLine {
         }
     }
 
-    /// Ends the connection. The effects of its end are complete when this returns.
+    /// Ends the connection. When this returns, the store has recorded the end.
     pub(crate) fn end(self) {
         match self {
             Self::Pipe(client) => client.end(),
@@ -177,7 +177,8 @@ fn post(
     server.send("POST", "/mcp", &headers, &message.to_string())
 }
 
-/// The desk in this process, on the store of the other interfaces: with the current time, and with a time long ago.
+/// Handover's `Desk` inside this process, on the store of the other interfaces: one with the current time, and one with
+/// a time long ago.
 pub(crate) struct InnerDesk {
     runtime: tokio::runtime::Runtime,
     now: Desk,
@@ -232,7 +233,7 @@ impl InnerDesk {
         self.runtime.block_on(self.now.service().execute(caller, command)).unwrap()
     }
 
-    /// Returns the number of agents whose home is this connection.
+    /// Returns the number of agents that are registered on this connection.
     pub(crate) fn at_home(&self, session: SessionId) -> usize {
         let view = self.now.service().view(move |world| {
             world.agent_ids(&engine::Need::SessionAgents(session)).map(<[engine::id::AgentId]>::len)
@@ -241,7 +242,7 @@ impl InnerDesk {
     }
 }
 
-/// Returns the visitor of a token without a session.
+/// Returns the caller for a token that is used without a session.
 pub(crate) fn token_visitor(made: &Value) -> Visitor {
     let id: TokenId = made["id"].as_str().unwrap().parse().unwrap();
     let agent = made["agent"].as_str().map(|agent| agent.parse().unwrap());

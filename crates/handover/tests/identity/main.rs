@@ -1,5 +1,5 @@
-//! Plays the table of permissions: every tool for every kind of caller, while an agent's home is alive and after it
-//! died, over every interface and on both databases. `table.txt` has the expected answers and explains how to read
+//! Tests the table of permissions: every tool for every kind of caller, while an agent's connection is alive and after
+//! it died, over every interface and on both databases. `table.txt` has the expected answers and explains how to read
 //! them.
 #![expect(clippy::wildcard_enum_match_arm, reason = "of a JSON value the cases that matter are named")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
@@ -111,7 +111,8 @@ fn every_caller_of_the_table_comes_to_some_door() {
     assert_eq!(played, table.callers.iter().map(String::as_str).collect());
 }
 
-/// A header that names another agent does not let a bound token act as that agent, and makes no new agent.
+/// A token that is bound to one agent sends a header that names another agent. It cannot act as that agent, and no new
+/// agent is made.
 #[test]
 fn a_bound_token_registers_its_own_agent_whatever_the_header_names() {
     let project = TableProject::new("bound", Database::Sqlite);
@@ -125,7 +126,7 @@ fn a_bound_token_registers_its_own_agent_whatever_the_header_names() {
             let script::Answer::Done(registered) = &told else { panic!("{way:?} {header:?}: {}", told.show()) };
             assert_eq!(registered["id"], eve["agent"], "{way:?} {header:?}");
         }
-        // The header names the agent of a call, unless the arguments do.
+        // The header names the agent of a call only when the arguments do not name one.
         let read = line.call("inbox_read", &json!({"agent_id": "eve"}), Some("amy"));
         assert!(matches!(read, script::Answer::Done(_)), "{way:?}: {}", read.show());
         let read = line.call("inbox_read", &json!({}), Some("amy"));
@@ -133,7 +134,7 @@ fn a_bound_token_registers_its_own_agent_whatever_the_header_names() {
     }
 }
 
-/// The agent waits for its token and keeps the mail that it got before its first call.
+/// An agent that was made for a token waits for that token, and keeps the messages that it got before its first call.
 #[test]
 fn an_agent_made_for_a_token_is_resumed_by_no_process_of_the_user() {
     let project = TableProject::new("made", Database::Sqlite);
@@ -148,8 +149,8 @@ fn an_agent_made_for_a_token_is_resumed_by_no_process_of_the_user() {
     assert_eq!(line.must("agent_register", &registered)["id"], amy["agent"]);
 }
 
-/// The holder of an admin token makes tokens for agents, but cannot take an agent away from the connection that it
-/// works over.
+/// The holder of an admin token makes tokens for agents, but cannot take an agent away from the connection over which
+/// it works.
 #[test]
 fn a_token_is_not_bound_to_an_agent_that_works_elsewhere() {
     let project = TableProject::new("taken", Database::Sqlite);
@@ -168,7 +169,7 @@ fn a_token_is_not_bound_to_an_agent_that_works_elsewhere() {
     let refused = script.args(["token", "create", "amy"]).output().unwrap();
     assert!(String::from_utf8_lossy(&refused.stderr).contains("(amy) is connected elsewhere"), "{refused:?}");
     line.must("agent_heartbeat", &json!({}));
-    // When its connection has ended, the agent may get a token, and later a second one.
+    // When the agent's connection has ended, the agent may get a token, and later a second one.
     line.end();
     for _ in 0..2 {
         let made = make(json!({"name": "amy"})).json();
@@ -178,7 +179,8 @@ fn a_token_is_not_bound_to_an_agent_that_works_elsewhere() {
     }
 }
 
-/// One command ends only a bounded number of homes, so revoking needs several.
+/// Revoking a token ends the connections of all its agents. One command ends only a limited number, so several are
+/// needed.
 #[test]
 fn revoking_a_token_ends_the_homes_of_all_its_agents() {
     let project = TableProject::new("revoked", Database::Sqlite);

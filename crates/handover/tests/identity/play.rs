@@ -1,4 +1,4 @@
-//! Plays the cells of the table through one interface (door).
+//! Makes the calls of the permission table's cells through one interface (called a door here).
 
 use std::rc::Rc;
 
@@ -17,7 +17,8 @@ pub(crate) enum DoorKind {
     Stdio,
     Http(HttpWay),
     Command,
-    /// The desk in this process, used for turns: otherwise each cell would need a process for its turn.
+    /// Handover's `Desk` inside this process. It is used for turns, because otherwise each cell would need a process
+    /// for its turn.
     Desk,
 }
 
@@ -49,13 +50,14 @@ impl DoorKind {
         }
     }
 
-    /// Tells whether such a caller can call after its home died. A process or a session that ended makes no calls.
+    /// Tells whether a caller of this kind can call after the agent's connection died. A process or a session that
+    /// ended makes no calls.
     fn has(self, caller: &str, life: HomeLife) -> bool {
         life == HomeLife::Alive || caller != "own" || self == Self::Command
     }
 
-    /// Tells whether a column is in the part that `scripts/test` plays. On the command line each cell is a process.
-    /// Columns that do not depend on the database are played on only one of them.
+    /// Tells whether `scripts/test` makes the calls of a column. On the command line each cell costs a process, so only
+    /// some columns are tested. Columns that do not depend on the database are tested on only one of them.
     fn is_bounded(self, database: Database, caller: &str, life: HomeLife) -> bool {
         match (database, self) {
             (Database::Sqlite, Self::Command) => life == HomeLife::Alive && ["own", "script"].contains(&caller),
@@ -68,10 +70,10 @@ impl DoorKind {
     }
 }
 
-/// The variable that `scripts/prove identity` sets to 1 to play every column.
+/// The environment variable that `scripts/prove identity` sets to 1 to test every column.
 const FULL: &str = "HANDOVER_IDENTITY_FULL";
 
-/// Plays every cell of an interface. Fails with the list of cells whose answer differs.
+/// Makes the calls of all cells of an interface. Fails with the list of cells whose answer differs from the table.
 pub(crate) fn play(door: DoorKind, database: Database) {
     let table = IdentityTable::read();
     let mut player = ColumnPlayer::new(door, database);
@@ -96,7 +98,7 @@ struct ColumnPlayer {
     server: Option<Rc<Server>>,
 }
 
-/// A cell, with its own line for the caller when the column has no common one.
+/// A cell that is ready for its call. It has its own connection for the caller when the column has no common one.
 struct ReadyCell<'a> {
     row: &'a TableRow,
     state: CellState,
@@ -109,17 +111,18 @@ enum AgentNaming {
     Nobody,
     Argument,
     Header,
-    /// In the arguments, or in the header when the tool takes no agent.
+    /// The call names the agent in the arguments, or in the header when the tool takes no agent.
     Either,
 }
 
-/// The lines of a column.
+/// The connections that all cells of a column share.
 struct ColumnLines {
-    /// The connection on which the agents register; `None` when each cell has its own.
+    /// The connection on which the agents register; `None` when each cell has its own connection.
     home: Option<CallLine>,
-    /// The connection of the caller; `None` when the home itself calls, or when each cell has its own caller.
+    /// The connection of the caller; `None` when the agents' own connection calls, or when each cell has its own
+    /// caller.
     caller: Option<CallLine>,
-    /// The agent that is named below a turn.
+    /// The agent that a program in a turn tries to act as, with its connection.
     victim: Option<(CallLine, String)>,
 }
 
@@ -133,7 +136,7 @@ impl ColumnPlayer {
     fn column(&mut self, table: &IdentityTable, caller: &str, life: HomeLife) -> Vec<String> {
         let mut lines = self.lines(caller, life);
         let mut problems = Vec::new();
-        // When a home dies, all its agents lose it, so all agents are made before that.
+        // When a connection dies, all its agents lose it. So make all agents of the column before that.
         if life == HomeLife::Dead {
             let mut cells: Vec<ReadyCell<'_>> =
                 table.rows.iter().map(|row| self.ready(&mut lines, row, caller, life)).collect();
@@ -193,7 +196,8 @@ impl ColumnPlayer {
         ColumnLines { home, caller: line, victim }
     }
 
-    /// Returns a home over HTTP, and its token. A dead home without a session is one that was silent for a long time.
+    /// Returns a connection over HTTP, and its token. A dead connection without a session is one that made no call for
+    /// a long time.
     fn shared_home(&self, way: HttpWay, life: HomeLife) -> (CallLine, String) {
         let made = self.made_token(&json!({"shared": true}));
         let bearer = text(&made["token"]);
@@ -253,7 +257,7 @@ impl ColumnPlayer {
         if life == HomeLife::Dead { DeskTime::LongAgo } else { DeskTime::Now }
     }
 
-    /// Ends the home of a column, or the turns that replace it.
+    /// Ends the agents' connection of a column, or the turns that take its place.
     fn end(&self, lines: &mut ColumnLines, cells: &[ReadyCell<'_>], caller: &str) {
         if let Some((home, _)) = &mut lines.victim {
             let home = std::mem::replace(home, self.shell(ShellCaller::Script));
@@ -263,7 +267,7 @@ impl ColumnPlayer {
             return cells.iter().filter_map(|cell| cell.state.seat).for_each(|seat| self.project.end_turn(seat));
         }
         match lines.home.take() {
-            // This home is dead because it is silent.
+            // This connection already counts as dead, because it made no call for a long time.
             Some(CallLine::Desk { time: DeskTime::LongAgo, .. }) | None => {}
             Some(home) => home.end(),
         }
@@ -299,7 +303,7 @@ impl ColumnPlayer {
         };
         let answer = line.call(&row.tool, &arguments, header);
         let found = table.word(&answer);
-        // Unregister the new agent, because a stranger may have only one.
+        // Unregister the new agent, because the caller `stranger` may have only one.
         if let ("agent_register", crate::script::Answer::Done(made), true) = (row.tool.as_str(), &answer, has_agent) {
             line.must("agent_unregister", &json!({"id": made["id"]}));
         }
@@ -314,8 +318,8 @@ impl ColumnPlayer {
     }
 }
 
-/// Returns the arguments with the agent added when it is named there and the tool takes one, and whether the tool takes
-/// one.
+/// Adds the agent to the arguments when the call names it there and the tool takes one. Returns the arguments, and
+/// whether the tool takes an agent.
 fn with_agent(row: &TableRow, arguments: &Value, agent: &str, naming: AgentNaming) -> (Value, bool) {
     let mut arguments = arguments.clone();
     let fields: &[&str] = match row.tool.as_str() {

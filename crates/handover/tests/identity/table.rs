@@ -1,4 +1,4 @@
-//! Reads the table and the arguments from their files, and checks them against the list of tools.
+//! Reads the permission table and the arguments from their files, and checks them against the list of tools.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use crate::script::Answer;
 const TABLE: &str = include_str!("table.txt");
 const ARGUMENTS: &str = include_str!("arguments.txt");
 
-/// The state of the home of the agent that a cell is about.
+/// The state of the connection of the agent that a cell is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HomeLife {
     Alive,
@@ -25,14 +25,14 @@ pub(crate) struct IdentityTable {
     words: BTreeMap<String, String>,
 }
 
-/// One tool, or one variant of its use.
+/// A row of the table: one tool, or one variant of its use.
 #[derive(Debug)]
 pub(crate) struct TableRow {
     pub(crate) title: String,
     pub(crate) tool: String,
     /// The arguments as they are written, with placeholders.
     pub(crate) arguments: String,
-    /// For each caller: the answers while the home is alive and after it died.
+    /// For each caller: the expected answer while the agent's connection is alive, and the one after it died.
     cells: Vec<(String, String)>,
 }
 
@@ -58,7 +58,7 @@ impl IdentityTable {
                         table.words.insert(code.to_owned(), words[0].to_owned());
                     }
                 }
-                // The indented lines below a caller's first one explain the caller.
+                // Indented lines below a caller's line explain the caller, so they are skipped.
                 "callers" if !line.starts_with("   ") => table.callers.push(words[0].to_owned()),
                 "callers" => {}
                 _ => {

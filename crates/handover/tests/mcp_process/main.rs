@@ -1,4 +1,4 @@
-//! `handover mcp` as a client starts it: a process with pipes and real signals.
+//! Tests `handover mcp` as a client starts it: a process with pipes and real signals.
 
 #![expect(clippy::unwrap_used, reason = "a test says best what went wrong by stopping there")]
 

@@ -1,4 +1,4 @@
-//! The views for a person afterwards: turns, their output, and the project context.
+//! Tests of the views for a person after a run: turns, their output, and the project context.
 
 use engine::turn::Purpose;
 use engine::verification::Verdict;
@@ -30,7 +30,7 @@ fn a_turn_tells_what_it_said_called_and_cost() {
         let found = parsed(&text);
         let ids: Vec<&str> = found["turns"].as_array().unwrap().iter().map(|row| row["id"].as_str().unwrap()).collect();
         let mut wanted = [first.to_string(), second.to_string()];
-        // The turns started in the same millisecond, so the higher id is first.
+        // All turns started in the same millisecond, so they are listed by id, the highest first.
         wanted.sort_by(|left, right| right.cmp(left));
         assert_eq!(ids, wanted, "{text}");
     }

@@ -36,7 +36,7 @@ impl Scene {
         let runtime = runtime.expect("a runtime");
         let file = folder.path().join(".handover/state/handover.db").display().to_string();
         let store = runtime.block_on(store::open(&file, 1)).expect("a store");
-        // Later than any real clock, so that the tested program finds no expired lease.
+        // The clock is ahead of any real clock, so that the tested program finds no expired lease.
         let clock = ManualClock::starting_at(Timestamp(NOW));
         let service = Service::new(store, Arc::new(clock));
         let person = Caller::with_rights(Rights::Person);

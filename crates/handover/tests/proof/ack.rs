@@ -1,4 +1,4 @@
-//! An acknowledgement: a write that a writer got confirmed, with enough data to find it again.
+//! An acknowledgement: a write that the store confirmed to a writer, with enough data to find the write again.
 
 use engine::id::{AgentId, CheckpointId, MessageId, TaskId, WorkflowId};
 use engine::inbox::MailboxOwner;

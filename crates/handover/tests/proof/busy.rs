@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-/// The most processes per processor that count. Tests do not share a machine with more.
+/// The largest load factor, in processes per processor. A higher load does not make a time limit longer.
 const SHARE_MAX: f64 = 60.0;
 
-/// Returns a time limit for the machine's current load: with ten processes per processor everything takes ten times as
-/// long. On an idle machine the limit stays unchanged.
+/// Returns a time limit multiplied by the machine's load: with ten processes per processor everything takes ten times
+/// as long. On an idle machine the limit stays unchanged.
 pub(crate) fn patience(bound: Duration) -> Duration {
     bound.mul_f64(share().clamp(1.0, SHARE_MAX))
 }

@@ -26,7 +26,7 @@ impl Call {
     }
 }
 
-/// The part of a history that cannot be explained.
+/// The part of a history for which no order of the calls explains all answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Offence {
     /// The possible states of the task before this part.
@@ -57,18 +57,18 @@ pub(crate) fn check(history: &[Call]) -> Result<(), Offence> {
     if !finals(&start, history).is_empty() {
         return Ok(());
     }
-    // If the start of a history has no valid order, later calls cannot give it one. So the answers can be added one by
-    // one.
+    // If the first part of a history has no valid order, later calls cannot give it one. So the answers are added one
+    // by one until no order is valid.
     let mut ends: Vec<u64> = history.iter().filter_map(|call| Some(call.answer?.0)).collect();
     ends.sort_unstable();
     let failing = ends.partition_point(|end| !finals(&start, &until(history, *end)).is_empty());
     let part = until(history, ends[failing.min(ends.len() - 1)]);
-    // The history can be cut at a tick when no answered call was running at that time.
+    // The history can be cut at a tick if no answered call was running at that tick.
     let answered = || history.iter().filter(|call| call.answer.is_some());
     let is_cut = |tick: u64| answered().all(|call| call.began >= tick || call.ended() < tick);
     let cut = part.iter().map(|call| call.began).filter(|tick| is_cut(*tick)).max().unwrap_or(0);
     let (earlier, mut calls): (Vec<Call>, Vec<Call>) = part.into_iter().partition(|call| call.began < cut);
-    // Calls without an answer come first, so that the unexplained call is the last line.
+    // Calls without an answer come first in the output, so that the unexplained call is its last line.
     calls.sort_by_key(|call| call.answer.map_or(0, |(ended, _)| ended));
     Err(Offence { before: finals(&start, &earlier), calls })
 }
@@ -79,8 +79,8 @@ fn until(history: &[Call], tick: u64) -> Vec<Call> {
     begun.map(|call| Call { answer: call.answer.filter(|(ended, _)| *ended <= tick), ..call }).collect()
 }
 
-/// Returns the states in which the task may be after all answers, over every order that explains them. Empty when there
-/// is no such order.
+/// Returns the states in which the task may be after all answers, for every order of the calls that explains the
+/// answers. Empty when there is no such order.
 fn finals(start: &BTreeSet<State>, history: &[Call]) -> BTreeSet<State> {
     assert!(history.len() <= 128, "a history has at most 128 calls of one task");
     let answered = history.iter().enumerate().filter(|(_, call)| call.answer.is_some());

@@ -1,4 +1,5 @@
-//! Writers in a separate process: the same test again, with an order in its environment and its messages on a pipe.
+//! Writers in a child process: the parent starts the same test again, with instructions in its environment, and reads
+//! its messages from a pipe.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
@@ -13,7 +14,7 @@ use crate::ack::Ack;
 const ORDER: &str = "HANDOVER_PROOF_ORDER";
 const MARK: &str = "@handover ";
 
-/// One line of a child.
+/// One message of a child process to its parent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Word {
     Ack(Ack),
@@ -27,7 +28,7 @@ pub(crate) enum Word {
     Done(String),
 }
 
-/// Returns the order, when this process is a child.
+/// Returns the parent's instructions when this process is a child, else `None`.
 pub(crate) fn order<T: DeserializeOwned>() -> Option<T> {
     let text = std::env::var(ORDER).ok()?;
     Some(serde_json::from_str(&text).unwrap())
@@ -41,14 +42,14 @@ pub(crate) fn say(word: &Word) {
     }
 }
 
-/// A child, and the thread that reads its messages.
+/// A child process, and the thread that reads its messages.
 #[derive(Debug)]
 pub(crate) struct Running {
     child: Child,
     reader: JoinHandle<()>,
 }
 
-/// Starts the same test of this program as a child, behind the words in `before` (a tracer).
+/// Starts the same test as a child process. The words in `before`, such as a tracer, come in front of the command.
 pub(crate) fn start(test: &str, before: &[&str], order: &impl Serialize, words: &Sender<Word>) -> Running {
     let program = std::env::current_exe().unwrap();
     let line: Vec<&std::ffi::OsStr> = before.iter().map(|word| word.as_ref()).chain([program.as_os_str()]).collect();

@@ -44,7 +44,7 @@ pub(crate) struct Round {
 }
 
 struct Shared {
-    /// Each task is in its own workflow, so that a sweep touches one task.
+    /// The tasks, each in its own workflow, so that a sweep of expired leases touches only one task.
     tasks: Vec<(WorkflowId, TaskId)>,
     clock: Arc<ManualClock>,
     ticks: AtomicU64,
@@ -130,7 +130,7 @@ impl Client {
             let ended = shared.ticks.fetch_add(1, Ordering::SeqCst);
             match answer {
                 Some(Answer::Claimed { attempt, .. }) => drop(self.believes.insert(task, attempt)),
-                // The client comes back without its memory.
+                // The client went away and comes back without knowing which attempt it held.
                 None => drop(self.believes.remove(&task)),
                 Some(_) => {}
             }

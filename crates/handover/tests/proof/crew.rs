@@ -14,11 +14,12 @@ use handover::{Error, Service};
 use crate::ack::{Ack, Report};
 use crate::rng::Rng;
 
-/// The tasks of a large plan: more rows than one piece of a plan holds, so that it is written in several transactions.
+/// The number of tasks of a large plan: more rows than one piece of a plan holds, so that the plan is written in
+/// several transactions.
 pub(crate) const LARGE_PLAN: usize = 3_100;
 const LEASE: Millis = Millis::minutes(1);
 
-/// The work that the writers of one process share.
+/// The workflows and tasks that the writers of one process share.
 #[derive(Debug, Default)]
 pub(crate) struct Board {
     workflows: Mutex<Vec<WorkflowId>>,
@@ -191,7 +192,7 @@ impl Writer {
         plan(&self.service, &self.board, &self.report, tasks).await
     }
 
-    /// Removes a lost claim from the held tasks.
+    /// Removes the task from the writer's held tasks when the reply says that the claim is lost.
     fn kept(&mut self, task: TaskId, reply: Result<Reply, Error>) -> Result<Reply, Error> {
         if matches!(reply, Err(Error::Refused(Refusal::ClaimLost { .. }))) {
             self.held.retain(|(held, _)| *held != task);

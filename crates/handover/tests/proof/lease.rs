@@ -1,4 +1,5 @@
-//! A second, minimal implementation of the rules of one task's lease, which gives the required answer of each call.
+//! A second, minimal implementation of the rules for the lease of one task. It gives the only correct answer to each
+//! call.
 
 use engine::Timestamp;
 use engine::id::AgentId;
@@ -83,7 +84,7 @@ impl State {
             }),
             Act::Release { attempt } => self.as_owner(attempt, by, |state| (state.ended(), Answer::Released)),
             Act::Complete { attempt } => match self.holder {
-                // A repetition by the same agent gets the first answer again.
+                // When the agent that completed the task repeats the call, it gets the first answer again.
                 Holder::Done(agent) if agent == by.agent && attempt.is_none_or(|it| it == self.attempt) => {
                     (self, Answer::Completed)
                 }
@@ -129,7 +130,7 @@ impl State {
         }
     }
 
-    /// Returns the state after a claim that ends without a result, which leaves a note.
+    /// Returns the state after a claim that ended without a result. Such an end adds a note to the task.
     fn ended(self) -> Self {
         Self { notes: self.notes + 1, holder: Holder::Nobody, ..self }
     }

@@ -1,4 +1,5 @@
-//! The ledger of acknowledged writes: each must be in the store, and the store must agree with the log.
+//! The ledger of acknowledged writes. Each of them must be in the store, and the rows of the store must agree with its
+//! log.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -102,7 +103,7 @@ fn is_there(ack: &Ack, state: &State, replay: &Replay) -> bool {
     }
 }
 
-/// The history according to the log.
+/// The history of the tasks according to the store's log.
 #[derive(Debug, Default)]
 struct Replay {
     claims: BTreeMap<(TaskId, u32), AgentId>,
@@ -178,7 +179,7 @@ impl Replay {
         self.claims.insert((task, attempt), agent);
     }
 
-    /// Compares the rows with the log.
+    /// Compares the rows of the store with its log.
     fn against(&self, state: &State) -> Problems {
         let mut problems = Problems::new();
         for (id, task) in state.tasks.iter().filter(|(_, task)| state.is_planned(task.workflow)) {

@@ -32,7 +32,7 @@ fn setting(name: &str) -> String {
 }
 
 impl Server {
-    /// Makes a data folder and starts a server on it. `scripts/postgres` stops it at the latest.
+    /// Makes a data folder and starts a server on it. If the test does not stop the server, `scripts/postgres` does.
     pub(crate) fn start(name: &str, port: u16) -> Self {
         let home = PathBuf::from(setting("HANDOVER_TEST_PGHOME"));
         let server = Self { bin: setting("HANDOVER_TEST_PGBIN").into(), data: home.join(name), home, port };

@@ -1,4 +1,4 @@
-//! The complete state of a store, read from an export and counted again.
+//! The complete state of a store, read from an export. Its counters can be counted again from the rows.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -121,12 +121,12 @@ impl State {
         }
     }
 
-    /// Tells whether the plan is set, so that its tasks are visible.
+    /// Tells whether the workflow's plan is complete, so that its tasks are visible.
     pub(crate) fn is_planned(&self, workflow: WorkflowId) -> bool {
         self.workflows.get(&workflow).is_some_and(|found| found.status != WorkflowStatus::Planning)
     }
 
-    /// Counts again everything that the store counts. Returns the differences.
+    /// Counts from the rows everything that the store keeps counters for. Returns the differences.
     pub(crate) fn recount(&self) -> Vec<String> {
         let mut problems = self.recount_tasks();
         let mut mail: BTreeMap<MailboxOwner, (BTreeSet<u64>, u64)> = BTreeMap::new();

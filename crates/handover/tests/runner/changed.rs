@@ -28,8 +28,8 @@ fn asked(ran: &Ran, task: &str) -> ApprovalId {
     ran.events.iter().find(event).unwrap()["approval_id"].as_str().unwrap().parse().unwrap()
 }
 
-/// A check that its own task changed passes, but the result does not count until a person has seen the difference.
-/// Other tasks continue.
+/// A check passes that its own task has changed. The result does not count until a person has seen the change. Other
+/// tasks continue.
 #[test]
 fn a_check_changed_by_its_task_counts_after_a_person_saw_it() {
     let scene = team();
@@ -43,7 +43,7 @@ fn a_check_changed_by_its_task_counts_after_a_person_saw_it() {
         assert!(shown.contains(words), "{words}: {shown}");
     }
     assert!(scene.json(&["status"]).to_string().contains(&id.to_string()));
-    // Without a decision the task still waits.
+    // While no person has decided, the task still waits in the next run.
     let waits = scene.run(&[&workflow(&ran, &scene)]);
     assert_eq!((waits.code, waits.story("cheat").as_str()), (1, ""), "{}", waits.stderr);
     service(&scene, async |service| {
@@ -52,7 +52,7 @@ fn a_check_changed_by_its_task_counts_after_a_person_saw_it() {
     let again = scene.run(&[&workflow(&ran, &scene)]);
     assert_eq!((again.code, again.story("cheat").as_str()), (0, "verified merged completed"), "{}", again.stderr);
     assert_eq!(scene.leftovers(), [""; 0]);
-    // A changed check with the same content needs no second approval.
+    // Another task changes the check to the same content. This content is already approved.
     let later = scene.run_plan(&format!("name: d\ntasks:\n{}", task("same", "cheats", CHECKED)));
     assert_eq!((later.code, later.story("same").as_str()), (0, "first done verified merged completed"));
 }
@@ -73,7 +73,7 @@ fn a_changed_check_that_a_person_rejects_goes_back_to_the_agent() {
     assert!(told.contains("test it for real") && told.contains("CHECK_CHANGED"), "{told}");
 }
 
-/// A change that would overwrite the store or the token on a merge enters no branch.
+/// A change that would overwrite the store or the token when it is merged is not merged into any branch.
 #[test]
 fn nothing_below_the_state_is_merged_or_written() {
     let scene = team();

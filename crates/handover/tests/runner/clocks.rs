@@ -102,7 +102,7 @@ fn no_claim_over_postgres_is_taken_by_a_clock_that_is_wrong() {
     let (begun, mut rng, mut tries) = (now(), Rng::new(1), 0_u32);
     while begun.elapsed() < Duration::from_secs(seconds) {
         set(&clock, JUMPS[rng.below(JUMPS.len())]);
-        // A process that has just started must not take a claim either.
+        // A process that has just started must not take a claim of another agent, either.
         let mut newcomer = rng.percent(30).then(|| StdioAgent::start(&scene, &fast, "newcomer", "worker"));
         for thief in newcomer.iter_mut().chain([&mut team.fast, &mut team.jumping]) {
             let own = thief.id.clone();

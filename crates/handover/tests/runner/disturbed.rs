@@ -11,7 +11,7 @@ const PLAN: &str = "name: disturbed\ntasks:\n  - {name: slow, description: waits
                     - {name: extra, description: finished, role: nobody}\n  \
                     - {name: guarded, description: finished, role: nobody, gate: true}\n";
 
-/// Waits until the agent has begun, which it records in a file.
+/// Waits until the agent's program has started. The program records its start in a file.
 fn begun(scene: &Scene) {
     let end = now() + Duration::from_secs(120);
     let is_begun = |name: &str| name.ends_with(".begun");
@@ -48,13 +48,13 @@ fn what_others_change_is_a_line_of_the_run_of_its_end_and_of_the_status() {
         let arguments = ["task", "status", &id(task), "skipped", "--reason", "not needed"];
         scene.json(&[&arguments, who].concat())
     };
-    // An agent may skip a task without protection, and may not skip a gated task.
+    // An agent may skip a task that is not gated, but must not skip a gated task.
     assert_eq!(skip("extra", &["--agent-id", "meddler"])["success"], true);
     assert_eq!(skip("guarded", &["--agent-id", "meddler"])["code"], "PROTECTED");
     let raise = ["workflow", "config", &workflow, "{\"limits\":{\"usd\":100000}}", "--agent-id", "meddler"];
     assert_eq!(scene.json(&raise)["code"], "PROTECTED");
     scene.json(&["workflow", "limit", &workflow, "3"]);
-    // A person's script may not skip a gated task either. The person at a terminal may.
+    // A person's script must not skip a gated task, either. A person at a terminal may.
     let told = skip("guarded", &[]);
     assert_eq!(told["code"], "PROTECTED");
     assert!(told["suggestion"].as_str().unwrap().contains("in a terminal"), "{told}");

@@ -8,7 +8,7 @@ use crate::scene::Scene;
 fn the_evaluator_takes_no_task_that_it_would_have_to_judge() {
     let mut scene = Scene::new();
     scene.settings.push_str("[evaluator]\nagent = \"judge\"\n");
-    // Agents are asked for work in the order of their names, so the judge comes first.
+    // The runner asks agents for work in the order of their names, so `judge` is asked before `worker`.
     scene.agent("judge", "max_parallel = 2");
     scene.agent("worker", "");
     scene.settle();
@@ -28,7 +28,8 @@ fn the_evaluator_takes_no_task_that_it_would_have_to_judge() {
     assert_eq!(by_the_judge.count(), 2, "{:#?}", ran.events);
 }
 
-/// A run ends when its workflows have no task that can be claimed, and says which agent each of them lacks.
+/// A run ends when its workflows have no task that can be claimed. For each such workflow it names the agent or role
+/// that is missing.
 #[test]
 fn run_once_ends_on_workflows_that_lack_somebody_and_says_who() {
     let mut scene = Scene::new();

@@ -1,5 +1,5 @@
-//! Text from others stays text: the content of notes, mail, sections and answers appears only where it is marked as
-//! untrusted, and no instruction in it is followed.
+//! Texts of other authors are never followed as instructions: the content of notes, messages, sections and answers
+//! appears only where it is marked as untrusted.
 
 use std::fs;
 
@@ -128,7 +128,7 @@ fn notes_outcomes_and_sections_stay_what_they_are() {
     }
     let envelope = stage.kept(&workflow, "reader", "1.envelope");
     assert_eq!(places(&envelope), ["/prior_context"]);
-    // The notes arrive word for word.
+    // The notes reach the agent word for word.
     let told: Value = serde_json::from_str(&envelope).unwrap();
     let notes: Vec<&str> =
         told["prior_context"].as_array().unwrap().iter().map(|note| note.as_str().unwrap()).collect();

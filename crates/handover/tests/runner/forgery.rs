@@ -41,7 +41,8 @@ impl Played {
         fs::read_to_string(self.scene.sim().join(format!("{}.{what}", self.ids["forger"]))).unwrap()
     }
 
-    /// Returns the answers of our command line: the command without its ids, and the code or the first word.
+    /// Returns the answers to the commands of the forging program: each command without its ids, and the error code or
+    /// the first word.
     fn said(&self) -> Vec<String> {
         let line = |line: &str| {
             let (command, answer) = line.split_once(" => ").unwrap();

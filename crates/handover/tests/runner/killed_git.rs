@@ -9,9 +9,9 @@ use crate::points::{plan, scene, script, worked};
 use crate::process::Runner;
 use crate::scene::Scene;
 
-/// Calls of git that are killed halfway: the call, the state it leaves, and a shell script that makes this state from
-/// the call's words. The last word of `worktree add` is the branch and the one before it the path. The last word of
-/// `worktree remove` is the path.
+/// Calls of git that are killed halfway. Each has words of the call, a name for the state that it leaves, and a shell
+/// script that makes this state. For `worktree add` the last word of the call is the branch, and the word before it is
+/// the path. For `worktree remove` the last word is the path.
 const HALF: &[(&str, &str, &str)] = &[
     ("worktree add", "nothing but the reserved folder", ":"),
     ("worktree add", "an empty registration", r#"mkdir -p ".git/worktrees/$name""#),
@@ -46,8 +46,8 @@ const HALF: &[(&str, &str, &str)] = &[
     ("update-ref -d", "the lock of the branch", r#": >".git/$reference.lock""#),
 ];
 
-/// The same for files that other git processes write, too. The next runner first waits to see whether a living process
-/// holds the lock.
+/// Like `HALF`, but for files that other git processes write, too. The next runner first waits to see whether a live
+/// process holds the lock.
 const SHARED: &[(&str, &str, &str)] = &[
     (
         "handover: merged",
@@ -57,7 +57,7 @@ const SHARED: &[(&str, &str, &str)] = &[
     ("update-ref -d", "the lock of the packed references", ": >.git/packed-refs.lock"),
 ];
 
-/// Writes the script, with variables for the words of the call.
+/// Writes a script that replaces git, with variables for the words of the call.
 fn half(scene: &Scene, text: &str) {
     let names = "for word; do case $word in refs/heads/*) reference=$word ;; esac; before=$last; last=$word; done\n\
                  branch=$last path=$before name=$(basename \"$before\")";
@@ -97,8 +97,8 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
 }
 
-/// Uncommitted work of an agent is on the attempt's branch afterwards, though a lock kept git from committing it at
-/// first.
+/// An agent's uncommitted work is kept on the attempt's branch, even if a lock of a killed git first prevents the
+/// commit.
 #[test]
 fn work_in_a_worktree_with_a_lock_of_a_killed_git_is_kept() {
     let scene = scene();

@@ -11,8 +11,8 @@ use crate::process::{Runner, now, strangers_after};
 use crate::rng::Rng;
 use crate::scene::Scene;
 
-/// Eleven tasks: dependencies, artifacts, repairs, checks and an evaluation that fail first, one task that takes a
-/// second turn, and one that is reviewed.
+/// A plan of eleven tasks. It has dependencies, artifacts, repairs, a check and an evaluation that first fail, a task
+/// that needs a second turn, and a task that is reviewed.
 pub(crate) const PLAN: &str = r#"
 summary: killed again and again
 tasks:
@@ -41,7 +41,7 @@ tasks:
   - {name: last, role: worker, description: finished, depends_on: [left, right, silent, reviewed]}
 "#;
 
-/// The time after which no new round starts, unless a number of rounds is set.
+/// The time after which no new round starts. It does not apply when the environment sets a number of rounds.
 const TIME_MAX: Duration = Duration::from_secs(40);
 const ROUNDS: u64 = 12;
 /// The number of rounds in one scene. A scene grows with each round, and a new one starts small.
@@ -117,8 +117,8 @@ fn unkilled(scene: &Scene) -> Duration {
     length
 }
 
-/// Plays one round. The moments of the kills are drawn over the whole duration. Each kill loses only the work that was
-/// not recorded yet.
+/// Plays one round: kills the runner at random moments of the run and starts it again. Each kill loses only the work
+/// that was not recorded yet.
 fn round(scene: &Scene, length: Duration, rng: &mut Rng, figures: &mut Figures) -> Vec<String> {
     let workflow = workflow(scene, PLAN);
     let millis = usize::try_from(length.as_millis()).unwrap();
@@ -146,8 +146,7 @@ fn round(scene: &Scene, length: Duration, rng: &mut Rng, figures: &mut Figures) 
         }
     }
     let ran = runner.end();
-    // The checks are meaningless for a workflow that is not completed. Then the problem is that the run did not
-    // complete it.
+    // The other checks have no meaning for a workflow that is not completed. Then that is the only problem to report.
     let mut problems =
         if ran.code == 0 { books::problems(scene, &workflow) } else { vec!["it did not end".to_owned()] };
     if !problems.is_empty() {

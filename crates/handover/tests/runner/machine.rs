@@ -40,7 +40,7 @@ impl Machine {
         Self { name: None, clock: MachineClock::Right }
     }
 
-    /// Returns a simulated machine. `Err` gives the reason when it cannot: the kernel forbids namespaces, or the clock
+    /// Returns a simulated machine. Returns an error with the reason when the kernel forbids namespaces or the clock
     /// library is missing.
     pub(crate) fn named(name: &'static str, clock: MachineClock) -> Result<Self, String> {
         let mut probe = program("unshare");
@@ -61,7 +61,7 @@ impl Machine {
         command.args(["--net", "--uts", "sh", "-c", "hostname \"$0\" && exec \"$@\"", name]);
         command.arg(plain.get_program()).args(plain.get_args()).current_dir(scene.project()).env_clear();
         command.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?)))).stdin(Stdio::null());
-        // Another machine has its own home folder.
+        // Each machine has its own data folder of the user.
         command.env("XDG_DATA_HOME", self.data(scene));
         self.set_clock(&mut command);
         command
@@ -111,7 +111,8 @@ fn copy(from: &Path, to: &Path) {
 pub(crate) struct Asleep(Vec<u32>);
 
 impl Asleep {
-    /// Stops these processes and all their descendants. It stops a parent before it looks for the children.
+    /// Stops these processes and all their descendants. A parent is stopped before its children are listed, so that it
+    /// starts no new ones.
     pub(crate) fn stop(roots: &[u32]) -> Self {
         let mut stopped = BTreeSet::new();
         let mut order = Vec::new();

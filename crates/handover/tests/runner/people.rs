@@ -105,7 +105,7 @@ fn outputs_are_held_to_their_contracts() {
          checks = [{ command = [\"sh\", \"-c\", \"grep -q right out/*.txt\"], seconds = 20 }]\n\
          [contract.busy]\nchecks = [{ command = [\"sh\", \"-c\", \"setsid sleep 1000 & exit 0\"], seconds = 20 }]\n",
     );
-    // The words of `evaluate` tell the judge's script its answer in each turn.
+    // The words of `evaluate` tell the script of the evaluating agent which answer to give in each turn.
     let checked = "{type: file, schema_ref: right, output_ref_required: true}";
     let judged = |words: &str| format!("{{type: file, output_ref_required: true, evaluate: {words}}}");
     let plan = [
@@ -151,7 +151,7 @@ fn what_is_missing_is_told_before_anything_is_claimed() {
     let untrusted = scene.run(&["--once"]);
     assert!(untrusted.code == 1 && untrusted.stderr.contains("NOT_TRUSTED"), "{}", untrusted.stderr);
     assert!(untrusted.stderr.contains("+ notify: touch owned"), "{}", untrusted.stderr);
-    // A new comment in the settings needs no new trust.
+    // A new comment in the settings file needs no new acceptance by a person.
     std::fs::write(&changed, format!("{}\n# later\n", scene.settings)).unwrap();
     assert_eq!(scene.json(&["trust"])["trusted"], true);
 }

@@ -1,5 +1,5 @@
-//! Kills at chosen points: the runner, a host or a program is killed exactly there, and the next runner completes the
-//! task.
+//! Tests with kills at chosen points: the runner, a turn host or an agent's program is killed exactly there, and the
+//! next runner completes the task.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -12,9 +12,9 @@ use crate::kills::workflow;
 use crate::process::{Runner, now, strangers_after};
 use crate::scene::Scene;
 
-/// The calls of git, by words in them, at which a wrapper of git kills the runner once. With `late` it kills the runner
-/// first and does its work half a second later. With `after` it works first and then kills. With `half` it runs the
-/// script `half` of the scene instead, and dies with the runner.
+/// The calls of git, by words in them, at which a wrapper of git kills the runner once. `late`: the wrapper kills the
+/// runner first and runs git half a second later. `after`: it runs git first and then kills. `half`: it runs the
+/// scene's script `half` instead of git, and dies with the runner.
 const GIT: &[(&str, &str)] = &[
     ("worktree add", "late"),
     ("worktree add", "after"),
@@ -29,7 +29,8 @@ const GIT: &[(&str, &str)] = &[
     ("update-ref -d", "after"),
 ];
 
-/// The point of the kill, the words of the task, the words of its evaluator, and whether the check kills.
+/// Each row: the point of the kill, the behaviour of the task's agent, the behaviour of its evaluator, and whether the
+/// task's check kills.
 const WORDS: &[(&str, &str, &str, bool)] = &[
     ("the runner, while a program runs", "kills-runner finished", "judge-pass", false),
     ("the runner, while an evaluator runs", "finished", "kills-runner judge-pass", false),

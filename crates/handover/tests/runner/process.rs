@@ -93,7 +93,7 @@ struct Process {
     of_scene: Option<String>,
 }
 
-/// Returns the processes of a scene that are not below one of these runners.
+/// Returns the processes of a scene that are not descendants of one of these runners.
 pub(crate) fn strangers(scene: &Scene, runners: &[u32]) -> Vec<String> {
     let all: BTreeMap<u32, Process> = fs::read_dir("/proc")
         .unwrap()
@@ -129,7 +129,7 @@ fn look(scene: &Scene, pid: u32) -> Option<Process> {
     Some(Process { parent, of_scene: (has_mark || is_inside || is_told).then_some(line) })
 }
 
-/// Returns the processes that still run after all of them had 15 seconds to end.
+/// Returns the processes of a scene that still run 15 seconds after `killed`.
 pub(crate) fn strangers_after(scene: &Scene, runners: &[u32], killed: Instant) -> Vec<String> {
     const ENDED: Duration = Duration::from_secs(15);
     loop {

@@ -12,7 +12,7 @@ use crate::busy::patience;
 use crate::process::{now, rest, strangers};
 use crate::scene::Scene;
 
-/// The result of one call.
+/// The result of one call of `handover review run`.
 #[derive(Debug)]
 struct Heard {
     code: i32,
@@ -87,7 +87,8 @@ pub(crate) fn rooms(scene: &Scene, name: &str) -> Vec<String> {
     rooms
 }
 
-/// The provider's name, its behaviour, the result that the requester gets, and the number of starts of the program.
+/// Each row: the reviewer's name, its behaviour, the result that the requester gets, and how often the reviewer's
+/// program is started.
 const WAYS: &[(&str, &str, &str, u32)] = &[
     ("good", "nothing", "success", 1),
     ("fenced", "fenced", "success", 1),
@@ -155,7 +156,7 @@ fn a_session_has_its_order_and_its_history() {
         ask(&scene, "quinn", session, request.to_string().as_bytes(), &["finding-0001", "finding-0002"])
     };
     assert_eq!(code(&first), "success");
-    // These iterations are not the next one. A refused request does not use up an iteration.
+    // None of these is the next iteration, so each request is refused. A refused request does not use up an iteration.
     for wrong in [1, 3, 4_294_967_296] {
         let heard = ask_quinn(&request(wrong, None));
         assert_eq!((code(&heard), heard.response["iteration"].as_u64()), ("INVALID_REQUEST", Some(wrong)));
@@ -170,7 +171,7 @@ fn a_session_has_its_order_and_its_history() {
     assert_eq!(second.response["applied_feedback_ack"]["items"], json!(acked), "{second:?}");
     let shown = scene.json(&["review", "show", &first.session]);
     let states: Vec<_> = shown["findings"].as_array().unwrap().iter().map(|row| (&row["id"], &row["status"])).collect();
-    // The finding came again, so it is open again.
+    // The reviewer reported the finding again, so it is open again.
     assert_eq!(states, [(&json!("finding-0001"), &json!("open")), (&json!("finding-0002"), &json!("partial"))]);
     // A program without memory gets its earlier findings in the prompt.
     let told = std::fs::read_to_string(scene.sim().join("quinn.2.prompt")).unwrap();
@@ -214,7 +215,7 @@ fn what_is_no_request_reaches_no_provider() {
         let heard = ask(&scene, "quinn", None, bytes, &[]);
         assert_eq!((code(&heard), heard.response["iteration"].as_u64()), ("INVALID_REQUEST", Some(iteration)));
         assert!(heard.response["error"]["message"].as_str().unwrap().contains(expected), "{heard:?}");
-        // The session exists, and its first iteration is still open.
+        // The refused request has made the session, and its first iteration can still be requested.
         let mut next = request(1, None);
         next["artifact"]["media_type"] = json!("text/markdown; charset=utf-8");
         let again = ask(&scene, "quinn", Some(&heard.session), next.to_string().as_bytes(), &[]);
@@ -314,7 +315,7 @@ fn people_have_files_reviewed_in_rounds() {
         {"id": "finding-0002", "status": "rejected", "reason_code": "out_of_scope", "explanation": "no"}]);
     assert_eq!(sent["applied_feedback"]["items"], items);
     assert_eq!(sent["artifact"]["media_type"], "text/markdown");
-    // A decision that was sent once is not sent again.
+    // A decision about a finding is sent to the reviewer only once.
     scene.json(&["review", "again", "plan.md", "--session", &session]);
     let sent: Value =
         serde_json::from_str(&std::fs::read_to_string(scene.sim().join("quinn.3.request")).unwrap()).unwrap();

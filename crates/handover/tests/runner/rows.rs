@@ -1,9 +1,9 @@
-//! Every kind of end of a turn, all in one workflow.
+//! Tests every kind of end of a turn, all in one workflow.
 
 use crate::scene::Scene;
 
-/// A task: its name, the behaviour of its agent turn by turn, and the expected events. The names of agents that use the
-/// handoff protocol begin with `h-`.
+/// Each row: the task's name, the behaviour of its agent turn by turn, and the expected events. Agents whose names
+/// begin with `h-` use the handoff protocol.
 const ROWS: &[(&str, &str, &str)] = &[
     ("finished", "finished", "first done verified merged completed"),
     ("late", "late", "first done verified merged completed"),
@@ -12,7 +12,7 @@ const ROWS: &[(&str, &str, &str)] = &[
     ("nonsense", "nonsense finished", "first bad(NO_OUTPUT) repair done verified merged completed"),
     ("silent", "nothing finished", "first bad(NO_OUTPUT) repair done verified merged completed"),
     ("twice", "twice finished", "first done verified merged completed"),
-    // There are two repairs, and no third.
+    // An invalid output can be repaired twice, not a third time.
     (
         "unrepaired",
         "bad",

@@ -72,12 +72,13 @@ impl Scene {
         ));
     }
 
-    /// Adds a reviewer that runs the script `reviewer.sh`. Each start does the next one of these words.
+    /// Adds a reviewer that runs the script `reviewer.sh`. At each start the script behaves as the next one of `words`
+    /// says.
     pub(crate) fn reviewer(&mut self, slug: &str, words: &str, more: &str) {
         self.program("reviewer.sh", slug, words, more);
     }
 
-    /// Adds an agent that works, and that reviews when it is asked to.
+    /// Adds an agent that both works on tasks and reviews the work of others.
     pub(crate) fn both(&mut self, slug: &str, words: &str, more: &str) {
         self.program("both.sh", slug, words, more);
     }
@@ -156,7 +157,7 @@ impl Scene {
         self.run(&["--plan", path.to_str().unwrap()])
     }
 
-    /// Returns the worktrees, turn folders and processes that should not be left.
+    /// Returns the worktrees, turn folders and processes that a run should have removed but left behind.
     pub(crate) fn leftovers(&self) -> Vec<String> {
         let mut found = Vec::new();
         let worktrees = self.git(&["worktree", "list", "--porcelain"]);

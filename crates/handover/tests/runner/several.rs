@@ -1,5 +1,5 @@
-//! Several runners on one store: they share the work, no task is done twice, and the others do the work of a runner
-//! that is gone.
+//! Tests several runners on one store: they share the work, no task is done twice, and when a runner is gone the others
+//! do its work.
 
 use std::fs;
 use std::time::Duration;
@@ -152,7 +152,7 @@ fn what_a_runner_held_that_never_comes_back_is_done_by_another() {
     begun(&scene, &workflow).kill();
     let ran = Runner::start(&scene, "b", &[&workflow]).end();
     assert_eq!(ran.code, 0, "{:#?}\n{}", ran.events, ran.stderr);
-    // The runner that comes back removes its own leftovers.
+    // When the killed runner starts again, it removes what it left behind.
     assert_eq!(Runner::start(&scene, "a", &[&workflow]).end().code, 0);
     assert_eq!(books::problems(&scene, &workflow), Vec::<String>::new());
     assert_eq!(strangers(&scene, &[]), Vec::<String>::new());

@@ -1,6 +1,6 @@
-//! A machine that sleeps: all its processes are stopped for longer than a lease and then continue. Processes of the
-//! same machine do not take its claims. Another machine may end a claim: if no other agent has claimed the task, the
-//! sleeper continues, else its turn ends and its work is kept.
+//! Tests a machine that sleeps: all its processes are stopped for longer than a lease and then continue. Processes of
+//! the same machine do not take its claims. Another machine may end a claim of the sleeping one. If no other agent has
+//! claimed the task since then, the turn continues; otherwise the turn ends and its work is kept.
 
 use std::fs;
 use std::time::Duration;
@@ -79,8 +79,8 @@ fn stop_between_writes(scene: &Scene, roots: &[u32]) -> Asleep {
     }
 }
 
-/// Tells whether a write is in progress: the queue of the SQLite file is locked, or a transaction on the server is
-/// open.
+/// Tells whether a process is writing to the store: the lock of the SQLite file's queue is taken, or a transaction on
+/// the server is open.
 fn is_written(scene: &Scene) -> bool {
     match scene.environment.iter().find(|(name, _)| *name == "HANDOVER_STORE") {
         Some((_, server)) => {
@@ -116,7 +116,7 @@ fn sleep_past_the_lease() {
     rest(Duration::from_secs(2 * LEASE_SECONDS));
 }
 
-/// The other users of the store while the workers of this machine sleep.
+/// The agents that use the store while the workers of this machine sleep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Others {
     Nobody,
@@ -147,7 +147,7 @@ fn one_machine_sleeps(scene: &Scene, others: Others) {
     early.into_iter().for_each(Asleep::wake);
     if let Some(thief) = &mut other {
         takes_nothing(thief, &task("talk"), &sleeper.id);
-        // A process that has just started has not looked for live processes yet.
+        // A process that has just started has not checked yet which processes are alive, so it must not take the task.
         let mut newcomer = start("newcomer");
         takes_nothing(&mut newcomer, &task("talk"), &sleeper.id);
         newcomer.leave();
@@ -218,8 +218,8 @@ fn a_machine_that_sleeps_on_postgres_loses_nothing_to_itself() {
     });
 }
 
-/// The runner is killed while its processes are stopped, so they do not notice. The next runner ends them and does the
-/// work.
+/// The runner is killed while its processes are stopped, so they do not notice its death. The next runner ends them and
+/// does the work.
 #[test]
 fn a_runner_that_is_killed_while_it_sleeps_is_followed_by_the_next() {
     let scene = scene();
@@ -266,7 +266,8 @@ fn a_turn_goes_on_over_postgres_when_nobody_took_its_task() {
     let runner = Runner::start(&scene, "here", &[&workflow]);
     wait_for("the turn", || scene.sim().join(format!("{task}.begun")).exists());
     let asleep = stop_between_writes(&scene, &[runner.pid()]);
-    // This machine could see the lock of the sleeping runner. The other machine knows only the content of the store.
+    // This machine sees the lock of the sleeping runner's session file. The other machine knows only the content of the
+    // store.
     let watcher = StdioAgent::start(&scene, &other, "watcher", "talker");
     wait_for("the end of the claim", || !facts(&scene, &other, task).1);
     let (attempt, held, ends) = facts(&scene, &other, task);

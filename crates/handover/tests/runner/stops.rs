@@ -1,5 +1,5 @@
-//! A person interrupts the runner. After the first interrupt, running turns finish. After the second, they are ended
-//! and their tasks are open again.
+//! Tests a person who interrupts the runner. After the first interrupt, running turns finish. After the second, they
+//! are ended and their tasks are open again.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Two stores in one folder or one clone: a sign of life counts only in the store that it belongs to.
+//! Tests two stores in one folder or one clone: a session file counts only for the store that its process uses.
 
 use std::time::Duration;
 
@@ -28,8 +28,8 @@ fn one_task(scene: &Scene) -> String {
     planned["task_ids"]["task"].as_str().unwrap().to_owned()
 }
 
-/// Kills an agent of the first store. Processes of the second store look for live agents several times before a process
-/// of the first store does. The first store must still record the death.
+/// Kills an agent of the first store. Processes of the second store check several times which agents are alive before a
+/// process of the first store does. The first store must still record the death.
 fn dead_are_recorded_in_their_own_store(first: &str, second: &str) {
     let mut scene = Scene::new();
     with_store(&mut scene, first);
@@ -80,7 +80,7 @@ fn seen_by_another_name(name: &str, other: &str) {
     let mut holder = StdioAgent::start(&scene, &Machine::here(), "holder", "worker");
     assert_eq!(holder.claim(task), Ok(1));
     let asleep = crate::machine::Asleep::stop(&holder.processes());
-    // Longer than the lease and the margin that a PostgreSQL store adds to it.
+    // Wait longer than the lease and the extra time that a PostgreSQL store adds to it.
     rest(Duration::from_secs(6));
     with_store(&mut scene, other);
     let mut thief = StdioAgent::start(&scene, &Machine::here(), "thief", "worker");
