@@ -1,5 +1,5 @@
-//! The scripts of the repository: `scripts/outside` starts a command outside of the caller's processes, `scripts/test`
-//! runs every step even if one fails, and every proof has its figures in the documentation.
+//! Tests of the repository's scripts: `scripts/outside` starts a command that is no descendant of the caller,
+//! `scripts/test` runs every step even if one fails, and every proof has its figures in the documentation.
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test fails where something unforeseen happens")]
 
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(120);
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Prints the environment, then the name and the program of every ancestor.
+/// A script that prints the environment, then the name and the program of every ancestor process.
 const LOOK: &str = r#"
 env
 pid=$$
@@ -43,7 +43,7 @@ fn now() -> Instant {
     Instant::now()
 }
 
-/// Waits until a condition is true that causes no event.
+/// Waits until a condition is true. It polls, because nothing announces the change.
 fn wait_until(what: &str, is_true: impl Fn() -> bool) {
     let until = now() + PATIENCE;
     while !is_true() {
@@ -91,7 +91,8 @@ fn a_command_outside_sees_neither_marks_nor_the_agent_above() {
     let seen: Vec<String> = marks().into_iter().filter(|name| has(&outside, name)).collect();
     assert_eq!(seen, Vec::<String>::new(), "{outside}");
     assert!(has(&outside, "KEPT"), "{outside}");
-    // The ancestors outside are the watcher and then process 1 or a subreaper, and not the test process.
+    // The ancestors of the outside command are a watcher and then process 1 or a subreaper. The test process is not
+    // among them.
     let own = format!("ancestor {} ", std::process::id());
     assert!(inside.contains(&own) && !outside.contains(&own), "{outside}");
 }

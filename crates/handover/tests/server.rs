@@ -34,10 +34,11 @@ use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
 const WRITERS: usize = 16;
-/// When no write is acknowledged for this long while the server is up, the writers count as hung.
+/// The longest time without an acknowledged write while the server is up. After that the writers count as hung and the
+/// test fails.
 const SILENCE_MAX: Duration = Duration::from_secs(60);
 
-/// The acknowledgements and faults that the writers report while they run.
+/// The acknowledged writes and the faults that the writers report while they run.
 #[derive(Default)]
 struct Said {
     acks: Mutex<Vec<Ack>>,
@@ -54,7 +55,7 @@ impl Said {
         self.heard.notify_one();
     }
 
-    /// Waits for this many more acknowledgements.
+    /// Waits until this many more writes are acknowledged.
     async fn more(&self, wanted: usize) {
         let end = self.count.load(Ordering::SeqCst) + wanted;
         while self.count.load(Ordering::SeqCst) < end {

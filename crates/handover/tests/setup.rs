@@ -17,7 +17,7 @@ use handover::setup::{
     undo,
 };
 
-/// The parts of a case, by name.
+/// One test case: its first lines, and its parts by name.
 struct Case {
     head: String,
     parts: BTreeMap<String, String>,
@@ -110,7 +110,7 @@ impl Folder {
         }
     }
 
-    /// Writes the files of a part.
+    /// Writes the files that a part of a case describes.
     fn fill(&self, part: &str) {
         for file in format!("\n{part}").split("\n-- ").skip(1) {
             let (head, body) = file.split_once('\n').unwrap_or((file, ""));
@@ -141,8 +141,8 @@ impl Folder {
         }
     }
 
-    /// Returns all files in the format of a part. Shows empty folders, too, because `handover setup` must not leave
-    /// any.
+    /// Returns all files in the format of a case's part. Shows empty folders, too, because `handover setup` must not
+    /// leave any behind.
     fn show(&self) -> String {
         let mut found = Vec::new();
         walk(&self.base.join("project"), "", &mut found);
@@ -182,7 +182,7 @@ fn walk(folder: &Path, prefix: &str, found: &mut Vec<String>) {
 
 const FOLDED: &str = "(our section)";
 
-/// Replaces Handover's section by one line.
+/// Replaces the section that Handover writes by one line, so that cases stay short.
 fn fold(text: &str) -> String {
     let Some((before, rest)) = text.split_once("handover:begin") else { return text.to_owned() };
     let Some((section, after)) = rest.split_once("handover:end") else { return text.to_owned() };
@@ -193,7 +193,7 @@ fn fold(text: &str) -> String {
     format!("{before}handover:begin{}{FOLDED}\n{}handover:end{after}", mark.0, mark.1)
 }
 
-/// Replaces the line by the section that is in the file.
+/// Replaces the one line by the section that the file has now.
 fn unfold(text: &str, old: Option<&str>) -> String {
     let section = old.and_then(|old| old.split_once("handover:begin")?.1.split_once("handover:end")).map(|it| it.0);
     let Some(section) = section.filter(|_| text.contains(FOLDED)) else { return text.to_owned() };
@@ -240,8 +240,8 @@ fn exercise(name: &str, case: &Case) -> Case {
         let left = fs::read_dir(&around.receipts).map(|left| left.count()).unwrap_or(0);
         assert_eq!(left, 0, "{name}: no receipt is left");
     }
-    // The first undo restores an entry that already had our name. After that no receipt protects it, so such cases are
-    // not undone twice.
+    // Some cases start with an entry that already has our name. The first undo restores that entry, and a second undo
+    // would remove it, because no record of the old entry is left. So such cases are not undone twice.
     if !before.contains("handover") {
         let again = undo(client, reach, &around).unwrap();
         assert_eq!(changed(&again), Vec::<&Edit>::new(), "{name}: undoing twice is as once");
@@ -292,7 +292,7 @@ fn instructions_stay_while_another_client_reads_them() {
     assert_eq!(folder.show(), "");
 }
 
-/// Claude Code keeps the HTTP servers of all projects in one file.
+/// Claude Code keeps the HTTP servers of all projects in one file, so the entries of other projects must stay.
 #[test]
 fn what_others_reach_over_http_stays() {
     let folder = Folder::new();
@@ -319,7 +319,7 @@ fn what_others_reach_over_http_stays() {
     assert_eq!(fs::read_dir(&stdio.receipts).unwrap().count(), 0, "no receipt is left");
 }
 
-/// The undo of a project does not change the setup of `--user`.
+/// Undoing the setup of one project does not change the setup for all projects of the user (`--user`).
 #[test]
 fn what_the_user_has_in_all_projects_stays() {
     for client in [
@@ -382,7 +382,8 @@ fn a_failure_in_the_middle_gives_everything_back() {
     let folder = Folder::new();
     let around = folder.around(&BTreeMap::new());
     let mut broken = plan(ClientProgram::ClaudeCode, SetupReach::Project, &around).unwrap();
-    // The repeated edit creates a file that exists by then, so it fails after the other edits.
+    // The last edit repeats the first one. It creates a file that exists by then, so it fails after all other edits
+    // succeeded.
     broken.edits.push(broken.edits[0].clone());
     apply(&broken, &around.receipts).unwrap_err();
     assert_eq!(folder.show(), "");

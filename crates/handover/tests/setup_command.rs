@@ -1,4 +1,5 @@
-//! `handover setup` as people and programs call it: its messages, their stream, and its exit code.
+//! Tests `handover setup` as people and programs call it: its messages, whether they go to standard output or standard
+//! error, and its exit code.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 #![expect(clippy::disallowed_methods, reason = "starts the program itself")]
@@ -136,7 +137,7 @@ fn a_file_that_cannot_be_read_is_named_with_its_line() {
     assert_eq!((said(&output.stdout), said(&output.stderr)), (String::new(), expected));
 }
 
-/// Returns the tokens of a place's store, each as `name revoked`.
+/// Returns the tokens in the store of a test's folder, each as its name and whether it is revoked: `codex true`.
 fn tokens(place: &Place) -> Vec<String> {
     let output = place.handover(&["token", "list", "--json"], Path::new("/nowhere"));
     let found: serde_json::Value = serde_json::from_str(&said(&output.stdout)).unwrap();

@@ -1,4 +1,5 @@
-//! Approvals over HTTP and on the command line: who may see them, who may decide them, and that an agent cannot decide.
+//! Tests of approvals over HTTP and on the command line: which callers may see and decide them, and that an agent
+//! cannot decide.
 
 use std::sync::Arc;
 
@@ -104,7 +105,7 @@ fn a_person_decides_and_nobody_else() {
     team.server.stop();
 }
 
-/// Below an agent, and without a terminal, the command line shows approvals and refuses to decide them.
+/// On the command line, a process below an agent or without a terminal can list approvals but cannot decide them.
 #[test]
 fn the_command_line_asks_for_a_person() {
     let team = Team::new();
@@ -137,8 +138,8 @@ fn the_command_line_asks_for_a_person() {
     team.server.stop();
 }
 
-/// `log verify` names an entry that was edited in the database file. It finds a removed last entry only with heads that
-/// were saved before.
+/// `log verify` names an entry that was edited in the database file. It can find a removed last entry only by heads
+/// (the number and hash of each topic's last entry) that were saved before.
 #[test]
 fn the_command_line_names_what_was_changed() {
     let team = Team::new();
@@ -163,8 +164,8 @@ fn the_command_line_names_what_was_changed() {
     assert_eq!(verify(&[]), (Some(1), format!("{topic} entry {seq} was changed")));
     change("origin prod", "origin main");
     assert_eq!(verify(&[]).0, Some(0));
-    // The request is the last entry of its topic. Removing it together with its head leaves a log that is valid without
-    // a saved head.
+    // The request is the last entry of its topic. After the entry and its head are removed, the log is still valid.
+    // Only a saved head shows the removal.
     file.execute_batch(&format!(
         "DELETE FROM event WHERE topic = '{topic}' AND seq >= {seq}; UPDATE topic SET seq = {seq} - 1, \
          hash = (SELECT hash FROM event WHERE topic = '{topic}' AND seq = {seq} - 1) WHERE name = '{topic}'"

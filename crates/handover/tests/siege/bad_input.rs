@@ -1,4 +1,5 @@
-//! Bad input through every interface: each one gets a named error, quickly, and changes nothing in the store.
+//! Tests bad input through every interface: each input gets an error with a code, quickly, and changes nothing in the
+//! store.
 
 use serde_json::{Value, json};
 
@@ -58,7 +59,7 @@ fn allows(schema: &Value, kind: &str) -> bool {
         return choices.iter().any(|choice| allows(choice, kind));
     }
     if let Some(values) = schema.get("enum").and_then(Value::as_array) {
-        // An enum allows only its own values, and never the sample string of `kinds`.
+        // A schema with `enum` allows only its own values, and the sample string of `kinds` is never one of them.
         return kind == "null" && values.contains(&Value::Null);
     }
     match &schema["type"] {
@@ -80,7 +81,7 @@ fn every_argument_of_every_tool_refuses_every_wrong_type() {
             let required = schema["required"].as_array().cloned().unwrap_or_default();
             for (field, schema) in properties(&schema) {
                 let is_required = required.contains(&Value::from(field.as_str()));
-                // Null for an optional argument means that the argument is absent.
+                // Null is valid for an optional argument: it means that the argument is absent.
                 let is_wrong = |kind: &str| !allows(&schema, kind) && (kind != "null" || is_required);
                 for (kind, value) in kinds().iter().filter(|(kind, _)| is_wrong(kind)) {
                     let heard = door.call(&tool, json!({field.clone(): value}).to_string().as_bytes());
@@ -122,8 +123,8 @@ fn nested(depth: usize) -> Vec<u8> {
     [b"{\"name\":\"a\",\"config\":{\"deep\":", lists.as_slice(), b"}}"].concat()
 }
 
-/// Arguments that are not a JSON object, or that are ambiguous, such as a key that comes twice. MCP puts the arguments
-/// into a message: when the message itself cannot be read, the answer is a protocol error.
+/// Arguments that are not a JSON object, or that are ambiguous, such as a key that comes twice. Over MCP the arguments
+/// are part of a message. When the message itself cannot be parsed, the answer is a protocol error.
 #[test]
 fn what_is_no_json_object_is_refused_by_name() {
     let table: Vec<(&str, Vec<u8>, &str)> = vec![
@@ -181,8 +182,8 @@ fn what_is_no_json_object_is_refused_by_name() {
     scene.end(doors);
 }
 
-/// The size limit of a message depends on the tool that it calls. A message above its limit is refused before its
-/// fields are judged.
+/// The size limit of a message depends on the tool that it calls. A message above the limit is refused before its
+/// fields are checked.
 #[test]
 fn what_is_too_long_is_refused_whole() {
     let text = |bytes: usize| format!("{{\"name\":\"{}\"}}", "x".repeat(bytes)).into_bytes();
@@ -300,8 +301,8 @@ fn what_is_no_message_is_refused_by_number() {
     ];
     let scene = Scene::new();
     let mut doors = Door::all(&scene.place, &scene.server);
-    // The new MCP version names its version in every request. Without it these messages belong to the old version, so
-    // the other interfaces are left out.
+    // In the new MCP version every request names its version. These messages do not, so they count as messages of the
+    // old version, and only the first two interfaces are tested.
     doors.truncate(2);
     for door in &mut doors {
         for (name, message, number) in table {
@@ -351,7 +352,7 @@ fn what_is_no_request_is_refused_or_closed() {
     for (name, bytes, expected) in &table {
         let mut connection = Connection::open(scene.server.port);
         let _closed_early = connection.send(bytes);
-        // For noise the server may close the connection without an answer.
+        // When the bytes are no HTTP request at all, the server may close the connection without an answer.
         let status = connection.answer().map(|answer| answer.status);
         assert!(status.is_none_or(|status| expected.contains(&status)), "{name}: {status:?}");
         let must_answer = expected.iter().any(|status| ![400, 431].contains(status));
@@ -422,7 +423,7 @@ fn wrong_commands_say_what_is_wrong() {
     scene.end(Vec::new());
 }
 
-/// The server does not keep an endless line of a pipe in memory, and it serves the lines after it.
+/// A line on the pipe that never ends is not kept in the server's memory, and the server answers the lines after it.
 #[test]
 fn an_endless_line_is_not_kept() {
     let place = Place::new();

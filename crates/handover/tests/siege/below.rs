@@ -1,5 +1,6 @@
-//! Commands below an agent: which ones are refused in its shell, and which ones run as the agent. A person in the
-//! terminal of an editor, or with agents' settings in the environment, still counts as a person.
+//! Tests commands that run below an agent, that is, that an agent's program started: which ones are refused, and which
+//! ones run as the agent. A person in the terminal of an editor, or with agents' settings in the environment, still
+//! counts as a person.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -11,7 +12,8 @@ use crate::place::Place;
 use crate::security::{Team, word};
 use crate::terminal::Terminal;
 
-/// Returns a shell in the repository that acts as a client, optionally under the name of another program.
+/// Returns a shell in the repository that acts as an agent's client. With `name` its program has the name of another
+/// program.
 fn shell(place: &Place, name: Option<&str>) -> Command {
     let program = match name {
         None => PathBuf::from("/bin/sh"),
@@ -68,8 +70,8 @@ const AGENTS: &[&[&str]] = &[
     &["completions", "bash"],
 ];
 
-/// Runs every command of a person with and without a terminal: each one must be refused, and the refusal must name the
-/// sign of an agent. The commands that agents may give must work.
+/// Runs every command of `PEOPLES` with and without a terminal. Each must be refused, and the refusal must name the
+/// sign of an agent. The commands of `AGENTS` must work.
 fn refuses_peoples_commands(client: &mut AgentClient, seen: &str) {
     let terminal = Terminal::new();
     for words in PEOPLES {
@@ -93,7 +95,7 @@ fn the_client_of_a_living_server_gives_no_commands_of_people() {
     refuses_peoples_commands(&mut client, "which started a `handover mcp` that still runs");
     assert_eq!(place.export(), before, "something was changed");
     assert!(!place.root().join(".codex").exists() && !place.root().join(".handover/config.toml").exists());
-    // When the server has ended, the shell no longer counts as an agent's client.
+    // After its `handover mcp` server has ended, the shell no longer counts as an agent's client.
     client.end_server();
     let terminal = Terminal::new();
     let ran = client.shell(&["approval", "approve", "ap_000000000000"], Some(&terminal.path));
@@ -106,7 +108,7 @@ fn a_known_client_gives_no_commands_of_people() {
         let place = Place::new();
         let mut client = AgentClient::start(shell(&place, Some(name)));
         client.end_server();
-        // The server has ended, so the refusal can only come from the name of the client's program.
+        // The `handover mcp` server has ended, so only the name of the client's program can cause the refusal.
         refuses_peoples_commands(&mut client, &format!("below {name} (pid "));
     }
 }
@@ -138,10 +140,11 @@ fn an_agents_way_out_that_leaves_its_program_above_is_refused() {
             .replace("FILE", &file.display().to_string())
             .replace("STORE", &state.join("handover.db").display().to_string())
             .replace("STATE", &state.display().to_string());
-        // With only one command, `sh -c` would replace itself by it, and the agent's process would be gone.
+        // With a single command, `sh -c` would replace itself by that command, and the process named `claude` would be
+        // gone.
         let output = shell(&team.place, Some("claude")).args(["-c", &format!("{line}; true")]).output().unwrap();
         let told = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
-        // A kernel that forbids namespaces makes this way impossible.
+        // On a kernel that forbids namespaces `unshare` itself fails, which is fine here.
         let is_closed = way.contains("unshare") && told.contains("unshare failed");
         assert!(is_closed || told.contains("NOT_A_PERSON this runs below claude (pid "), "{line}: {told}");
     }
@@ -210,7 +213,7 @@ fn code(ran: &ShellRan) -> String {
     if ran.code == 0 { "done".to_owned() } else { word(&reply["code"]) }
 }
 
-/// Below an agent a command has the agent's rights, and acts as the only agent that its client registered.
+/// A command below an agent has the agent's rights. It acts as the only agent that its client registered.
 #[test]
 fn tools_commands_act_as_the_agent_of_their_client() {
     let team = Team::new();
@@ -246,7 +249,7 @@ fn tools_commands_act_as_the_agent_of_their_client() {
     team.server.stop();
 }
 
-/// Transcripts of five real clients whose shell tools ran our program, with our answers. `clients/try.sh` made them.
+/// Transcripts of five real clients whose shell tools ran `handover`, with its answers. `clients/try.sh` made them.
 const DRIVEN: [(&str, &str); 5] = [
     ("claude", include_str!("clients/claude.txt")),
     ("codex", include_str!("clients/codex.txt")),
@@ -255,8 +258,8 @@ const DRIVEN: [(&str, &str); 5] = [
     ("opencode", include_str!("clients/opencode.txt")),
 ];
 
-/// Every try was refused because of an environment variable, or, without these variables, because of the client's
-/// program. The variables are still on our list.
+/// In the transcripts every command was refused because of an environment variable or, without these variables, because
+/// of the client's program. The variables must still be on our list of marks.
 #[test]
 fn real_clients_were_refused_and_their_marks_are_known() {
     for (name, transcript) in DRIVEN {

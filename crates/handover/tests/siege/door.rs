@@ -11,7 +11,7 @@ use crate::pipe::Pipe;
 use crate::place::Place;
 use crate::serve::{Era, Server, post_mcp, tool_call};
 
-/// The longest time until a call is answered.
+/// The longest time until a call is answered. A slower answer fails the test.
 const ANSWER_MAX: Duration = Duration::from_secs(5);
 
 pub(crate) enum Door {
@@ -20,7 +20,7 @@ pub(crate) enum Door {
     Api { port: u16, token: String, connection: Connection },
 }
 
-/// An answer. The code is `done`, the code of a refusal, the number of a protocol error, or `closed`.
+/// An answer of an interface. The code is `done`, the code of a refusal, the number of a protocol error, or `closed`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Heard {
     pub(crate) code: String,
@@ -89,7 +89,8 @@ impl Door {
         heard
     }
 
-    /// Opens a new connection when the old one was unused for long, because other interfaces were tested first.
+    /// Opens a new connection when the old one was not used for long: the server may have closed it while other
+    /// interfaces were tested.
     fn renew(&mut self) {
         if let Self::Http { port, connection, .. } | Self::Api { port, connection, .. } = self
             && connection.is_stale()

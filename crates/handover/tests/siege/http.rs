@@ -9,10 +9,11 @@ use serde_json::Value;
 use crate::busy::patience;
 use crate::pipe::SILENCE_MAX;
 
-/// The time after which a connection counts as stale. The server closes a silent connection after thirty seconds.
+/// The time without use after which a connection is not used again. The server closes a silent connection after thirty
+/// seconds.
 const IDLE_MAX: Duration = Duration::from_secs(10);
 
-/// A connection. Bytes that were read beyond an answer stay in its buffer.
+/// An HTTP connection. Bytes that were read beyond the end of an answer stay in its buffer.
 #[derive(Debug)]
 pub(crate) struct Connection {
     stream: TcpStream,
@@ -105,7 +106,8 @@ impl Connection {
         self.used.elapsed() > IDLE_MAX
     }
 
-    /// Reads the next answer with its whole body. Returns `None` when the server closed without one.
+    /// Reads the next answer with its whole body. Returns `None` when the server closed the connection without an
+    /// answer.
     pub(crate) fn answer(&mut self) -> Option<Answer> {
         let mut answer = self.head()?;
         if answer.header("transfer-encoding") == Some("chunked") {

@@ -1,5 +1,5 @@
-//! Callers that claim a false identity: with a token that stands for another agent, with another caller's session, as a
-//! person over MCP, and with a revoked token.
+//! Tests callers that claim a false identity: with a token of another agent, with another caller's session, as a person
+//! over MCP, and with a revoked token.
 
 use std::time::{Duration, Instant};
 
@@ -47,8 +47,8 @@ fn legal(team: &Team, tool: &str, schema: &Value, message: &str) -> Value {
     arguments
 }
 
-/// Bob's token cannot act as Amy, with any tool that takes an agent, over the API and over MCP, by Amy's id. For
-/// mailboxes the test also uses her name.
+/// Bob's token cannot act as Amy: not with any tool that takes an agent, not over the API, not over MCP. The test names
+/// Amy by her id and, for mailboxes, also by her name.
 #[test]
 fn a_token_that_stands_for_one_agent_is_no_other() {
     let team = Team::new();
@@ -74,8 +74,8 @@ fn a_token_that_stands_for_one_agent_is_no_other() {
                 let over_mcp = team.server.post_mcp(team.token("bob"), &Era::New, call.as_bytes());
                 let text = over_mcp.message()["result"]["content"][0]["text"].to_string();
                 if is_public(tool) {
-                    // Every caller may read this, so the call succeeds, and the agent that it names makes no
-                    // difference.
+                    // Every caller may use this tool, so the call succeeds, and it makes no difference which agent the
+                    // call names.
                     let is_read = [200, 404].contains(&answer.status);
                     assert!(is_read, "{tool} as {other} by {field}: {}", answer.text());
                     assert!(!text.contains("AGENT_ELSEWHERE"), "{tool} as {other} by {field}: {text}");
@@ -113,13 +113,14 @@ fn a_token_that_stands_for_one_agent_is_no_other() {
     team.server.stop();
 }
 
-/// Tells whether every caller may use a tool: it only reads, and it shows neither mail nor an agent's waiting work.
+/// Tells whether every caller may use a tool: it only reads, and it shows neither messages nor tasks that wait for one
+/// agent.
 fn is_public(tool: &str) -> bool {
     let reads = wire::lifecycle::Tool::find(tool).is_some_and(|tool| tool.effect == wire::lifecycle::Effect::Reads);
     reads && !["inbox_read", "message_list", "message_count_unread", "task_wait", "review_status"].contains(&tool)
 }
 
-/// Over MCP a model speaks, so no token and no header gives the rights of a person there.
+/// Over MCP the caller is a model. So no token and no header gives the rights of a person there.
 #[test]
 fn over_mcp_nobody_is_a_person() {
     let team = Team::new();
@@ -163,8 +164,7 @@ fn a_name_that_nobody_has_acts_for_nobody() {
     team.server.stop();
 }
 
-/// A session id works only together with the token that opened the session. The new MCP version has no use for session
-/// ids.
+/// A session id works only together with the token that opened the session. The new MCP version ignores session ids.
 #[test]
 fn a_session_belongs_to_the_token_that_opened_it() {
     let team = Team::new();
@@ -276,8 +276,8 @@ fn a_revoked_token_is_worth_nothing_at_once() {
     team.server.stop();
 }
 
-/// A client with an agent's rights works only on tasks that it holds. A client that a person accepted as a coordinator
-/// may release the tasks of others.
+/// A client with an agent's rights can change only tasks that it holds. A client that a person accepted as a
+/// coordinator may release the tasks of other agents.
 #[test]
 fn a_pipe_has_the_rights_it_was_started_with() {
     let team = Team::new();

@@ -1,5 +1,5 @@
-//! A server inside the test process, with limits that the test chooses, so that a test need not wait a minute for a
-//! limit of a minute.
+//! A server inside the test process with limits that the test chooses. So a test of a time limit need not wait a
+//! minute.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;

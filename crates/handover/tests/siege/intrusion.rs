@@ -1,5 +1,5 @@
-//! Ways around access control: other names for the server, other paths on the disk, and files that other users could
-//! read or create.
+//! Tests ways around access control: other host names for the server, other paths on the disk, and files that other
+//! users could read or create.
 
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
@@ -175,7 +175,7 @@ fn no_path_and_no_name_leads_out_of_the_repository() {
             arguments[field] = json!(value);
             let answer = server.call(&server.token, tool, &arguments);
             let refused = [404, 409, 422].contains(&answer.status);
-            // git accepts some of these names. For such a name the worktree must be in the folder of all worktrees.
+            // git accepts some of these names. Then the new worktree must still be in the folder of all worktrees.
             let made = answer.json()["path"].as_str().map(PathBuf::from);
             let kept = made.is_none_or(|path| path.parent() == Some(place.state().join("worktrees").as_path()));
             let case = format!("{tool} {field} {value:?}: {} {}", answer.status, answer.text());
@@ -208,7 +208,8 @@ fn no_worktree_elsewhere(place: &Place, server: &Server, workflow: &Value) {
     }
 }
 
-/// Checks that a workspace that was only recorded is never removed from the disk, also with `force`.
+/// Checks that a folder that was only recorded as a workspace, and not made by Handover, is never deleted, also with
+/// `force`.
 fn no_cleaning_elsewhere(place: &Place, server: &Server, workflow: &Value) {
     for path in [place.outside().join("canary"), place.root(), place.root().join("../canary")] {
         let arguments = json!({"workflow_id": workflow, "branch": "b", "path": path.display().to_string()});
@@ -272,8 +273,8 @@ fn a_token_file_that_others_could_have_made_is_not_taken() {
     server.stop();
 }
 
-/// When the admin token of this machine is revoked, the next start of the server makes a new one, because its owner has
-/// access to the machine.
+/// When the admin token of this machine is revoked, the next start of the server makes a new one. That is safe, because
+/// the owner of the machine controls it anyway.
 #[test]
 fn a_revoked_token_of_the_owner_is_replaced() {
     let place = Place::new();

@@ -1,5 +1,5 @@
-//! The whole lifecycle of a task over HTTP, as real clients called it, without `agent_id`. `handover setup --http`
-//! gives them access.
+//! Replays the whole lifecycle of a task over HTTP with the recorded calls of real clients, without `agent_id`.
+//! `handover setup --http` gives the clients access.
 //!
 //! A transcript in `clients/lifecycle` has the calls of a client (`>`) and the answers it got (`<`); `-` is a call of
 //! another method. A model that followed a script drove the client, and a proxy recorded the traffic. Ids are numbered
@@ -50,7 +50,8 @@ impl NumberedIds {
                 let pairs = pairs.iter().map(|(key, value)| {
                     let masked = match key.as_str() {
                         "handoff_id" => json!("H"),
-                        // Ids are random, and some have more tokens than others.
+                        // The estimate differs between runs, because ids are random and some have more tokens than
+                        // others.
                         "token_estimate" => json!(0),
                         _ => self.masked(value),
                     };
@@ -113,8 +114,8 @@ fn real_clients_finish_tasks_over_http_without_naming_themselves() {
     }
 }
 
-/// Waits until the server refuses the token. Another process revoked it, so the server may still accept it for a tenth
-/// of a second.
+/// Waits until the server refuses the token. Another process revoked the token, so the server may still accept it for a
+/// tenth of a second.
 fn is_shut_out(server: &Server, token: &str) {
     let begun = Instant::now();
     loop {
@@ -128,7 +129,7 @@ fn is_shut_out(server: &Server, token: &str) {
 
 /// Repeats the client's calls, and compares the answers with the transcript.
 fn replay(server: &Server, token: &str, era: &Era, transcript: &str, ids: &mut NumberedIds) {
-    // With a session the client says this once, when it opens the session.
+    // A client with a session sends this metadata only once, when it opens the session.
     let meta = transcript.lines().find_map(|line| line.strip_prefix("meta: "));
     let lines: Vec<&str> = transcript.lines().collect();
     let mut calls = 0;

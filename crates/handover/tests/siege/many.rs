@@ -1,5 +1,5 @@
-//! Many processes use one SQLite file. Every agent has its own `handover mcp`, and one of them is killed while it
-//! works.
+//! Tests many processes on one SQLite file. Every agent has its own `handover mcp` process, and one of these is killed
+//! while its agent works.
 //!
 //! A short run is part of the tests. `HANDOVER_SECONDS=60` makes a long run and prints its figures.
 
@@ -15,7 +15,8 @@ use crate::place::Place;
 
 const PROCESSES: usize = 32;
 const SECONDS_DEFAULT: u64 = 6;
-/// More tasks than the processes can do, so that no process runs out of work.
+/// The number of planned tasks per second of the test: more than the processes can do, so that no process runs out of
+/// work.
 const TASKS_PER_SECOND: u64 = 800;
 /// The longest time until the task of a killed process is offered again, as the rules say.
 const RECOVERY_MAX: Duration = Duration::from_secs(30);
@@ -61,7 +62,7 @@ fn many_processes_share_one_file_without_an_error() {
         meet.wait();
         let (killed, task) = victim.work_and_be_killed(time / 2);
         let recovery = recovered(&mut planner, &task);
-        // The other processes stay until then, because they notice that the killed one is gone.
+        // The other processes stay alive until the task is recovered, because they are the ones that notice the death.
         meet.wait();
         let all: Vec<Told> = others.into_iter().map(|other| other.join().unwrap()).collect();
         (all, killed, recovery)
@@ -83,8 +84,8 @@ fn plan(planner: &mut Pipe, tasks: u64) -> String {
     workflow
 }
 
-/// Returns the time until a checkpoint records that the killed agent's task was recovered. A change of the task wakes
-/// this loop.
+/// Returns the time until a checkpoint says that the task of the killed agent was recovered. The loop waits for changes
+/// of the task.
 fn recovered(planner: &mut Pipe, task: &str) -> Duration {
     let killed = Instant::now();
     while killed.elapsed() <= patience(RECOVERY_MAX) {
@@ -105,7 +106,7 @@ impl<'a> Agent<'a> {
         Self { pipe, workflow, told: Told { agent, ..Told::default() } }
     }
 
-    /// Claims, records and completes tasks for the given time. Leaves when all agents are done.
+    /// Claims, records and completes tasks for the given time. Ends its connection only when all agents are done.
     fn work(mut self, meet: &Barrier, time: Duration) -> Told {
         meet.wait();
         let began = Instant::now();
@@ -177,7 +178,8 @@ impl<'a> Agent<'a> {
         } else {
             let offered = json!({"workflow_id": self.workflow, "limit": 20});
             let offered = self.must("workflow_next_tasks", &offered)?;
-            // The agents choose different tasks, because otherwise nearly all of them would lose the race.
+            // Each agent chooses another task of the list. Otherwise nearly all of them would try to claim the same one
+            // and fail.
             let choice = (round + self.told.claims.len()) % offered["tasks"].as_array().unwrap().len().max(1);
             let task = offered["tasks"][choice]["id"].clone();
             match self.call("task_claim", &json!({"task_id": task}))? {

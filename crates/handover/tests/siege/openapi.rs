@@ -1,5 +1,5 @@
-//! The OpenAPI document is well-formed and complete, and the server does what the document says. `scripts/clients` also
-//! checks it with an external validator.
+//! Tests that the OpenAPI document is well-formed and complete, and that the server does what it says.
+//! `scripts/clients` also checks the document with an external validator.
 
 use std::collections::BTreeSet;
 

@@ -12,7 +12,7 @@ use crate::busy::patience;
 use crate::place::Place;
 use crate::stand_in::StandIn;
 
-/// A process that says nothing for this long counts as hung.
+/// The longest time without a message from the process. After that it counts as hung and the test fails.
 pub(crate) const SILENCE_MAX: Duration = Duration::from_secs(30);
 
 #[derive(Debug)]

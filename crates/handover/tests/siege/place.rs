@@ -151,8 +151,8 @@ impl Place {
     }
 }
 
-/// Clears the columns that a sign of life changes in an agent's row: its connection, when it was seen, when the row was
-/// changed.
+/// Clears the columns of an agent's row that every call of the agent changes: its connection, when it was last seen,
+/// and when the row was changed.
 fn without_signs_of_life(mut row: serde_json::Value) -> serde_json::Value {
     if row["t"] == "agent" {
         for column in [9, 10, 13] {

@@ -1,4 +1,4 @@
-//! Answers to agents' questions over HTTP and on the command line: only a person answers, and only once.
+//! Tests answers to agents' questions over HTTP and on the command line: only a person answers, and only once.
 
 use serde_json::{Value, json};
 
@@ -60,8 +60,8 @@ fn a_person_answers_once_and_the_task_goes_on() {
     team.server.stop();
 }
 
-/// Below an agent, and without a terminal, the command line shows the open questions and the way to answer, and refuses
-/// to answer.
+/// On the command line, a process below an agent or without a terminal can list the open questions, and learns how a
+/// person answers them. It cannot answer them itself.
 #[test]
 fn the_command_line_asks_for_a_person_who_answers() {
     let team = Team::new();

@@ -1,4 +1,4 @@
-//! Tokens: which tokens are accepted, and what each scope may do and see.
+//! Tests of tokens: which tokens are accepted, and what a token of each scope may do and see.
 
 use serde_json::{Value, json};
 
@@ -227,8 +227,8 @@ fn each_scope_may_do_its_own_and_no_more() {
         assert_eq!(got, *expected, "{name}");
     }
     drop(table);
-    // The shared agent token names no agent, so it gets 404 above. Bob's token names an agent, so the refusal says who
-    // has the task.
+    // The shared agent token names no agent, so it gets 404 above. Bob's token names an agent, so here the refusal says
+    // which agent holds the task.
     let told = |task: String, status: &str| {
         let arguments = json!({"id": task, "status": status, "reason": "r", "outcome": "o"});
         team.call("bob", "task_update_status", &arguments).code()
@@ -241,7 +241,8 @@ fn each_scope_may_do_its_own_and_no_more() {
     team.server.stop();
 }
 
-/// A follower sees only the events that its token may see, and the same holds for events from before it connected.
+/// A caller that follows the events sees only the events that its token may see, including events from before it
+/// connected.
 #[test]
 fn events_show_no_more_than_the_token_may_see() {
     let team = Team::new();

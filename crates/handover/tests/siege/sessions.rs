@@ -1,5 +1,5 @@
-//! MCP sessions are counted for each token. One token cannot end the sessions of another token, and the server never
-//! ends a session whose agent holds a claim to make room for a new one.
+//! Tests the limits of MCP sessions, which are counted for each token. One token cannot end the sessions of another
+//! token. To make room for a new session, the server never ends one whose agent holds a claim.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,8 @@ use crate::http::Answer;
 use crate::place::Place;
 use crate::serve::{Era, Server, tool_call};
 
-/// More sessions than a whole server once had room for, and several times the limit of one token.
+/// The number of sessions that one token opens: several times the limit of one token, and more than version 0.1 allowed
+/// for the whole server.
 const MANY: usize = 1_010;
 
 /// A client with one token and one MCP session.

@@ -1,5 +1,5 @@
-//! Clients that are slow, silent, many or large: each one gets an answer or is disconnected, memory stays bounded, and
-//! other clients are served at the same time.
+//! Tests clients that are slow, silent, many or large. Each one gets an answer or is disconnected, memory stays
+//! bounded, and other clients are served at the same time.
 
 use std::time::{Duration, Instant};
 
@@ -13,9 +13,9 @@ use crate::inside::{ADMIN, Inside, TOKEN};
 use crate::place::Place;
 use crate::serve::{Era, Server, post_mcp, tool_call};
 
-/// The time limits of a server that runs inside the test.
+/// The time limit for clients of a server that runs inside the test.
 const SHORT: Duration = Duration::from_millis(400);
-/// The longest time in which a limit must take effect, also on a machine that does other work.
+/// The longest time until a limit must have taken effect, also on a machine that does other work.
 const SOON: Duration = Duration::from_secs(10);
 /// The longest time that a well-behaved client waits for an answer while other clients misbehave.
 const ANSWER_MAX: Duration = Duration::from_secs(2);
@@ -108,7 +108,7 @@ fn a_body_that_drips_has_no_more_time_than_one_that_stops() {
     let head = format!("POST /api/v1/tools/task_wait HTTP/1.1\r\n{AUTHORIZED}Content-Length: 100000\r\n\r\n");
     assert!(client.send(head.as_bytes()));
     let began = Instant::now();
-    // Between two bytes the client waits a moment for the answer.
+    // Between two bytes, wait a moment and check whether an answer has come.
     while !client.has_come(Duration::from_millis(10)) {
         assert!(began.elapsed() < patience(SOON), "it may go on for ever");
         let _answered_meanwhile = client.send(b" ");
@@ -125,8 +125,8 @@ fn a_connection_without_a_request_is_let_go() {
     assert!(client.closes_within(patience(SOON)));
 }
 
-/// There is room for two connections: one for a follower that does not read, and one for another client. When the
-/// server disconnects the follower, there is room for a new connection.
+/// The server allows two connections: one follows the events but does not read them, the other belongs to another
+/// client. After the server disconnects the first one, it accepts a new connection.
 #[test]
 fn a_follower_that_does_not_read_is_let_go() {
     let inside = Inside::start(HttpLimits { stall_max: SHORT, connections_max: 2, ..HttpLimits::default() });
@@ -223,7 +223,8 @@ fn a_thousand_idle_connections_cost_little_and_disturb_nobody() {
     server.stop();
 }
 
-/// When the system allows only a few open files, connections leave enough of them for the store and git.
+/// When the system allows only a few open files, the server accepts fewer connections, so that enough files remain for
+/// the store and git.
 #[test]
 fn connections_leave_files_for_the_work() {
     let place = Place::new();
@@ -250,8 +251,8 @@ fn connections_leave_files_for_the_work() {
     server.stop();
 }
 
-/// Sends 16 plans of 31 MiB that never end, over the API and over MCP. The server waits for as many as it has room for
-/// and refuses the others. It still serves small requests, and frees the memory afterwards.
+/// Sends 16 plans of 31 MiB that never end, over the API and over MCP. The server reads as many as its memory limit
+/// allows and refuses the others. It still serves small requests, and frees the memory afterwards.
 #[test]
 fn large_requests_at_once_do_not_fill_the_memory() {
     let place = Place::new();

@@ -1,5 +1,5 @@
-//! The end of a server and of MCP sessions: every accepted request is answered, and a session is not ended because it
-//! is silent.
+//! Tests the end of a server and of MCP sessions: every accepted request is answered, and a session does not end early
+//! because it is silent.
 
 use std::collections::BTreeSet;
 use std::sync::Barrier;
@@ -20,7 +20,7 @@ use crate::serve::{Era, Server, ask_mcp, post_mcp, tool_call};
 const WRITERS: usize = 6;
 const FOLLOWERS: usize = 4;
 const WAITING: [Through; 2] = [Through::Api, Through::Single];
-/// The number of writes before the server is asked to stop.
+/// The number of writes after which the server is asked to stop.
 const WRITES: usize = 300;
 /// The longest time in which the server must end, also on a machine that does other work.
 const END_MAX: Duration = Duration::from_secs(8);
@@ -29,7 +29,7 @@ const END_MAX: Duration = Duration::from_secs(8);
 #[derive(Debug, Default)]
 struct Told {
     done: Vec<String>,
-    /// Writes that were sent without getting an answer before the connection ended.
+    /// Writes that were sent but got no answer before the connection ended.
     open: Vec<String>,
     problems: Vec<String>,
 }
@@ -182,7 +182,7 @@ fn follow(port: u16, token: &str, ready: &Barrier) -> String {
     text
 }
 
-/// Waits for a change that never comes, and returns the status of the answer.
+/// Makes a call that waits for a change that never comes. Returns the status of the answer.
 fn wait(port: u16, token: &str, task: &str, through: Through, ready: &Barrier) -> u16 {
     let mut connection = Connection::open(port);
     let asked = json!({"task_id": task, "wait_seconds": 50});
@@ -233,8 +233,8 @@ fn what_was_said_before_the_end_of_a_pipe_is_answered() {
     assert_eq!(planner.leave().1, "");
 }
 
-/// A silent session lives as long as the limits say, and its event stream ends when the session ends. The MCP library's
-/// default of five minutes is not enough for an agent that thinks.
+/// A silent session stays open as long as the limits say, and its event stream ends with it. The default of the MCP
+/// library, five minutes, is too short for an agent that thinks for long.
 #[test]
 fn a_silent_session_is_served_for_as_long_as_the_limits_say() {
     assert!(HttpLimits::default().session_idle_max > Duration::from_secs(2 * 3600), "an agent may think for hours");

@@ -1,5 +1,5 @@
-//! A person can decide an approval in the places where people work: in tmux, in the terminal of an editor, over ssh,
-//! and in a shell whose environment has agents' settings. An agent below the same tmux cannot decide.
+//! Tests that a person can decide an approval in the places where people work: in tmux, in the terminal of an editor,
+//! over ssh, and in a shell whose environment has agents' settings. An agent in the same tmux cannot decide.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

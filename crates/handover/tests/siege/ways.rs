@@ -1,5 +1,5 @@
-//! All the ways we know in which an agent might decide its own request, and each one is refused. In the same tests a
-//! person decides the request at the end, which shows that it could be decided all the time.
+//! Tests all the ways we know in which an agent might decide its own request. Each one is refused. At the end of the
+//! same tests a person decides the request, which shows that it could be decided all the time.
 
 use std::io::Read as _;
 use std::process::{Command, Stdio};
@@ -53,7 +53,7 @@ impl Siege {
         self.stands(way);
     }
 
-    /// Checks that the approval is still pending and the task still paused.
+    /// Checks that no decision was made: the approval is still pending and the task still paused.
     fn stands(&self, way: &str) {
         let target = format!("/api/v1/approvals/{}", self.approval);
         let found = self.team.server.get(self.team.token("admin"), &target).json();
@@ -113,7 +113,7 @@ fn an_agent_cannot_decide_by_the_command_line() {
             None
         });
     }
-    // The agent that asked has a token of scope person that stands for this agent.
+    // The agent that asked has a token of scope person, and the token is bound to this same agent.
     let (_, secret) = siege.team.place.token(&["amy", "--scope", "person", "--agent", "amy"]);
     siege.refuses("with a person's token of its own", "NOT_PERMITTED", |program| {
         program.env("HANDOVER_TOKEN", &secret);
@@ -153,7 +153,7 @@ fn an_agent_cannot_decide_over_http() {
     for verb in verbs {
         assert_eq!(siege.post("hnd_0000", verb, &[]).0, 401, "a token nobody gave");
     }
-    // The agent that asked cannot decide with a person's token either, when the token or the header names this agent.
+    // The agent that asked cannot decide with a person's token, either, when the token or the header names this agent.
     let (_, secret) = siege.team.place.token(&["amy", "--scope", "person", "--agent", "amy"]);
     for verb in verbs {
         assert_eq!(siege.post(&secret, verb, &[]), (403, "NOT_PERMITTED".to_owned()), "{verb}");
@@ -196,7 +196,7 @@ fn an_agent_cannot_decide_by_tools_or_words() {
         team.server.must("message_send", &say(to, kind));
         siege.stands(&format!("a message of kind {kind} to {to}"));
     }
-    // This token stands for Amy, the agent that asked.
+    // This token is bound to Amy, the agent that asked.
     let (_, amy) = team.place.token(&["hers", "--agent", "amy"]);
     let wire = |sender: &str, kind: &str, payload: Value| {
         let wire =
@@ -222,7 +222,8 @@ fn an_agent_cannot_decide_by_tools_or_words() {
         assert_eq!(answer.code(), "APPROVAL_REQUIRED", "{status}");
     }
     siege.stands("the task's own status");
-    // A person's free text answers the question it replies to. It does not decide the approval.
+    // A person answers the agent's question in free text. The text is only the answer to the question and does not
+    // decide the approval.
     let question = team.server.call(team.token("person"), "message_list", &json!({"agent_id": "human"})).json();
     let is_question = |row: &&Value| row["message_type"] == "question" || row["message_type"] == "query";
     let asked =

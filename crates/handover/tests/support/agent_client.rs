@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 /// The longest wait for an answer.
 const ANSWER_MAX: Duration = Duration::from_secs(60);
 
-/// Starts the server on a pipe and a file, then runs each line that it reads and prints its exit code.
+/// The client's shell script: starts `handover mcp` with a named pipe as input and a file as output. Then it runs each
+/// line that it reads and prints the exit code.
 const SCRIPT: &str = r#"
 "$1" mcp --tools full < "$2/in" > "$2/out" 2> "$2/err" & server=$!
 echo "$server"
