@@ -240,8 +240,8 @@ fn exercise(name: &str, case: &Case) -> Case {
         let left = fs::read_dir(&around.receipts).map(|left| left.count()).unwrap_or(0);
         assert_eq!(left, 0, "{name}: no receipt is left");
     }
-    // Some cases start with an entry that already has our name. The first undo restores that entry, and a second undo
-    // would remove it, because no record of the old entry is left. So such cases are not undone twice.
+    // Some cases start with an entry that already has our name. The first undo restores that entry. After that no
+    // record marks it as the person's own, so a second undo may change it. Such cases are not undone twice.
     if !before.contains("handover") {
         let again = undo(client, reach, &around).unwrap();
         assert_eq!(changed(&again), Vec::<&Edit>::new(), "{name}: undoing twice is as once");

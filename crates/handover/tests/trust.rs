@@ -1,4 +1,4 @@
-//! Tests trust through the program: settings and stores that a repository brings, and those that a person accepted.
+//! Tests trust through the program: settings and stores that come with a repository, and those that a person accepted.
 #![expect(clippy::disallowed_methods, reason = "starts the program it tests, and git")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -108,7 +108,7 @@ fn a_hash_accepts_only_the_list_it_is_of() {
     assert_eq!((&later["trusted"], &later["changes"][0]), (&json!(false), &change));
 }
 
-/// A run without acceptance, at a terminal and elsewhere.
+/// `handover run` with settings that no person has accepted: at a terminal it asks, elsewhere it refuses.
 #[test]
 fn run_asks_at_a_terminal_and_refuses_elsewhere() {
     let site = Site::new(AGENT);
@@ -134,7 +134,7 @@ fn run_asks_at_a_terminal_and_refuses_elsewhere() {
     assert_eq!(site.json(&["status", "--json"])["settings"], json!([]));
 }
 
-/// A session gets the waiting changes, because its model can tell the person.
+/// An agent's session gets the list of changes that wait for a person, because its model can tell the person.
 #[test]
 fn a_session_is_told_what_waits() {
     let site = Site::new("");
@@ -149,7 +149,7 @@ fn a_session_is_told_what_waits() {
     assert!(out.contains("limit usd: 5 -> 500") && out.contains("handover trust"), "{out}{errors}");
 }
 
-/// An accepted gate holds although it was removed from the file, and a new one holds at once.
+/// An accepted gate rule still applies after it was removed from the file. A new gate rule applies at once.
 #[test]
 fn gates_are_the_stricter_of_two_copies() {
     let rule =
@@ -213,7 +213,7 @@ fn a_store_that_came_with_the_repository_is_refused() {
     tracked.git(&["update-index", "--no-split-index"]);
     // A store that the caller names counts as the caller's own.
     assert_eq!(tracked.run(&["--store", "../mine.db", "status"]).0, 0);
-    // The advice can be followed.
+    // The person follows the advice of the refusal, and then the store is accepted.
     tracked.git(&["rm", "-r", "--quiet", ".handover/state"]);
     let (code, _, errors) = tracked.run(&["status"]);
     assert_eq!(code, 0, "{errors}");

@@ -7,8 +7,8 @@ use crate::http::Answer;
 use crate::place::Place;
 use crate::serve::{Era, Server, tool_call};
 
-/// The number of sessions that one token opens: several times the limit of one token, and more than version 0.1 allowed
-/// for the whole server.
+/// The number of sessions that one token opens: several times the limit of one token, and more than an earlier version
+/// allowed for the whole server.
 const MANY: usize = 1_010;
 
 /// A client with one token and one MCP session.

@@ -1,18 +1,17 @@
 //! A stand-in for an agent's client: a small program that starts `handover mcp`. The server records the process that
-//! started it, and all processes below that one count as below an agent. Therefore the test itself must not start the
-//! server.
+//! started it, and all descendants of that process count as run by an agent. Therefore the test itself must not start
+//! the server.
 
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// The longest wait for the server's process number. It is usually there at once, but a busy machine may take this
-/// long.
+/// The longest wait for the server's process id. It is usually there at once, but a busy machine may need longer.
 const START_MAX: std::time::Duration = std::time::Duration::from_secs(60);
 
-/// Starts the command after the file name with its own pipes, and writes the process number into the file. The messages
-/// of the shell about a killed server are discarded.
+/// The script of the stand-in. It starts the command after the file name with its own pipes, and writes the process id
+/// into the file. The shell's messages about a killed server are discarded.
 const SCRIPT: &str = r#"
 file=$1; shift; exec 3<&0 4>&2 2> /dev/null
 "$@" <&3 2>&4 3<&- 4>&- &
@@ -23,7 +22,7 @@ echo $! > "$file.half"; mv "$file.half" "$file"; wait $!
 #[derive(Debug)]
 pub(crate) struct StandIn {
     pub(crate) child: Child,
-    /// The server's process number.
+    /// The server's process id.
     pub(crate) server: u32,
     _folder: tempfile::TempDir,
 }
@@ -62,8 +61,8 @@ impl StandIn {
     }
 }
 
-/// Ends the server, so that a failed test leaves no process behind. A stand-in that has ended saw the end of its
-/// server.
+/// Ends the server, so that a failed test leaves no process behind. When the stand-in has ended, its server has ended,
+/// too.
 impl Drop for StandIn {
     fn drop(&mut self) {
         if matches!(self.child.try_wait(), Ok(None)) {

@@ -35,8 +35,7 @@ impl Terminal {
     }
 }
 
-/// Removes all variables from a program's environment that say that it runs below an agent, or that decide for a
-/// person.
+/// Removes the environment variables that mark a program as run by an agent, or that let it decide as a person.
 pub(crate) fn unmark(program: &mut Command) {
     for mark in handover::below::marks() {
         program.env_remove(mark);

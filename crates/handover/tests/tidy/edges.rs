@@ -13,7 +13,7 @@ pub(crate) const TABLE: &str = "crates/handover/tests/tidy/edges.txt";
 /// A crate and one of its top-level modules.
 type Module = (String, String);
 
-/// The uses of a module: the used modules, each with the place of the first use.
+/// The uses of each module: the modules that it uses, each with the file and line of the first use.
 type Uses = BTreeMap<Module, BTreeMap<String, (String, usize)>>;
 
 pub(crate) fn edges(tree: &Tree) -> Vec<Complaint> {
@@ -39,7 +39,7 @@ pub(crate) fn edges(tree: &Tree) -> Vec<Complaint> {
     found
 }
 
-/// Returns one complaint for each module that reaches itself.
+/// Returns one complaint for each module that uses itself through other modules.
 fn circles(uses: &Uses) -> Vec<Complaint> {
     let mut found = Vec::new();
     for ((krate, module), used) in uses {
@@ -59,7 +59,7 @@ fn circles(uses: &Uses) -> Vec<Complaint> {
     found
 }
 
-/// Reads the table: for each module the line and the modules that it may use.
+/// Reads the table. Returns for each module its line in the table, and the modules that it may use.
 fn allowed(table: &str) -> BTreeMap<Module, (usize, BTreeSet<String>)> {
     let lines = table.lines().enumerate().filter(|(_, line)| !line.starts_with('#') && !line.trim().is_empty());
     let read = |(number, line): (usize, &str)| {
@@ -84,7 +84,8 @@ fn uses(tree: &Tree) -> Uses {
         let shown = lines[..tests_start(&lines).unwrap_or(lines.len())].join("\n");
         let code = code_of(path, &shown);
         let Some(known) = modules.get(&krate) else { continue };
-        // A file of a module is one `super` away from the root of the crate, a file of its folder two.
+        // In the file of a top-level module, one `super` leads to the root of the crate. In a file of the module's
+        // folder, two do.
         for root in ["crate::".to_owned(), "super::".repeat(depth)] {
             for at in positions(&code, &root) {
                 if code[..at].ends_with("super::") {

@@ -23,9 +23,9 @@ const OUTSIDE: &[(&str, &str)] =
 /// The dependencies that the manifest of a crate may name.
 struct Layer {
     name: &'static str,
-    /// The only dependencies that it may be built with, if they are limited.
+    /// The only dependencies that the crate may have outside of its tests, or `None` when they are not limited.
     only: Option<&'static [&'static str]>,
-    /// Crates of this workspace that it must not use, not even in its tests.
+    /// Crates of this workspace that the crate must not use, not even in its tests.
     never: &'static [&'static str],
     reason: &'static str,
 }
@@ -75,22 +75,23 @@ const LAYERS: &[Layer] = &[
     },
 ];
 
-/// Texts that must not occur. In a text, `…` stands for up to three words.
+/// Texts that must not occur in certain files. In such a text, `…` stands for up to three words.
 struct Ban {
     texts: &'static [&'static str],
     part: Part,
-    /// A folder ends with a slash, with `*` for one name in it. `*` at the start means any path with this end.
+    /// The files that are checked. A folder ends with a slash, with `*` for one name in it. `*` at the start means any
+    /// path with this end.
     places: &'static [&'static str],
-    /// Exceptions among these places, each with the reason.
+    /// Exceptions among the checked files, each with the reason.
     except: &'static [(&'static str, &'static str)],
     reason: &'static str,
 }
 
 #[derive(Clone, Copy)]
 enum Part {
-    /// Only the code: a comment may name a thing in order to say that it is not here.
+    /// Only the code is checked: a comment may name a thing in order to say that it is not used.
     Code,
-    /// The code and the comments.
+    /// The code and the comments are checked.
     Everything,
 }
 
@@ -204,13 +205,14 @@ const BANS: &[Ban] = &[
     },
 ];
 
-/// Names that say nothing about the domain, so that they attract unrelated code.
+/// Names of modules that are refused, because they say nothing about the domain and so attract unrelated code.
 const NAMES: &[&str] = &["utils", "common", "helpers", "types", "models", "imp", "manager"];
 
-/// The most lines of a file; the first matching row counts. A `#[cfg(test)]` module at the end does not count.
+/// The most lines of a file; a longer file is a complaint. The first matching row counts. A `#[cfg(test)]` module at
+/// the end of a file is not counted.
 const LENGTHS: &[(&str, usize)] = &[
     ("crates/handover/src/main.rs", 60),
-    // Stores that released programs wrote.
+    // Databases that released versions of the program wrote.
     ("crates/store/tests/fixtures/", 100_000),
     ("crates/*/tests/", 800),
     ("crates/*/benches/", 800),
@@ -224,7 +226,7 @@ struct Look {
     places: &'static [&'static str],
     /// Returns the lines that break the rule, counted from 1.
     find: fn(&str) -> Vec<usize>,
-    /// A text that breaks the rule.
+    /// A text that breaks the rule, for the test of the rule.
     sample: &'static str,
     reason: &'static str,
 }
@@ -316,7 +318,8 @@ fn crates(tree: &Tree) -> Vec<Complaint> {
     missing.chain(extra).collect()
 }
 
-/// Finds types that share their name with a type in another place: a search or a compiler error would name both.
+/// Finds types that have the same name in two places: in a search or a compiler error a reader could not tell them
+/// apart.
 fn duplicate_types(tree: &Tree) -> Vec<Complaint> {
     let mut places: BTreeMap<&str, Vec<(&str, usize)>> = BTreeMap::new();
     for (path, text) in tree.iter().filter(|(path, _)| path.ends_with(".rs") && path.contains("/src/")) {

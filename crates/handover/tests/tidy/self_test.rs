@@ -158,7 +158,7 @@ fn a_module_uses_only_what_the_table_allows() {
         ("crates/wire/src/report.rs", "//! Sample.\n"),
         ("crates/wire/src/shape/list.rs", "//! Sample.\n\nuse super::super::report;\n"),
     ];
-    // The edge from `json` is not allowed, and the edge from `report` is not used.
+    // The table lacks the use that `json` has, and it lists a use that `report` does not have.
     check(&files, &["crates/handover/tests/tidy/edges.txt:2", "crates/wire/src/json.rs:2"]);
     let circle = [
         (edges::TABLE, "wire json: report\nwire report: json\n"),

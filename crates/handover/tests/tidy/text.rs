@@ -57,7 +57,7 @@ pub(crate) fn numbered(text: &str) -> impl Iterator<Item = (usize, &str)> {
     text.lines().enumerate().map(|(index, line)| (index + 1, line))
 }
 
-/// Returns the lines on which a word of the table starts.
+/// Returns the lines on which a forbidden text of the table starts.
 pub(crate) fn lines_with(text: &str, word: &str) -> Vec<usize> {
     let (first, last) = word.split_once(" … ").unwrap_or((word, ""));
     let mut found: Vec<usize> = Vec::new();

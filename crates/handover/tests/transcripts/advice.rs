@@ -1,5 +1,5 @@
-//! Checks that the advice of every refusal can be followed: `scripts/advice.txt` follows it as an agent, `TYPED` as a
-//! person at a terminal. No advice leads to the same refusal again.
+//! Checks that a caller can follow the advice in every refusal. `scripts/advice.txt` follows the advice as an agent,
+//! `TYPED` as a person at a terminal. No advice leads to the same refusal again.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,15 +12,15 @@ use super::script::{self, Answer, Step, What};
 use super::suggestion;
 use super::terminal::Terminal;
 
-/// Codes that are missing in `advice.txt` although a script has them.
+/// Refusal codes that are missing in `advice.txt` although another script causes them, each with the reason.
 const LEFT_OUT: &[(&str, &str)] = &[
     ("INBOX_FULL", "it takes a thousand messages; bounds.txt has it"),
     ("VERIFICATION_REQUIRED", "its advice is a command that checks a folder; the tests of verification give it"),
     ("ROUNDS_USED_UP", "reviews.txt follows its advice"),
 ];
 
-/// Commands that are refused at a person's terminal: the code, the command, and the words that complete the first
-/// command of the advice. The completed command must succeed.
+/// Commands that are refused at a person's terminal. Each row: the code of the refusal, the command, and the words that
+/// complete the first command of the advice. The completed command must succeed.
 const TYPED: &[(&str, &str, &str)] = &[
     ("APPROVAL_NOT_FOUND", "approval show ap_000000000000", ""),
     ("TURN_NOT_FOUND", "turn show tn_000000000000", ""),
@@ -95,8 +95,8 @@ fn the_next_call_follows_the_advice_and_is_not_refused_for_the_same_reason() {
     assert_eq!(missing, Vec::<&&str>::new(), "codes without a row in advice.txt");
 }
 
-/// A client that has only the default tools can follow the advice of these tools. Without the review tools it gets
-/// different advice.
+/// A client that has only the default tools can follow the advice of these tools. A client without the review tools
+/// gets advice that does not name them.
 #[test]
 fn advice_names_only_tools_and_commands_that_the_reader_has() {
     let known: BTreeSet<String> = include_str!("../../src/cli/commands.txt")

@@ -1,4 +1,4 @@
-//! Checks that the scripts are complete: every tool succeeds somewhere, and gives each of its refusals.
+//! Checks that the transcripts are complete: every tool succeeds in one of them, and gives each of its refusals.
 
 use std::collections::{BTreeMap, BTreeSet};
 

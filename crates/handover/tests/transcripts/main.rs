@@ -75,7 +75,8 @@ fn through_the_api_on_postgres() {
     play(Kind::Api, Database::Postgres);
 }
 
-/// The answer is a protocol error and not a result, because a client that calls an unknown tool has not read the list.
+/// The answer to the call of an unknown tool is a protocol error and not a result, because the client has not read the
+/// list of tools.
 #[test]
 fn an_unknown_tool_is_an_error_of_the_protocol() {
     use door::stdio::Era;

@@ -22,13 +22,15 @@ pub(crate) enum Database {
     Postgres,
 }
 
-/// The pause between two steps. Two rows of the same millisecond have no order, so the steps must be further apart.
+/// The pause between two steps. Rows that are written in the same millisecond have no order, so the steps must be
+/// further apart.
 const STEP: Duration = Duration::from_millis(2);
 
-/// The number of worlds that are played at the same time: most of a step is waiting for the disk or for a process.
+/// The number of worlds (sequences of steps) that are played at the same time. A step mostly waits for the disk or for
+/// a process.
 const STAGES: usize = 3;
 
-/// The result of a world: its position, its answers, and the differences from the script.
+/// The result of one world (a sequence of steps): its position, its answers, and the differences from the script.
 struct Played {
     script: usize,
     world: usize,
@@ -41,7 +43,8 @@ pub(crate) fn play(kind: Kind, database: Database) {
     let only = std::env::var("TRANSCRIPT").ok();
     let mut scripts = script::all();
     scripts.retain(|script| only.as_ref().is_none_or(|only| *only == script.name));
-    // The advice does not depend on the database, and each world needs a schema in PostgreSQL.
+    // Skip the script `advice` on PostgreSQL: the advice does not depend on the database, and each world would need its
+    // own schema.
     scripts.retain(|script| database != Database::Postgres || script.name != "advice");
     let all = scripts
         .iter()
@@ -94,7 +97,7 @@ struct Stage {
     door: Box<dyn Door>,
     beside: Option<Library>,
     problems: Vec<String>,
-    /// Dropped last, when everything that uses the folder has ended.
+    /// Dropped as the last field, after everything that uses the folder.
     _folder: tempfile::TempDir,
 }
 
@@ -123,7 +126,8 @@ impl Stage {
         }
     }
 
-    /// Plays a world. Returns the answers, with variable values replaced, up to the first step that failed.
+    /// Plays a world (a sequence of steps). Returns the answers up to the first step that failed, with ids and times
+    /// replaced by names.
     fn play(&mut self, name: &str, world: &World) -> Vec<Option<Answer>> {
         if uses_repository(world) {
             let path = repository(&self.place.folder);
@@ -150,7 +154,7 @@ impl Stage {
         answers
     }
 
-    /// Does one step and returns its answer, with variable values replaced.
+    /// Does one step. Returns its answer, with ids and times replaced by names.
     fn step(&mut self, step: &Step) -> Option<Answer> {
         pause();
         match &step.what {
@@ -188,7 +192,7 @@ impl Stage {
         let mut last = None;
         for number in 1..=step.times {
             let arguments = filled.replace("%n%", &number.to_string());
-            // A caller that registers is not that agent yet.
+            // While a caller registers a new agent, it does not act as the agent that it registered before.
             let agent = self.agents.get(name).filter(|_| tool != "agent_register").cloned();
             let who = Who { name, agent: agent.as_deref() };
             let answer = if step.except.iter().any(|except| except.is_for(self.kind.name())) {
@@ -218,7 +222,7 @@ impl Stage {
     }
 }
 
-/// Returns an answer as text, because the order of members also counts.
+/// Returns an answer as text. Texts are compared and not values, because the order of members must be the same, too.
 fn shown(answer: Option<&Answer>) -> String {
     answer.map_or_else(|| "nothing".to_owned(), Answer::show)
 }
@@ -274,6 +278,6 @@ fn git(folder: &Path, words: &[String]) -> String {
 
 fn place_for(name: &str) -> String {
     let url = schema_of(&format!("transcript_{}", name.replace('-', "_")));
-    // This test kills no process, so commits need not wait for the disk.
+    // Commits need not wait for the disk, because this test kills no process.
     format!("{url}%20-csynchronous_commit%3Doff")
 }

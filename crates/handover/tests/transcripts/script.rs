@@ -27,11 +27,11 @@ pub(crate) struct World {
     head: Vec<String>,
 }
 
-/// A list of interfaces that cannot do a step or a world.
+/// A list of interfaces that cannot do a step or a world (a sequence of steps).
 #[derive(Debug, Clone)]
 pub(crate) struct Except {
     doors: Vec<String>,
-    /// True when the listed interfaces are the only ones that can.
+    /// True when the listed interfaces are the only ones that can do the step or the world.
     only: bool,
 }
 

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-/// The columns of a line.
+/// The most columns of a line; longer JSON is wrapped.
 const WIDTH: usize = 118;
 
-/// The range of times: from 2020 to 2096. No other number of a reply is that large.
+/// The numbers that count as times, in milliseconds: from 2020 to 2096. No other number of a reply is that large.
 const TIMES: std::ops::Range<i64> = 1_577_000_000_000..4_000_000_000_000;
 
 /// The names of saved values in this world, with their values.
@@ -27,7 +27,7 @@ impl Names {
         names.into_iter().fold(text.to_owned(), |text, (name, value)| text.replace(name, value))
     }
 
-    /// Replaces values by names. Times and values without a name are replaced by their kind.
+    /// Replaces saved values by their names. Replaces times, and ids without a name, by their kind, such as `<time>`.
     pub(crate) fn cover(&self, tool: &str, value: &Value) -> Value {
         let mut covered = self.covered(value);
         match (tool, &mut covered) {

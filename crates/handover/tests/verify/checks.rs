@@ -102,7 +102,7 @@ async fn nothing_of_a_check_outlives_it() {
     ] {
         let scene = Scene::new();
         let found = run(&scene, shell(script)).await;
-        // The check passed, but the report says that it left a process behind.
+        // The check passed, but its result says that it left a process behind.
         assert_eq!((found.exit_code, found.leaked), (Some(0), true), "{script}");
     }
 }
@@ -141,7 +141,7 @@ async fn a_verification_that_is_dropped_cuts_its_check_off() {
         _ = scene.verify(&contract, &facts) => panic!("it does not end by itself"),
         rung = begun => rung.unwrap(),
     }
-    // Do not wait for the end of the first check: the next verification does.
+    // The first check may still be ending here. The next verification must wait for it.
     let again = scene.verify(&held_to(vec![shell("echo again")]), &TurnFacts::default()).await;
     assert_eq!(again.evidence.checks[0].tail, "again");
     assert_eq!(scene.living(), Vec::<String>::new());
@@ -165,7 +165,7 @@ async fn a_check_whose_host_was_killed_is_no_verdict() {
     assert!(matches!(host::ended(&scene.hosts().join("check-1")).unwrap().unwrap().how, ProgramEnd::Lost { .. }));
 }
 
-/// Returns the only parent that is not among these processes: the host.
+/// Returns the parent of these processes that is not one of them: the host of the check.
 fn parent(living: &[String]) -> rustix::process::Pid {
     let parent = |pid: &String| {
         let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;

@@ -156,7 +156,7 @@ fn who_may_not_verify_is_told_why() {
     assert_eq!(verify(&["--agent-id", "quinn"], None), "1 NOT_TRUSTED");
     assert_eq!(site.task()["status"], "pending", "nothing happened");
     site.trust();
-    // A new check does not run before a person accepted it: the accepted check still decides.
+    // The file names a new check that no person has accepted, so the accepted check still decides.
     let other = "[contract.code]\nchecks = [{ command = [\"touch\", \"owned\"] }]\n";
     fs::write(site.root().join(".handover/config.toml"), other).unwrap();
     fs::remove_file(site.root().join("pass")).unwrap();
@@ -195,7 +195,7 @@ fn an_agent_verifies_what_it_holds() {
     assert_eq!(site.task()["status"], "completed");
 }
 
-/// A command outside of agents verifies only for the agents of the command line.
+/// A command that no agent started verifies only for agents that were registered by the command line.
 #[test]
 fn a_script_verifies_for_no_agent_that_is_at_home_elsewhere() {
     let site = Site::new(&held_to_code());
@@ -213,7 +213,7 @@ fn a_script_verifies_for_no_agent_that_is_at_home_elsewhere() {
     assert_eq!((&task["status"], &task["assigned_agent_id"]), (&json!("pending"), &zoe["id"]), "{task}");
 }
 
-/// The target of `make` is the check, so a Makefile that the agent changed counts as a changed check.
+/// The check is a target of `make`. So a Makefile that the agent changed counts as a changed check.
 #[test]
 fn a_makefile_that_was_changed_counts_after_a_person_saw_it() {
     let site = Site::new(&held_to_code());
@@ -233,7 +233,7 @@ fn a_makefile_that_was_changed_counts_after_a_person_saw_it() {
     assert_eq!(site.task()["status"], "pending");
 }
 
-/// The agent changed the script that checks it: a person must look at it before it counts.
+/// The agent changed the script that checks its work. A person must look at the change before the result counts.
 #[test]
 fn a_check_that_was_changed_counts_after_a_person_saw_it() {
     let site = Site::new(&held_to_code());

@@ -1,4 +1,4 @@
-//! Tests the codes for outputs, and the evidence that is stored.
+//! Tests the error codes for outputs that break a contract, and the evidence that is stored.
 
 use std::os::unix::fs::symlink;
 
@@ -54,7 +54,7 @@ async fn files_are_there_and_long_enough() {
         (&free, names("report.md"), "pass Some(\"report.md\")"),
         (&free, names("huge"), "pass Some(\"huge\")"),
         (&free, names("bytes"), "pass Some(\"bytes\")"),
-        // The output need not be named, but a named output must exist.
+        // This contract does not require that an output is named. But when one is named, it must exist.
         (&free, names("nothing"), "OUTPUT_MISSING"),
         (&free, names("link"), "OUTPUT_NOT_A_FILE"),
         (&free, names("away/passwd"), "OUTPUT_NOT_A_FILE"),

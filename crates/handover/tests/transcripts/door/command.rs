@@ -55,13 +55,13 @@ pub(crate) fn run(program: &mut std::process::Command, tool: &str, arguments: &V
     }
 }
 
-/// Adds the agent to the arguments, because the command line has no connection that stands for it.
+/// Adds the agent to the arguments, because a command has no connection that could tell which agent calls.
 fn name_agent(who: Who<'_>, tool: &str, arguments: &mut Value) {
     let (Some(agent), Some(members)) = (who.agent, arguments.as_object_mut()) else { return };
     let schema = Tool::find(tool).unwrap().arguments();
     let fields: &[&str] = match tool {
         "agent_get" | "agent_update" | "agent_unregister" => &["id"],
-        // This tool filters by an agent's roles only on request.
+        // Leave out the agent: this tool filters by an agent's roles only when an agent is named.
         "workflow_next_tasks" => return,
         _ => &["agent_id", "sender_id"],
     };

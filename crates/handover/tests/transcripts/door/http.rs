@@ -17,7 +17,7 @@ use crate::terminal::Terminal;
 /// A server, and the tokens of its callers.
 pub(crate) struct Server {
     process: Child,
-    /// Kept open, so that the server can print.
+    /// The server's standard output, kept open so that the server can print.
     _output: BufReader<ChildStdout>,
     address: String,
     /// The admin token, which can make tokens for agents.
@@ -59,8 +59,8 @@ impl Server {
         Self { process, _output: output, address, admin, place: place.clone(), tokens: HashMap::new() }
     }
 
-    /// Returns the token of a caller. The machine's token makes tokens for agents; a person at a terminal makes the
-    /// others.
+    /// Returns the token of a caller. Tokens for agents are made with the machine's admin token; a person at a terminal
+    /// makes the others.
     fn token(&mut self, who: Who<'_>) -> String {
         if let Some(token) = self.tokens.get(who.name) {
             return token.clone();
@@ -203,10 +203,10 @@ fn without_frame(status: u16, mut value: Value) -> Value {
 pub(super) struct Mcp {
     server: Server,
     era: Era,
-    /// The session ids by caller, in the old protocol version.
+    /// The session ids by caller, for the MCP version that has sessions.
     sessions: HashMap<String, String>,
     last: u64,
-    /// The library, for steps of people: no caller over MCP is a person.
+    /// The library, which does the steps of people, because no caller over MCP has a person's rights.
     beside: Option<Library>,
 }
 

@@ -1,4 +1,4 @@
-//! Plays steps on the desk, as a library.
+//! Plays the steps of transcripts by calling Handover's `Desk` as a library.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::script::Answer;
 pub(crate) struct Library {
     desk: Desk,
     runtime: tokio::runtime::Runtime,
-    /// The connections by caller; `None` when this only helps another interface.
+    /// The sessions by caller; `None` when the library only does steps for another interface.
     sessions: Option<HashMap<String, SessionId>>,
 }
 

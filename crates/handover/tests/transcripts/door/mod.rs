@@ -19,7 +19,7 @@ pub(crate) const NAMES: [&str; 7] = ["library", "stdio", "modern", "api", "sessi
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// The desk itself, without an interface.
+    /// Handover's `Desk`, called as a library.
     Library,
     /// `handover mcp` in the MCP version of 2025-11-25.
     Stdio,
@@ -78,7 +78,7 @@ impl Who<'_> {
     }
 }
 
-/// The place in which a world is played.
+/// The folder and the store in which a world (a sequence of steps) is played.
 #[derive(Debug, Clone)]
 pub(crate) struct Place {
     /// An empty folder outside of any repository.
@@ -89,11 +89,11 @@ pub(crate) struct Place {
 pub(crate) trait Door {
     fn call(&mut self, who: Who<'_>, tool: &str, arguments: &str) -> Answer;
 
-    /// Ends the connection. The effects of its end are complete when this returns.
+    /// Ends the connection of a caller. When this returns, the store has recorded the end.
     fn close(&mut self, who: &str);
 }
 
-/// An interface that starts at its first call, so that it sees the files that a script creates before.
+/// An interface that starts at its first call. So it finds the files that earlier steps of the script created.
 pub(crate) struct Lazy {
     kind: Kind,
     place: Place,

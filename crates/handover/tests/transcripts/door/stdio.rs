@@ -13,7 +13,7 @@ use crate::stand_in::StandIn;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Era {
-    /// Version 2025-11-25: a connection is opened first, then used.
+    /// Version 2025-11-25: a client opens a connection first, and then sends requests on it.
     Old,
     /// Version 2026-07-28: each request names its caller and the version.
     New,
@@ -49,8 +49,8 @@ pub(super) struct Stdio {
     place: Place,
     era: Era,
     clients: HashMap<String, Client>,
-    /// The library, for steps of people and coordinators: no caller over a pipe is a person, and the project's settings
-    /// name the coordinators.
+    /// The library, which does the steps of people and coordinators. No caller over a pipe has a person's rights, and
+    /// the project's settings name the coordinators.
     beside: Option<Library>,
 }
 
@@ -148,7 +148,8 @@ impl Client {
         }
     }
 
-    /// Closes the pipe, as a client does. The effects of the end are complete when the process has ended.
+    /// Closes the pipe, as a client does, and waits for the end of the server. After that the store has recorded the
+    /// end of the connection.
     pub(crate) fn end(mut self) {
         drop(self.input.take());
         let status = self.process.wait();
@@ -164,7 +165,7 @@ pub(crate) fn unknown_tool(place: &Place, era: Era) -> Value {
     said["error"].clone()
 }
 
-/// Returns the answer in a result, after checking the rules for results.
+/// Returns the answer that an MCP result contains, after checking the rules for results.
 pub(crate) fn answer(tool: &str, result: &Value) -> Answer {
     let blocks = result["content"].as_array().unwrap();
     assert_eq!(blocks.len(), 1, "{tool}: one block of text: {result}");
