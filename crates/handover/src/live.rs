@@ -43,7 +43,7 @@ pub use watch::SessionWatch;
 
 /// An open connection counts as alive for this long without a call. After that it counts as silent.
 pub const SILENCE_MAX: Duration = Duration::from_secs(2 * 60 * 60);
-/// The shortest time between two writes of calls to the file. Calls in between are not written.
+/// The shortest time between two notes of a call in a session's file. Calls in between are not noted.
 pub const NOTE_INTERVAL: Duration = Duration::from_secs(60);
 
 const PREFIX: &str = "ses_";

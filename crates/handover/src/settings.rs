@@ -88,8 +88,8 @@ pub struct Unreadable {
 }
 
 /// Reads the settings of a project as they are written in its files. Returns the defaults when there are no files.
-/// Before running a program or granting access, use `trust::view` instead: it returns only the settings that a person
-/// accepted.
+/// Before running a program or granting access, use `trust::view` instead: it leaves out values that wait for a person
+/// to accept them.
 pub fn read(root: Option<&Path>) -> Result<Settings, Unreadable> {
     root.map_or_else(|| Ok(Settings::default()), |root| SettingsFiles::read(root)?.settings(root))
 }

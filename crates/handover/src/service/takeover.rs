@@ -1,4 +1,4 @@
-//! Judges expired leases only after a look at the live sessions, never by the clock alone.
+//! Treats a lease as expired only after a check which sessions are alive, never by the clock alone.
 //!
 //! ```text
 //! decide ──> judges no lease expired, or one that expired before the last look ──> done
@@ -7,8 +7,9 @@
 //!    └── look at the live sessions, with a time that was read before; nothing was written
 //! ```
 //!
-//! So a process that has just started takes no lease over before its first look. After the machine slept, the locks
-//! decide: a process that holds its lock counts as alive, even if all processes were stopped for a long time.
+//! So a process that has just started takes no lease over before its first check (look). After the machine slept, the
+//! locks of the session files decide: a process that holds its lock counts as alive, even if all processes were stopped
+//! for a long time.
 //!
 //! When several hosts share a database server, a lease is judged expired a little later than its end, because the
 //! hosts' clocks differ (`clock::LEASE_SLACK_MS`).
