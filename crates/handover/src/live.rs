@@ -50,7 +50,7 @@ const PREFIX: &str = "ses_";
 const BODY_LEN: usize = 12;
 /// The suffix of a runner's file name.
 const RUNNER: &str = ".runner";
-/// The suffix of a new file that is not locked yet and so does not have its final name.
+/// The suffix of a new file until it is locked and gets its final name.
 const BIRTH: &str = ".birth";
 /// The length of the one line in a session's file. All lines have the same length, so that one write replaces the old
 /// line completely and the file never grows.
