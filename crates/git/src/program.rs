@@ -241,11 +241,14 @@ impl GitOutput {
 
     /// Tells whether the call failed because of another git process. Git reads the registrations of all worktrees
     /// before it works with one of them. It fails when another git process has not finished writing a registration, or
-    /// is removing one. In that case the failed call has changed nothing, so it can be retried.
+    /// is removing one. It also fails to create its registration when another git process has just removed the last one
+    /// and, with it, the folder `.git/worktrees`. In these cases the failed call has changed nothing, so it can be retried.
     fn is_disturbed(&self) -> bool {
         let is_about_entry = |line: &str| {
             let is_unread = line.contains("failed to read ") || line.contains("Invalid path ");
-            is_unread && line.contains("worktrees/")
+            let is_unmade =
+                line.contains("could not create directory of ") && line.contains("No such file or directory");
+            (is_unread || is_unmade) && line.contains("worktrees/")
         };
         !self.is_success() && self.stderr.lines().any(is_about_entry)
     }
@@ -273,5 +276,35 @@ impl GitOutput {
             return Err(GitProblem::failed(&self.command, "its output is longer than we read"));
         }
         Ok(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_call_that_another_git_disturbed_is_retried() {
+        let failed = |stderr: &str| GitOutput {
+            command: "worktree".to_owned(),
+            code: Some(128),
+            stdout: Vec::new(),
+            stderr: stderr.to_owned(),
+            cut: false,
+        };
+        for stderr in [
+            "fatal: failed to read .git/worktrees/a/commondir: Success",
+            "fatal: Invalid path '/x/.git/worktrees/a': No such file or directory",
+            "fatal: could not create directory of '.git/worktrees/a': No such file or directory",
+        ] {
+            assert!(failed(stderr).is_disturbed(), "{stderr}");
+        }
+        for stderr in [
+            "fatal: could not create directory of '.git/worktrees/a': Permission denied",
+            "fatal: could not create directory of '/x/a': No such file or directory",
+            "fatal: a branch named 'a' already exists",
+        ] {
+            assert!(!failed(stderr).is_disturbed(), "{stderr}");
+        }
     }
 }
