@@ -1,25 +1,25 @@
-//! Any text as a command: judged without an abort or a panic, the same twice, and never allowed where it could not be read.
+//! Judges any text as a command: without an abort or a panic, the same twice, and never allowed where it could not be read.
 #![no_main]
 
 use std::path::Path;
 use std::sync::OnceLock;
 
-use handover::gate::{Call, Decision, Gates};
+use gate::{GateCall, GateDecision, Gates};
 use libfuzzer_sys::fuzz_target;
 use wire::json::{Value, object};
 
-const RULES: &str = "[gates]\ndefault = \"allow\"\n\
-                     [[gate]]\ncommand = [\"git\", \"push\"]\ndecision = \"deny\"\n\
-                     [[gate]]\nwrite = \"infra/**\"\ndecision = \"deny\"\n";
+const BASICS: &str = "default = \"allow\"\n";
+const RULES: [&str; 2] = [
+    "command = [\"git\", \"push\"]\ndecision = \"deny\"\n",
+    "write = \"infra/**\"\ndecision = \"deny\"\n",
+];
 
 static GATES: OnceLock<Gates> = OnceLock::new();
 
 fn gates() -> &'static Gates {
     GATES.get_or_init(|| {
-        let root = std::env::temp_dir().join(format!("handover-fuzz-{}", std::process::id()));
-        std::fs::create_dir_all(root.join(".handover")).expect("a folder for the rules");
-        std::fs::write(root.join(".handover/config.toml"), RULES).expect("the rules");
-        handover::settings::read(Some(&root)).expect("the rules").gates
+        let rules = RULES.iter().map(|rule| toml::from_str(rule).expect("a rule")).collect();
+        Gates::new(toml::from_str(BASICS).expect("the default"), rules).expect("the rules")
     })
 }
 
@@ -27,10 +27,10 @@ fuzz_target!(|bytes: &[u8]| {
     let text = String::from_utf8_lossy(bytes);
     let directory = Path::new("/tmp");
     let input = object([("command", Value::Text(text.to_string()))]);
-    let judge = || gates().judge(&Call { tool: "Bash", input: &input, directory });
+    let judge = || gates().judge(&GateCall { tool: "Bash", input: &input, directory });
     let verdict = judge();
     assert_eq!(verdict, judge(), "the same text, judged twice");
-    if handover::gate::commands(&text, directory).is_err() {
-        assert_ne!(verdict.decision, Decision::Allow, "{text:?}");
+    if gate::commands(&text, directory).is_err() {
+        assert_ne!(verdict.decision, GateDecision::Allow, "{text:?}");
     }
 });
