@@ -1,4 +1,5 @@
-//! Turns an order for one turn into the command line of an agent program, and the program's output into facts.
+//! Turns the order for one turn of an agent into the command line of the agent's program, and the program's output into
+//! facts.
 //!
 //! ```text
 //! Order ── launch ──────> Launch        what the turn host starts, and the files it finds
@@ -7,7 +8,8 @@
 //! pipes ── acp::converse ─> Heard, Said if `Launch.input` is a `Relay`: the program needs a conversation
 //! ```
 //!
-//! An exit code alone proves nothing: the file of each program lists its misleading signs and the signs that count.
+//! An exit code alone proves nothing. The module of each program (such as `claude`) lists the signs in its output that
+//! mislead and the signs that count.
 
 mod account;
 pub mod acp;
@@ -29,7 +31,8 @@ pub use order::{
 pub use replay::replay;
 pub use said::{AgentEnd, Exit, HeardEvent, SpentAmount, TurnSaid};
 
-/// Returns the launch for this turn: the command line and the files. The function writes nothing and starts nothing.
+/// Returns the launch for this turn: the command line of the program and the files that it needs. Writes nothing and
+/// starts nothing.
 pub fn launch(order: &TurnOrder) -> Result<ProgramLaunch, Unlaunchable> {
     match order.kind {
         AdapterKind::Claude => claude::launch(order),

@@ -39,7 +39,7 @@ pub use handle::{TurnHost, own_binary};
 pub use record::ended;
 pub use sweep::{settle, sweep};
 
-/// The hidden command that runs the host: `handover turn-host FOLDER`.
+/// The name of the hidden command that runs the turn host: `handover turn-host FOLDER`.
 pub const COMMAND: &str = "turn-host";
 /// The environment variable that every process of a turn has. Its value is the id of the turn.
 pub const TURN: &str = "HANDOVER_TURN";
@@ -68,8 +68,8 @@ pub struct HostLaunch {
     /// more, the turn is ended.
     pub output_bytes_max: u64,
     pub seconds_max: u32,
-    /// The milliseconds between SIGTERM and SIGKILL. More than five seconds count as five, so that everything ends
-    /// within ten.
+    /// The milliseconds between SIGTERM and SIGKILL. More than five seconds count as five, so that all processes of the
+    /// turn end within ten seconds.
     pub grace_ms: u32,
 }
 
@@ -81,22 +81,23 @@ pub enum Inherit {
     Only(Vec<String>),
 }
 
-/// The program's standard input.
+/// The source of the program's standard input.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HostInput {
     Nothing,
     File(PathBuf),
-    /// The input is relayed: the program reads the bytes that the runner writes to the host. The host's standard output
-    /// then carries the program's output.
+    /// The input is relayed: the program reads the bytes that the runner writes to the host's standard input. The
+    /// host's standard output then carries the program's output.
     Relay,
 }
 
-/// One line of the host's standard output, or of the file `events`.
+/// One event, written as a line of the host's standard output or of the file `events`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HostEvent {
-    /// The host started a process. Only the end of the turn tells whether that process could become the program.
+    /// The host started a process that is to become the program. Only the record of the turn's end says whether it
+    /// could.
     Started {
         pid: u32,
     },
@@ -112,7 +113,7 @@ pub enum HostEvent {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostEnded {
     pub how: ProgramEnd,
-    /// True if the program ended without being asked and left processes or open pipes behind.
+    /// True if the program ended by itself and left processes or open pipes behind.
     pub leaked: bool,
     /// The number of processes that the host had to kill.
     pub killed: u32,
@@ -137,7 +138,8 @@ pub enum ProgramEnd {
     TimedOut,
     /// The program wrote more output than allowed. The part within the limit is kept.
     TooMuch,
-    /// The lifeline was closed: the runner has ended, or it asked the host to end the program.
+    /// The lifeline (the pipe that the runner keeps open) was closed: the runner has ended, or it asked the host to end
+    /// the program.
     CutOff,
     SpawnFailed {
         why: String,
@@ -161,8 +163,8 @@ impl HostEnded {
     }
 }
 
-/// Runs the host, if the arguments of the process ask for it. `main` calls this before anything else is set up. Returns
-/// None when the arguments are not for the host.
+/// Runs the turn host, if the arguments of this process ask for it. `main` calls this before anything else is set up.
+/// Returns None when the arguments are not for the host.
 pub fn command(arguments: impl IntoIterator<Item = OsString>) -> Option<ExitCode> {
     let mut arguments = arguments.into_iter().skip(1);
     if arguments.next()? != COMMAND {

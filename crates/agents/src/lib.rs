@@ -2,7 +2,7 @@
 //!
 //! - [`adapter`] knows the clients: their command lines, their event streams, their permissions.
 //! - [`host`] is the small process that stays with a turn's program, keeps its output and ends everything it started.
-//! - [`program`] runs one turn of one program through both.
+//! - [`program`] runs one turn of one program, with an adapter and a host.
 
 pub mod adapter;
 pub mod host;

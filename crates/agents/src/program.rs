@@ -65,20 +65,16 @@ const INHERITED: &[&str] = &[
     "GEMINI_CLI_HOME",
     "OPENCODE_CONFIG",
 ];
-/// The number of bytes at the end of standard error that are read. Some programs print a fact, such as an error,
-/// nowhere else.
+/// The number of bytes at the end of standard error that are read. Some programs print a fact, such as an error, only
+/// there.
 const STDERR_TAIL_BYTES: u64 = 16 << 10;
 const READ_BYTES: usize = 256 << 10;
 const GRACE_MS: u32 = 3_000;
 
-/// The reason given for a turn that should resume a conversation which no longer exists. The program does not remember
-/// the earlier turns, so the next turn must contain everything again.
-pub const NO_CONVERSATION: &str = "the conversation it was to resume is gone";
-
 /// The details for starting a program for one turn.
 #[derive(Debug)]
 pub struct ProgramStart {
-    /// The path of our own binary, which runs as the host.
+    /// The path of Handover's own binary, which runs as the turn host.
     pub binary: PathBuf,
     pub turn: String,
     pub order: TurnOrder,
@@ -88,7 +84,7 @@ pub struct ProgramStart {
     pub seconds_max: u32,
 }
 
-/// The reasons why we end a program that still runs.
+/// The reasons why the runner ends a program that still runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CutReason {
     ClaimLost,
@@ -97,7 +93,7 @@ pub enum CutReason {
     Cancelled,
 }
 
-/// The result of running a program for one turn.
+/// The result of running an agent's program for one turn.
 #[derive(Debug)]
 pub struct Ran {
     pub said: TurnSaid,
@@ -106,7 +102,7 @@ pub struct Ran {
     pub reason: Option<String>,
 }
 
-/// An observer that is told the events of a program while it runs.
+/// An observer that receives the events of a program while it runs.
 pub trait Follow: Send {
     fn heard(&mut self, heard: HeardEvent);
 
@@ -116,7 +112,8 @@ pub trait Follow: Send {
     fn permit(&mut self, asked: PermissionQuestion) -> impl Future<Output = Permit> + Send;
 }
 
-/// Runs the program until it ends, or until `cut` is ready. Dropping the future ends the program too.
+/// Runs the program until it ends, or until `cut` (a reason to end it) is ready. Dropping the future ends the program
+/// too.
 pub async fn run(
     start: &ProgramStart,
     follow: &mut impl Follow,
@@ -179,16 +176,16 @@ fn exit(end: &ProgramEnd) -> Exit {
     }
 }
 
-/// The way in which our side ended the program, if it did.
+/// The way in which the runner ended the program, or `Not` when the program ended by itself.
 enum ClosedBy {
     Not,
-    /// The conversation had its answer, so we ended the program.
+    /// The program gave its answer in the conversation, so the runner ended it.
     ByUs,
     Cut(CutReason),
 }
 
-/// Combines the report of the program with the record of the host. If the host ended the program, the host's reason is
-/// used. Otherwise the program's own report is used.
+/// Combines the report of the program with the record of the host. If the host ended the program, the host's reason
+/// counts. Otherwise the program's own report counts.
 fn judged(mut said: TurnSaid, ended: HostEnded, closed: ClosedBy) -> Ran {
     let has_answer = said.end == adapter::AgentEnd::Finished;
     let (end, reason) = match (&ended.how, closed) {
@@ -199,7 +196,8 @@ fn judged(mut said: TurnSaid, ended: HostEnded, closed: ClosedBy) -> Ran {
         }
         (ProgramEnd::TimedOut, _) => (TurnEnd::TimedOut, Some("it took longer than a turn may".to_owned())),
         (ProgramEnd::TooMuch, _) => (TurnEnd::OverBudget, Some("it wrote more than a turn may".to_owned())),
-        // The condition is needed because the program may have given its whole answer before the runner was gone.
+        // The condition `!has_answer` is needed, because the program may have given its whole answer before the runner
+        // was gone.
         (ProgramEnd::CutOff, ClosedBy::Not) if !has_answer => {
             (TurnEnd::Interrupted, Some("the runner was gone".to_owned()))
         }
@@ -224,7 +222,7 @@ fn told(said: &TurnSaid) -> (TurnEnd, Option<String>) {
         adapter::AgentEnd::Signalled { signal } => (TurnEnd::Signalled, Some(format!("signal {signal}"))),
         adapter::AgentEnd::OverBudget => (TurnEnd::OverBudget, Some("it spent the dollars it was given".to_owned())),
         adapter::AgentEnd::Cancelled => (TurnEnd::Cancelled, None),
-        adapter::AgentEnd::NoConversation => (TurnEnd::Failed, Some(NO_CONVERSATION.to_owned())),
+        adapter::AgentEnd::NoConversation => (TurnEnd::ConversationLost, None),
     }
 }
 

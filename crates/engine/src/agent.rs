@@ -29,16 +29,16 @@ pub struct Agent {
     /// home connection is dead. Unknown for agents of version 0.1.0.
     #[serde(default)]
     pub principal: Option<String>,
-    /// The time of the last registration.
+    /// The time of the agent's last registration.
     #[serde(default)]
     pub registered: Timestamp,
     /// The agent's conversation, sub-agent and call, in the names that its client uses.
     #[serde(default)]
     pub origin: Origin,
-    /// The time of the last sign of life that was stored.
+    /// The time of the agent's last sign of life that was stored. A sign of life soon after a stored one is not stored.
     pub seen: Timestamp,
     /// The time at which the agent unregistered. Its program then registers as another agent. Only a registration with
-    /// the agent's own token brings this agent back.
+    /// the agent's own token brings this agent back. `None` while the agent is registered.
     pub left: Option<Timestamp>,
     pub created: Timestamp,
     pub updated: Timestamp,
@@ -48,11 +48,12 @@ pub struct Agent {
 /// knows which agent a hook's report is about.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
-    /// The client's name for its session, which is the conversation that the agent belongs to.
+    /// The client's name for its session, which is the conversation that the agent belongs to. `None` when the client
+    /// did not report it.
     pub conversation: Option<String>,
     /// The client's name for a sub-agent of the conversation. `None` when the agent is the conversation itself.
     pub part: Option<String>,
-    /// The id of the call by which the agent registered last.
+    /// The client's id of the call by which the agent registered last. `None` when the client did not report it.
     pub call: Option<String>,
 }
 
@@ -109,7 +110,7 @@ impl Agent {
     }
 }
 
-/// Turns a name into a slug: letters and digits in lower case, and a dash in place of everything else.
+/// Turns an agent's name into a slug: letters and digits in lower case, and a dash in place of everything else.
 pub fn slug_of(name: &str) -> String {
     let mut slug = String::new();
     for character in name.chars().flat_map(char::to_lowercase) {

@@ -62,7 +62,7 @@ names! {
 }
 
 names! {
-    /// The way in which a person saw an approval.
+    /// The way in which a person saw a request for an approval, or was notified of it.
     Via {
         CommandLine = "command_line", Http = "http", Command = "notify_command", Webhook = "notify_webhook",
     }
@@ -74,7 +74,7 @@ pub enum ApprovalState {
     Pending {
         until: Timestamp,
     },
-    /// A person approved the request. `until` is the time at which the approval expires. It is missing while the
+    /// A person approved the request. `until` is the time at which the approval expires. `until` is `None` while the
     /// asking agent's turn has not resumed, because the time to use the approval begins then.
     Approved {
         by: Actor,

@@ -14,7 +14,7 @@ pub struct Caller {
     /// the agents of the connection.
     pub agent: Option<AgentId>,
     pub rights: Rights,
-    /// The connection that the call came over.
+    /// The connection that the call came over. `None` when the call came over no connection.
     pub session: Option<SessionId>,
     /// Tells whether the transport vouches for the agent that the call names, and how an agent is chosen when the call
     /// names none.
@@ -35,13 +35,13 @@ pub struct Caller {
     /// Live connections of other clients on this machine. When a hook of one client reports about a conversation,
     /// agents on these connections are not changed.
     pub foreign: Vec<SessionId>,
-    /// The conversation, sub-agent and call from which the call comes, in the client's names. Fields that the
-    /// transport does not know are empty.
+    /// The place in the client from which the call comes: the conversation, the sub-agent, and the client's id of the
+    /// call. Fields that the transport does not know are empty.
     pub origin: Origin,
     /// The times after which pending and given approvals expire, from the settings.
     pub lifetimes: Lifetimes,
-    /// The state of the task's work when the caller asked to complete the task, as the transport saw it. The task
-    /// cannot be completed with a review of another state.
+    /// The state of the task's files when the caller asked to complete the task, for example a commit. The transport
+    /// finds it out. A review of another state does not count. `None` when the transport gives no state.
     pub work: Option<String>,
 }
 
@@ -64,9 +64,9 @@ pub enum Standing {
 /// The rights of a caller on tasks that it does not hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rights {
-    /// May act only on tasks that it holds itself.
+    /// An agent. It may act only on tasks that it holds itself.
     Agent,
-    /// Holds tasks like an agent. It may also complete a task whose output must be verified first.
+    /// A runner. It holds tasks like an agent. It may also complete a task whose output must be verified first.
     Runner,
     Coordinator,
     /// A person's script that runs outside of agents, without a terminal and without a person's token. It acts on
@@ -89,10 +89,10 @@ pub struct Key {
 /// The caller to whom an idempotency key belongs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KeyOwner {
-    /// The key belongs to exactly this owner.
+    /// The idempotency key belongs to exactly this owner.
     Fixed(String),
-    /// The key belongs to the agent that acts, so that the agent keeps its keys when it resumes on another connection.
-    /// When no agent acts, the key belongs to the connection.
+    /// The idempotency key belongs to the agent that acts, so that the agent keeps its keys when it resumes on another
+    /// connection. When no agent acts, the key belongs to the connection.
     Acting { connection: String, tool: String },
 }
 

@@ -14,7 +14,7 @@ use crate::reply::Reply;
 use crate::task::{Lease, Task};
 use crate::time::{Stamp, Timestamp};
 use crate::workflow::{Workflow, WorkflowStatus};
-use crate::world::{DecisionStop, Need, World};
+use crate::world::{AgentIdNeed, DecisionStop, Need, TaskIdNeed, World};
 
 /// One decision while it is being made: the state, the caller, and the events that the rule has produced so far.
 pub(crate) struct Case<'a> {
@@ -51,14 +51,14 @@ impl<'a> Case<'a> {
         let stored = |id: &KeyId| self.world.key(id).map(|stored| stored.filter(|stored| stored.until > self.now));
         match stored(&call.id)? {
             Some(stored) if stored.fingerprint == key.fingerprint => return Ok(Some(stored.answer.clone())),
-            // The key was used for another call. This refusal is not stored, so the first call's answer stays under
-            // the key.
+            // The idempotency key was used for another call. This refusal is not stored, so the first call's answer
+            // stays under the key.
             Some(_) => return Ok(Some(Err(Refusal::IdempotencyConflict { key: key.key.clone() }))),
             None => {}
         }
-        // Two agents of one connection may choose the same key for different calls. So the answer of another agent is
-        // used only if the arguments are the same. A stored refusal is not used: the first call may have been refused
-        // because no agent had registered yet.
+        // Two agents of one connection may choose the same idempotency key for different calls. So the answer of
+        // another agent is used only if the arguments are the same. A stored refusal is not used: the first call may
+        // have been refused because no agent had registered yet.
         for id in &call.others {
             let same = stored(id)?.filter(|stored| stored.fingerprint == key.fingerprint && stored.answer.is_ok());
             if let Some(first) = same {
@@ -199,12 +199,12 @@ impl<'a> Case<'a> {
         Ok(agent)
     }
 
-    /// Tells whether the caller may act in the name of the agent. Either the call names this agent and may act as it,
+    /// Returns whether the caller may act in the name of the agent. Either the call names this agent and may act as it,
     /// or the call names no agent and the agent's last registration was on this connection.
     pub(crate) fn speaks_for(&self, agent: AgentId) -> Result<bool, DecisionStop> {
         match (self.caller.agent, self.caller.session) {
             (Some(named), _) => Ok(named == agent && identity::may_act_as(self.caller, self.world.agent(agent)?)),
-            (None, Some(session)) => Ok(self.world.agent_ids(&Need::SessionAgents(session))?.contains(&agent)),
+            (None, Some(session)) => Ok(self.world.ask(&AgentIdNeed::OfSession(session))?.contains(&agent)),
             (None, None) => Ok(false),
         }
     }
@@ -402,6 +402,6 @@ pub(crate) fn find_task(
         let found = world.tasks.get(&id).and_then(Option::as_ref);
         return Ok(found.filter(|task| task.workflow == workflow).map(|task| task.id));
     }
-    let need = Need::TaskNamed(workflow, text.to_owned());
-    Ok(world.task_ids(&need)?.first().copied())
+    let need = TaskIdNeed::Named(workflow, text.to_owned());
+    Ok(world.ask(&need)?.first().copied())
 }

@@ -34,7 +34,7 @@ pub use session::{PassGate, PromptReport, SendBack};
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "act", rename_all = "snake_case")]
 pub enum Command {
-    // Agents
+    // Commands about agents.
     Register(Register),
     Heartbeat {
         current_task: Option<TaskId>,
@@ -52,8 +52,8 @@ pub enum Command {
         session: SessionId,
         end: SessionEnd,
     },
-    /// A client's hook reports that the client made a call. The call is a sign of life of every agent in that part of
-    /// the conversation.
+    /// A client's hook reports that the client made a call. The call is a sign of life of every agent that belongs to
+    /// the reported sub-agent, or to the conversation itself when no sub-agent is reported.
     Hear {
         origin: Origin,
     },
@@ -70,7 +70,7 @@ pub enum Command {
         note: Note,
     },
 
-    // Workflows
+    // Commands about workflows.
     CreateWorkflow(CreateWorkflow),
     /// Sets a plan that is small enough for one transaction.
     SetPlan {
@@ -79,8 +79,8 @@ pub enum Command {
         piece: Arc<PlanPiece>,
         groups: Vec<String>,
     },
-    /// Starts to set a plan that is too large for one transaction. Four steps follow each other: begin, clear what is
-    /// left of an earlier unfinished plan, store the pieces, commit.
+    /// Starts to set a plan that is too large for one transaction. Setting such a plan takes four steps: begin, delete
+    /// the tasks that an earlier unfinished plan left, store the pieces, commit.
     BeginPlan {
         workflow: WorkflowId,
         token: String,
@@ -153,7 +153,7 @@ pub enum Command {
         repository: crate::id::RepositoryId,
     },
 
-    // Tasks
+    // Commands about tasks.
     Claim {
         task: TaskId,
     },
@@ -203,7 +203,7 @@ pub enum Command {
         note: Note,
     },
 
-    // Places
+    // Commands about repositories and worktrees.
     RegisterRepository {
         path: String,
         name: Option<String>,
@@ -215,7 +215,7 @@ pub enum Command {
         workspace: WorkspaceId,
     },
 
-    // Templates
+    // Commands about templates.
     CreateTemplate {
         name: String,
         description: Option<String>,
@@ -225,7 +225,7 @@ pub enum Command {
         template: TemplateId,
     },
 
-    // Tokens
+    // Commands about tokens.
     CreateToken {
         name: String,
         hash: String,
@@ -236,8 +236,8 @@ pub enum Command {
         token: crate::id::TokenId,
     },
 
-    // Turns
-    /// Starts a turn. The turn is recorded before the program starts.
+    // Commands about turns, which are runs of an agent's program.
+    /// Starts a turn. The turn is recorded before the agent's program starts.
     StartTurn(StartTurn),
     EndTurn {
         turn: TurnId,
@@ -255,9 +255,9 @@ pub enum Command {
         name: String,
     },
 
-    // Project context
-    /// Writes a section's new body. The caller computed the body from the version that it names; the write is refused
-    /// when the section has a newer version.
+    // Commands about the project context.
+    /// Writes the new body of a section of the project context. The caller computed the body from the version that it
+    /// names; the write is refused when the section has a newer version.
     WriteSection {
         name: String,
         version: u32,
@@ -265,7 +265,7 @@ pub enum Command {
         task: Option<TaskId>,
     },
 
-    // Approvals
+    // Commands about approvals.
     AskApproval(Box<AskApproval>),
     DecideApproval {
         approval: ApprovalId,
@@ -275,21 +275,22 @@ pub enum Command {
         approval: ApprovalId,
         fingerprint: String,
     },
-    /// Consumes an approval of exactly this request. Without such an approval, asks a person for one.
+    /// Uses up an approval of exactly this request. Without such an approval, asks a person for one.
     PassGate(Box<PassGate>),
     /// Ends the approvals that have expired by the clock. One command ends at most
-    /// [`crate::limits::EXPIRED_APPROVALS_MAX`].
+    /// [`crate::limits::EXPIRED_APPROVALS_MAX`] of them.
     ExpireApprovals,
     /// Records that a person saw the approvals.
     ShowApprovals {
         approvals: Vec<ApprovalId>,
         via: Via,
     },
-    /// Returns the notice that has been due longest and lets the caller send it.
+    /// Returns the notice (a message to a person about a pending approval) that has been due longest, and lets the
+    /// caller send it.
     TakeNotice {
         channel: Channel,
     },
-    /// Records the result of sending a notice. `problem` is missing when the notice arrived.
+    /// Records the result of sending a notice to a person. `problem` is `None` when the notice arrived.
     SettleNotice {
         approval: ApprovalId,
         channel: Channel,
@@ -297,7 +298,7 @@ pub enum Command {
         problem: Option<String>,
     },
 
-    // Reviews
+    // Commands about reviews.
     OpenReview(OpenReview),
     /// Starts a round of a review. The round is recorded before the reviewing agent is asked.
     StartRound(Box<StartRound>),
@@ -308,7 +309,7 @@ pub enum Command {
         decision: FindingDecision,
     },
 
-    // Messages
+    // Commands about messages.
     Send {
         to: Recipients,
         draft: MessageDraft,
@@ -325,7 +326,7 @@ pub enum Command {
         messages: Vec<MessageId>,
     },
 
-    // Timers
+    // Commands of timers.
     Sweep {
         workflow: WorkflowId,
     },
@@ -359,7 +360,7 @@ pub struct RecordVerification {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct AskApproval {
     pub source: Source,
-    /// The task that waits for the decision, and the number of its attempt.
+    /// The task that waits for the decision, and the number of its attempt. `None` when no task waits.
     pub waits: Option<(TaskId, u32)>,
     pub request: approval::ApprovalRequest,
     pub fingerprint: String,
@@ -391,7 +392,8 @@ pub enum SessionEnd {
 #[serde(tag = "to", rename_all = "snake_case")]
 pub enum Target {
     Planning,
-    /// `answer` is the answer that a paused task waited for, when this move resumes the task.
+    /// `answer` is the answer that a paused task waited for. `None` when this move does not resume a paused task with
+    /// an answer.
     InProgress {
         answer: Option<String>,
     },
@@ -442,7 +444,7 @@ pub struct CreateWorkspace {
     pub base_branch: Option<String>,
     pub repository_path: Option<String>,
     pub tasks: Vec<TaskId>,
-    /// Whether Handover created the worktree. Handover removes only worktrees that it created.
+    /// True when Handover created the worktree. Handover removes only worktrees that it created.
     pub created_by_us: bool,
 }
 
@@ -453,6 +455,7 @@ pub struct UpdateWorkspace {
     pub merge_commit: Option<String>,
     pub pr_url: Option<String>,
     pub config: Option<Json>,
-    /// The result of cleaning up the worktree. The worktree is cleaned up before this command records the result.
+    /// The result of cleaning up the worktree, which the caller did before it gave this command. `None` when the
+    /// worktree was not cleaned up.
     pub cleaned: Option<Cleaned>,
 }

@@ -23,8 +23,8 @@ pub struct Change {
     pub reply: Result<Reply, Refusal>,
 }
 
-/// Decides a command. When a part of the state is not loaded, returns the needs that the store must load before it
-/// calls again.
+/// Decides a command. When a part of the state is not loaded, returns the needs (the missing parts) that the store must
+/// load before it calls again.
 pub fn decide(world: &World, caller: &Caller, command: &Command, stamp: Stamp) -> Result<Change, Vec<Need>> {
     let rights = match identity::effective_rights(world, caller) {
         Ok(rights) => rights,
@@ -47,8 +47,8 @@ pub fn decide(world: &World, caller: &Caller, command: &Command, stamp: Stamp) -
             lapse::withdraw(&mut case).map(|()| reply)
         }),
         Err(DecisionStop::Missing(needs)) => return Err(needs),
-        // The key itself is wrong. The refusal is not stored under the key, because a database need not accept the
-        // key.
+        // The idempotency key itself is wrong. The refusal is not stored under the key, because a database may not
+        // accept the text of the key.
         Err(DecisionStop::Refused(refusal) | DecisionStop::Recorded(refusal)) => {
             return Ok(Change { events: Vec::new(), sender: case.sender(), reply: Err(refusal) });
         }
@@ -82,8 +82,8 @@ pub fn decide(world: &World, caller: &Caller, command: &Command, stamp: Stamp) -
 fn key_of(world: &World, caller: &Caller, command: &Command, now: Timestamp) -> Result<Option<CallKey>, Vec<Need>> {
     let Some(key) = &caller.key else { return Ok(None) };
     let owners = match (&key.owner, command) {
-        // Before a registration the caller has no agent, and an agent that unregisters gives no more answers. So the
-        // keys of these two commands belong to the connection.
+        // Before a registration the caller has no agent, and the idempotency keys of an agent are deleted when it
+        // unregisters. So the keys of these two commands belong to the connection.
         (KeyOwner::Acting { connection, tool }, Command::Register(_)) => {
             KeyOwners { own: format!("{connection} {tool}"), others: Vec::new() }
         }

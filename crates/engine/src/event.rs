@@ -44,7 +44,7 @@ pub enum Event {
         agent: AgentId,
         slug: String,
     },
-    /// A sign of life of an agent. Not logged.
+    /// A sign of life of an agent. This event is not logged.
     Seen {
         agent: AgentId,
         at: Timestamp,
@@ -55,10 +55,11 @@ pub enum Event {
         slug: String,
         session: Option<SessionId>,
         principal: Option<String>,
-        /// The new values of the agent that the token belongs to. `None` for other agents: they keep their values.
+        /// The new values of the agent, if it registered with its own token. `None` for other agents: they keep their
+        /// values.
         renewed: Option<Box<Renewed>>,
     },
-    /// The idempotency keys of an agent were deleted, because the agent ended. Not logged.
+    /// The idempotency keys of an agent were deleted, because the agent ended. This event is not logged.
     KeysEnded {
         agent: AgentId,
     },
@@ -75,12 +76,12 @@ pub enum Event {
         slug: String,
         origin: Origin,
     },
-    /// The reminder of a conversation changed: an agent must repeat its handoff, or reported progress. Not logged,
-    /// because a checkpoint has the text.
+    /// The reminder of a conversation changed: it counts how often an agent must repeat its handoff, and how often it
+    /// reports progress instead of a result. This event is not logged, because a checkpoint has the text.
     Reminded {
         reminder: Box<Reminder>,
     },
-    /// The reminders of a conversation were deleted. Not logged.
+    /// The reminders of a conversation were deleted. This event is not logged.
     RemindersDropped {
         conversation: String,
     },
@@ -89,18 +90,18 @@ pub enum Event {
         workflow: Box<Workflow>,
         detail: Box<WorkflowDetail>,
     },
-    /// A plan that is written in pieces was begun or given up. Not logged.
+    /// A plan that is written in pieces was begun or given up. This event is not logged.
     Drafting {
         workflow: WorkflowId,
         draft: Option<PlanDraft>,
     },
-    /// A piece of a plan was stored. Its tasks stay hidden until the whole plan is set. Not logged.
+    /// A piece of a plan was stored. Its tasks stay hidden until the whole plan is set. This event is not logged.
     Staged {
         workflow: WorkflowId,
         piece: Arc<PlanPiece>,
         author: Option<Actor>,
     },
-    /// A bounded number of tasks of an unfinished plan was deleted. Not logged.
+    /// A bounded number of tasks of an unfinished plan was deleted. This event is not logged.
     DraftCleared {
         workflow: WorkflowId,
         tasks: Vec<TaskId>,
@@ -151,7 +152,8 @@ pub enum Event {
         workflow: WorkflowId,
         parallel_max: Option<u32>,
         auto_workspaces: Option<bool>,
-        /// The parallel limit before the change.
+        /// The parallel limit of the workflow before the change. `None` when there was no limit, or when an older
+        /// version of Handover wrote the event.
         #[serde(default)]
         before: Option<u32>,
     },
@@ -165,7 +167,7 @@ pub enum Event {
         workflow: WorkflowId,
         lock: Lock,
     },
-    /// A workflow's lock was renewed. Not logged.
+    /// A workflow's lock was renewed. This event is not logged.
     LockRenewed {
         workflow: WorkflowId,
         until: Timestamp,
@@ -189,7 +191,7 @@ pub enum Event {
         attempt: u32,
         until: Timestamp,
     },
-    /// A lease was renewed. Not logged.
+    /// A lease was renewed. This event is not logged.
     Renewed {
         task: TaskId,
         workflow: WorkflowId,
@@ -264,11 +266,11 @@ pub enum Event {
     Verified {
         verification: Box<Verification>,
     },
-    /// A runner gave a sign of life. Not logged.
+    /// A runner gave a sign of life. This event is not logged.
     RunnerSeen {
         runner: Box<Runner>,
     },
-    /// A runner ended. Not logged.
+    /// A runner ended. This event is not logged.
     RunnerGone {
         name: String,
     },
@@ -309,7 +311,8 @@ pub enum Event {
         waiting: Option<WaitingTask>,
         via: Via,
     },
-    /// A sender took a notice, or reported the result of sending it. Not logged.
+    /// A sender took a notice (a message to a person about a pending approval), or reported the result of sending it.
+    /// This event is not logged.
     NoticeMoved {
         notice: Box<Notice>,
     },
@@ -331,11 +334,11 @@ pub enum Event {
         state: MessageState,
     },
 
-    /// An answer was stored under an idempotency key. Not logged.
+    /// An answer was stored under an idempotency key. This event is not logged.
     KeyKept {
         key: Box<StoredKey>,
     },
-    /// Expired idempotency keys were deleted. Not logged.
+    /// Expired idempotency keys were deleted. This event is not logged.
     KeysForgotten,
 }
 
@@ -370,10 +373,10 @@ pub struct Moved {
     pub from: Status,
     pub state: TaskState,
     pub outcome_detail: Option<Json>,
-    /// A plan that replaces the task's earlier plan.
+    /// A plan that replaces the task's earlier plan. `None` when the task keeps its plan.
     pub plan: Option<Json>,
     pub checkpoint: Option<Checkpoint>,
-    /// Whether the number of used attempts is set back to 0.
+    /// True when this move sets the task's number of used attempts back to 0.
     pub forgiven: bool,
     /// The tasks that can begin now because they waited only for this task: at most the first hundred. `freed_count`
     /// counts all of them.

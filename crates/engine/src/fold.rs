@@ -1,4 +1,4 @@
-//! Turns events into the rows to write.
+//! Turns events into the database rows to write.
 
 mod review;
 mod task;
@@ -35,26 +35,28 @@ use crate::world::World;
 /// nothing.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Write {
-    /// New tasks with their details and dependencies, and the author of all these tasks.
+    /// Inserts new tasks with their details and dependencies. The second value is the author of all these tasks.
     Insert(Arc<PlanPiece>, Option<Actor>),
-    /// All columns of a task except `unmet` (the number of unmet dependencies), which the store keeps up to date.
+    /// Writes all columns of a task except `unmet` (the number of unmet dependencies), which the store keeps up to
+    /// date.
     Task(Box<Task>),
-    /// A task of which only the number of checkpoints and the time of the last change have new values. Its position in
-    /// every list stays. Agents add checkpoints more often than anything else, and writing the whole row with all its
-    /// indexes each time would cost too much.
+    /// Writes only the number of checkpoints and the time of the last change of a task. The task's position in every
+    /// list stays. Agents add checkpoints more often than anything else, and writing the whole row with all its indexes
+    /// each time would cost too much.
     Noted {
         task: TaskId,
         checkpoints: u32,
         at: Timestamp,
     },
     Detail(TaskId, Box<TaskDetail>),
-    /// This task is completed or skipped, so each task that waits for it waits for one task less.
+    /// Records that this task is completed or skipped, so each task that waits for it waits for one task less.
     Met(TaskId),
     Waits(TaskId, u32),
     Edges(Vec<(TaskId, TaskId)>),
     /// Deletes these tasks with all rows that belong to them.
     Drop(Vec<TaskId>),
-    /// Moves the tasks of a workflow from this position on by one position, to make room for a new task.
+    /// Moves the tasks of a workflow that stand at this position or after it by one position, to make room for a new
+    /// task.
     Shift(WorkflowId, u32),
     Workflow(Box<Workflow>),
     WorkflowDetail(WorkflowId, Box<WorkflowDetail>),
@@ -62,7 +64,7 @@ pub enum Write {
     Checkpoint(Box<Checkpoint>),
     Message(Box<Message>),
     Mark(crate::id::MessageId, MessageState),
-    /// The id of a message, and the id of the answer to it.
+    /// Stores which message answers a message: the id of the message, and the id of its answer.
     Answered(crate::id::MessageId, crate::id::MessageId),
     Mailbox(Mailbox),
     Workspace(Box<Workspace>),
@@ -250,11 +252,13 @@ impl Fold<'_> {
             Event::Joined { agent, origin, .. } => self.agent(*agent, |agent| agent.origin.clone_from(origin)),
             Event::Reminded { reminder } => self.writes.push(Write::Reminder(reminder.clone())),
             Event::RemindersDropped { conversation } => self.writes.push(Write::DropReminders(conversation.clone())),
-            Event::Claimed { .. }
-            | Event::Renewed { .. }
-            | Event::LeaseEnded { .. }
-            | Event::Regained { .. }
-            | Event::Moved(_) => self.apply_to_task(event),
+            Event::Claimed { task, agent, attempt, until, .. } => self.claimed(*task, *agent, *attempt, *until),
+            Event::Renewed { task, until, .. } => self.renewed(*task, *until),
+            Event::LeaseEnded { task, cause, checkpoint, failed, .. } => {
+                self.lease_ended(*task, *cause, checkpoint, failed.as_deref());
+            }
+            Event::Regained { task, agent, until, .. } => self.regained(*task, *agent, *until),
+            Event::Moved(moved) => self.moved(moved),
             Event::TaskPlanned { task, plan, context, .. } => {
                 self.detail(*task, |detail| {
                     detail.plan = Some(plan.clone());
@@ -310,10 +314,10 @@ impl Fold<'_> {
                 self.world.approvals.insert(approval.id, Some((**approval).clone()));
                 self.writes.push(Write::Approval(approval.clone()));
             }
-            Event::ReviewOpened { .. }
-            | Event::RoundStarted { .. }
-            | Event::RoundEnded { .. }
-            | Event::FindingDecided { .. } => self.apply_to_review(event),
+            Event::ReviewOpened { review } => self.review_opened(review),
+            Event::RoundStarted { review, round, decided: findings }
+            | Event::RoundEnded { review, round, findings } => self.round_changed(review, round, findings),
+            Event::FindingDecided { review, finding } => self.finding_decided(review, finding),
             Event::ApprovalShown { approval, via, .. } => {
                 if let Some(Some(row)) = self.world.approvals.get_mut(approval) {
                     row.shown.push(*via);
@@ -323,21 +327,37 @@ impl Fold<'_> {
             Event::NoticeMoved { notice } => self.writes.push(Write::Notice(notice.clone())),
             Event::KeyKept { key } => self.writes.push(Write::Key(key.clone())),
             Event::KeysForgotten => self.writes.push(Write::ForgetKeys(self.now)),
-            Event::WorkflowCreated { .. }
-            | Event::Drafting { .. }
-            | Event::Staged { .. }
-            | Event::DraftCleared { .. }
-            | Event::PlanSet { .. }
-            | Event::TaskAdded { .. }
-            | Event::TaskRemoved { .. }
-            | Event::DependenciesKept { .. }
-            | Event::Replanned { .. }
-            | Event::WorkflowMoved { .. }
-            | Event::WorkflowChanged { .. }
-            | Event::Configured { .. }
-            | Event::Locked { .. }
-            | Event::LockRenewed { .. }
-            | Event::Unlocked { .. } => self.apply_to_workflow(event),
+            Event::WorkflowCreated { workflow, detail } => self.workflow_created(workflow, detail),
+            Event::Drafting { workflow, draft } => {
+                self.workflow(*workflow, |workflow| workflow.draft.clone_from(draft));
+            }
+            Event::Staged { piece, author, .. } => self.writes.push(Write::Insert(Arc::clone(piece), *author)),
+            Event::DraftCleared { tasks, .. } => self.writes.push(Write::Drop(tasks.clone())),
+            Event::PlanSet { workflow, summary, tasks } => self.plan_set(*workflow, summary, *tasks),
+            Event::TaskAdded { task, detail, depends_on, shift_from } => {
+                self.task_added(task, detail, depends_on, *shift_from);
+            }
+            Event::TaskRemoved { workflow, task, rewired, waits, .. } => {
+                self.task_removed(*workflow, *task, rewired, waits);
+            }
+            Event::DependenciesKept { edges, waits, .. } => self.rewired(edges, waits),
+            Event::Replanned { workflow, summary, added, removed, .. } => {
+                self.replanned(*workflow, summary, *added, removed);
+            }
+            Event::WorkflowMoved { workflow, to, .. } => self.workflow(*workflow, |workflow| workflow.status = *to),
+            Event::WorkflowChanged { workflow, parallel_max, auto_workspaces, .. } => {
+                self.workflow_changed(*workflow, *parallel_max, *auto_workspaces);
+            }
+            Event::Configured { workflow, config, .. } => {
+                self.workflow_detail(*workflow, |detail| detail.config = Some(config.clone()));
+            }
+            Event::Locked { workflow, lock } => self.workflow(*workflow, |workflow| workflow.lock = Some(lock.clone())),
+            Event::LockRenewed { workflow, until } => self.workflow(*workflow, |workflow| {
+                if let Some(lock) = &mut workflow.lock {
+                    lock.until = lock.until.max(*until);
+                }
+            }),
+            Event::Unlocked { workflow, .. } => self.workflow(*workflow, |workflow| workflow.lock = None),
         }
     }
 }

@@ -2,10 +2,10 @@
 
 use crate::approval::{Approval, ApprovalState, WaitingTask};
 use crate::limits;
-use crate::list::List;
+use crate::list::ApprovalQuery;
 use crate::task::Task;
 use crate::time::Timestamp;
-use crate::world::{DecisionStop, Fact, World};
+use crate::world::{DecisionStop, World};
 
 /// The state of the gate before the next claim of a task.
 pub(crate) enum GateState<'a> {
@@ -17,7 +17,7 @@ pub(crate) enum GateState<'a> {
     Closed,
 }
 
-/// Returns the state of the task's gate, which the approvals of the workflow show.
+/// Returns the state of the task's gate. It is computed from the approvals of the workflow.
 pub(crate) fn gate_state<'a>(world: &'a World, task: &Task, now: Timestamp) -> Result<GateState<'a>, DecisionStop> {
     if !task.gate {
         return Ok(GateState::Missing);
@@ -33,19 +33,18 @@ pub(crate) fn gate_state<'a>(world: &'a World, task: &Task, now: Timestamp) -> R
     }))
 }
 
-/// Returns the requests to let the next claim of the task begin. Leaves out requests that a person rejected or a claim
-/// used. Includes expired ones.
+/// Returns the requests to a person to let the next claim of the task begin. Leaves out requests that a person rejected
+/// or a claim used. Includes expired ones.
 pub(crate) fn requests<'a>(
     world: &'a World,
     task: &Task,
 ) -> Result<impl Iterator<Item = &'a Approval> + use<'a>, DecisionStop> {
-    let list = List::Gates { workflow: task.workflow, limit: limits::GATES_MAX };
+    let list = ApprovalQuery::Gates { workflow: task.workflow, limit: limits::GATES_MAX };
     let next = WaitingTask { workflow: task.workflow, task: task.id, attempt: task.attempt + 1 };
-    let rows: &[Approval] = if let Fact::ApprovalRows(rows) = world.list(list)? { rows } else { &[] };
-    Ok(rows.iter().filter(move |row| row.waiting == Some(next)))
+    Ok(world.ask(&list)?.iter().filter(move |row| row.waiting == Some(next)))
 }
 
-/// Tells whether the gate lets a claim of the task begin now.
+/// Returns whether the gate lets a claim of the task begin now.
 pub(crate) fn is_passable(world: &World, task: &Task, now: Timestamp) -> Result<bool, DecisionStop> {
     Ok(match gate_state(world, task, now)? {
         GateState::Missing | GateState::Open(_) => true,

@@ -113,7 +113,7 @@ ids! {
     TurnId = "tn";
     /// The id of a request to a person to allow an act.
     ApprovalId = "ap";
-    /// The id of a review, which the protocol calls a session.
+    /// The id of a review. The feedback protocol calls a review a session, so the prefix is `ses`.
     ReviewId = "ses";
 }
 

@@ -11,7 +11,7 @@ use crate::limits;
 use crate::refusal::{ElsewhereHome, Refusal};
 use crate::task::Task;
 use crate::time::Timestamp;
-use crate::world::{DecisionStop, Need, World};
+use crate::world::{AgentIdNeed, DecisionStop, Need, TaskIdNeed, World};
 
 /// Returns whether the caller's connection is the agent's home, which is the connection that registered the agent
 /// last.
@@ -40,7 +40,7 @@ fn is_heard_of(world: &World, agent: &Agent, now: Timestamp) -> Result<bool, Dec
     if agent.left.is_some() {
         return Ok(false);
     }
-    let held = world.task_ids(&Need::Held(agent.id))?;
+    let held = world.ask(&TaskIdNeed::HeldBy(agent.id))?;
     world.want(held.iter().map(|task| Need::Task(*task)))?;
     let mut claims = false;
     for id in held {
@@ -100,7 +100,7 @@ pub fn acting_agent(
 fn unnamed_agent(world: &World, caller: &Caller, task: Option<&Task>, now: Timestamp) -> Result<AgentId, DecisionStop> {
     let nobody = Refusal::AgentNotFound { agent: None };
     let Some(session) = caller.session else { return Err(nobody.into()) };
-    let agents = world.agent_ids(&Need::SessionAgents(session))?;
+    let agents = world.ask(&AgentIdNeed::OfSession(session))?;
     if let Some(holder) = task.and_then(Task::holder).filter(|holder| agents.contains(holder)) {
         return Ok(holder);
     }
@@ -117,7 +117,7 @@ fn the_only_one(world: &World, agents: &[AgentId], now: Timestamp) -> Result<Opt
     if let [] | [_] = agents {
         return Ok(agents.first().copied());
     }
-    world.want(agents.iter().flat_map(|id| [Need::Agent(*id), Need::Held(*id)]))?;
+    world.want(agents.iter().flat_map(|id| [Need::Agent(*id), TaskIdNeed::HeldBy(*id).into()]))?;
     let mut live = Vec::new();
     for id in agents {
         if is_heard_of(world, world.agent(*id)?, now)? {
@@ -160,7 +160,7 @@ pub fn key_owners(
     let own = unrefused(key_agent(world, caller, task, now))?.flatten().map(|agent| format!("{agent} {tool}"));
     let mut others = Vec::new();
     if let (None, Some(session), false) = (caller.agent, caller.session, caller.rights.is_persons()) {
-        let agents = world.agent_ids(&Need::SessionAgents(session))?;
+        let agents = world.ask(&AgentIdNeed::OfSession(session))?;
         others.extend(agents.iter().map(|agent| format!("{agent} {tool}")));
         others.push(connection.clone());
     }
@@ -187,7 +187,8 @@ fn key_agent(
     }
 }
 
-/// Returns `None` in place of a refusal. The rule of the command refuses the call later, after its other checks.
+/// Turns a refusal into `None`, so that the caller of this function continues. The rule of the command refuses the call
+/// later, after its other checks.
 fn unrefused<T>(found: Result<T, DecisionStop>) -> Result<Option<T>, DecisionStop> {
     match found {
         Ok(found) => Ok(Some(found)),

@@ -63,7 +63,8 @@ pub struct Message {
     pub state: MessageState,
     pub draft: MessageDraft,
     pub at: Timestamp,
-    /// The message with which a person answered this message. Set only for messages to people.
+    /// The message with which a person answered this message. `None` when there is no answer. Only messages to people
+    /// can have one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<MessageId>,
 }
@@ -75,7 +76,7 @@ pub struct MessageDraft {
     pub priority: Priority,
     pub subject: Option<String>,
     pub body: String,
-    /// Whether the sender gave the body as a JSON value. The body is then returned as a JSON value, too.
+    /// True when the sender gave the body as a JSON value. The body is then returned as a JSON value, too.
     pub body_json: bool,
     pub action_required: bool,
     pub workflow: Option<WorkflowId>,
@@ -114,13 +115,13 @@ pub enum Recipients {
     All(RecipientMatch),
 }
 
-/// A filter of agents. Empty fields match every agent.
+/// A filter of the agents that get a broadcast. Empty fields match every agent.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
 pub struct RecipientMatch {
     pub role: Option<String>,
     pub runtime: Option<String>,
     pub workflow: Option<WorkflowId>,
-    /// Whether the filter also selects agents that are offline.
+    /// True when the filter also selects agents that are offline.
     pub include_silent: bool,
 }
 

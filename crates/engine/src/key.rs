@@ -19,7 +19,8 @@ pub struct KeyId {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CallKey {
     pub(crate) id: KeyId,
-    /// The ids of the same key when it belongs to the connection or to another agent of the connection.
+    /// The ids under which an earlier answer may be stored: the same idempotency key, but owned by the connection or by
+    /// another agent of the connection.
     pub(crate) others: Vec<KeyId>,
 }
 

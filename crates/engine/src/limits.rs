@@ -11,7 +11,7 @@ pub const LEASE_MS_MIN: Millis = Millis::seconds(1);
 /// The longest lease that a workflow may have. An expired lease shows that an agent is dead, and a live agent is never
 /// silent for a day.
 pub const LEASE_MS_MAX: Millis = Millis::minutes(24 * 60);
-/// The time between two heartbeats. Agents are asked to send one this often.
+/// The time between two heartbeats (signs of life). Agents are asked to send one this often.
 pub const HEARTBEAT_MS: Millis = Millis::seconds(30);
 /// The shortest time between two stored signs of life of an agent. Signs of life in between are not stored, because
 /// each one would be a durable write.
@@ -34,7 +34,7 @@ pub const DRAFT_MS: Millis = Millis::minutes(1);
 pub const NAME_BYTES_MAX: usize = 512;
 /// The maximum length of a role, a capability, a group or a slug, in bytes. Longer ones are refused.
 pub const LABEL_BYTES_MAX: usize = 128;
-/// The maximum length of a slug, in characters, as the page about the rules says. Longer slugs are refused.
+/// The maximum length of a slug (the short name of an agent), in characters. Longer slugs are refused.
 pub const SLUG_CHARS_MAX: usize = 64;
 /// The maximum size of a line or a paragraph (outcome, error, reason, summary, subject), in bytes. Longer texts are
 /// refused.
@@ -68,8 +68,8 @@ pub const SHIFT_TASKS_MAX: u32 = 20_000;
 pub const DEPENDENCIES_MAX: usize = 1_000;
 /// The maximum number of capabilities that a task asks for, or that an agent has. More are refused.
 pub const CAPABILITIES_MAX: usize = 64;
-/// The maximum number of globs of one task; more are refused. Each glob is compared with every glob of the other
-/// claimed tasks.
+/// The maximum number of globs (patterns of the files that a task changes) of one task; more are refused. Each glob is
+/// compared with every glob of the other claimed tasks.
 pub const TOUCHES_MAX: usize = 64;
 /// The maximum number of names that a refusal lists. Further names are only counted.
 pub const NAMED_MAX: usize = 20;
@@ -77,10 +77,10 @@ pub const NAMED_MAX: usize = 20;
 /// highest number that a plan may set.
 pub const ATTEMPTS_DEFAULT: u32 = 5;
 pub const ATTEMPTS_MAX: u32 = 1_000;
-/// The highest parallel limit that a workflow may set. A higher one is refused, because it would have no effect.
+/// The highest value of a workflow's limit for parallel work. A higher one is refused, because it would have no effect.
 pub const PARALLEL_MAX: u32 = 10_000;
-/// The maximum number of claimed tasks with globs in one workflow. A further claim of a task with globs is refused,
-/// because each one is compared with all of them.
+/// The maximum number of claimed tasks with globs (patterns of the files they change) in one workflow. A further claim
+/// of such a task is refused, because its globs are compared with those of all claimed tasks.
 pub const BUSY_FILES_MAX: usize = 1_000;
 /// The maximum number of tasks that one agent may hold. A further claim is refused.
 pub const HELD_TASKS_MAX: usize = 200;
@@ -130,8 +130,8 @@ pub const PENDING_APPROVAL_MS: Millis = Millis::minutes(24 * 60);
 pub const APPROVAL_MS: Millis = Millis::minutes(5);
 /// The maximum number of pending approvals; a further request is refused. A person cannot look at more.
 pub const APPROVALS_MAX: usize = 1_000;
-/// The time after which a sender that took a notice counts as gone, and another sender may take the notice. A live
-/// sender stops trying well before.
+/// The time after which a sender that took a notice (a message to a person about a pending approval) counts as gone,
+/// and another sender may take the notice. A live sender stops trying well before.
 pub const NOTICE_SENDING_MS: Millis = Millis::seconds(90);
 /// The pause after the first failed try to send a notice, and the longest pause. The pause doubles with each try.
 pub const NOTICE_PAUSE_MS: Millis = Millis::seconds(10);
@@ -155,13 +155,17 @@ pub const GATED_TASKS_MAX: u32 = 50;
 pub const OPEN_APPROVALS_LOOKED_AT: u32 = 20;
 /// The maximum number of approvals that one command ends because they expired. The next command ends the others.
 pub const EXPIRED_APPROVALS_MAX: u32 = 100;
-/// The maximum number of times that an agent must write its handoff again at one prompt. If the handoff is then still
-/// missing or wrong, the task is blocked. A runner allows as many repairs.
+/// The maximum number of times that an agent is asked to write its handoff again at one prompt of its client. If the
+/// handoff is then still missing or wrong, the task is blocked. A runner asks for as many repairs.
 pub const REMINDERS_MAX: u32 = 2;
 /// The maximum number of times in a row that an agent may report progress instead of a result. At one more report, the
 /// task is blocked, because the agent repeats itself.
 pub const GOES_ON_MAX: u32 = 2;
-/// A conversation that is silent for this time counts as ended, and its reminders are deleted.
+/// The number of failed verifications in one attempt at which the task is blocked. After the first failure, the agent
+/// may fix its output.
+pub const VERIFICATION_FAILURES_MAX: u32 = 2;
+/// A conversation of a client that is silent for this time counts as ended, and its reminders (counts of missing
+/// handoffs) are deleted.
 pub const REMINDER_MS: Millis = Millis::minutes(7 * 24 * 60);
 /// The maximum number of turns of one task; a further turn is refused. This ends a loop that no person stops.
 pub const TURNS_MAX: u32 = 10_000;

@@ -1,5 +1,7 @@
 //! Lists for people and agents: bounded pages in a fixed order, and counts. A list may be out of date, so a decision
 //! reads each row again before it relies on it.
+//!
+//! The queries are grouped by the type of their rows. `world/answer.rs` says which rows a query returns.
 
 use crate::approval::ApprovalStatus;
 use crate::id::{AgentId, ApprovalId, RepositoryId, ReviewId, TaskId, TokenId, TurnId, WorkflowId, WorkspaceId};
@@ -10,203 +12,232 @@ use crate::time::Timestamp;
 use crate::workflow::WorkflowStatus;
 use crate::workspace::WorkspaceStatus;
 
-/// A query for one page of rows, or for one count.
+/// A query for one page of rows, or for counts.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum List {
-    /// Workflows, newest first. The page begins after the given position in this order.
-    Workflows {
-        filter: WorkflowFilter,
-        after: Option<(Timestamp, WorkflowId)>,
-        offset: u32,
-        limit: u32,
-    },
-    WorkflowTotal(WorkflowFilter),
-    /// Tasks in the order of the plan.
-    Tasks {
-        workflow: WorkflowId,
-        statuses: Vec<Status>,
-        after: Option<(u32, TaskId)>,
-        limit: u32,
-    },
+pub enum ListQuery {
+    Workflows(WorkflowQuery),
+    Tasks(TaskQuery),
+    Agents(AgentQuery),
+    Workspaces(WorkspaceQuery),
+    Repositories(RepositoryQuery),
+    Templates(TemplateQuery),
+    Messages(MessageQuery),
+    Turns(TurnQuery),
+    Verifications(VerificationQuery),
+    Runners(RunnerQuery),
+    Sections(SectionQuery),
+    SectionChanges(SectionChangeQuery),
+    Approvals(ApprovalQuery),
+    Reviews(ReviewQuery),
+    Rounds(RoundQuery),
+    Findings(FindingQuery),
+    Tokens(TokenQuery),
+    Totals(TotalQuery),
+    Counts(CountQuery),
+    Groups(GroupQuery),
+    Spent(SpentQuery),
+}
+
+/// A query for workflows, newest first. The page begins after the given position in this order.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct WorkflowQuery {
+    pub filter: WorkflowFilter,
+    pub after: Option<(Timestamp, WorkflowId)>,
+    pub offset: u32,
+    pub limit: u32,
+}
+
+/// A query for tasks.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum TaskQuery {
+    /// Tasks of a workflow with one of the statuses, in the order of the plan. An empty list of statuses means all of
+    /// them.
+    Planned { workflow: WorkflowId, statuses: Vec<Status>, after: Option<(u32, TaskId)>, limit: u32 },
     /// Tasks with unmet dependencies, in the order of the plan.
-    Waiting {
-        workflow: WorkflowId,
-        after: Option<(u32, TaskId)>,
-        limit: u32,
-    },
+    Waiting { workflow: WorkflowId, after: Option<(u32, TaskId)>, limit: u32 },
     /// Completed or skipped tasks before a position in the plan, the nearest first.
-    Finished {
-        workflow: WorkflowId,
-        before: u32,
-        limit: u32,
-    },
+    Finished { workflow: WorkflowId, before: u32, limit: u32 },
     /// Tasks of a parallel group, in the order of the plan.
-    Group {
-        workflow: WorkflowId,
-        group: String,
-        limit: u32,
-    },
-    /// The number of tasks with each status.
-    Statuses(WorkflowId),
-    /// The number of tasks in each parallel group, and the number of them that are completed or skipped.
-    Groups {
-        workflow: WorkflowId,
-        limit: u32,
-    },
-    /// The first position in the plan whose task is neither completed nor skipped. 0 when there is no such task.
-    FirstOpen(WorkflowId),
+    Group { workflow: WorkflowId, group: String, limit: u32 },
     /// Claimed tasks of all workflows, the longest held first.
-    Held {
-        limit: u32,
-    },
+    Held { limit: u32 },
     /// Tasks of all workflows that need a decision: paused, blocked and failed tasks, oldest first.
-    Stuck {
-        limit: u32,
-    },
-    /// Agents, oldest first.
-    Agents {
-        filter: AgentFilter,
-        after: Option<(Timestamp, AgentId)>,
-        limit: u32,
-    },
-    /// Workspaces of a workflow, oldest first.
-    Workspaces {
-        workflow: WorkflowId,
-        statuses: Vec<WorkspaceStatus>,
-        after: Option<(Timestamp, WorkspaceId)>,
-        limit: u32,
-    },
+    Stuck { limit: u32 },
+    /// Gated tasks that could be claimed if their gate were open, and for which no person was asked yet, ordered by
+    /// id.
+    Gated { limit: u32 },
+}
+
+/// A query for agents, oldest first. Each row has an agent and the task that it claimed last.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct AgentQuery {
+    pub filter: AgentFilter,
+    pub after: Option<(Timestamp, AgentId)>,
+    pub limit: u32,
+}
+
+/// A query for workspaces of a workflow, oldest first. An empty list of statuses means all of them.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct WorkspaceQuery {
+    pub workflow: WorkflowId,
+    pub statuses: Vec<WorkspaceStatus>,
+    pub after: Option<(Timestamp, WorkspaceId)>,
+    pub limit: u32,
+}
+
+/// A query for repositories. Each row has a repository and a time.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum RepositoryQuery {
     /// The repositories of a workflow, in the order in which they were attached to it. Each row has the time at which
     /// the repository was attached.
-    Attached {
-        workflow: WorkflowId,
-        limit: u32,
-    },
-    /// Repositories, newest first.
-    Repositories {
-        after: Option<(Timestamp, RepositoryId)>,
-        offset: u32,
-        limit: u32,
-    },
-    RepositoryTotal,
-    /// Templates, ordered by name.
-    Templates {
-        after: String,
-        limit: u32,
-    },
+    Attached { workflow: WorkflowId, limit: u32 },
+    /// All repositories, newest first. Each row has the time at which the repository was registered.
+    All { after: Option<(Timestamp, RepositoryId)>, offset: u32, limit: u32 },
+}
+
+/// A query for templates, ordered by name. The page begins after the name `after`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct TemplateQuery {
+    pub after: String,
+    pub limit: u32,
+}
+
+/// A query for messages.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum MessageQuery {
     /// Messages of a mailbox with a lower number than `before`, newest first.
-    Mail {
-        owner: MailboxOwner,
-        before: u32,
-        limit: u32,
-    },
+    Mail { owner: MailboxOwner, before: u32, limit: u32 },
     /// Questions to people that have no answer, with a higher number than `after`, oldest first.
-    Questions {
-        after: u32,
-        limit: u32,
-    },
-    /// The number of unread messages of each priority in a mailbox.
-    Unread(MailboxOwner),
-    /// Turns of a task or of a workflow before the given position, newest first.
-    Turns {
-        of: Whose,
-        before: Option<(Timestamp, TurnId)>,
-        limit: u32,
-    },
+    Questions { after: u32, limit: u32 },
+}
+
+/// A query for turns.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum TurnQuery {
+    /// Turns of a task or of a workflow before the given time and id, newest first.
+    Of { of: Whose, before: Option<(Timestamp, TurnId)>, limit: u32 },
     /// Turns that a runner started and that have not ended, oldest first.
-    Running {
-        runner: String,
-        limit: u32,
-    },
-    /// The total cost of the ended turns of a task or of a workflow.
-    Spent(Whose),
-    /// Verifications of a task, in the order in which they were made.
-    Verifications {
-        task: TaskId,
-        after: u32,
-        limit: u32,
-    },
-    Runners {
-        limit: u32,
-    },
-    /// Sections, ordered by name.
-    Sections {
-        after: String,
-        limit: u32,
-    },
-    /// Changes of a section with a lower version than `before`, newest first.
-    SectionChanges {
-        section: String,
-        before: u32,
-        limit: u32,
-    },
+    Running { runner: String, limit: u32 },
+}
+
+/// A query for verifications of a task with a higher number than `after`, in the order in which they were made.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct VerificationQuery {
+    pub task: TaskId,
+    pub after: u32,
+    pub limit: u32,
+}
+
+/// A query for runners, ordered by name.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RunnerQuery {
+    pub limit: u32,
+}
+
+/// A query for sections of the project context, ordered by name. The page begins after the name `after`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SectionQuery {
+    pub after: String,
+    pub limit: u32,
+}
+
+/// A query for changes of a section of the project context, newest first. The page has the changes with a lower version
+/// than `before`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SectionChangeQuery {
+    pub section: String,
+    pub before: u32,
+    pub limit: u32,
+}
+
+/// A query for approvals. An open approval is pending, or approved and not used yet.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ApprovalQuery {
     /// Approvals with one of the statuses, newest first. An empty list of statuses means all of them.
-    Approvals {
-        statuses: Vec<ApprovalStatus>,
-        before: Option<(Timestamp, ApprovalId)>,
-        limit: u32,
-    },
-    /// Approvals of a task that are pending, or approved and not used yet, oldest first.
-    OpenApprovals {
-        task: TaskId,
-        limit: u32,
-    },
+    WithStatus { statuses: Vec<ApprovalStatus>, before: Option<(Timestamp, ApprovalId)>, limit: u32 },
+    /// Open approvals of a task, oldest first.
+    OpenOfTask { task: TaskId, limit: u32 },
+    /// Open approvals that an agent asked for, oldest first.
+    OpenOfAgent { agent: AgentId, limit: u32 },
+    /// Open approvals for the gates of a workflow's tasks, oldest first.
+    Gates { workflow: WorkflowId, limit: u32 },
     /// Approvals that have expired by the clock, but whose expiry is not recorded, oldest first.
-    OverdueApprovals {
-        now: Timestamp,
-        limit: u32,
-    },
-    /// Reviews, newest first.
-    Reviews {
+    Overdue { now: Timestamp, limit: u32 },
+    /// Pending approvals that need a notice over this channel now, oldest first. The notice was not sent yet, or
+    /// sending it failed and the next try is due.
+    DueNotices { channel: Channel, now: Timestamp, limit: u32 },
+}
+
+/// A query for reviews, newest first.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ReviewQuery {
+    All {
         before: Option<(Timestamp, ReviewId)>,
         limit: u32,
     },
-    /// Reviews that a task must have before it can be completed, of all its claims, newest first.
-    TaskReviews {
+    /// Reviews that a task must have before it can be completed, of all its claims.
+    OfTask {
         task: TaskId,
         limit: u32,
     },
-    /// Rounds of a review with a higher number than `after`, in their order.
-    Rounds {
-        review: ReviewId,
-        after: u32,
-        limit: u32,
-    },
-    /// Findings of a review, in the order in which the reviewing agent first gave them.
-    Findings {
-        review: ReviewId,
-        after: u32,
-        limit: u32,
-    },
-    /// Approvals that an agent asked for and that are pending, or approved and not used yet, oldest first.
-    ApprovalsOf {
-        agent: AgentId,
-        limit: u32,
-    },
-    /// Approvals for the gates of a workflow's tasks that are pending, or approved and not used yet, oldest first.
-    Gates {
-        workflow: WorkflowId,
-        limit: u32,
-    },
-    /// Gated tasks that could be claimed if their gate were open, and for which no person was asked yet, ordered by
-    /// id.
-    Gated {
-        limit: u32,
-    },
-    /// Pending approvals that need a notice over this channel now, oldest first. The notice was not sent yet, or
-    /// sending it failed and the next try is due.
-    DueNotices {
-        channel: Channel,
-        now: Timestamp,
-        limit: u32,
-    },
-    /// Tokens, oldest first.
-    Tokens {
-        revoked: bool,
-        after: Option<(Timestamp, TokenId)>,
-        limit: u32,
-    },
 }
+
+/// A query for rounds of a review with a higher number than `after`, in their order.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RoundQuery {
+    pub review: ReviewId,
+    pub after: u32,
+    pub limit: u32,
+}
+
+/// A query for findings of a review with a higher number than `after`, in the order in which the reviewing agent first
+/// gave them.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FindingQuery {
+    pub review: ReviewId,
+    pub after: u32,
+    pub limit: u32,
+}
+
+/// A query for tokens, oldest first.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct TokenQuery {
+    pub revoked: bool,
+    pub after: Option<(Timestamp, TokenId)>,
+    pub limit: u32,
+}
+
+/// A query for one number.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum TotalQuery {
+    /// The number of workflows that match the filter.
+    Workflows(WorkflowFilter),
+    /// The number of repositories.
+    Repositories,
+    /// The first position in the plan whose task is neither completed nor skipped. 0 when there is no such task.
+    FirstOpen(WorkflowId),
+}
+
+/// A query that counts rows by a word, such as the status of a task. The answer has each word with its number of rows.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum CountQuery {
+    /// The number of tasks with each status.
+    Statuses(WorkflowId),
+    /// The number of unread messages of each priority in a mailbox.
+    Unread(MailboxOwner),
+}
+
+/// A query for the parallel groups of a workflow: the number of tasks in each group, and the number of them that are
+/// completed or skipped.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct GroupQuery {
+    pub workflow: WorkflowId,
+    pub limit: u32,
+}
+
+/// A query for the total cost of the ended turns of a task or of a workflow.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SpentQuery(pub Whose);
 
 /// The task or the workflow whose turns are listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -6,9 +6,10 @@ use crate::limits;
 use crate::task::{Status, Task};
 use crate::time::Timestamp;
 use crate::touches;
-use crate::world::{Candidates, DecisionStop, Need, World};
+use crate::world::{Candidates, DecisionStop, NumberNeed, TaskRowNeed, World};
 
-/// The priority, sequence and id of the last task of a page. The next page begins after it.
+/// A position in the list of claimable tasks: the priority, sequence and id of the last task of a page. The next page
+/// begins after it.
 pub type OfferPosition = (u8, u32, TaskId);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,7 +39,7 @@ pub fn next(world: &World, ask: &OfferQuery, now: Timestamp) -> Result<OfferPage
         return Ok(nothing(false));
     }
     if let Some(limit) = workflow.parallel_max
-        && world.number(&Need::Running(ask.workflow, now))? >= limit
+        && *world.ask(&NumberNeed::Running(ask.workflow, now))? >= limit
     {
         return Ok(nothing(true));
     }
@@ -55,8 +56,8 @@ pub fn next(world: &World, ask: &OfferQuery, now: Timestamp) -> Result<OfferPage
             page.next = seen.checked_sub(1).and_then(|last| candidates.get(last)).map(|task| position(task));
             return Ok(page);
         }
-        // A failed task without attempts left is not offered. `more` above counts it nevertheless. Otherwise a page
-        // that has only such tasks would look like the last page.
+        // A failed task without attempts left is not offered. It still counted when `more` was computed. Otherwise a
+        // page that has only such tasks would look like the last page.
         if task.status() == Status::Failed && !task.has_attempts_left() {
             continue;
         }
@@ -69,7 +70,7 @@ pub fn next(world: &World, ask: &OfferQuery, now: Timestamp) -> Result<OfferPage
         if !task.touches.is_empty() {
             let busy = match &mut busy {
                 Some(busy) => busy,
-                None => busy.insert(world.full_tasks(&Need::BusyFiles(ask.workflow, now))?.to_vec()),
+                None => busy.insert(world.ask(&TaskRowNeed::BusyFiles(ask.workflow, now))?.clone()),
             };
             if conflict(task, busy).is_some() {
                 continue;
@@ -85,10 +86,10 @@ pub fn next(world: &World, ask: &OfferQuery, now: Timestamp) -> Result<OfferPage
 
 /// Returns pending tasks and, if the query includes them, failed tasks. Both are merged into one order.
 fn candidates<'w>(world: &'w World, ask: &OfferQuery, limit: u32) -> Result<Vec<&'w Task>, DecisionStop> {
-    let need = |failed| Need::Candidates(Candidates { workflow: ask.workflow, failed, after: ask.after, limit });
-    let mut found: Vec<&Task> = world.full_tasks(&need(false))?.iter().collect();
+    let need = |failed| TaskRowNeed::Candidates(Candidates { workflow: ask.workflow, failed, after: ask.after, limit });
+    let mut found: Vec<&Task> = world.ask(&need(false))?.iter().collect();
     if ask.include_failed {
-        found.extend(world.full_tasks(&need(true))?);
+        found.extend(world.ask(&need(true))?);
         found.sort_by_key(|task| position(task));
         found.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
     }

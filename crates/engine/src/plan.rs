@@ -1,4 +1,4 @@
-//! A plan in memory. Mistakes in a plan are found before any transaction begins.
+//! A plan in memory. Mistakes in a plan are found here, before the transaction that stores the plan begins.
 
 mod cycle;
 mod task;
@@ -15,7 +15,7 @@ use crate::refusal::Refusal;
 use crate::task::{Task, TaskDetail, TaskState};
 use crate::time::Timestamp;
 
-/// A bounded number of tasks and dependencies, in the form of rows.
+/// A piece of a plan: a bounded number of tasks and dependencies, in the form of database rows.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct PlanPiece {
     pub tasks: Vec<(Task, TaskDetail)>,
@@ -171,7 +171,7 @@ impl PlanPiece {
         self.tasks.len() + self.edges.len()
     }
 
-    /// Splits the rows into pieces that can each be written quickly.
+    /// Splits the rows of a plan into pieces, so that one transaction can write each piece quickly.
     pub fn split(self) -> Vec<Self> {
         let size = limits::PIECE_ROWS_MAX;
         let mut pieces = Vec::new();
@@ -186,7 +186,7 @@ impl PlanPiece {
         pieces
     }
 
-    /// Returns the tasks' names and ids for the reply: at most [`limits::PAGE_ROWS_MAX`].
+    /// Returns the names and ids of the plan's tasks for the reply: at most [`limits::PAGE_ROWS_MAX`].
     pub fn named(&self) -> Vec<(String, TaskId)> {
         self.tasks.iter().take(limits::PAGE_ROWS_MAX).map(|(task, _)| (task.name.clone(), task.id)).collect()
     }
@@ -227,7 +227,7 @@ fn row(
         review: planned.review,
         gate: planned.gate,
         limited: planned.limited,
-        // The author is set by the command that inserts the tasks.
+        // The command that inserts the tasks sets their author.
         author: None,
         attempts_max: planned.attempts_max,
         attempt: 0,

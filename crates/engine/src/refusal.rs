@@ -71,8 +71,8 @@ pub enum Refusal {
         /// The refused act, for example "skip `deploy` (tk_…)".
         act: String,
         by: Vec<Protection>,
-        /// Whether the caller is a person's script. From a terminal or with a person's token, the same call would have
-        /// the person's rights.
+        /// True when the caller is a person's script. From a terminal or with a person's token, the same call would
+        /// have the person's rights.
         #[serde(default)]
         script: bool,
     },
@@ -89,7 +89,7 @@ pub enum Refusal {
         from: WorkflowStatus,
         to: WorkflowStatus,
     },
-    /// The task, workflow or other thing is in a state that does not allow this command.
+    /// The task, workflow or other object of the command is in a state that does not allow the command.
     InvalidState {
         problem: String,
     },
@@ -124,8 +124,8 @@ pub enum Refusal {
     ClaimLost {
         task: TaskId,
         holder: Option<AgentId>,
-        /// The attempt number of the current claim. If the caller holds the task itself, it used the number of an
-        /// earlier attempt.
+        /// The attempt number of the task's current claim. If the caller holds the task itself, it used the number of
+        /// an earlier attempt.
         #[serde(default)]
         attempt: u32,
     },
@@ -225,7 +225,8 @@ pub enum Refusal {
     },
     ReviewRequired {
         task: TaskId,
-        /// A review that has an answer, when the work was changed after that review.
+        /// The newest answered review, if the task's files were changed after it. `None` when there is no answered
+        /// review.
         changed_since: Option<ReviewId>,
     },
     FindingsOpen {
@@ -234,8 +235,8 @@ pub enum Refusal {
         open: u32,
     },
 
-    // The transport finds the refusals below, before the engine is called. They are listed here so that one list has
-    // all codes.
+    // The transport (MCP, HTTP or the command line) finds the refusals from here on, before it calls the engine. They
+    // are listed here so that one list has all codes.
     SenderNotFound {
         sender: String,
     },

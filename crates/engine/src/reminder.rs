@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use crate::id::TaskId;
 use crate::time::Timestamp;
 
-/// The counts for one part of one conversation. At another prompt, `count` starts again at 0.
+/// The counts of missing handoffs and of progress reports for one conversation, or for one sub-agent of a conversation.
+/// At another prompt, `count` starts again at 0.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reminder {
     pub conversation: String,

@@ -39,7 +39,7 @@ pub enum Reply {
     SessionClosed {
         released: u32,
     },
-    /// The agent must write its handoff again. `count` is the number of such replies at this prompt.
+    /// The agent must write its handoff again. `count` is the number of times that it had to do so at this prompt.
     SentBack {
         count: u32,
     },
@@ -104,8 +104,8 @@ pub enum Reply {
         task: TaskId,
         attempt: u32,
         until: Timestamp,
-        /// Whether the task needs a review. If so, the transport stores the state of the work at the beginning of the
-        /// claim.
+        /// True when the task needs a review. If so, the transport stores the state of the task's files at the
+        /// beginning of the claim.
         #[serde(default)]
         review: bool,
     },
@@ -176,7 +176,7 @@ pub enum Reply {
         status: ApprovalStatus,
     },
     ApprovalConsumed,
-    /// A person recently rejected exactly this act.
+    /// A person rejected exactly this act recently, so the act is refused without asking again.
     ApprovalRefused {
         approval: ApprovalId,
         reason: Option<String>,
@@ -216,7 +216,7 @@ pub enum Reply {
         open: u32,
     },
 
-    /// A message was sent. `ahead` counts the unread messages that the recipient has before this one.
+    /// The caller's message was sent. `ahead` counts the unread messages that the recipient has before this one.
     Sent {
         message: MessageId,
         thread: ThreadId,

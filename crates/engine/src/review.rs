@@ -24,15 +24,17 @@ pub struct Review {
     pub by: Actor,
     /// The claim that cannot be completed before this review. `None` when no task waits for the review.
     pub gate: Option<ReviewGate>,
-    /// The number of rounds that the review of a waiting claim may have before a person must look at it.
+    /// The maximum number of rounds before a person must look at the review. It applies only when a claim waits for the
+    /// review.
     pub rounds_max: u32,
     /// The number of rounds that ended, with an answer or a failure. The next round has the next number.
     pub rounds: u32,
     pub status: ReviewStatus,
-    /// The number of findings so far. `open` counts the ones without a decision.
+    /// The number of findings of the review so far. `open` counts the findings without a decision.
     pub findings: u32,
     pub open: u32,
-    /// The provider's own name for its conversation. The next round resumes that conversation.
+    /// The reviewing agent's own name for its conversation. The next round resumes that conversation. `None` when the
+    /// reviewing agent has not reported a name yet.
     pub conversation: Option<String>,
     pub opened: Timestamp,
     pub updated: Timestamp,
@@ -51,7 +53,7 @@ names! {
     ReviewStatus { Opened = "opened", Running = "running", Answered = "answered", Failed = "failed" }
 }
 
-/// One round of a review: a request to the provider and its result.
+/// One round of a review: a request to the reviewing agent and its result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReviewRound {
     pub review: ReviewId,
@@ -60,20 +62,21 @@ pub struct ReviewRound {
     /// The number of times that the round was started. When a round is started again, the process that started it
     /// before cannot record a result any more.
     pub tries: u32,
-    /// The turn whose output the provider reviewed in this round.
+    /// The turn whose output the reviewing agent reviewed in this round. `None` when the request named no turn.
     pub turn: Option<TurnId>,
     pub artifact: ReviewedVersion,
     pub started: Timestamp,
     pub state: RoundState,
 }
 
-/// The version of the work that the provider reviewed.
+/// The version of the work that the reviewing agent reviewed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReviewedVersion {
     pub media_type: String,
-    /// The requester's own name for the reviewed version, for example a commit.
+    /// The own name of the requester (the actor that asked for the review) for the reviewed version, for example a
+    /// commit. `None` when the requester gave none.
     pub reference: Option<String>,
-    /// The request as it was sent to the provider.
+    /// The request as it was sent to the reviewing agent.
     pub request: StoredObject,
 }
 
@@ -103,20 +106,20 @@ pub struct Answered {
     pub summary: String,
     /// The number of findings that the round gave.
     pub found: u32,
-    /// The response as the provider gave it.
+    /// The response as the reviewing agent gave it.
     pub response: Option<StoredObject>,
     pub spent: Spent,
 }
 
-/// A problem that a provider found.
+/// A problem that a reviewing agent found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
     pub review: ReviewId,
-    /// The provider's id for the finding. It is unique in the review.
+    /// The reviewing agent's id for the finding. It is unique in the review.
     pub name: String,
     /// The number of the finding in the review, from 1.
     pub number: u32,
-    /// The number of the last round in which the provider gave the finding.
+    /// The number of the last round in which the reviewing agent gave the finding.
     pub round: u32,
     pub aspect: String,
     pub description: String,
@@ -137,11 +140,11 @@ pub struct Decided {
     pub decision: FindingDecision,
     pub by: Actor,
     pub at: Timestamp,
-    /// The number of the round that sent the decision to the provider. `None` when it was not sent yet.
+    /// The number of the round that sent the decision to the reviewing agent. `None` when it was not sent yet.
     pub told: Option<u32>,
 }
 
-/// The requester's decision about a finding.
+/// The decision of the requester (the actor that asked for the review) about a finding.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FindingDecision {
     pub verdict: Verdict,
@@ -150,7 +153,7 @@ pub struct FindingDecision {
 }
 
 names! {
-    /// The requester's verdict on a finding.
+    /// The requester's verdict on a finding of a review.
     Verdict { Accepted = "accepted", Partial = "partial", Rejected = "rejected" }
 }
 

@@ -5,7 +5,7 @@ use crate::check;
 use crate::command::{Caller, Command, KeyOwner, PromptReport};
 use crate::id::TaskId;
 use crate::key::KeyId;
-use crate::world::Need;
+use crate::world::{AgentIdNeed, ApprovalNeed, BoolNeed, Need};
 
 impl PromptReport {
     fn needs(&self) -> [Need; 2] {
@@ -91,7 +91,6 @@ impl Command {
 
     /// Returns the task that the command is about, or `None` when it is not about exactly one task. When the call
     /// names no agent, the agent of the connection that holds this task acts.
-    #[expect(clippy::wildcard_enum_match_arm, reason = "the other commands are about no task, or about several")]
     pub fn task(&self) -> Option<TaskId> {
         match self {
             Self::Claim { task }
@@ -104,17 +103,77 @@ impl Command {
             | Self::AddCheckpoint { task, .. }
             | Self::AssignWorkspace { task, .. } => Some(*task),
             Self::Heartbeat { current_task } => *current_task,
-            _ => None,
+            // These commands are about no task or about several tasks, or their rules find the acting agent in another
+            // way.
+            Self::Register(_)
+            | Self::UpdateAgent { .. }
+            | Self::Unregister
+            | Self::Renew
+            | Self::CloseSession { .. }
+            | Self::Hear { .. }
+            | Self::EndConversation { .. }
+            | Self::SendBack(_)
+            | Self::GoOn { .. }
+            | Self::PassGate(_)
+            | Self::CreateWorkflow(_)
+            | Self::SetPlan { .. }
+            | Self::BeginPlan { .. }
+            | Self::ClearDraft { .. }
+            | Self::StagePlan { .. }
+            | Self::CommitPlan { .. }
+            | Self::AddTask { .. }
+            | Self::RemoveTask { .. }
+            | Self::Replan { .. }
+            | Self::SetWorkflowStatus { .. }
+            | Self::Steer { .. }
+            | Self::SetParallelism { .. }
+            | Self::SetConfig { .. }
+            | Self::LockWorkflow { .. }
+            | Self::UnlockWorkflow { .. }
+            | Self::AttachRepository { .. }
+            | Self::DetachRepository { .. }
+            | Self::ClaimNext { .. }
+            | Self::RegisterRepository { .. }
+            | Self::CreateWorkspace(_)
+            | Self::UpdateWorkspace(_)
+            | Self::CreateTemplate { .. }
+            | Self::RemoveTemplate { .. }
+            | Self::CreateToken { .. }
+            | Self::RevokeToken { .. }
+            | Self::StartTurn(_)
+            | Self::EndTurn { .. }
+            | Self::RecordVerification(_)
+            | Self::SeeRunner { .. }
+            | Self::ForgetRunner { .. }
+            | Self::WriteSection { .. }
+            | Self::AskApproval(_)
+            | Self::DecideApproval { .. }
+            | Self::ConsumeApproval { .. }
+            | Self::ExpireApprovals
+            | Self::OpenReview(_)
+            | Self::StartRound(_)
+            | Self::EndRound(_)
+            | Self::DecideFinding { .. }
+            | Self::ShowApprovals { .. }
+            | Self::TakeNotice { .. }
+            | Self::SettleNotice { .. }
+            | Self::Send { .. }
+            | Self::Answer { .. }
+            | Self::MarkRead { .. }
+            | Self::Archive { .. }
+            | Self::Sweep { .. }
+            | Self::ForgetKeys => None,
         }
     }
 
     /// Returns whether the reply to this command is the reply that the caller gets. Only such a reply is stored under
-    /// an idempotency key. The first steps of a plan in pieces are not final.
+    /// an idempotency key. The first steps of setting a plan in pieces have no final reply.
     pub fn is_final(&self) -> bool {
         !matches!(self, Self::BeginPlan { .. } | Self::ClearDraft { .. } | Self::StagePlan { .. })
     }
 
-    /// Returns the needs that are known before the decision runs. The decision asks for all further needs.
+    /// Returns the needs (parts of the state to load) that are known before the decision runs. The decision asks for
+    /// all further needs.
     #[expect(clippy::too_many_lines, reason = "one match that names every command")]
     pub fn scope(&self, caller: &Caller) -> Vec<Need> {
         let mut needs = Vec::with_capacity(4);
@@ -131,7 +190,7 @@ impl Command {
         }
         match (caller.agent, caller.session) {
             (Some(agent), _) => needs.push(Need::Agent(agent)),
-            (None, Some(session)) => needs.push(Need::SessionAgents(session)),
+            (None, Some(session)) => needs.push(AgentIdNeed::OfSession(session).into()),
             (None, None) => {}
         }
         match self {
@@ -146,8 +205,10 @@ impl Command {
             Self::SetTaskPlan { task, .. } => needs.extend([Need::Task(*task), Need::Detail(*task)]),
             Self::SendBack(sent) => needs.extend(sent.report.needs()),
             Self::GoOn { report, .. } => needs.extend(report.needs()),
-            Self::PassGate(asked) => needs.push(Need::ApprovalSealed(asked.asked.fingerprint.clone())),
-            Self::EndConversation { conversation } => needs.push(Need::ConversationAgents(conversation.clone())),
+            Self::PassGate(asked) => needs.push(ApprovalNeed::Sealed(asked.asked.fingerprint.clone()).into()),
+            Self::EndConversation { conversation } => {
+                needs.push(AgentIdNeed::OfConversation(conversation.clone()).into())
+            }
             Self::StartTurn(start) => needs.push(Need::Task(start.task)),
             Self::EndTurn { turn, .. } => needs.push(Need::Turn(*turn)),
             Self::RecordVerification(found) => needs.push(Need::Task(found.task)),
@@ -210,7 +271,7 @@ impl Command {
             | Self::ForgetKeys => {}
         }
         if let (Self::Claim { .. }, Some(agent)) = (self, caller.agent) {
-            needs.push(Need::HoldsMost(agent));
+            needs.push(BoolNeed::HoldsMost(agent).into());
         }
         needs
     }

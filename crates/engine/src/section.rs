@@ -12,13 +12,14 @@ use crate::time::Timestamp;
 pub struct Section {
     pub name: String,
     pub body: Json,
-    /// The version of the section. It grows by one with every write.
+    /// The version of the section of the project context. It grows by one with every write.
     pub version: u32,
     pub by: Actor,
     pub updated: Timestamp,
 }
 
-/// One write of a section: the writer, the time, the task, and the section's body before and after.
+/// One write of a section of the project context: the writer, the time, the task, and the section's body before and
+/// after.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SectionChange {
     pub section: String,

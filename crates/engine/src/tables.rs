@@ -1,11 +1,13 @@
-//! The whole state in memory: each table of a database as a plain map. It answers needs and applies writes. It
-//! contains no rules.
+//! The whole state in memory: each table of a database as a plain map. It answers needs (questions of a decision about
+//! the state) and applies writes. It contains no rules.
 //!
 //! The simulator, the model checker and the memory store run on these maps. The databases are tested by comparing
 //! their answers with these.
 
 mod answer;
+mod approval;
 mod list;
+mod need;
 mod review;
 mod turn;
 
@@ -57,7 +59,7 @@ pub struct Tables {
     pub tokens: BTreeMap<TokenId, Token>,
     pub turns: BTreeMap<TurnId, Turn>,
     pub verifications: BTreeMap<(TaskId, u32), Verification>,
-    /// Reminders, by the conversation and the part of the conversation.
+    /// Reminders, by conversation and sub-agent. The second text is empty for the conversation itself.
     pub reminders: BTreeMap<(String, String), Reminder>,
     pub runners: BTreeMap<String, Runner>,
     pub sections: BTreeMap<String, Section>,

@@ -28,21 +28,21 @@ pub struct Task {
     /// this.
     pub sequence: u32,
     pub priority: Priority,
-    /// The role that an agent must have to claim the task. `None` means any role.
+    /// The role that an agent must have to claim the task. `None` means that any agent may claim it.
     pub role: Option<String>,
     pub capabilities: Vec<String>,
     /// The globs of the files that the task changes.
     pub touches: Vec<String>,
     pub group: Option<String>,
-    /// Whether only the runner may complete the task, after the runner verified the output.
+    /// True when only the runner may complete the task, after the runner verified the output.
     pub verify: bool,
-    /// Whether the task must be reviewed, and every finding must have a decision, before the task can be completed.
+    /// True when the task must be reviewed, and every finding must have a decision, before the task can be completed.
     #[serde(default)]
     pub review: bool,
-    /// Whether a person must approve each claim before it begins.
+    /// True when a person must approve each claim before it begins.
     #[serde(default)]
     pub gate: bool,
-    /// Whether the plan limits the task's cost.
+    /// True when the plan limits the task's cost.
     #[serde(default)]
     pub limited: bool,
     /// The actor that wrote the task into the plan. Unknown for tasks of version 0.1.0.
@@ -74,9 +74,9 @@ pub struct TaskDetail {
     /// The plan for the work on this task, which its holder wrote.
     pub plan: Option<Json>,
     pub context: Option<Json>,
-    /// The tasks whose results this task builds on. When the list is empty, it builds on all finished tasks.
+    /// The tasks whose results this task builds on. When the list is empty, the task builds on all finished tasks.
     pub context_from: Vec<TaskId>,
-    /// Further fields of the plan that the runner reads: action, surfaces, paths, review, gate, limits, …
+    /// Further fields of the task in the plan, which the runner reads: action, surfaces, paths, review, gate, limits, …
     pub extra: Option<Json>,
     pub outcome_detail: Option<Json>,
 }

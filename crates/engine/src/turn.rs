@@ -1,5 +1,5 @@
-//! A turn: one run of one agent's program on one task. An attempt begins with a first turn; repairs and resumptions
-//! are further turns.
+//! A turn: one run of one agent's program on one task. An attempt (one claim of a task) begins with a first turn;
+//! repairs and resumptions are further turns.
 //!
 //! A turn is recorded before its program starts. So after a crash, the next runner knows which turn was running.
 
@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::id::{AgentId, TaskId, TurnId, WorkflowId};
 use crate::json::Json;
+use crate::limits;
 use crate::task::names;
 use crate::time::Timestamp;
 
@@ -17,7 +18,7 @@ pub struct Turn {
     pub workflow: WorkflowId,
     /// The agent whose program runs. This is the holder of the task, or an agent that evaluates the holder's work.
     pub agent: AgentId,
-    /// The attempt that the turn belongs to.
+    /// The number of the task's attempt that the turn belongs to.
     pub attempt: u32,
     /// The number of the turn in its task, from 1.
     pub number: u32,
@@ -41,20 +42,20 @@ pub enum TurnState {
 pub struct TurnResult {
     pub at: Timestamp,
     pub end: TurnEnd,
-    /// The reason why the turn ended. `None` when the program simply finished.
+    /// The reason why the turn ended. `None` when the program finished normally.
     pub reason: Option<String>,
     /// The program's own name for its conversation. A later turn can resume the conversation by this name.
     pub conversation: Option<String>,
     pub spent: Spent,
     pub tool_calls: u32,
-    /// The complete output of the program.
+    /// The complete output of the program. `None` when it was not stored.
     pub stream: Option<StoredObject>,
     /// The verdict on the turn's output, with its kind, codes and summary.
     pub verdict: Option<Json>,
 }
 
-/// The cost of one or several turns. `None` means that a value is unknown, which is not the same as zero. An unknown
-/// value never exceeds a limit.
+/// The cost of one or several turns. `None` means that a cost is unknown, which is not the same as zero. An unknown
+/// cost never exceeds a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Spent {
     /// The cost in millionths of a US dollar.
@@ -86,7 +87,7 @@ names! {
     TurnEnd {
         Finished = "finished", Failed = "failed", Signalled = "signalled", TimedOut = "timed_out",
         OverBudget = "over_budget", ClaimLost = "claim_lost", SpawnFailed = "spawn_failed", ApiError = "api_error",
-        Interrupted = "interrupted", Cancelled = "cancelled",
+        Interrupted = "interrupted", Cancelled = "cancelled", ConversationLost = "conversation_lost",
     }
 }
 
@@ -105,6 +106,16 @@ impl Purpose {
             | Self::Feedback => false,
         }
     }
+}
+
+/// Returns the reason for blocking a task whose agent reports progress once more instead of a result. `before` is the
+/// number of such reports in a row before this one. Returns `None` while another report is allowed.
+pub fn progress_limit_reached(before: u32, summary: &str) -> Option<String> {
+    let is_reached = before >= limits::GOES_ON_MAX;
+    is_reached.then(|| {
+        let reports = before.saturating_add(1);
+        format!("IN_PROGRESS_LIMIT: it reported progress {reports} times in a row: {summary}")
+    })
 }
 
 impl Turn {

@@ -12,7 +12,7 @@ use crate::time::Timestamp;
 pub struct Verification {
     pub task: TaskId,
     pub workflow: WorkflowId,
-    /// The number of the verification in its task, from 1.
+    /// The number of the verification among the verifications of its task, from 1.
     pub number: u32,
     pub attempt: u32,
     /// The turn whose output was verified. `None` when the output came from an agent that no runner started.

@@ -12,7 +12,10 @@ use crate::agent::{Agent, AgentPresence};
 use crate::approval::{Approval, ApprovalStatus};
 use crate::id::{AgentId, SessionId, TaskId, WorkflowId};
 use crate::inbox::Message;
-use crate::list::{AgentFilter, List, Whose, WorkflowFilter};
+use crate::list::{
+    AgentFilter, AgentQuery, ApprovalQuery, CountQuery, MessageQuery, RepositoryQuery, ReviewQuery, SpentQuery,
+    TaskQuery, TemplateQuery, TokenQuery, TotalQuery, Whose, WorkflowFilter, WorkflowQuery, WorkspaceQuery,
+};
 use crate::refusal::Refusal;
 use crate::review::Review;
 use crate::task::{Status, Task, TaskDetail};
@@ -22,7 +25,7 @@ use crate::token::Token;
 use crate::turn::Spent;
 use crate::workflow::{Workflow, WorkflowDetail, WorkflowStatus};
 use crate::workspace::{Repository, Workspace, WorkspaceStatus};
-use crate::world::{DecisionStop, Fact, Need, World};
+use crate::world::{DecisionStop, Need, TaskIdNeed, TypedQuestion, UnmetNeed, World};
 
 pub use attempt::{AttemptView, attempt};
 pub use execution::{Execution, Worked, execution, runners, running};
@@ -31,7 +34,7 @@ pub use progress::{BlockedByTasks, ProgressView, progress};
 pub use review::{Reviewed, gating, review, reviews};
 pub use worker::context;
 
-/// One page of a list, and the position at which the next page begins. `next` is `None` on the last page.
+/// One page of a list, and the position at which the next page begins. The field `next` is `None` on the last page.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ListRows<T, P> {
     pub rows: Vec<T>,
@@ -47,22 +50,6 @@ fn paged<T: Clone, P>(found: &[T], limit: u32, place: impl Fn(&T) -> P) -> ListR
     let rows = found.get(..size.min(found.len())).unwrap_or_default().to_vec();
     let next = (found.len() > size).then(|| rows.last().map(place)).flatten();
     ListRows { rows, next, total: None }
-}
-
-/// Reads the rows of one kind out of a fact (an answer of the store). A fact of another kind counts as empty. The
-/// conformance tests of the store make sure that this does not happen.
-macro_rules! rows_of {
-    ($world:expr, $kind:ident, $list:expr) => {
-        match $world.list($list)? {
-            Fact::$kind(rows) => rows.as_slice(),
-            _ => &[],
-        }
-    };
-}
-use rows_of;
-
-fn number(world: &World, list: List) -> Result<u32, DecisionStop> {
-    Ok(if let Fact::Number(number) = world.list(list)? { *number } else { 0 })
 }
 
 /// Returns whether the workflow's plan is set. Until then, its tasks are hidden.
@@ -96,13 +83,13 @@ pub fn task(world: &World, id: TaskId) -> Result<TaskView, DecisionStop> {
     views.pop().ok_or_else(|| Refusal::TaskNotFound { task: id.to_string() }.into())
 }
 
-/// Adds the long texts to tasks. All texts are loaded in one step.
+/// Adds the long texts to tasks. The texts of all tasks are loaded in one step.
 pub fn with_texts(world: &World, tasks: &[Task]) -> Result<Vec<TaskView>, DecisionStop> {
     let waiting = |task: &Task| task.unmet > 0 && !task.status().is_met();
-    let unmet = tasks.iter().filter(|task| waiting(task)).map(|task| Need::Unmet(task.id));
+    let unmet = tasks.iter().filter(|task| waiting(task)).map(|task| UnmetNeed(task.id).into());
     world.want(tasks.iter().map(|task| Need::Detail(task.id)).chain(unmet))?;
     let view = |task: &Task| {
-        let blocked_by = if waiting(task) { world.named(&Need::Unmet(task.id))?.to_vec() } else { Vec::new() };
+        let blocked_by = if waiting(task) { world.ask(&UnmetNeed(task.id))?.clone() } else { Vec::new() };
         Ok(TaskView { task: task.clone(), detail: world.detail(task.id)?.clone(), blocked_by })
     };
     tasks.iter().map(view).collect()
@@ -125,8 +112,8 @@ pub fn tasks(
     if !is_planned(world.workflow(workflow)?) {
         return Ok(ListRows { rows: Vec::new(), next: None, total: None });
     }
-    let list = List::Tasks { workflow, statuses: statuses.to_vec(), after, limit: limit + 1 };
-    let page = paged(rows_of!(world, Full, list), limit, |task: &Task| (task.sequence, task.id));
+    let list = TaskQuery::Planned { workflow, statuses: statuses.to_vec(), after, limit: limit + 1 };
+    let page = paged(world.ask(&list)?, limit, |task: &Task| (task.sequence, task.id));
     Ok(ListRows { rows: with_texts(world, &page.rows)?, next: page.next, total: None })
 }
 
@@ -143,21 +130,21 @@ pub fn workflows(
     offset: u32,
     limit: u32,
 ) -> Result<ListRows<(Workflow, WorkflowDetail), Moment<WorkflowId>>, DecisionStop> {
-    let list = List::Workflows { filter: filter.clone(), after, offset, limit: limit + 1 };
-    let total = List::WorkflowTotal(filter.clone());
-    world.want([Need::List(list.clone()), Need::List(total.clone())])?;
-    let page = paged(rows_of!(world, WorkflowRows, list), limit, |row: &Workflow| (row.created, row.id));
+    let list = WorkflowQuery { filter: filter.clone(), after, offset, limit: limit + 1 };
+    let total = TotalQuery::Workflows(filter.clone());
+    world.want([list.need(), total.need()])?;
+    let page = paged(world.ask(&list)?, limit, |row: &Workflow| (row.created, row.id));
     world.want(page.rows.iter().map(|row| Need::WorkflowDetail(row.id)))?;
     let detailed = |row: Workflow| Ok((row.clone(), world.workflow_detail(row.id)?.clone()));
     let rows = page.rows.into_iter().map(detailed).collect::<Result<_, DecisionStop>>()?;
-    Ok(ListRows { rows, next: page.next, total: Some(number(world, total)?) })
+    Ok(ListRows { rows, next: page.next, total: Some(*world.ask(&total)?) })
 }
 
 /// Returns the repositories of a workflow.
 pub fn attached(world: &World, workflow: WorkflowId) -> Result<Vec<(Repository, Timestamp)>, DecisionStop> {
     world.workflow(workflow)?;
     let limit = u32::try_from(crate::limits::REPOSITORIES_MAX).unwrap_or(u32::MAX);
-    Ok(rows_of!(world, RepositoryRows, List::Attached { workflow, limit }).to_vec())
+    Ok(world.ask(&RepositoryQuery::Attached { workflow, limit })?.clone())
 }
 
 pub fn repositories(
@@ -166,9 +153,9 @@ pub fn repositories(
     offset: u32,
     limit: u32,
 ) -> Result<ListRows<KnownRepository, Moment<crate::id::RepositoryId>>, DecisionStop> {
-    let list = List::Repositories { after, offset, limit: limit + 1 };
-    let page = paged(rows_of!(world, RepositoryRows, list), limit, |(row, at)| (*at, row.id));
-    Ok(ListRows { total: Some(number(world, List::RepositoryTotal)?), ..page })
+    let list = RepositoryQuery::All { after, offset, limit: limit + 1 };
+    let page = paged(world.ask(&list)?, limit, |(row, at)| (*at, row.id));
+    Ok(ListRows { total: Some(*world.ask(&TotalQuery::Repositories)?), ..page })
 }
 
 pub fn workspaces(
@@ -179,13 +166,13 @@ pub fn workspaces(
     limit: u32,
 ) -> Result<ListRows<Workspace, (Timestamp, crate::id::WorkspaceId)>, DecisionStop> {
     world.workflow(workflow)?;
-    let list = List::Workspaces { workflow, statuses: statuses.to_vec(), after, limit: limit + 1 };
-    Ok(paged(rows_of!(world, WorkspaceRows, list), limit, |row: &Workspace| (row.created, row.id)))
+    let list = WorkspaceQuery { workflow, statuses: statuses.to_vec(), after, limit: limit + 1 };
+    Ok(paged(world.ask(&list)?, limit, |row: &Workspace| (row.created, row.id)))
 }
 
 pub fn templates(world: &World, after: &str, limit: u32) -> Result<ListRows<Template, String>, DecisionStop> {
-    let list = List::Templates { after: after.to_owned(), limit: limit + 1 };
-    Ok(paged(rows_of!(world, TemplateRows, list), limit, |row: &Template| row.name.clone()))
+    let list = TemplateQuery { after: after.to_owned(), limit: limit + 1 };
+    Ok(paged(world.ask(&list)?, limit, |row: &Template| row.name.clone()))
 }
 
 pub fn tokens(
@@ -193,8 +180,8 @@ pub fn tokens(
     after: Option<(Timestamp, crate::id::TokenId)>,
     limit: u32,
 ) -> Result<ListRows<Token, (Timestamp, crate::id::TokenId)>, DecisionStop> {
-    let list = List::Tokens { revoked: true, after, limit: limit + 1 };
-    Ok(paged(rows_of!(world, TokenRows, list), limit, |row: &Token| (row.created, row.id)))
+    let list = TokenQuery { revoked: true, after, limit: limit + 1 };
+    Ok(paged(world.ask(&list)?, limit, |row: &Token| (row.created, row.id)))
 }
 
 /// An agent, its presence, and the task that it claimed last.
@@ -206,9 +193,9 @@ pub struct AgentView {
 }
 
 pub fn agent(world: &World, id: AgentId, alive: &[SessionId], now: Timestamp) -> Result<AgentView, DecisionStop> {
-    world.want([Need::Agent(id), Need::Held(id)])?;
+    world.want([Need::Agent(id), TaskIdNeed::HeldBy(id).into()])?;
     let agent = world.agent(id)?.clone();
-    let held = world.task_ids(&Need::Held(id))?;
+    let held = world.ask(&TaskIdNeed::HeldBy(id))?;
     world.want(held.iter().map(|task| Need::Task(*task)))?;
     let since = |id: &TaskId| world.task(*id).ok().and_then(|task| task.state.lease().map(|lease| lease.since));
     let task = held.iter().max_by_key(|id| (since(id), **id)).copied();
@@ -222,9 +209,9 @@ pub fn agents(
     limit: u32,
     (alive, now): (&[SessionId], Timestamp),
 ) -> Result<ListRows<AgentView, (Timestamp, AgentId)>, DecisionStop> {
-    let list = List::Agents { filter: filter.clone(), after, limit: limit + 1 };
+    let list = AgentQuery { filter: filter.clone(), after, limit: limit + 1 };
     let place = |(agent, _): &(Agent, Option<TaskId>)| (agent.created, agent.id);
-    let page = paged(rows_of!(world, AgentRows, list), limit, place);
+    let page = paged(world.ask(&list)?, limit, place);
     let view = |(agent, task): (Agent, Option<TaskId>)| AgentView {
         presence: agent.presence(task.is_some(), alive, now),
         agent,
@@ -236,7 +223,7 @@ pub fn agents(
 /// Returns the dependencies of a task, in the order of the plan.
 pub fn dependencies(world: &World, id: TaskId) -> Result<Vec<Task>, DecisionStop> {
     task(world, id)?;
-    let ids = world.task_ids(&Need::Dependencies(id))?;
+    let ids = world.ask(&TaskIdNeed::Dependencies(id))?;
     world.want(ids.iter().map(|id| Need::Task(*id)))?;
     let mut found = ids.iter().map(|id| world.task(*id).cloned()).collect::<Result<Vec<_>, _>>()?;
     found.sort_by_key(|task| (task.sequence, task.id));
@@ -271,8 +258,8 @@ const OVERVIEW_ROWS: u32 = 50;
 const FINISHED_ROWS: u32 = 3;
 
 fn spent(world: &World, workflow: WorkflowId) -> Option<Spent> {
-    let found = world.list(List::Spent(Whose::Workflow(workflow))).ok()?;
-    if let Fact::Spent(spent) = found { Some(*spent).filter(|spent| spent.turns > 0) } else { None }
+    let found = world.ask(&SpentQuery(Whose::Workflow(workflow))).ok()?;
+    Some(*found).filter(|spent| spent.turns > 0)
 }
 
 pub fn overview(world: &World, alive: &[SessionId], now: Timestamp) -> Result<Overview, DecisionStop> {
@@ -285,25 +272,25 @@ pub fn overview(world: &World, alive: &[SessionId], now: Timestamp) -> Result<Ov
         WorkflowStatus::Failed,
     ];
     let filter = WorkflowFilter { statuses: open.to_vec(), repository: None };
-    let (held, stuck) = (List::Held { limit: OVERVIEW_ROWS }, List::Stuck { limit: OVERVIEW_ROWS });
+    let (held, stuck) = (TaskQuery::Held { limit: OVERVIEW_ROWS }, TaskQuery::Stuck { limit: OVERVIEW_ROWS });
     let human = crate::inbox::MailboxOwner::Human;
-    let pending = List::Approvals { statuses: vec![ApprovalStatus::Pending], before: None, limit: OVERVIEW_ROWS };
-    let asked = List::Questions { after: 0, limit: OVERVIEW_ROWS };
-    let reviewed = List::Reviews { before: None, limit: OVERVIEW_ROWS };
-    let lists = [held.clone(), stuck.clone(), pending.clone(), asked.clone(), reviewed.clone()].map(Need::List);
-    world.want(lists.into_iter().chain([Need::Mailbox(human)]))?;
+    let pending =
+        ApprovalQuery::WithStatus { statuses: vec![ApprovalStatus::Pending], before: None, limit: OVERVIEW_ROWS };
+    let asked = MessageQuery::Questions { after: 0, limit: OVERVIEW_ROWS };
+    let reviewed = ReviewQuery::All { before: None, limit: OVERVIEW_ROWS };
+    world.want([held.need(), stuck.need(), pending.need(), asked.need(), reviewed.need(), Need::Mailbox(human)])?;
     let page = workflows(world, &filter, None, 0, OVERVIEW_ROWS)?;
     let completed = WorkflowFilter { statuses: vec![WorkflowStatus::Completed], repository: None };
     let finished =
         if page.rows.is_empty() { workflows(world, &completed, None, 0, FINISHED_ROWS)?.rows } else { Vec::new() };
-    let of_each = |id: WorkflowId| [List::Statuses(id), List::Spent(Whose::Workflow(id))].map(Need::List);
+    let of_each = |id: WorkflowId| [CountQuery::Statuses(id).need(), SpentQuery(Whose::Workflow(id)).need()];
     world.want(page.rows.iter().chain(&finished).flat_map(|(row, _)| of_each(row.id)))?;
     let counted = |(row, _): &(Workflow, WorkflowDetail)| {
-        let counts = if is_planned(row) { rows_of!(world, Counts, List::Statuses(row.id)) } else { &[] };
-        Ok((row.clone(), counts.iter().map(|(word, count, _)| (word.clone(), *count)).collect()))
+        let counts = if is_planned(row) { world.ask(&CountQuery::Statuses(row.id))?.clone() } else { Vec::new() };
+        Ok((row.clone(), counts))
     };
     let workflows = page.rows.iter().map(counted).collect::<Result<_, DecisionStop>>()?;
-    let rows = rows_of!(world, Full, held);
+    let rows = world.ask(&held)?;
     world.want(rows.iter().filter_map(Task::holder).map(Need::Agent))?;
     let held = rows.iter().filter_map(|task| Some((task.clone(), world.agent(task.holder()?).ok()?.clone()))).collect();
     let mut here = Vec::new();
@@ -320,17 +307,12 @@ pub fn overview(world: &World, alive: &[SessionId], now: Timestamp) -> Result<Ov
         workflows,
         workflows_more: page.next.is_some(),
         held,
-        stuck: rows_of!(world, Full, stuck).to_vec(),
+        stuck: world.ask(&stuck)?.clone(),
         agents: here,
         unread: world.mailbox(human)?.unread,
-        approvals: rows_of!(world, ApprovalRows, pending)
-            .iter()
-            .rev()
-            .filter(|row| !row.is_over(now))
-            .cloned()
-            .collect(),
-        questions: rows_of!(world, Messages, asked).to_vec(),
-        reviews: rows_of!(world, ReviewRows, reviewed).iter().filter(|row| row.open > 0).cloned().collect(),
+        approvals: world.ask(&pending)?.iter().rev().filter(|row| !row.is_over(now)).cloned().collect(),
+        questions: world.ask(&asked)?.clone(),
+        reviews: world.ask(&reviewed)?.iter().filter(|row| row.open > 0).cloned().collect(),
         spent: page.rows.iter().chain(&finished).filter_map(|(row, _)| Some((row.id, spent(world, row.id)?))).collect(),
         finished: finished.into_iter().map(|(row, _)| row).collect(),
     })

@@ -26,7 +26,7 @@ pub struct Workflow {
     pub parallel_max: Option<u32>,
     pub lease_ms: Millis,
     pub lock: Option<Lock>,
-    /// A plan that a caller is writing in pieces and that is not set yet.
+    /// A plan that a caller is writing in pieces and that is not set yet. `None` when no plan is being written.
     pub draft: Option<PlanDraft>,
     pub tasks: u32,
     /// The number of tasks that are neither completed nor skipped.
@@ -56,7 +56,7 @@ pub struct Lock {
     pub until: Timestamp,
 }
 
-/// An unfinished plan, which a caller writes in pieces. A piece whose token is another one is refused.
+/// An unfinished plan, which a caller writes in pieces. A piece of the plan with another token is refused.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlanDraft {
     pub token: String,

@@ -20,7 +20,7 @@ pub struct Workspace {
     pub merge_commit: Option<String>,
     pub pr_url: Option<String>,
     pub config: Option<Json>,
-    /// Whether Handover created the worktree. Handover removes only worktrees that it created.
+    /// True when Handover created the worktree. Handover removes only worktrees that it created.
     pub created_by_us: bool,
     pub created: Timestamp,
     pub updated: Timestamp,
@@ -48,7 +48,7 @@ pub struct Cleaned {
     pub worktree_removed: bool,
     pub branch_deleted: bool,
     pub branch_kept_because: Option<String>,
-    /// The git command that restores the deleted branch.
+    /// The git command that restores the deleted branch. `None` when no branch was deleted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restore: Option<String>,
 }

@@ -3,20 +3,20 @@
 //! When a decision reads a part of the state that is not loaded, it stops and returns needs. The store loads them and
 //! runs the decision again. This is safe because a decision has no side effects. Every need is one bounded query.
 
-mod fact;
+mod answer;
+mod loaded;
+mod need;
 
 use std::collections::BTreeMap;
 
 use crate::agent::Agent;
 use crate::approval::Approval;
-use crate::checkpoint::Checkpoint;
 use crate::id::{
-    AgentId, ApprovalId, MessageId, RepositoryId, ReviewId, SessionId, TaskId, TemplateId, TokenId, TurnId, WorkflowId,
+    AgentId, ApprovalId, MessageId, RepositoryId, ReviewId, TaskId, TemplateId, TokenId, TurnId, WorkflowId,
     WorkspaceId,
 };
-use crate::inbox::{Mailbox, MailboxOwner, Message, RecipientMatch};
+use crate::inbox::{Mailbox, MailboxOwner, Message};
 use crate::key::{KeyId, StoredKey};
-use crate::list::List;
 use crate::notice::{Channel, Notice};
 use crate::refusal::Refusal;
 use crate::reminder::Reminder;
@@ -31,133 +31,11 @@ use crate::turn::Turn;
 use crate::workflow::{Workflow, WorkflowDetail};
 use crate::workspace::{Repository, Workspace};
 
-pub use fact::Fact;
-
-/// One bounded question to the store. A question about leases includes the time. So the same question always has the
-/// same answer, and the world keeps the answer under the question.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Need {
-    Task(TaskId),
-    Detail(TaskId),
-    Workflow(WorkflowId),
-    WorkflowDetail(WorkflowId),
-    Agent(AgentId),
-    Mailbox(MailboxOwner),
-    Message(MessageId),
-    Workspace(WorkspaceId),
-    Repository(RepositoryId),
-    RepositoryAt(String),
-    Template(TemplateId),
-    TemplateNamed(String),
-    Key(KeyId),
-    Token(TokenId),
-    Turn(TurnId),
-    Section(String),
-    Approval(ApprovalId),
-    /// The notice about an approval that is sent over this channel.
-    Notice(ApprovalId, Channel),
-    /// The approval with this fingerprint that is pending, or approved and not used yet.
-    ApprovalSealed(String),
-    /// The newest approval with this fingerprint that a person rejected or revoked.
-    ApprovalRefused(String),
-    /// The reminder of a conversation (first text) and a part of it (second text).
-    Reminder(String, String),
-    Runner(String),
-    Review(ReviewId),
-    Round(ReviewId, u32),
-    /// One finding of a review, by the id that the reviewing agent gave it.
-    Finding(ReviewId, String),
-    /// The number of turns that a task had.
-    TurnCount(TaskId),
-    /// The newest turn of a task that has not ended. Evaluations and reviews are left out.
-    TurnRunning(TaskId),
-    /// The number of verifications that a task had.
-    VerificationCount(TaskId),
-    /// The token whose secret has this hash.
-    TokenHashed(String),
-    List(List),
-
-    /// The agent with this slug.
-    Slug(String),
-    /// The highest number `n` among the slugs of the form `slug-n`.
-    SlugNumber(String),
-    /// Agents whose last registration was on this connection, the last registered agent first.
-    SessionAgents(SessionId),
-    /// Agents that belong to a conversation of a client, the last registered first.
-    ConversationAgents(String),
-    /// Agents that registered by the client's call with this id.
-    CalledAgents(String),
-    /// Agents with this name and runtime, the last registered first.
-    SameAgents {
-        name: String,
-        runtime: String,
-    },
-    /// Registered agents with a role.
-    RoleHolders(String),
-    Agents(RecipientMatch),
-    /// Tasks that an agent holds, including paused ones.
-    Held(AgentId),
-    /// Whether an agent holds the maximum number of tasks.
-    HoldsMost(AgentId),
-    /// Workflows whose lock has this owner.
-    LockedBy(String),
-    /// The number of tasks of a workflow whose lease runs and has not expired at this time. Paused tasks are not
-    /// counted.
-    Running(WorkflowId, Timestamp),
-    /// Tasks of a workflow that have globs of files and a claim in force at this time, paused tasks included.
-    BusyFiles(WorkflowId, Timestamp),
-    /// Tasks of the workflow that an agent holds and whose work is in this workspace.
-    HeldIn(WorkflowId, WorkspaceId),
-    /// The dependencies of a task that are neither completed nor skipped.
-    Unmet(TaskId),
-    /// Tasks that wait for this task and for no other.
-    Freed(TaskId),
-    Dependencies(TaskId),
-    Dependents(TaskId),
-    /// The tasks that a task waits for, directly or through others, and that are neither completed nor skipped.
-    OpenAncestors(TaskId),
-    /// Tasks of a workflow that are neither completed nor skipped.
-    OpenTasks(WorkflowId),
-    /// Dependencies between open tasks of a workflow. Each pair has a task and a task that it waits for.
-    OpenEdges(WorkflowId),
-    TaskNamed(WorkflowId, String),
-    /// Tasks that a new plan of the workflow would remove.
-    Removable(WorkflowId),
-    /// Tasks whose lease has expired.
-    Expired(WorkflowId, Timestamp),
-    /// Workflows that have tasks with an expired lease.
-    ExpiredAnywhere(Timestamp),
-    Candidates(Candidates),
-    /// Whether an active worktree of the workflow has a pull request.
-    UnmergedRequest(WorkflowId),
-    /// Whether a worktree of the workflow, other than this one, is active and has a pull request.
-    OtherUnmergedRequest(WorkflowId, WorkspaceId),
-    RepositoryUsed(WorkflowId, RepositoryId),
-    Attached(WorkflowId, RepositoryId),
-    Checkpoints {
-        task: TaskId,
-        after: u32,
-        limit: u32,
-    },
-    /// Messages of a mailbox. With `unread`: the unread messages by priority and number. Otherwise: all messages after
-    /// a number.
-    Inbox {
-        owner: MailboxOwner,
-        unread: bool,
-        after: u32,
-        limit: u32,
-    },
-}
-
-/// A query for tasks that no agent holds and whose dependencies are met, ordered by priority and then by sequence.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Candidates {
-    pub workflow: WorkflowId,
-    pub failed: bool,
-    /// The priority, sequence and id of a task. The answer begins after this task.
-    pub after: Option<(u8, u32, TaskId)>,
-    pub limit: u32,
-}
+pub use answer::{AnswerMaps, LoadedAnswers, TypedQuestion};
+pub use need::{
+    AgentIdNeed, ApprovalNeed, BoolNeed, Candidates, CheckpointNeed, FreedNeed, InboxNeed, Need, NumberNeed,
+    OpenEdgeNeed, TaskIdNeed, TaskRowNeed, UnmetNeed, WorkflowIdNeed,
+};
 
 /// The loaded part of the state. An inner `None` means that the store looked for the row and the row does not exist.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -171,16 +49,29 @@ pub struct World {
     pub messages: BTreeMap<MessageId, Option<Message>>,
     pub workspaces: BTreeMap<WorkspaceId, Option<Workspace>>,
     pub repositories: BTreeMap<RepositoryId, Option<Repository>>,
+    /// The id of the repository at each path that the store looked for. An inner `None` means that no repository has
+    /// the path.
     pub paths: BTreeMap<String, Option<RepositoryId>>,
+    /// The time at which a repository was attached to a workflow. An inner `None` means that the repository is not
+    /// attached.
+    pub attachments: BTreeMap<(WorkflowId, RepositoryId), Option<Timestamp>>,
     pub templates: BTreeMap<TemplateId, Option<Template>>,
     pub keys: BTreeMap<KeyId, Option<StoredKey>>,
     pub tokens: BTreeMap<TokenId, Option<Token>>,
+    /// The token for each hash of a secret that the store looked for. An inner `None` means that no token has the hash.
+    pub hashed_tokens: BTreeMap<String, Option<Token>>,
     pub turns: BTreeMap<TurnId, Option<Turn>>,
+    pub running_turns: BTreeMap<TaskId, Option<Turn>>,
     pub sections: BTreeMap<String, Option<Section>>,
     pub approvals: BTreeMap<ApprovalId, Option<Approval>>,
-    pub reviews: BTreeMap<ReviewId, Option<Review>>,
     pub notices: BTreeMap<(ApprovalId, Channel), Option<Notice>>,
-    pub facts: BTreeMap<Need, Fact>,
+    /// Reminders, by conversation and sub-agent. The second text is empty for the conversation itself.
+    pub reminders: BTreeMap<(String, String), Option<Reminder>>,
+    pub runners: BTreeMap<String, Option<Runner>>,
+    pub reviews: BTreeMap<ReviewId, Option<Review>>,
+    pub rounds: BTreeMap<(ReviewId, u32), Option<ReviewRound>>,
+    pub findings: BTreeMap<(ReviewId, String), Option<Finding>>,
+    pub answers: LoadedAnswers,
 }
 
 /// The reason why a decision stopped.
@@ -204,76 +95,41 @@ fn missing<T>(need: Need) -> Result<T, DecisionStop> {
 }
 
 impl World {
-    pub fn knows(&self, need: &Need) -> bool {
-        match need {
-            Need::Task(id) => self.tasks.contains_key(id),
-            Need::Detail(id) => self.details.contains_key(id),
-            Need::Workflow(id) => self.workflows.contains_key(id),
-            Need::WorkflowDetail(id) => self.workflow_details.contains_key(id),
-            Need::Agent(id) => self.agents.contains_key(id),
-            Need::Mailbox(owner) => self.mailboxes.contains_key(owner),
-            Need::Message(id) => self.messages.contains_key(id),
-            Need::Workspace(id) => self.workspaces.contains_key(id),
-            Need::Repository(id) => self.repositories.contains_key(id),
-            Need::RepositoryAt(path) => self.paths.contains_key(path),
-            Need::Template(id) => self.templates.contains_key(id),
-            Need::Key(id) => self.keys.contains_key(id),
-            Need::Token(id) => self.tokens.contains_key(id),
-            Need::Turn(id) => self.turns.contains_key(id),
-            Need::Section(name) => self.sections.contains_key(name),
-            Need::Approval(id) => self.approvals.contains_key(id),
-            Need::Review(id) => self.reviews.contains_key(id),
-            Need::Notice(id, channel) => self.notices.contains_key(&(*id, *channel)),
-            Need::TemplateNamed(_)
-            | Need::TokenHashed(_)
-            | Need::ApprovalSealed(_)
-            | Need::ApprovalRefused(_)
-            | Need::Reminder(..)
-            | Need::Runner(_)
-            | Need::Round(..)
-            | Need::Finding(..)
-            | Need::TurnCount(_)
-            | Need::TurnRunning(_)
-            | Need::VerificationCount(_)
-            | Need::List(_)
-            | Need::Slug(_)
-            | Need::SlugNumber(_)
-            | Need::SessionAgents(_)
-            | Need::ConversationAgents(_)
-            | Need::CalledAgents(_)
-            | Need::SameAgents { .. }
-            | Need::RoleHolders(_)
-            | Need::Agents(_)
-            | Need::Held(_)
-            | Need::HeldIn(..)
-            | Need::HoldsMost(_)
-            | Need::LockedBy(_)
-            | Need::Running(..)
-            | Need::BusyFiles(..)
-            | Need::Unmet(_)
-            | Need::Freed(_)
-            | Need::Dependencies(_)
-            | Need::Dependents(_)
-            | Need::OpenAncestors(_)
-            | Need::OpenTasks(_)
-            | Need::OpenEdges(_)
-            | Need::TaskNamed(..)
-            | Need::Removable(_)
-            | Need::Expired(..)
-            | Need::ExpiredAnywhere(_)
-            | Need::Candidates(_)
-            | Need::UnmergedRequest(_)
-            | Need::OtherUnmergedRequest(..)
-            | Need::RepositoryUsed(..)
-            | Need::Attached(..)
-            | Need::Checkpoints { .. }
-            | Need::Inbox { .. } => self.facts.contains_key(need),
-        }
+    /// Returns the answer to a question, or stops when the answer is not loaded.
+    ///
+    /// ```
+    /// use engine::id::{AgentId, TaskId};
+    /// use engine::world::TaskIdNeed;
+    /// use engine::{DecisionStop, World};
+    ///
+    /// fn held(world: &World, agent: AgentId) -> Result<&Vec<TaskId>, DecisionStop> {
+    ///     world.ask(&TaskIdNeed::HeldBy(agent))
+    /// }
+    /// ```
+    ///
+    /// The question fixes the type of the answer, so a wrong type does not compile:
+    ///
+    /// ```compile_fail,E0308
+    /// use engine::id::AgentId;
+    /// use engine::world::TaskIdNeed;
+    /// use engine::{DecisionStop, World};
+    ///
+    /// fn held(world: &World, agent: AgentId) -> Result<&Vec<AgentId>, DecisionStop> {
+    ///     world.ask(&TaskIdNeed::HeldBy(agent))
+    /// }
+    /// ```
+    pub fn ask<Q: TypedQuestion>(&self, question: &Q) -> Result<&Q::Answer, DecisionStop> {
+        self.answers.get(question).map_or_else(|| missing(question.need()), Ok)
     }
 
-    /// Stops with all needs of the list that are not loaded yet, so that the store loads them in one step.
-    pub fn want(&self, needs: impl IntoIterator<Item = Need>) -> Result<(), DecisionStop> {
-        let lacking: Vec<Need> = needs.into_iter().filter(|need| !self.knows(need)).collect();
+    /// Adds the answer to a question to the loaded state.
+    pub fn learn<Q: TypedQuestion>(&mut self, question: &Q, answer: Q::Answer) {
+        self.answers.insert(question.clone(), answer);
+    }
+
+    /// Stops the decision with all needs of the list that are not loaded yet, so that the store loads them in one step.
+    pub fn want<N: Into<Need>>(&self, needs: impl IntoIterator<Item = N>) -> Result<(), DecisionStop> {
+        let lacking: Vec<Need> = needs.into_iter().map(N::into).filter(|need| !self.knows(need)).collect();
         if lacking.is_empty() { Ok(()) } else { Err(DecisionStop::Missing(lacking)) }
     }
 
@@ -338,6 +194,12 @@ impl World {
         self.paths.get(path).map_or_else(|| missing(Need::RepositoryAt(path.to_owned())), |found| Ok(*found))
     }
 
+    /// Returns the time at which a repository was attached to a workflow.
+    pub fn attached(&self, workflow: WorkflowId, repository: RepositoryId) -> Result<Option<Timestamp>, DecisionStop> {
+        let found = self.attachments.get(&(workflow, repository));
+        found.map_or_else(|| missing(Need::Attached(workflow, repository)), |found| Ok(*found))
+    }
+
     pub fn template(&self, id: TemplateId) -> Result<&Template, DecisionStop> {
         match self.templates.get(&id) {
             Some(Some(template)) => Ok(template),
@@ -359,11 +221,8 @@ impl World {
     }
 
     pub fn token_hashed(&self, hash: &str) -> Result<Option<&Token>, DecisionStop> {
-        let need = Need::TokenHashed(hash.to_owned());
-        match self.facts.get(&need) {
-            Some(Fact::TokenRows(rows)) => Ok(rows.first()),
-            Some(_) | None => missing(need),
-        }
+        let found = self.hashed_tokens.get(hash);
+        found.map_or_else(|| missing(Need::TokenHashed(hash.to_owned())), |found| Ok(found.as_ref()))
     }
 
     pub fn turn(&self, id: TurnId) -> Result<&Turn, DecisionStop> {
@@ -372,6 +231,12 @@ impl World {
             Some(None) => Err(Refusal::TurnNotFound { turn: id }.into()),
             None => missing(Need::Turn(id)),
         }
+    }
+
+    /// Returns the newest turn of a task that has not ended. Evaluations and reviews are left out.
+    pub fn running_turn(&self, task: TaskId) -> Result<Option<&Turn>, DecisionStop> {
+        let found = self.running_turns.get(&task);
+        found.map_or_else(|| missing(Need::TurnRunning(task)), |found| Ok(found.as_ref()))
     }
 
     pub fn section(&self, name: &str) -> Result<Option<&Section>, DecisionStop> {
@@ -394,12 +259,14 @@ impl World {
         }
     }
 
-    pub fn rounds(&self, need: &Need) -> Result<&[ReviewRound], DecisionStop> {
-        self.fact(need, |fact| if let Fact::RoundRows(rows) = fact { Some(rows.as_slice()) } else { None })
+    pub fn round(&self, review: ReviewId, number: u32) -> Result<Option<&ReviewRound>, DecisionStop> {
+        let found = self.rounds.get(&(review, number));
+        found.map_or_else(|| missing(Need::Round(review, number)), |found| Ok(found.as_ref()))
     }
 
-    pub fn findings(&self, need: &Need) -> Result<&[Finding], DecisionStop> {
-        self.fact(need, |fact| if let Fact::FindingRows(rows) = fact { Some(rows.as_slice()) } else { None })
+    pub fn finding(&self, review: ReviewId, name: &str) -> Result<Option<&Finding>, DecisionStop> {
+        let found = self.findings.get(&(review, name.to_owned()));
+        found.map_or_else(|| missing(Need::Finding(review, name.to_owned())), |found| Ok(found.as_ref()))
     }
 
     pub fn notice(&self, id: ApprovalId, channel: Channel) -> Result<Option<&Notice>, DecisionStop> {
@@ -407,79 +274,15 @@ impl World {
         found.map_or_else(|| missing(Need::Notice(id, channel)), |found| Ok(found.as_ref()))
     }
 
-    pub fn turns(&self, need: &Need) -> Result<&[Turn], DecisionStop> {
-        self.fact(need, |fact| if let Fact::TurnRows(rows) = fact { Some(rows.as_slice()) } else { None })
+    pub fn reminder(&self, conversation: &str, part: &str) -> Result<Option<&Reminder>, DecisionStop> {
+        let (conversation, part) = (conversation.to_owned(), part.to_owned());
+        match self.reminders.get(&(conversation.clone(), part.clone())) {
+            Some(found) => Ok(found.as_ref()),
+            None => missing(Need::Reminder(conversation, part)),
+        }
     }
 
-    pub fn approvals(&self, need: &Need) -> Result<&[Approval], DecisionStop> {
-        self.fact(need, |fact| if let Fact::ApprovalRows(rows) = fact { Some(rows.as_slice()) } else { None })
-    }
-
-    pub fn reminders(&self, need: &Need) -> Result<&[Reminder], DecisionStop> {
-        self.fact(need, |fact| if let Fact::ReminderRows(rows) = fact { Some(rows.as_slice()) } else { None })
-    }
-
-    pub fn runners(&self, need: &Need) -> Result<&[Runner], DecisionStop> {
-        self.fact(need, |fact| if let Fact::RunnerRows(rows) = fact { Some(rows.as_slice()) } else { None })
-    }
-
-    /// Returns the answer to a list. The kind of rows in the answer depends on the list.
-    pub fn list(&self, list: List) -> Result<&Fact, DecisionStop> {
-        let need = Need::List(list);
-        self.facts.get(&need).map_or_else(|| missing(need), Ok)
-    }
-
-    pub fn task_ids(&self, need: &Need) -> Result<&[TaskId], DecisionStop> {
-        self.fact(need, |fact| if let Fact::Tasks(ids) = fact { Some(ids.as_slice()) } else { None })
-    }
-
-    pub fn agent_ids(&self, need: &Need) -> Result<&[AgentId], DecisionStop> {
-        self.fact(need, |fact| if let Fact::Agents(ids) = fact { Some(ids.as_slice()) } else { None })
-    }
-
-    pub fn workflow_ids(&self, need: &Need) -> Result<&[WorkflowId], DecisionStop> {
-        self.fact(need, |fact| if let Fact::Workflows(ids) = fact { Some(ids.as_slice()) } else { None })
-    }
-
-    pub fn named(&self, need: &Need) -> Result<&[(TaskId, String)], DecisionStop> {
-        self.fact(need, |fact| if let Fact::Named(named) = fact { Some(named.as_slice()) } else { None })
-    }
-
-    pub fn full_tasks(&self, need: &Need) -> Result<&[Task], DecisionStop> {
-        self.fact(need, |fact| if let Fact::Full(tasks) = fact { Some(tasks.as_slice()) } else { None })
-    }
-
-    pub fn edges(&self, need: &Need) -> Result<&[(TaskId, TaskId)], DecisionStop> {
-        self.fact(need, |fact| if let Fact::Edges(edges) = fact { Some(edges.as_slice()) } else { None })
-    }
-
-    pub fn number(&self, need: &Need) -> Result<u32, DecisionStop> {
-        self.fact(need, |fact| if let Fact::Number(number) = fact { Some(number) } else { None }).copied()
-    }
-
-    pub fn time(&self, need: &Need) -> Result<Option<Timestamp>, DecisionStop> {
-        self.fact(need, |fact| if let Fact::Time(time) = fact { Some(time) } else { None }).copied()
-    }
-
-    pub fn yes(&self, need: &Need) -> Result<bool, DecisionStop> {
-        self.fact(need, |fact| if let Fact::Yes(yes) = fact { Some(yes) } else { None }).copied()
-    }
-
-    pub fn checkpoints(&self, need: &Need) -> Result<&[Checkpoint], DecisionStop> {
-        self.fact(need, |fact| if let Fact::Checkpoints(list) = fact { Some(list.as_slice()) } else { None })
-    }
-
-    pub fn messages(&self, need: &Need) -> Result<&[Message], DecisionStop> {
-        self.fact(need, |fact| if let Fact::Messages(list) = fact { Some(list.as_slice()) } else { None })
-    }
-
-    /// Returns the answer to a need. An answer of the wrong kind counts as missing: then the store is broken, and it
-    /// reports that when it is asked the same need again.
-    fn fact<'a, T: ?Sized>(
-        &'a self,
-        need: &Need,
-        pick: impl Fn(&'a Fact) -> Option<&'a T>,
-    ) -> Result<&'a T, DecisionStop> {
-        self.facts.get(need).and_then(pick).map_or_else(|| missing(need.clone()), Ok)
+    pub fn runner(&self, name: &str) -> Result<Option<&Runner>, DecisionStop> {
+        self.runners.get(name).map_or_else(|| missing(Need::Runner(name.to_owned())), |found| Ok(found.as_ref()))
     }
 }

@@ -1,5 +1,5 @@
-//! Model checking of claims: every order of claims, late writes, repeats, crashes and clocks in a tiny world. A second
-//! world (`model/homes.rs`) has connections, takeovers and a gated task.
+//! Model checking of claims: every order of claims, late writes, repeated writes, crashes and wrong clocks, for a few
+//! agents and tasks. A second model (`model/homes.rs`) has connections, takeovers and a gated task.
 //!
 //! The step from state to state is the engine itself (`model/real.rs`). `MODEL_AGENTS`, `MODEL_TASKS`, `MODEL_TICKS`,
 //! `MODEL_ATTEMPTS` and `MODEL_MAIL` make the world larger: `MODEL_AGENTS=3 cargo test -p engine --release --test
@@ -38,7 +38,8 @@ struct World {
     /// agent's clock.
     clock: i64,
     agents: Vec<Agent>,
-    /// The writes that are not delivered yet. They are sorted, so that two states with the same writes are equal.
+    /// The writes of agents that are not delivered to the engine yet. They are sorted, so that two states with the same
+    /// writes are equal.
     mail: Vec<Mail>,
     past: Vec<Past>,
 }
@@ -46,21 +47,23 @@ struct World {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Agent {
     skew: i64,
-    /// For each task, the attempt that the agent believes it holds. An agent that loses an attempt is not told.
+    /// For each task, the attempt that the agent believes it holds. An agent that loses an attempt gets no message
+    /// about that.
     believes: Vec<Option<u32>>,
 }
 
-/// The history of a task, from its log.
+/// The history of a task, as its log shows it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 struct Past {
     /// The attempts that were claimed, each with its agent, in order.
     claims: Vec<(u32, usize)>,
-    /// The agents whose writes were accepted, each with the task's last attempt at that time. Each pair is listed once.
+    /// The agents whose writes to the task were accepted, each with the task's last attempt at that time. Each pair is
+    /// listed once.
     writers: Vec<(u32, usize)>,
     completions: u8,
-    /// The attempt number in the last accepted write.
+    /// The attempt number in the last write to the task that was accepted.
     written: u32,
-    /// Whether an accepted write had a lower attempt than an earlier one.
+    /// True when an accepted write had a lower attempt number than an earlier accepted write.
     went_back: bool,
 }
 
@@ -75,7 +78,8 @@ enum Action {
         agent: usize,
     },
     Send(Mail),
-    /// Delivers a write to the engine. The write stays in the mail, so it may be delivered again.
+    /// Delivers a write of an agent to the engine. The write stays in the list of undelivered writes, so it may be
+    /// delivered again.
     Deliver(Mail),
     Lose(Mail),
     /// The agent stops and forgets its attempts. No process notices that.
@@ -86,7 +90,7 @@ enum Action {
     Kill {
         agent: usize,
     },
-    /// A person answers, and the paused task resumes.
+    /// A person answers the question that a paused task waits for, and the task resumes.
     Resume {
         task: usize,
     },
@@ -162,7 +166,8 @@ impl Model for Claims {
                 actions.extend([Action::Renew { agent }, Action::Crash { agent }, Action::Kill { agent }]);
             }
         }
-        // Only one agent's clock jumps. That is enough, because this clock can be behind or ahead of all other clocks.
+        // In this model, only one agent's clock jumps. That is enough, because this clock can be behind or ahead of all
+        // other clocks.
         actions.extend(SKEWS.map(|to| Action::Skew { agent: 0, to }));
         actions.extend(world.mail.iter().flat_map(|mail| [Action::Deliver(*mail), Action::Lose(*mail)]));
         actions.extend((0..world.rows.len()).map(|task| Action::Resume { task }));
@@ -311,7 +316,8 @@ fn claims_are_fenced_in_every_order() {
     checker.assert_properties();
 }
 
-/// Without the check of attempts, or with attempt numbers that repeat, the model checker must find a broken property.
+/// Checks that the model checker finds planted faults: without the check of attempts, or with attempt numbers that
+/// repeat, a property must break.
 #[test]
 fn planted_faults_are_found() {
     let cases = [

@@ -37,8 +37,6 @@ mod plans;
 mod protections;
 #[path = "sim/recount.rs"]
 mod recount;
-#[path = "sim/rng.rs"]
-mod rng;
 #[path = "sim/tally.rs"]
 mod tally;
 #[path = "sim/voice.rs"]
@@ -52,7 +50,7 @@ use machine::Machine;
 
 const SEEDS: u64 = 2_000;
 const STEPS: u64 = 120;
-/// The number of seeds within which the checker must find every planted fault.
+/// The number of seeds within which the checker of the invariants must find every planted fault.
 const FAULT_SEEDS: u64 = 60;
 /// The number of seeds within which the simulated callers must meet every situation. The rarest situation is a script
 /// that resumes a task while a question to a person is open.
@@ -63,7 +61,7 @@ struct Failure {
     report: String,
 }
 
-/// Runs one seed. The report of a failure has everything that is needed to replay it.
+/// Runs one seed of the simulator. The report of a failure has everything that is needed to replay the run.
 fn run(seed: u64, steps: u64, fault: Fault, trace: bool) -> Result<Machine, Failure> {
     let mut crew = Crew::new(seed);
     let mut machine = Machine::new(fault, trace);
@@ -88,7 +86,7 @@ fn run(seed: u64, steps: u64, fault: Fault, trace: bool) -> Result<Machine, Fail
     }
 }
 
-/// Runs all seeds on every core. Returns the failure with the lowest seed.
+/// Runs all seeds of the simulator, on every core. Returns the failure with the lowest seed.
 fn run_all(seeds: u64, steps: u64, fault: Fault) -> Option<Failure> {
     let next = AtomicU64::new(0);
     let worker = || {

@@ -38,6 +38,14 @@ impl Arg {
         Self { spot: Some(PathSpot::Inside(folder.to_owned())), ..Self::unknown() }
     }
 
+    /// Returns an argument that stands for unknown files below the folder that this one names.
+    pub(super) fn below(&self) -> Self {
+        match &self.spot {
+            Some(PathSpot::At(folder)) => Self::inside(folder),
+            Some(PathSpot::Inside(_) | PathSpot::Matching { .. } | PathSpot::Named { .. }) | None => self.clone(),
+        }
+    }
+
     pub(super) fn of(word: &ShellWord) -> Self {
         if let Some(text) = word.literal() {
             return Self::known(&text);
@@ -217,6 +225,9 @@ pub(super) enum WriteCause {
     /// A program copies the path without following links. If the path is a link, the copy is a link too, so the link's
     /// target counts as written. Otherwise the copy is not judged.
     Copy,
+    /// A program works in the folder that is the path or holds it. It may write anything there, so a rule about the path
+    /// makes the command need approval.
+    Work,
 }
 
 #[derive(Debug, Default)]

@@ -1,15 +1,12 @@
-//! Matches paths with globs: `*` and `?` stay inside one part, `**` is any number of parts, `{a,b}` is a choice, `[…]`
-//! is one character.
-//!
-//! A glob without a wildcard at its end also covers everything below it, as `touches` of a task does.
+//! Tells how a path fits the glob of a rule. The globs are those that `touches` of a task has, and may also start at `/`
+//! or `~/`.
 
 use std::path::PathBuf;
 
+use wire::glob::{self, GlobPart, GlobSymbol, PathGlob};
+
 /// The longest glob, in bytes. A longer glob is refused. Paths that a person writes by hand are shorter.
 const BYTES_MAX: usize = 1_024;
-/// The largest number of alternatives of one glob. A glob with more is refused, because choices in braces multiply.
-const ALTERNATIVES_MAX: usize = 64;
-
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Glob {
     pub(super) text: String,
@@ -26,27 +23,6 @@ pub(super) enum GlobRoot {
     Filesystem,
     /// The home folder, for globs like `~/.ssh/**`.
     Home,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum GlobPart {
-    /// Any number of path parts: `**`.
-    Any,
-    One(Vec<GlobSymbol>),
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum GlobSymbol {
-    Exactly(char),
-    /// One character: `?`.
-    Single,
-    /// Any number of characters: `*`.
-    Many,
-    /// One character of a class: `[a-z]`, `[!a-z]`.
-    Class {
-        negated: bool,
-        ranges: Vec<(char, char)>,
-    },
 }
 
 /// The relation of a path to a glob.
@@ -78,7 +54,14 @@ impl Glob {
             _ if text.starts_with('/') => (GlobRoot::Filesystem, text),
             _ => (GlobRoot::Repository, text),
         };
-        let alternatives = expand(rest)?.iter().map(|path| parts(path)).collect::<Result<Vec<_>, _>>()?;
+        let PathGlob { alternatives, flaw } = glob::read(rest).map_err(|problem| problem.to_string())?;
+        if let Some(flaw) = flaw {
+            return Err(flaw.to_string());
+        }
+        let upwards = GlobPart::One(vec![GlobSymbol::Exactly('.'), GlobSymbol::Exactly('.')]);
+        if alternatives.iter().flatten().any(|part| *part == upwards) {
+            return Err("it leads out with `..`; begin it with `/` or `~/`".to_owned());
+        }
         Ok(Self { text: text.to_owned(), root, alternatives })
     }
 
@@ -126,7 +109,7 @@ impl Glob {
     /// Returns how some entries of a folder fit the glob: the entries whose names match a shell pattern. With `tree`,
     /// everything below these entries is included.
     pub(super) fn fit_entries(&self, folder: &[&str], pattern: &str, tree: bool) -> PathFit {
-        let Ok(pattern) = symbols(pattern) else { return PathFit::Below { certain: false } };
+        let (pattern, None) = glob::symbols(pattern) else { return PathFit::Below { certain: false } };
         let mut best = PathFit::No;
         for parts in &self.alternatives {
             let here = walk(parts, folder);
@@ -151,7 +134,8 @@ impl Glob {
 
 /// Tells whether a name fits a pattern of `find -name`, in which a star also matches hidden names.
 pub(super) fn is_named(pattern: &str, name: &str) -> bool {
-    symbols(pattern).map_or(true, |symbols| matches(&symbols, name))
+    let (symbols, flaw) = glob::symbols(pattern);
+    flaw.is_some() || glob::matches(&symbols, name)
 }
 
 /// Tells whether some name matches both patterns. A shell pattern matches hidden names only if it begins with a dot.
@@ -159,28 +143,7 @@ fn meet(one: &[GlobSymbol], shell: &[GlobSymbol]) -> bool {
     if one.first() == Some(&GlobSymbol::Exactly('.')) && shell.first() != Some(&GlobSymbol::Exactly('.')) {
         return false;
     }
-    // `open` holds pairs of positions, one in each pattern, that the same start of a name can reach.
-    let (mut seen, mut open) = (vec![(0, 0)], vec![(0, 0)]);
-    while let Some((left, right)) = open.pop() {
-        let (first, second) = (one.get(left), shell.get(right));
-        let next: Vec<(usize, usize)> = match (first, second) {
-            (None, None) => return true,
-            (Some(GlobSymbol::Many), Some(GlobSymbol::Many)) => vec![(left + 1, right), (left, right + 1)],
-            (Some(GlobSymbol::Many), Some(_)) => vec![(left + 1, right), (left, right + 1)],
-            (Some(_), Some(GlobSymbol::Many)) => vec![(left, right + 1), (left + 1, right)],
-            (Some(GlobSymbol::Many), None) => vec![(left + 1, right)],
-            (None, Some(GlobSymbol::Many)) => vec![(left, right + 1)],
-            (Some(one), Some(other)) if one.may_be(other) => vec![(left + 1, right + 1)],
-            (Some(_), Some(_)) | (Some(_), None) | (None, Some(_)) => Vec::new(),
-        };
-        for pair in next {
-            if !seen.contains(&pair) {
-                seen.push(pair);
-                open.push(pair);
-            }
-        }
-    }
-    false
+    glob::names_meet(one, shell)
 }
 
 /// Returns the positions in the glob that can be reached after this path. All positions are followed at once, so `**`
@@ -190,7 +153,7 @@ fn walk(parts: &[GlobPart], path: &[&str]) -> Vec<usize> {
     for name in path {
         let next = here.iter().filter_map(|at| match parts.get(*at) {
             Some(GlobPart::Any) => Some(*at),
-            Some(GlobPart::One(symbols)) if matches(symbols, name) => Some(at + 1),
+            Some(GlobPart::One(symbols)) if glob::matches(symbols, name) => Some(at + 1),
             Some(GlobPart::One(_)) | None => None,
         });
         here = reach(parts, next);
@@ -230,141 +193,6 @@ fn reach(parts: &[GlobPart], from: impl Iterator<Item = usize>) -> Vec<usize> {
         }
     }
     all
-}
-
-/// Tells whether a name matches the symbols of one part. If the symbols after the last `*` do not fit, that `*` takes
-/// one more character and the match is tried again.
-fn matches(symbols: &[GlobSymbol], name: &str) -> bool {
-    let name: Vec<char> = name.chars().collect();
-    let (mut at, mut from) = (0, 0);
-    let mut again: Option<(usize, usize)> = None;
-    while from < name.len() || at < symbols.len() {
-        let fits = match (symbols.get(at), name.get(from)) {
-            (Some(GlobSymbol::Many), _) => {
-                again = Some((at, from));
-                at += 1;
-                continue;
-            }
-            (Some(symbol), Some(letter)) => symbol.is(*letter),
-            (None, _) | (_, None) => false,
-        };
-        if fits {
-            at += 1;
-            from += 1;
-            continue;
-        }
-        match again {
-            Some((star, taken)) if taken < name.len() => {
-                again = Some((star, taken + 1));
-                at = star + 1;
-                from = taken + 1;
-            }
-            Some(_) | None => return false,
-        }
-    }
-    true
-}
-
-impl GlobSymbol {
-    /// Tells whether one letter can match both symbols.
-    fn may_be(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Exactly(letter), symbol) | (symbol, Self::Exactly(letter)) => symbol.is(*letter),
-            // Two classes are not compared, and count as having a letter in common.
-            (Self::Single | Self::Many | Self::Class { .. }, Self::Single | Self::Many | Self::Class { .. }) => true,
-        }
-    }
-
-    fn is(&self, letter: char) -> bool {
-        match self {
-            Self::Exactly(wanted) => *wanted == letter,
-            Self::Single | Self::Many => true,
-            Self::Class { negated, ranges } => {
-                ranges.iter().any(|(from, to)| (*from..=*to).contains(&letter)) != *negated
-            }
-        }
-    }
-}
-
-fn parts(path: &str) -> Result<Vec<GlobPart>, String> {
-    let mut parts = Vec::new();
-    for part in path.split('/').filter(|part| !part.is_empty() && *part != ".") {
-        match part {
-            ".." => return Err("it leads out with `..`; begin it with `/` or `~/`".to_owned()),
-            "**" => parts.push(GlobPart::Any),
-            _ => parts.push(GlobPart::One(symbols(part)?)),
-        }
-    }
-    if parts.last() != Some(&GlobPart::Any) {
-        parts.push(GlobPart::Any);
-    }
-    Ok(parts)
-}
-
-fn symbols(part: &str) -> Result<Vec<GlobSymbol>, String> {
-    let mut symbols = Vec::new();
-    let mut letters = part.chars().peekable();
-    while let Some(letter) = letters.next() {
-        symbols.push(match letter {
-            '*' => GlobSymbol::Many,
-            '?' => GlobSymbol::Single,
-            '\\' => GlobSymbol::Exactly(letters.next().ok_or("it ends with a backslash")?),
-            '[' => {
-                let negated = letters.next_if(|next| matches!(next, '!' | '^')).is_some();
-                let mut ranges = Vec::new();
-                loop {
-                    let from = letters.next().ok_or("a `[` is not closed")?;
-                    if from == ']' && !ranges.is_empty() {
-                        break;
-                    }
-                    let mut to = from;
-                    let mut ahead = letters.clone();
-                    if ahead.next() == Some('-') && ahead.peek().is_some_and(|next| *next != ']') {
-                        letters.next();
-                        to = letters.next().ok_or("a `[` is not closed")?;
-                    }
-                    ranges.push((from, to));
-                }
-                GlobSymbol::Class { negated, ranges }
-            }
-            other => GlobSymbol::Exactly(other),
-        });
-    }
-    Ok(symbols)
-}
-
-/// Expands the braces of a glob: `a{b,c}d` becomes `abd` and `acd`.
-fn expand(glob: &str) -> Result<Vec<String>, String> {
-    let mut done = Vec::new();
-    let mut open = vec![glob.to_owned()];
-    while let Some(text) = open.pop() {
-        let Some(start) = text.find('{') else {
-            done.push(text);
-            continue;
-        };
-        let (mut depth, mut from, mut choices, mut end) = (0_u32, start + 1, Vec::new(), None);
-        for (at, letter) in text.char_indices().skip_while(|(at, _)| *at < start) {
-            match letter {
-                '{' => depth += 1,
-                '}' => depth -= 1,
-                _ => {}
-            }
-            if (letter == ',' && depth == 1) || depth == 0 {
-                choices.push(&text[from..at]);
-                from = at + 1;
-            }
-            if depth == 0 {
-                end = Some(at + 1);
-                break;
-            }
-        }
-        let end = end.ok_or("a brace is not closed")?;
-        open.extend(choices.iter().map(|choice| format!("{}{choice}{}", &text[..start], &text[end..])));
-        if done.len() + open.len() > ALTERNATIVES_MAX {
-            return Err(format!("its braces stand for more than {ALTERNATIVES_MAX} paths"));
-        }
-    }
-    Ok(done)
 }
 
 #[cfg(test)]
@@ -431,7 +259,7 @@ mod tests {
 
     #[test]
     fn a_glob_that_cannot_be_read_is_refused() {
-        for glob in ["", " ", "a{b", "a[b", "../x", "a/../b", "a\\", "a\0b"] {
+        for glob in ["", " ", "a{b", "a[b", "../x", "a/../b", "{..,a}/x", "a\\", "a\0b", "[[:alpha:]]"] {
             assert!(Glob::new(glob).is_err(), "{glob}");
         }
         assert!(Glob::new(&"{a,b}".repeat(7)).is_err());

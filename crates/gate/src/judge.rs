@@ -3,6 +3,7 @@
 mod code;
 mod copied;
 mod moved;
+mod outputs;
 mod prepared;
 mod search;
 mod write;

@@ -150,6 +150,25 @@ fn holds(place: &Path, pattern: &str) -> bool {
     false
 }
 
+/// Tells whether a name below a folder has a blank or a quote in it, or whether there are too many names to look at. Such
+/// a name in a list of files may be read as several names.
+pub(super) fn has_odd_names(place: &Path) -> bool {
+    let odd = |name: &str| name.contains(|letter: char| letter.is_whitespace() || "'\"\\".contains(letter));
+    let (mut open, mut seen) = (vec![place.to_owned()], 0);
+    while let Some(folder) = open.pop() {
+        for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+            seen += 1;
+            if seen > ENTRIES_MAX || odd(&entry.file_name().to_string_lossy()) {
+                return true;
+            }
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                open.push(entry.path());
+            }
+        }
+    }
+    false
+}
+
 /// Returns how a path fits a glob that starts in one of these root folders. If the results differ, the closest fit is
 /// returned.
 pub(super) fn fit(glob: &Glob, path: &Path, roots: &[PathBuf], entries: Option<Entries<'_>>) -> PathFit {

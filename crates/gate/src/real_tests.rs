@@ -45,7 +45,9 @@ struct RealFolder {
 fn run(folder: &Path, text: &str) {
     let mut bash = Command::new("timeout");
     bash.args(["-s", "KILL", "10", "/bin/bash", "-c", "--", text]).current_dir(folder).env_clear();
-    bash.env("PATH", "/usr/local/bin:/usr/bin:/bin").env("HOME", folder).env("GIT_CONFIG_NOSYSTEM", "1");
+    bash.env("PATH", "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin")
+        .env("HOME", folder)
+        .env("GIT_CONFIG_NOSYSTEM", "1");
     bash.env("LC_ALL", "C.UTF-8").env("GIT_TERMINAL_PROMPT", "0");
     bash.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     bash.status().unwrap();
@@ -63,7 +65,10 @@ impl RealFolder {
 
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let made = "mkdir -p infra/d; for f in in.txt infra/out infra/d/x; do echo a > $f; done; \
+        let made = "mkdir -p infra/d infra/w; for f in in.txt infra/out infra/d/x; do echo a > $f; done; \
+                    printf 'all:\\n\\ttouch new\\n' > infra/w/Makefile; \
+                    echo '{\"name\":\"w\",\"scripts\":{\"build\":\"touch new\"}}' > infra/w/package.json; \
+                    printf 'rule r\\n command = touch new\\nbuild new: r\\n' > infra/w/build.ninja; \
                     git init -q .; git config user.name x; git config user.email x@y; git add -A; git commit -qm one; \
                     echo b >> infra/out; echo b >> in.txt; git diff > infra.diff; git commit -qam two; \
                     diff -u in.txt infra/out > in.txt.diff; tar cf in.txt.tar in.txt; zip -q in.txt.zip in.txt; \
@@ -137,7 +142,11 @@ fn slots(table: &ProgramTable, root: &Path) -> Vec<String> {
             OptionEffect::Write => out.display().to_string(),
             OptionEffect::Tree => folder.display().to_string(),
             OptionEffect::Run | OptionEffect::Asks => format!("'touch {}'", out.display()),
-            OptionEffect::Folder | OptionEffect::Setting | OptionEffect::Nothing | OptionEffect::Doubt => continue,
+            OptionEffect::Folder
+            | OptionEffect::Place
+            | OptionEffect::Setting
+            | OptionEffect::Nothing
+            | OptionEffect::Doubt => continue,
         };
         found.extend(spellings(table, *option, &value));
     }
@@ -199,8 +208,9 @@ fn try_rows(rows: &[&'static str], rounds: usize, gates: &Gates, first: &RealFol
     let mut tally = Tally::default();
     for &template in rows {
         let program = template.split(' ').next().unwrap_or_default();
-        let installed =
-            ["/usr/bin", "/bin", "/usr/local/bin"].iter().any(|folder| Path::new(folder).join(program).exists());
+        let installed = ["/usr/bin", "/bin", "/usr/local/bin", "/usr/sbin", "/sbin"]
+            .iter()
+            .any(|folder| Path::new(folder).join(program).exists());
         if !installed {
             tally.missing.push(program);
             continue;

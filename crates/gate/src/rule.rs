@@ -87,6 +87,34 @@ pub(super) fn allows(rule: &[String], words: &[Arg]) -> bool {
     rule.len() <= words.len() && rule.iter().zip(words).all(|(wanted, word)| word.text.as_deref() == Some(wanted))
 }
 
+/// Programs that have the same commands with the same effects outside of the machine. A rule of two or more words for one
+/// of them may be meant for the others. The second list has the commands for which that holds; an empty list means all.
+const FAMILIES: &[(&[&str], &[&str])] = &[
+    (&["terraform", "tofu", "terragrunt"], &[]),
+    (&["docker", "podman", "nerdctl"], &["push", "login", "logout"]),
+    (&["npm", "pnpm", "yarn", "bun"], &["publish", "unpublish", "deprecate", "owner", "access", "token", "login"]),
+    (&["kubectl", "oc"], &[]),
+];
+/// Commands that do what another command of the same program does: `terraform destroy` is `terraform apply -destroy`.
+const SYNONYMS: &[(&str, &str, &str)] = &[("terraform", "apply", "destroy"), ("npm", "publish", "npm")];
+
+/// Tells whether a program of another name does what the rule is for: `tofu apply` for `terraform apply`, `pip3` for
+/// `pip`.
+fn does_the_same(rule: &[String], program: &str, words: &[Arg]) -> bool {
+    let bare = |name: &str| {
+        name.trim_end_matches(|letter: char| letter.is_ascii_digit() || matches!(letter, '.' | '-')).to_owned()
+    };
+    let wanted = base(&rule[0]);
+    let rest = || words.get(1..).unwrap_or_default().iter().cloned();
+    let renamed = || std::iter::once(Arg::known(wanted)).chain(rest()).collect::<Vec<Arg>>();
+    if bare(program) == bare(wanted) {
+        return concerns(rule, &renamed()) != RuleFit::No;
+    }
+    let family = FAMILIES.iter().find(|(names, _)| names.contains(&wanted) && names.contains(&program));
+    let Some((_, commands)) = family.filter(|_| rule.len() > 1) else { return false };
+    (commands.is_empty() || commands.contains(&rule[1].as_str())) && concerns(rule, &renamed()) != RuleFit::No
+}
+
 /// Tells whether a rule that asks or denies is about this command. Other spellings count too: the program by its path,
 /// or options between the words.
 pub(super) fn concerns(rule: &[String], words: &[Arg]) -> RuleFit {
@@ -95,7 +123,7 @@ pub(super) fn concerns(rule: &[String], words: &[Arg]) -> RuleFit {
     // On some systems the file name of a program ends with `.exe`.
     let program = program.strip_suffix(".exe").unwrap_or(program);
     if program != base(wanted) {
-        return RuleFit::No;
+        return if does_the_same(rule, program, words) { RuleFit::Perhaps } else { RuleFit::No };
     }
     let mut at = 1;
     if program == "git" && rule.len() > 1 && !rule[1].starts_with('-') {
@@ -108,7 +136,9 @@ pub(super) fn concerns(rule: &[String], words: &[Arg]) -> RuleFit {
         if words.get(at).is_some_and(|word| word.text.as_deref().is_none_or(|word| !git::knows(word))) {
             return RuleFit::Perhaps;
         }
-        if git::is_equivalent(&rule[1], words.get(at..).unwrap_or_default()) {
+        if git::is_equivalent(&rule[1], words.get(at..).unwrap_or_default())
+            || rule[1] == "push" && git::fetches_elsewhere(words)
+        {
             return RuleFit::Perhaps;
         }
     }
@@ -131,6 +161,9 @@ pub(super) fn concerns(rule: &[String], words: &[Arg]) -> RuleFit {
             None => return RuleFit::No,
             Some(Arg { text: None, .. }) => return RuleFit::Perhaps,
             Some(Arg { text: Some(word), .. }) if word == wanted => at += 1,
+            Some(Arg { text: Some(word), .. }) if SYNONYMS.contains(&(program, wanted.as_str(), word.as_str())) => {
+                return RuleFit::Perhaps;
+            }
             Some(Arg { text: Some(word), .. })
                 if ABBREVIATES.contains(&program) && wanted.starts_with(word.as_str()) =>
             {

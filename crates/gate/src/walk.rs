@@ -5,6 +5,8 @@
 
 mod builtin;
 mod compound;
+mod level;
+mod listing;
 mod simple;
 mod suspect;
 mod variable;
@@ -18,7 +20,6 @@ use super::command;
 use super::command::{Arg, CommandFolders, CommandLevel, FoundActs, PathWrite, SeenCommand};
 use crate::command::WorkTreeMove;
 use crate::programs::effect::{self, Fragility, ProgramEffect, TreeEffect};
-use crate::programs::program::ProgramKnowledge;
 use crate::programs::{git, options, program, wrapper};
 use crate::shell::script::{self, ProgramText};
 use crate::shell::word::ShellWord;
@@ -55,6 +56,8 @@ pub(super) struct CommandWalk {
     fragile: Vec<(Fragility, String)>,
     /// The literal words of the last simple command. If a pipe follows, they are the input of the next command.
     printed: Vec<String>,
+    /// The places of the files that the last simple command lists. If a pipe follows, they are known to the next command.
+    listed: Option<Vec<Arg>>,
     /// True if the text that is read is only an argument of an unknown program, read as if it were a command.
     suspicious: bool,
     /// The values that this reading of the text has found for each variable.
@@ -78,8 +81,12 @@ pub(super) enum StandardInput {
     File,
     /// The text of a here-document or a here-string with unknown parts.
     Partly(String),
-    /// The output of other commands in a pipe. It is described by the literal words of these commands.
-    Pipe(Vec<String>),
+    /// The output of other commands in a pipe. `printed` holds the literal words of these commands. `listed` holds the
+    /// places of the files, if the output is a list of files.
+    Pipe {
+        printed: Vec<String>,
+        listed: Option<Vec<Arg>>,
+    },
     Unknown,
 }
 
@@ -138,6 +145,7 @@ impl CommandWalk {
             plants_text: false,
             fragile: Vec::new(),
             printed: Vec::new(),
+            listed: None,
             suspicious: false,
             values: VariableValues::default(),
             constants: VariableValues::default(),
@@ -245,7 +253,9 @@ impl CommandWalk {
     /// Records a write if the variable names a folder, such as `TMPDIR`, because programs write there.
     fn placed(&mut self, name: &str, value: &Arg, scope: &WalkScope) {
         let known = matches!(&value.spot, Some(PathSpot::At(path)) if !path.is_empty());
-        if program::names_folder(name) && known {
+        // A word without a slash is often no path: `RUST_LOG=debug`.
+        let output = program::names_output(name) && value.as_text().contains('/');
+        if (program::names_folder(name) || output) && known {
             self.writes(value, TreeEffect::No, command::WriteCause::Program, scope);
         }
     }
@@ -271,7 +281,10 @@ impl CommandWalk {
         let respelled = git::as_git(words);
         let words = respelled.as_deref().unwrap_or(words);
         let wraps = wrapper::is_wrapper(name);
-        let does = if wraps { wrapper::unwrap(words) } else { effect::effects(words).unwrap_or_default() };
+        let files = self.piped_files(words, &scope.input, &scope.folders);
+        let does =
+            if wraps { wrapper::unwrap(words, files.as_deref()) } else { effect::effects(words).unwrap_or_default() };
+        let does = [does, suspect::through_link(words, &scope.folders)].concat();
         let mut level = self.level(name, words, &does, scope);
         for effect in &does {
             match effect {
@@ -287,12 +300,14 @@ impl CommandWalk {
                 ProgramEffect::Setting(key, value) => {
                     self.found.guarded.extend(git::asks(key, value.as_ref()));
                 }
+                ProgramEffect::Guarded(reason) => self.found.guarded.push(reason.clone()),
                 ProgramEffect::Rest(_)
                 | ProgramEffect::Command(_)
                 | ProgramEffect::Script(_)
                 | ProgramEffect::Sets(..)
                 | ProgramEffect::Folder(_)
                 | ProgramEffect::Writes(..)
+                | ProgramEffect::Works(_)
                 | ProgramEffect::Copies(_)
                 | ProgramEffect::AskUnlessNamed(_)
                 | ProgramEffect::Doubt(_)
@@ -315,85 +330,15 @@ impl CommandWalk {
         if level.searched || partly {
             self.suspect(words, scope);
         }
+        if level.searched
+            && let Some(folders) = suspect::given_folders(words, &scope.folders)
+        {
+            let within = WalkScope { folders, ..scope.clone() };
+            self.writes(&Arg::known("."), TreeEffect::No, command::WriteCause::Work, &within);
+        }
         let mut levels = outer.to_vec();
         levels.push(level);
         self.held(&does, words, levels, scope);
-    }
-
-    /// Returns the facts about one command, without its inner commands.
-    fn level(&mut self, name: &str, words: &[Arg], does: &[ProgramEffect], scope: &WalkScope) -> CommandLevel {
-        let wraps = wrapper::is_wrapper(name);
-        let mut level = CommandLevel {
-            ask: program::asks(words),
-            opaque: None,
-            doubts: Vec::new(),
-            searched: false,
-            codes: Vec::new(),
-            inner: does.iter().find_map(|effect| if let ProgramEffect::Rest(at) = effect { Some(*at) } else { None }),
-            holds: wraps
-                && does.iter().any(|effect| {
-                    matches!(effect, ProgramEffect::Rest(_) | ProgramEffect::Command(_) | ProgramEffect::Script(_))
-                }),
-            matters: wrapper::matters(words),
-            folders: suspect::working_folders(words, &scope.folders),
-            words: words.to_vec(),
-        };
-        level.ask = if name == "eval" { Some("eval runs a text".to_owned()) } else { level.ask };
-        let made_here = self.functions.contains(words[0].as_text());
-        match program::knowledge(words) {
-            ProgramKnowledge::Known => {}
-            // The text defines this function, and its body was read. The function may still run its arguments, so they
-            // are searched.
-            ProgramKnowledge::Unknown(_) | ProgramKnowledge::Interpreter(_) if made_here => level.searched = true,
-            ProgramKnowledge::Unknown(reason) => {
-                level.opaque = Some(reason);
-                level.searched = true;
-            }
-            ProgramKnowledge::Interpreter(reason) => {
-                // awk programs are parsed, and the parts that cannot be parsed are recorded as doubts.
-                let read = matches!(name.trim_start_matches(['g', 'm', 'n']), "awk");
-                level.opaque = Some(reason).filter(|_| !read);
-                level.searched = !read;
-                level.codes = if read { Vec::new() } else { suspect::codes(words, &scope.input) };
-            }
-        }
-        for effect in does {
-            match effect {
-                ProgramEffect::AskUnlessNamed(reason) => {
-                    level.ask = level.ask.take().or_else(|| Some(reason.clone()));
-                }
-                ProgramEffect::Doubt(option) => level.doubts.push(option.clone()),
-                ProgramEffect::Opaque(reason) => {
-                    level.opaque = level.opaque.take().or_else(|| Some(reason.clone()));
-                    level.searched |= !git::is_git(name) && !wraps;
-                }
-                ProgramEffect::Code(text) => level.codes.push(text.clone()),
-                ProgramEffect::Input => match &scope.input {
-                    StandardInput::Text(_) => level.holds = true,
-                    StandardInput::File => {
-                        level.opaque = Some(format!("{name} runs a file, which is not looked into"));
-                    }
-                    StandardInput::Inherited
-                    | StandardInput::Partly(_)
-                    | StandardInput::Pipe(_)
-                    | StandardInput::Unknown => {
-                        level.ask = level.ask.take().or_else(|| Some(format!("{name} with commands from its input")));
-                    }
-                },
-                ProgramEffect::Rest(_)
-                | ProgramEffect::Command(_)
-                | ProgramEffect::Script(_)
-                | ProgramEffect::Sets(..)
-                | ProgramEffect::Folder(_)
-                | ProgramEffect::Writes(..)
-                | ProgramEffect::Copies(_)
-                | ProgramEffect::Ask(_)
-                | ProgramEffect::Fragile(..)
-                | ProgramEffect::Moves(_)
-                | ProgramEffect::Setting(..) => {}
-            }
-        }
-        level
     }
 
     /// Reads the inner commands of a command. If it has none, the command itself is recorded.
@@ -430,6 +375,7 @@ impl CommandWalk {
                 ProgramEffect::Sets(variable, value) => {
                     self.assigned(variable, None);
                     self.placed(variable, value, &within);
+                    self.hand(variable, value.as_text(), &within);
                 }
                 ProgramEffect::Folder(path) => within.folders = within.folders.moved(path),
                 ProgramEffect::Writes(path, tree) => self.writes(path, *tree, command::WriteCause::Program, &within),
@@ -437,12 +383,16 @@ impl CommandWalk {
                     let folders = Some(within.folders.clone());
                     self.found.moves.push(WorkTreeMove { folders, ..moved.clone() });
                 }
+                ProgramEffect::Works(place) => {
+                    self.writes(place, TreeEffect::No, command::WriteCause::Work, &within);
+                }
                 ProgramEffect::Copies(path) => self.writes(path, TreeEffect::Yes, command::WriteCause::Copy, &within),
                 ProgramEffect::Ask(_)
                 | ProgramEffect::AskUnlessNamed(_)
                 | ProgramEffect::Doubt(_)
                 | ProgramEffect::Fragile(..)
                 | ProgramEffect::Opaque(_)
+                | ProgramEffect::Guarded(_)
                 | ProgramEffect::Setting(..)
                 | ProgramEffect::Code(_) => {}
             }

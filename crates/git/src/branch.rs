@@ -41,10 +41,11 @@ pub use room::workspace;
 pub const PREFIX: &str = "handover";
 /// The maximum length of a commit message; a longer message is refused. Git gets the message in one argument.
 const MESSAGE_BYTES_MAX: usize = 64 << 10;
-/// The maximum number of paths in a list of conflicts. Further paths are left out, and `more` is true.
+/// The maximum number of paths in the list of a merge's conflicts. Further paths are left out, and the field `more` is
+/// true.
 const PATHS_MAX: usize = 200;
 
-/// The worktree of a task, and the branch that must be checked out in it.
+/// The worktree of a task, and the branch that must be checked out there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskWorkspace {
     /// Any folder of the repository that the worktree must belong to.
@@ -64,7 +65,7 @@ pub struct Author {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Merge {
     pub repository: PathBuf,
-    /// The branch of the workflow.
+    /// The branch of the workflow, into which the commit is merged.
     pub branch: String,
     /// The full hash of the commit to merge.
     pub head: String,
@@ -84,14 +85,15 @@ pub enum CommitResult {
         head: String,
         left: Vec<UncommittedPath>,
     },
-    /// Files of a merge still have conflicts, so no commit was made. A conflict in a text file is fixed when its
-    /// markers are gone. For a conflict without markers, such as in a binary file, the agent must run `git add`.
+    /// Files still have conflicts of an unfinished merge, so no commit was made. A conflict in a text file is fixed
+    /// when its markers are gone. For a conflict without markers, such as in a binary file, the agent must run `git
+    /// add`.
     Unmended {
         paths: Vec<String>,
     },
 }
 
-/// A path that Handover did not commit. The agent may commit it with git.
+/// A changed path that Handover did not commit. The agent may commit it with git.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UncommittedPath {
     pub path: String,
@@ -136,7 +138,7 @@ pub enum MergeResult {
     },
 }
 
-/// The branch of a workflow and the commit that it points to.
+/// The branch of a workflow, and the commit that it points to now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BranchTip {
     pub branch: String,
@@ -228,7 +230,8 @@ fn check_id(field: &'static str, id: &str) -> Result<(), GitProblem> {
     Err(GitProblem::input(field, "must be up to 100 of the characters A-Z, a-z, 0-9, _ and -"))
 }
 
-/// Checks the commit message and the author. Handover writes the message, but it may quote text of an agent.
+/// Checks the commit message and the author of a commit. Handover writes the message, but the message may quote text of
+/// an agent.
 fn check_words(message: &str, author: &Author) -> Result<(), GitProblem> {
     check_id("author", &author.slug)?;
     if message.trim().is_empty() || message.contains('\0') || message.len() > MESSAGE_BYTES_MAX {

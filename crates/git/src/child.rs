@@ -8,17 +8,17 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::Child;
 use tokio::time::timeout;
 
-/// The maximum length of the standard output that is kept; the rest is dropped. It is enough to list a repository with
-/// 20,000 worktrees.
+/// The maximum number of bytes of a process's standard output that are kept; the rest is dropped. It is enough to list
+/// a repository with 20,000 worktrees.
 const STDOUT_BYTES_MAX: usize = 8 << 20;
 const STDERR_BYTES_MAX: usize = 16 << 10;
 /// The time that a process has to clean up after the signal to end. After it, the process is killed.
 const FAREWELL: Duration = Duration::from_secs(2);
-/// The time to read the rest of the output after a process ended. Its children may keep the output open, and this
-/// module does not wait for them any longer.
+/// The time to read the rest of the output after a process ended. The children of the process may keep the output open,
+/// and this module does not wait for them any longer.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
-/// The way in which a process ended.
+/// The way in which a child process ended.
 #[derive(Debug)]
 pub(super) enum ChildEnd {
     /// The process ended; `code` is `None` when a signal ended it.
@@ -60,8 +60,8 @@ pub(super) async fn attend(child: &mut Child, limit: Duration) -> ChildEnd {
                 signal(child, Signal::Ask);
             }
             let patience = if ended.is_err() { FAREWELL } else { LAST_WORDS };
-            // Read for a bounded time. After it, either all writers have closed the stream, or the rest of the output
-            // is ignored.
+            // Read the output for a bounded time. After it, either all writers have closed the stream, or the rest of
+            // the output is ignored.
             drop(timeout(patience, &mut reading).await);
         }
         ended
@@ -95,13 +95,13 @@ impl KeptOutput {
 
 #[derive(Clone, Copy)]
 enum Signal {
-    /// Asks the process to end. Git deletes its unfinished files then.
+    /// Asks the process to end. Git then deletes its unfinished files.
     Ask,
     Kill,
 }
 
-/// Sends a signal to the whole process group of a child. Nothing has waited for the child yet, so no other process can
-/// have its pid.
+/// Sends a signal to the whole process group of a child. No code has waited for the child yet, so no other process can
+/// have its process id.
 fn signal(child: &mut Child, signal: Signal) {
     let pid = child.id().and_then(|id| i32::try_from(id).ok()).and_then(rustix::process::Pid::from_raw);
     let signal = match signal {
@@ -109,7 +109,7 @@ fn signal(child: &mut Child, signal: Signal) {
         Signal::Kill => rustix::process::Signal::KILL,
     };
     if let Some(pid) = pid {
-        // Ignore the error: the group has already ended, which is the wanted result.
+        // Ignore the error: the process group has already ended, which is the wanted result.
         let _ = rustix::process::kill_process_group(pid, signal);
     }
 }

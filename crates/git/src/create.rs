@@ -42,8 +42,8 @@ pub(crate) async fn create(git: &Git, request: &WorktreeRequest) -> Result<MadeW
     }
 }
 
-/// Creates the branch. The last argument is the expected old value; an empty one means that the branch must not exist.
-/// Git compares and writes under its own lock.
+/// Creates the branch. The last argument of `git update-ref` is the expected old value; an empty one means that the
+/// branch must not exist. Git compares and writes under its own lock.
 async fn make_branch(git: &Git, repository: &GitRepository, branch: &str, base: &Base) -> Result<(), GitProblem> {
     let arguments = ["update-ref", "-m", "handover: created", "--create-reflog", "--end-of-options"];
     let call = GitCall::write(&repository.home, &arguments).and(reference(branch)).and(&base.commit).and("");
@@ -77,8 +77,8 @@ async fn in_the_way(git: &Git, repository: &GitRepository, branch: &str) -> Resu
     Ok(Some(below.text()).filter(|name| !name.is_empty()))
 }
 
-/// Creates the folder of the worktree and checks the branch out in it. `ours` gets the path of the folder that was
-/// created, also when a later step fails.
+/// Creates the folder of the worktree and checks the branch out there. `ours` gets the path of the folder that this
+/// call created, also when a later step fails.
 async fn fill(
     git: &Git,
     repository: &GitRepository,
@@ -87,8 +87,8 @@ async fn fill(
 ) -> Result<PathBuf, GitProblem> {
     let root = folder::root(&repository.home, request.root.as_deref())?;
     let path = folder::reserve(&root, &name::folder(&request.branch))?;
-    // Git still has a registration of another worktree at this path. Keep that registration, and delete only the new
-    // folder.
+    // Git still has a registration of another worktree at this path. Keep that registration, and delete only the folder
+    // that this call created.
     if is_listed(git, repository, &path).await.inspect_err(|_| drop(std::fs::remove_dir(&path)))? {
         drop(std::fs::remove_dir(&path));
         return Err(GitProblem::PathTaken { path, by: Occupant::Registration });

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::problem::{GitProblem, Occupant};
 
-/// The parts of the default root folder, below the home of the repository.
+/// The names of the folders on the path of the default root folder, below the home of the repository.
 const DEFAULT: [&str; 3] = [".handover", "state", "worktrees"];
 
 /// Creates the root folder of the worktrees if it does not exist. Returns its path with all links resolved.

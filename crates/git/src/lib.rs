@@ -1,4 +1,5 @@
-//! Git worktrees that Handover owns. It creates each on a new branch, inspects it, and removes it without losing work.
+//! Git worktrees that Handover owns. This crate creates each of them on a new branch, inspects it, and removes it
+//! without losing work.
 //!
 //! This crate needs git 2.31 or later. It keeps no record of the worktrees: the caller records the result of [`create`]
 //! and passes it to [`remove`]. A call that has started is finished even when the caller drops its future. So a caller
@@ -25,7 +26,7 @@ pub use create::undo;
 pub use problem::{Dirt, GitProblem, MissingBase, Occupant};
 pub use program::{Git, TIME_LIMIT_DEFAULT};
 
-/// The folder in the root of a project that has its settings and its state.
+/// The folder at the top of a project that has Handover's settings and state.
 pub const FOLDER: &str = ".handover";
 /// The folder of the state that belongs to this machine, such as the database. No commit and no merge contains a file
 /// of it.
@@ -61,13 +62,12 @@ pub struct Removal {
     pub repository: PathBuf,
     pub path: PathBuf,
     pub branch: String,
-    /// The branch that should contain the work of the worktree's branch. The default is the branch of the main
-    /// worktree.
+    /// The branch that should contain the work of the worktree's branch. `None` means the branch of the main worktree.
     pub base: Option<String>,
-    /// The squash commit that brought the work into the base branch, when the work was squashed.
+    /// The squash commit that brought the work into the base branch. `None` when the work was not squashed.
     pub merge_commit: Option<String>,
-    /// When true, deletes uncommitted changes and removes a locked worktree. It has no influence on whether the branch
-    /// is deleted.
+    /// When true, deletes uncommitted changes and removes the worktree even if it is locked. It has no influence on
+    /// whether the branch is deleted.
     pub force: bool,
     /// The present time in Unix milliseconds. A deleted branch can be restored for 30 days from this time.
     pub now_ms: i64,

@@ -5,13 +5,13 @@
 use super::problem::GitProblem;
 use wire::visible::is_hidden;
 
-/// The maximum length of a name in bytes; a longer name is refused. File names have at most 255 bytes. The rest is for
-/// `.lock`, which git appends, and for the escapes in the folder name.
+/// The maximum length of a branch name in bytes; a longer name is refused. File names have at most 255 bytes, and the
+/// rest is for `.lock`, which git appends, and for the escapes in the folder name.
 const NAME_BYTES_MAX: usize = 200;
 const FOLDER_BYTES_MAX: usize = 240;
 /// The minimum number of digits that git accepts for an abbreviated commit hash.
 const HEX_MIN: usize = 4;
-/// The lengths of full hashes: SHA-1 and SHA-256.
+/// The lengths of full commit hashes in digits: SHA-1 and SHA-256.
 const HEX_WHOLE: [usize; 2] = [40, 64];
 
 /// Checks a name for a new branch.
@@ -67,7 +67,7 @@ pub fn folder(branch: &str) -> String {
     folder
 }
 
-/// Checks git's rules for the name of a reference, and refuses invisible characters.
+/// Checks that a name follows git's rules for the name of a reference, and refuses invisible characters.
 fn check(field: &'static str, name: &str) -> Result<(), GitProblem> {
     let problem = if name.is_empty() {
         "must not be empty".to_owned()

@@ -7,8 +7,8 @@ use std::path::PathBuf;
 /// The maximum number of file names that an answer lists. Further names are left out.
 pub(crate) const NAMES_SHOWN_MAX: usize = 20;
 
-/// The maximum number of characters of git's error message that is kept, about as much as a person reads. The rest is
-/// cut.
+/// The maximum number of characters of git's error message that is kept, about as much as a person reads. The rest of
+/// the message is cut.
 const STDERR_CHARS_MAX: usize = 2_000;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,14 +59,14 @@ pub enum GitProblem {
     },
 }
 
-/// The reasons why there is no commit to start a branch from.
+/// The reasons why there is no commit from which a branch can start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MissingBase {
     NoCommits,
     Unknown { base: String },
 }
 
-/// The kinds of things that occupy a path that should be free.
+/// The kinds of things that can exist at a path that should be free for a new worktree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Occupant {
     Folder,
@@ -186,7 +186,7 @@ impl GitProblem {
         Self::GitFailed { command: command.to_owned(), stderr: readable(stderr) }
     }
 
-    /// Adds to the problem the names of files that could not be cleaned up.
+    /// Adds the names of files that could not be cleaned up to the problem.
     pub(crate) fn with_remains(self, remains: &[String]) -> Self {
         if remains.is_empty() {
             return self;

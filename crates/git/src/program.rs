@@ -12,6 +12,7 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
+use spawn::{StartEnvironment, StartFolder};
 use tokio::process::Command;
 
 use super::child::{self, ChildEnd};
@@ -21,14 +22,14 @@ use super::problem::GitProblem;
 /// ended.
 pub const TIME_LIMIT_DEFAULT: Duration = Duration::from_secs(60);
 /// The maximum number of tries of a git call that another git process disturbs, with `PAUSE` between two tries. The
-/// other process usually needs a millisecond for its registration, and on a busy machine a second or two.
+/// other process usually needs a millisecond to write its worktree registration, and on a busy machine a second or two.
 const TRIES_MAX: u32 = 200;
 const PAUSE: Duration = Duration::from_millis(25);
 
 /// Git settings that override the configuration of the user and of the repository.
 const SETTINGS: &[&str] = &[
     "core.hooksPath=/dev/null",
-    // Newer versions of git also run hooks that a configuration names. Switch off those for the events of our git
+    // Newer versions of git also run hooks that a configuration names. Switch off the hooks for the events of our git
     // commands.
     "hook.post-checkout.enabled=false",
     "hook.post-index-change.enabled=false",
@@ -62,6 +63,11 @@ const KEPT: &[&str] = &[
     "GIT_SSL_CAINFO",
 ];
 
+/// Tells whether an environment variable must not reach git: it would change what git does, and is not in `KEPT`.
+fn is_foreign(name: &OsStr) -> bool {
+    name.to_str().is_some_and(|name| name.starts_with("GIT_") && !KEPT.contains(&name))
+}
+
 /// The git program, and the limits of its calls.
 #[derive(Debug, Clone)]
 pub struct Git {
@@ -78,7 +84,7 @@ impl Default for Git {
     }
 }
 
-/// One call of git: the folder that it runs in, and the list of its arguments.
+/// One call of git: the folder in which it runs, and the list of its arguments.
 #[derive(Debug)]
 pub struct GitCall {
     folder: PathBuf,
@@ -92,7 +98,7 @@ pub struct GitCall {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Access {
-    /// The call only reads. It takes no optional locks, so it does not disturb other git processes.
+    /// The git call only reads. It takes no optional locks, so it does not disturb other git processes.
     Read,
     Write,
 }
@@ -106,7 +112,8 @@ enum RepositoryReach {
     HereOnly,
 }
 
-/// The output and exit code of a git call. An exit code other than zero is not an error here; the caller decides.
+/// The output and exit code of a git call. An exit code other than zero is not an error here; the caller decides what
+/// it means.
 #[derive(Debug)]
 pub struct GitOutput {
     command: String,
@@ -186,18 +193,13 @@ impl GitCall {
     }
 
     fn command(&self, git: &Git) -> Command {
-        #[expect(clippy::disallowed_methods, reason = "the one place that runs git; folder and environment are chosen")]
-        let mut command = Command::new(&git.program);
-        command.current_dir(&self.folder).arg("--no-pager");
+        let foreign = StartEnvironment::Without(is_foreign);
+        let mut command: Command = spawn::command(&git.program, StartFolder::At(&self.folder), foreign).into();
+        command.arg("--no-pager");
         for setting in SETTINGS {
             command.args(["-c", setting]);
         }
         command.args(&self.arguments);
-        let foreign =
-            |name: &OsString| name.to_str().is_some_and(|name| name.starts_with("GIT_") && !KEPT.contains(&name));
-        for (name, _) in std::env::vars_os().filter(|(name, _)| foreign(name)) {
-            command.env_remove(name);
-        }
         command
             .env("LC_ALL", "C")
             .env("GIT_TERMINAL_PROMPT", "0")
@@ -241,8 +243,9 @@ impl GitOutput {
 
     /// Tells whether the call failed because of another git process. Git reads the registrations of all worktrees
     /// before it works with one of them. It fails when another git process has not finished writing a registration, or
-    /// is removing one. It also fails to create its registration when another git process has just removed the last one
-    /// and, with it, the folder `.git/worktrees`. In these cases the failed call has changed nothing, so it can be retried.
+    /// is removing one. It also fails to create its own registration when another git process has just removed the last
+    /// one and, with it, the folder `.git/worktrees`. In these cases the failed call has changed nothing, so it can be
+    /// retried.
     fn is_disturbed(&self) -> bool {
         let is_about_entry = |line: &str| {
             let is_unread = line.contains("failed to read ") || line.contains("Invalid path ");
@@ -266,8 +269,8 @@ impl GitOutput {
         GitProblem::failed(&self.command, &self.stderr)
     }
 
-    /// Returns the output if the call succeeded and the output is complete. Otherwise returns git's error message as a
-    /// problem.
+    /// Returns the output if the git call succeeded and the output is complete. Otherwise returns git's error message
+    /// as a problem.
     pub fn whole(self) -> Result<Self, GitProblem> {
         if !self.is_success() {
             return Err(self.failure());

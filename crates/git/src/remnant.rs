@@ -23,12 +23,12 @@ const UNFINISHED: &str = "initializing";
 const REGISTRATION: [&str; 3] = ["commondir", "gitdir", "HEAD"];
 /// The maximum depth of folders in which locks of a registration are searched. Deeper folders are skipped.
 const DEPTH_MAX: u32 = 4;
-/// The time after which an unchanged lock counts as left behind by a killed process. Our git calls wait for a lock for
-/// the same time.
+/// The time after which an unchanged lock file counts as left behind by a killed process. Our git calls wait for a lock
+/// for the same time.
 const LOCK_WAIT: Duration = Duration::from_secs(10);
 const LOOK: Duration = Duration::from_millis(200);
 
-/// Removes the locks and the unfinished worktree that a killed git process left of one branch. The caller must not have
+/// Removes the locks and the unfinished worktree of one branch that a killed git process left. The caller must not have
 /// a git process that works on this branch.
 pub async fn clean_up(git: &Git, repository: &Path, root: Option<&Path>, branch: &str) -> Result<(), GitProblem> {
     let repository = GitRepository::find(git, repository).await?;
@@ -41,8 +41,8 @@ pub async fn clean_up(git: &Git, repository: &Path, root: Option<&Path>, branch:
     }
 }
 
-/// Removes locks that no running git process holds: the locks of branches directly below `prefix` (`handover` for
-/// `handover/…`), and of the packed references. Returns the paths of the removed locks.
+/// Removes lock files that no running git process holds: the locks of branches directly below `prefix` (`handover` for
+/// `handover/...`), and of the packed references. Returns the paths of the removed lock files.
 pub async fn clean_shared(git: &Git, repository: &Path, prefix: &str) -> Result<Vec<PathBuf>, GitProblem> {
     let repository = GitRepository::find(git, repository).await?;
     let held = shared_locks(&repository.common, prefix);
@@ -56,8 +56,8 @@ pub async fn clean_shared(git: &Git, repository: &Path, prefix: &str) -> Result<
         tokio::time::sleep(LOOK).await;
         waited += LOOK;
     }
-    // A git process that runs in this repository may own a lock, even when the lock did not change for the whole wait.
-    // So remove none.
+    // A git process that runs in this repository may own a lock file, even when the file did not change for the whole
+    // wait. So remove none.
     if is_git_at_work(&repository.home) {
         return Ok(Vec::new());
     }
@@ -101,8 +101,8 @@ fn clean_branch(common: &Path, folder: &Path, branch: &str) -> std::io::Result<(
     // process is stopped in between, the next call still finds the registration.
     gone(fs::remove_dir_all(folder))?;
     gone(fs::remove_dir_all(&registration))?;
-    // Like git, remove the folder `worktrees` with its last registration. This fails when others are left, which is
-    // fine.
+    // Like git, remove the folder `worktrees` together with its last registration. This fails when other registrations
+    // are left, which is fine.
     let _others = fs::remove_dir(common.join("worktrees"));
     Ok(())
 }
@@ -150,7 +150,7 @@ fn remove_locks(folder: &Path, depth: u32) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Returns success when the file to remove does not exist.
+/// Turns the error that a file to remove does not exist into success.
 fn gone(result: std::io::Result<()>) -> std::io::Result<()> {
     match result {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
@@ -177,7 +177,8 @@ fn shared_locks(common: &Path, prefix: &str) -> Vec<PathBuf> {
     branches.map(|entry| entry.path()).filter(is_lock).chain(packed).collect()
 }
 
-/// Tells whether a git process runs in the repository. It sees only processes whose working folder the system shows.
+/// Tells whether a git process runs in the repository. It sees only processes whose working folder the operating system
+/// shows.
 fn is_git_at_work(home: &Path) -> bool {
     let is_git = |process: &Path| {
         let name = fs::read_to_string(process.join("comm")).unwrap_or_default();

@@ -12,7 +12,7 @@ use super::squash::{self, SquashContent};
 use super::status;
 use super::{Branch, KeptBranch, Removal, Removed, TreeState, WorktreeState};
 
-/// The decision whether to delete the branch. It is made before the worktree is removed.
+/// The decision whether to delete the branch of a worktree. It is made before the worktree is removed.
 enum RemovalPlan {
     Keep(KeptBranch),
     Delete { tip: String },
@@ -57,7 +57,7 @@ pub(super) async fn remove(git: &Git, removal: &Removal) -> Result<Removed, GitP
     Ok(Removed { worktree_removed: true, branch })
 }
 
-/// Finds the linked worktree with exactly the recorded path and branch. Any other worktree was not made by Handover.
+/// Finds the linked worktree with exactly the recorded path and branch. Handover did not make any other worktree.
 fn find(repository: &GitRepository, entries: &[WorktreeEntry], removal: &Removal) -> Result<FoundWorktree, GitProblem> {
     let path = &removal.path;
     let not_ours = |problem: String| Err(GitProblem::WorkspaceNotOurs { path: path.clone(), problem });
@@ -156,7 +156,8 @@ async fn plan(
     judge_squash(git, repository, (&base.commit, &tip), merge).await
 }
 
-/// Decides by the content of the files, because a squash commit contains the changes of the branch but not its commits.
+/// Decides whether to delete a squashed branch. Compares the content of the files, because a squash commit contains the
+/// changes of the branch but not its commits.
 async fn judge_squash(
     git: &Git,
     repository: &GitRepository,
@@ -173,7 +174,8 @@ async fn judge_squash(
         Ok(SquashContent::Whole) => RemovalPlan::Delete { tip: tip.to_owned() },
         Ok(SquashContent::NothingToHold) => RemovalPlan::Keep(KeptBranch::MergeLacks { merge, file: None }),
         Ok(SquashContent::Lacks { file }) => RemovalPlan::Keep(KeptBranch::MergeLacks { merge, file: Some(file) }),
-        // The comparison failed, so keep the branch. The worktree can still be removed.
+        // The comparison of the branch with the squash commit failed, so keep the branch. The worktree can still be
+        // removed.
         Err(problem) => RemovalPlan::Keep(KeptBranch::Failed { problem: problem.to_string() }),
     })
 }

@@ -8,8 +8,8 @@ const PREFIX: &str = "refs/handover/removed/";
 /// The number of days for which a deleted branch can be restored.
 pub const KEPT_DAYS: i64 = 30;
 const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
-/// The maximum number of old references that one removal deletes, so that one call stays short. Later removals delete
-/// the rest.
+/// The maximum number of old references that one removal of a worktree deletes, so that one call stays short. Later
+/// removals delete the rest.
 const PRUNED_MAX: usize = 200;
 const TIP_CHARS: usize = 12;
 

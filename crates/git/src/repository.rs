@@ -9,8 +9,8 @@ use super::program::{Git, GitCall, GitOutput};
 /// A repository, found from any of its worktrees.
 #[derive(Debug)]
 pub struct GitRepository {
-    /// The folder of the main worktree, or of the bare repository. The module `place` of the `handover` crate finds the
-    /// same folder.
+    /// The folder of the main worktree, or of the bare repository. The module `project::place` of the crate `base`
+    /// finds the same folder.
     pub home: PathBuf,
     /// The folder in which git keeps the data that all worktrees share (`.git` of the main worktree).
     pub common: PathBuf,
@@ -25,10 +25,10 @@ pub struct WorktreeEntry {
     pub locked: Option<String>,
 }
 
-/// The commit that a new branch starts from, or the branch into which work should be merged.
+/// The commit from which a new branch starts, or the branch into which work should be merged.
 #[derive(Debug)]
 pub struct Base {
-    /// The name of the branch or tag. Without a name, the hash of the commit.
+    /// The name of the branch or tag, or the hash of the commit when there is no name.
     pub name: String,
     pub commit: String,
 }
@@ -56,7 +56,7 @@ impl GitRepository {
         let (common, own) = (canonical(common)?, canonical(own)?);
         let home = match (common.file_name(), common.parent()) {
             (Some(name), Some(parent)) if name == ".git" => parent.to_owned(),
-            // This is a submodule, or a repository whose `.git` folder is at another place than its worktree.
+            // The folder is a submodule, or a repository whose `.git` folder is at another place than its worktree.
             _ if own == common && bare == b"false" => Self::top(git, &folder).await?.unwrap_or_else(|| common.clone()),
             _ => common.clone(),
         };

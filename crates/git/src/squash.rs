@@ -13,17 +13,17 @@ use super::problem::GitProblem;
 use super::program::{Git, GitCall};
 use super::repository::GitRepository;
 
-/// The maximum number of files that are compared by a merge, because each takes four git calls. With more files, the
-/// squash counts as lacking changes.
+/// The maximum number of files that are compared by merging them, because each takes four git calls. With more files,
+/// the squash commit counts as lacking changes.
 const MERGED_FILES_MAX: usize = 200;
 
 /// The result of comparing a branch with a squash commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum SquashContent {
-    /// The squash contains every change of the branch.
+    /// The squash commit contains every change of the branch.
     Whole,
-    /// The branch changes no file. So a comparison of files cannot show whether the squash contains the commits of the
-    /// branch.
+    /// The branch changes no file. So a comparison of files cannot show whether the squash commit contains the commits
+    /// of the branch.
     NothingToHold,
     Lacks {
         file: String,
@@ -57,7 +57,7 @@ pub(super) async fn content(
     let other = differences(git, repository, tip, squash).await?;
     let mut merged = 0;
     for (path, (before, after)) in &changed {
-        // A path that is not in `other` has the same content in the branch and in the squash.
+        // A path that is not in `other` has the same content in the branch and in the squash commit.
         let Some((_, squashed)) = other.get(path) else { continue };
         let lacks = || SquashContent::Lacks { file: String::from_utf8_lossy(path).into_owned() };
         merged += 1;

@@ -9,10 +9,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Context as _;
+use base::ground::clock::SystemClock;
+use base::service::Service;
 use engine::Rights;
-use handover::clock::SystemClock;
 use handover::desk::{Desk, DeskSurroundings, ToolOutcome, Visitor};
-use handover::service::Service;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
@@ -23,7 +23,7 @@ async fn main() -> anyhow::Result<()> {
     let mut arguments = String::new();
     std::io::stdin().read_to_string(&mut arguments)?;
     let file = folder.join("state/handover.db").display().to_string();
-    let root = handover::place::root(&folder);
+    let root = base::project::place::root(&folder);
     // The program itself runs reviews. It is built into the parent folder of the examples.
     let own = std::env::current_exe()?;
     let binary = own.parent().and_then(std::path::Path::parent).map(|folder| folder.join("handover"));

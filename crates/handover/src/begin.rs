@@ -4,14 +4,15 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use handover::{place, project};
+use base::project::files;
+use base::project::place;
 use wire::json::{Value, object};
 
 /// Writes the files of a new project into the repository's main worktree. Without a repository, writes them into the
 /// current folder.
 pub(crate) fn init(json: bool) -> anyhow::Result<ExitCode> {
     let root = root()?;
-    let written = project::init(&root).with_context(|| format!("write into {}", root.display()))?;
+    let written = files::init(&root).with_context(|| format!("write into {}", root.display()))?;
     let mut out = std::io::stdout().lock();
     if json {
         let files = |kept: bool| -> Value {
@@ -39,7 +40,7 @@ pub(crate) fn root() -> anyhow::Result<std::path::PathBuf> {
 /// Prints the card of the agent with this slug.
 pub(crate) fn card(slug: &str, json: bool) -> anyhow::Result<ExitCode> {
     let root = root()?;
-    let cards = project::cards(&root).with_context(|| format!("read the cards of {}", root.display()))?;
+    let cards = files::cards(&root).with_context(|| format!("read the cards of {}", root.display()))?;
     let found = cards.into_iter().filter_map(|judged| judged.card).find(|card| card.identity.slug.as_str() == slug);
     let Some(card) = found else {
         eprintln!("handover: there is no valid card {slug}; `handover card list` shows what there is");
@@ -54,10 +55,10 @@ pub(crate) fn card(slug: &str, json: bool) -> anyhow::Result<ExitCode> {
 /// Lists the agents' cards, each with the result of its check.
 pub(crate) fn cards(json: bool) -> anyhow::Result<ExitCode> {
     let root = root()?;
-    let cards = project::cards(&root).with_context(|| format!("read the cards of {}", root.display()))?;
+    let cards = files::cards(&root).with_context(|| format!("read the cards of {}", root.display()))?;
     let mut out = std::io::stdout().lock();
     if json {
-        let row = |judged: &project::JudgedCard| {
+        let row = |judged: &files::JudgedCard| {
             let card = judged.card.as_ref();
             object([
                 ("path", judged.path.display().to_string().into()),

@@ -17,7 +17,8 @@ use std::ffi::OsString;
 use std::fmt;
 use std::path::Path;
 
-use engine::id::SessionId;
+use engine::id::{SessionId, TurnId};
+use runner::turn_proof;
 
 pub use record::ClientRecord;
 use record::McpParent;
@@ -25,29 +26,31 @@ use record::McpParent;
 /// The variables that clients' shell tools and the runner set for the programs that they start. One name per line.
 const MARKS: &str = include_str!("below/marks.txt");
 
-/// The evidence that a process runs below an agent.
+/// The evidence that a process runs below an agent, that is, that an agent started it directly or through other
+/// processes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BelowAgent {
-    /// The first sign that was found.
+    /// The first sign of an agent that was found; there may be more.
     pub sign: AgentSign,
     /// The sessions of the live `handover mcp` processes that an ancestor of this process started, nearest ancestor
     /// first.
     pub sessions: Vec<SessionId>,
 }
 
-/// One sign of an agent above this process.
+/// One sign that an agent started this process, directly or through other processes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AgentSign {
-    /// The name of an environment variable that is set, see [`marks`].
+    /// The name of an environment variable that is set for this process and marks programs below an agent, see
+    /// [`marks`].
     Mark(&'static str),
-    /// The process that Handover's runner starts to host one turn of an agent's program.
+    /// An ancestor of this process: the process that Handover's runner starts to host one turn of an agent's program.
     TurnHost { pid: u32 },
-    /// A git process that Handover started. Git runs programs that the repository's configuration names, and an agent
-    /// can write that configuration.
+    /// An ancestor of this process: a git process that Handover started. Git runs programs that the repository's
+    /// configuration names, and an agent can write that configuration.
     OurGit { pid: u32 },
-    /// The program of an agent client that Handover knows, such as `claude`.
+    /// An ancestor of this process: the program of an agent client that Handover knows, such as `claude`.
     KnownClient { name: &'static str, pid: u32 },
-    /// A program that started a `handover mcp` that is still alive.
+    /// An ancestor of this process: a program that started a `handover mcp` that is still alive.
     McpClient { name: String, pid: u32 },
 }
 
@@ -119,6 +122,12 @@ pub fn foreign_sessions(live: &Path) -> Vec<SessionId> {
     };
     let is_own = |parent: &McpParent| ancestors.iter().any(|above| parent.is(above)) || shares_client(parent);
     record::living(live).iter().filter(|parent| !is_own(parent)).filter_map(McpParent::session).collect()
+}
+
+/// Tells whether this process can prove that it belongs to the turn: by the proof in its environment, or by the turn's host
+/// process among its ancestors.
+pub fn is_part_of_turn(state: &Path, turn: TurnId) -> bool {
+    turn_proof::is_shown(state, turn) || is_below_host_of(&turn_proof::turn_folder(state, turn))
 }
 
 /// Tells whether an ancestor of this process is the host process of the turn whose files are in `folder`.

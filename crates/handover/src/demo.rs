@@ -13,18 +13,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::id::WorkflowId;
-use engine::list::{List, Whose};
+use engine::list::{TurnQuery, VerificationQuery, Whose};
 use engine::turn::{Purpose, Turn};
-use engine::{Fact, view};
+use engine::view;
 use serde_json::json;
 use store::LogVerdict;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::runner::run::{Loop, RunEnded, RunScope};
-use crate::runner::screen::{Screen, ScreenLook};
-use crate::runner::shop::{Shop, What, Wish};
-use crate::service::Service;
+use base::service::Service;
+use runner::attempt::shared::{RunEvent, RunnerOrder, RunnerShared};
+use runner::claim::run::{ClaimLoop, RunEnded, RunScope};
+use runner::screen::{Screen, ScreenLook};
 
 pub use agent::run as run_agent;
 
@@ -40,7 +40,7 @@ pub enum Failed {
     #[error("run the demo's programs")]
     Io(#[from] std::io::Error),
     #[error(transparent)]
-    Service(#[from] crate::Error),
+    Service(#[from] base::Error),
     #[error(transparent)]
     Fault(#[from] store::Fault),
 }
@@ -50,7 +50,7 @@ pub enum Failed {
 pub struct DemoOptions {
     /// The path of the `handover` program, which the agents start.
     pub program: PathBuf,
-    /// The folder to work in, which must be empty.
+    /// The folder in which the demo works. It must be empty.
     pub folder: PathBuf,
     pub look: ScreenLook,
     /// The width of the terminal in columns.
@@ -61,8 +61,8 @@ pub struct DemoOptions {
 pub async fn run(wanted: DemoOptions) -> Result<bool, Failed> {
     let began = Instant::now();
     let mut screen = Screen::new(anstream::stdout(), wanted.look, wanted.width);
-    let (wishes, wish) = watch::channel(Wish::Work);
-    let (shop, news, desk) = stage::open(&wanted, wish).await?;
+    let (wishes, wish) = watch::channel(RunnerOrder::Work);
+    let (shared, news, desk) = stage::open(&wanted, wish).await?;
     if wanted.look != ScreenLook::Json {
         screen.say(&format!(
             "A repository in {}, a plan of six tasks, a team of three agents.\n",
@@ -71,7 +71,7 @@ pub async fn run(wanted: DemoOptions) -> Result<bool, Failed> {
     }
     let workflow = stage::plan(&desk).await?;
     let service = desk.service().clone();
-    let played = tokio::time::timeout(PATIENCE, play(shop, workflow, news, (&service, &mut screen))).await;
+    let played = tokio::time::timeout(PATIENCE, play(shared, workflow, news, (&service, &mut screen))).await;
     drop(wishes);
     let ended = played.map_err(|_| Failed::Step("the demo did not end in a minute".to_owned()))??;
     let summary = DemoSummary::of(&service, workflow, began.elapsed()).await?;
@@ -83,16 +83,16 @@ pub async fn run(wanted: DemoOptions) -> Result<bool, Failed> {
     Ok(ended == RunEnded::Completed && summary.verdict.findings.is_empty())
 }
 
-type DemoNews = tokio::sync::mpsc::Receiver<crate::runner::shop::RunNews>;
+type DemoNews = tokio::sync::mpsc::Receiver<runner::attempt::shared::RunNews>;
 
 /// Runs the plan until it ends, and shows the events. When an agent asks a question, the simulated person answers.
 async fn play(
-    shop: Arc<Shop>,
+    shared: Arc<RunnerShared>,
     workflow: WorkflowId,
     mut news: DemoNews,
     (service, screen): (&Service, &mut Screen<impl std::io::Write>),
 ) -> Result<RunEnded, Failed> {
-    let work = Loop::new(shop, RunScope::Workflow(workflow)).work();
+    let work = ClaimLoop::new(shared, RunScope::Workflow(workflow)).work();
     let mut work = std::pin::pin!(work);
     let mut tick = tokio::time::interval(Duration::from_millis(250));
     let mut asked = Vec::new();
@@ -100,7 +100,7 @@ async fn play(
         tokio::select! {
             ended = &mut work => break ended?,
             Some(found) = news.recv() => {
-                if matches!(found.what, What::Asks { .. }) {
+                if matches!(found.what, RunEvent::Asks { .. }) {
                     asked.push(found.task);
                 }
                 screen.tell(&found)?;
@@ -118,12 +118,12 @@ async fn play(
     Ok(ended)
 }
 
-/// The result of the demo, read from the store.
+/// The result of the demo, read from the store after the run.
 struct DemoSummary {
     done: u32,
     tasks: u32,
     turns: Vec<Turn>,
-    /// The number of retries: for each task, the attempts after its first one.
+    /// The number of retries in the demo: for each task, the attempts after its first one.
     recovered: u32,
     checkpoints: u32,
     messages: u32,
@@ -137,17 +137,14 @@ impl DemoSummary {
         let verdict = store::verify(service.store(), &[]).await?;
         let (progress, tasks, turns, failed, messages) = service
             .view(move |world| {
-                let list = List::Turns { of: Whose::Workflow(workflow), before: None, limit: 500 };
-                let turns = if let Fact::TurnRows(rows) = world.list(list)? { rows.clone() } else { Vec::new() };
+                let list = TurnQuery::Of { of: Whose::Workflow(workflow), before: None, limit: 500 };
+                let turns = world.ask(&list)?.clone();
                 let tasks = view::tasks(world, workflow, &[], None, 100)?.rows;
-                let lists = tasks.iter().map(|row| List::Verifications { task: row.task.id, after: 0, limit: 100 });
-                let lists: Vec<List> = lists.collect();
-                world.want(lists.iter().map(|list| engine::Need::List(list.clone())))?;
+                let lists = tasks.iter().map(|row| VerificationQuery { task: row.task.id, after: 0, limit: 100 });
+                world.want(lists.clone())?;
                 let mut failed = 0;
                 for list in lists {
-                    if let Fact::VerificationRows(rows) = world.list(list)? {
-                        failed += rows.iter().filter(|row| !row.has_passed()).count();
-                    }
+                    failed += world.ask(&list)?.iter().filter(|row| !row.has_passed()).count();
                 }
                 let human = engine::inbox::MailboxOwner::Human;
                 let messages = world.mailbox(human)?.sequence;

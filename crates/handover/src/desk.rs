@@ -11,6 +11,7 @@ mod reads;
 mod repositories;
 mod reviews;
 mod seat;
+mod serve;
 mod task_reviews;
 mod waits;
 mod wires;
@@ -33,9 +34,9 @@ use wire::lifecycle::{self, Call, Effect, Tool, ToolError};
 pub use client_agents::ClientAgents;
 pub use seat::TurnSeat;
 
-use crate::error::Error;
-use crate::principal;
-use crate::service::{self, Service};
+use base::error::Error;
+use base::people::principal;
+use base::service::{self, Service};
 
 /// The caller of a tool, as MCP, HTTP or the command line knows it. No field comes from the arguments of the call, so a
 /// caller cannot choose its own rights.
@@ -237,12 +238,15 @@ impl Desk {
         progress: Option<CallProgress>,
     ) -> Pin<Box<dyn Future<Output = ToolOutcome> + Send + 'a>> {
         Box::pin(async move {
-            let Some(judged) = lifecycle::judge(tool, arguments) else { return ToolOutcome::UnknownTool };
             let Some(tool) = Tool::find(tool) else { return ToolOutcome::UnknownTool };
+            let judged = tool.judge(arguments);
             let Some(call) = judged.value else {
                 return ToolOutcome::Refused(lifecycle::rejection(tool, &judged.report));
             };
-            self.perform(visitor, tool, &call, progress).await
+            match self.perform(visitor, tool, &call, progress).await {
+                ToolOutcome::Refused(said) => ToolOutcome::Refused(said.with_given_texts(judged.report.stand_ins())),
+                outcome @ (ToolOutcome::Done(_) | ToolOutcome::Failed(_) | ToolOutcome::UnknownTool) => outcome,
+            }
         })
     }
 
@@ -259,7 +263,7 @@ impl Desk {
         {
             return outcome(Err(stopped));
         }
-        if tool.effect != Effect::Reads && crate::review::is_below_a_review() {
+        if tool.effect != Effect::Reads && runner::review::is_below_a_review() {
             let problem = "this runs below a reviewer, who looks and changes nothing".to_owned();
             return ToolOutcome::Refused(lifecycle::refusal(&Refusal::NotPermitted { problem }));
         }
@@ -267,10 +271,9 @@ impl Desk {
             Some(seat) => self.below_turn(seat, &request, call).await,
             None => None,
         };
-        let answer = match (decided, call.command()) {
-            (Some(answer), _) => answer,
-            (None, Some(command)) => self.command(&request, call, command).await,
-            (None, None) => self.other(&request, call).await,
+        let answer = match decided {
+            Some(answer) => answer,
+            None => self.serve(&request, call).await,
         };
         let outcome = outcome(answer);
         // A write that succeeded has renewed the caller's leases already. A read, or a call that was refused, has not.
@@ -292,7 +295,7 @@ impl Desk {
         };
         // If both the arguments and a header have an idempotency key, then the key in the arguments is used.
         let key = common.key.or_else(|| visitor.key.clone());
-        let owner = KeyOwner::Acting { connection: visitor.owner.clone(), tool: call.tool().to_owned() };
+        let owner = KeyOwner::Acting { connection: visitor.owner.clone(), tool: call.tool().name.to_owned() };
         let key = key.map(|key| service::key(owner, key, &call.fingerprint()));
         let caller = Caller {
             agent,
@@ -305,73 +308,6 @@ impl Desk {
             ..Caller::with_rights(visitor.rights)
         };
         ToolRequest { visitor, caller, progress }
-    }
-
-    /// Performs a tool's call that needs exactly one command of the engine.
-    async fn command(&self, request: &ToolRequest<'_>, call: &Call, command: Command) -> ToolAnswer {
-        let caller = self.with_work(request, &command).await?;
-        let command = self.with_card(call, command);
-        let asks = wires::Asks::by(call, &command);
-        let reply = self.service.execute(caller, command).await;
-        let reply = reply.map_err(|error| mail::of_a_sender(call, error))?;
-        self.keep_base(&reply).await;
-        if let (Call::WorkflowSetConfig(asked), Reply::Configured) = (call, &reply) {
-            return self.config(asked.id).await;
-        }
-        let mut answer = answered(call, &reply)?;
-        if let (Some(asks), Value::Object(members)) = (asks, &mut answer)
-            && let Some(approval) = self.ask_exec_gate(request, asks).await?
-        {
-            members.push(("approval_id".to_owned(), approval.to_string().into()));
-        }
-        Ok(answer)
-    }
-
-    #[expect(clippy::wildcard_enum_match_arm, reason = "`Call::command` names every call; the rest are commands")]
-    async fn other(&self, request: &ToolRequest<'_>, call: &Call) -> ToolAnswer {
-        match call {
-            Call::TaskNext(asked) => self.task_next(request, asked).await,
-            Call::TaskWait(asked) => self.task_wait(request, asked).await,
-            Call::TaskLoadContext(asked) => self.load_context(asked).await,
-            Call::WorkflowNextTasks(asked) => self.next_tasks(asked).await,
-            Call::TaskGetAvailable(asked) => self.available(request, asked).await,
-            Call::TaskGet(asked) => self.task(asked).await,
-            Call::TaskCheckDependencies(asked) => self.dependencies(asked.task_id).await,
-            Call::CheckpointList(asked) => self.checkpoints(asked).await,
-            Call::WorkflowGet(asked) => self.workflow(asked).await,
-            Call::WorkflowList(asked) => self.workflows(asked).await,
-            Call::WorkflowProgress(asked) => self.progress(asked.workflow_id).await,
-            Call::WorkflowGetSummary(asked) => self.summary(asked).await,
-            Call::WorkflowLockInfo(asked) => self.lock_info(asked.id).await,
-            Call::WorkflowListRepositories(asked) => self.attached(asked.workflow_id).await,
-            Call::WorkflowStart(asked) => self.start(request, asked).await,
-            Call::WorkflowSuspend(asked) => self.suspend(request, asked).await,
-            Call::WorkflowResume(asked) => self.resume(request, asked).await,
-            Call::WorkflowExecutionStatus(asked) => self.execution(asked).await,
-            Call::WorkflowCheckMerge(asked) => self.check_merge(asked).await,
-            Call::WorkflowSetPlan(asked) => self.set_plan(request, call, asked).await,
-            Call::WorkflowAddTask(asked) => self.add_task(request, call, asked).await,
-            Call::WorkflowReplan(asked) => self.replan(request, call, asked).await,
-            Call::TemplateCreate(asked) => self.create_template(request, call, asked).await,
-            Call::TemplateList(asked) => self.templates(asked).await,
-            Call::TemplateApply(asked) => self.apply_template(request, asked).await,
-            Call::WorkspaceCreate(asked) => self.create_workspace(request, asked).await,
-            Call::WorkspaceUpdate(asked) => self.update_workspace(request, asked).await,
-            Call::WorkspaceList(asked) => self.workspaces(asked).await,
-            Call::RepositoryList(asked) => self.repositories(asked).await,
-            Call::RepositoryGet(asked) => self.repository(asked.path.as_str()).await,
-            Call::AgentGet(asked) => self.agent(request, asked).await,
-            Call::AgentList(asked) => self.agents(asked).await,
-            Call::MessageList(asked) => self.messages(request, asked).await,
-            Call::MessageGet(asked) => self.message(request, asked).await,
-            Call::MessageCountUnread(asked) => self.count_unread(request, asked).await,
-            Call::InboxRead(asked) => self.inbox(request, asked).await,
-            Call::WirePost(asked) => self.post(request, asked).await,
-            Call::ReviewRequest(asked) => self.review_request(request, asked).await,
-            Call::ReviewAnswer(asked) => self.review_answer(request, asked).await,
-            Call::ReviewStatusGet(asked) => self.review_status(request, asked).await,
-            _ => Err(unexpected(call.tool())),
-        }
     }
 
     /// Renews the leases of the calling agent, because every call shows that the agent is alive. The renewal runs in
@@ -439,7 +375,7 @@ fn outcome(answer: ToolAnswer) -> ToolOutcome {
 }
 
 fn answered(call: &Call, reply: &Reply) -> ToolAnswer {
-    lifecycle::answer(call, reply).ok_or_else(|| unexpected(call.tool()))
+    lifecycle::answer(call, reply).ok_or_else(|| unexpected(call.tool().name))
 }
 
 fn unexpected(tool: &str) -> Stopped {

@@ -7,14 +7,14 @@ use std::path::Path;
 use wire::json::{Value, object};
 
 use crate::office::{self, Office};
-use crate::place::StorePlace;
+use base::project::place::StorePlace;
 
-/// The result of one check.
+/// The result of one check of `handover doctor`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DoctorFinding {
     pub what: &'static str,
     pub state: DoctorState,
-    /// A description of what the check found.
+    /// A description of what the check of `handover doctor` found.
     pub seen: String,
     /// The advice on how to fix the problem; `None` if there is no problem.
     pub mend: Option<String>,
@@ -195,7 +195,7 @@ fn span(ms: i64) -> String {
 }
 
 fn live(folder: &Path) -> DoctorFinding {
-    match crate::live::survey(folder) {
+    match base::live::survey(folder) {
         Ok(survey) => {
             let (alive, dead) = (survey.alive.len() + survey.silent.len(), survey.dead.len());
             if dead > 0 {

@@ -32,12 +32,15 @@ pub use event::HookEvent;
 pub use payload::{Bad, HookPayload};
 pub use reply::HookAnswer;
 
+use crate::below;
 use crate::office::{self, Office};
-use crate::{Error, below, place, trust};
 use agents::host;
+use base::Error;
+use base::project::place;
+use base::project::trust;
 use gate::{GateCall, GateDecision, GateVerdict, Gates};
 
-/// The word that selects this command on the command line.
+/// The word that selects `handover hook` on the command line.
 pub const COMMAND: &str = "hook";
 /// The environment variable in which the client names the folder of its project. The hook prefers it to the working
 /// directory, which may have changed during the session.
@@ -71,11 +74,11 @@ pub fn run(event: HookEvent, named: Option<&str>) -> ExitCode {
 struct HookCall<'a> {
     event: HookEvent,
     payload: HookPayload,
-    /// The store that `--store` or `HANDOVER_STORE` names.
+    /// The store that `--store` or `HANDOVER_STORE` names; `None` if neither is given.
     named: Option<&'a str>,
 }
 
-/// The reasons why a hook fails.
+/// The reasons why a call of `handover hook` fails.
 #[derive(Debug, thiserror::Error)]
 enum HookError {
     #[error("{}", chain(.0))]
@@ -161,7 +164,7 @@ impl HookCall<'_> {
             let office = office::open_from(self.named, self.folder().as_deref()).await?;
             work(&office).await
         });
-        // Does not wait for background work. It ends with the process.
+        // Do not wait for background work: it ends with the process.
         runtime.shutdown_background();
         done
     }
@@ -178,7 +181,7 @@ fn with_store(
 /// approval.
 fn before_a_tool(hook: &HookCall<'_>) -> Result<HookAnswer, HookError> {
     let gates = match hook.root() {
-        Some(root) => trust::gates(&root, crate::place::data_folder().as_deref())?,
+        Some(root) => trust::gates(&root, base::project::place::data_folder().as_deref())?,
         None => Vec::new(),
     };
     if gates.iter().all(Gates::is_empty) {
@@ -195,8 +198,8 @@ fn before_a_tool(hook: &HookCall<'_>) -> Result<HookAnswer, HookError> {
     }
 }
 
-/// Judges the call by every copy of the gate rules. Returns the strictest decision with its reason, because a call must
-/// pass every copy.
+/// Judges the tool call by every set of gate rules: those of the settings file, and the accepted ones when they differ.
+/// Returns the strictest decision with its reason, because a call must pass every set.
 fn judge(gates: &[Gates], hook: &HookCall<'_>, tool: &str, input: &str) -> Result<(GateDecision, String), HookError> {
     let node = wire::json::parse(input).map_err(|error| HookError::Other(format!("`tool_input`: {error}")))?;
     let input = node.to_value();

@@ -40,8 +40,9 @@ use crate::desk::Desk;
 use crate::keeper::{Keeper, OwnSession};
 use crate::office::Office;
 use crate::reception::{Offer, Reception};
-use crate::service::Service;
-use crate::{settings, trust};
+use base::project::settings;
+use base::project::trust;
+use base::service::Service;
 use mcp::Http;
 
 /// The port on which the server listens when neither the command line nor the settings name one.
@@ -74,7 +75,7 @@ pub enum Unserved {
     #[error(transparent)]
     Settings(#[from] trust::Untrusted),
     #[error(transparent)]
-    Service(#[from] crate::Error),
+    Service(#[from] base::Error),
     #[error("show that we live")]
     Live(#[source] std::io::Error),
     #[error("serve")]
@@ -98,7 +99,7 @@ pub(crate) struct HttpState {
 pub async fn serve(office: Office, wanted: ServeOptions) -> Result<(), Unserved> {
     let stop = mcp::asked_to_stop();
     let settings = match &office.place.root {
-        Some(root) => trust::basics(root, crate::place::data_folder().as_deref())?.serve,
+        Some(root) => trust::basics(root, base::project::place::data_folder().as_deref())?.serve,
         None => settings::ServeSettings::default(),
     };
     let port = wanted.port.or(settings.port).unwrap_or(PORT_DEFAULT);
@@ -127,7 +128,7 @@ async fn know_owner(service: &Service, path: &Path) -> Result<(), Unserved> {
     let unusable = |cause| Unserved::Token { path: path.display().to_string(), cause };
     let keep = async |secret: String| crate::token::keep(service, "this machine", &secret, Scope::Admin, None).await;
     match keep(own::token(path).map_err(unusable)?).await {
-        Err(crate::Error::Refused(_)) => keep(own::renewed(path).map_err(unusable)?).await?,
+        Err(base::Error::Refused(_)) => keep(own::renewed(path).map_err(unusable)?).await?,
         kept => kept?,
     };
     Ok(())

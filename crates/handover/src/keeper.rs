@@ -12,13 +12,14 @@ use std::time::Duration;
 
 use engine::command::SessionEnd;
 use engine::id::SessionId;
-use engine::{Caller, Command, Need, Rights};
+use engine::world::AgentIdNeed;
+use engine::{Caller, Command, Rights};
 use tokio::task::JoinSet;
 
 use crate::desk::Desk;
-use crate::live::{self, Live, LiveSessions};
 use crate::notify::Notifier;
-use crate::random;
+use base::ground::random;
+use base::live::{self, Live, LiveSessions};
 
 /// The pause between two rounds of the background work. When a process is killed, its tasks must be offered again
 /// within half a minute; five seconds leave room for a slow machine.
@@ -30,14 +31,15 @@ const ROUNDS_BETWEEN_FORGETTING: u32 = 120;
 /// earlier.
 const ROUNDS_BETWEEN_MEASURES: u32 = 12;
 
-/// The session that this process keeps alive.
+/// The session that this process keeps alive by its session file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OwnSession {
-    /// This process serves no connection.
+    /// This process serves no connection, so it keeps no session alive.
     Nobody,
-    /// A connection that ends with this process.
+    /// The session of a connection that ends with this process.
     Connection(SessionId),
-    /// A runner. When this process ends, the next runner process of the same name continues with its agents.
+    /// The session of a runner. When this process ends, the next runner process of the same name continues with the
+    /// session's agents.
     Runner(SessionId),
 }
 
@@ -48,7 +50,7 @@ pub struct Keeper {
     _tasks: JoinSet<()>,
 }
 
-/// The file that shows other processes that this process is alive.
+/// The session file, whose lock shows other processes that this process is alive.
 #[derive(Debug)]
 struct OwnLife {
     session: SessionId,
@@ -59,7 +61,7 @@ struct OwnLife {
 
 impl Keeper {
     /// Locks the session file of this process, checks which other sessions are alive, and starts the background tasks
-    /// that repeat this check. Call this before serving requests.
+    /// that repeat this check. Must run before the process serves requests.
     pub async fn start(desk: Desk, session: OwnSession) -> io::Result<Self> {
         let Some(live) = desk.service().live().cloned() else {
             return Err(io::Error::other("this store has no folder for signs of life"));
@@ -121,7 +123,7 @@ pub async fn once(desk: &Desk) {
 async fn rounds(desk: Desk, live: Arc<LiveSessions>, own: Option<Arc<OwnLife>>) {
     let mut round: u32 = 0;
     let root = desk.surroundings().root.clone();
-    let notifier = root.map(|root| Notifier::new(desk.service().clone(), root, crate::place::data_folder()));
+    let notifier = root.map(|root| Notifier::new(desk.service().clone(), root, base::project::place::data_folder()));
     // Notices are sent one at a time in a separate task, because sending may take long. The task ends with this
     // process. Another process sends the notices that were not sent.
     let mut telling: JoinSet<()> = JoinSet::new();
@@ -169,9 +171,8 @@ async fn look(desk: &Desk, live: &Arc<LiveSessions>) -> io::Result<()> {
     for session in found.dead_in_shared {
         // A process of version 0.1 may have used another store in the same folder. Then that store must record the end
         // of the session.
-        let known =
-            service.view(move |world| world.agent_ids(&Need::SessionAgents(session)).map(|ids| !ids.is_empty()));
-        match (known.await, live.shared_folder()) {
+        let known = service.ask(AgentIdNeed::OfSession(session)).await.map(|agents| !agents.is_empty());
+        match (known, live.shared_folder()) {
             (Ok(true), Some(folder)) if close(desk, session).await => {
                 let _again = live::forget(folder, &session.to_string());
             }

@@ -41,10 +41,10 @@ fn code(cause: &(dyn std::error::Error + 'static)) -> Option<u8> {
     {
         return Some(1);
     }
-    match cause.downcast_ref::<handover::Error>() {
-        Some(handover::Error::Refused(_)) => Some(1),
-        Some(handover::Error::Fault(found)) => Some(fault(found)),
-        Some(handover::Error::Random(_)) => Some(3),
+    match cause.downcast_ref::<base::Error>() {
+        Some(base::Error::Refused(_)) => Some(1),
+        Some(base::Error::Fault(found)) => Some(fault(found)),
+        Some(base::Error::Random(_)) => Some(3),
         None => cause.downcast_ref::<store::Fault>().map(fault),
     }
 }

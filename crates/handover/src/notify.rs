@@ -15,18 +15,18 @@ use std::time::Duration;
 
 use engine::approval::Approval;
 use engine::id::ApprovalId;
-use engine::list::List;
+use engine::list::ApprovalQuery;
 use engine::notice::Channel;
-use engine::{Caller, Command, Fact, Reply, Rights};
+use engine::{Caller, Command, Reply, Rights};
 
 pub use address::is_public;
 pub use body::body;
 pub use webhook::signature;
 
-use crate::error::Error;
-use crate::service::Service;
-use crate::settings::Notify;
-use crate::trust;
+use base::error::Error;
+use base::project::settings::Notify;
+use base::project::trust;
+use base::service::Service;
 
 /// The longest time for sending one notice, even if the receiver does not answer. The store waits well beyond this time
 /// before it counts the sender as gone and lets another process send the notice.
@@ -34,7 +34,7 @@ const SENDING_MAX: Duration = Duration::from_secs(30);
 /// The most notices that one round sends per channel; the next round continues.
 const ROUND_MAX: u32 = 50;
 
-/// The sender of one project's notices.
+/// The sender of one project's notices, which tell people that an approval waits.
 #[derive(Debug, Clone)]
 pub struct Notifier {
     service: Service,
@@ -69,11 +69,8 @@ impl Notifier {
     }
 
     async fn is_due(&self, channel: Channel) -> Result<bool, Error> {
-        let list = List::DueNotices { channel, now: self.service.now(), limit: 1 };
-        let view = self.service.view(move |world| {
-            Ok(if let Fact::ApprovalRows(rows) = world.list(list.clone())? { !rows.is_empty() } else { false })
-        });
-        view.await
+        let list = ApprovalQuery::DueNotices { channel, now: self.service.now(), limit: 1 };
+        Ok(!self.service.ask(list).await?.is_empty())
     }
 
     fn settings(&self) -> Option<Notify> {
@@ -92,7 +89,7 @@ impl Notifier {
         changed().is_some_and(|changed| changed.is_empty())
     }
 
-    /// Sends the next notice that is due. Returns false when there is none.
+    /// Sends the next notice that is due, and records the result. Returns false when no notice is due.
     async fn send_next(&self, notify: &Notify, channel: Channel) -> Result<bool, Error> {
         let engine = || Caller::with_rights(Rights::Engine);
         let reply = self.service.execute(engine(), Command::TakeNotice { channel }).await?;

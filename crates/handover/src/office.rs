@@ -4,14 +4,15 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::clock::{ServerClock, SystemClock};
 use crate::desk::{Desk, DeskSurroundings};
-use crate::digest::sha256;
-use crate::error::Error;
-use crate::live::LiveSessions;
-use crate::place::{self, StorePlace};
-use crate::random;
-use crate::service::Service;
+use base::error::Error;
+use base::ground::clock::{ServerClock, SystemClock};
+use base::ground::digest::sha256;
+use base::ground::random;
+use base::live::LiveSessions;
+use base::project::place::{self, StorePlace};
+use base::service::Service;
+use runner::claim::open::RunSite;
 
 /// The folder in which the processes of this machine keep their session files, which show that they are alive.
 const LIVE: &str = "live";
@@ -43,7 +44,14 @@ pub enum OfficeClosed {
     #[error(transparent)]
     Random(#[from] Error),
     #[error("read the settings")]
-    Settings(#[source] crate::trust::Untrusted),
+    Settings(#[source] base::project::trust::Untrusted),
+}
+
+impl Office {
+    /// Returns the parts of the office that a runner needs.
+    pub fn run_site(&self) -> RunSite<'_> {
+        RunSite { service: self.desk.service(), place: &self.place, state: &self.state, live: &self.live }
+    }
 }
 
 impl OfficeClosed {
@@ -78,8 +86,10 @@ pub async fn open_from(named: Option<&str>, folder: Option<&Path>) -> Result<Off
     place::prepare(&place).map_err(OfficeClosed::Folder)?;
     let store = store::open(&place.store, random::store_seed()?).await.map_err(OfficeClosed::Store)?;
     let settings = match &place.root {
-        Some(root) => crate::trust::basics(root, place::data_folder().as_deref()).map_err(OfficeClosed::Settings)?,
-        None => crate::settings::Settings::default(),
+        Some(root) => {
+            base::project::trust::basics(root, place::data_folder().as_deref()).map_err(OfficeClosed::Settings)?
+        }
+        None => base::project::settings::Settings::default(),
     };
     let worktrees = settings.worktrees.as_ref().map(|path| match &place.root {
         Some(root) => root.join(path),
@@ -93,7 +103,7 @@ pub async fn open_from(named: Option<&str>, folder: Option<&Path>) -> Result<Off
         worktrees,
         state: Some(state.clone()),
         data: place::data_folder(),
-        store: Some(crate::place::absolute(&place.store)),
+        store: Some(base::project::place::absolute(&place.store)),
         binary: None,
     };
     let mut service = Service::new(store, Arc::new(SystemClock)).with_lifetimes(settings.approvals.lifetimes());

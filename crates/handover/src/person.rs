@@ -8,9 +8,10 @@ use engine::token::Scope;
 use engine::{Caller, Rights};
 
 use crate::below::{self, AgentSign, BelowAgent};
-use crate::error::Error;
-use crate::service::Service;
-use crate::{office, token};
+use crate::office;
+use crate::token;
+use base::error::Error;
+use base::service::Service;
 
 /// The reasons why a caller does not count as a person.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -10,23 +10,24 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use engine::command::SessionEnd;
 use engine::id::{Ids, SessionId};
-use engine::{Caller, Command, Need, Rights, Standing};
+use engine::world::{AgentIdNeed, TaskIdNeed};
+use engine::{Caller, Command, Rights, Standing};
 use serde_json::{Map, Value};
 use tokio::sync::watch;
 use wire::lifecycle::{self, Effect, Set};
 
 use crate::desk::{self, Desk, TurnSeat, Visitor};
-use crate::error::Error;
-use crate::feed::Feed;
 use crate::keeper::Keeper;
-use crate::random;
-use crate::review::provider::can_review;
+use base::error::Error;
+use base::ground::random;
+use base::service::feed::Feed;
 use mcp::{
     Backend, BackendProblem, CallOutcome, CallerIdentity, Hints, McpCall, McpClient, McpTool, Prompt, PromptText,
     Resource, ResourcePage, ServerInfo, UriTemplate,
 };
+use runner::review::provider::can_review;
 
-/// The set of tools that a client is offered.
+/// The set of tools that an MCP client is offered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Offer {
     Default,
@@ -64,7 +65,7 @@ impl Offer {
     }
 }
 
-/// The instructions that the server sends to the client's model.
+/// The instructions that the MCP server sends to the client's model.
 const INSTRUCTIONS: &str = "Handover keeps the team's work: tasks with exclusive claims, checkpoints, messages. \
 Register once (agent_register; over a connection that does not last give the id it returns as agent_id), then loop: task_next claims a task and gives its context; set it in_progress; \
 checkpoint_add after each significant step; finish with task_update_status (completed needs outcome, failed needs error). \
@@ -100,12 +101,12 @@ struct Pipe {
     /// The names of the clients that may be coordinators. The list is empty unless this process was started with `--as
     /// coordinator`.
     coordinators: Vec<String>,
-    /// `true` if the client has introduced itself with a name in `coordinators`.
+    /// `true` if the client introduced itself with a name in `coordinators`, so that it has a coordinator's rights.
     is_coordinator: AtomicBool,
     keeper: Keeper,
-    /// The turn that the client works for, if the runner started the client.
+    /// The turn that the client works for; `None` if the runner did not start the client for a turn.
     seat: Option<TurnSeat>,
-    /// The client's own name for its session, if the client put it into the environment of this process.
+    /// The client's own name for its session; `None` if the client did not put it into the environment of this process.
     conversation: Option<String>,
 }
 
@@ -267,7 +268,7 @@ impl Backend for Reception {
     }
 
     fn message_bytes_max(&self, tool: &str) -> usize {
-        // The size of a message apart from the tool's arguments, in bytes.
+        // The room for the parts of an MCP message other than the tool's arguments, in bytes.
         const FRAME: usize = 4_096;
         let most = lifecycle::Tool::find(tool).map_or(wire::document::BYTES_MAX, |tool| tool.bytes_max);
         most.saturating_add(FRAME).min(mcp::limits::MESSAGE_BYTES_MAX)
@@ -362,17 +363,19 @@ impl Backend for Reception {
             sessions.iter().map(of).collect::<Vec<Option<SessionId>>>()
         };
         let view = self.desk.service().view(move |world| {
-            world.want(known.iter().flatten().map(|session| Need::SessionAgents(*session)))?;
+            world.want(known.iter().flatten().map(|session| AgentIdNeed::OfSession(*session)))?;
             let mut agents = Vec::new();
             for session in &known {
-                let need = session.map(Need::SessionAgents);
-                agents.push(need.map_or(Ok([].as_slice()), |need| world.agent_ids(&need))?.to_vec());
+                agents.push(match session {
+                    Some(session) => world.ask(&AgentIdNeed::OfSession(*session))?.clone(),
+                    None => Vec::new(),
+                });
             }
-            world.want(agents.iter().flatten().map(|agent| Need::Held(*agent)))?;
+            world.want(agents.iter().flatten().map(|agent| TaskIdNeed::HeldBy(*agent)))?;
             for (place, agents) in agents.iter().enumerate() {
                 let mut holds = false;
                 for agent in agents {
-                    holds |= !world.task_ids(&Need::Held(*agent))?.is_empty();
+                    holds |= !world.ask(&TaskIdNeed::HeldBy(*agent))?.is_empty();
                 }
                 if !holds {
                     return Ok(Some(place));
@@ -380,7 +383,7 @@ impl Backend for Reception {
             }
             Ok(None)
         });
-        // If the store fails, report that no session is free: its agents may hold tasks.
+        // If the store fails, return no session, because the agents of any session may hold tasks.
         view.await.ok().flatten()
     }
 

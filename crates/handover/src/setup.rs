@@ -40,7 +40,7 @@ pub use problem::SetupProblem;
 pub use show::{Action, diff};
 pub use write::apply;
 
-/// The text at the end of the long help.
+/// The text at the end of the long help of `handover setup`.
 pub const HELP: &str = "\
 Examples:
   handover setup claude-code            for everyone in this project: shows what would change, then asks
@@ -166,7 +166,7 @@ pub async fn run(arguments: &Setup, root: &Path, store: Option<&str>) -> anyhow:
 /// Prints proposed gate rules for the commands that the project builds and tests with. Does this only after hooks were
 /// set up, and if the settings have no gates yet.
 fn propose(arguments: &Setup, root: &Path) {
-    let gated = crate::settings::read(Some(root)).is_ok_and(|settings| !settings.gates.is_empty());
+    let gated = base::project::settings::read(Some(root)).is_ok_and(|settings| !settings.gates.is_empty());
     if !arguments.hooks || arguments.undo || gated {
         return;
     }

@@ -5,13 +5,14 @@ use engine::command::Register;
 use engine::id::{AgentId, SessionId, TokenId};
 use engine::refusal::ElsewhereHome;
 use engine::token::{Scope, Token as Kept};
-use engine::{Caller, Command, DecisionStop, Need, Refusal, Reply, Rights, Standing, Timestamp, identity, view};
+use engine::world::AgentIdNeed;
+use engine::{Caller, Command, DecisionStop, Refusal, Reply, Rights, Standing, Timestamp, identity, view};
 
-use crate::digest;
-use crate::error::Error;
-use crate::principal;
-use crate::random;
-use crate::service::Service;
+use base::error::Error;
+use base::ground::digest;
+use base::ground::random;
+use base::people::principal;
+use base::service::Service;
 
 /// A token that was just made. This is the only time its secret is known: the store keeps only the hash.
 #[derive(Debug, Clone)]
@@ -156,11 +157,10 @@ pub async fn keep(
 
 /// Revokes a token and ends the sessions of all agents that use it, in several commands when there are many agents.
 pub async fn revoke(service: &Service, token: TokenId) -> Result<(), Error> {
-    let homes = Need::SessionAgents(SessionId::of_token(token));
+    let homes = AgentIdNeed::OfSession(SessionId::of_token(token));
     loop {
         service.execute(Caller::with_rights(Rights::Person), Command::RevokeToken { token }).await?;
-        let homes = homes.clone();
-        if service.view(move |world| world.agent_ids(&homes).map(<[AgentId]>::is_empty)).await? {
+        if service.ask(homes.clone()).await?.is_empty() {
             return Ok(());
         }
     }

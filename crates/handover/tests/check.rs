@@ -126,7 +126,7 @@ fn files_of_cases() {
     }
 }
 
-/// The expected verdicts of handoffs are in a separate file.
+/// Checks the files of handoffs. Their expected verdicts are in separate files.
 #[test]
 fn files_of_handoffs() {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../wire/tests/fixtures/vectors/handoff");

@@ -14,8 +14,6 @@ mod child;
 mod crew;
 #[path = "proof/ledger.rs"]
 mod ledger;
-#[path = "proof/rng.rs"]
-mod rng;
 #[path = "proof/state.rs"]
 mod state;
 
@@ -26,25 +24,26 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use ack::{Ack, Report};
+use base::Service;
+use base::ground::clock::{Clock, SystemClock};
+use chance::SeededRandom;
 use child::{Running, Word, say};
 use crew::{Board, Writer};
 use engine::Timestamp;
-use handover::Service;
-use handover::clock::{Clock, SystemClock};
 use ledger::{Ledger, Problem, Problems};
-use rng::Rng;
 use serde::{Deserialize, Serialize};
 use state::State;
 use store::Sqlite;
 
-/// The number of rounds on one file. Then a new file is used, so that a long run does not spend its time on reading old
-/// rows.
+/// The number of rounds on one database file. Then a new file is used, so that a long run does not spend its time on
+/// reading old rows.
 const ROUNDS_PER_FILE: usize = 5;
 /// The longest time without a message from a child process. After that the child counts as hung and the test fails.
 const SILENCE_MAX: Duration = Duration::from_secs(30);
 /// About the time that writing a plan in pieces takes, in microseconds, so that the kill happens during it.
 const PLAN_MICROS: usize = if cfg!(debug_assertions) { 300_000 } else { 80_000 };
-/// The time by which the clock advances between two rounds: more than a lease and more than the life of a draft.
+/// The time by which the test's clock advances between two rounds: more than a lease and more than the life of a draft,
+/// a plan that is written in pieces.
 const ROUND_MS: i64 = 120_000;
 
 /// The instructions for one child process, which writes to the store until it is killed.
@@ -54,11 +53,11 @@ struct Order {
     seed: u64,
     shift_ms: i64,
     writers: usize,
-    /// Whether one of the writers sets large plans, in pieces.
+    /// True if one of the writers sets large plans, which are written in pieces.
     plans: bool,
 }
 
-/// The machine's clock, this many milliseconds ahead.
+/// A clock that is this many milliseconds ahead of the machine's clock.
 struct Ahead(i64);
 
 impl Clock for Ahead {
@@ -80,12 +79,12 @@ fn acknowledged_writes_survive_sigkill() {
     assert!(figures.acks > 0, "seed {seed}: nothing was acknowledged, so nothing was tested");
 }
 
-/// A system call at which the child is killed, just before it makes the call.
+/// A system call at which the child process is killed, just before it makes the call.
 struct Moment {
     call: &'static str,
     /// The suffix of the name of the file that the call is about, such as `-wal`.
     file: &'static str,
-    /// The kill happens at one of the first calls, up to this number.
+    /// The kill happens at one of the first calls of this kind, up to this number.
     calls: usize,
 }
 
@@ -105,7 +104,7 @@ fn acknowledged_writes_survive_sigkill_in_the_middle_of_a_commit() {
         return runtime().block_on(write_until_killed(order));
     }
     let seed = setting("HANDOVER_CRASH_SEED").unwrap_or(1);
-    let mut rng = Rng::new(seed);
+    let mut rng = SeededRandom::new(seed);
     let mut figures = Figures::default();
     for moment in MOMENTS {
         let files = tempfile::tempdir().unwrap();
@@ -161,11 +160,11 @@ async fn write_until_killed(order: Order) {
     };
     let service = Service::new(Arc::new(store), Arc::new(Ahead(order.shift_ms)));
     let board = Arc::new(Board::read(&service).await.unwrap());
-    let mut rng = Rng::new(order.seed);
+    let mut rng = SeededRandom::new(order.seed);
     let mut tasks = tokio::task::JoinSet::new();
     for _ in 0..order.writers {
         let (service, board, report) = (service.clone(), Arc::clone(&board), Arc::clone(&report));
-        let rng = Rng::new(rng.word());
+        let rng = SeededRandom::new(rng.word());
         tasks.spawn(async move {
             let mut writer = Writer::register(service, board, report, rng).await?;
             loop {
@@ -182,7 +181,7 @@ async fn write_until_killed(order: Order) {
     }
     // The writers work until the kill. A writer that returns earlier has met a fault.
     while let Some(ended) = tasks.join_next().await {
-        let Err(error): Result<std::convert::Infallible, handover::Error> = ended.unwrap();
+        let Err(error): Result<std::convert::Infallible, base::Error> = ended.unwrap();
         fault(&error);
     }
 }
@@ -193,7 +192,8 @@ struct Figures {
     rounds: usize,
     kills: usize,
     acks: usize,
-    /// The number of rounds in which a plan was being written in pieces.
+    /// The number of plans that the checks found half written, because a writer was killed while it wrote a plan in
+    /// pieces.
     drafts: usize,
     entries: u64,
     seconds: f64,
@@ -231,7 +231,7 @@ fn campaign(rounds: usize, seed: u64) -> Figures {
     #[expect(clippy::disallowed_methods, reason = "measures the run")]
     let began = Instant::now();
     let mut figures = Figures { seed, rounds, ..Figures::default() };
-    let mut rng = Rng::new(seed);
+    let mut rng = SeededRandom::new(seed);
     let mut files = tempfile::tempdir().unwrap();
     let mut ledger = Ledger::default();
     for round in 0..rounds {
@@ -264,7 +264,7 @@ fn campaign(rounds: usize, seed: u64) -> Figures {
     figures
 }
 
-/// The file, the clock shift and the number of processes of a round.
+/// The database file, the clock shift and the number of processes of a round.
 struct Site<'a> {
     path: &'a Path,
     shift_ms: i64,
@@ -272,7 +272,7 @@ struct Site<'a> {
 }
 
 /// Starts one or more processes of writers, waits for a random number of acknowledged writes, and kills the processes.
-fn kill_writers(site: &Site<'_>, rng: &mut Rng, ledger: &mut Ledger, figures: &mut Figures) -> Problems {
+fn kill_writers(site: &Site<'_>, rng: &mut SeededRandom, ledger: &mut Ledger, figures: &mut Figures) -> Problems {
     let (words, heard) = channel();
     let mut children: Vec<Running> = Vec::new();
     let plans = rng.percent(30);
@@ -299,17 +299,17 @@ fn kill_writers(site: &Site<'_>, rng: &mut Rng, ledger: &mut Ledger, figures: &m
     problems
 }
 
-/// The condition that must be met before the kill.
+/// The condition that must be met before the writers are killed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Until {
-    /// This many writes were acknowledged in total.
+    /// The kill waits until this many writes were acknowledged in total.
     Acks(usize),
-    /// A writer has started to set a large plan, which is written in pieces.
+    /// The kill waits until a writer has started to set a large plan, which is written in pieces.
     LargePlan,
 }
 
 impl Until {
-    /// Tells whether the condition is met by the acknowledgements so far.
+    /// Tells whether the acknowledged writes so far meet the condition.
     fn is_over(self, acks: &[Ack]) -> bool {
         match self {
             Self::Acks(wanted) => acks.len() >= wanted,
@@ -408,7 +408,7 @@ fn the_books_find_what_is_missing() {
         let acks = Arc::new(std::sync::Mutex::new(Vec::new()));
         let kept = Arc::clone(&acks);
         let report: Report = Arc::new(move |ack| kept.lock().unwrap().push(ack));
-        let mut writer = Writer::register(service, Arc::default(), report, Rng::new(7)).await.unwrap();
+        let mut writer = Writer::register(service, Arc::default(), report, SeededRandom::new(7)).await.unwrap();
         for _ in 0..300 {
             writer.act().await.unwrap();
         }

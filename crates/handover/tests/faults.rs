@@ -16,8 +16,6 @@ mod crew;
 #[path = "proof/ledger.rs"]
 #[expect(dead_code, reason = "some checks are for the crash campaign")]
 mod ledger;
-#[path = "proof/rng.rs"]
-mod rng;
 #[path = "proof/state.rs"]
 mod state;
 
@@ -29,16 +27,17 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
 use ack::{Ack, Report};
+use base::Error;
+use base::Service;
+use base::ground::clock::SystemClock;
+use chance::SeededRandom;
 use child::{Word, say};
 use crew::{Board, Writer};
 use engine::id::AgentId;
 use engine::inbox::{MailboxOwner, MessageDraft, MessageKind, Recipients};
 use engine::task::Priority;
 use engine::{Caller, Command, Event, Reply};
-use handover::clock::SystemClock;
-use handover::{Error, Service};
 use ledger::Ledger;
-use rng::Rng;
 use serde::{Deserialize, Serialize};
 use state::State;
 use store::{Fault, Sqlite};
@@ -47,16 +46,17 @@ use store::{Fault, Sqlite};
 /// longest wait is shorter.
 const SILENCE_MAX: Duration = Duration::from_secs(60);
 const WRITERS: usize = 4;
-/// The number of acknowledged writes in a row after which the fault counts as over.
+/// The number of acknowledged writes in a row after which the injected fault counts as over.
 const WELL: usize = 40;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 enum Course {
-    /// The child writes until it has seen faults and they are over.
+    /// The child process writes until it has seen faults and they are over.
     Recovers,
-    /// The child writes for a while and sees no error: the fault is at a place where no caller has to get one.
+    /// The child process writes for a while and sees no error, because the injected fault is at a place where no caller
+    /// has to get one.
     Unharmed,
-    /// The child writes until it has seen faults. Then it exits while they last, without closing the store.
+    /// The child process writes until it has seen faults. Then it exits while they last, without closing the store.
     Dies,
 }
 
@@ -66,10 +66,11 @@ struct Order {
     course: Course,
 }
 
-/// The system calls that fail, the file on which they fail, and the expected behaviour of the child.
+/// One case of injected faults: the system calls that fail, the file on which they fail, and the expected behaviour of
+/// the child.
 struct Case {
     name: &'static str,
-    /// The suffix of the file's name, such as `-wal`.
+    /// The suffix of the name of the file on which system calls fail, such as `-wal`.
     file: &'static str,
     inject: &'static str,
     course: Course,
@@ -117,8 +118,8 @@ fn a_fault_is_told_and_loses_nothing() {
             Course::Recovers | Course::Dies => assert!(told > 0, "{}: no caller was told", case.name),
             Course::Unharmed => assert_eq!(told, 0, "{}: told in vain", case.name),
         }
-        // A write that failed has not taken effect. A failed fsync may have, and while fsyncs fail the store cannot
-        // find out.
+        // A write that failed has not taken effect. A commit whose fsync failed may have taken effect, and while fsyncs
+        // fail the store cannot find out.
         let unknown = heard.faults.iter().any(|(_, unknown)| *unknown);
         match (case.inject.starts_with("fsync"), case.course) {
             (true, Course::Dies) => assert!(unknown, "{}: not told that it is unknown", case.name),
@@ -133,11 +134,11 @@ fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
 }
 
-/// The result of one case.
+/// The result of one case: the writes and faults that the child process reported, and the number of injected faults.
 #[derive(Debug, Default)]
 struct Heard {
     ledger: Ledger,
-    /// The requests that failed. The flag is true when the request may have taken effect nevertheless.
+    /// The requests of the child that failed. The flag is true when the request may have taken effect nevertheless.
     faults: Vec<(String, bool)>,
     injected: usize,
 }
@@ -208,7 +209,7 @@ async fn write_through_faults(order: Order) {
     std::process::exit(0);
 }
 
-/// Opens the store, and tries again while it cannot be opened.
+/// Opens the store, and tries again while it cannot be opened. Reports each failure to the parent.
 async fn open(path: &Path) -> Sqlite {
     loop {
         match Sqlite::open(path, 1).await {
@@ -222,7 +223,7 @@ struct Tally {
     course: Course,
     acts: AtomicUsize,
     faults: AtomicUsize,
-    /// The number of acknowledged writes since the last fault.
+    /// The number of acknowledged writes since the last injected fault.
     well: AtomicUsize,
 }
 
@@ -250,13 +251,14 @@ async fn write(service: Service, tally: Arc<Tally>, number: usize) {
     let report: Report = Arc::new(|ack| say(&Word::Ack(ack)));
     let board = Arc::new(Board::default());
     let mut writer = loop {
-        let rng = Rng::new(u64::try_from(number).unwrap());
+        let rng = SeededRandom::new(u64::try_from(number).unwrap());
         let made = Writer::register(service.clone(), Arc::clone(&board), Arc::clone(&report), rng).await;
         match made {
             Ok(writer) => break writer,
             Err(error) => tell("registering".to_owned(), &error, &tally),
         }
-        // The disk may be full before the first writer is registered, so this loop must end, too.
+        // The disk may be full before the first writer is registered, so the loop that registers the writer must end,
+        // too.
         if tally.is_over() {
             return;
         }
@@ -266,8 +268,8 @@ async fn write(service: Service, tally: Arc<Tally>, number: usize) {
             return;
         }
         let asked = format!("message {act} of writer {number}");
-        // A child that dies writes only messages, each with a unique text. So the check can look for the messages that
-        // failed.
+        // A child process whose course is to die writes only messages, each with a unique text. So the check can look
+        // for the messages that failed.
         let failed = if act % 2 == 0 || tally.course == Course::Dies {
             send(&service, writer.agent, asked.clone()).await.err()
         } else {
@@ -286,7 +288,7 @@ async fn send(service: &Service, agent: AgentId, body: String) -> Result<(), Err
     let reply = service.execute(Caller::agent(agent), Command::Send { to: Recipients::One(to), draft }).await;
     match reply {
         Ok(Reply::Sent { message, sequence, .. }) => say(&Word::Ack(Ack::Sent { message, to, sequence })),
-        // A full mailbox is a refusal and not a fault.
+        // A full mailbox is a refusal by the rules and not a fault of the disk.
         Ok(_) | Err(Error::Refused(_)) => {}
         Err(error) => return Err(error),
     }
@@ -300,7 +302,7 @@ fn tell(asked: String, error: &Error, tally: &Tally) {
     say(&Word::Fault { asked, text: error.to_string(), unknown });
 }
 
-/// A file system of four megabytes. Dropping the value unmounts it.
+/// A mounted file system of four megabytes. Dropping the value unmounts it.
 struct SmallDisk(PathBuf);
 
 impl SmallDisk {
@@ -326,7 +328,7 @@ fn program(name: &str, arguments: &[&str]) -> bool {
 #[test]
 fn a_full_disk_is_told_and_passes() {
     let folder = tempfile::tempdir().unwrap();
-    // When mounting is not allowed, the injected ENOSPC above covers this case.
+    // When this account may not mount, skip the test: the injected ENOSPC in the other test covers a full disk.
     let Some(_disk) = SmallDisk::mount(folder.path()) else { return };
     let path = folder.path().join("handover.db");
     let ballast = folder.path().join("ballast");
@@ -335,7 +337,7 @@ fn a_full_disk_is_told_and_passes() {
         let store = Arc::new(Sqlite::open(&path, 1).await.unwrap());
         let service = Service::new(Arc::clone(&store) as Arc<_>, Arc::new(SystemClock));
         let report: Report = Arc::new(|_| {});
-        let writer = Writer::register(service.clone(), Arc::default(), report, Rng::new(1)).await.unwrap();
+        let writer = Writer::register(service.clone(), Arc::default(), report, SeededRandom::new(1)).await.unwrap();
         let send = async |text: &str| {
             let draft = MessageDraft::text(MessageKind::Info, Priority::DEFAULT, text.repeat(8 * 1024));
             let to = Recipients::One(MailboxOwner::Agent(writer.agent));

@@ -13,8 +13,6 @@ mod checker;
 mod clients;
 #[path = "proof/lease.rs"]
 mod lease;
-#[path = "proof/rng.rs"]
-mod rng;
 #[path = "proof/server.rs"]
 #[expect(dead_code, reason = "this server is not killed")]
 mod server;
@@ -81,7 +79,8 @@ fn claims_are_linearizable_on_postgres() {
     println!("{calls} calls");
 }
 
-/// Returns histories of real runs. The tests below change answers in them, and the checker must find the change.
+/// Returns histories of real runs. The tests below plant a fault by changing an answer, and the checker must find the
+/// change.
 fn histories() -> Vec<Vec<Call>> {
     runtime().block_on(async {
         let stores: Vec<Arc<dyn Store>> = vec![Arc::new(MemoryStore::default())];
@@ -93,8 +92,8 @@ fn histories() -> Vec<Vec<Call>> {
     })
 }
 
-/// Changes one answer in each history that has a suitable one. Returns the number of changed histories and the number
-/// that the checker rejects.
+/// Plants a fault: changes one answer in each history that has a suitable one. Returns the number of changed histories
+/// and the number that the checker rejects.
 fn planted(change: impl Fn(&[Call], &Call) -> Option<Answer>) -> (usize, usize) {
     let (mut planted, mut found) = (0, 0);
     for mut history in histories() {
@@ -122,7 +121,7 @@ fn claims(history: &[Call]) -> impl Iterator<Item = (&Call, u32)> {
 
 #[test]
 fn a_planted_double_claim_is_found() {
-    // An agent that got "held by another" now gets the same attempt as the holder.
+    // The planted fault: an agent that was told that another agent holds the task gets the same attempt as the holder.
     let (planted, found) = planted(|history, call| {
         let Some((_, Answer::HeldBy(holder))) = call.answer else { return None };
         let (given, attempt) = claims(history).find(|(given, _)| given.by.agent == holder)?;
@@ -134,7 +133,8 @@ fn a_planted_double_claim_is_found() {
 
 #[test]
 fn a_planted_write_of_a_stale_attempt_is_found() {
-    // An agent that got "claim lost" now gets "completed", though another agent has claimed a later attempt.
+    // The planted fault: an agent that was told that its claim is lost is told "completed", although another agent has
+    // claimed a later attempt.
     let (planted, found) = planted(|history, call| {
         let (Act::Complete { attempt: Some(stale) }, Some((_, Answer::Lost { .. }))) = (call.act, call.answer) else {
             return None;
@@ -149,7 +149,7 @@ fn a_planted_write_of_a_stale_attempt_is_found() {
 
 #[test]
 fn a_planted_lost_completion_is_found() {
-    // An agent that got a refusal because the task is completed now gets a claim.
+    // The planted fault: an agent whose claim was refused because the task is completed gets the claim.
     let (planted, found) = planted(|history, call| {
         let done = history.iter().find(|it| matches!(it.answer, Some((_, Answer::Completed))))?;
         let (_, attempt) = claims(history).find(|(given, _)| given.by.agent == done.by.agent)?;

@@ -10,29 +10,27 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use base::live::{ENTRIES_MAX, Live, LiveSessions, NOTE_INTERVAL, SILENCE_MAX, SessionWatch, Survey, forget, survey};
 use engine::Timestamp;
 use engine::id::SessionId;
-use handover::live::{
-    ENTRIES_MAX, Live, LiveSessions, NOTE_INTERVAL, SILENCE_MAX, SessionWatch, Survey, forget, survey,
-};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 const FOLDER: &str = "HANDOVER_TEST_FOLDER";
 const SESSIONS: &str = "HANDOVER_TEST_SESSIONS";
-/// The environment variable that makes the process `holder` lock a runner's file.
+/// The environment variable that makes the child process `holder` lock a runner's session file.
 const RUNNER: &str = "HANDOVER_TEST_RUNNER";
-/// The environment variable with the session of another process, which the process `holder` starts.
+/// The environment variable with the session of a further process, which the child process `holder` starts.
 const CHILD: &str = "HANDOVER_TEST_CHILD";
 
 const A: &str = "ses_aaaaaaaaaaaa";
 const B: &str = "ses_bbbbbbbbbbbb";
 const C: &str = "ses_cccccccccccc";
 
-/// A process that holds the files of sessions until it is asked to end or is killed.
+/// A child process that holds the session files of sessions until it is asked to end or is killed.
 struct Holder {
     process: Child,
-    /// The output of the process, which shows when it has ended.
+    /// The output of the child process, which shows when it has ended.
     said: BufReader<ChildStdout>,
 }
 
@@ -66,14 +64,15 @@ impl Holder {
         self.process.wait().unwrap();
     }
 
-    /// Ends the process by closing its input.
+    /// Ends the child process by closing its input.
     fn end(mut self) {
         drop(self.process.stdin.take());
         assert!(self.process.wait().unwrap().success());
     }
 }
 
-/// The code of the process `holder`, which other tests start. Without the environment variables this test does nothing.
+/// The code of the child process `holder`, which other tests start. Without the environment variables this test does
+/// nothing.
 #[test]
 fn holder() {
     let (Some(folder), Ok(sessions)) = (std::env::var_os(FOLDER), std::env::var(SESSIONS)) else { return };
@@ -88,7 +87,7 @@ fn holder() {
     let mut out = std::io::stdout();
     out.write_all(b"\nholding\n").unwrap();
     out.flush().unwrap();
-    // The input ends when the test closes it.
+    // Wait until the parent test closes this process's input.
     drop(std::io::read_to_string(std::io::stdin()));
     drop(lives);
 }
@@ -154,7 +153,8 @@ fn who_is_stopped_lives() {
     assert_eq!(watch.survey(&folder, start).unwrap(), found(&[A], &[], &[]));
     let almost = start + SILENCE_MAX - Duration::from_secs(1);
     assert_eq!(watch.survey(&folder, almost).unwrap(), found(&[A], &[], &[]));
-    // A stopped process cannot write that it is silent. So the watch concludes it from the time without calls.
+    // A stopped process cannot note in its file that it is silent. So the watch concludes it from the time without
+    // calls.
     assert_eq!(watch.survey(&folder, start + SILENCE_MAX).unwrap(), found(&[], &[A], &[]));
     holder.send(Signal::CONT);
     holder.kill();
@@ -175,7 +175,7 @@ fn who_has_no_call_for_two_hours_is_silent_until_the_next() {
     assert_eq!(survey(&folder).unwrap(), found(&[], &[A], &[]));
     live.touch(2 * SILENCE_MAX).unwrap();
     assert_eq!(survey(&folder).unwrap(), found(&[A], &[], &[]));
-    // A call with an older time does not move the time of the last call back.
+    // A call with an older time does not move the recorded time of the last call back.
     live.touch(second).unwrap();
     live.tick(3 * SILENCE_MAX - second).unwrap();
     assert_eq!(survey(&folder).unwrap(), found(&[A], &[], &[]));
@@ -251,11 +251,11 @@ fn a_file_that_was_deleted_is_made_again_by_its_owner() {
     assert_eq!(survey(&folder).unwrap(), Survey::default(), "nobody can see it");
     live.tick(Duration::from_secs(1)).unwrap();
     assert_eq!(survey(&folder).unwrap(), found(&[A], &[], &[]));
-    // The whole folder is deleted, as `git clean -fdx` does.
+    // Delete the whole folder of session files, as `git clean -fdx` does.
     fs::remove_dir_all(&folder).unwrap();
     live.tick(Duration::from_secs(2)).unwrap();
     assert_eq!(survey(&folder).unwrap(), found(&[A], &[], &[]));
-    // The file is replaced by a copy that has no lock.
+    // Replace the session file by a copy that has no lock.
     fs::rename(folder.join(A), folder.join("kept")).unwrap();
     fs::copy(folder.join("kept"), folder.join(A)).unwrap();
     live.tick(Duration::from_secs(3)).unwrap();
@@ -325,7 +325,7 @@ fn sessions_of_older_processes_in_the_shared_folder_still_count_as_life() {
     let owned = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
     assert_eq!(look(&sessions, 7), (owned(&[C, A]), vec![], owned(&[B])));
     assert_eq!(sessions.snapshot().taken_at, Timestamp(7));
-    // A check that began earlier but ended later does not replace the result of a newer check.
+    // A check of the live sessions that began earlier but ended later does not replace the result of a newer check.
     look(&sessions, 5);
     assert_eq!(sessions.snapshot().taken_at, Timestamp(7));
     // When a store does not know a session, it keeps the session's file for a week, because another store may know it.
@@ -345,10 +345,10 @@ fn only_files_with_the_name_of_a_session_count() {
     let (_temp, folder) = folder();
     fs::create_dir_all(folder.join(B)).unwrap();
     fs::write(folder.join("notes"), "").unwrap();
-    // After a power cut a file may exist without its content.
+    // After a power cut a session file may exist without its content.
     fs::write(folder.join(A), "").unwrap();
     std::os::unix::fs::symlink(folder.join("notes"), folder.join(C)).unwrap();
-    // A process was killed while it created its file.
+    // These files are left by a process that was killed while it created its session file.
     let birth = |number| folder.join(format!("{}.birth", session(number)));
     fs::write(birth(1), "{}").unwrap();
     fs::write(birth(2), "").unwrap();
@@ -444,7 +444,7 @@ fn a_name_that_was_taken_again_is_not_forgotten() {
         std::thread::scope(|scope| {
             let forgetting = || {
                 start.wait();
-                // The thread returns the new holder, so that it lives until all threads have tried.
+                // The thread returns the new holder of the session file, so that it lives until all threads have tried.
                 forget(&folder, A).unwrap().then(|| Live::hold(&folder, A).unwrap())
             };
             let tries: Vec<_> = (0..3).map(|_| scope.spawn(forgetting)).collect();
@@ -466,7 +466,7 @@ fn what_a_process_started_does_not_keep_it_alive() {
     holder.process.kill().unwrap();
     holder.process.wait().unwrap();
     assert_eq!(survey(&folder).unwrap(), found(&[B], &[], &[A]));
-    // The process that the holder started closes its output when it ends.
+    // The process that the holder started closes its output when it ends, so wait for the end of that output.
     drop(input);
     holder.said.read_to_end(&mut Vec::new()).unwrap();
     assert_eq!(survey(&folder).unwrap(), found(&[], &[], &[A]));

@@ -57,7 +57,8 @@ fn what_goes_wrong_says_whose_it_is_to_mend() {
     }
 }
 
-/// Tests with real git from the main worktree, a folder in it, a linked worktree and a submodule.
+/// Tests with real git that one store is found from the main worktree, a folder in it, a linked worktree and a
+/// submodule.
 #[test]
 fn the_store_of_a_repository_is_found_from_everywhere_in_it() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -85,7 +86,7 @@ fn the_store_of_a_repository_is_found_from_everywhere_in_it() {
     }
     git(&main, &["worktree", "add", "-q", "../linked"]);
     git(&main, &["submodule", "add", "-q", "../part", "part"]);
-    let found = |at: &str| handover::place::root(&root.join(at));
+    let found = |at: &str| base::project::place::root(&root.join(at));
     for at in ["main", "main/src/deep", "linked"] {
         assert_eq!(found(at), Some(main.clone()), "from {at}");
     }
@@ -109,7 +110,7 @@ fn the_store_of_a_repository_is_found_from_everywhere_in_it() {
     assert!(errors.contains("config.toml cannot be read: `store` must be a string"), "{errors}");
 }
 
-/// A new project: its files are written once and kept the second time, and its cards are valid.
+/// Tests a new project: its files are written once and kept the second time, and its cards are valid.
 #[test]
 fn a_project_begins_with_valid_files_and_keeps_what_is_there() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -132,7 +133,7 @@ fn a_project_begins_with_valid_files_and_keeps_what_is_there() {
     assert!(listed.contains("odd.json: not valid"), "{listed}");
 }
 
-/// A URL may contain a password, and people paste help texts into chats.
+/// The help must not show the store's URL: it may contain a password, and people paste help texts into chats.
 #[test]
 fn help_does_not_show_the_store_of_the_environment() {
     let program = Command::new(env!("CARGO_BIN_EXE_handover"))

@@ -5,27 +5,25 @@
 //! sessions.
 #![expect(clippy::unwrap_used, reason = "a test fails where something unforeseen happens")]
 
-#[path = "proof/rng.rs"]
-mod rng;
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use base::ground::clock::SystemClock;
 use engine::turn::{Spent, TurnEnd};
 use engine::{Caller, Rights, view};
-use handover::clock::SystemClock;
-use handover::review::ask::{ProviderSaid, ProviderTry, Stage};
-use handover::review::program::ReviewError;
-use handover::review::{Bench, Provider, RoundToRun, open, round};
-use handover::service::Service;
-use handover::trust;
+use runner::ask::{AskedProgram, AskedTexts, ProgramReply};
+
+use base::project::trust;
+use base::service::Service;
+use runner::review::program::ReviewError;
+use runner::review::{Provider, ReviewContext, RoundToRun, open, round};
 use serde_json::{Value, json};
 use wire::feedback::{AskedParts, judge_response};
 use wire::stream::Frame;
 
-use rng::Rng;
+use chance::SeededRandom;
 
-/// The behaviour of a provider: the bytes that it writes, or the way in which its turn ends.
+/// The behaviour of a review provider: the bytes that it writes, or the way in which its turn ends.
 #[derive(Debug, Clone, PartialEq)]
 enum Way {
     Writes(Vec<u8>),
@@ -34,7 +32,7 @@ enum Way {
 
 /// A reviewer that does arbitrary things, and records how often it was started and its last behaviour.
 struct Wild<'r> {
-    rng: &'r mut Rng,
+    rng: &'r mut SeededRandom,
     iteration: u64,
     /// The ids of the findings on which the request decides. `given` has the ids that the session gave in earlier
     /// rounds.
@@ -141,10 +139,10 @@ impl Wild<'_> {
     }
 }
 
-impl Stage for Wild<'_> {
-    type StageError = ReviewError;
+impl AskedProgram for Wild<'_> {
+    type StartError = ReviewError;
 
-    async fn play(&mut self, attempt: ProviderTry) -> Result<ProviderSaid, ReviewError> {
+    async fn start(&mut self, attempt: AskedTexts) -> Result<ProgramReply, ReviewError> {
         assert!(attempt.system.contains("Agent Feedback Protocol 1.2"));
         let sent: Value = serde_json::from_str(&attempt.message).unwrap();
         assert_eq!(sent["iteration"], self.iteration);
@@ -156,7 +154,7 @@ impl Stage for Wild<'_> {
             Way::Writes(bytes) => (TurnEnd::Finished, bytes),
             Way::Ends(end) => (end, Vec::new()),
         };
-        Ok(ProviderSaid {
+        Ok(ProgramReply {
             end,
             reason: Some("so".to_owned()),
             answer,
@@ -166,7 +164,7 @@ impl Stage for Wild<'_> {
     }
 }
 
-/// A session as a model without a store knows it: the number of rounds, and whether each finding is open.
+/// A review session as a model without a store knows it: the number of rounds, and whether each finding is open.
 #[derive(Debug, Default)]
 struct Model {
     rounds: u64,
@@ -181,8 +179,8 @@ fn provider(folder: &std::path::Path) -> Provider {
     Provider::find(Some(folder), Some(folder), "wild").unwrap()
 }
 
-/// Returns a request, mostly for the next iteration, with decisions on arbitrary findings.
-fn request(rng: &mut Rng, model: &Model) -> Vec<u8> {
+/// Returns a review request, mostly for the next iteration, with decisions on arbitrary findings.
+fn request(rng: &mut SeededRandom, model: &Model) -> Vec<u8> {
     let next = model.rounds + 1;
     let iteration = if rng.percent(85) { next } else { [0, 1, 3, 99][rng.below(4)] };
     let media = if rng.percent(90) { "text/plain" } else { "image/png" };
@@ -209,11 +207,11 @@ fn request(rng: &mut Rng, model: &Model) -> Vec<u8> {
 }
 
 async fn session(seed: u64, folder: &std::path::Path, provider: &Provider) {
-    let mut rng = Rng::new(seed);
+    let mut rng = SeededRandom::new(seed);
     let service = Service::new(store::open("memory:", seed).await.unwrap(), Arc::new(SystemClock));
     let caller = Caller::with_rights(Rights::Person);
-    let bench = Bench { service: &service, state: folder, host: "here", caller, provider };
-    let review = open(&bench, None, None).await.unwrap();
+    let context = ReviewContext { service: &service, state: folder, host: "here", caller, provider };
+    let review = open(&context, None, None).await.unwrap();
     let mut model = Model::default();
     for step in 0..8 {
         let bytes = request(&mut rng, &model);
@@ -227,7 +225,7 @@ async fn session(seed: u64, folder: &std::path::Path, provider: &Provider) {
             |items: &Vec<Value>| items.iter().map(|item| item["id"].as_str().unwrap().to_owned()).collect::<Vec<_>>();
         let decided = items.as_ref().map(ids);
         let mut wild = Wild { rng: &mut rng, iteration, decided: decided.clone(), given, starts: 0, last: None };
-        let answered = round(&bench, RoundToRun { review, turn: None }, &bytes, &mut wild).await.unwrap().unwrap();
+        let answered = round(&context, RoundToRun { review, turn: None }, &bytes, &mut wild).await.unwrap().unwrap();
         let (starts, last) = (wild.starts, wild.last.clone());
         let at = format!("HANDOVER_REVIEW_SEED={seed} step {step}: {sent:?} after {last:?}");
         // The response must be valid for the requester, also inside the stream.
@@ -237,7 +235,7 @@ async fn session(seed: u64, folder: &std::path::Path, provider: &Provider) {
         let stream = format!("{}{}", Frame::start("s", 1).line(), Frame::text("s", 2, &text).line());
         assert_eq!(wire::stream::read(stream.as_bytes()).unwrap().response.as_deref(), Some(text.as_str()), "{at}");
         assert!(starts <= 3, "{at}: {starts} starts");
-        // The response must match the model.
+        // The response must match the model of the session.
         let response: Value = serde_json::from_str(&text).unwrap();
         let code = response["error"]["code"].as_str().unwrap_or("success");
         let is_next = is_legal && iteration == model.rounds + 1;

@@ -8,14 +8,14 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use handover::clock::SystemClock;
+use base::ground::clock::SystemClock;
+use base::project::trust;
+use base::service::Service;
 use handover::desk::{Desk, DeskSurroundings, ToolOutcome, Visitor};
 use handover::reception::new_session;
-use handover::service::Service;
-use handover::trust;
 use serde_json::{Value, json};
 
-/// A reviewer that saves each request and finds nothing.
+/// The script of a reviewer that saves each request and finds nothing.
 const CRITIC: &str = r#"read -r r; n=1; case $r in *'"iteration":2'*) n=2;; *'"iteration":3'*) n=3;; esac
     printf '%s' "$r" > "$1/request"
     k=; [ $n = 1 ] || k=',"applied_feedback_ack":{"items":[]}'
@@ -108,7 +108,7 @@ impl Scene {
         self.call(&self.worker, tool, arguments).unwrap_err()
     }
 
-    /// Adds tasks that the critic reviews.
+    /// Adds tasks that the agent `critic` reviews. Returns their ids.
     fn tasks(&self, names: &[&str]) -> Vec<String> {
         let tasks: Vec<Value> = names.iter().map(|name| json!({"name": name, "review": "critic"})).collect();
         let plan = json!({"id": self.workflow, "plan": {"summary": "s", "tasks": tasks}});
@@ -116,7 +116,7 @@ impl Scene {
         names.iter().map(|name| text(&planned["task_ids"], name)).collect()
     }
 
-    /// Adds one task that the worker claims.
+    /// Adds one task that the critic reviews, and lets the worker claim it. Returns its id.
     fn claimed(&self) -> String {
         let task = self.tasks(&["one"]).remove(0);
         self.worker("task_claim", &json!({"task_id": task}));
@@ -171,7 +171,7 @@ fn work_without_a_workspace_is_gathered_from_the_main_worktree_since_the_claim()
     let shown = scene.reviewed(&task);
     assert_shows(&shown, &["committed.txt", "left.txt"], &["All is well", "old.txt"]);
     assert!(text(&shown, "x-source").starts_with("Handover gathered it from the main worktree"), "{shown:#}");
-    // The file is changed after the review, and git's index is told to hide the change.
+    // The worker changes the file after the review, and tells git's index to hide the change.
     scene.write("old.txt", "new\n");
     git(&scene.root(), &["update-index", "--assume-unchanged", "old.txt"]);
     scene.is_refused_as_changed(&task);
@@ -196,13 +196,13 @@ fn a_configured_worktree_elsewhere_hides_nothing() {
 fn a_decoy_workspace_hides_no_work() {
     let scene = Scene::new(true);
     let task = scene.claimed();
-    // The worker records a worktree on an empty branch and does its work in the main worktree.
+    // The worker tries to hide its work: it records a worktree on an empty branch and works in the main worktree.
     let make = json!({"workflow_id": scene.workflow, "branch": "empty", "create_worktree": true, "task_ids": [task]});
     scene.worker("workspace_create", &make);
     scene.write("work.txt", "work\n");
     let shown = scene.reviewed(&task);
     assert_shows(&shown, &["work.txt"], &["All is well"]);
-    // The worker makes a branch and records its own second-last commit as the base.
+    // The worker tries to hide its first commit: it makes a branch and records its own second-last commit as the base.
     let side = scene.folder.path().join("side");
     git(&scene.root(), &["worktree", "add", "-q", "-b", "side", side.to_str().unwrap()]);
     for name in ["first.txt", "second.txt"] {
@@ -217,7 +217,7 @@ fn a_decoy_workspace_hides_no_work() {
     scene.worker("workspace_create", &make);
     let shown = scene.reviewed(&task);
     assert_shows(&shown, &["first.txt", "second.txt"], &["work.txt"]);
-    // The request names the changes that the reviewer does not see.
+    // The review request names the changes that the reviewer does not see.
     assert!(text(&shown, "x-source").contains("these changes are not shown: \"work.txt\""), "{shown:#}");
     std::fs::write(side.join("third.txt"), "x\n").unwrap();
     scene.is_refused_as_changed(&task);

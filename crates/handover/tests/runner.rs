@@ -26,6 +26,8 @@ mod killed_git;
 mod kills;
 #[path = "runner/machine.rs"]
 mod machine;
+#[path = "runner/outcomes.rs"]
+mod outcomes;
 #[path = "runner/people.rs"]
 mod people;
 #[path = "runner/points.rs"]
@@ -38,8 +40,6 @@ mod process;
 mod reviewers;
 #[path = "runner/reviews.rs"]
 mod reviews;
-#[path = "proof/rng.rs"]
-mod rng;
 #[path = "runner/rows.rs"]
 mod rows;
 #[path = "runner/scene.rs"]
@@ -56,7 +56,7 @@ mod stores;
 #[expect(dead_code, reason = "programs here get an environment of their own")]
 mod terminal;
 
-/// Returns a number from the environment, which a person sets for a longer run.
+/// Returns a number from an environment variable, which a person sets for a longer run.
 fn setting(name: &str) -> Option<u64> {
     Some(std::env::var(name).ok()?.parse().unwrap())
 }

@@ -139,13 +139,13 @@ fn a_command_outside_ends_with_its_caller() {
     }
 }
 
-/// Runs `scripts/test` with a fake cargo that fails at these commands and records all calls.
+/// Runs `scripts/test` with a fake cargo that fails at the cargo commands in `failing` and records all calls.
 fn tested(failing: &str) -> (Output, Vec<String>) {
     let folder = tempfile::tempdir().unwrap();
     let (bin, notes) = (folder.path().join("bin"), folder.path().join("notes"));
     fs::create_dir(&bin).unwrap();
     let report = "<testcase name=\"one\" classname=\"store::file\" timestamp=\"x\" time=\"0.5\">\\n</testcase>\\n\
-                  <testcase name=\"two\" classname=\"handover::runner\" timestamp=\"x\" time=\"71.2\">\\n\
+                  <testcase name=\"two\" classname=\"runner\" timestamp=\"x\" time=\"71.2\">\\n\
                   <failure type=\"test failure\">\\n</testcase>\\n";
     let cargo = format!(
         "#!/bin/sh\ncase $2 in --version) exit 0 ;; esac\necho \"$1\" >>{notes}\n\
@@ -181,10 +181,10 @@ fn the_test_command_with_postgres_runs_every_step_and_lists_the_failed_ones() {
     let end: Vec<&str> = out.lines().rev().take(4).collect();
     assert_eq!(
         [end[3], end[2], end[1], end[0]].map(str::trim),
-        ["formatting", "tests", "test handover::runner two", "documentation"],
+        ["formatting", "tests", "test runner two", "documentation"],
         "{out}"
     );
-    assert!(out.contains("71 s  handover::runner two"), "{out}");
+    assert!(out.contains("71 s  runner two"), "{out}");
     for step in ["formatting: failed with exit code 9", "clippy: passed", "dependencies: passed"] {
         assert!(out.lines().any(|line| line.contains(" s  ") && line.ends_with(step)), "{step}: {out}");
     }

@@ -9,8 +9,6 @@ mod crew;
 #[path = "proof/ledger.rs"]
 #[expect(dead_code, reason = "some checks are for the crash campaign")]
 mod ledger;
-#[path = "proof/rng.rs"]
-mod rng;
 #[path = "proof/server.rs"]
 mod server_process;
 #[path = "proof/state.rs"]
@@ -22,11 +20,12 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ack::{Ack, Report};
+use base::Error;
+use base::Service;
+use base::ground::clock::SystemClock;
+use chance::SeededRandom;
 use crew::{Board, Writer};
-use handover::clock::SystemClock;
-use handover::{Error, Service};
 use ledger::Ledger;
-use rng::Rng;
 use server_process::{End, Server};
 use state::State;
 use store::{Cursor, Fault, Postgres, Store};
@@ -55,7 +54,7 @@ impl Said {
         self.heard.notify_one();
     }
 
-    /// Waits until this many more writes are acknowledged.
+    /// Waits until the writers report this many more acknowledged writes.
     async fn more(&self, wanted: usize) {
         let end = self.count.load(Ordering::SeqCst) + wanted;
         while self.count.load(Ordering::SeqCst) < end {
@@ -79,16 +78,16 @@ fn acknowledged_writes_survive_the_postgres_server() {
 }
 
 async fn kill_under_load(server: &Server, seed: u64, rounds: u64) -> (Vec<Ack>, Vec<String>) {
-    let mut rng = Rng::new(seed);
+    let mut rng = SeededRandom::new(seed);
     let said = Arc::new(Said::default());
     let mut tasks = JoinSet::new();
-    // Two stores stand for two processes, each with its own connections.
+    // Open two stores, which stand for two processes with their own connections.
     for _ in 0..2 {
         let store: Arc<dyn Store> = Arc::new(Postgres::open(&server.url(), seed).await.unwrap());
         let service = Service::new(store, Arc::new(SystemClock));
         let board = Arc::new(Board::read(&service).await.unwrap());
         for _ in 0..WRITERS / 2 {
-            tasks.spawn(write(service.clone(), Arc::clone(&board), Arc::clone(&said), Rng::new(rng.word())));
+            tasks.spawn(write(service.clone(), Arc::clone(&board), Arc::clone(&said), SeededRandom::new(rng.word())));
         }
         tasks.spawn(plan(service, board, Arc::clone(&said)));
     }
@@ -111,7 +110,7 @@ async fn kill_under_load(server: &Server, seed: u64, rounds: u64) -> (Vec<Ack>, 
     (acks, std::mem::take(&mut *said.faults.lock().unwrap()))
 }
 
-async fn write(service: Service, board: Arc<Board>, said: Arc<Said>, rng: Rng) {
+async fn write(service: Service, board: Arc<Board>, said: Arc<Said>, rng: SeededRandom) {
     let heard = Arc::clone(&said);
     let report: Report = Arc::new(move |ack| heard.ack(ack));
     let mut writer = Writer::register(service, board, report, rng).await.unwrap();

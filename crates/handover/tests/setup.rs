@@ -1,4 +1,4 @@
-//! Tests `handover setup` on folders: each case in `tests/setup` shows a folder before and after.
+//! Tests `handover setup` on folders: each case in `tests/setup` shows a folder before and after a setup.
 //!
 //! A case names the client, and has the parts `== before` and `== after` (or `== problem`). A file is `-- path`, with
 //! `~/` for the home folder, and the section that Handover writes is one line. Every case is also applied twice and
@@ -17,7 +17,7 @@ use handover::setup::{
     undo,
 };
 
-/// One test case: its first lines, and its parts by name.
+/// One test case of `handover setup`: its first lines, and its parts by name.
 struct Case {
     head: String,
     parts: BTreeMap<String, String>,
@@ -55,7 +55,7 @@ impl Case {
         asked.then(|| HttpEntry { url: URL_DEFAULT.to_owned(), secret: "hnd_new".to_owned() })
     }
 
-    /// Parses the line `run client [--user] [--hooks] [--http] [NAME=VALUE]`.
+    /// Parses the case's line `run client [--user] [--hooks] [--http] [NAME=VALUE]`.
     fn call(&self) -> (ClientProgram, SetupReach, BTreeMap<String, String>) {
         let line = self.head.lines().find_map(|line| line.strip_prefix("run ")).unwrap();
         let mut words = line.split(' ');
@@ -75,7 +75,7 @@ impl Case {
     }
 }
 
-/// A project and a separate home folder.
+/// A temporary project folder and a separate home folder.
 struct Folder {
     _keep: tempfile::TempDir,
     base: PathBuf,
@@ -110,7 +110,7 @@ impl Folder {
         }
     }
 
-    /// Writes the files that a part of a case describes.
+    /// Writes the files that a part of a test case describes.
     fn fill(&self, part: &str) {
         for file in format!("\n{part}").split("\n-- ").skip(1) {
             let (head, body) = file.split_once('\n').unwrap_or((file, ""));
@@ -141,8 +141,8 @@ impl Folder {
         }
     }
 
-    /// Returns all files in the format of a case's part. Shows empty folders, too, because `handover setup` must not
-    /// leave any behind.
+    /// Returns all files of the project and the home folder in the format of a test case's part. Shows empty folders,
+    /// too, because `handover setup` must not leave any behind.
     fn show(&self) -> String {
         let mut found = Vec::new();
         walk(&self.base.join("project"), "", &mut found);
@@ -193,7 +193,7 @@ fn fold(text: &str) -> String {
     format!("{before}handover:begin{}{FOLDED}\n{}handover:end{after}", mark.0, mark.1)
 }
 
-/// Replaces the one line by the section that the file has now.
+/// Replaces the line that stands for Handover's section by the section that the file `old` has.
 fn unfold(text: &str, old: Option<&str>) -> String {
     let section = old.and_then(|old| old.split_once("handover:begin")?.1.split_once("handover:end")).map(|it| it.0);
     let Some(section) = section.filter(|_| text.contains(FOLDED)) else { return text.to_owned() };
@@ -206,7 +206,7 @@ fn changed(plan: &SetupPlan) -> Vec<&Edit> {
     plan.edits.iter().filter(|edit| edit.changes()).collect()
 }
 
-/// Does the steps of a case, and returns the case with its results.
+/// Does the steps of a test case, and returns the case with its actual results.
 fn exercise(name: &str, case: &Case) -> Case {
     let (client, reach, environment) = case.call();
     let mut out = Case { head: case.head.clone(), parts: BTreeMap::new() };
@@ -240,8 +240,8 @@ fn exercise(name: &str, case: &Case) -> Case {
         let left = fs::read_dir(&around.receipts).map(|left| left.count()).unwrap_or(0);
         assert_eq!(left, 0, "{name}: no receipt is left");
     }
-    // Some cases start with an entry that already has our name. The first undo restores that entry. After that no
-    // record marks it as the person's own, so a second undo may change it. Such cases are not undone twice.
+    // Some cases start with an entry that is already named `handover`. The first undo restores that entry. After that
+    // no record marks it as the person's own, so a second undo may change it. Such cases are not undone twice.
     if !before.contains("handover") {
         let again = undo(client, reach, &around).unwrap();
         assert_eq!(changed(&again), Vec::<&Edit>::new(), "{name}: undoing twice is as once");

@@ -17,7 +17,7 @@ impl Place {
     fn new() -> Self {
         let keep = tempfile::tempdir().unwrap();
         let base = keep.path().canonicalize().unwrap();
-        // A project has a repository or a `.handover` folder.
+        // Make a `.handover` folder, because `handover setup` needs a project: a repository or such a folder.
         fs::create_dir_all(base.join("project/.handover")).unwrap();
         fs::create_dir_all(base.join("home")).unwrap();
         Self { _keep: keep, base }
@@ -184,7 +184,7 @@ fn over_http_each_client_has_one_token_until_it_is_undone() {
     assert!(said(&undone.stderr).contains("note: revoked the token tok_"), "{}", said(&undone.stderr));
     assert!(!config.exists());
     assert_eq!(tokens(&place), ["codex true", "gemini false"]);
-    // A revoked token is replaced by a new one.
+    // `handover setup` replaces a revoked token by a new one.
     run(&["codex", "--http", "--yes"]);
     assert_eq!(tokens(&place), ["codex true", "gemini false", "codex false"]);
 }

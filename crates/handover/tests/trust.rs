@@ -58,7 +58,7 @@ impl Site {
         said(self.clean(env!("CARGO_BIN_EXE_handover")).args(words).output().unwrap())
     }
 
-    /// Runs the program as a person at a terminal who types this text.
+    /// Runs `handover` as a person at a terminal who types this text.
     fn at_a_terminal(&self, words: &str, typed: &str) -> (i32, String) {
         let line = format!("{} {words}", env!("CARGO_BIN_EXE_handover"));
         let mut child = self.clean("script").args(["-qec", &line, "/dev/null"]).stdin(Stdio::piped()).spawn().unwrap();
@@ -108,7 +108,7 @@ fn a_hash_accepts_only_the_list_it_is_of() {
     assert_eq!((&later["trusted"], &later["changes"][0]), (&json!(false), &change));
 }
 
-/// `handover run` with settings that no person has accepted: at a terminal it asks, elsewhere it refuses.
+/// Tests `handover run` with settings that no person has accepted: at a terminal it asks, elsewhere it refuses.
 #[test]
 fn run_asks_at_a_terminal_and_refuses_elsewhere() {
     let site = Site::new(AGENT);
@@ -149,7 +149,8 @@ fn a_session_is_told_what_waits() {
     assert!(out.contains("limit usd: 5 -> 500") && out.contains("handover trust"), "{out}{errors}");
 }
 
-/// An accepted gate rule still applies after it was removed from the file. A new gate rule applies at once.
+/// Tests that an accepted gate rule still applies after it was removed from the settings file, and that a new gate rule
+/// applies at once.
 #[test]
 fn gates_are_the_stricter_of_two_copies() {
     let rule =
@@ -185,7 +186,7 @@ fn gates_are_the_stricter_of_two_copies() {
     }
 }
 
-/// Stores that come with a repository: which are refused, and with which message.
+/// Tests stores that come with a repository: which of them are refused, and with which message.
 #[test]
 fn a_store_that_came_with_the_repository_is_refused() {
     let other = Site::new("");
@@ -211,19 +212,19 @@ fn a_store_that_came_with_the_repository_is_refused() {
     tracked.git(&["update-index", "--split-index"]);
     assert_eq!(tracked.run(&["status"]).0, 1, "a split index");
     tracked.git(&["update-index", "--no-split-index"]);
-    // A store that the caller names counts as the caller's own.
+    // A store that the caller names with `--store` counts as the caller's own.
     assert_eq!(tracked.run(&["--store", "../mine.db", "status"]).0, 0);
     // The person follows the advice of the refusal, and then the store is accepted.
     tracked.git(&["rm", "-r", "--quiet", ".handover/state"]);
     let (code, _, errors) = tracked.run(&["status"]);
     assert_eq!(code, 0, "{errors}");
-    // A link in place of the folder is also refused.
+    // A symbolic link in place of the state folder is also refused.
     let linked = Site::new("");
     symlink("../../elsewhere", linked.root().join(".handover/state")).unwrap();
     linked.commit(&["."]);
     assert_eq!(linked.run(&["status"]).0, 1);
     assert!(!linked.folder.path().join("elsewhere").exists(), "nothing was made outside");
-    // A tracked file that the settings name is also refused.
+    // A store file that git tracks is also refused when the settings name it.
     let named = Site::new("store = \"data/work.db\"\n");
     fs::create_dir(named.root().join("data")).unwrap();
     fs::copy(other.root().join(".handover/state/handover.db"), named.root().join("data/work.db")).unwrap();
@@ -270,7 +271,7 @@ fn a_store_of_ours_is_narrowed_and_that_is_said() {
     assert_eq!((code, mode(&state), mode(&state.join("handover.db"))), (0, 0o700, 0o600));
     assert!(errors.contains("(755)") && errors.contains("(664)") && errors.contains("yours alone now"), "{errors}");
     assert_eq!(site.run(&["status"]).2, "");
-    // Files of another user are refused. Only root can make one for the test.
+    // Store files of another user are refused. Only root can make such a file for the test.
     if rustix::process::geteuid().is_root() {
         std::os::unix::fs::chown(state.join("handover.db"), Some(4_321), None).unwrap();
         let (code, _, errors) = site.run(&["status"]);

@@ -47,8 +47,8 @@ pub trait Backend: Send + Sync + 'static {
     /// Returns the content of the resource as compact JSON.
     fn read(&self, who: &CallerIdentity, uri: &str) -> impl Future<Output = Result<String, BackendProblem>> + Send;
 
-    /// Returns a number that grows whenever the resource changes. A slow receiver sees only the latest number, so no
-    /// unread changes pile up.
+    /// Returns a receiver of a number that grows whenever the resource changes. A slow receiver sees only the latest
+    /// number, so no unread changes pile up.
     fn watch(
         &self,
         who: &CallerIdentity,
@@ -74,9 +74,9 @@ pub trait Backend: Send + Sync + 'static {
         let _ = (who, client);
     }
 
-    /// Tells whether the request `now` comes from the same caller as the request `opened`, which opened the session. A
-    /// client that knows only the name of a session could otherwise act in it. A request by another caller is answered
-    /// as if the session did not exist.
+    /// Returns whether the request `now` comes from the same caller as the request `opened`, which opened the session.
+    /// A client that knows only the name of a session could otherwise act in it. A request by another caller is
+    /// answered as if the session did not exist.
     fn is_same(&self, opened: &http::request::Parts, now: &http::request::Parts) -> bool {
         let _ = (opened, now);
         true
@@ -147,11 +147,11 @@ pub struct McpCall {
     pub who: CallerIdentity,
     /// The means to report progress; `None` when the client did not ask for progress.
     pub progress: Option<McpProgress>,
-    /// A token that is cancelled together with the call. The future of the call is dropped then, so the token is for
-    /// work that other tasks do for the call.
+    /// A cancellation token that is cancelled together with the call. The future of the call is dropped then, so the
+    /// token is for work that other tasks do for the call.
     pub cancelled: CancellationToken,
-    /// A token that is cancelled when the client is gone. A call that only waits for changes then ends with its present
-    /// result.
+    /// A cancellation token that is cancelled when the client is gone. A call that only waits for changes then ends
+    /// with its present result.
     pub closing: CancellationToken,
     pub act: WaitNotice,
 }
@@ -182,7 +182,7 @@ pub enum CallOutcome {
     Fault(String),
 }
 
-/// The reasons why the backend did not return a resource or a prompt.
+/// The reason why the backend did not return a resource or a prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BackendProblem {
     NotFound(String),

@@ -63,8 +63,8 @@ fn plain(status: StatusCode, words: &'static str) -> Response<BoxBody<Bytes, Inf
     response
 }
 
-/// The error of a body that was refused. Only `rmcp` sees this error, and the answer that `rmcp` makes from it is
-/// replaced.
+/// The error of a request body that was refused. Only `rmcp` sees this error, and the answer that `rmcp` makes from it
+/// is replaced.
 #[derive(Debug)]
 pub(super) struct UnreadBody;
 
@@ -74,7 +74,7 @@ impl fmt::Display for UnreadBody {
     }
 }
 
-/// The parts of the backend that the check of a body needs.
+/// The parts of the backend that the check of a request body needs.
 pub(super) trait Behind: Send + Unpin + 'static {
     /// Returns the maximum length of any message. `of` returns the maximum length of a message that calls the given
     /// tool.
@@ -82,7 +82,7 @@ pub(super) trait Behind: Send + Unpin + 'static {
     fn of(&self, tool: &str) -> usize;
 
     /// Returns a future that reads the versions of the resources that the client is about to follow. Returns `None`
-    /// when the request is not a listener.
+    /// when the request does not ask to follow resources.
     fn look(&self, uris: Vec<String>) -> Option<Looking>;
 }
 
@@ -135,13 +135,13 @@ impl<B, L: Behind> CheckedBody<B, L> {
         }
     }
 
-    /// Tells whether to stop reading a message that is too long. Most clients read the answer only after they have sent
-    /// the whole message. So up to [`MESSAGE_BYTES_MAX`] further bytes are read and dropped.
+    /// Returns whether to stop reading a message that is too long. Most clients read the answer only after they have
+    /// sent the whole message. So up to [`MESSAGE_BYTES_MAX`] further bytes are read and dropped.
     fn is_hopeless(&self) -> bool {
         self.over.is_some_and(|(_, dropped)| dropped > MESSAGE_BYTES_MAX)
     }
 
-    /// Checks the complete message and returns the text to pass to `rmcp`.
+    /// Checks the complete message and returns the text of the message to pass to `rmcp`.
     fn finish(&mut self) -> Result<Vec<u8>, UnreadBody> {
         self.done = true;
         let text = std::mem::take(&mut self.text);
@@ -214,7 +214,7 @@ impl<B: Body + Unpin, L: Behind> Body for CheckedBody<B, L> {
                         continue;
                     }
                 }
-                // The client is gone and reads no answer, so no reason for a refusal is recorded.
+                // The client is gone and reads no answer, so there is no reason to record a refusal.
                 Some(Err(_)) => {
                     self.done = true;
                     self.text = Vec::new();

@@ -15,8 +15,8 @@ const NEAR_NAMES_MAX: usize = 3;
 
 pub(super) struct Catalog {
     names: Vec<String>,
-    /// The tools. The list is built when a client first asks for it, because the schemas are large and the start should
-    /// be fast.
+    /// The tools. The list is built when a client first asks for it, because the schemas are large and the server
+    /// should start fast.
     tools: OnceLock<Vec<Tool>>,
     templates: Vec<ResourceTemplate>,
     prompts: Vec<Prompt>,
@@ -62,7 +62,7 @@ impl Catalog {
     pub(super) fn unknown_tool(&self, name: &str) -> ErrorData {
         let mut near: Vec<(usize, &str)> =
             self.names.iter().map(|known| (edits(name, known), known.as_str())).collect();
-        // Suggest a name only when at most a third of its characters differ.
+        // Suggest a similar tool name only when at most a third of its characters differ.
         near.retain(|(edits, other)| edits * 3 <= other.chars().count());
         near.sort_unstable();
         let near: Vec<&str> = near.into_iter().take(NEAR_NAMES_MAX).map(|(_, name)| name).collect();

@@ -14,7 +14,7 @@ use super::limits;
 #[derive(Debug, Default)]
 pub(super) struct CallGate {
     running: Mutex<Running>,
-    /// Wakes the delayed notices when a call is answered or starts to wait.
+    /// Wakes the delayed notices of changes when a call is answered or starts to wait.
     fewer: Notify,
 }
 
@@ -30,7 +30,7 @@ enum Doing {
     Waiting,
 }
 
-/// A mark for a call that is not answered yet. Dropping this value marks the call as answered.
+/// A value that marks a call as not answered yet. Dropping it marks the call as answered.
 #[derive(Debug)]
 pub(super) struct CallTicket {
     gate: Arc<CallGate>,
@@ -54,7 +54,8 @@ impl CallGate {
         CallTicket { gate: Arc::clone(self), number }
     }
 
-    /// Waits until the calls that are running now are answered or only wait. Waits at most `NOTICE_WAIT_MAX`.
+    /// Waits until the calls that are running now are answered or only wait for changes. Waits at most
+    /// `NOTICE_WAIT_MAX`.
     pub(super) async fn settled(&self) {
         let _late = tokio::time::timeout(limits::NOTICE_WAIT_MAX, self.all_answered()).await;
     }
@@ -101,7 +102,7 @@ impl Drop for CallTicket {
 }
 
 impl WaitNotice {
-    /// Returns a handle for a call that never delays notices.
+    /// Returns a handle for a call that never delays notices of changes.
     pub(super) fn unseen() -> Self {
         Self { gate: Arc::default(), number: 0 }
     }

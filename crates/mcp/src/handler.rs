@@ -35,7 +35,7 @@ type CallContext = RequestContext<RoleServer>;
 #[derive(Debug, Default)]
 pub(super) struct Connection {
     pub(super) gate: Arc<CallGate>,
-    /// A token that is cancelled when the client is gone.
+    /// A cancellation token that is cancelled when the client is gone.
     pub(super) closing: CancellationToken,
     subscriptions: Subscriptions,
 }
@@ -80,7 +80,8 @@ pub(super) fn caller(parts: &http::request::Parts) -> CallerIdentity {
 }
 
 impl<B: Backend> Handler<B> {
-    /// Builds the call for the backend. Moves values out of the context where possible, instead of copying them.
+    /// Builds the call for the backend. Moves values out of the request's context where possible, instead of copying
+    /// them.
     fn call(&self, tool: String, arguments: String, context: &mut CallContext) -> McpCall {
         let token = context.meta.get_progress_token();
         McpCall {

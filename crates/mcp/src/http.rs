@@ -64,7 +64,7 @@ struct Inner<B: Backend> {
     /// not known which of them come from the same client.
     gate: Arc<CallGate>,
     closing: CancellationToken,
-    /// A token that ends all response streams when it is cancelled, even if they still have messages to send.
+    /// A cancellation token that ends all response streams, even if they still have messages to send.
     cut: CancellationToken,
     /// Tracks the requests that are not answered yet. Streams that only listen are not tracked.
     owed: TaskTracker,
@@ -92,7 +92,8 @@ impl<B: Backend> Http<B> {
             .with_json_response(true)
             .with_sse_retry(None)
             .with_cancellation_token(cut.clone())
-            // This is the bound for all messages. The check of the body applies the smaller bound of each tool.
+            // This is the maximum length of any message. The check of the body applies the smaller maximum of the tool
+            // that a message calls.
             .with_max_request_body_bytes(limits::MESSAGE_BYTES_MAX);
         if !settings.hosts.is_empty() {
             config = config.with_allowed_hosts(settings.hosts.iter().cloned());
@@ -151,7 +152,8 @@ impl<B: Backend> Http<B> {
         };
         let passage = Arc::new(passage.owned_by(&inner.backend.owner(&parts)));
         parts.extensions.insert(Arc::clone(&passage));
-        // A client of the new era that wants to listen must send the method in this header.
+        // A client of the new era (revision 2026-07-28 or later) that wants to follow resources must send the method in
+        // this header.
         let listens = parts.headers.get("mcp-method").is_some_and(|method| method == "subscriptions/listen");
         let listener = listens.then(|| handler::caller(&parts));
         let behind = Beyond { backend: Arc::clone(&inner.backend), most: inner.message_bytes_max, listener };

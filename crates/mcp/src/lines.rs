@@ -10,9 +10,9 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use super::limits::MESSAGE_BYTES_DEFAULT;
 use super::skim::Skim;
 
-/// The free space of the buffer before each read, in bytes. A pipe holds at most this many bytes.
+/// The free space of the read buffer before each read, in bytes. A pipe holds at most this many bytes.
 const PIECE_BYTES: usize = 64 << 10;
-/// The maximum size of the buffer that is kept after a long line. A larger buffer is freed.
+/// The maximum size of the read buffer that is kept after a long line. A larger buffer is freed.
 const KEPT_BYTES_MAX: usize = 256 << 10;
 
 pub(super) enum MessageLine {
@@ -36,10 +36,11 @@ pub(super) struct MessageLines<R> {
     ended: bool,
 }
 
-/// The state of a line that is longer than the default maximum.
+/// The state of a line that is longer than the default maximum of a message.
 struct Long {
     skim: Skim,
     /// The maximum length for the tool of this line, set when the line exceeds it. The rest of such a line is dropped.
+    /// `None` while the line does not exceed it.
     over: Option<usize>,
 }
 

@@ -10,13 +10,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::limits::OUTBOX_BYTES_MAX;
 
-/// The maximum size of the buffer that is kept after a write. A larger buffer is freed.
+/// The maximum size of the write buffer that is kept after a write. A larger buffer is freed.
 const KEPT_BYTES_MAX: usize = 256 << 10;
 
 pub(super) struct Outbox<W>(Arc<SharedOutbox<W>>);
 
 struct SharedOutbox<W> {
-    /// Complete lines that no write has taken yet.
+    /// Complete lines that wait to be written.
     waiting: Mutex<Vec<u8>>,
     writing: tokio::sync::Mutex<OutboxWriting<W>>,
     broken: CancellationToken,
@@ -40,7 +40,8 @@ impl<W: AsyncWrite + Unpin> Outbox<W> {
         Self(Arc::new(SharedOutbox { waiting: Mutex::default(), writing, broken: CancellationToken::new() }))
     }
 
-    /// Returns a token that is cancelled when writing fails, because the client no longer reads the output.
+    /// Returns a cancellation token that is cancelled when writing fails, because the client no longer reads the
+    /// output.
     pub(super) fn broken(&self) -> &CancellationToken {
         &self.0.broken
     }
@@ -49,7 +50,7 @@ impl<W: AsyncWrite + Unpin> Outbox<W> {
         self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner).len() > OUTBOX_BYTES_MAX
     }
 
-    /// Adds the message as the last of the waiting lines. [`Self::flush`] writes them.
+    /// Adds the message as the last of the lines that wait to be written. [`Self::flush`] writes them.
     pub(super) fn put(&self, message: &ServerJsonRpcMessage) {
         let mut waiting = self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         let before = waiting.len();

@@ -35,12 +35,12 @@ pub(super) struct Passage {
     /// The name of the open session that the request belongs to. `None` when no session with the requested name is
     /// open.
     pub(super) session: Option<Arc<str>>,
-    /// The access token that the request carries.
+    /// The access token that the request carries. A session belongs to the token that opened it.
     pub(super) owner: Arc<str>,
     carried: Mutex<Carried>,
 }
 
-/// The values that the steps of serving a request pass to each other.
+/// The values that the steps of serving an HTTP request pass to each other.
 #[derive(Debug, Default)]
 pub(super) struct Carried {
     pub(super) arguments: Option<Arguments>,

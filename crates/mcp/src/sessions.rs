@@ -1,5 +1,5 @@
-//! HTTP sessions for clients of the old era. `rmcp` runs the sessions; this module counts them and notifies the backend
-//! when they begin and end.
+//! HTTP sessions for clients of the old era (before revision 2026-07-28). `rmcp` runs the sessions; this module counts
+//! them and notifies the backend when they begin and end.
 //!
 //! When a token has its maximum of sessions, a new session ends the one of the same token that was used longest ago.
 //! Only an idle session is ended: one without open streams and running calls, in which no agent holds a claim. When the
@@ -60,14 +60,14 @@ struct OpenSession {
 pub(super) struct McpSession {
     pub(super) gate: Arc<CallGate>,
     pub(super) closing: CancellationToken,
-    /// A token that is cancelled after the backend was notified of the session's end.
+    /// A cancellation token that is cancelled after the backend was notified of the session's end.
     ended: CancellationToken,
     who: OnceLock<CallerIdentity>,
     /// The access token of the request that opened the session.
     owner: Arc<str>,
     used: AtomicU64,
     streams: AtomicUsize,
-    /// The tokens that end the open streams for notices, the oldest stream first.
+    /// The cancellation tokens that end the open streams for notices, the oldest stream first.
     standing: Mutex<VecDeque<CancellationToken>>,
 }
 
@@ -151,7 +151,7 @@ impl<B: Backend> Sessions<B> {
     }
 
     /// Makes room for a new session. When this token or the server has its maximum of sessions, ends an idle session of
-    /// this token. Fails when there is none.
+    /// this token. Fails when the token has no idle session.
     async fn make_room(&self, owner: &str) -> Result<(), SessionFault> {
         for _ in 0..ROOM_TRIES {
             let Some(idle) = self.idle_of(owner) else { return Ok(()) };
@@ -165,8 +165,8 @@ impl<B: Backend> Sessions<B> {
         Err(SessionFault::Full)
     }
 
-    /// Returns the sessions of a token without open streams, the longest unused first. Returns `None` when there is
-    /// room for another session, so that none must end.
+    /// Returns the sessions of an access token that have no open streams, the longest unused first. Returns `None` when
+    /// there is room for another session, so that none must end.
     fn idle_of(&self, owner: &str) -> Option<Vec<IdleSession>> {
         let sessions = self.open.sessions.lock().unwrap_or_else(PoisonError::into_inner);
         let own: Vec<_> = sessions.iter().filter(|(_, session)| &*session.owner == owner).collect();
@@ -217,8 +217,8 @@ impl<B: Backend> Sessions<B> {
         CountedStream { stream: Box::pin(stream), session, until: None }
     }
 
-    /// Counts a stream for notices. A client needs only one. When a client opens more than `STANDING_STREAMS_MAX`, the
-    /// oldest one ends.
+    /// Counts a stream over which a client gets notices of changes. A client needs only one. When a client opens more
+    /// than `STANDING_STREAMS_MAX`, the oldest one ends.
     fn standing<S>(&self, id: &SessionId, stream: S) -> CountedStream<S> {
         let mut counted = self.counted(id, stream);
         if let Some(session) = &counted.session {

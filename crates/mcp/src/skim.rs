@@ -8,8 +8,8 @@ use rmcp::model::RequestId;
 
 use super::limits::{MESSAGE_BYTES_DEFAULT, MESSAGE_BYTES_MAX};
 
-/// The maximum number of bytes of a key or value that is kept. Longer ones are ignored, because all keys and values
-/// that this module looks for are shorter.
+/// The maximum number of bytes of a JSON key or value that is kept. Longer ones are ignored, because all keys and
+/// values that this module looks for are shorter.
 const TOKEN_BYTES_MAX: usize = 256;
 
 #[derive(Debug, Default)]
@@ -71,8 +71,8 @@ impl Skim {
         self.id.as_ref()
     }
 
-    /// Returns the maximum length of the message, by the part that was read so far. While the tool is not known, this
-    /// is the largest maximum of any message.
+    /// Returns the maximum length of the message, judged by the part of the message that was read so far. While the
+    /// tool is not known, this is the largest maximum of any message.
     pub(super) fn bytes_max(&self, of: impl Fn(&str) -> usize) -> usize {
         match (self.tool(), self.method.as_deref()) {
             (Some(tool), _) => of(tool).min(MESSAGE_BYTES_MAX),

@@ -93,7 +93,7 @@ struct StdioWire<B, R, W> {
     in_flight: HashMap<RequestId, Option<CallTicket>>,
     gate: Arc<CallGate>,
     closing: CancellationToken,
-    /// A token that cancels all running calls.
+    /// A cancellation token that cancels all running calls.
     abandon: CancellationToken,
     stop: Pin<Box<dyn Future<Output = ()> + Send>>,
     phase: StdioPhase,
@@ -131,8 +131,8 @@ where
         async move { outbox.flush().await }
     }
 
-    /// Returns the next message for `rmcp`. The future may be dropped while it waits: `rmcp` drops it whenever it has
-    /// other work, and calls this function again.
+    /// Returns the next message for `rmcp`. `rmcp` drops the returned future whenever it has other work, and calls this
+    /// function again.
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
         loop {
             if self.owes && self.outbox.flush().await.is_ok() {
@@ -194,8 +194,8 @@ where
             biased;
             () = self.outbox.broken().cancelled() => NextRead::Broken,
             () = &mut self.stop => NextRead::Stop,
-            // Read only when there is room for another call. Otherwise wait here until `rmcp` sends an answer; `rmcp`
-            // then drops this future and calls again.
+            // Read a line only while the client has few unanswered calls. Otherwise wait here until `rmcp` sends an
+            // answer; `rmcp` then drops this future and calls again.
             line = self.lines.next(|tool| backend.message_bytes_max(tool)), if room => NextRead::Line(line),
         }
     }
@@ -246,8 +246,8 @@ where
         Some(JsonRpcMessage::Request(request))
     }
 
-    /// Checks that the request is allowed in the present era of the connection. `initialize` starts the old era, and a
-    /// request that names its own version starts the new era.
+    /// Checks that the request is allowed in the present era of the connection. `initialize` starts the old era (before
+    /// revision 2026-07-28), and a request that names its own protocol version starts the new era.
     fn judge(&mut self, request: &ClientRequest) -> Result<(), ErrorData> {
         if let ClientRequest::InitializeRequest(initialize) = request {
             if matches!(self.era, Era::New) {

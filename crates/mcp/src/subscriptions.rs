@@ -9,7 +9,7 @@ use tokio::task::JoinHandle;
 use super::gate::CallGate;
 use super::limits::SUBSCRIPTIONS_MAX;
 
-/// The followers of a connection, by the URI of the resource. Dropping this value ends them.
+/// The tasks that follow resources for one connection, by the URI of the resource. Dropping this value ends them.
 #[derive(Debug, Default)]
 pub(super) struct Subscriptions(Mutex<BTreeMap<String, Following>>);
 

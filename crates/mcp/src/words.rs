@@ -28,8 +28,9 @@ pub(super) fn prompt_error(problem: BackendProblem) -> ErrorData {
     }
 }
 
-/// Returns how long a client may cache a list that does not change. For a client of the old era, which has no such
-/// fields, returns `None`, because `rmcp` would send them.
+/// Returns the time for which a client may cache a list that does not change, and the scope of the cache. Returns
+/// `None` for a client of the old era (before revision 2026-07-28): its protocol has no fields for them, but `rmcp`
+/// would send them.
 pub(super) fn freshness(context: &RequestContext<RoleServer>) -> (Option<u64>, Option<CacheScope>) {
     let is_new = context.protocol_version().is_some_and(|version| version >= ProtocolVersion::V_2026_07_28);
     if is_new { (Some(LIST_FRESH_MS), Some(CacheScope::Private)) } else { (None, None) }
@@ -48,8 +49,8 @@ pub(super) fn reply(text: String, who: &CallerIdentity) -> CallToolResult {
 }
 
 pub(super) fn failed(text: String) -> CallToolResult {
-    // Send no structured content with a failure. Clients check it against the schema of a success, and then hide the
-    // error.
+    // Send no structured content with a failure. Clients check structured content against the schema of a success, and
+    // then hide the error.
     CallToolResult::error(vec![ContentBlock::text(text)])
 }
 

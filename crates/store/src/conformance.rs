@@ -62,7 +62,7 @@ impl StoreOrder {
     }
 }
 
-/// Returns a small command that is accepted once: it registers the repository with this number.
+/// Returns a small command that is accepted once: it registers a repository whose path contains this number.
 pub fn small(number: u64) -> StoreOrder {
     let command = Command::RegisterRepository { path: small_path(number), name: None };
     let now = 1_700_000_000_000 + i64::try_from(number).unwrap_or(0);
@@ -73,7 +73,7 @@ fn small_path(number: u64) -> String {
     format!("/small/{number}")
 }
 
-/// Tells whether the store holds the repository that [`small`] registers under this number.
+/// Returns whether the store holds the repository that [`small`] registers under this number.
 pub async fn has_small(store: &dyn Store, number: u64) -> bool {
     let path = small_path(number);
     let world = must(store.look(vec![Need::RepositoryAt(path.clone())], Arc::new(|_| Vec::new())).await, "look");
@@ -98,8 +98,8 @@ pub async fn same_results(store: &dyn Store, seed: u64, steps: usize) {
     journal::is_sound(store, &oracle).await;
 }
 
-/// Runs a random script on the store and on the oracle, starting from the state of the oracle. Returns the oracle after
-/// the script, and the names of the commands that were never accepted.
+/// Runs a random script on the store and on the oracle (the engine's own tables in memory), starting from the state of
+/// the oracle. Returns the oracle after the script, and the names of the commands that were never accepted.
 async fn same_results_from(
     store: &dyn Store,
     mut oracle: Oracle,
@@ -119,7 +119,8 @@ async fn same_results_from(
     (oracle, script.never_accepted())
 }
 
-/// Runs a command on the store and on the oracle, and checks that reply and events are equal.
+/// Runs a command on the store and on the oracle (the engine's own tables in memory), and checks that replies and
+/// events are equal.
 async fn lock_step(store: &dyn Store, oracle: &mut Oracle, order: &StoreOrder, at: &str) -> Change {
     let expected = oracle.act(order);
     let found = must(store.transact(order.job()).await, &format!("{at}: {order:?}"));
@@ -127,12 +128,12 @@ async fn lock_step(store: &dyn Store, oracle: &mut Oracle, order: &StoreOrder, a
     found
 }
 
-/// Runs a command. A fault of the store ends the test; the rules may still refuse the command.
+/// Runs a command on the store. A fault of the store ends the test; the rules may still refuse the command.
 pub async fn act(store: &dyn Store, order: &StoreOrder) -> Change {
     must(store.transact(order.job()).await, &format!("{order:?}"))
 }
 
-/// Returns every row of a store, each with the index of its table.
+/// Returns every row of a store, each with the index of its table in the list of tables.
 pub async fn rows(store: &dyn Store) -> Vec<(usize, Row)> {
     let all = Arc::new(Mutex::new(Vec::new()));
     let into = Arc::clone(&all);
@@ -145,7 +146,7 @@ pub async fn rows(store: &dyn Store) -> Vec<(usize, Row)> {
     std::mem::take(&mut *all.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Returns the value of a result. An error ends the test with the name of the failed action.
+/// Returns the value of a result. An error ends the test; the message names the failed action.
 #[track_caller]
 pub fn must<T, E: Debug>(result: Result<T, E>, doing: &str) -> T {
     match result {

@@ -37,7 +37,7 @@ pub enum Fault {
     Import { problem: String },
     #[error("not a store: {url}: {problem}")]
     Url { url: String, problem: String },
-    /// The store is being closed, or its writer thread has ended.
+    /// The store is being closed, or its writer thread has ended, so the command did not run.
     #[error("the store is closed")]
     Closed,
     /// A defect of this program, for example a rule that panicked. No rows were written.

@@ -42,18 +42,18 @@ pub use watch::StoreWatch;
 
 pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, Fault>> + Send + 'a>>;
 
-/// A function that decides a command on the loaded rows. It returns the change, or the needs that are still to be
-/// loaded. It has no side effects, so a backend may run it several times.
+/// A function that decides a command on the loaded rows. It returns the change, or the needs (requests for rows) that
+/// the store must still load. It has no side effects, so a backend may run it several times.
 pub type DecisionStep = Arc<dyn Fn(&World) -> Result<Change, Vec<Need>> + Send + Sync>;
 
-/// A function that reads the loaded state to answer a question. It returns the needs that are still to be loaded. An
-/// empty list means that the question can be answered.
+/// A function that reads the loaded state to answer a question. It returns the needs (requests for rows) that the store
+/// must still load. An empty list means that the question can be answered.
 pub type StateQuestion = Arc<dyn Fn(&World) -> Vec<Need> + Send + Sync>;
 
 /// A command that a caller hands to the store.
 #[derive(Clone)]
 pub struct Job {
-    /// The needs that the decision has in any case. `step` may ask for more.
+    /// The needs (requests for rows) that the decision has in any case. `step` may ask for more.
     pub needs: Vec<Need>,
     pub now: Timestamp,
     pub step: DecisionStep,
@@ -88,11 +88,12 @@ pub trait Store: Send + Sync {
     /// command had no effect, except after [`Fault::Unknown`], where this is not known.
     fn transact(&self, job: Job) -> Answer<'_, Change>;
 
-    /// Loads needs without writing. All rows have the state of the same moment. Never waits for a writer.
+    /// Loads the rows that answer the needs, without writing. All rows have the state of the same moment. Never waits
+    /// for a writer.
     fn look(&self, needs: Vec<Need>, question: StateQuestion) -> Answer<'_, World>;
 
-    /// Returns log entries of all topics after a cursor, each topic in order. A caller that always continues from the
-    /// returned cursor misses no entry.
+    /// Returns log entries of all topics after a cursor (a position in the log), each topic in order. A caller that
+    /// always continues from the returned cursor misses no entry.
     fn follow(&self, after: Cursor, limit: u32) -> Answer<'_, LogPage>;
 
     /// Returns the cursor after the newest log entry.
@@ -165,7 +166,7 @@ pub async fn open(url: &str, seed: u64) -> Result<Arc<dyn Store>, Fault> {
     Ok(Arc::new(Sqlite::open(path, seed).await?))
 }
 
-/// Answers a question that only reads. Loads rows until the question asks for no more needs.
+/// Answers a question about the stored state, without writing. Loads rows until the question asks for no more needs.
 pub async fn view<T, F>(store: &dyn Store, needs: Vec<Need>, ask: F) -> Result<Result<T, Refusal>, Fault>
 where
     F: Fn(&World) -> Result<T, DecisionStop> + Send + Sync + Clone + 'static,

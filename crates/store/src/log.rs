@@ -6,12 +6,13 @@
 //! the type, the sender, and the body exactly as stored. The previous hash of the first entry is 32 zero bytes.
 
 use engine::Timestamp;
+use engine::hex::hexadecimal;
 use sha2::{Digest, Sha256};
 
 use crate::fault::Fault;
 use crate::value::{Columns, SqlValue};
 
-/// The value of `prev` in the first entry of a topic.
+/// The value of the field `prev` (the previous hash) in the first entry of a topic.
 pub const ZERO_HASH: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
 /// One entry of a topic.
@@ -87,9 +88,9 @@ impl Entry {
         self.hash_at(self.seq)
     }
 
-    /// Searches the number for which the hash of this entry is right, and returns its distance from the present number.
-    /// Returns 0 when the hash is right as it is. Returns `None` when no number within `REACH` and from 1 to `last`
-    /// fits.
+    /// Searches for the entry number for which the hash of this entry is right, and returns its distance from the
+    /// present number. Returns 0 when the hash is right as it is. Returns `None` when no number within `REACH` and from
+    /// 1 to `last` fits.
     pub(crate) fn distance(&self, last: i64) -> Option<i64> {
         const REACH: i64 = 10_000;
         if self.hash == self.computed_hash() {
@@ -113,7 +114,7 @@ impl Entry {
         field(self.kind.as_bytes());
         field(self.sender.as_bytes());
         field(self.body.as_bytes());
-        hex(&hasher.finalize())
+        hexadecimal(&hasher.finalize())
     }
 }
 
@@ -143,23 +144,14 @@ impl std::str::FromStr for Cursor {
     }
 }
 
-/// A page of log entries of all topics, each topic in its order, and the cursor for the next page.
+/// A page of log entries of all topics, with the entries of each topic in their order, and the cursor for the next
+/// page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogPage {
     pub entries: Vec<Entry>,
     /// The cursor after each entry of `entries`, in the same order.
     pub places: Vec<Cursor>,
     pub next: Cursor,
-}
-
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let mut text = String::with_capacity(bytes.len() * 2);
-    for byte in bytes {
-        text.push(char::from(DIGITS[usize::from(byte >> 4)]));
-        text.push(char::from(DIGITS[usize::from(byte & 15)]));
-    }
-    text
 }
 
 /// Returns the 32 bytes of a hash. When the text is not a hash, because the entry was changed, this returns the bytes
@@ -171,8 +163,8 @@ fn unhex(text: &str) -> Vec<u8> {
 }
 
 impl Cursor {
-    /// Returns this cursor if it belongs to the generation of the store. A cursor of another store, or of this store
-    /// before a restore, becomes the start of the log: reading an entry twice is better than missing it.
+    /// Returns this cursor if it belongs to the present generation of the store, which changes when the store is
+    /// restored. Any other cursor becomes the start of the log: reading an entry twice is better than missing it.
     pub(crate) fn in_generation(self, generation: i64) -> Self {
         if self.generation == generation { self } else { Self { generation, xid: 0, pos: 0 } }
     }

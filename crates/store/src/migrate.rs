@@ -5,7 +5,7 @@ use crate::fault::Fault;
 use crate::sql::SqlDialect;
 
 /// The number of the database schema that this program reads and writes.
-pub(crate) const SCHEMA: i64 = 9;
+pub(crate) const SCHEMA: i64 = 10;
 
 const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0001_core.sql"),
@@ -17,6 +17,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0007_gates.sql"),
     include_str!("migrations/0008_identity.sql"),
     include_str!("migrations/0009_sorted.sql"),
+    include_str!("migrations/0010_lost_conversations.sql"),
 ];
 
 /// Returns the scripts that bring a database from schema `found` to [`SCHEMA`]. Each script comes with the number of

@@ -15,9 +15,9 @@ use crate::value::{SqlValue, Statement, text};
 #[derive(Debug)]
 pub(crate) enum Op {
     Run(Statement),
-    /// Many rows of one table in few statements, because one round trip for each row would be slow on a server.
+    /// Inserts many rows of one table in few statements, because one round trip for each row would be slow on a server.
     Insert(&'static Table, Vec<Vec<SqlValue>>),
-    /// The ids of tasks to delete, together with all rows that belong to them.
+    /// Deletes the tasks with these ids, together with all rows that belong to them.
     DropTasks(Vec<String>),
 }
 

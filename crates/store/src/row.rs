@@ -92,7 +92,8 @@ pub(crate) fn read_workflow_detail(row: Vec<SqlValue>) -> Result<(engine::id::Wo
     Ok((id, detail))
 }
 
-/// Returns the values of the columns status, holder, lease_since, lease_until, actor, note, block_kind and block_role.
+/// Returns a task's state as the values of the columns status, holder, lease_since, lease_until, actor, note,
+/// block_kind and block_role.
 fn state(state: &TaskState) -> [SqlValue; 8] {
     let lease = state.lease();
     let (actor, note): (Option<&Actor>, Option<&String>) = match state {
@@ -126,8 +127,8 @@ fn read_state(row: &mut Columns) -> Result<TaskState, Fault> {
     let note = row.maybe_text()?;
     let kind = row.maybe_text()?.as_deref().and_then(BlockKind::parse);
     let role = row.maybe_text()?;
-    // A constraint of the table refuses all other combinations when a row is written. This match refuses them when it
-    // is read.
+    // A constraint of the table refuses all other combinations when a row is written. This match refuses them when the
+    // row is read.
     match (status, lease, actor, note) {
         (Status::Pending, lease, None, _) => Ok(TaskState::Pending { lease }),
         (Status::Planning, Some(lease), None, _) => Ok(TaskState::Planning { lease }),
@@ -170,7 +171,7 @@ pub(crate) fn task(row: &Task, author: Option<Actor>) -> Vec<SqlValue> {
     values
 }
 
-/// Returns the values of `sql::UPDATE_TASK`: the columns that change while a task exists.
+/// Returns the values for the statement `sql::UPDATE_TASK`: the columns that change while a task exists.
 pub(crate) fn task_update(row: &Task) -> Vec<SqlValue> {
     let mut values = Vec::with_capacity(15);
     values.extend([row.attempt.into(), row.crashes.into(), row.checkpoints.into(), optional(row.workspace)]);
@@ -325,7 +326,7 @@ pub(crate) fn read_mailbox(row: Vec<SqlValue>) -> Result<Mailbox, Fault> {
     Ok(Mailbox { owner: row.parsed()?, sequence: row.count()?, unread: row.count()? })
 }
 
-/// Returns the values of the columns state and state_at.
+/// Returns a message's state as the values of the columns state and state_at.
 pub(crate) fn message_state(state: MessageState) -> [SqlValue; 2] {
     match state {
         MessageState::Unread => ["unread".into(), SqlValue::Null],

@@ -13,7 +13,7 @@ pub(crate) struct SqlDialect {
     pub(crate) text: &'static str,
     /// The type of the column `pos`, the position of an event among the events of all topics.
     pub(crate) pos: &'static str,
-    /// The clause that makes SQLite store the rows of a table inside its primary key.
+    /// The clause that makes SQLite store the rows of a table inside the index of the table's primary key.
     pub(crate) keyed: &'static str,
     /// The text before the lines of a migration that only PostgreSQL runs. For SQLite it is `-- `, which makes the line
     /// a comment.
@@ -60,7 +60,8 @@ pub(crate) const DETAIL: &str = "SELECT task, description, brief, plan, context,
      FROM task_detail WHERE task = $1";
 pub(crate) const WORKFLOW: &str = "SELECT id, name, status, parallel_max, lease_ms, lock_owner, lock_since, lock_until, \
      draft_token, draft_until, tasks, open, sequence, created, updated FROM workflow WHERE id = $1";
-/// The workflow of a task. It is loaded together with the task, to save a round trip to the server.
+/// The statement that finds the workflow of a task. The workflow is loaded together with the task, to save a round trip
+/// to the server.
 pub(crate) const WORKFLOW_OF_TASK: &str = "SELECT id, name, status, parallel_max, lease_ms, lock_owner, lock_since, \
      lock_until, draft_token, draft_until, tasks, open, sequence, created, updated FROM workflow \
      WHERE id = (SELECT workflow FROM task WHERE id = $1)";
@@ -93,8 +94,8 @@ pub(crate) const TOPIC: &str = "SELECT name, seq, hash, at FROM topic WHERE name
 
 // Statements that find many rows, up to a limit.
 pub(crate) const SLUG: &str = "SELECT id FROM agent WHERE slug = $1";
-/// The slugs that consist of a base and a number (`ada-2`), the highest number first. We never make numbers of more
-/// than ten digits. The code that reads the rows skips numbers that are still too high.
+/// The slugs (short names of agents) that consist of a base and a number (`ada-2`), the highest number first. Handover
+/// never makes numbers of more than ten digits. The code that reads the rows skips numbers that are still too high.
 pub(crate) const SLUG_ENDINGS: &str = "SELECT slug FROM agent WHERE slug > $1 AND slug < $2 \
      AND ltrim(substr(slug, length($1) + 1), '0123456789') = '' AND length(slug) <= length($1) + 10 \
      ORDER BY CAST(substr(slug, length($1) + 1) AS BIGINT) DESC LIMIT 64";
@@ -110,8 +111,8 @@ pub(crate) const ROLE_HOLDERS: &str = "SELECT id FROM agent WHERE role = $1 AND 
 pub(crate) const AGENTS: &str = "SELECT id FROM agent WHERE left_at IS NULL AND (CAST($1 AS TEXT) IS NULL OR role = $1) \
      AND (CAST($2 AS TEXT) IS NULL OR runtime = $2) AND (CAST($3 AS TEXT) IS NULL OR workflow = $3) ORDER BY id LIMIT $4";
 pub(crate) const HELD: &str = "SELECT id FROM task WHERE holder = $1 AND holder IS NOT NULL ORDER BY id LIMIT $2";
-/// The held tasks of a workspace, in the order of the index of held tasks. That index is small, because few tasks are
-/// held.
+/// The tasks of a workspace that an agent holds, in the order of the index of held tasks. That index is small, because
+/// few tasks are held.
 pub(crate) const HELD_IN: &str = "SELECT id FROM task WHERE workflow = $1 AND workspace = $2 AND holder IS NOT NULL \
      ORDER BY holder, id LIMIT $3";
 /// Returns a row when an agent holds more tasks than the given number.
@@ -246,8 +247,8 @@ pub(crate) const PUT_TOPIC: &str = "INSERT INTO topic (name, seq, hash, at) VALU
 // Statements of the log.
 /// The position of the last log entry, in SQLite only.
 pub(crate) const END: &str = "SELECT 0, max(pos) FROM event HAVING max(pos) IS NOT NULL";
-/// The position of the last log entry below the oldest running transaction, in PostgreSQL only. Followers see entries
-/// up to it.
+/// The position of the last log entry whose transaction is older than every running transaction, in PostgreSQL only.
+/// Followers see entries up to it.
 pub(crate) const FRONTIER: &str = "SELECT xid, pos FROM event \
      WHERE xid < pg_snapshot_xmin(pg_current_snapshot())::text::bigint ORDER BY xid DESC, pos DESC LIMIT 1";
 pub(crate) const TOPIC_ENTRIES: &str = "SELECT topic, seq, at, type, sender, body, prev, hash, xid, pos FROM event \
@@ -275,7 +276,8 @@ pub(crate) const STORE_NUMBERS: &str = "SELECT (SELECT oid FROM pg_database WHER
 pub(crate) const META: &str = "SELECT value FROM handover_meta WHERE name = $1";
 pub(crate) const PUT_META: &str = "INSERT INTO handover_meta (name, value) VALUES ($1, $2) \
      ON CONFLICT (name) DO UPDATE SET value = excluded.value";
-/// Changes a counter that no rule reads. The write overwrites what a failed commit left in the write-ahead log.
+/// Changes a counter that no rule reads. The write overwrites the pages that a failed commit left in SQLite's
+/// write-ahead log.
 pub(crate) const COUNT_MENDING: &str = "INSERT INTO handover_meta (name, value) VALUES ('mended', 1) \
      ON CONFLICT (name) DO UPDATE SET value = handover_meta.value + 1";
 

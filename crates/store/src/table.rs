@@ -1,4 +1,4 @@
-//! The tables and their columns. Insert, export and import all use these lists.
+//! The database tables and their columns. Inserts, exports and imports all use these lists.
 
 use std::sync::LazyLock;
 

@@ -14,11 +14,11 @@ use std::collections::HashMap;
 use std::io::{BufRead, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use engine::hex::hexadecimal;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::fault::Fault;
-use crate::log::hex;
 use crate::migrate::SCHEMA;
 use crate::stored_row::{PAGE, Row};
 use crate::table::TABLES;
@@ -64,7 +64,7 @@ impl ExportSeal {
     }
 
     fn close(&mut self) -> String {
-        hex(&std::mem::take(&mut self.0).finalize())
+        hexadecimal(&std::mem::take(&mut self.0).finalize())
     }
 }
 

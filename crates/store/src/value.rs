@@ -1,4 +1,4 @@
-//! The parameters and results of statements, the same for every database.
+//! The parameters and results of SQL statements, the same for every database.
 
 use std::str::FromStr;
 

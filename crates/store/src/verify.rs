@@ -6,7 +6,7 @@ use crate::Store;
 use crate::fault::Fault;
 use crate::log::{Entry, Head, ZERO_HASH};
 
-/// The first wrong entry of a topic, and the kind of tampering.
+/// The first wrong log entry of a topic, and the kind of tampering.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TamperFinding {
     pub topic: String,
@@ -34,7 +34,7 @@ impl std::fmt::Display for TamperFinding {
     }
 }
 
-/// The state of checking one topic, entry by entry, in the order of their numbers.
+/// The state of checking the log of one topic, entry by entry, in the order of their numbers.
 #[derive(Debug)]
 struct Verifier<'a> {
     topic: &'a str,
@@ -45,8 +45,8 @@ struct Verifier<'a> {
     hash: String,
 }
 
-/// A suspected tampering. Some kinds can be decided only after a search of the topic for the same entry at another
-/// number.
+/// A suspected tampering with a log entry. Some kinds can be decided only after a search of the topic for the same
+/// entry at another number.
 #[derive(Debug, PartialEq, Eq)]
 enum Doubt {
     Certain(Tampering),
@@ -59,8 +59,8 @@ enum Doubt {
 }
 
 impl Verifier<'_> {
-    /// Checks the next entry. Returns its number and the suspected tampering when it is wrong. `behind` is the entry
-    /// after it; it helps to distinguish a changed entry from an inserted one.
+    /// Checks the next log entry of the topic. Returns its number and the suspected tampering when it is wrong.
+    /// `behind` is the entry after it; it helps to distinguish a changed entry from an inserted one.
     fn take(&mut self, entry: &Entry, behind: Option<&Entry>) -> Result<(), (i64, Doubt)> {
         let next = self.seq + 1;
         if entry.seq < next || self.head.is_some_and(|head| head.seq < next) {
@@ -122,7 +122,7 @@ impl Verifier<'_> {
     }
 }
 
-/// The result of a verification: the numbers of checked topics and entries, and the first wrong entry of each wrong
+/// The result of verifying the log: the numbers of checked topics and entries, and the first wrong entry of each wrong
 /// topic.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LogVerdict {
@@ -200,7 +200,7 @@ async fn verify_topic(
     Ok(())
 }
 
-/// Tells whether the topic has an entry with this hash at a number other than `but`.
+/// Returns whether the topic has an entry with this hash at a number other than `but`.
 async fn stands(store: &dyn Store, topic: &str, hash: &str, but: Option<i64>) -> Result<bool, Fault> {
     let mut after = i64::MIN;
     loop {

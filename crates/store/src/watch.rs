@@ -19,7 +19,7 @@ impl StoreWatch {
         }
     }
 
-    /// Marks all changes until now as seen, so that the next wait ends only after a later change.
+    /// Marks all changes of the store until now as seen, so that the next wait ends only after a later change.
     pub fn mark_seen(&mut self) {
         self.receiver.mark_unchanged();
     }

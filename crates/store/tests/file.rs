@@ -11,7 +11,7 @@ use rusqlite::Connection;
 use store::conformance::{self, StoreOrder, act, has_small, must, small};
 use store::{Fault, Job, Options, Sqlite, Store};
 
-/// Opens a foreign connection to the file, as another tool would.
+/// Opens a connection to the database file outside of the store, as another tool would.
 #[expect(clippy::disallowed_methods, reason = "a test looks at the file from outside")]
 fn foreign(path: &std::path::Path) -> Connection {
     must(Connection::open(path), "a foreign connection")
@@ -32,7 +32,8 @@ async fn one_failing_command_does_not_spoil_the_others_of_its_batch() {
     let path = folder.path().join("a.db");
     let store = open(&path).await;
     act(store.as_ref(), &small(0)).await;
-    // While the queue is held, all commands gather behind the first one.
+    // While this test holds the file lock of the write queue, the writer cannot begin, so all commands gather into one
+    // batch.
     let queue = queue(&path);
     must(queue.lock(), "hold the queue");
     let send = |job: Job| {
@@ -61,7 +62,8 @@ async fn one_failing_command_does_not_spoil_the_others_of_its_batch() {
     assert_eq!((verdict.entries, verdict.findings), (40, Vec::new()), "only what was answered is logged");
 }
 
-/// Returns jobs that fail: a row that breaks a check, a row that exists already, and a step that panics.
+/// Returns jobs (commands for the store) that fail: a row that breaks a check, a row that exists already, and a step
+/// that panics.
 fn bad_jobs() -> Vec<(&'static str, Job)> {
     let id = WorkflowId::next(&mut Ids::new(9));
     let change = |open: u32| {
@@ -185,7 +187,8 @@ async fn a_newer_schema_is_refused() {
     act(open(&path).await.as_ref(), &small(1)).await;
 }
 
-/// Statements that each undo one schema, so that a file then has the schema before it.
+/// The statements that undo the database schemas 2, 3 and so on. Each item undoes one schema, so that a file then has
+/// the schema before it.
 const SINCE: &[&str] = &[
     "DROP TABLE token; DROP INDEX workflow_created; DROP INDEX task_plan; DROP INDEX task_group; DROP INDEX task_since; \
      DROP INDEX task_stuck; DROP INDEX agent_created; DROP INDEX repository_created; \
@@ -210,11 +213,16 @@ const SINCE: &[&str] = &[
      CREATE INDEX agent_session ON agent (session) WHERE session IS NOT NULL AND left_at IS NULL; \
      CREATE INDEX workflow_lock ON workflow (lock_owner) WHERE lock_owner IS NOT NULL; \
      UPDATE handover_meta SET value = 8 WHERE name = 'schema'",
+    // Schema 10 changes rows and no table, so only the number of the schema is set back.
+    "UPDATE handover_meta SET value = 9 WHERE name = 'schema'",
 ];
+/// The numbers of the schemas that change only rows and no table.
+const ONLY_ROWS: &[usize] = &[10];
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_file_of_an_older_schema_is_brought_up_to_date() {
-    // The text of a table changes when a column is dropped and added again; the text of an index does not.
+    // Compares tables by name and indexes by text, because the text of a table changes when a column is dropped and
+    // added again.
     let schema = |connection: &Connection| -> Vec<String> {
         let text = "SELECT name || CASE type WHEN 'index' THEN ' ' || coalesce(sql, '') ELSE '' END FROM sqlite_master ORDER BY name";
         let mut all = must(connection.prepare(text), "prepare");
@@ -229,10 +237,10 @@ async fn a_file_of_an_older_schema_is_brought_up_to_date() {
         let now = schema(&foreign(&path));
         drop(store);
         let mut before = now.clone();
-        for since in SINCE[oldest..].iter().rev() {
+        for (number, since) in SINCE.iter().enumerate().skip(oldest).rev() {
             must(foreign(&path).execute_batch(since), "make it old");
             let found = schema(&foreign(&path));
-            assert!(found != before, "nothing was taken away by {since}");
+            assert_eq!(found == before, ONLY_ROWS.contains(&(number + 2)), "what {since} takes away");
             before = found;
         }
         let store = open(&path).await;
@@ -241,7 +249,30 @@ async fn a_file_of_an_older_schema_is_brought_up_to_date() {
     }
 }
 
-/// The update that damages a row, and the table that is read then.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_turn_that_lost_its_conversation_gets_its_own_ending_from_schema_10_on() {
+    let folder = must(tempfile::tempdir(), "a folder");
+    let path = folder.path().join("a.db");
+    drop(open(&path).await);
+    let turn = |id: &str, reason: &str| {
+        format!(
+            "INSERT INTO turn (id, task, workflow, agent, attempt, number, purpose, adapter, runner, started, ended, ending, \
+             reason) VALUES ('{id}', 'tk', 'wf', 'ag', 1, 1, 'first', 'claude', 'here', 1, 2, 'failed', '{reason}');"
+        )
+    };
+    let lost = turn("tn_1", "the conversation it was to resume is gone");
+    let old = format!("{lost}{} {}", turn("tn_2", "exit code 1"), SINCE[8]);
+    must(foreign(&path).execute_batch(&old), "make it old");
+    drop(open(&path).await);
+    let file = foreign(&path);
+    let mut rows =
+        must(file.prepare("SELECT id || ' ' || ending || ' ' || coalesce(reason, '-') FROM turn"), "prepare");
+    let rows: Vec<String> =
+        must(rows.query_map([], |row| row.get(0)), "query").map(|row| must(row, "a turn")).collect();
+    assert_eq!(rows, ["tn_1 conversation_lost -", "tn_2 failed exit code 1"]);
+}
+
+/// The damages to test. Each pair has the UPDATE that damages a row, and the table that the test reads then.
 const DAMAGE: &[(&str, &str)] = &[
     ("task SET status = 'nonsense'", "task"),
     ("task SET status = 'completed', actor = NULL", "task"),
@@ -271,7 +302,7 @@ async fn a_damaged_row_is_a_fault_with_a_name() {
     let (workflow, task) = planned(store.as_ref()).await;
     let damaged = foreign(&path);
     must(damaged.execute_batch("PRAGMA ignore_check_constraints = ON; PRAGMA writable_schema = ON"), "prepare");
-    // A damaged file need not respect NOT NULL, so remove it from the tables.
+    // A damaged file may contain NULL in a NOT NULL column. So remove NOT NULL from the tables before damaging them.
     let lax = "UPDATE sqlite_schema SET sql = replace(sql, ' NOT NULL,', ',') WHERE name IN ('task', 'workflow')";
     must(damaged.execute_batch(&format!("{lax}; PRAGMA writable_schema = RESET")), "loosen the tables");
     for (change, table) in DAMAGE {

@@ -1,6 +1,6 @@
 //! Runs the checks that every store must pass on PostgreSQL.
 
-// The tests of the `handover` binary share this module: it extends a bound in seconds when the machine is loaded.
+// This module lengthens time limits when the machine is loaded. The tests of the `handover` binary share it.
 #[path = "../../handover/tests/proof/busy.rs"]
 mod busy;
 mod server;
@@ -48,8 +48,8 @@ async fn a_store_goes_to_the_server_and_back() {
     conformance::same_after_transfer(&postgres, &again).await;
 }
 
-/// Makes every kind of edit at each kind of entry of each topic. With `HANDOVER_TAMPERING_FULL` it makes them at every entry,
-/// as the test on SQLite always does.
+/// Checks that verification finds every edit of the log by an intruder: every kind of edit at each kind of entry of
+/// each topic. With `HANDOVER_TAMPERING_FULL` it makes the edits at every entry, as the test on SQLite always does.
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_of_a_real_log_can_be_changed_unseen() {
     let _shared = server::shared().await;

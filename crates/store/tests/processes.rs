@@ -1,7 +1,7 @@
 //! Tests of several processes on one SQLite file. The other processes run this same test binary; the environment gives
 //! them their role.
 
-// The tests of the `handover` binary share this module: it extends a bound in seconds when the machine is loaded.
+// This module lengthens time limits when the machine is loaded. The tests of the `handover` binary share it.
 #[path = "../../handover/tests/proof/busy.rs"]
 mod busy;
 
@@ -19,10 +19,11 @@ static ALONE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 
 const ROLE: &str = "HANDOVER_TEST_CHILD";
 
-/// Another process. It starts each part when the test orders it, and reports in lines that begin with `@`.
+/// A child process of the test. It starts each step of its work when the test sends a line, and reports in lines that
+/// begin with `@`.
 struct Other {
     child: Child,
-    /// The input of the process. The process ends when this is closed.
+    /// The standard input of the child process. The child process ends when this is closed.
     orders: Option<ChildStdin>,
     answers: BufReader<ChildStdout>,
 }
@@ -49,7 +50,7 @@ impl Other {
         must(writeln!(orders, "{order}").and_then(|()| orders.flush()), "tell another process");
     }
 
-    /// Returns the next line that the process reports.
+    /// Returns the next line that the child process reports.
     fn hear(&mut self) -> String {
         let mut line = String::new();
         loop {
@@ -80,8 +81,8 @@ impl Other {
 }
 
 impl Drop for Other {
-    /// Kills the process, also a stopped one, so that a failed test leaves no process behind. Killing an ended process
-    /// fails, which is fine.
+    /// Kills the child process, even a stopped one, so that a failed test leaves no process behind. Killing an ended
+    /// process fails, which is fine.
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -111,7 +112,7 @@ fn wall() -> u64 {
     u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
 }
 
-/// Runs the role of another process. Without a role in the environment it does nothing.
+/// Runs as the child process of another test, which gives the role in the environment. Without a role it does nothing.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_other_process() {
     let Ok(role) = std::env::var(ROLE) else { return };
@@ -191,14 +192,14 @@ async fn processes_share_the_file_fairly() {
     let _alone = ALONE.lock().await;
     let folder = must(tempfile::tempdir(), "a folder");
     let mut best = 0.0_f64;
-    // A busy machine may delay one process. The queue is not the cause of that, so the test has three tries.
+    // A busy machine may delay one process. The write queue is not the cause of that, so the test has three tries.
     for round in 0..3 {
         let path = folder.path().join(format!("{round}.db"));
         let mut others = start_all("write", &path, 8);
         others.iter_mut().for_each(|other| other.tell("go"));
         others.iter_mut().for_each(|other| assert_eq!(other.hear(), "open"));
-        // On a busy machine a process may wait for a processor for some tenths of a second. The longer all of them write,
-        // the less that matters for their shares.
+        // On a busy machine a process may wait for a processor for some tenths of a second. The longer all of them
+        // write, the less that matters for their shares.
         let span = busy::patience(Duration::from_millis(2_500)).min(Duration::from_secs(20)).as_millis().to_string();
         others.iter_mut().for_each(|other| other.tell(&span));
         let done: Vec<u64> = others.iter_mut().map(Other::hear_number).collect();
@@ -216,8 +217,8 @@ async fn processes_share_the_file_fairly() {
     panic!("the slowest process got {best:.2} of the mean");
 }
 
-/// Checks that processes get the queue in the order in which they ask. The test holds the queue while the others ask,
-/// each one when the one before it is seen to wait.
+/// Checks that processes get the write queue in the order in which they ask. The test holds the queue while the child
+/// processes ask, each one when the one before it is seen to wait.
 #[tokio::test(flavor = "multi_thread")]
 async fn processes_come_in_the_order_in_which_they_ask() {
     let _alone = ALONE.lock().await;
@@ -240,7 +241,7 @@ async fn processes_come_in_the_order_in_which_they_ask() {
         must(queue.unlock(), "let them go");
         others.iter_mut().for_each(|other| assert_eq!(other.hear(), "done"));
         let page = must(store.follow(cursor, 100).await, "follow");
-        // The time of a small command shows its number.
+        // The time of a command made by `small` contains its number, so the log shows the order of the commands.
         let found: Vec<i64> = page.entries.iter().map(|entry| entry.at.0 % 1_000).collect();
         assert_eq!(found, (next..next + 6).collect::<Vec<i64>>(), "round {round}");
         (cursor, next) = (page.next, next + 6);
@@ -248,7 +249,8 @@ async fn processes_come_in_the_order_in_which_they_ask() {
     others.into_iter().for_each(Other::end);
 }
 
-/// Waits until so many processes wait for the queue. The kernel lists them by the file's inode number.
+/// Waits until `count` processes wait for the file lock of the write queue. The kernel lists them by the file's inode
+/// number.
 async fn wait_for_waiters(queue: &std::fs::File, count: usize) {
     use std::os::unix::fs::MetadataExt;
     let file = format!(":{} ", must(queue.metadata(), "the queue").ino());
@@ -264,8 +266,8 @@ async fn wait_for_waiters(queue: &std::fs::File, count: usize) {
     }
 }
 
-/// Measures from the moment at which another process knows that its last write is durable to the moment at which this
-/// one sees it.
+/// Measures the time from the moment at which another process knows that its last write is durable to the moment at
+/// which this process sees the write.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_change_by_another_process_is_seen_within_a_tenth_of_a_second() {
     let _alone = ALONE.lock().await;
@@ -297,7 +299,8 @@ async fn a_change_by_another_process_is_seen_within_a_tenth_of_a_second() {
     assert!(u128::from(p95) <= bound, "the last commit of a burst was seen after so many milliseconds: {late:?}");
 }
 
-/// Waits until `count` entries came, only by being woken. Returns the time and the cursor after them.
+/// Waits until `count` log entries came. It reads the log again only when the store wakes it. Returns the time and the
+/// cursor after the entries.
 async fn see(store: Arc<Sqlite>, mut cursor: Cursor, count: u64) -> (u64, Cursor) {
     let mut watch = store.watch();
     let mut left = usize::try_from(count).unwrap_or(0);
@@ -324,7 +327,7 @@ async fn a_stopped_process_is_a_fault_after_a_bound_and_nothing_once_it_goes_on(
     other.tell("go");
     assert_eq!(other.hear(), "begun");
     let queue = must(std::fs::File::options().write(true).open(path.with_extension("db.lock")), "the queue");
-    // Stop the process at random moments until it stops in the middle of a transaction.
+    // Stop the child process at random moments until it stops in the middle of a transaction.
     let mut tries = 0;
     loop {
         other.signal("-STOP");

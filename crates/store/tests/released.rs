@@ -141,8 +141,8 @@ async fn exported(store: &dyn Store) -> String {
     must(String::from_utf8(bytes), "an export is text")
 }
 
-/// Checks that every kind of row and log entry is read, that the log is the one of version 0.1.0, and that the store
-/// works. Returns the store's export.
+/// Checks that a store of version 0.1.0 is read completely: every kind of row and log entry is there, the log is
+/// unchanged, and the store works. Returns the store's export.
 async fn is_whole(store: &dyn Store, what: &str) -> String {
     let export = exported(store).await;
     let rows = rows(&export);
@@ -155,7 +155,7 @@ async fn is_whole(store: &dyn Store, what: &str) -> String {
     assert!(lost.is_empty(), "{what} has no entry of {lost:?}");
     let verdict = must(store::verify(store, &heads()).await, "verify");
     assert_eq!(verdict.findings, [], "the log of {what}");
-    // The memory store reads each row into the type that the rules use.
+    // The memory store converts each row into the engine's type, so the transfer shows that every row can be read.
     conformance::same_after_transfer(store, &MemoryStore::default()).await;
     act(store, &small(1)).await;
     assert!(has_small(store, 1).await, "{what} does not work");
@@ -225,7 +225,8 @@ async fn followed(store: &dyn Store) {
         if found >= expected {
             break;
         }
-        // Another test on this server may hold a transaction open for a moment.
+        // Another test on this server may hold a transaction open for a moment, which hides the newest entries. So wait
+        // and read again.
         if page.entries.is_empty() {
             watch.changed(std::time::Duration::from_millis(50)).await;
         }
@@ -233,7 +234,7 @@ async fn followed(store: &dyn Store) {
     assert_eq!(found, expected, "entries that a follower gets");
 }
 
-/// A separate database, because a dump names the schema in which it was made.
+/// A separate test database, because a dump names the schema in which it was made.
 struct Database {
     url: String,
     name: String,

@@ -16,9 +16,9 @@ const LAST: i64 = 12;
 struct Case {
     what: &'static str,
     edit: fn(&Intruder),
-    /// The finding from the file alone.
+    /// The finding when only the file is verified. `None` when the file alone does not show the edit.
     alone: Option<(i64, Tampering)>,
-    /// The finding when the head was saved elsewhere before the edit.
+    /// The finding when the head of the topic was saved elsewhere before the edit.
     kept: Option<(i64, Tampering)>,
 }
 
@@ -26,7 +26,7 @@ const fn case(what: &'static str, edit: fn(&Intruder), found: (i64, Tampering)) 
     Case { what, edit, alone: Some(found), kept: Some(found) }
 }
 
-/// Returns a case that only a kept head reveals.
+/// Returns a case whose edit is found only with a head that was saved elsewhere before the edit.
 const fn hidden(what: &'static str, edit: fn(&Intruder), found: (i64, Tampering)) -> Case {
     Case { what, edit, alone: None, kept: Some(found) }
 }
@@ -181,7 +181,7 @@ const CASES: &[Case] = &[
     case("the last moved on", |file| file.renumber(LAST, LAST + 1), (LAST, Moved)),
 ];
 
-/// A person with write access to the file.
+/// An intruder: a person with write access to the database file.
 struct Intruder(Connection);
 
 impl Intruder {

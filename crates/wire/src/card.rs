@@ -19,7 +19,7 @@ message! {
     pub struct Card {
         card_version: required CardVersion,
         identity: required CardIdentity,
-        /// The areas that the agent owns and the areas that it does not own.
+        /// The areas that the agent of the card owns, and the areas that it does not own.
         scope: required Sentences<1>,
         capabilities: required ListShape<NonBlank>,
         constraints: required ListShape<NeverDoes>,
@@ -85,7 +85,8 @@ impl Shape for CardVersion {
     }
 }
 
-/// Declares a name that must be in the registry. When the caller gives no registry, every well-formed name is legal.
+/// Declares types for the names in a card, each of which must be in the registry of known agents and roles. When the
+/// caller gives no registry, every well-formed name is legal.
 macro_rules! registered {
     ($($(#[$attribute:meta])* $name:ident($inner:ty): $known:expr, $kind:literal, $hint:literal;)*) => {$(
         $(#[$attribute])*
@@ -117,7 +118,7 @@ macro_rules! registered {
 }
 
 registered! {
-    /// The superior of the agent: another agent, or `human`.
+    /// The superior of a card's agent: another agent, or `human`.
     Superior(Slug): |registry, name| name == "human" || registry.has_agent(name),
         "UNKNOWN_AGENT", "names no registered agent; use an agent's slug or `human`";
     KnownRoute(Route): |registry, name| match name.strip_prefix("roles.") {

@@ -56,18 +56,19 @@ kinds! {
     Prompt = "prompt", "the sources of a system prompt: {card, persona, skills, shared_skills, memory, inbox, brief}";
 }
 
-/// Facts from outside the document that the rules for the document need.
+/// Facts from outside a document that the rules for the document need. Each kind of document uses only some of them.
 #[derive(Debug, Clone, Default)]
 pub struct CheckContext {
-    /// The request that a response answers.
+    /// For a review response: the request that it answers. `None` if the request is not known.
     pub request: Option<Vec<u8>>,
-    /// The ids of the findings in earlier responses of the review session.
+    /// For a review response: the ids of the findings in earlier responses of the review session. `None` if they are
+    /// not known.
     pub issued_ids: Option<Vec<String>>,
-    /// The names that a card may use.
+    /// For a card: the registry of the names that the card may use. `None` allows every well-formed name.
     pub registry: Option<Registry>,
-    /// The INPUT envelope that the agent got at the start of the turn that the handoff ends.
+    /// For a handoff: the INPUT envelope that the agent got at the start of the turn that the handoff ends.
     pub input: Option<Value>,
-    /// The id under which the agent was started. The handoff must report the same id.
+    /// For a handoff: the id under which the agent was started. The handoff must report the same id.
     pub dispatch_agent_id: Option<String>,
 }
 
@@ -78,7 +79,7 @@ pub struct CheckFinding {
     /// The verdict as JSON, with the fields that the protocol of this document defines.
     pub verdict: Value,
     pub notes: Vec<CheckNote>,
-    /// The document, rendered again from its value, when it is valid and its kind can be rendered.
+    /// The document, rendered again from its value. `None` when it is not valid or its kind cannot be rendered.
     pub rendered: Option<Value>,
 }
 
@@ -88,7 +89,7 @@ pub struct CheckNote {
     pub code: String,
     pub message: String,
     pub severity: Severity,
-    /// The range of bytes in the document that the problem is about.
+    /// The range of bytes in the document that the problem is about; `None` when the problem has no place there.
     pub place: Option<Range<usize>>,
 }
 
@@ -98,7 +99,7 @@ pub enum Severity {
     Warning,
 }
 
-/// Judges bytes as a kind of document.
+/// Judges bytes as a document of one kind, such as an output envelope.
 pub fn check(kind: DocumentKind, bytes: &[u8], context: &CheckContext) -> CheckFinding {
     match kind {
         DocumentKind::EnvelopeInput => shaped(&envelope::judge_input(bytes)),

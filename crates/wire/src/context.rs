@@ -35,8 +35,8 @@ pub const MAX_TOKENS_DEFAULT: u32 = 8_000;
 /// The shares of the budget in percent, in this order: the workflow, the task, earlier tasks, siblings and dependencies
 /// together.
 const SHARES: [u64; 4] = [15, 55, 20, 10];
-/// The order in which shortened parts get the tokens that other parts did not need. The numbers are indexes into
-/// [`SHARES`].
+/// The order in which the shortened parts of the reply get the tokens that other parts did not need. The numbers are
+/// indexes into [`SHARES`].
 const BACK: [usize; 4] = [1, 2, 3, 0];
 /// The percentage of the task's tokens that the task's own fields get. The task's checkpoints get the rest.
 const FIELDS_SHARE: u64 = 60;
@@ -44,7 +44,7 @@ const FIELDS_SHARE: u64 = 60;
 /// because the sum of the pieces' weights is more than the weight of the whole, and a list or a value may leave tokens
 /// unused.
 const ROUNDS_MAX: u32 = 6;
-/// The search for a fuller reply ends when less than one part in `NEAR` of the limit is unused.
+/// The search for a fuller reply ends when less than one part in `NEAR` of the token limit is unused.
 const NEAR: u64 = 32;
 
 /// The most checkpoints that are loaded by default; older ones are only counted. A small budget loads fewer: no more
@@ -53,7 +53,7 @@ const ROWS_DEFAULT_MAX: u32 = 100;
 /// The most checkpoints that are loaded when the caller wants the whole history or many details; older ones are only
 /// counted.
 const ROWS_MAX: u32 = 2_000;
-/// The fewest tokens that one checkpoint takes in the reply.
+/// The fewest tokens that one checkpoint takes in the reply of `task_load_context`.
 const ROW_TOKENS: u32 = 10;
 
 /// Returns the number of checkpoints, counted from the newest, that the caller must load before it calls [`fit`].
@@ -94,7 +94,7 @@ struct ContextParts<'f> {
     dependencies: Option<Tasks<'f>>,
 }
 
-/// The weight that each part may use in addition to the part's least weight.
+/// The weight (estimated token cost) that each part of the reply may use in addition to the part's least weight.
 #[derive(Clone, Copy)]
 struct Grants {
     shares: [u64; 4],
@@ -138,7 +138,7 @@ impl<'f> ContextParts<'f> {
         ]
     }
 
-    /// Returns the weight of the pieces that the reply contains at every budget, even the smallest.
+    /// Returns the weight of those pieces that the reply contains at every budget, even the smallest.
     fn leasts(&self) -> u64 {
         let fields = |fields: &[PieceField<'_>]| fields.iter().map(|field| field.least).sum::<u64>();
         let tasks = |tasks: &Option<Tasks<'_>>| tasks.as_ref().map_or(0, |tasks| tasks.least);
@@ -198,7 +198,7 @@ impl<'f> ContextParts<'f> {
         self.write(&self.shared(room), total)
     }
 
-    /// Divides a total weight among the parts by [`SHARES`].
+    /// Divides a total weight among the parts of the reply by [`SHARES`].
     fn shared(&self, total: u64) -> Grants {
         let mut free = total.saturating_sub(self.leasts());
         let wants = self.wants();
@@ -220,7 +220,7 @@ impl<'f> ContextParts<'f> {
         Grants { shares, history }
     }
 
-    /// Writes the reply without the field `token_estimate`.
+    /// Writes the reply of `task_load_context` without the field `token_estimate`.
     fn write(&self, grants: &Grants, total: u64) -> Value {
         let (mut members, cuts) = self.compose(grants);
         members.extend(cuts.render(cuts::budget(total)).map(|list| ("cut".to_owned(), list)));
@@ -278,7 +278,7 @@ fn written(fields: &[PieceField<'_>], grant: u64, whose: (&str, Fetch), cuts: &m
     members
 }
 
-/// Returns the weight of the reply including its `token_estimate` field.
+/// Returns the weight (estimated token cost) of the reply including its `token_estimate` field.
 fn weight_said(reply: &Value) -> u64 {
     let text = reply.to_string();
     // The tokenizer always splits before a number. Therefore the text before the number has the same weight for every

@@ -22,7 +22,7 @@ use crate::shape::{Integer, ListShape, Maybe, NonBlank, Slug, Text};
 use crate::time::DateTime;
 use crate::translate::{LeftPart, blocker, obstacle};
 
-/// A converted document, and the parts of the original that the target protocol cannot express.
+/// A converted document, and the parts of the original document that the target protocol cannot express.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Converted<T> {
     pub value: T,

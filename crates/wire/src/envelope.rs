@@ -25,7 +25,7 @@ pub const OUTPUT_BYTES_MAX: usize = 16 << 20;
 pub const ARTIFACTS_MAX: usize = 1_000;
 
 message! {
-    /// The input of an agent call.
+    /// The input envelope of an agent call.
     pub struct EnvelopeInput {
         context: required CallPosition,
         paths: required Map<InsidePath>,
@@ -36,7 +36,7 @@ message! {
 }
 
 message! {
-    /// The place of the call: the feature, the workflow and the iteration.
+    /// The position of an agent call: the feature, the workflow and the iteration.
     pub struct CallPosition {
         feature_id: nullable NonBlank,
         workflow: required NonBlank,
@@ -52,7 +52,7 @@ message! {
 }
 
 message! {
-    /// The output of an agent call.
+    /// The output envelope of an agent call.
     pub struct EnvelopeOutput {
         success: required bool,
         summary: required NonBlank,
@@ -71,7 +71,7 @@ message! {
 }
 
 message! {
-    /// One file to write, with its whole content.
+    /// One file that the agent wants to write, with its whole content.
     pub struct Artifact {
         path: required FilePath,
         operation: required Operation,

@@ -62,7 +62,7 @@ message! {
 }
 
 message! {
-    /// The artifact to review.
+    /// The artifact that a review request asks to review.
     pub struct FeedbackArtifact {
         media_type: required MediaType,
         content: required Any,
@@ -77,7 +77,7 @@ message! {
 }
 
 message! {
-    /// The requester's decision on one finding.
+    /// The decision of a review's requester on one finding.
     pub struct Decision {
         id: required NonBlank,
         status: required DecisionStatus,
@@ -103,7 +103,7 @@ vocabulary! {
     }
 }
 
-/// The decisions on findings, at most one per finding.
+/// The requester's decisions on the findings of a review, at most one per finding.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Decisions(pub Vec<Decision>);
 

@@ -76,7 +76,7 @@ use status::AgentStatusSection;
 /// The size limit in bytes of the JSON in a contract block. A larger block is refused.
 pub const BODY_BYTES_MAX: usize = 1_048_576;
 
-/// Facts about the turn that the agent's text does not tell.
+/// Facts about the agent's turn that the agent's text does not tell.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct HandoffContext<'c> {
     /// The INPUT envelope that the agent got. A section that has the wrong type counts as absent.
@@ -226,5 +226,5 @@ mod tests;
 pub fn alias(agent: engine::id::AgentId) -> String {
     use sha2::{Digest, Sha256};
     let hash = Sha256::digest(agent.to_string().as_bytes());
-    hash.iter().take(8).fold("a".to_owned(), |text, byte| format!("{text}{byte:02x}"))
+    format!("a{}", engine::hex::hexadecimal(&hash[..8]))
 }

@@ -43,7 +43,7 @@ pub struct JsonNode<'t> {
 pub enum JsonKind<'t> {
     Null,
     Bool(bool),
-    /// A number as it is spelled in the text.
+    /// A number in the spelling that it has in the text.
     Number(&'t str),
     Text(Cow<'t, str>),
     List(Vec<JsonNode<'t>>),

@@ -50,3 +50,6 @@ pub mod time;
 pub mod tokens;
 pub mod translate;
 pub mod visible;
+
+/// The engine's functions for globs (patterns of file names), for crates that may not depend on the engine.
+pub use engine::glob;

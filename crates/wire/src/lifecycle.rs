@@ -6,11 +6,11 @@
 //!
 //! let judged = judge("task_claim", br#"{"task_id": "tk_0123456789ab", "agent_id": "ag_0123456789ab"}"#).unwrap();
 //! let call = judged.value.unwrap();
-//! assert!(matches!(call.command(), Some(engine::Command::Claim { .. })));
+//! assert!(matches!(&call, Call::TaskClaim(claim) if matches!(claim.command(), engine::Command::Claim { .. })));
 //! assert_eq!(call.common().agent.map(|who| who.to_string()).as_deref(), Some("ag_0123456789ab"));
 //!
-//! let judged = judge("task_claim", br#"{"task_id": "ag_0123456789ab", "agent": 1}"#).unwrap();
-//! assert_eq!(judged.report.codes().0, ["PATTERN:/task_id", "UNKNOWN_FIELD:/agent"]);
+//! let judged = judge("task_claim", br#"{"task_id": 7, "agent": 1}"#).unwrap();
+//! assert_eq!(judged.report.codes().0, ["TYPE:/task_id", "UNKNOWN_FIELD:/agent"]);
 //! ```
 
 mod agents;
@@ -28,10 +28,10 @@ mod said;
 mod size;
 mod slim;
 mod tasks;
+mod tool;
 mod workflows;
 
-use engine::id::AgentId;
-use engine::{Command, Json};
+use engine::Json;
 
 pub use agents::*;
 pub use answer::*;
@@ -46,85 +46,16 @@ pub use reviews::*;
 pub use rows::*;
 pub use said::answer;
 pub use tasks::*;
+pub use tool::{Effect, Set, Tool};
 pub use workflows::*;
 
 use crate::document::{self, BYTES_MAX, JudgedDocument};
 use crate::json::Value;
 use crate::report::{Report, Unknown};
-use crate::shape::{ListShape, NonBlank, Shape, Text};
+use crate::shape::{CommonArguments, CommonFields as _, ListShape, NonBlank, Shape, Text};
 
 /// The size limit in bytes of a plan as JSON text. A larger plan is refused.
 pub const PLAN_BYTES_MAX: usize = 32 << 20;
-
-/// The effect of a tool on the stored data.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Effect {
-    Reads,
-    /// Adds or changes data. The data from before can be restored.
-    Writes,
-    /// May delete data.
-    Destroys,
-}
-
-/// The set of tools to which a tool belongs. A client is offered one of these sets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Set {
-    /// Part of the default set. Clients that load most tools only on demand load these tools at once.
-    Core,
-    /// Part of the default set.
-    Default,
-    /// Part of the default set, but only if the settings have an agent that can review.
-    Review,
-    /// Part of the full set only.
-    Full,
-}
-
-/// The description of a tool for clients.
-#[derive(Debug, Clone, Copy)]
-pub struct Tool {
-    pub name: &'static str,
-    pub about: &'static str,
-    pub effect: Effect,
-    /// Tells whether calling the tool twice has the same effect as calling it once.
-    pub idempotent: bool,
-    pub set: Set,
-    /// The size limit in bytes of the arguments. Larger arguments are refused.
-    pub bytes_max: usize,
-    arguments: fn() -> Value,
-    /// Returns the schema of the arguments. Optional arguments do not allow null in it.
-    plain_arguments: fn() -> Value,
-    reply: fn() -> Value,
-}
-
-impl Tool {
-    /// Returns the complete schema of the arguments, with every bound and pattern.
-    pub fn arguments(&self) -> Value {
-        (self.arguments)()
-    }
-
-    /// Returns a short schema of the arguments for models: names, types and words only. Each pattern would cost tokens
-    /// in every conversation. When an argument breaks a pattern, the error explains the pattern. That an optional
-    /// argument may be null would also cost tokens and helps no model.
-    pub fn offered(&self) -> Value {
-        slim::slim(&(self.plain_arguments)())
-    }
-
-    /// Returns the schema of the reply. Its top level requires no field. Some clients also check errors against this
-    /// schema, and they would hide an error without the required fields from their model.
-    pub fn reply(&self) -> Value {
-        match (self.reply)() {
-            Value::Object(mut members) => {
-                members.retain(|(name, _)| name != "required");
-                Value::Object(members)
-            }
-            other @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::Text(_) | Value::List(_)) => other,
-        }
-    }
-
-    pub fn find(name: &str) -> Option<&'static Self> {
-        TOOLS.iter().find(|tool| tool.name == name)
-    }
-}
 
 macro_rules! calls {
     ($($name:ident = $tool:literal $effect:ident $repeat:ident $set:ident $bytes:ident -> $reply:ty, $about:literal;)*) => {
@@ -132,34 +63,52 @@ macro_rules! calls {
         #[derive(Debug, Clone, PartialEq)]
         pub enum Call { $($name(Box<$name>),)* }
 
-        /// The tools, in the order in which an agent uses them.
-        pub static TOOLS: &[Tool] = &[$(Tool {
-            name: $tool,
-            about: $about,
-            effect: Effect::$effect,
-            idempotent: calls!(@repeat $repeat),
-            set: Set::$set,
-            bytes_max: $bytes,
-            arguments: || $name::schema(Unknown::Strict),
-            plain_arguments: || $name::schema(Unknown::Warned),
-            reply: <$reply as ReplyPart>::schema,
-        }),*];
+        /// The names of the tools as values. Code that must handle every tool matches on it, so that a new tool does not
+        /// compile until that code handles it.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum ToolId { $($name,)* }
 
-        /// Judges the arguments of a tool. Returns `None` when there is no such tool.
-        pub fn judge<'t>(tool: &str, arguments: &'t [u8]) -> Option<JudgedDocument<'t, Call>> {
-            Some(match tool {
-                $($tool => arguments_of::<$name>(arguments, $bytes).map(|call| Call::$name(Box::new(call))),)*
-                _ => return None,
-            })
+        $(impl $name {
+            /// The description of the tool that takes these arguments.
+            pub const TOOL: Tool = Tool {
+                id: ToolId::$name,
+                name: $tool,
+                about: $about,
+                effect: Effect::$effect,
+                idempotent: calls!(@repeat $repeat),
+                set: Set::$set,
+                bytes_max: $bytes,
+                judge: |arguments| arguments_of::<$name>(arguments, $bytes).map(|call| Call::$name(Box::new(call))),
+                arguments: || $name::schema(Unknown::Strict),
+                plain_arguments: || $name::schema(Unknown::Warned),
+                reply: <$reply as ReplyPart>::schema,
+            };
+        })*
+
+        /// The tools that agents can call, in the order in which an agent uses them.
+        pub static TOOLS: &[Tool] = &[$($name::TOOL),*];
+
+        impl ToolId {
+            /// The number of tools.
+            pub const COUNT: usize = [$($tool),*].len();
+
+            pub fn tool(self) -> Tool {
+                match self { $(Self::$name => $name::TOOL,)* }
+            }
         }
 
         impl Call {
-            pub fn tool(&self) -> &'static str {
-                match self { $(Self::$name(_) => $tool,)* }
+            pub fn tool(&self) -> Tool {
+                match self { $(Self::$name(_) => $name::TOOL,)* }
             }
 
             pub fn render(&self) -> Value {
                 match self { $(Self::$name(arguments) => arguments.render(),)* }
+            }
+
+            /// Returns the values of those arguments that many tools have, such as the calling agent.
+            pub fn common(&self) -> CommonArguments {
+                match self { $(Self::$name(arguments) => arguments.common(),)* }
             }
         }
     };
@@ -305,6 +254,11 @@ calls! {
         "Post an Agent Wire document: a brief makes a task, inbox sends, claim claims, blocked blocks.";
 }
 
+/// Judges the arguments of a tool. Returns `None` when there is no such tool.
+pub fn judge<'t>(tool: &str, arguments: &'t [u8]) -> Option<JudgedDocument<'t, Call>> {
+    Tool::find(tool).map(|tool| tool.judge(arguments))
+}
+
 fn arguments_of<T: Shape>(bytes: &[u8], bytes_max: usize) -> JudgedDocument<'_, T> {
     if let Some(report) = size::too_many(bytes, bytes_max) {
         return JudgedDocument { value: None, report };
@@ -315,170 +269,13 @@ fn arguments_of<T: Shape>(bytes: &[u8], bytes_max: usize) -> JudgedDocument<'_, 
     }
 }
 
-/// The arguments that many calls have.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Common {
-    /// The calling agent, if the call names it.
-    pub agent: Option<AgentId>,
-    /// The session of the caller. A call with this session may change a workflow that the session has locked.
-    pub session: Option<String>,
-    pub key: Option<String>,
-}
-
-/// The fields that name the calling agent. When a call has both, the first one is used.
-const WHO: [&str; 2] = ["agent_id", "sender_id"];
-
 impl Call {
-    pub fn common(&self) -> Common {
-        let word = |found: Option<&NonBlank>| found.map(ToString::to_string);
-        // A plan is not rendered, because rendering a large plan only to find three fields would cost as much as
-        // reading it.
-        let (agent, session, key) = if let Self::WorkflowSetPlan(call) = self {
-            (call.agent_id, &call.session_id, &call.idempotency_key)
-        } else if let Self::WorkflowReplan(call) = self {
-            (call.agent_id, &call.session_id, &call.idempotency_key)
-        } else {
-            return self.common_of_small();
-        };
-        Common { agent, session: word(session.as_ref()), key: word(key.as_ref()) }
-    }
-
-    fn common_of_small(&self) -> Common {
-        let Value::Object(members) = self.render() else { return Common::default() };
-        let text = |wanted: &str| {
-            let found = members.iter().find(|(name, _)| name == wanted);
-            found.and_then(|(_, value)| value.as_text())
-        };
-        let own = matches!(self, Self::AgentUnregister(_) | Self::AgentUpdate(_));
-        let who = WHO.iter().find_map(|name| text(name)).or_else(|| own.then(|| text("id")).flatten());
-        Common {
-            agent: who.and_then(|who| who.parse().ok()),
-            session: text("session_id").map(str::to_owned),
-            key: text("idempotency_key").map(str::to_owned),
-        }
-    }
-
     /// Returns the same text for equal arguments, without the idempotency key. Two requests with one key must have
     /// equal texts.
     pub fn fingerprint(&self) -> String {
         let Value::Object(mut members) = self.render() else { return String::new() };
         members.retain(|(name, _)| name != "idempotency_key");
         Value::Object(members).canonical()
-    }
-
-    /// Returns the engine's command for a call that is exactly one command. Returns `None` for every other call.
-    #[expect(clippy::too_many_lines, reason = "one match that names every call")]
-    pub fn command(&self) -> Option<Command> {
-        Some(match self {
-            Self::AgentRegister(call) => Command::Register(call.register()),
-            Self::AgentHeartbeat(call) => Command::Heartbeat { current_task: call.current_task_id },
-            Self::AgentUpdate(call) => Command::UpdateAgent {
-                workspace_path: call.workspace_path.as_ref().map(ToString::to_string),
-                metadata: carried(call.metadata.as_ref()),
-            },
-            Self::AgentUnregister(_) => Command::Unregister,
-            Self::WorkflowCreate(call) => Command::CreateWorkflow(call.create()),
-            Self::WorkflowUpdateStatus(call) => Command::SetWorkflowStatus {
-                workflow: call.id,
-                status: engine::workflow::WorkflowStatus::parse(call.status.as_str())?,
-                reason: text(call.reason.as_ref()),
-            },
-            Self::WorkflowSetParallelism(call) => Command::SetParallelism {
-                workflow: call.id,
-                parallel_max: Some(call.max_parallel_tasks.0),
-                auto_workspaces: call.auto_create_workspaces,
-            },
-            Self::WorkflowSetConfig(call) => {
-                Command::SetConfig { workflow: call.id, config: Json::from_stored(call.config.render().to_string()) }
-            }
-            Self::WorkflowLock(call) => Command::LockWorkflow { workflow: call.id, owner: call.session_id.to_string() },
-            Self::WorkflowUnlock(call) => {
-                Command::UnlockWorkflow { workflow: call.id, owner: call.session_id.to_string() }
-            }
-            Self::WorkflowAddRepository(call) => {
-                Command::AttachRepository { workflow: call.workflow_id, path: call.repository_path.to_string() }
-            }
-            Self::WorkflowRemoveRepository(call) => {
-                Command::DetachRepository { workflow: call.workflow_id, repository: call.repository_id }
-            }
-            Self::WorkflowRemoveTask(call) => Command::RemoveTask { workflow: call.workflow_id, task: call.task_id },
-            Self::TaskClaim(call) => Command::Claim { task: call.task_id },
-            Self::TaskRelease(call) => Command::Release {
-                task: call.task_id,
-                attempt: attempt(call.attempt),
-                reason: text(call.reason.as_ref()),
-            },
-            Self::TaskUpdateStatus(call) => {
-                Command::Move { task: call.id, attempt: attempt(call.attempt), to: call.target() }
-            }
-            Self::TaskSetPlan(call) => Command::SetTaskPlan {
-                task: call.id,
-                attempt: attempt(call.attempt),
-                plan: call.plan.json(),
-                context: carried(call.context.as_ref()),
-            },
-            Self::TaskReplan(call) => Command::ReplanTask {
-                task: call.id,
-                attempt: attempt(call.attempt),
-                reason: call.reason.to_string(),
-                plan: call.new_plan.json(),
-            },
-            Self::CheckpointAdd(call) => call.add()?,
-            Self::TaskAssignWorkspace(call) => {
-                Command::AssignWorkspace { task: call.task_id, workspace: call.workspace_id }
-            }
-            Self::RepositoryRegister(call) => Command::RegisterRepository {
-                path: call.path.to_string(),
-                name: call.name.as_ref().map(ToString::to_string),
-            },
-            Self::MessageSend(call) => Command::Send { to: call.recipient_id.0.clone(), draft: call.draft() },
-            Self::MessageBroadcast(call) => {
-                Command::Send { to: engine::inbox::Recipients::All(call.filter()), draft: call.draft() }
-            }
-            Self::MessageMarkRead(call) => Command::MarkRead { messages: call.message_ids.0.clone() },
-            Self::InboxAck(call) => Command::MarkRead { messages: call.message_ids.0.clone() },
-            Self::MessageArchive(call) => Command::Archive { messages: call.message_ids.0.clone() },
-            Self::TaskNext(_)
-            | Self::TaskWait(_)
-            | Self::TaskGet(_)
-            | Self::TaskGetAvailable(_)
-            | Self::TaskLoadContext(_)
-            | Self::TaskCheckDependencies(_)
-            | Self::CheckpointList(_)
-            | Self::WorkflowGet(_)
-            | Self::WorkflowList(_)
-            | Self::WorkflowProgress(_)
-            | Self::WorkflowNextTasks(_)
-            | Self::WorkflowStart(_)
-            | Self::WorkflowSuspend(_)
-            | Self::WorkflowResume(_)
-            | Self::WorkflowExecutionStatus(_)
-            | Self::WorkflowCheckMerge(_)
-            | Self::WorkflowSetPlan(_)
-            | Self::WorkflowAddTask(_)
-            | Self::WorkflowReplan(_)
-            | Self::WorkflowGetSummary(_)
-            | Self::WorkflowLockInfo(_)
-            | Self::WorkflowListRepositories(_)
-            | Self::WorkspaceCreate(_)
-            | Self::WorkspaceUpdate(_)
-            | Self::WorkspaceList(_)
-            | Self::RepositoryList(_)
-            | Self::RepositoryGet(_)
-            | Self::TemplateCreate(_)
-            | Self::TemplateList(_)
-            | Self::TemplateApply(_)
-            | Self::AgentGet(_)
-            | Self::AgentList(_)
-            | Self::MessageList(_)
-            | Self::MessageGet(_)
-            | Self::MessageCountUnread(_)
-            | Self::InboxRead(_)
-            | Self::ReviewRequest(_)
-            | Self::ReviewAnswer(_)
-            | Self::ReviewStatusGet(_)
-            | Self::WirePost(_) => return None,
-        })
     }
 }
 

@@ -12,6 +12,8 @@
 //! assert_eq!(wire::message::judge(foreign).report.codes().0, ["UNSUPPORTED_VERSION"]);
 //! ```
 
+use engine::task::BlockKind;
+
 use crate::document::{self, BYTES_MAX, JudgedDocument};
 use crate::json::{JsonKind, JsonNode, Number, Object, Value, object};
 use crate::report::{At, Report, Unknown};
@@ -69,7 +71,7 @@ message! {
         env: optional Env,
     }
     judge(fields) {
-        // Checks the goal even when it is too long, so that its author learns of both problems at once.
+        // Checks the goal of the brief even when it is too long, so that its author learns of both problems at once.
         if fields.text("goal").is_some_and(is_imperative) {
             fields.warning(
                 "GOAL_NOT_DECLARATIVE",
@@ -90,8 +92,8 @@ message! {
 }
 
 impl OutputContract {
-    /// Tells whether the output must be checked before its task is complete. A `schema_ref` requires a check, because
-    /// the output contract that it names has a schema or checks.
+    /// Tells whether the task's output must be checked before the task is complete. A `schema_ref` requires a check,
+    /// because the output contract that it names has a schema or checks.
     pub fn is_verified(&self) -> bool {
         self.output_ref_required || self.evaluate.get().is_some() || self.schema_ref.get().is_some()
     }
@@ -227,6 +229,20 @@ vocabulary! {
         Ambiguity = "ambiguity",
         Resource = "resource",
         VerificationFail = "verification_fail",
+    }
+}
+
+impl BlockerType {
+    /// Returns the engine's kind of block for this type of blocker.
+    pub fn kind(self) -> BlockKind {
+        match self {
+            Self::SpecGap => BlockKind::SpecGap,
+            Self::Dependency => BlockKind::Dependency,
+            Self::ToolFailure => BlockKind::ToolFailure,
+            Self::Ambiguity => BlockKind::Ambiguity,
+            Self::Resource => BlockKind::Resource,
+            Self::VerificationFail => BlockKind::VerificationFail,
+        }
     }
 }
 
@@ -401,7 +417,7 @@ fn claimed_by_its_sender(node: &JsonNode<'_>, report: &mut Report<'_>) {
 }
 
 impl Type {
-    /// Returns the schema of a whole message of this type.
+    /// Returns the schema of a whole wire message whose payload has this type.
     pub fn wire_schema(self, unknown: Unknown) -> Value {
         let property = |name, schema| Property { name, presence: FieldPresence::required, schema };
         schema::object(
@@ -440,7 +456,8 @@ impl Shape for AnyObject {
 }
 
 impl Env {
-    /// Returns the names and values of the fields that are set, in the order of the specification.
+    /// Returns the names and values of those fields of the brief's environment that are set, in the order of the
+    /// specification.
     pub fn entries(&self) -> Vec<(&'static str, &str)> {
         let ids = [("client_id", &self.client_id), ("task_id", &self.task_id), ("project_id", &self.project_id)];
         let ids = ids.into_iter().filter_map(|(name, id)| Some((name, id.as_ref()?.as_str())));

@@ -18,7 +18,7 @@ use crate::json::parse_object;
 pub enum AgentOutput<'t> {
     Handoff(Box<HandoffVerdict>),
     Envelope(Box<JudgedDocument<'t, envelope::EnvelopeOutput>>),
-    /// The text has neither a handoff nor an envelope.
+    /// The agent's text has neither a handoff nor an envelope.
     Missing,
 }
 
@@ -90,7 +90,7 @@ pub fn object_in(text: &str) -> Option<&str> {
     candidates.into_iter().flatten().map(str::trim).find(|candidate| parse_object(candidate).is_ok())
 }
 
-/// Returns the start of the last line whose first character is a brace.
+/// Returns the byte offset of the last line whose first character is an opening brace.
 fn last_brace(text: &str) -> Option<usize> {
     let inner = text.rfind("\n{").map(|at| at + 1);
     inner.or_else(|| text.starts_with('{').then_some(0))

@@ -48,7 +48,7 @@ fn file(path: &str) -> JudgedPath {
 }
 
 texts! {
-    /// A relative path that does not lead out of the repository.
+    /// A relative path in a document that does not lead out of the repository.
     InsidePath: inside, schema::pattern(&format!("^(?!/){}[^\\\\\\u0000]*$", schema::somewhere_not_blank())),
         "a relative path inside the repository";
     /// The relative path of a file that an agent may write: inside the repository, but not inside `.git`.

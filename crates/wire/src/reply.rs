@@ -9,7 +9,7 @@ use engine::{Json, Timestamp};
 
 use crate::json::{Number, Value, object, parse};
 
-/// A part of a reply.
+/// A part of a tool's reply: a value that can be rendered as JSON and has a JSON Schema.
 pub trait ReplyPart {
     fn render(&self) -> Value;
 
@@ -114,7 +114,7 @@ impl<T: ReplyPart> ReplyPart for Vec<T> {
     }
 }
 
-/// A JSON object whose names are not fixed.
+/// A JSON object in a reply whose member names are not fixed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NamedParts<T>(pub Vec<(String, T)>);
 

@@ -28,7 +28,7 @@ impl Unknown {
     }
 }
 
-/// The names that agent cards may use.
+/// The names that agent cards may use: the roles, agents and output types that exist.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Registry {
     pub roles: BTreeSet<String>,
@@ -59,11 +59,11 @@ impl Registry {
     }
 }
 
-/// One step of a JSON pointer.
+/// One step of a JSON pointer while a document is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PointerStep<'p> {
     Field(&'static str),
-    /// A name that the author of the document chose.
+    /// A name in the document that its author chose.
     Key(&'p str),
     Index(usize),
 }
@@ -124,7 +124,8 @@ pub struct DocumentProblem {
     kind: &'static str,
     subject: ReportSubject,
     pub span: Span,
-    /// A hint that is fixed in the code, or the index of a hint in [`Report::words`] that was made for this problem.
+    /// The advice for the author: a hint that is fixed in the code, or the index of a hint in [`Report::words`] that
+    /// was made for this problem.
     hint: Result<&'static str, u32>,
 }
 
@@ -132,12 +133,12 @@ pub struct DocumentProblem {
 enum ReportSubject {
     None,
     Place(ReportPlace),
-    /// An item of a list: the place of the list, and the index of the item.
+    /// A problem of an item in a list: the place of the list, and the index of the item.
     Item(ReportPlace, u32),
-    /// A field that the protocol defines: the place of the object, and the index of the field's name in
+    /// A problem of a field that the protocol defines: the place of the object, and the index of the field's name in
     /// [`Report::fields`].
     Field(ReportPlace, u16),
-    /// A named thing, such as an id: the index of its name in [`Report::words`].
+    /// A problem of a named thing, such as an id: the index of its name in [`Report::words`].
     Named(u32),
 }
 
@@ -146,18 +147,21 @@ enum ReportSubject {
 pub struct Report<'t> {
     text: &'t str,
     places: Vec<(ReportPlace, KeptStep)>,
-    /// The names of the fields that have problems, each once. They are few, even when there are many problems.
+    /// The names of the fields that have problems, each name once. They are few, even when there are many problems.
     fields: Vec<&'static str>,
-    /// The names and hints that were made for single problems.
+    /// The names and hints that were made for single problems. Problems refer to them by index.
     words: Vec<String>,
     errors: Vec<DocumentProblem>,
     warnings: Vec<DocumentProblem>,
     unknown: Unknown,
-    /// Returns the hint for a key that the protocol does not define.
+    /// The function that returns the hint for a key that the protocol does not define.
     stray_hint: fn(&str) -> Hint,
     registry: Option<&'t Registry>,
-    /// The problems with unknown keys. They are reported after all others, in the order of the document.
+    /// The problems with unknown keys. They are reported after all other problems, in the order of the document.
     strays: Vec<DocumentProblem>,
+    /// Pairs of an id and a text. The author of the document wrote the text in the place of an id, and the id stands
+    /// for it.
+    stand_ins: Vec<(String, String)>,
 }
 
 impl<'t> Report<'t> {
@@ -180,7 +184,18 @@ impl<'t> Report<'t> {
             stray_hint,
             registry: None,
             strays,
+            stand_ins: Vec::new(),
         }
+    }
+
+    /// Remembers that `id` stands for a text of the document that is no id.
+    pub(crate) fn stand_in(&mut self, id: String, text: &str) {
+        self.stand_ins.push((id, text.to_owned()));
+    }
+
+    /// Returns the ids that stand for texts of the document that are no ids, each with its text.
+    pub fn stand_ins(&self) -> &[(String, String)] {
+        &self.stand_ins
     }
 
     pub(crate) fn hinting(mut self, stray_hint: fn(&str) -> Hint) -> Self {
@@ -229,8 +244,8 @@ impl<'t> Report<'t> {
         place
     }
 
-    /// Returns the subject of a problem at a position. For an item or a field, only its parent becomes a stored place,
-    /// which saves memory.
+    /// Returns the subject of a problem at the position `at`. For an item or a field, only the position of its parent
+    /// is stored as a place, which saves memory.
     fn subject(&mut self, at: &At<'_>) -> ReportSubject {
         if self.errors.len() >= PROBLEMS_MAX {
             return ReportSubject::None;
@@ -283,7 +298,7 @@ impl<'t> Report<'t> {
         }
     }
 
-    /// Adds an error that has no place in its code.
+    /// Adds an error whose code has no place, such as `PROCEED_WITHOUT_SUCCESS`.
     pub fn plain_error(&mut self, kind: &'static str, span: Span, hint: impl Into<Hint>) {
         let problem = self.problem(kind, ReportSubject::None, span, hint.into());
         push(&mut self.errors, problem);

@@ -13,7 +13,7 @@ pub enum FieldPresence {
     maybe,
 }
 
-/// One field of an object in a schema.
+/// One field of an object in a JSON Schema.
 #[derive(Debug)]
 pub struct Property {
     pub name: &'static str,

@@ -3,11 +3,13 @@
 //! The macro `message!` declares an object once, line by line like its table in the protocol's specification. The
 //! reader checks the fields in the order of these lines. The JSON Schema is made from the same lines.
 
+mod arguments;
 mod basic;
 mod fields;
 mod list;
 mod words;
 
+pub use arguments::{AgentName, CommonArguments, CommonField, CommonFields};
 pub use basic::{Any, Bool, Integer, Measure, NonBlank, Sentences, Summary, Text, Words};
 pub(crate) use basic::{string, texts};
 pub use fields::{ExtraFields, Maybe, ObjectFields};
@@ -26,14 +28,15 @@ pub trait Shape: Sized {
     /// Reads a value. When the value is not legal, returns `None` and adds the reason to the report.
     fn read(node: &JsonNode<'_>, at: &At<'_>, report: &mut Report<'_>) -> Option<Self>;
 
-    /// Renders the value as JSON. Reading that JSON gives the same value.
+    /// Renders the value as JSON. Reading that JSON again gives the same value.
     fn render(&self) -> Value;
 
     /// Returns the JSON Schema of the values, as far as a schema can describe them.
     fn schema(unknown: Unknown) -> Value;
 }
 
-/// Declares a JSON object once. The macro makes its type, its reader, its writer and its schema.
+/// Declares a JSON object once. The macro makes its type, its reader, its writer, its schema, and the access to the
+/// arguments that it shares with other tools ([`CommonFields`]).
 ///
 /// Each line is `field: presence Shape`, or `field = "name": presence Shape` when the name in JSON differs from the
 /// field's name. The presences are:
@@ -56,7 +59,8 @@ macro_rules! message {
         #[derive(Debug, Clone, PartialEq)]
         pub struct $name {
             $($(#[$about])* pub $field: message!(@type $presence $shape),)*
-            /// The keys that the message's lines do not declare, with their values unchanged.
+            /// The keys of the JSON object that the declaration of this message does not list, with their values
+            /// unchanged.
             pub extra: $crate::shape::ExtraFields,
         }
 
@@ -93,7 +97,17 @@ macro_rules! message {
                 ])
             }
         }
+
+        impl $crate::shape::CommonFields for $name {
+            fn common(&self) -> $crate::shape::CommonArguments {
+                $crate::shape::CommonArguments::default()$(.with(message!(@common $field self.$field)))*
+            }
+        }
     };
+    (@common agent_id $value:expr) => { $crate::shape::CommonField::agent($value.as_ref()) };
+    (@common session_id $value:expr) => { $crate::shape::CommonField::session(&$value) };
+    (@common idempotency_key $value:expr) => { $crate::shape::CommonField::key(&$value) };
+    (@common $field:ident $value:expr) => { $crate::shape::CommonField::Own };
     (@legal required $field:ident $key:literal) => { concat!(" `", $key, "`") };
     (@legal required $field:ident) => { concat!(" `", stringify!($field), "`") };
     (@legal nullable $field:ident) => { concat!(" `", stringify!($field), "`") };

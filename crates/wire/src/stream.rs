@@ -21,7 +21,7 @@ use std::io::Read;
 use crate::json::{JsonNode, Number, Object, Value, object, object_or_none};
 use crate::text::is_blank;
 
-/// The most bytes of a line, without its line end. Reading stops at a longer line.
+/// The most bytes of a line of the stream, without its line end. Reading stops at a longer line.
 pub const LINE_BYTES_MAX: usize = 16 << 20;
 
 /// One line of a stream, parsed by its type.
@@ -45,7 +45,8 @@ pub enum Frame {
         tokens: Value,
         part: Object,
     },
-    /// A line of an unknown type, or a line of a known type that lacks some of its fields. Readers skip it.
+    /// A line of an unknown type, or a line of a known type that lacks some of its fields. Readers of the stream skip
+    /// it.
     Other(Value),
 }
 
@@ -63,7 +64,7 @@ impl Frame {
         Self::Finish { session: session.to_owned(), at_ms: at_ms.into(), cost, tokens, part: Object::new() }
     }
 
-    /// Returns the frame as a line of JSON with its line end.
+    /// Returns the frame as a line of JSON with its line end, as it is written to the stream.
     pub fn line(&self) -> String {
         let whole = |kind: &str, session: &str, at_ms: &Number, own: Object, rest: &Object| {
             let part = own.into_iter().chain(rest.iter().cloned()).collect();
@@ -126,7 +127,8 @@ pub struct StreamReader {
     too_long: Option<u64>,
 }
 
-/// The number of frames of each type. The message for a stream without a response shows these numbers.
+/// The number of frames of each type that a reader has seen. The message for a stream without a response shows these
+/// numbers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct SeenFrames {
     starts: u64,
@@ -234,7 +236,7 @@ impl StreamReader {
 /// The result of reading a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Transcript {
-    /// The text of the last review response in the stream.
+    /// The text of the last review response in the stream; `None` if the stream has no response.
     pub response: Option<String>,
     pub line: Option<u64>,
     bad: Vec<u64>,
@@ -247,7 +249,7 @@ impl Transcript {
         self.response.is_some()
     }
 
-    /// Returns the result as `{valid, errors, warnings, messages, response, line}`.
+    /// Returns the result of reading a stream as `{valid, errors, warnings, messages, response, line}`.
     pub fn to_value(&self) -> Value {
         let entry = |code: &str, message: String| object([("code", code.into()), ("message", message.into())]);
         let (mut errors, mut messages) = (Vec::new(), Vec::new());
@@ -301,7 +303,7 @@ pub fn read(mut from: impl Read) -> std::io::Result<Transcript> {
     }
 }
 
-/// Returns the JSON Schema of the lines that this crate writes.
+/// Returns the JSON Schema of the stream lines that this crate writes.
 pub fn schema() -> Value {
     let text = || object([("type", "string".into())]);
     let frame = |kind: &str, part: Vec<(&str, Value)>| {

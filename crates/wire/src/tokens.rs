@@ -21,11 +21,11 @@ use letters::word;
 /// nothing.
 pub(crate) const UNIT: u64 = 32;
 
-/// The margin for rare words: one 48th of the weight is added. Prices are averages, and rare words cost more than the
-/// average.
+/// The margin for rare words: one 48th of a text's weight is added to it. Prices are averages, and rare words cost more
+/// than the average.
 const MARGIN_SHARE: u64 = 48;
-/// The margin for short texts: a quarter of the weight is added, because prices deviate more from the real count in a
-/// short text.
+/// The margin for short texts: a quarter of a text's weight is added to it, because prices deviate more from the real
+/// count in a short text.
 const SHORT_SHARE: u64 = 4;
 /// The most that the margin for short texts adds, so that a long text does not get a quarter more.
 const SHORT_MAX: u64 = 8 * UNIT;
@@ -42,8 +42,8 @@ pub fn estimate(text: &str) -> usize {
     tokens(weight(text))
 }
 
-/// Converts a weight to tokens, with both margins. Weights of parts may be added before. When a text is split at
-/// punctuation, its parts together weigh at least as much as the whole text.
+/// Converts a weight to tokens, with the margins for rare words and for short texts. Weights of parts may be added
+/// before. When a text is split at punctuation, its parts together weigh at least as much as the whole text.
 pub(crate) fn tokens(weight: u64) -> usize {
     let margin = weight / MARGIN_SHARE + (weight / SHORT_SHARE).min(SHORT_MAX);
     usize::try_from((weight + margin).div_ceil(UNIT)).unwrap_or(usize::MAX)
@@ -57,22 +57,22 @@ pub(crate) fn weight_within(tokens: usize) -> u64 {
     short.max(without(whole.saturating_sub(SHORT_MAX)))
 }
 
-/// Returns the weight of a text, without the margins.
+/// Returns the weight of a text (its cost in parts of a token), without the margins that [`tokens`] adds.
 pub(crate) fn weight(text: &str) -> u64 {
     let mut walk = TokenWalk { bytes: text.as_bytes(), text, at: 0, weight: 0 };
     walk.run();
     walk.weight
 }
 
-/// The class of a character, found by its first byte.
+/// The class of a character, which is found by its first byte in UTF-8.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CharacterClass {
     Upper,
     Lower,
     Digit,
-    /// A line feed or carriage return.
+    /// A line feed or a carriage return.
     Line,
-    /// Other white space.
+    /// White space other than line ends.
     Blank,
     /// ASCII punctuation and control characters.
     Mark,
@@ -98,7 +98,7 @@ const CLASSES: [CharacterClass; 256] = {
     classes
 };
 
-/// The character directly before a word. The tokenizer joins it with the word.
+/// The character directly before a word. The tokenizer joins it with the word, so it changes the word's price.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Before {
     Space,
@@ -135,15 +135,15 @@ impl TokenWalk<'_> {
         self.weight += weight;
     }
 
-    /// Adds the price of the word at the current position. `before` is the character before the word. The position is
-    /// already after that character.
+    /// Adds the price of the word at the current position to the weight of the text. `before` is the character before
+    /// the word. The position is already after that character.
     fn word(&mut self, before: Before) {
         let (weight, length) = word(&self.bytes[self.at..], before);
         self.at += length;
         self.pay(weight);
     }
 
-    /// Adds the price of a run of digits. Every three digits cost one token.
+    /// Adds the price of a run of digits to the weight of the text. Every three digits cost one token.
     fn digits(&mut self) {
         let rest = &self.bytes[self.at..];
         let length = rest.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(rest.len());
@@ -197,7 +197,7 @@ impl TokenWalk<'_> {
         self.marks();
     }
 
-    /// Adds the price of a run of punctuation, with the line ends and slashes after it.
+    /// Adds the price of a run of punctuation to the weight of the text, with the line ends and slashes after it.
     fn marks(&mut self) {
         let (weight, length) = marks::run(&self.bytes[self.at..]);
         self.at += length;
@@ -227,8 +227,8 @@ impl TokenWalk<'_> {
     }
 }
 
-/// Returns the price of a piece of white space. A run of the same character costs little more than one token: up to
-/// sixteen line ends or eighty blanks are one token.
+/// Returns the price of a piece of white space, in weight units. A run of the same character costs little more than one
+/// token: up to sixteen line ends or eighty blanks are one token.
 fn white(run: &[u8]) -> u64 {
     if run.is_empty() {
         return 0;

@@ -25,7 +25,7 @@ pub use message::{Rejection, card, wire};
 pub(crate) use state::blocker;
 pub use state::{TaskInput, TurnCost, blocked, complete, inbox, input};
 pub(crate) use turn::obstacle;
-pub use turn::{handoff, output};
+pub use turn::{TurnAct, handoff, output};
 
 /// The task and the attempt of a turn. Commands from the worker's documents take both from here, so that a worker
 /// cannot change another task or a later attempt.
@@ -35,19 +35,19 @@ pub struct TurnFence {
     pub attempt: u32,
 }
 
-/// The commands that result from a document.
+/// The commands that result from a document of an agent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Acts {
     /// The commands, in the order in which they must be executed.
     pub commands: Vec<Command>,
-    /// The parts of the document that no command contains.
+    /// The parts of the document that no command contains, each with the reason.
     pub left: Vec<LeftPart>,
 }
 
 /// A part of a document that no command contains. Other code handles it, or it is lost; `why` says which.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeftPart {
-    /// The JSON pointer to the part in the document.
+    /// The JSON pointer to this part of the document.
     pub part: &'static str,
     pub why: &'static str,
 }

@@ -4,24 +4,24 @@
 use super::said::{AgentEnd, Exit, HeardEvent, SpentAmount, TurnSaid};
 use super::stream::head;
 
-/// The longest answer that is kept, in bytes. Of a longer answer only the end is kept, because only the end is
-/// searched. An answer is a report and at most a few files.
+/// The longest answer of a program that is kept, in bytes. Of a longer answer only the end is kept, because the agent's
+/// report is searched only there. An answer is a report and at most a few files.
 const TEXT_BYTES_MAX: usize = 4 << 20;
-/// The longest text that a live view shows in one line, in bytes. A longer text is cut.
+/// The longest text of an agent that a live view shows in one line, in bytes. A longer text is cut.
 const SHOWN_BYTES_MAX: usize = 400;
 const NAME_BYTES_MAX: usize = 200;
 const REASON_BYTES_MAX: usize = 2000;
 const WARNINGS_MAX: usize = 16;
 
-/// The end of a turn as its events tell it, before the exit code is considered.
+/// The way in which a turn ended according to the events in the program's output. The exit code is not considered yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum EventVerdict {
-    /// The program gave its own sign that its answer is complete.
+    /// The program printed the sign by which it says that its answer is complete.
     Answered,
-    /// The program did not give its sign that the answer is complete. The text names the missing sign. It is the reason
-    /// if the program exits with 0.
+    /// The program did not give its sign that the answer is complete. The text names the missing sign, and becomes the
+    /// reason of the failure if the program exits with 0.
     Open(&'static str),
-    /// Programs of this kind give no signs, so only the exit code counts.
+    /// Programs of this kind print no sign that an answer is complete, so only the exit code counts.
     Unsaid,
     Ended(AgentEnd),
 }
@@ -39,8 +39,9 @@ pub(super) struct Account {
 }
 
 impl Account {
-    /// Records the id of the conversation. Only the first id is kept, because some programs repeat it in every line. An
-    /// id that could be read as an option is ignored, because the id becomes an argument of a later turn.
+    /// Records the id of the program's conversation. Only the first id is kept, because some programs repeat it in
+    /// every line. An id that could be read as an option is ignored, because the id becomes an argument of a later
+    /// turn.
     pub(super) fn conversation(&mut self, id: &str) {
         let plain = id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.:".contains(&byte));
         let usable = plain && !id.is_empty() && !id.starts_with('-') && id.len() <= NAME_BYTES_MAX;
@@ -54,7 +55,7 @@ impl Account {
         (self.usd, self.tokens)
     }
 
-    /// Adds text that directly continues the text before it.
+    /// Adds text to the collected answer, directly after the text before it.
     pub(super) fn chunk(&mut self, text: &str) {
         self.text.push_str(text);
         if self.text.len() > 2 * TEXT_BYTES_MAX {
@@ -63,7 +64,7 @@ impl Account {
         self.heard.push(HeardEvent::Text(head(text, SHOWN_BYTES_MAX).to_owned()));
     }
 
-    /// Adds a separate text, which starts on a new line.
+    /// Adds a separate text to the collected answer, on a new line.
     pub(super) fn block(&mut self, text: &str) {
         if !self.text.is_empty() {
             self.text.push('\n');
@@ -83,12 +84,12 @@ impl Account {
         self.heard.push(HeardEvent::ToolCall { name: head(name, NAME_BYTES_MAX).to_owned() });
     }
 
-    /// Replaces the collected text with the answer that the program itself states.
+    /// Replaces the collected text by another answer, for example by the final answer that the program states.
     pub(super) fn answer(&mut self, text: String) {
         self.text = text;
     }
 
-    /// Records that the program is alive. Several such records in a row count as one.
+    /// Records the event that the program is alive. Several such events in a row are kept as one.
     pub(super) fn progress(&mut self) {
         if self.heard.last() != Some(&HeardEvent::Progress) {
             self.heard.push(HeardEvent::Progress);
@@ -166,8 +167,8 @@ impl Account {
                 AgentEnd::Failed { code: Some(code), reason: reason(stderr_tail, "it failed after its answer") }
             }
             (EventVerdict::Open(_) | EventVerdict::Unsaid, Exit::Signal(signal)) => AgentEnd::Signalled { signal },
-            // A program that handled a signal exits with 128 plus the signal's number. These are hang-up (1), interrupt
-            // (2), kill of its child (9) and termination (15).
+            // A program that handled a signal exits with 128 plus the signal's number. The numbers here stand for
+            // hang-up (1), interrupt (2), a kill of the program's child (9) and termination (15).
             (EventVerdict::Open(_) | EventVerdict::Unsaid, Exit::Code(code @ (129 | 130 | 137 | 143))) => {
                 AgentEnd::Signalled { signal: code - 128 }
             }
@@ -197,19 +198,20 @@ impl Account {
     }
 }
 
-/// Cuts a reason to at most `REASON_BYTES_MAX` bytes.
+/// Cuts the reason of a failure to at most `REASON_BYTES_MAX` bytes.
 pub(super) fn short(reason: &str) -> String {
     head(reason.trim(), REASON_BYTES_MAX).to_owned()
 }
 
-/// Returns the reason that standard error gives: its first line that starts with "error", else its last line.
+/// Returns the reason of a failure from standard error: its first line that starts with "error", else its last line.
+/// Returns `otherwise` when standard error is empty.
 fn reason(stderr_tail: &str, otherwise: &str) -> String {
     let lines = || stderr_tail.lines().map(plain).filter(|line| !line.trim().is_empty());
     let line = lines().find(|line| line.trim_start().to_ascii_lowercase().starts_with("error"));
     short(&line.or_else(|| lines().next_back()).unwrap_or_else(|| otherwise.to_owned()))
 }
 
-/// Removes the colour codes of a terminal.
+/// Removes the colour codes of a terminal from a line.
 fn plain(line: &str) -> String {
     let mut text = String::with_capacity(line.len());
     let mut letters = line.chars();

@@ -1,13 +1,13 @@
-//! Speaks with any agent over the Agent Client Protocol, version 1, on its standard streams.
+//! Speaks with any agent program over the Agent Client Protocol (ACP), version 1, on the program's standard streams.
 //!
 //! ```text
 //! initialize ─> session/new, or session/resume, or session/load and wait for the end of its history
 //!            ─> session/prompt ─> session/update … ─> the answer
-//!                              <─ session/request_permission: once, or not at all
+//!                              <─ session/request_permission: allowed once, or not at all
 //! ```
 //!
 //! We do not use the protocol's own crate: its queues are unbounded, and it treats an update of an unknown kind as an
-//! error. We need eight messages.
+//! error. Handover needs only eight messages of the protocol.
 
 mod message;
 mod overheard;

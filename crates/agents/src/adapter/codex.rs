@@ -12,8 +12,8 @@ pub(super) fn launch(order: &TurnOrder) -> Result<ProgramLaunch, Unlaunchable> {
     let mut launch = order.start()?;
     launch.say(&["exec", "--json", "--skip-git-repo-check"]);
     if let ProgramHome::Own(_) = order.home {
-        // In a separate home no plugins and apps are installed. Codex would still look for them on the network at every
-        // start, so both are disabled.
+        // A separate home of the agent has no plugins and no apps. Codex would still look for them on the network at
+        // every start, so both are disabled.
         launch.say(&["--disable", "plugins", "--disable", "apps"]);
     }
     launch.say(&["-c", &server(&order.server), "-c", "approval_policy=\"never\""]);
@@ -21,8 +21,8 @@ pub(super) fn launch(order: &TurnOrder) -> Result<ProgramLaunch, Unlaunchable> {
     if let Some(model) = &order.model {
         launch.say(&["-m", model]);
     }
-    // Codex passes these variables to our MCP server by their names. Their values do not appear in an argument, because
-    // every user of the machine can read the arguments of a process.
+    // Codex passes these variables to Handover's MCP server by their names. Their values do not appear in an argument,
+    // because every user of the machine can read the arguments of a process.
     for (name, value) in &order.server.environment {
         launch.set(name, value.clone());
     }
@@ -36,8 +36,8 @@ pub(super) fn launch(order: &TurnOrder) -> Result<ProgramLaunch, Unlaunchable> {
     Ok(launch)
 }
 
-/// Returns the setting that defines our MCP server as one whole table. If single keys were set, other keys of an entry
-/// with this name in the person's own file would stay.
+/// Returns the setting that defines Handover's MCP server as one whole table. If single keys were set, other keys of an
+/// entry with this name in the person's own file would stay.
 fn server(server: &McpServerLaunch) -> String {
     let names: Vec<&str> = server.environment.iter().map(|(name, _)| name.as_str()).collect();
     format!(

@@ -5,8 +5,8 @@ use super::account::{Account, EventVerdict};
 use super::listener::EventDialect;
 use super::order::{ProgramInput, ProgramLaunch, TurnOrder, Unlaunchable};
 
-/// Returns the launch. A program of this kind has no conversation, so a repair or a resumed turn is a new start. The
-/// envelope tells the program which of them it is.
+/// Returns the launch. A program of this kind remembers no conversation, so a turn that repairs an answer, or resumes
+/// work, starts the program again. The envelope tells the program which kind of turn it is.
 pub(super) fn launch(order: &TurnOrder) -> Result<ProgramLaunch, Unlaunchable> {
     let mut launch = order.start()?;
     launch.arguments.extend(order.args.iter().cloned());

@@ -55,8 +55,8 @@ fn run(launch: &mut ProgramLaunch, order: &TurnOrder, home: &Path) -> Result<(),
     Ok(())
 }
 
-/// Returns the approval mode. Over ACP, Gemini asks before it uses a tool that the mode does not allow, and
-/// `acp::covers` answers. Without ACP, Gemini does not offer such a tool to the model.
+/// Returns Gemini's approval mode for the agent's permissions. Over ACP, Gemini asks before it uses a tool that the
+/// mode does not allow, and `acp::covers` answers. Without ACP, Gemini does not offer such a tool to the model.
 fn mode(permissions: Permissions) -> &'static str {
     match permissions {
         Permissions::Read => "default",
@@ -65,8 +65,8 @@ fn mode(permissions: Permissions) -> &'static str {
     }
 }
 
-/// Returns the manifest of the extension that defines our MCP server. When Gemini starts, it replaces each `$NAME` by
-/// the value of that variable in its environment.
+/// Returns the manifest of the extension that defines Handover's MCP server. When Gemini starts, it replaces each
+/// `$NAME` by the value of that variable in its environment.
 fn manifest(server: &McpServerLaunch) -> String {
     let environment: serde_json::Map<_, _> =
         server.environment.iter().map(|(name, _)| (name.clone(), format!("${name}").into())).collect();
@@ -74,7 +74,7 @@ fn manifest(server: &McpServerLaunch) -> String {
     json!({"name": McpServerLaunch::NAME, "version": "1.0.0", "mcpServers": {McpServerLaunch::NAME: entry}}).to_string()
 }
 
-/// Returns the policy file. It allows tools in addition to the tools that the approval mode allows.
+/// Returns the content of Gemini's policy file. It allows tools in addition to the tools that the approval mode allows.
 fn policy(permissions: Permissions) -> String {
     let ours = format!("[[rule]]\nmcpName = \"{}\"\ntoolName = \"*\"\n{ALLOW}", McpServerLaunch::NAME);
     match permissions {

@@ -41,7 +41,7 @@ impl Listener {
         self.account.take_heard()
     }
 
-    /// Returns the costs that the program has stated so far.
+    /// Returns the costs (dollars and tokens) that the program has stated so far.
     pub fn spent(&self) -> (Option<SpentAmount<f64>>, Option<SpentAmount<u64>>) {
         self.account.spent()
     }

@@ -58,8 +58,8 @@ fn settings(order: &TurnOrder, system: &str) -> Value {
     })
 }
 
-/// Returns the permission rules. The last rule that matches a tool decides. No rule asks a person, because no person
-/// could answer during a turn.
+/// Returns the permission rules for opencode. The last rule that matches a tool decides. No rule asks a person, because
+/// no person could answer during a turn.
 fn permission(permissions: Permissions) -> Value {
     match permissions {
         Permissions::Read => json!({

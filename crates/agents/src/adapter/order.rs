@@ -1,10 +1,11 @@
-//! Defines the order for a turn, and the launch that the adapter makes of it for the turn host.
+//! Defines the order for a turn, and the launch that an adapter makes from the order: the command line and files for
+//! the turn host.
 
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-/// A kind of agent program. The names are the same as in the configuration.
+/// A kind of agent program. In the configuration, the kinds have the same names in lower case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AdapterKind {
@@ -35,7 +36,7 @@ impl AdapterKind {
     }
 }
 
-/// The permissions of an agent. `docs/permissions.md` says what each one allows in each program.
+/// The permissions of an agent. `docs/permissions.md` says what each permission allows in each program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Permissions {
@@ -46,7 +47,7 @@ pub enum Permissions {
     All,
 }
 
-/// The home folder of the program, with its settings, keys and conversations.
+/// The home folder of an agent's program, with its settings, keys and conversations.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProgramHome {
     User,
@@ -82,13 +83,14 @@ pub struct TurnOrder {
     pub system: String,
     /// The message of the turn. For the kind `exec` it is the input envelope, as one line of JSON.
     pub message: String,
-    /// The INPUT of the handoff contract. Only the kind `exec` passes it separately.
+    /// The INPUT document of the handoff contract, as JSON. Only the kind `exec` passes it to the program separately.
+    /// None when the turn has no such document.
     pub input: Option<String>,
     pub worktree: PathBuf,
-    /// A folder for the files of this turn. No other turn uses it.
+    /// A folder for the files of this turn, such as its prompt. No other turn uses it.
     pub folder: PathBuf,
     pub server: McpServerLaunch,
-    /// The id of the conversation of an earlier turn, if this turn resumes it.
+    /// The id of an earlier turn's conversation that this turn resumes. None when the turn starts a new conversation.
     pub resume: Option<String>,
     pub permissions: Permissions,
     pub home: ProgramHome,
@@ -100,25 +102,25 @@ pub struct TurnOrder {
 pub struct ProgramLaunch {
     pub program: String,
     pub arguments: Vec<String>,
-    /// Environment variables that are added to the inherited ones.
+    /// Environment variables that the program gets in addition to the inherited ones.
     pub environment: Vec<(String, String)>,
-    /// Folders to create before the start if they are missing.
+    /// Folders to create, if they are missing, before the program starts.
     pub folders: Vec<PathBuf>,
-    /// Files to write before the start, readable by the owner only.
+    /// Files to write before the program starts, readable by the owner only: the path and the text.
     pub files: Vec<(PathBuf, String)>,
     pub input: ProgramInput,
 }
 
-/// The standard input of the program.
+/// The source of the program's standard input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProgramInput {
     Nothing,
     File(PathBuf),
-    /// The runner and the program hold a conversation over pipes, by `acp::converse`.
+    /// The runner and the program hold a conversation over pipes (see `acp::converse`).
     Relay,
 }
 
-/// The reasons why a turn cannot be started at all.
+/// The reasons why the program of a turn cannot be started at all.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unlaunchable {
     #[error("the agent's command is empty")]
@@ -128,7 +130,7 @@ pub enum Unlaunchable {
 }
 
 impl TurnOrder {
-    /// Returns a launch with the program and its home, without any arguments of the adapter.
+    /// Returns a launch with the program and its home, without the arguments that the adapter adds.
     pub(super) fn start(&self) -> Result<ProgramLaunch, Unlaunchable> {
         let (program, arguments) = self.command.split_first().ok_or(Unlaunchable::NoCommand)?;
         let mut launch = ProgramLaunch {
@@ -156,8 +158,9 @@ impl TurnOrder {
         Ok(launch)
     }
 
-    /// Returns the system prompt and the message as one text, for programs that keep no separate system prompt of ours.
-    /// The prompt is repeated in each turn because it can change between turns: mail that it shows counts as delivered.
+    /// Returns the system prompt and the message as one text, for programs that have no separate place for a system
+    /// prompt. The system prompt is repeated in each turn, because it can change between turns: mail that it showed
+    /// once counts as delivered and is not shown again.
     pub(super) fn spoken(&self) -> String {
         format!("{}\n\n---\n\n{}\n", self.system.trim_end(), self.message.trim_end())
     }
@@ -190,9 +193,9 @@ pub(super) fn path_text(path: &Path) -> Result<&str, Unlaunchable> {
     path.to_str().ok_or_else(|| Unlaunchable::NotText(path.to_owned()))
 }
 
-/// Environment variables that name the home folder itself. Together with `HOMES_BELOW` they cover all places where the
-/// programs look for their settings. The folders are created first, because Codex refuses to start when its folder is
-/// missing.
+/// Environment variables whose value is the agent's home folder itself. Together with `HOMES_BELOW` (folders in the
+/// home folder) they cover all places where the programs look for their settings. The folders are created first,
+/// because Codex refuses to start when its folder is missing.
 const HOMES_THEMSELVES: &[&str] = &["HOME", "GEMINI_CLI_HOME"];
 const HOMES_BELOW: &[(&str, &str)] = &[
     ("XDG_CONFIG_HOME", ".config"),

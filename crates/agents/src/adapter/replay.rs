@@ -2,8 +2,8 @@
 
 use super::{AdapterKind, Exit, HeardEvent, Listener};
 
-/// The largest number of different tools that are listed. Further tools are left out; they can be found in the kept
-/// output.
+/// The largest number of different tools that are listed. Further tools are left out, but can be found in the kept
+/// output of the program.
 const CALLS_MAX: usize = 50;
 
 /// Returns the program's answer and the tools that it called, each with its number of calls, in the order of the first

@@ -1,4 +1,4 @@
-//! Declares the facts that a turn reports while it runs, and the report at its end.
+//! Declares the events that a turn reports while it runs, and the report at its end.
 
 /// An event of a running program. Texts and names are cut to the length that one line of a live view shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,9 +15,10 @@ pub enum HeardEvent {
 /// The complete report about one turn of a program.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TurnSaid {
-    /// The id of the conversation, with which a later turn can resume it.
+    /// The id of the program's conversation, with which a later turn can resume it. None when the program named no
+    /// conversation.
     pub conversation: Option<String>,
-    /// The answer: all text after the last tool call.
+    /// The program's answer: all text after its last tool call.
     pub text: String,
     pub tool_calls: u32,
     pub tokens: Option<SpentAmount<u64>>,
@@ -34,7 +35,7 @@ pub enum SpentAmount<T> {
     WholeConversation(T),
 }
 
-/// The end of a turn, by the signs in the program's output. These signs have priority over the exit code.
+/// The end of a turn, by the signs in the program's output. These signs have priority over the program's exit code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AgentEnd {
     /// The program gave its answer. The quality of the answer is not judged here.
@@ -53,7 +54,7 @@ pub enum AgentEnd {
     },
     /// The program stopped because it reached its limit in dollars.
     OverBudget,
-    /// The turn was cancelled: we asked the program to stop.
+    /// The turn was cancelled: Handover asked the program to stop.
     Cancelled,
     /// The conversation that the turn should resume does not exist. The caller can start a new one.
     NoConversation,

@@ -2,8 +2,8 @@
 
 use serde::de::DeserializeOwned;
 
-/// The longest line that is read, in bytes. A longer line is discarded. The longest lines are tool results with
-/// pictures, and nothing in them is needed.
+/// The longest line of a program's output that is read, in bytes. A longer line is discarded. The longest lines are
+/// tool results with pictures, and nothing in them is needed.
 const LINE_BYTES_MAX: usize = 8 << 20;
 
 /// A buffer for the bytes after the last line feed, which are not a whole line yet.
@@ -62,8 +62,9 @@ impl LineBuffer {
     }
 }
 
-/// Reads one line as an event. Returns None for any other line: banners, half lines and events of unknown kinds are
-/// part of a normal stream. Only the declared fields are kept, so an event takes little more memory than its line.
+/// Reads one line of a program's output as an event. Returns None for any other line: banners, half lines and events of
+/// unknown kinds are part of normal output. Only the declared fields are kept, so an event takes little more memory
+/// than its line.
 pub(super) fn event<T: DeserializeOwned>(line: &[u8]) -> Option<T> {
     let line = line.trim_ascii();
     if line.first() != Some(&b'{') {

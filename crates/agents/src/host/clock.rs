@@ -1,4 +1,5 @@
-//! Reads the time for the records of a turn. The host is a separate process, so a caller cannot pass a clock to it.
+//! Reads the time for the records of a turn. The turn host is a separate process, so a caller cannot pass a clock to
+//! it.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

@@ -29,8 +29,8 @@ impl HostEvents {
         Ok(Self::to_runner(record::create(&folder.join(EVENTS))?))
     }
 
-    /// Writes an event to the runner. If the runner does not read, the event is dropped: the files of the turn hold the
-    /// same facts. The end of the pipe is noticed elsewhere.
+    /// Writes an event to the runner. If the runner does not read, the event is dropped, because the files of the turn
+    /// hold the same facts. Write errors are ignored: the host learns from the lifeline that the runner is gone.
     pub(super) fn tell(&mut self, event: &HostEvent) {
         let Ok(mut line) = serde_json::to_vec(event) else { return };
         line.push(b'\n');

@@ -1,4 +1,5 @@
-//! Controls a host from the runner: starts it, receives its events, cuts it off, and returns how the turn ended.
+//! Controls a turn host from the runner: starts the host, receives its events, makes it end the program, and returns
+//! how the turn ended.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -6,13 +7,14 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
+use spawn::{StartEnvironment, StartFolder};
 use tokio::io::{AsyncBufReadExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
 use super::{COMMAND, HostEnded, HostEvent, HostInput, HostLaunch, record, sweep};
 
-/// The runner's handle of a running turn. Dropping it cuts the turn off. [`settle`](super::settle) can then return how
-/// the turn ended.
+/// The runner's handle of a running turn. Dropping the handle makes the host end the program. [`settle`](super::settle)
+/// can then return how the turn ended.
 #[derive(Debug)]
 pub struct TurnHost {
     folder: PathBuf,
@@ -36,16 +38,16 @@ pub fn own_binary() -> io::Result<PathBuf> {
 
 impl TurnHost {
     /// Writes the launch into the turn's folder and starts the host. The folder is created if it is missing. A folder
-    /// that already has a launch is refused. If the host cannot be started, no end is recorded; `settle` records one
-    /// later.
+    /// that already has a launch is refused. If the host cannot be started, this function records no end of the turn;
+    /// `settle` records one later.
     pub fn start(binary: &Path, folder: &Path, launch: &HostLaunch) -> io::Result<Self> {
         fs::DirBuilder::new().mode(0o700).recursive(true).create(folder)?;
         if folder.join(record::LAUNCH).try_exists()? {
             return Err(ErrorKind::AlreadyExists.into());
         }
         record::write(folder, record::LAUNCH, launch)?;
-        #[expect(clippy::disallowed_methods, reason = "the one place that starts hosts; each sets what is below it")]
-        let mut command = Command::new(binary);
+        // The host process inherits everything here; it sets the folder and the environment of its program later.
+        let mut command: Command = spawn::command(binary, StartFolder::Own, StartEnvironment::Whole).into();
         // The host is started without a separate process group, because the leader of a group cannot create a session.
         // It is not killed on drop, because it must end its program first.
         command.arg(COMMAND).arg(folder).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -59,15 +61,15 @@ impl TurnHost {
         Ok(Self { folder: folder.to_owned(), child, lifeline, stdout })
     }
 
-    /// Returns the next event. Returns None after the host has ended. In a relay turn it always returns None, because
-    /// the end of the program's output shows the end. Dropping the future loses nothing.
+    /// Returns the next event of the host. Returns None after the host has ended. In a relay turn it always returns
+    /// None: there the end of the program's output shows that the turn ends. Dropping the future loses nothing.
     pub async fn event(&mut self) -> Option<HostEvent> {
         let Stdout::Events(lines) = &mut self.stdout else { return None };
         let line = lines.next_line().await.ok().flatten()?;
         serde_json::from_str(&line).ok()
     }
 
-    /// Returns the pipes to and from the program of a relay turn. They can be taken only once. The writer is the
+    /// Returns the pipes to and from the program of a relay turn. They can be taken only once. The writing pipe is the
     /// lifeline: dropping it does the same as `cut_off`.
     pub fn relay(&mut self) -> Option<(ChildStdin, ChildStdout)> {
         match &mut self.stdout {

@@ -20,14 +20,14 @@ const PAUSE_MIN: Duration = Duration::from_millis(1);
 const PAUSE_MAX: Duration = Duration::from_millis(50);
 const SURVIVORS_MAX: usize = 20;
 
-/// The state of the host's descendants.
+/// Tells whether the host still has descendants (processes that the turn started).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kin {
     Alive,
     Gone,
 }
 
-/// A process as the kernel shows it.
+/// A process of this machine, as the kernel shows it in /proc.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Process {
     pub(super) pid: Pid,
@@ -39,7 +39,7 @@ pub(super) struct Process {
     pub(super) is_stopped: bool,
 }
 
-/// The kind of session that the host runs in. It decides which processes a signal to a group may reach.
+/// The kind of session that the host runs in. It decides which processes a signal to a process group may reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SignalReach {
     /// The host has its own session, so only its descendants can be in a group of the session.
@@ -76,8 +76,8 @@ pub(super) fn end_all(session: SignalReach, until: Instant, mut each: impl FnMut
         if now >= until {
             return survivors();
         }
-        // New processes appeared since the last check. A process that forks and exits at once can only be caught
-        // without a long pause.
+        // New processes appeared since the last check, so check again at once. A process that forks and exits
+        // immediately can only be caught without a long pause.
         if seen.len() > known {
             pause = PAUSE_MIN;
             continue;
@@ -97,7 +97,7 @@ pub(super) fn now() -> Instant {
 }
 
 pub(super) fn rest(time: Duration) {
-    // If the wait ends too early, the caller only checks once more.
+    // An error of `poll` is ignored: if the wait ends too early, the caller only checks once more.
     let _ = poll(&mut [], Some(&timespec(time)));
 }
 

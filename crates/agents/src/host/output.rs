@@ -1,5 +1,5 @@
-//! Keeps the program's output in the turn's files, up to the limit. In a relay turn the output is also passed to the
-//! runner.
+//! Writes the program's output to the turn's files, up to the output limit. In a relay turn the output is also passed
+//! to the runner.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -13,15 +13,15 @@ use super::events::PIPE_BYTES;
 use super::{STDERR, STDOUT, kin, record};
 
 const CHUNK_BYTES: usize = 16 << 10;
-/// The longest wait at the end of a turn for a slow runner that reads the last bytes. Bytes that it has not read then
-/// are dropped.
+/// The longest wait at the end of a turn for a slow runner to read the last bytes of output. Bytes that the runner has
+/// not read then are dropped.
 const FLUSH: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]
 pub(super) struct HostOutput {
     pub(super) stdout: Stream,
     pub(super) stderr: Stream,
-    /// The number of bytes that may still be written to the files.
+    /// The number of bytes that may still be written to the output files.
     room: u64,
     pub(super) is_too_much: bool,
     /// The reason why output can no longer be written to the files. None while writing works.
@@ -38,7 +38,7 @@ pub(super) struct Stream {
     pub(super) bytes: u64,
 }
 
-/// Bytes that wait to be written to a pipe, because its reader may be slow.
+/// Bytes that wait to be written to a pipe, because the reader of the pipe may be slow.
 #[derive(Debug)]
 pub(super) struct Relay {
     pub(super) pipe: File,
@@ -52,8 +52,8 @@ pub(super) enum Which {
 }
 
 impl HostOutput {
-    /// Creates the output files. This happens before the program is started, so that a program whose output cannot be
-    /// kept is never started.
+    /// Creates the output files. This happens before the program is started, so that no program starts whose output
+    /// cannot be kept.
     pub(super) fn new(folder: &Path, room: u64, relay: Option<File>) -> io::Result<Self> {
         let stream = |name| {
             let file = record::create(&folder.join(name))?;

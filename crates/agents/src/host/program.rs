@@ -12,6 +12,7 @@ use std::path::Path;
 use std::process::{ChildStdin, Command, ExitCode, Stdio};
 
 use rustix::process::Pid;
+use spawn::{StartEnvironment, StartFolder};
 
 use super::{HostInput, HostLaunch, Inherit, TURN, record};
 
@@ -37,11 +38,7 @@ pub(super) fn start(folder: &Path, launch: &HostLaunch) -> Result<Program, Strin
         return Err(format!("{} is not a folder", launch.directory.display()));
     }
     let mut command = stage(folder, launch);
-    command.current_dir(&launch.directory).process_group(0);
-    if let Inherit::Only(names) = &launch.inherit {
-        command.env_clear();
-        command.envs(names.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
-    }
+    command.process_group(0);
     command.envs(&launch.environment).env(TURN, &launch.turn);
     command.stdin(input(&launch.input)?).stdout(Stdio::piped()).stderr(Stdio::piped());
     let failed = |error: std::io::Error| format!("{} cannot be started: {error}", launch.program.display());
@@ -63,7 +60,9 @@ pub(super) fn become_it(folder: &Path, parent: &OsStr) -> ExitCode {
     }
     let why = match record::launch(folder) {
         Ok(launch) => {
-            let error = command(&launch).exec();
+            // This process already has the folder and the environment of the launch.
+            let mut command = spawn::command(&launch.program, StartFolder::Own, StartEnvironment::Whole);
+            let error = command.args(&launch.arguments).exec();
             format!("{} cannot be started: {error}", launch.program.display())
         }
         Err(error) => format!("{} cannot be read: {error}", record::LAUNCH),
@@ -91,9 +90,8 @@ fn input(input: &HostInput) -> Result<Stdio, String> {
 /// Returns a command that runs our own binary. It works even if the binary's file was replaced or deleted after the
 /// start.
 #[cfg(target_os = "linux")]
-fn stage(folder: &Path, _launch: &HostLaunch) -> Command {
-    #[expect(clippy::disallowed_methods, reason = "the host starts its program; folder and environment are chosen")]
-    let mut command = Command::new("/proc/self/exe");
+fn stage(folder: &Path, launch: &HostLaunch) -> Command {
+    let mut command = chosen(Path::new("/proc/self/exe"), launch);
     command.arg0("handover").args([super::COMMAND, CHILD]).arg(folder).arg(std::process::id().to_string());
     command
 }
@@ -101,14 +99,18 @@ fn stage(folder: &Path, _launch: &HostLaunch) -> Command {
 /// Returns the command of the program itself, without our binary in between, because this system has no death signal.
 #[cfg(not(target_os = "linux"))]
 fn stage(_folder: &Path, launch: &HostLaunch) -> Command {
-    command(launch)
-}
-
-fn command(launch: &HostLaunch) -> Command {
-    #[expect(clippy::disallowed_methods, reason = "the host starts its program; folder and environment are chosen")]
-    let mut command = Command::new(&launch.program);
+    let mut command = chosen(&launch.program, launch);
     command.args(&launch.arguments);
     command
+}
+
+/// Returns a command for the program, in the folder and with the inherited variables that the launch names.
+fn chosen(program: &Path, launch: &HostLaunch) -> Command {
+    let names: Vec<&str> = match &launch.inherit {
+        Inherit::Only(names) => names.iter().map(String::as_str).collect(),
+        Inherit::All => return spawn::command(program, StartFolder::At(&launch.directory), StartEnvironment::Whole),
+    };
+    spawn::command(program, StartFolder::At(&launch.directory), StartEnvironment::Only(&names))
 }
 
 /// Asks the kernel to kill this process when the host dies. Returns false when the host had already ended before that.

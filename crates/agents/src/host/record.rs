@@ -13,11 +13,11 @@ use super::{HostEnded, HostLaunch};
 
 pub(super) const LAUNCH: &str = "launch.json";
 pub(super) const END: &str = "end.json";
-/// The file with the reason why the child process could not become the program.
+/// The name of the file with the reason why the child process could not become the agent's program.
 pub(super) const REFUSAL: &str = "refusal.json";
 
 /// The largest record that is read, in bytes. It has room for the arguments and the environment of a program; the
-/// kernel accepts no more than that either.
+/// kernel accepts no more of those either.
 const BYTES_MAX: u64 = 4 << 20;
 
 /// Returns how the turn of this folder ended. Returns None while the turn runs, and also when its host was killed.
@@ -49,8 +49,7 @@ pub(super) fn write<T: Serialize>(folder: &Path, name: &str, value: &T) -> io::R
     File::open(folder)?.sync_all()
 }
 
-/// Creates a file that only the owner can read. A program's output may hold secrets, and its environment does hold
-/// some.
+/// Creates a file that only the owner can read. A program's output may hold secrets, and its environment does.
 pub(super) fn create(path: &Path) -> io::Result<File> {
     OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)
 }

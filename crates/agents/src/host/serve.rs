@@ -1,4 +1,4 @@
-//! Runs the process of a host: claims the turn, starts the program, and records how the turn ended.
+//! Runs the process of a turn host: locks the turn for itself, starts the program, and records how the turn ended.
 
 use std::fs::File;
 use std::io;
@@ -32,8 +32,8 @@ pub(super) fn serve(folder: &Path) -> ExitCode {
 fn host(folder: &Path, session: SignalReach) -> io::Result<()> {
     let folder = &folder.canonicalize()?;
     let held = File::open(folder.join(record::LAUNCH))?;
-    // `settle` in another process holds this lock while it ends the turn, and records the end before it releases the
-    // lock.
+    // The lock is taken if another process runs `settle` for this turn. That process ends the turn, and records the end
+    // before it releases the lock.
     held.try_lock()?;
     if record::ended(folder)?.is_some() {
         return Err(io::Error::new(io::ErrorKind::AlreadyExists, "this turn is over"));

@@ -13,17 +13,18 @@ use super::kin::{self, Process};
 use super::{COMMAND, HostEnded, ProgramEnd, STDERR, STDOUT, Survivor, TURN, record};
 
 const SWEEP_MAX: Duration = Duration::from_secs(10);
-/// The longest wait for a host that still runs. A host ends its processes within ten seconds, and then writes its files
-/// to disk.
+/// The longest wait for the host process of a turn that still runs. A host ends its processes within ten seconds, and
+/// then writes its files to disk.
 const HOST_MAX: Duration = Duration::from_secs(20);
 const PAUSE: Duration = Duration::from_millis(20);
-/// The number of checks in a row that must find no process. One check can miss a process that forks and exits at once.
+/// The number of checks in a row that must find no process of the turn. One check can miss a process that forks and
+/// exits at once.
 const LOOKS: u32 = 3;
 
 /// Ends all processes that have the id of this folder's turn in their environment, and their descendants. Blocks for
-/// ten seconds at most. Returns the processes that still run after that.
+/// ten seconds at most. Returns the processes that still run then.
 ///
-/// Without /proc nothing is found.
+/// On a system without /proc no process is found.
 pub fn sweep(folder: &Path) -> io::Result<Vec<Survivor>> {
     let mark = format!("{TURN}={}", record::launch(folder)?.turn).into_bytes();
     let until = kin::now() + SWEEP_MAX;
@@ -42,9 +43,10 @@ pub fn sweep(folder: &Path) -> io::Result<Vec<Survivor>> {
     }
 }
 
-/// Returns the end of a turn that another runner started. While the turn's host still works, it waits. If the host was
-/// killed, it ends the remaining processes and records the end. A stopped host is continued; it then sees that its
-/// runner is gone and ends its program. A host that does not end in time is killed. Blocks for forty seconds at most.
+/// Returns the end of a turn that another runner started. While the turn's host still works, it waits for the host. If
+/// the host was killed, it ends the remaining processes and records the end. A stopped host is continued; the host then
+/// sees that its runner is gone and ends its program. A host that does not end in time is killed. Blocks for forty
+/// seconds at most.
 pub fn settle(folder: &Path) -> io::Result<HostEnded> {
     let held = File::open(folder.join(record::LAUNCH))?;
     let until = kin::now() + HOST_MAX;
@@ -80,7 +82,7 @@ pub fn settle(folder: &Path) -> io::Result<HostEnded> {
     Ok(ended)
 }
 
-/// Returns the processes that are hosts of this folder, found by their command lines.
+/// Returns the processes that are hosts of the turn in this folder, found by their command lines.
 fn hosts(folder: &Path) -> Vec<Process> {
     let is_host = |process: &Process| {
         let line = std::fs::read(format!("/proc/{}/cmdline", process.pid.as_raw_pid())).unwrap_or_default();
@@ -94,8 +96,8 @@ fn signal(host: &Process, signal: Signal) {
     kin::signal_checked(host.pid, signal, |again| again.name == host.name && again.parent == host.parent);
 }
 
-/// Returns the living processes that have this mark in their environment, and their descendants. Our own process is
-/// never among them.
+/// Returns the living processes whose environment contains `mark` (the variable `HANDOVER_TURN` with the id of the
+/// turn), and their descendants. Our own process is never among them.
 fn find(mark: &[u8]) -> Vec<Process> {
     let all: Vec<Process> = kin::all().into_iter().filter(|it| !it.is_zombie && it.pid != getpid()).collect();
     let mut found: Vec<Process> = Vec::new();

@@ -1,5 +1,5 @@
-//! Runs the main loop of the host. It waits for the program, its output, the lifeline and the deadline, and then ends
-//! all processes of the turn.
+//! Runs the main loop of the turn host. It waits for the program, its output, the lifeline and the deadline, and then
+//! ends all processes of the turn.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read};
@@ -26,15 +26,15 @@ const LINGER: Duration = Duration::from_millis(500);
 /// The longest pause between two collections of ended child processes. The host has no signal handler, so no event
 /// reports their end.
 const REAP_INTERVAL: Duration = Duration::from_secs(5);
-/// The pause between two checks whether processes have ended. It is used while the turn is ending, or if the kernel has
-/// no handle of the program to wait on.
+/// The pause between two checks whether processes have ended. It is used while the turn is ending, and also when the
+/// kernel offers no handle on which to wait for the program's end.
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 
 #[derive(Debug)]
 pub(super) struct HostTurn<'a> {
     program: Pid,
     handle: Option<OwnedFd>,
-    /// The pipe that the runner keeps open. None after the runner closed it.
+    /// The lifeline: a pipe that the runner keeps open as long as the program may run. None after the runner closed it.
     lifeline: Option<File>,
     input: Option<Relay>,
     output: HostOutput,
@@ -54,7 +54,7 @@ enum TurnPhase {
         since: Instant,
         until: Instant,
     },
-    /// The program ended without being asked. Its last output may still arrive.
+    /// The program ended by itself. Its last output may still arrive.
     Lingering {
         until: Instant,
     },
@@ -94,7 +94,8 @@ impl<'a> HostTurn<'a> {
         turn
     }
 
-    /// Runs the loop until the program and its descendants have ended, or until the remaining ones may be killed.
+    /// Runs the loop until the program and its descendants have ended, or until the time has come to kill the remaining
+    /// ones.
     pub(super) fn work(&mut self) {
         loop {
             let (program, status) = (self.program, &mut self.status);
@@ -144,7 +145,7 @@ impl<'a> HostTurn<'a> {
         }
     }
 
-    /// Returns the reason why the program must be ended now. Returns None when it may continue.
+    /// Returns the reason why the host must end the program now. Returns None when the program may continue.
     fn reason(&self, now: Instant) -> Option<ProgramEnd> {
         if let Some(why) = &self.output.lost {
             return Some(ProgramEnd::Lost { why: why.clone() });
@@ -164,7 +165,7 @@ impl<'a> HostTurn<'a> {
             TurnPhase::Asked { until, .. } | TurnPhase::Lingering { until } => *until,
         };
         // No event reports the end of an orphaned process. While the turn is ending, the host waits for such processes,
-        // so it checks more often.
+        // so it checks for ended ones more often.
         let look = match &self.phase {
             TurnPhase::Working if self.handle.is_some() => REAP_INTERVAL,
             TurnPhase::Working | TurnPhase::Asked { .. } | TurnPhase::Lingering { .. } => LOOK_INTERVAL,
@@ -186,8 +187,8 @@ impl<'a> HostTurn<'a> {
         }
         let is_input_busy = self.input.as_ref().is_some_and(Relay::is_busy);
         if let Some(lifeline) = &self.lifeline {
-            // While the input is busy, nothing is read from the lifeline. `poll` reports the end of the lifeline
-            // nevertheless.
+            // While bytes still wait for the program's standard input, nothing more is read from the lifeline. `poll`
+            // reports the end of the lifeline nevertheless.
             let flags = if is_input_busy { PollFlags::empty() } else { PollFlags::IN };
             add(InputSource::Lifeline, lifeline.as_fd(), flags);
         }
@@ -228,7 +229,7 @@ impl<'a> HostTurn<'a> {
         }
     }
 
-    /// Reads the lifeline. It counts as ended as soon as no process can write to it, even if it still holds unread
+    /// Reads the lifeline. It counts as closed as soon as no process can write to it, even if it still holds unread
     /// bytes.
     fn read_lifeline(&mut self) {
         let Some(lifeline) = &mut self.lifeline else { return };
@@ -277,7 +278,7 @@ impl<'a> HostTurn<'a> {
         HostEnded { leaked, killed, survivors, stdout_bytes, stderr_bytes, ..HostEnded::without_output(how) }
     }
 
-    /// Returns how the program ended, if the host did not end it.
+    /// Returns how the program ended by itself, for a turn in which the host did not end it.
     fn own_end(&self, folder: &Path) -> ProgramEnd {
         if let Some(why) = &self.output.lost {
             return ProgramEnd::Lost { why: why.clone() };

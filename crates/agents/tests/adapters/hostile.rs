@@ -1,21 +1,10 @@
 //! Checks that listening to a program ends well for any output.
 
 use agents::adapter::{AdapterKind, AgentEnd, Exit, Listener, Permissions, TurnSaid};
+use chance::SeededRandom;
 
 use super::recorded::{cases, understood};
 use super::replay::{bytes, is_two_sided, kind, listen, stderr, talk};
-
-/// A random number generator that gives the same numbers every time.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, end: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        usize::try_from(self.0 % u64::try_from(end.max(1)).unwrap()).unwrap()
-    }
-}
 
 /// Returns the recordings that hold standard output alone.
 fn one_sided() -> impl Iterator<Item = (String, Exit, Vec<u8>)> {
@@ -28,7 +17,7 @@ fn one_sided() -> impl Iterator<Item = (String, Exit, Vec<u8>)> {
 
 #[test]
 fn it_does_not_matter_where_the_bytes_are_cut() {
-    let mut dice = Dice(0x9e37_79b9_7f4a_7c15);
+    let mut dice = SeededRandom::new(0x9e37_79b9_7f4a_7c15);
     for (name, exit, bytes) in one_sided() {
         let whole = understood(&name, exit);
         for _ in 0..8 {
@@ -92,7 +81,7 @@ fn garbage_between_the_lines_changes_nothing() {
 
 #[test]
 fn no_broken_bit_makes_it_fail() {
-    let mut dice = Dice(0x2545_f491_4f6c_dd1d);
+    let mut dice = SeededRandom::new(0x2545_f491_4f6c_dd1d);
     for (name, exit, bytes) in one_sided().filter(|(_, _, bytes)| !bytes.is_empty()) {
         for _ in 0..150 {
             let mut broken = bytes.clone();
@@ -107,7 +96,7 @@ fn no_broken_bit_makes_it_fail() {
 
 #[test]
 fn no_broken_conversation_hangs_or_fails() {
-    let mut dice = Dice(0x1234_5678_9abc_def1);
+    let mut dice = SeededRandom::new(0x1234_5678_9abc_def1);
     for (name, exit) in cases() {
         let bytes = bytes(&name);
         if !is_two_sided(&bytes) {

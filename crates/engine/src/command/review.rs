@@ -11,7 +11,8 @@ use crate::turn::{Spent, StoredObject};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct OpenReview {
     pub provider: String,
-    /// The task that cannot be completed before the review, and the number of its attempt.
+    /// The task that cannot be completed before the review, and the number of its attempt. `None` when no task waits
+    /// for the review.
     pub gate: Option<(TaskId, u32)>,
     pub rounds_max: Option<u32>,
 }
@@ -35,7 +36,8 @@ pub struct StartRound {
 pub struct EndRound {
     pub review: ReviewId,
     pub number: u32,
-    /// The number that the start of this try of the round returned. The result of an earlier try is refused.
+    /// The number of this try of the round, which the command that started the round returned. The result of an earlier
+    /// try is refused.
     pub tries: u32,
     pub end: RoundEnd,
 }

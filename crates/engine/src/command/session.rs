@@ -1,4 +1,4 @@
-//! The commands that hooks give for the sessions of clients.
+//! The commands that the hooks of clients give: a call was stopped, or an agent stopped at the end of a prompt.
 
 use serde::Serialize;
 
@@ -14,7 +14,8 @@ pub struct PassGate {
     pub newcomer: Option<(AgentId, Register)>,
 }
 
-/// A part of a client's conversation that stops at the end of a prompt, and the claim that it works on.
+/// The report that a conversation of a client, or a sub-agent of it, stops at the end of a prompt. It names the claim
+/// that the conversation works on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PromptReport {
     pub conversation: String,
@@ -30,6 +31,8 @@ pub struct SendBack {
     pub report: PromptReport,
     /// A checkpoint with the agent's handoff and the problems found in it.
     pub note: Note,
-    /// The text for blocking the task, used when the agent already had to repeat its handoff too often.
+    /// The reason with which the task is blocked if the agent already had to repeat its handoff too often.
     pub blocked: String,
+    /// The role whose agents get a message about the blocked task. `None` for the default role of that kind of block.
+    pub role: Option<String>,
 }

@@ -1,48 +1,48 @@
 //! Turns the events of tasks into rows: claims, leases, changes of status.
 
 use super::{Fold, Write};
-use crate::event::{Event, Moved};
-use crate::id::TaskId;
+use crate::checkpoint::Checkpoint;
+use crate::event::{Cause, Moved};
+use crate::id::{AgentId, TaskId};
 use crate::task::{Lease, Status, TaskState};
+use crate::time::Timestamp;
 
 impl Fold<'_> {
-    #[expect(clippy::wildcard_enum_match_arm, reason = "`apply` names every event and sends these five here")]
-    pub(super) fn apply_to_task(&mut self, event: &Event) {
-        match event {
-            Event::Claimed { task, agent, attempt, until, .. } => {
-                let lease = Lease { agent: *agent, since: self.now, until: *until };
-                self.forget_failure(*task);
-                self.task(*task, |task| {
-                    task.attempt = *attempt;
-                    task.state = TaskState::Pending { lease: Some(lease) };
-                });
+    pub(super) fn claimed(&mut self, task: TaskId, agent: AgentId, attempt: u32, until: Timestamp) {
+        let lease = Lease { agent, since: self.now, until };
+        self.forget_failure(task);
+        self.task(task, |task| {
+            task.attempt = attempt;
+            task.state = TaskState::Pending { lease: Some(lease) };
+        });
+    }
+
+    pub(super) fn renewed(&mut self, task: TaskId, until: Timestamp) {
+        self.task(task, |task| {
+            if let Some(lease) = task.state.lease_mut() {
+                lease.until = lease.until.max(until);
             }
-            Event::Renewed { task, until, .. } => self.task(*task, |task| {
-                if let Some(lease) = task.state.lease_mut() {
-                    lease.until = lease.until.max(*until);
-                }
-            }),
-            Event::LeaseEnded { task, cause, checkpoint, failed, .. } => {
-                self.checkpoint(checkpoint);
-                self.task(*task, |task| {
-                    task.crashes += u32::from(cause.counts());
-                    task.state = match failed {
-                        None => TaskState::Pending { lease: None },
-                        Some(error) => TaskState::Failed { by: checkpoint.by, error: error.clone() },
-                    };
-                });
-            }
-            Event::Regained { task, agent, until, .. } => {
-                let lease = Lease { agent: *agent, since: self.now, until: *until };
-                self.forget_failure(*task);
-                self.task(*task, |task| {
-                    task.crashes = task.crashes.saturating_sub(1);
-                    task.state = TaskState::Pending { lease: Some(lease) };
-                });
-            }
-            Event::Moved(moved) => self.moved(moved),
-            _ => {}
-        }
+        });
+    }
+
+    pub(super) fn lease_ended(&mut self, task: TaskId, cause: Cause, checkpoint: &Checkpoint, failed: Option<&str>) {
+        self.checkpoint(checkpoint);
+        self.task(task, |task| {
+            task.crashes += u32::from(cause.counts());
+            task.state = match failed {
+                None => TaskState::Pending { lease: None },
+                Some(error) => TaskState::Failed { by: checkpoint.by, error: error.to_owned() },
+            };
+        });
+    }
+
+    pub(super) fn regained(&mut self, task: TaskId, agent: AgentId, until: Timestamp) {
+        let lease = Lease { agent, since: self.now, until };
+        self.forget_failure(task);
+        self.task(task, |task| {
+            task.crashes = task.crashes.saturating_sub(1);
+            task.state = TaskState::Pending { lease: Some(lease) };
+        });
     }
 
     /// Clears the outcome of a failed attempt, so that the next attempt does not show it.
@@ -52,7 +52,7 @@ impl Fold<'_> {
         }
     }
 
-    fn moved(&mut self, moved: &Moved) {
+    pub(super) fn moved(&mut self, moved: &Moved) {
         if let Some(checkpoint) = &moved.checkpoint {
             self.checkpoint(checkpoint);
         }

@@ -27,7 +27,7 @@ pub struct PlanTask {
     pub review: bool,
     #[serde(default)]
     pub gate: bool,
-    /// Whether the plan limits the task's cost. A false value is not serialized, so that templates of version 0.1.0
+    /// True when the plan limits the task's cost. A false value is not serialized, so that templates of version 0.1.0
     /// keep the same bytes.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub limited: bool,

@@ -9,25 +9,20 @@ pub(super) struct AdviceRow(pub(super) &'static str, pub(super) bool, &'static s
 
 impl Refusal {
     /// Returns the next step for the caller.
-    #[expect(clippy::wildcard_enum_match_arm, reason = "the other suggestions are the same for every value")]
     pub fn suggestion(&self) -> Cow<'static, str> {
-        match self {
-            Self::AgentElsewhere { name, runtime, home: ElsewhereHome::Resumable, .. } => {
-                let (name, runtime) = (quoted(name), quoted(runtime));
-                format!("call agent_register {{\"name\": {name}, \"runtime\": {runtime}}}: it resumes that agent here")
-                    .into()
-            }
-            Self::Protected { script: true, .. } => {
-                "give the command in a terminal, or put a token of scope person into HANDOVER_TOKEN (made in a terminal: \
-                 `handover token create NAME --scope person`)"
-                    .into()
-            }
-            Self::AgentRequired { agents } => {
-                let named: Vec<String> = agents.iter().map(|(id, slug)| format!("{id} ({slug})")).collect();
-                format!("give `agent_id`, one of: {}", named.join(", ")).into()
-            }
-            _ => self.row().2.into(),
+        // Two refusals suggest a step that contains their own values, such as a name. All other steps are fixed texts.
+        if let Self::AgentElsewhere { name, runtime, home: ElsewhereHome::Resumable, .. } = self {
+            let (name, runtime) = (quoted(name), quoted(runtime));
+            return format!(
+                "call agent_register {{\"name\": {name}, \"runtime\": {runtime}}}: it resumes that agent here"
+            )
+            .into();
         }
+        if let Self::AgentRequired { agents } = self {
+            let named: Vec<String> = agents.iter().map(|(id, slug)| format!("{id} ({slug})")).collect();
+            return format!("give `agent_id`, one of: {}", named.join(", ")).into();
+        }
+        self.row().2.into()
     }
 
     #[expect(clippy::too_many_lines, reason = "one match that names every refusal")]
@@ -57,7 +52,13 @@ impl Refusal {
                 "leave that id out: you act as the agent that you registered (agent_register)",
             ),
             Self::AgentRequired { .. } => AdviceRow("AGENT_REQUIRED", true, "give `agent_id`"),
-            Self::Protected { .. } => AdviceRow(
+            Self::Protected { script: true, .. } => AdviceRow(
+                "PROTECTED",
+                false,
+                "give the command in a terminal, or put a token of scope person into HANDOVER_TOKEN (made in a terminal: \
+                 `handover token create NAME --scope person`)",
+            ),
+            Self::Protected { script: false, .. } => AdviceRow(
                 "PROTECTED",
                 false,
                 "ask a person: send `human` a message (message_send) that names it and says why; get another task meanwhile (task_next)",

@@ -5,8 +5,8 @@ use std::fmt;
 use super::{ElsewhereHome, Refusal};
 use crate::task::Status;
 
-/// Writes the message of a refusal. Clients of the original server compare some of these sentences, so the sentences
-/// keep the original spelling.
+/// Writes the message of a refusal. Clients that were written for the original server, with which Handover is
+/// compatible, compare some of these sentences. So the sentences keep its spelling.
 impl fmt::Display for Refusal {
     #[expect(clippy::too_many_lines, reason = "one match that names every refusal")]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -13,7 +13,7 @@ use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::rules::{conversation, lapse};
 use crate::task::TaskState;
-use crate::world::{DecisionStop, Need};
+use crate::world::{AgentIdNeed, DecisionStop, Need, NumberNeed, TaskIdNeed, WorkflowIdNeed};
 
 pub(crate) fn register(case: &mut Case<'_>, register: &Register) -> Result<Reply, DecisionStop> {
     check_register(register)?;
@@ -45,7 +45,7 @@ pub(crate) fn register(case: &mut Case<'_>, register: &Register) -> Result<Reply
 fn resume(case: &mut Case<'_>, agent: AgentId, bound: Option<&Register>) -> Result<Reply, DecisionStop> {
     let found = case.world.agent(agent)?;
     let (slug, name) = (found.slug.clone(), found.name.clone());
-    let holds = case.world.task_ids(&Need::Held(agent))?.to_vec();
+    let holds = case.world.ask(&TaskIdNeed::HeldBy(agent))?.clone();
     let renewed = bound.map(|register| {
         let (role, capabilities) = (register.role.clone(), register.capabilities.clone());
         Box::new(Renewed { runtime: register.runtime.clone(), role, capabilities })
@@ -72,7 +72,7 @@ fn resume(case: &mut Case<'_>, agent: AgentId, bound: Option<&Register>) -> Resu
 /// no other agent registered on it since.
 fn is_settled(case: &Case<'_>, agent: &Agent) -> Result<bool, DecisionStop> {
     let Some(session) = case.caller.session else { return Ok(agent.left.is_none()) };
-    let last = case.world.agent_ids(&Need::SessionAgents(session))?.first();
+    let last = case.world.ask(&AgentIdNeed::OfSession(session))?.first();
     let same = agent.principal == case.caller.principal;
     Ok(agent.left.is_none() && same && agent.session == Some(session) && last == Some(&agent.id))
 }
@@ -140,12 +140,15 @@ fn same_agent(case: &Case<'_>, register: &Register) -> Result<Same, DecisionStop
         return Ok(Same::Bound(case.world.agent(agent)?.id));
     }
     let Some(session) = case.caller.session else { return Ok(Same::None { elsewhere: None }) };
-    let conversation = case.caller.origin.conversation.clone().map(Need::ConversationAgents);
-    let same = Need::SameAgents { name: register.name.clone(), runtime: register.runtime.clone() };
-    case.world.want([Need::SessionAgents(session), same.clone()].into_iter().chain(conversation.clone()))?;
-    let agents = case.world.agent_ids(&Need::SessionAgents(session))?;
-    let before = conversation.map_or(Ok([].as_slice()), |need| case.world.agent_ids(&need))?;
-    let same = case.world.agent_ids(&same)?;
+    let conversation = case.caller.origin.conversation.clone().map(AgentIdNeed::OfConversation);
+    let same = AgentIdNeed::Same { name: register.name.clone(), runtime: register.runtime.clone() };
+    case.world.want([AgentIdNeed::OfSession(session), same.clone()].into_iter().chain(conversation.clone()))?;
+    let agents = case.world.ask(&AgentIdNeed::OfSession(session))?;
+    let before = match &conversation {
+        Some(need) => case.world.ask(need)?.as_slice(),
+        None => &[],
+    };
+    let same = case.world.ask(&same)?;
     case.world.want(agents.iter().chain(before).chain(same).map(|agent| Need::Agent(*agent)))?;
     let mut elsewhere = None;
     for id in agents.iter().chain(before).chain(same) {
@@ -177,18 +180,18 @@ fn same_agent(case: &Case<'_>, register: &Register) -> Result<Same, DecisionStop
 
 fn free_slug(case: &Case<'_>, register: &Register) -> Result<String, DecisionStop> {
     let base = register.slug.clone().unwrap_or_else(|| slug_of(&register.name));
-    if case.world.agent_ids(&Need::Slug(base.clone()))?.is_empty() {
+    if case.world.ask(&AgentIdNeed::WithSlug(base.clone()))?.is_empty() {
         return Ok(base);
     }
-    let mut number = case.world.number(&Need::SlugNumber(base.clone()))?.max(1);
+    let mut number = (*case.world.ask(&NumberNeed::SlugNumber(base.clone()))?).max(1);
     loop {
-        // An agent may have chosen a slug that ends with the highest possible number. Then the search starts again at
-        // 2.
+        // The number of a slug may already be the highest possible one, because an agent may choose its slug. Then the
+        // search starts again at 2.
         number = number.checked_add(1).unwrap_or(2);
         let ending = format!("-{number}");
         let room = limits::SLUG_CHARS_MAX - ending.len();
         let slug = format!("{}{ending}", &base[..base.len().min(room)]);
-        if case.world.agent_ids(&Need::Slug(slug.clone()))?.is_empty() {
+        if case.world.ask(&AgentIdNeed::WithSlug(slug.clone()))?.is_empty() {
             return Ok(slug);
         }
     }
@@ -198,7 +201,8 @@ pub(crate) fn heartbeat(case: &mut Case<'_>, current_task: Option<TaskId>) -> Re
     let task = current_task.map(|task| case.world.task(task)).transpose()?;
     let agent = case.agent(task)?;
     if case.world.agent(agent)?.left.is_some() {
-        // Clients of the original server compare the beginning of this text, so it must stay.
+        // Clients that were written for the original server, with which Handover is compatible, compare the beginning
+        // of this text. So it must stay.
         let problem = format!("Cannot heartbeat offline agent: {agent}: it has unregistered; register again");
         return Err(Refusal::state(problem).into());
     }
@@ -214,8 +218,8 @@ pub(crate) fn renew(case: &mut Case<'_>) -> Result<Reply, DecisionStop> {
 
 /// Renews the leases and the workflow locks of the agent. Returns the number of tasks that it holds.
 pub(crate) fn renew_all(case: &mut Case<'_>, agent: AgentId) -> Result<u32, DecisionStop> {
-    let held = case.world.task_ids(&Need::Held(agent))?;
-    let locked = case.world.workflow_ids(&Need::LockedBy(agent.to_string()))?;
+    let held = case.world.ask(&TaskIdNeed::HeldBy(agent))?;
+    let locked = case.world.ask(&WorkflowIdNeed::LockedBy(agent.to_string()))?;
     case.world.want(held.iter().map(|task| Need::Task(*task)))?;
     let workflows = held.iter().filter_map(|task| case.world.task(*task).ok()).map(|task| task.workflow);
     case.world.want(workflows.chain(locked.iter().copied()).map(Need::Workflow))?;
@@ -285,7 +289,7 @@ pub(crate) fn unregister(case: &mut Case<'_>) -> Result<Reply, DecisionStop> {
         return Ok(Reply::Unregistered { released: 0 });
     }
     let slug = found.slug.clone();
-    let locked = case.world.workflow_ids(&Need::LockedBy(agent.to_string()))?;
+    let locked = case.world.ask(&WorkflowIdNeed::LockedBy(agent.to_string()))?;
     case.world.want(locked.iter().map(|id| Need::Workflow(*id)))?;
     let released = end_claims(case, agent, Cause::Unregistered)?;
     // After unregistering, the agent cannot act, so it could not unlock these workflows. Therefore its locks are
@@ -314,12 +318,12 @@ pub(crate) fn close_session(case: &mut Case<'_>, session: SessionId, end: Sessio
 /// Ends the claims of all agents whose last registration was on this connection, and records that their connection is
 /// gone. Returns the number of ended claims.
 pub(crate) fn end_home(case: &mut Case<'_>, session: SessionId, end: SessionEnd) -> Result<u32, DecisionStop> {
-    let agents = case.world.agent_ids(&Need::SessionAgents(session))?;
+    let agents = case.world.ask(&AgentIdNeed::OfSession(session))?;
     let cause = match end {
         SessionEnd::Closed => Cause::Closed,
         SessionEnd::Killed => Cause::Killed,
     };
-    case.world.want(agents.iter().flat_map(|agent| [Need::Agent(*agent), Need::Held(*agent)]))?;
+    case.world.want(agents.iter().flat_map(|agent| [Need::Agent(*agent), TaskIdNeed::HeldBy(*agent).into()]))?;
     let mut released = 0;
     for agent in agents {
         released += end_claims(case, *agent, cause)?;
@@ -332,7 +336,7 @@ pub(crate) fn end_home(case: &mut Case<'_>, session: SessionId, end: SessionEnd)
 /// Ends the claims of an agent and returns their number. A paused task keeps its holder, because it waits for an
 /// answer.
 pub(crate) fn end_claims(case: &mut Case<'_>, agent: AgentId, cause: Cause) -> Result<u32, DecisionStop> {
-    let held = case.world.task_ids(&Need::Held(agent))?;
+    let held = case.world.ask(&TaskIdNeed::HeldBy(agent))?;
     case.world.want(held.iter().map(|task| Need::Task(*task)))?;
     let mut ended = 0;
     for id in held {

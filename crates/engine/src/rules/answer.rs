@@ -104,7 +104,7 @@ fn asker(question: &Message, task: Option<&Task>) -> Option<AgentId> {
     }
 }
 
-/// Tells whether the task is paused because of this question. This is so if the question was asked in the current
+/// Returns whether the task is paused because of this question. This is so if the question was asked in the current
 /// claim, after the task last resumed, and the task waits for no approval.
 fn waits_for(case: &Case<'_>, question: &Message, task: &Task) -> Result<bool, DecisionStop> {
     let TaskState::Paused { lease, .. } = &task.state else { return Ok(false) };

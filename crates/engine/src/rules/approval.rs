@@ -12,13 +12,13 @@ use crate::event::Event;
 use crate::id::{ApprovalId, TaskId, ThreadId};
 use crate::inbox::{MailboxOwner, MessageDraft, MessageKind};
 use crate::limits;
-use crate::list::List;
+use crate::list::ApprovalQuery;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::rules::{gate, inbox, lapse, status};
 use crate::task::{Priority, Task, TaskState};
 use crate::time::Timestamp;
-use crate::world::{DecisionStop, Fact, Need};
+use crate::world::{ApprovalNeed, DecisionStop, Need};
 
 /// The reason that is recorded when an approval ends because the claim in which it was asked for has ended.
 pub(crate) const PAST: &str = "the attempt it was asked in is over";
@@ -45,8 +45,8 @@ pub(crate) fn ask(case: &mut Case<'_>, asked: &AskApproval) -> Result<Reply, Dec
         let holder = case.live_holder(task)?;
         return Err(Refusal::ClaimLost { task: task.id, holder, attempt: task.attempt }.into());
     }
-    let need = Need::ApprovalSealed(asked.fingerprint.clone());
-    for known in case.world.approvals(&need)?.iter().filter(|known| known.agent() == Some(agent)) {
+    let need = ApprovalNeed::Sealed(asked.fingerprint.clone());
+    for known in case.world.ask(&need)?.iter().filter(|known| known.agent() == Some(agent)) {
         if let ApprovalState::Pending { until } = known.state
             && !known.is_over(case.now)
         {
@@ -66,7 +66,7 @@ pub(crate) fn ask(case: &mut Case<'_>, asked: &AskApproval) -> Result<Reply, Dec
     Ok(record(case, id, asked, Actor::Agent(agent), waiting.map(|(waiting, _)| waiting)))
 }
 
-/// Records the request as a pending approval.
+/// Records an agent's request as a pending approval.
 pub(crate) fn record(
     case: &mut Case<'_>,
     id: ApprovalId,
@@ -107,10 +107,8 @@ pub(crate) fn check_request(request: &ApprovalRequest) -> Result<(), Refusal> {
 pub(crate) fn room(case: &Case<'_>) -> Result<(), DecisionStop> {
     let limit = u32::try_from(limits::APPROVALS_MAX).unwrap_or(u32::MAX);
     let statuses = vec![ApprovalStatus::Pending];
-    let Fact::ApprovalRows(rows) = case.world.list(List::Approvals { statuses, before: None, limit })? else {
-        return Ok(());
-    };
-    if rows.len() < limits::APPROVALS_MAX {
+    let waiting = case.world.ask(&ApprovalQuery::WithStatus { statuses, before: None, limit })?;
+    if waiting.len() < limits::APPROVALS_MAX {
         return Ok(());
     }
     Err(Refusal::state(format!("{} approvals wait already, which is the limit", limits::APPROVALS_MAX)).into())
@@ -175,15 +173,15 @@ pub(crate) fn decide(case: &mut Case<'_>, id: ApprovalId, decision: &ApprovalDec
     Ok(Reply::ApprovalDecided { status })
 }
 
-/// Tells whether the time to use an approval begins only when the asking agent's turn resumes. The runner reports when
-/// it resumes a turn, and a client's hooks report when the session continues. For an agent that asked with a tool of
-/// its own session, no such report comes, so the time begins with the decision.
+/// Returns whether the time to use an approval begins only when the asking agent's turn resumes. The runner reports
+/// when it resumes a turn, and a client's hooks report when the session continues. For an agent that asked with a tool
+/// of its own session, no such report comes, so the time begins with the decision.
 fn waits_for_its_turn(approval: &Approval, asker: Option<&Agent>) -> bool {
     let by_a_tool = approval.source == Source::ExecGate && asker.is_some_and(has_own_session);
     approval.resumes_a_turn() && !by_a_tool
 }
 
-/// Tells whether the agent works in a person's client. Other agents work in turns that a runner starts.
+/// Returns whether the agent works in a person's client. Other agents work in turns that a runner starts.
 fn has_own_session(agent: &Agent) -> bool {
     agent.origin.conversation.is_some()
 }
@@ -243,7 +241,7 @@ pub(crate) fn answer_task(case: &mut Case<'_>, approval: &Approval, said: &str) 
     status::move_task(case, id, None, &Target::InProgress { answer: Some(answer) }).map(|_| ())
 }
 
-/// Returns whether the claim that waits for this approval waits for another one, too.
+/// Returns whether the claim that waits for this approval also waits for another approval.
 fn is_asked_more(case: &Case<'_>, decided: &Approval) -> Result<bool, DecisionStop> {
     let Some(waiting) = decided.waiting else { return Ok(false) };
     let others = open(case, waiting.task)?.into_iter().filter(|other| other.id != decided.id);
@@ -258,8 +256,8 @@ fn is_pending(approval: &Approval, now: Timestamp) -> bool {
 /// Returns the approvals of a task that are pending, or approved and not used yet. The list may be out of date, so
 /// each approval is read again.
 pub(crate) fn open<'a>(case: &Case<'a>, task: TaskId) -> Result<Vec<&'a Approval>, DecisionStop> {
-    let list = List::OpenApprovals { task, limit: limits::OPEN_APPROVALS_LOOKED_AT };
-    let Fact::ApprovalRows(rows) = case.world.list(list)? else { return Ok(Vec::new()) };
+    let list = ApprovalQuery::OpenOfTask { task, limit: limits::OPEN_APPROVALS_LOOKED_AT };
+    let rows = case.world.ask(&list)?;
     case.world.want(rows.iter().map(|row| Need::Approval(row.id)))?;
     rows.iter().map(|row| case.world.approval(row.id)).collect()
 }

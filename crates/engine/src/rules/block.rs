@@ -11,7 +11,7 @@ use crate::limits;
 use crate::rules::inbox;
 use crate::rules::status::blank;
 use crate::task::{BlockKind, Status, Task, TaskBlock, TaskState};
-use crate::world::{DecisionStop, Need};
+use crate::world::{AgentIdNeed, DecisionStop, FreedNeed, Need};
 
 /// Finds the tasks that waited only for this task and records them as freed. If a freed task was blocked because of
 /// this dependency, agents can claim it again. Tasks that still wait for other tasks are not freed.
@@ -21,9 +21,9 @@ pub(crate) fn free_dependents(
     waiting: &BTreeSet<TaskId>,
     moved: &mut Moved,
 ) -> Result<Vec<Event>, DecisionStop> {
-    let found = case.world.named(&Need::Freed(task.id))?;
-    let found: Vec<&(TaskId, String)> = found.iter().filter(|(id, _)| !waiting.contains(id)).collect();
-    let blocked = found.iter().filter(|(_, status)| status == Status::Blocked.as_str());
+    let found = case.world.ask(&FreedNeed(task.id))?;
+    let found: Vec<&(TaskId, Status)> = found.iter().filter(|(id, _)| !waiting.contains(id)).collect();
+    let blocked = found.iter().filter(|(_, status)| *status == Status::Blocked);
     let blocked: Vec<TaskId> = blocked.map(|(id, _)| *id).collect();
     case.world.want(blocked.iter().map(|id| Need::Task(*id)))?;
     let mut events = Vec::new();
@@ -34,8 +34,7 @@ pub(crate) fn free_dependents(
         }
     }
     // A waiting task may have been completed or skipped already. It cannot begin, so it is not listed as freed.
-    let begins = |status: &str| !Status::parse(status).is_some_and(Status::is_met);
-    let freed: Vec<TaskId> = found.iter().filter(|(_, status)| begins(status)).map(|(id, _)| *id).collect();
+    let freed: Vec<TaskId> = found.iter().filter(|(_, status)| !status.is_met()).map(|(id, _)| *id).collect();
     moved.freed_count = u32::try_from(freed.len()).unwrap_or(u32::MAX);
     moved.freed = freed.into_iter().take(limits::FREED_TASKS_MAX).collect();
     Ok(events)
@@ -48,7 +47,7 @@ pub(crate) fn route(case: &mut Case<'_>, task: &Task, block: &TaskBlock) -> Resu
     if block.kind == BlockKind::Dependency && task.unmet > 0 {
         return Ok(());
     }
-    let holders = case.world.agent_ids(&Need::RoleHolders(block.role.clone()))?;
+    let holders = case.world.ask(&AgentIdNeed::WithRole(block.role.clone()))?;
     let draft = blocked_notice(task, block.kind.as_str(), &block.reason);
     inbox::notify(case, holders, &draft)
 }

@@ -12,7 +12,7 @@ use crate::reply::Reply;
 use crate::rules::{gate, workflow};
 use crate::task::{Status, Task, TaskState};
 use crate::workflow::{Workflow, WorkflowStatus};
-use crate::world::{DecisionStop, Need};
+use crate::world::{BoolNeed, DecisionStop, Need, NumberNeed, TaskIdNeed, TaskRowNeed, UnmetNeed};
 
 pub(crate) fn claim(case: &mut Case<'_>, id: TaskId) -> Result<Reply, DecisionStop> {
     let (task, workflow) = case.task(id)?;
@@ -48,7 +48,7 @@ pub(crate) fn claim(case: &mut Case<'_>, id: TaskId) -> Result<Reply, DecisionSt
     give(case, task, workflow, agent, &start)
 }
 
-/// Ends the expired claims that `may_start` found.
+/// Ends the expired claims that the check `may_start` found.
 pub(crate) fn end_dead(case: &mut Case<'_>, start: &ClaimStart) {
     for (other, holder) in start.dead.iter().filter_map(|other| Some((other, other.holder()?))) {
         case.end_lease(other, holder, Cause::Expired, None);
@@ -59,7 +59,7 @@ fn cannot_claim(task: &Task) -> Refusal {
     Refusal::state(format!("Cannot claim task in '{}' status", task.status()))
 }
 
-/// The further changes that a claim makes when it begins.
+/// The further changes that a new claim makes when it begins.
 pub(crate) struct ClaimStart {
     /// Expired claims of other tasks. The new claim ends them.
     dead: Vec<Task>,
@@ -67,8 +67,8 @@ pub(crate) struct ClaimStart {
     gate: Option<ApprovalId>,
 }
 
-/// Runs the checks of a claim that do not depend on the task's present holder. The first failed check is reported. The
-/// gate is checked last, so that no person is asked to approve a task that could not begin anyway.
+/// Runs the checks of a new claim that do not depend on the task's present holder. The first failed check is reported.
+/// The gate is checked last, so that no person is asked to approve a task that could not begin anyway.
 fn may_start(case: &Case<'_>, task: &Task, workflow: &Workflow, agent: AgentId) -> Result<ClaimStart, DecisionStop> {
     let start = may_go_on(case, task, workflow, agent)?;
     Ok(ClaimStart { gate: gate::passage(case, task)?, ..start })
@@ -94,7 +94,7 @@ pub(crate) fn may_go_on(
     }
     let ExpiredClaims { kept, dead } = over(case, task, workflow)?;
     if !task.touches.is_empty() {
-        let busy = world.full_tasks(&Need::BusyFiles(workflow.id, case.now))?;
+        let busy = world.ask(&TaskRowNeed::BusyFiles(workflow.id, case.now))?;
         if let Some(other) = offer::conflict(task, busy).or_else(|| offer::conflict(task, &kept)) {
             return Err(Refusal::FilesBusy { task: task.id, busy: other }.into());
         }
@@ -104,11 +104,11 @@ pub(crate) fn may_go_on(
     }
     if let Some(limit) = workflow.parallel_max {
         let kept = u32::try_from(kept.len()).unwrap_or(u32::MAX);
-        if world.number(&Need::Running(workflow.id, case.now))?.saturating_add(kept) >= limit {
+        if world.ask(&NumberNeed::Running(workflow.id, case.now))?.saturating_add(kept) >= limit {
             return Err(Refusal::ParallelLimit { limit }.into());
         }
     }
-    if world.yes(&Need::HoldsMost(agent))? {
+    if *world.ask(&BoolNeed::HoldsMost(agent))? {
         return Err(Refusal::ParallelLimit { limit: u32::try_from(limits::HELD_TASKS_MAX).unwrap_or(u32::MAX) }.into());
     }
     Ok(ClaimStart { dead, gate: None })
@@ -128,7 +128,7 @@ fn over(case: &Case<'_>, task: &Task, workflow: &Workflow) -> Result<ExpiredClai
     if task.touches.is_empty() && workflow.parallel_max.is_none() {
         return Ok(over);
     }
-    let found = case.world.task_ids(&Need::Expired(workflow.id, case.now))?;
+    let found = case.world.ask(&TaskIdNeed::Expired(workflow.id, case.now))?;
     case.world.want(found.iter().map(|id| Need::Task(*id)))?;
     for id in found.iter().filter(|id| **id != task.id) {
         let other = case.world.task(*id)?;
@@ -145,7 +145,7 @@ pub(crate) fn dependencies_met(case: &Case<'_>, task: &Task) -> Result<(), Decis
     if task.unmet == 0 {
         return Ok(());
     }
-    let waits = case.world.named(&Need::Unmet(task.id))?;
+    let waits = case.world.ask(&UnmetNeed(task.id))?;
     let waits_for: Vec<String> = waits.iter().take(limits::NAMED_MAX).map(|(_, name)| name.clone()).collect();
     let more = task.unmet.saturating_sub(u32::try_from(waits_for.len()).unwrap_or(u32::MAX));
     Err(Refusal::TaskBlocked { task: task.id, waits_for, more }.into())
@@ -193,7 +193,7 @@ pub(crate) fn claim_next(case: &mut Case<'_>, id: WorkflowId, include_failed: bo
     loop {
         let page = offer::next(case.world, &ask, case.now)?;
         if let Some(found) = page.tasks.first() {
-            // Reads the task's own row. The list's copy may be out of date, so it must not be written back.
+            // Reads the task's own row. The list's copy of the row may be out of date, so it must not be written back.
             let task = case.world.task(found.id)?;
             match may_start(case, task, workflow, agent) {
                 Ok(start) => return give(case, task, workflow, agent, &start),
@@ -262,7 +262,7 @@ pub(crate) fn crash(case: &mut Case<'_>, id: TaskId, attempt: u32, reason: &str)
 /// connection is known to be alive, renews the lease instead.
 pub(crate) fn sweep(case: &mut Case<'_>, id: WorkflowId) -> Result<Reply, DecisionStop> {
     let workflow = case.world.workflow(id)?;
-    let expired = case.world.task_ids(&Need::Expired(id, case.now))?;
+    let expired = case.world.ask(&TaskIdNeed::Expired(id, case.now))?;
     case.world.want(expired.iter().map(|task| Need::Task(*task)))?;
     let (mut offered, mut failed) = (0, 0);
     for id in expired {

@@ -13,7 +13,8 @@ use crate::reminder::Reminder;
 use crate::reply::Reply;
 use crate::rules::{agent, lapse, record, status};
 use crate::task::BlockKind;
-use crate::world::{DecisionStop, Need};
+use crate::turn::progress_limit_reached;
+use crate::world::{AgentIdNeed, DecisionStop, Need, TaskIdNeed, WorkflowIdNeed};
 
 fn by_a_hook(case: &Case<'_>) -> Result<(), DecisionStop> {
     match case.rights {
@@ -51,21 +52,22 @@ fn join(case: &mut Case<'_>, agent: &Agent, origin: Origin) {
 }
 
 /// Records a call that a client's hook reports. Agents that registered by this call join the conversation. Every agent
-/// in the reported part of the conversation gets a sign of life.
+/// that belongs to the reported sub-agent, or to the conversation itself when no sub-agent is reported, gets a sign of
+/// life.
 pub(crate) fn hear(case: &mut Case<'_>, origin: &Origin) -> Result<Reply, DecisionStop> {
     by_a_hook(case)?;
     check_origin(origin)?;
     let Some(conversation) = &origin.conversation else {
         return Err(Refusal::input("conversation", "is missing").into());
     };
-    let mut needs = vec![Need::ConversationAgents(conversation.clone())];
-    needs.extend(origin.call.clone().map(Need::CalledAgents));
+    let mut needs = vec![AgentIdNeed::OfConversation(conversation.clone())];
+    needs.extend(origin.call.clone().map(AgentIdNeed::OfCall));
     case.world.want(needs)?;
     let called = match &origin.call {
-        Some(call) => case.world.agent_ids(&Need::CalledAgents(call.clone()))?,
+        Some(call) => case.world.ask(&AgentIdNeed::OfCall(call.clone()))?.as_slice(),
         None => &[],
     };
-    let known = case.world.agent_ids(&Need::ConversationAgents(conversation.clone()))?;
+    let known = case.world.ask(&AgentIdNeed::OfConversation(conversation.clone()))?;
     case.world.want(called.iter().chain(known).map(|id| Need::Agent(*id)))?;
     let mut living: Vec<AgentId> = Vec::new();
     for id in called {
@@ -81,7 +83,11 @@ pub(crate) fn hear(case: &mut Case<'_>, origin: &Origin) -> Result<Reply, Decisi
             living.push(*id);
         }
     }
-    case.world.want(living.iter().flat_map(|id| [Need::Held(*id), Need::LockedBy(id.to_string())]))?;
+    case.world.want(
+        living
+            .iter()
+            .flat_map(|id| [Need::from(TaskIdNeed::HeldBy(*id)), WorkflowIdNeed::LockedBy(id.to_string()).into()]),
+    )?;
     let mut tasks = 0;
     for id in living {
         tasks += agent::renew_all(case, id)?;
@@ -95,8 +101,8 @@ pub(crate) fn hear(case: &mut Case<'_>, origin: &Origin) -> Result<Reply, Decisi
 pub(crate) fn end(case: &mut Case<'_>, conversation: &str) -> Result<Reply, DecisionStop> {
     by_a_hook(case)?;
     check::key("conversation", conversation)?;
-    let agents = case.world.agent_ids(&Need::ConversationAgents(conversation.to_owned()))?;
-    case.world.want(agents.iter().flat_map(|agent| [Need::Agent(*agent), Need::Held(*agent)]))?;
+    let agents = case.world.ask(&AgentIdNeed::OfConversation(conversation.to_owned()))?;
+    case.world.want(agents.iter().flat_map(|agent| [Need::Agent(*agent), TaskIdNeed::HeldBy(*agent).into()]))?;
     let mut released = 0;
     let mut reaches_all = true;
     for id in agents {
@@ -118,13 +124,12 @@ fn is_foreign(case: &Case<'_>, agent: &Agent) -> bool {
     agent.session.is_some_and(|home| case.caller.foreign.contains(&home))
 }
 
-/// Returns the stored reminder of the part of the conversation that the report is about.
+/// Returns the stored reminder of the conversation or sub-agent that the report is about.
 fn reminder(case: &Case<'_>, report: &PromptReport) -> Result<Option<Reminder>, DecisionStop> {
     check::key("conversation", &report.conversation)?;
     check::size("part", &report.part, limits::KEY_BYTES_MAX)?;
     check::size("prompt", &report.prompt, limits::KEY_BYTES_MAX)?;
-    let need = Need::Reminder(report.conversation.clone(), report.part.clone());
-    Ok(case.world.reminders(&need)?.first().cloned())
+    Ok(case.world.reminder(&report.conversation, &report.part)?.cloned())
 }
 
 fn remember(case: &mut Case<'_>, report: &PromptReport, count: u32, goes_on: u32) {
@@ -136,12 +141,12 @@ fn remember(case: &mut Case<'_>, report: &PromptReport, count: u32, goes_on: u32
 /// Asks an agent to write its handoff again, because the handoff is missing or wrong. After [`limits::REMINDERS_MAX`]
 /// times at one prompt, blocks the task instead.
 pub(crate) fn send_back(case: &mut Case<'_>, sent: &SendBack) -> Result<Reply, DecisionStop> {
-    let SendBack { report, note, blocked } = sent;
+    let SendBack { report, note, blocked, role } = sent;
     let known = reminder(case, report)?;
     let count = known.as_ref().map_or(0, |known| known.count_at(&report.prompt));
     let goes_on = known.as_ref().map_or(0, |known| known.goes_on_in(report.task, report.attempt));
     if count >= limits::REMINDERS_MAX {
-        let to = Target::Blocked { kind: BlockKind::VerificationFail, reason: blocked.clone(), role: None };
+        let to = Target::Blocked { kind: BlockKind::VerificationFail, reason: blocked.clone(), role: role.clone() };
         return status::move_task(case, report.task, Some(report.attempt), &to);
     }
     record::add_checkpoint(case, report.task, Some(report.attempt), note)?;
@@ -154,14 +159,12 @@ pub(crate) fn send_back(case: &mut Case<'_>, sent: &SendBack) -> Result<Reply, D
 pub(crate) fn go_on(case: &mut Case<'_>, report: &PromptReport, note: &Note) -> Result<Reply, DecisionStop> {
     let known = reminder(case, report)?;
     let goes_on = known.map_or(0, |known| known.goes_on_in(report.task, report.attempt));
-    if goes_on >= limits::GOES_ON_MAX {
-        let reason =
-            format!("IN_PROGRESS_LIMIT: it reported progress {} times in a row: {}", goes_on + 1, note.summary);
+    if let Some(reason) = progress_limit_reached(goes_on, &note.summary) {
         let to = Target::Blocked { kind: BlockKind::Ambiguity, reason, role: None };
         return status::move_task(case, report.task, Some(report.attempt), &to);
     }
     let reply = record::add_checkpoint(case, report.task, Some(report.attempt), note)?;
-    // This handoff is valid, so the count of missing or wrong handoffs is set to 0.
+    // The reported handoff is valid, so the count of missing or wrong handoffs is set to 0.
     remember(case, report, 0, goes_on + 1);
     Ok(reply)
 }

@@ -23,7 +23,7 @@ pub(crate) fn passage(case: &Case<'_>, task: &Task) -> Result<Option<ApprovalId>
         GateState::Closed => closed(None),
         GateState::Waiting(row) => closed(Some(row.id)),
         GateState::Open(row) => {
-            // The list may be out of date: a person may have revoked the approval after the list was made.
+            // The list of approvals may be out of date: a person may have revoked the approval after the list was made.
             let row = case.world.approval(row.id)?;
             match row.state {
                 ApprovalState::Approved { .. } => Ok(Some(row.id)),

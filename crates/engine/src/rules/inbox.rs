@@ -10,7 +10,7 @@ use crate::inbox::{MailboxOwner, Message, MessageDraft, MessageState, RecipientM
 use crate::limits;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
-use crate::world::{DecisionStop, Need};
+use crate::world::{AgentIdNeed, DecisionStop, Need};
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Mark {
@@ -39,11 +39,11 @@ pub(crate) fn send(case: &mut Case<'_>, to: &Recipients, draft: &MessageDraft) -
     match to {
         Recipients::One(owner) => send_one(case, *owner, &envelope),
         Recipients::Slug(slug) if slug == "human" => send_one(case, MailboxOwner::Human, &envelope),
-        // A text that does not have the form of a slug is refused without asking the store, because a database need
-        // not accept such a text as a parameter.
+        // A text that does not have the form of a slug is refused without asking the store, because a database may not
+        // accept such a text as a parameter.
         Recipients::Slug(slug) if !is_slug(slug) => Err(Refusal::RecipientNotFound { recipient: slug.clone() }.into()),
         Recipients::Slug(slug) => {
-            let found = case.world.agent_ids(&Need::Slug(slug.clone()))?.first().copied();
+            let found = case.world.ask(&AgentIdNeed::WithSlug(slug.clone()))?.first().copied();
             let agent = found.ok_or_else(|| Refusal::RecipientNotFound { recipient: slug.clone() })?;
             send_one(case, MailboxOwner::Agent(agent), &envelope)
         }
@@ -111,7 +111,7 @@ fn write(
 fn broadcast(case: &mut Case<'_>, filter: &RecipientMatch, envelope: &Envelope<'_>) -> Result<Reply, DecisionStop> {
     check::optional(filter.role.as_deref(), |text| check::label("role", text))?;
     check::optional(filter.runtime.as_deref(), |text| check::label("runtime", text))?;
-    let found = case.world.agent_ids(&Need::Agents(filter.clone()))?;
+    let found = case.world.ask(&AgentIdNeed::Matching(filter.clone()))?;
     if found.len() > limits::BROADCAST_MAX {
         let problem = format!("matches more than {} agents; narrow it", limits::BROADCAST_MAX);
         return Err(Refusal::input("recipient_filter", problem).into());
@@ -177,7 +177,8 @@ pub(crate) fn deliver(
     Ok(id)
 }
 
-/// Acknowledges messages of the caller's own mailbox. Ignores ids of unknown messages, as the original server does.
+/// Acknowledges messages of the caller's own mailbox. Ignores ids of unknown messages, as the original server does,
+/// with which Handover is compatible.
 pub(crate) fn mark(case: &mut Case<'_>, messages: &[MessageId], mark: Mark) -> Result<Reply, DecisionStop> {
     check::count("message_ids", messages.len(), limits::MARKED_MESSAGES_MAX)?;
     case.world.want(messages.iter().map(|id| Need::Message(*id)))?;

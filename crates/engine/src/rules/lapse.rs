@@ -1,18 +1,18 @@
-//! Approvals that end in another way than by a person's decision: their session continues, their claim ends, their
-//! agent unregisters, or they expire.
+//! Approvals that end in another way than by a person's decision: the asking agent's session continues, its claim ends,
+//! the agent unregisters, or the approval expires.
 
-use crate::approval::{Approval, ApprovalState, ApprovalStatus};
+use crate::approval::{Approval, ApprovalState, ApprovalStatus, WaitingTask};
 use crate::case::Case;
 use crate::command::{Actor, Rights};
 use crate::event::{Event, Moved};
 use crate::id::{AgentId, ApprovalId, TaskId};
 use crate::limits;
-use crate::list::List;
+use crate::list::ApprovalQuery;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::rules::approval::{PAST, answer_task, is_of_this_attempt, moved, open};
 use crate::task::{Status, Task, TaskState};
-use crate::world::{DecisionStop, Fact, Need};
+use crate::world::{DecisionStop, Need, TaskRowNeed};
 
 /// Revokes the approvals that the command made useless. When a claim ends, or continues without the answer that it
 /// waited for, no person needs to decide about its requests any more. When a claim ends, the approvals that were given
@@ -28,7 +28,7 @@ pub(crate) fn withdraw(case: &mut Case<'_>) -> Result<(), DecisionStop> {
             }
             Event::TaskRemoved { task, .. } => moot.extend(by_removal(case.world.task(*task)?)),
             Event::Replanned { workflow, .. } => {
-                let removed = case.world.full_tasks(&Need::Removable(*workflow))?;
+                let removed = case.world.ask(&TaskRowNeed::Removable(*workflow))?;
                 moot.extend(removed.iter().filter_map(by_removal));
             }
             _ => {}
@@ -40,7 +40,7 @@ pub(crate) fn withdraw(case: &mut Case<'_>) -> Result<(), DecisionStop> {
     Ok(())
 }
 
-/// The reason why a task's requests need no decision any more, and whether the task's claim continues.
+/// The reason why a task's requests for approvals need no decision any more, and whether the task's claim continues.
 struct Moot {
     why: String,
     goes_on: bool,
@@ -48,7 +48,7 @@ struct Moot {
 
 fn by_move(case: &Case<'_>, moved: &Moved) -> Result<Option<(TaskId, Moot)>, DecisionStop> {
     let (from, to) = (moved.from, moved.state.status());
-    // A gated task that is completed or skipped will not be claimed again, so the request for its gate ends.
+    // A gated task that is completed or skipped will not be claimed again, so the request to open its gate ends.
     let over = to.is_met() && case.world.task(moved.task)?.gate;
     let goes_on = matches!(to, Status::Planning | Status::InProgress);
     let moot = Moot { why: format!("its task is {to} without it"), goes_on };
@@ -83,8 +83,8 @@ fn end_open(case: &mut Case<'_>, task: TaskId, moot: &Moot) -> Result<(), Decisi
 /// continues, or when the runner begins a turn for the task `only`. Revokes the approvals that belong to an earlier
 /// attempt.
 pub(crate) fn take_up(case: &mut Case<'_>, agent: AgentId, only: Option<TaskId>) -> Result<(), DecisionStop> {
-    let list = List::ApprovalsOf { agent, limit: limits::EXPIRED_APPROVALS_MAX };
-    let Fact::ApprovalRows(rows) = case.world.list(list)? else { return Ok(()) };
+    let list = ApprovalQuery::OpenOfAgent { agent, limit: limits::EXPIRED_APPROVALS_MAX };
+    let rows = case.world.ask(&list)?;
     let of = |row: &Approval| only.is_none_or(|task| row.waiting.is_some_and(|waiting| waiting.task == task));
     let waits = |row: &&Approval| of(row) && matches!(row.state, ApprovalState::Approved { until: None, .. });
     let ids: Vec<ApprovalId> = rows.iter().filter(waits).map(|row| row.id).collect();
@@ -108,8 +108,8 @@ pub(crate) fn take_up(case: &mut Case<'_>, agent: AgentId, only: Option<TaskId>)
 /// other agent could use them. A paused task still waits for its decision: after the decision, another agent can claim
 /// the task.
 pub(crate) fn void(case: &mut Case<'_>, agent: AgentId) -> Result<(), DecisionStop> {
-    let list = List::ApprovalsOf { agent, limit: limits::EXPIRED_APPROVALS_MAX };
-    let Fact::ApprovalRows(rows) = case.world.list(list)? else { return Ok(()) };
+    let list = ApprovalQuery::OpenOfAgent { agent, limit: limits::EXPIRED_APPROVALS_MAX };
+    let rows = case.world.ask(&list)?;
     case.world.want(rows.iter().map(|row| Need::Approval(row.id)))?;
     for id in rows.iter().map(|row| row.id) {
         let approval = case.world.approval(id)?;
@@ -139,16 +139,13 @@ pub(crate) fn expire(case: &mut Case<'_>, approval: &Approval) -> Result<(), Dec
     answer_task(case, approval, "expired: nobody decided in time")
 }
 
-/// Tells whether this command already gave the task an answer. When several requests of one claim expire together,
+/// Returns whether this command already gave the task an answer. When several requests of one claim expire together,
 /// only the first one resumes the task.
-#[expect(clippy::wildcard_enum_match_arm, reason = "two events bring an answer")]
 fn is_answered(case: &Case<'_>, approval: &Approval) -> bool {
-    let task = approval.waiting.map(|waiting| waiting.task);
-    case.events.iter().any(|event| match event {
-        Event::Moved(moved) => Some(moved.task) == task,
-        Event::CheckpointAdded { checkpoint, .. } => Some(checkpoint.task) == task,
-        _ => false,
-    })
+    let Some(WaitingTask { task, .. }) = approval.waiting else { return false };
+    let moved = |event: &Event| matches!(event, Event::Moved(moved) if moved.task == task);
+    let noted = |event: &Event| matches!(event, Event::CheckpointAdded { checkpoint, .. } if checkpoint.task == task);
+    case.events.iter().any(|event| moved(event) || noted(event))
 }
 
 pub(crate) fn expire_all(case: &mut Case<'_>) -> Result<Reply, DecisionStop> {
@@ -156,16 +153,14 @@ pub(crate) fn expire_all(case: &mut Case<'_>) -> Result<Reply, DecisionStop> {
         return Err(Refusal::NotPermitted { problem: "approvals expire by themselves".to_owned() }.into());
     }
     let limit = limits::EXPIRED_APPROVALS_MAX;
-    let list = List::OverdueApprovals { now: case.now, limit };
-    let Fact::ApprovalRows(rows) = case.world.list(list)? else {
-        return Ok(Reply::ApprovalsExpired { expired: 0, more: false });
-    };
+    let list = ApprovalQuery::Overdue { now: case.now, limit };
+    let rows = case.world.ask(&list)?;
     let tasks = rows.iter().filter_map(|row| row.waiting).map(|waiting| Need::Task(waiting.task));
     case.world.want(rows.iter().map(|row| Need::Approval(row.id)).chain(tasks))?;
     let found: Vec<ApprovalId> = rows.iter().map(|row| row.id).collect();
     let mut expired = 0;
     for id in &found {
-        // The list may be out of date: a person may have decided after the list was made.
+        // The list of approvals may be out of date: a person may have decided after the list was made.
         let approval = case.world.approval(*id)?;
         if approval.is_over(case.now) {
             expire(case, approval)?;

@@ -8,11 +8,11 @@ use crate::command::Rights;
 use crate::event::Event;
 use crate::id::ApprovalId;
 use crate::limits;
-use crate::list::List;
+use crate::list::ApprovalQuery;
 use crate::notice::{Channel, Notice};
 use crate::refusal::Refusal;
 use crate::reply::Reply;
-use crate::world::{DecisionStop, Fact, Need};
+use crate::world::{DecisionStop, Need};
 
 /// Records that a person saw pending approvals. Each way of seeing (command line, HTTP, …) is recorded once per
 /// approval.
@@ -56,12 +56,10 @@ fn only_a_timer(case: &Case<'_>) -> Result<(), Refusal> {
 /// notice.
 pub(crate) fn take(case: &mut Case<'_>, channel: Channel) -> Result<Reply, DecisionStop> {
     only_a_timer(case)?;
-    let list = List::DueNotices { channel, now: case.now, limit: limits::NOTICES_LOOKED_AT };
-    let Fact::ApprovalRows(rows) = case.world.list(list)? else {
-        return Ok(Reply::NoticeTaken { approval: None, tries: 0 });
-    };
-    for id in rows.iter().map(|row| row.id) {
-        // The list may be out of date: a person may have decided, or another sender may have taken the notice.
+    let list = ApprovalQuery::DueNotices { channel, now: case.now, limit: limits::NOTICES_LOOKED_AT };
+    for id in case.world.ask(&list)?.iter().map(|row| row.id) {
+        // The list of due notices may be out of date: a person may have decided, or another sender may have taken the
+        // notice.
         let approval = case.world.approval(id)?;
         let known = case.world.notice(id, channel)?;
         if !waits(case, approval) || known.is_some_and(|known| !known.is_due(case.now)) {

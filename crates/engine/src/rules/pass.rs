@@ -10,7 +10,7 @@ use crate::id::ApprovalId;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::rules::{agent, approval};
-use crate::world::{DecisionStop, Need};
+use crate::world::{ApprovalNeed, DecisionStop};
 
 /// Consumes a matching approval if there is one, repeats a matching rejection, otherwise creates a request. All this
 /// is one transaction, so that of two calls with the same approval only one passes.
@@ -18,10 +18,10 @@ pub(crate) fn pass(case: &mut Case<'_>, passing: &PassGate) -> Result<Reply, Dec
     let PassGate { asked, newcomer } = passing;
     let print = &asked.fingerprint;
     check::key("fingerprint", print)?;
-    case.world.want([Need::ApprovalSealed(print.clone()), Need::ApprovalRefused(print.clone())])?;
+    case.world.want([ApprovalNeed::Sealed(print.clone()), ApprovalNeed::Refused(print.clone())])?;
     let Some((id, register)) = newcomer else {
         let own = case.present(None)?;
-        let open = case.world.approvals(&Need::ApprovalSealed(print.clone()))?;
+        let open = case.world.ask(&ApprovalNeed::Sealed(print.clone()))?;
         let usable = |row: &&Approval| {
             row.agent() == Some(own) && !row.is_over(case.now) && matches!(row.state, ApprovalState::Approved { .. })
         };
@@ -29,7 +29,7 @@ pub(crate) fn pass(case: &mut Case<'_>, passing: &PassGate) -> Result<Reply, Dec
             approval::moved(case, given, given.state.used(Actor::Agent(own), case.now));
             return Ok(Reply::ApprovalConsumed);
         }
-        let refused = case.world.approvals(&Need::ApprovalRefused(print.clone()))?.first();
+        let refused = case.world.ask(&ApprovalNeed::Refused(print.clone()))?.first();
         if let Some(refused) = refused.filter(|row| row.agent() == Some(own))
             && let Some(reply) = told_no(refused, case)
         {

@@ -15,10 +15,10 @@ use crate::task::Task;
 use crate::template::{Template, TemplateBody};
 use crate::workflow::WorkflowStatus;
 use crate::workspace::{Attachment, Repository, Workspace, WorkspaceStatus};
-use crate::world::{DecisionStop, Need};
+use crate::world::{BoolNeed, DecisionStop, Need, TaskIdNeed};
 
-/// Returns the repository at a path. Registers the repository if it is not known. `field` is the caller's name for the
-/// path, for the refusal.
+/// Returns the repository at a path. Registers the repository if it is not known. `field` is the name of the input
+/// field with the path; a refusal names it.
 fn repository(case: &mut Case<'_>, field: &str, path: &str, name: Option<&str>) -> Result<RepositoryId, DecisionStop> {
     check::path(field, path)?;
     check::optional(name, |text| check::name("name", text))?;
@@ -59,7 +59,7 @@ pub(crate) fn register(case: &mut Case<'_>, path: &str, name: Option<&str>) -> R
 pub(crate) fn attach(case: &mut Case<'_>, id: WorkflowId, path: &str) -> Result<Reply, DecisionStop> {
     open(case, id)?;
     let repository = repository(case, "repository_path", path, None)?;
-    if let Some(added) = case.world.time(&Need::Attached(id, repository))? {
+    if let Some(added) = case.world.attached(id, repository)? {
         return Ok(Reply::RepositoryAttached { repository, added });
     }
     let attachment = Attachment { workflow: id, repository, added: case.now };
@@ -80,10 +80,10 @@ pub(crate) fn attach_new(case: &mut Case<'_>, id: WorkflowId, path: &str) -> Res
 
 pub(crate) fn detach(case: &mut Case<'_>, id: WorkflowId, repository: RepositoryId) -> Result<Reply, DecisionStop> {
     open(case, id)?;
-    if case.world.yes(&Need::RepositoryUsed(id, repository))? {
+    if *case.world.ask(&BoolNeed::RepositoryUsed(id, repository))? {
         return Err(Refusal::RepositoryInUse { repository }.into());
     }
-    if case.world.time(&Need::Attached(id, repository))?.is_some() {
+    if case.world.attached(id, repository)?.is_some() {
         case.events.push(Event::RepositoryDetached { workflow: id, repository });
     }
     Ok(Reply::RepositoryDetached)
@@ -161,8 +161,8 @@ pub(crate) fn update_workspace(case: &mut Case<'_>, update: &UpdateWorkspace) ->
     let over = workspace.status != WorkspaceStatus::Active;
     case.events.push(Event::WorkspaceUpdated { workspace: Box::new(workspace) });
     if over && workflow.status == WorkflowStatus::AwaitingMerge {
-        let others = Need::OtherUnmergedRequest(workflow.id, update.workspace);
-        if !case.world.yes(&others)? {
+        let others = BoolNeed::OtherUnmergedRequest(workflow.id, update.workspace);
+        if !*case.world.ask(&others)? {
             crate::rules::workflow::moved(case, &workflow, WorkflowStatus::Completed, None);
         }
     }
@@ -172,7 +172,7 @@ pub(crate) fn update_workspace(case: &mut Case<'_>, update: &UpdateWorkspace) ->
 /// Refuses to change or clean up a workspace while another agent holds a task in it, unless the caller holds a task in
 /// it, too.
 fn may_change(case: &Case<'_>, workspace: &Workspace) -> Result<(), DecisionStop> {
-    let held = case.world.task_ids(&Need::HeldIn(workspace.workflow, workspace.id))?;
+    let held = case.world.ask(&TaskIdNeed::HeldIn(workspace.workflow, workspace.id))?;
     case.world.want(held.iter().map(|task| Need::Task(*task)))?;
     let mut lost = None;
     for id in held {
@@ -229,7 +229,7 @@ pub(crate) fn create_template(
     // The names in a template may contain variables. A plan that is wrong before the variables are replaced is also
     // wrong after that.
     Plan::whole(body.tasks.clone())?;
-    if case.world.yes(&Need::TemplateNamed(name.to_owned()))? {
+    if *case.world.ask(&BoolNeed::TemplateNamed(name.to_owned()))? {
         return Err(Refusal::DuplicateTemplate { name: name.to_owned() }.into());
     }
     let template = Template {

@@ -16,9 +16,9 @@ use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::rules::workflow::open;
 use crate::workflow::{PlanDraft, Workflow, WorkflowStatus};
-use crate::world::{DecisionStop, Need};
+use crate::world::{DecisionStop, TaskRowNeed};
 
-/// The values that the last step of a plan in pieces gives for the whole plan.
+/// The values for the whole plan. The caller gives them in the last step of setting a plan in pieces.
 pub(crate) struct PlanCommit<'a> {
     pub(crate) summary: &'a str,
     pub(crate) tasks: u32,
@@ -62,7 +62,7 @@ fn replace_draft(case: &mut Case<'_>, id: WorkflowId, draft: &PlanDraft) -> Resu
     if draft.until > case.now {
         return Err(Refusal::state("another plan of this workflow is being written; try again in a minute").into());
     }
-    let left = case.world.full_tasks(&Need::Removable(id))?;
+    let left = case.world.ask(&TaskRowNeed::Removable(id))?;
     if left.len() > limits::PIECE_ROWS_MAX {
         let problem = "a large plan stopped half-way and must be cleared in pieces: begin, clear, stage, commit";
         return Err(Refusal::state(problem).into());
@@ -102,7 +102,7 @@ fn own_draft(case: &Case<'_>, id: WorkflowId, token: &str) -> Result<Workflow, D
 /// Deletes a bounded number of the tasks that an earlier unfinished plan left.
 pub(crate) fn clear(case: &mut Case<'_>, id: WorkflowId, token: &str) -> Result<Reply, DecisionStop> {
     own_draft(case, id, token)?;
-    let left = case.world.full_tasks(&Need::Removable(id))?;
+    let left = case.world.ask(&TaskRowNeed::Removable(id))?;
     let rows = left.len().min(limits::PIECE_ROWS_MAX);
     let more = left.len() > rows;
     case.events.push(Event::DraftCleared { workflow: id, tasks: left[..rows].iter().map(|task| task.id).collect() });

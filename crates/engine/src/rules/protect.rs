@@ -12,15 +12,15 @@ use crate::protection::Protection;
 use crate::refusal::Refusal;
 use crate::task::Task;
 use crate::workflow::Workflow;
-use crate::world::{DecisionStop, Need};
+use crate::world::{DecisionStop, Need, OpenEdgeNeed, TaskIdNeed, TaskRowNeed};
 
-/// An act on a task that can loosen its protections.
+/// An act on a task that can loosen the task's protections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Loosening {
     Skip,
     Remove,
     Replace,
-    /// Moves a blocked task on, so that it is no longer blocked.
+    /// Moves a blocked task to another status, so that it is no longer blocked.
     Unblock,
 }
 
@@ -39,7 +39,8 @@ impl Loosening {
 fn protections(case: &Case<'_>, task: &Task) -> Result<Vec<Protection>, DecisionStop> {
     Ok(match case.rights {
         Rights::Person | Rights::Engine => Vec::new(),
-        // A coordinator may loosen the protection by a review, but no other protection that a person set.
+        // A coordinator may skip or remove a task that needs a review, but may not loosen any other protection that a
+        // person set.
         Rights::Coordinator => {
             let mut found = task.protections();
             found.retain(|protection| *protection != Protection::Review);
@@ -73,7 +74,7 @@ pub(crate) fn removal(case: &Case<'_>, removed: &Task, loosening: Loosening) -> 
     if matches!(case.rights, Rights::Person | Rights::Engine) {
         return Ok(());
     }
-    let above = case.world.full_tasks(&Need::OpenAncestors(removed.id))?;
+    let above = case.world.ask(&TaskRowNeed::OpenAncestors(removed.id))?;
     if above.len() > limits::REPLAN_ROWS_MAX {
         return Err(refused(case, removed, loosening, vec![Protection::Dependency]));
     }
@@ -90,9 +91,9 @@ pub(crate) fn replan(case: &Case<'_>, workflow: WorkflowId, dropped: &BTreeSet<T
     if matches!(case.rights, Rights::Person | Rights::Engine) || dropped.is_empty() {
         return Ok(());
     }
-    case.world.want([Need::OpenTasks(workflow), Need::OpenEdges(workflow)])?;
-    let open = case.world.full_tasks(&Need::OpenTasks(workflow))?;
-    let edges = case.world.edges(&Need::OpenEdges(workflow))?;
+    case.world.want([Need::from(TaskRowNeed::Open(workflow)), OpenEdgeNeed(workflow).into()])?;
+    let open = case.world.ask(&TaskRowNeed::Open(workflow))?;
+    let edges = case.world.ask(&OpenEdgeNeed(workflow))?;
     if open.len() > limits::REPLAN_ROWS_MAX || edges.len() > limits::OPEN_EDGES_MAX {
         let act = format!("replan {workflow}, which has too many open tasks to look at");
         return Err(protected(case, act, vec![Protection::Workflow]));
@@ -163,17 +164,17 @@ pub(crate) fn keep_dependencies(case: &mut Case<'_>, skipped: &Task) -> Result<B
         return Ok(BTreeSet::new());
     }
     let world = case.world;
-    world.want([Need::Dependencies(skipped.id), Need::Dependents(skipped.id)])?;
-    let dependencies = world.task_ids(&Need::Dependencies(skipped.id))?;
-    let dependents = world.task_ids(&Need::Dependents(skipped.id))?;
-    world.want(dependencies.iter().flat_map(|id| [Need::Task(*id), Need::OpenAncestors(*id)]))?;
+    world.want([TaskIdNeed::Dependencies(skipped.id), TaskIdNeed::Dependents(skipped.id)])?;
+    let dependencies = world.ask(&TaskIdNeed::Dependencies(skipped.id))?;
+    let dependents = world.ask(&TaskIdNeed::Dependents(skipped.id))?;
+    world.want(dependencies.iter().flat_map(|id| [Need::Task(*id), TaskRowNeed::OpenAncestors(*id).into()]))?;
     let mut kept = Vec::new();
     for id in dependencies {
         let task = world.task(*id)?;
         if task.status().is_met() {
             continue;
         }
-        let above = world.full_tasks(&Need::OpenAncestors(*id))?;
+        let above = world.ask(&TaskRowNeed::OpenAncestors(*id))?;
         if std::iter::once(task).chain(above).any(|task| !task.protections().is_empty()) {
             kept.push(*id);
         }
@@ -184,10 +185,10 @@ pub(crate) fn keep_dependencies(case: &mut Case<'_>, skipped: &Task) -> Result<B
     if dependents.len().saturating_mul(kept.len()) > limits::REPLAN_ROWS_MAX {
         return Err(Refusal::state("too many tasks wait for this one; replan the workflow instead").into());
     }
-    world.want(dependents.iter().flat_map(|id| [Need::Task(*id), Need::Dependencies(*id)]))?;
+    world.want(dependents.iter().flat_map(|id| [Need::Task(*id), TaskIdNeed::Dependencies(*id).into()]))?;
     let (mut edges, mut waits, mut waiting) = (Vec::new(), Vec::new(), BTreeSet::new());
     for dependent in dependents {
-        let has = world.task_ids(&Need::Dependencies(*dependent))?;
+        let has = world.ask(&TaskIdNeed::Dependencies(*dependent))?;
         let new: Vec<TaskId> = kept.iter().copied().filter(|id| !has.contains(id)).collect();
         waiting.insert(*dependent);
         if !new.is_empty() {

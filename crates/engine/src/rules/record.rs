@@ -1,4 +1,4 @@
-//! The records that the holder of a task makes while it works: its plan, a new plan, checkpoints.
+//! The records that the holder of a task makes while it works: its plan for the task, a new plan, checkpoints.
 
 use crate::case::Case;
 use crate::check;

@@ -18,7 +18,7 @@ use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::rules::claim;
 use crate::task::{Task, TaskState};
-use crate::world::{DecisionStop, Need};
+use crate::world::{CheckpointNeed, DecisionStop};
 
 /// The number of newest checkpoints that are searched for the record of the claim's end. Other agents may have added
 /// checkpoints since; an older record is not found, and the claim is then lost.
@@ -50,8 +50,8 @@ pub(crate) fn regain(case: &mut Case<'_>, id: TaskId, attempt: u32) -> Result<Re
     Ok(Reply::Claimed { task: id, attempt, until, review: task.review })
 }
 
-/// Tells whether the task has no holder and no actor has decided about it since. The expired lease made the task
-/// pending, or failed if its attempts were used up.
+/// Returns whether the task has no holder and its status is still the one that the expired lease left: pending, or
+/// failed if the attempts were used up. Then no actor has decided about the task since.
 fn is_open(task: &Task) -> bool {
     match &task.state {
         TaskState::Pending { lease } => lease.is_none(),
@@ -65,11 +65,11 @@ fn is_open(task: &Task) -> bool {
     }
 }
 
-/// Tells whether this agent made the last claim of the task, and the claim ended because its lease expired.
+/// Returns whether this agent made the last claim of the task, and the claim ended because its lease expired.
 fn ended_by_clock(case: &Case<'_>, task: &Task, agent: AgentId) -> Result<bool, DecisionStop> {
     let after = task.checkpoints.saturating_sub(NOTES_MAX);
-    let need = Need::Checkpoints { task: task.id, after, limit: NOTES_MAX };
-    let notes = case.world.checkpoints(&need)?.iter().rev();
+    let need = CheckpointNeed { task: task.id, after, limit: NOTES_MAX };
+    let notes = case.world.ask(&need)?.iter().rev();
     let ends = notes.filter(|note| note.note.kind == Kind::Recovery && note.by == Actor::Engine);
     let last = ends.map(|note| (note.attempt, note.note.detail.as_ref())).next();
     Ok(last.is_some_and(|(attempt, detail)| attempt == task.attempt && lapse_evidence::names(detail, agent)))

@@ -15,7 +15,7 @@ use crate::rules::protect::{self, Loosening};
 use crate::rules::workflow::{open, settle};
 use crate::task::Task;
 use crate::workflow::{Workflow, WorkflowStatus};
-use crate::world::{DecisionStop, Need};
+use crate::world::{DecisionStop, Need, TaskIdNeed, TaskRowNeed};
 
 fn replannable(case: &Case<'_>, id: WorkflowId) -> Result<Workflow, DecisionStop> {
     let workflow = open(case, id)?;
@@ -28,8 +28,8 @@ fn replannable(case: &Case<'_>, id: WorkflowId) -> Result<Workflow, DecisionStop
     Ok(workflow)
 }
 
-/// Returns the existing tasks that a plan names, by the name or id that the plan uses. The flag tells whether the task
-/// is completed or skipped.
+/// Returns the existing tasks that a plan names, each under the name or id that the plan uses. The flag tells whether
+/// the existing task is completed or skipped.
 fn existing(
     case: &Case<'_>,
     workflow: WorkflowId,
@@ -38,7 +38,7 @@ fn existing(
     let names: BTreeSet<&str> = plan.outside_names().collect();
     let by_text = |name: &str| match name.parse::<TaskId>() {
         Ok(id) => Need::Task(id),
-        Err(_) => Need::TaskNamed(workflow, name.to_owned()),
+        Err(_) => TaskIdNeed::Named(workflow, name.to_owned()).into(),
     };
     case.world.want(names.iter().map(|name| by_text(name)))?;
     let mut ids = BTreeMap::new();
@@ -70,7 +70,7 @@ pub(crate) fn add(
         return Err(Refusal::SelfDependency { task: task.name.clone() }.into());
     }
     let plan = Plan::amending(vec![task.clone()])?;
-    if !case.world.task_ids(&Need::TaskNamed(id, task.name.clone()))?.is_empty() {
+    if !case.world.ask(&TaskIdNeed::Named(id, task.name.clone()))?.is_empty() {
         return Err(Refusal::DuplicateTaskName { name: task.name.clone() }.into());
     }
     let existing = existing(case, id, &plan)?;
@@ -114,17 +114,17 @@ pub(crate) fn remove(case: &mut Case<'_>, id: WorkflowId, task: TaskId) -> Resul
     }
     protect::removal(case, removed, Loosening::Remove)?;
     let world = case.world;
-    let dependencies = world.task_ids(&Need::Dependencies(task))?;
-    let dependents = world.task_ids(&Need::Dependents(task))?;
+    let dependencies = world.ask(&TaskIdNeed::Dependencies(task))?;
+    let dependents = world.ask(&TaskIdNeed::Dependents(task))?;
     if dependents.len().saturating_mul(dependencies.len() + 1) > limits::REPLAN_ROWS_MAX {
         return Err(Refusal::state("too many tasks wait for this one; replan the workflow instead").into());
     }
-    world.want(dependents.iter().flat_map(|id| [Need::Task(*id), Need::Dependencies(*id)]))?;
+    world.want(dependents.iter().flat_map(|id| [Need::Task(*id), TaskIdNeed::Dependencies(*id).into()]))?;
     world.want(dependencies.iter().map(|id| Need::Task(*id)))?;
     let mut rewired = Vec::new();
     let mut waits = Vec::new();
     for dependent in dependents {
-        let has = world.task_ids(&Need::Dependencies(*dependent))?;
+        let has = world.ask(&TaskIdNeed::Dependencies(*dependent))?;
         // The removed task was neither completed nor skipped. So the count of each waiting task still includes it.
         let mut unmet = world.task(*dependent)?.unmet.saturating_sub(1);
         for dependency in dependencies.iter().filter(|id| !has.contains(id)) {
@@ -156,7 +156,7 @@ pub(crate) fn replan(
     check::summary("reason", reason)?;
     let workflow = replannable(case, id)?;
     let plan = Plan::amending(tasks.to_vec())?;
-    let dropped: BTreeSet<TaskId> = case.world.full_tasks(&Need::Removable(id))?.iter().map(|task| task.id).collect();
+    let dropped: BTreeSet<TaskId> = case.world.ask(&TaskRowNeed::Removable(id))?.iter().map(|task| task.id).collect();
     if dropped.len() + tasks.len() > limits::REPLAN_ROWS_MAX {
         let problem = format!(
             "would replace {} tasks by {}; at most {} are changed at once: remove and add tasks instead",
@@ -169,10 +169,10 @@ pub(crate) fn replan(
     case.names_an_agent(None)?;
     case.actor()?;
     protect::replan(case, id, &dropped)?;
-    let named = |task: &PlanTask| Need::TaskNamed(id, task.name.clone());
+    let named = |task: &PlanTask| TaskIdNeed::Named(id, task.name.clone());
     case.world.want(tasks.iter().map(named))?;
     for task in tasks {
-        if case.world.task_ids(&named(task))?.iter().any(|kept| !dropped.contains(kept)) {
+        if case.world.ask(&named(task))?.iter().any(|kept| !dropped.contains(kept)) {
             return Err(Refusal::NameConflict { name: task.name.clone() }.into());
         }
     }

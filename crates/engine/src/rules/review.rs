@@ -9,7 +9,7 @@ use crate::command::{Actor, EndRound, FoundProblem, OpenReview, Rights, RoundEnd
 use crate::event::Event;
 use crate::id::ReviewId;
 use crate::limits;
-use crate::list::List;
+use crate::list::{FindingQuery, ReviewQuery};
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::review::{
@@ -17,7 +17,7 @@ use crate::review::{
     RoundState,
 };
 use crate::task::Task;
-use crate::world::{DecisionStop, Fact, Need};
+use crate::world::DecisionStop;
 
 pub(crate) fn open(case: &mut Case<'_>, open: &OpenReview) -> Result<Reply, DecisionStop> {
     check::label("provider", &open.provider)?;
@@ -76,8 +76,8 @@ fn findings<'a>(case: &Case<'a>, review: &Review) -> Result<&'a [Finding], Decis
     if review.findings == 0 {
         return Ok(&[]);
     }
-    let list = List::Findings { review: review.id, after: 0, limit: limits::FINDINGS_MAX };
-    Ok(if let Fact::FindingRows(rows) = case.world.list(list)? { rows } else { &[] })
+    let list = FindingQuery { review: review.id, after: 0, limit: limits::FINDINGS_MAX };
+    Ok(case.world.ask(&list)?)
 }
 
 fn count(findings: &[Finding]) -> u32 {
@@ -103,7 +103,7 @@ pub(crate) fn start(case: &mut Case<'_>, start: &StartRound) -> Result<Reply, De
     if review.rounds >= limits::REVIEW_ROUNDS_MAX || review.findings >= limits::FINDINGS_MAX {
         return Err(Refusal::state(format!("{} has become too long; open another one", review.id)).into());
     }
-    let known = case.world.rounds(&Need::Round(review.id, start.number))?.first();
+    let known = case.world.round(review.id, start.number)?;
     if let Some(ReviewRound { state: RoundState::Running { host, until }, .. }) = known
         && *host != start.host
         && *until > case.now
@@ -164,7 +164,7 @@ pub(crate) fn end(case: &mut Case<'_>, end: &EndRound) -> Result<Reply, Decision
         }
     }
     let review = case.world.review(end.review)?;
-    let round = case.world.rounds(&Need::Round(review.id, end.number))?.first();
+    let round = case.world.round(review.id, end.number)?;
     let ours = |round: &&ReviewRound| round.tries == end.tries && matches!(round.state, RoundState::Running { .. });
     let Some(round) = round.filter(ours) else {
         let problem = format!("iteration {} of {} has ended, or was begun again", end.number, review.id);
@@ -269,7 +269,7 @@ pub(crate) fn decide(
     check::label("finding", name)?;
     let review = case.world.review(id)?;
     let by = requester(case, review)?;
-    let known = case.world.findings(&Need::Finding(id, name.to_owned()))?.first();
+    let known = case.world.finding(id, name)?;
     let known = known.ok_or_else(|| Refusal::FindingNotFound { review: id, finding: name.to_owned() })?;
     let decided = Decided { decision: decision.clone(), by, at: case.now, told: None };
     let finding = Finding { state: FindingState::Decided(Box::new(decided)), ..known.clone() };
@@ -280,8 +280,8 @@ pub(crate) fn decide(
     Ok(Reply::FindingDecided { open })
 }
 
-/// The number of newest reviews of one task that are read. An agent that asks for more reviews has lost track of its
-/// work.
+/// The maximum number of reviews of one task that are read: the newest ones. An agent that asks for more reviews has
+/// lost track of its work.
 const GATES: u32 = 20;
 
 /// Refuses to complete a task that needs a review, if it was not reviewed yet or a finding has no decision.
@@ -289,8 +289,8 @@ pub(crate) fn is_passed(case: &Case<'_>, task: &Task) -> Result<(), DecisionStop
     if !task.review {
         return Ok(());
     }
-    let list = List::TaskReviews { task: task.id, limit: GATES };
-    let Fact::ReviewRows(rows) = case.world.list(list)? else { return Ok(()) };
+    let list = ReviewQuery::OfTask { task: task.id, limit: GATES };
+    let rows = case.world.ask(&list)?;
     let own = |review: &&Review| review.gate.is_some_and(|gate| gate.attempt == task.attempt);
     let mut open = rows.iter().filter(own).filter(|review| review.open > 0);
     if let Some(review) = open.next() {
@@ -313,7 +313,7 @@ fn is_what_was_reviewed(case: &Case<'_>, task: &Task, review: &Review) -> Result
     if case.rights == Rights::Runner && work.is_none() {
         return Ok(());
     }
-    let round = case.world.rounds(&Need::Round(review.id, review.rounds))?.first();
+    let round = case.world.round(review.id, review.rounds)?;
     if round.is_some_and(|round| round.artifact.reference == *work) {
         return Ok(());
     }

@@ -10,11 +10,11 @@ use crate::event::Event;
 use crate::id::TaskId;
 use crate::json::Json;
 use crate::limits;
-use crate::list::List;
+use crate::list::SectionQuery;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::section::SectionChange;
-use crate::world::{DecisionStop, Fact};
+use crate::world::DecisionStop;
 
 pub(crate) fn write(
     case: &mut Case<'_>,
@@ -49,9 +49,7 @@ pub(crate) fn write(
     }
     if stored.is_none() {
         let limit = u32::try_from(limits::SECTIONS_MAX).unwrap_or(u32::MAX);
-        if let Fact::SectionRows(rows) = case.world.list(List::Sections { after: String::new(), limit })?
-            && rows.len() >= limits::SECTIONS_MAX
-        {
+        if case.world.ask(&SectionQuery { after: String::new(), limit })?.len() >= limits::SECTIONS_MAX {
             let problem = format!("there are {} sections, which is the limit", limits::SECTIONS_MAX);
             return Err(Refusal::state(problem).into());
         }

@@ -68,7 +68,8 @@ struct StatusStep<'a> {
 }
 
 fn check_target(to: &Target) -> Result<(), Refusal> {
-    // A blank text counts as missing. That is refused later, after other problems. Here only the size is checked.
+    // A blank text counts as missing. A missing text is refused later, after other problems. Here only the size of the
+    // text is checked.
     let text = |field, text: &Option<String>| {
         check::optional(text.as_deref(), |text| check::size(field, text, limits::SUMMARY_BYTES_MAX))
     };
@@ -118,7 +119,7 @@ fn stay(case: &mut Case<'_>, task: &Task, attempt: Option<u32>, to: &Target) -> 
         }
     }
     if asked.as_ref().is_some_and(|asked| asked != recorded) {
-        // The request has another text than the first one. A reply of success would silently lose this text.
+        // The repeated request has another text than the first one. A reply of success would silently lose this text.
         return Err(Refusal::InvalidTransition { from: task.status(), to: to.status() }.into());
     }
     Ok(reply)
@@ -222,7 +223,8 @@ fn next_state(case: &mut Case<'_>, step: &StatusStep<'_>, to: &Target) -> Result
     Ok(moved)
 }
 
-/// Returns the record of a move to pending that changes nothing else. The calling function fills in the other fields.
+/// Returns the record of a move of the task to pending that changes nothing else. The calling function fills in the
+/// other fields.
 pub(crate) fn blank(task: &Task) -> Moved {
     Moved {
         task: task.id,
@@ -277,7 +279,7 @@ fn resume(
     Ok(TaskState::InProgress { lease: case.fresh_lease(held.agent, step.workflow) })
 }
 
-/// Tells whether a failed task gets new attempts when it is tried again. Any agent may retry while attempts are left.
+/// Returns whether a failed task gets new attempts when it is tried again. Any agent may retry while attempts are left.
 /// When they are used up, only a caller that may act on tasks of others can grant new ones.
 fn retry(case: &Case<'_>, task: &Task) -> Result<bool, DecisionStop> {
     if task.status() != Status::Failed {
@@ -292,7 +294,7 @@ fn retry(case: &Case<'_>, task: &Task) -> Result<bool, DecisionStop> {
     Ok(case.may_override())
 }
 
-/// Tells whether the log must show the status `in_progress` between the task's present status and the new one.
+/// Returns whether the log must show the status `in_progress` between the task's present status and the new one.
 fn passes_through(task: &Task, target: Status) -> bool {
     let begins = matches!(task.status(), Status::Pending | Status::Planning);
     let ends = matches!(target, Status::Completed | Status::Failed | Status::Paused | Status::Blocked);

@@ -6,12 +6,12 @@ use crate::command::{Rights, SessionEnd};
 use crate::event::Event;
 use crate::id::{AgentId, SessionId, TokenId};
 use crate::limits;
-use crate::list::List;
+use crate::list::TokenQuery;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::rules::agent;
 use crate::token::{Scope, Token};
-use crate::world::{DecisionStop, Fact};
+use crate::world::DecisionStop;
 
 pub(crate) fn create(
     case: &mut Case<'_>,
@@ -34,9 +34,7 @@ pub(crate) fn create(
         return Err(Refusal::state("this secret was given to another token, or revoked; make a new one").into());
     }
     let limit = u32::try_from(limits::TOKENS_MAX).unwrap_or(u32::MAX);
-    if let Fact::TokenRows(rows) = case.world.list(List::Tokens { revoked: false, after: None, limit })?
-        && rows.len() >= limits::TOKENS_MAX
-    {
+    if case.world.ask(&TokenQuery { revoked: false, after: None, limit })?.len() >= limits::TOKENS_MAX {
         let problem = format!("there are {} tokens, which is the limit; revoke some", limits::TOKENS_MAX);
         return Err(Refusal::state(problem).into());
     }

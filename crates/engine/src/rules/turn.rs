@@ -7,7 +7,7 @@ use crate::command::{Actor, RecordVerification, Rights, StartTurn};
 use crate::event::Event;
 use crate::id::{AgentId, TaskId, TurnId};
 use crate::limits;
-use crate::list::List;
+use crate::list::VerificationQuery;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::rules::lapse;
@@ -15,7 +15,7 @@ use crate::runner::Runner;
 use crate::task::Task;
 use crate::turn::{Turn, TurnResult, TurnState};
 use crate::verification::Verification;
-use crate::world::{DecisionStop, Fact, Need};
+use crate::world::{DecisionStop, Need, NumberNeed};
 
 fn by_the_runner(case: &Case<'_>) -> Result<(), DecisionStop> {
     match case.rights {
@@ -44,16 +44,16 @@ pub(crate) fn start(case: &mut Case<'_>, start: &StartTurn) -> Result<Reply, Dec
     let (task, workflow) = case.task(start.task)?;
     let holder = holder(case, task, start.attempt)?;
     let agent = start.agent.map_or(Ok(holder), |agent| case.world.agent(agent).map(|found| found.id))?;
-    case.world.want([Need::TurnCount(task.id), Need::TurnRunning(task.id)])?;
-    // Only a running turn of this attempt prevents a new one. A turn of an earlier claim can be ended only by its
+    case.world.want([NumberNeed::Turns(task.id).into(), Need::TurnRunning(task.id)])?;
+    // Only a running turn of this attempt prevents a new turn. A turn of an earlier claim can be ended only by its
     // runner, and that runner may never come back.
-    let running = case.world.turns(&Need::TurnRunning(task.id))?.first().filter(|turn| turn.attempt == start.attempt);
+    let running = case.world.running_turn(task.id)?.filter(|turn| turn.attempt == start.attempt);
     if !start.purpose.is_a_look()
         && let Some(running) = running
     {
         return Err(Refusal::state(format!("{} of {} has not ended", running.id, task.id)).into());
     }
-    let number = case.world.number(&Need::TurnCount(task.id))? + 1;
+    let number = case.world.ask(&NumberNeed::Turns(task.id))? + 1;
     if number > limits::TURNS_MAX {
         return Err(Refusal::state(format!("{} had {} turns, which is the limit", task.id, limits::TURNS_MAX)).into());
     }
@@ -104,7 +104,7 @@ pub(crate) fn verify(case: &mut Case<'_>, found: &RecordVerification) -> Result<
     check::json("evidence", Some(&found.evidence))?;
     let (task, workflow) = case.task(found.task)?;
     let agent = holder(case, task, found.attempt)?;
-    let number = case.world.number(&Need::VerificationCount(task.id))? + 1;
+    let number = case.world.ask(&NumberNeed::Verifications(task.id))? + 1;
     let verification = Verification {
         task: task.id,
         workflow: task.workflow,
@@ -128,9 +128,8 @@ pub(crate) fn verify(case: &mut Case<'_>, found: &RecordVerification) -> Result<
 /// is enough, because a task is blocked after its second failure.
 fn earlier_failures(case: &Case<'_>, task: TaskId, attempt: u32, number: u32) -> Result<u32, DecisionStop> {
     const LAST: u32 = 20;
-    let list = List::Verifications { task, after: number.saturating_sub(LAST), limit: LAST };
-    let Fact::VerificationRows(rows) = case.world.list(list)? else { return Ok(0) };
-    let failed = rows.iter().filter(|row| row.attempt == attempt && !row.has_passed()).count();
+    let list = VerificationQuery { task, after: number.saturating_sub(LAST), limit: LAST };
+    let failed = case.world.ask(&list)?.iter().filter(|row| row.attempt == attempt && !row.has_passed()).count();
     Ok(u32::try_from(failed).unwrap_or(u32::MAX))
 }
 
@@ -146,7 +145,7 @@ pub(crate) fn see_runner(
     check::name("host", host)?;
     check::count("agents", agents.len(), limits::RUNNER_AGENTS_MAX)?;
     agents.iter().try_for_each(|agent| check::label("agents", agent))?;
-    let known = case.world.runners(&Need::Runner(name.to_owned()))?.first();
+    let known = case.world.runner(name)?;
     let since = known.filter(|known| known.pid == pid && known.host == host).map_or(case.now, |known| known.since);
     let runner =
         Runner { name: name.to_owned(), host: host.to_owned(), pid, agents: agents.to_vec(), since, seen: case.now };

@@ -12,7 +12,7 @@ use crate::reply::Reply;
 use crate::rules::place;
 use crate::rules::protect::{self, Steering};
 use crate::workflow::{Lock, Workflow, WorkflowDetail, WorkflowStatus};
-use crate::world::{DecisionStop, Need};
+use crate::world::{BoolNeed, DecisionStop};
 
 pub(crate) fn create(case: &mut Case<'_>, create: &CreateWorkflow) -> Result<Reply, DecisionStop> {
     check::name("name", &create.name)?;
@@ -164,7 +164,7 @@ pub(crate) fn settle(case: &mut Case<'_>, workflow: &Workflow, open: u32) -> Res
     if open > 0 || !workflow.status.is_running() {
         return Ok(workflow.status);
     }
-    let unmerged = case.world.yes(&Need::UnmergedRequest(workflow.id))?;
+    let unmerged = *case.world.ask(&BoolNeed::UnmergedRequest(workflow.id))?;
     if workflow.status == WorkflowStatus::Ready {
         moved(case, workflow, WorkflowStatus::InProgress, None);
     }

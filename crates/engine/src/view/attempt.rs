@@ -1,21 +1,22 @@
 //! The complete state of an attempt. A runner that takes over the attempt continues exactly where the previous runner
 //! stopped.
 
-use super::{Reviewed, gating, rows_of};
+use super::{Reviewed, gating};
 use crate::approval::Approval;
 use crate::checkpoint::Checkpoint;
 use crate::id::TaskId;
 use crate::inbox::{MailboxOwner, Message, MessageKind};
-use crate::list::{List, Whose};
+use crate::list::{ApprovalQuery, MessageQuery, SpentQuery, TurnQuery, VerificationQuery, Whose};
 use crate::task::{Task, TaskDetail};
 use crate::turn::{Spent, Turn};
 use crate::verification::Verification;
 use crate::workflow::{Workflow, WorkflowDetail};
-use crate::world::{DecisionStop, Fact, Need, World};
+use crate::world::{CheckpointNeed, DecisionStop, Need, TypedQuestion, World};
 
-/// The maximum number of turns that are read. A limit stops every attempt before it has more turns.
+/// The maximum number of turns of one attempt that are read. Other limits stop every attempt before it has more turns.
 const TURN_ROWS: u32 = 500;
-/// The maximum number of checkpoints that are read: the newest ones. They include the last question and its answer.
+/// The maximum number of checkpoints of the task that are read: the newest ones. They include the last question and its
+/// answer.
 const CHECKPOINT_ROWS: u32 = 50;
 const APPROVAL_ROWS: u32 = 500;
 const MAIL_ROWS: u32 = 500;
@@ -35,7 +36,8 @@ pub struct AttemptView {
     pub questions: Vec<Message>,
     /// The newest checkpoints of the task, in the order of time, oldest first.
     pub checkpoints: Vec<Checkpoint>,
-    /// The newest review that this claim must have before the task can be completed.
+    /// The newest review that this claim must have before the task can be completed. `None` when there is no such
+    /// review.
     pub review: Option<Reviewed>,
     pub spent: Spent,
     pub spent_workflow: Spent,
@@ -44,21 +46,18 @@ pub struct AttemptView {
 pub fn attempt(world: &World, id: TaskId) -> Result<AttemptView, DecisionStop> {
     let task = world.task(id)?;
     let after = task.checkpoints.saturating_sub(CHECKPOINT_ROWS);
-    let newest = Need::Checkpoints { task: id, after, limit: CHECKPOINT_ROWS };
-    let turns = List::Turns { of: Whose::Task(id), before: None, limit: TURN_ROWS };
-    let verifications = List::Verifications { task: id, after: 0, limit: TURN_ROWS };
-    let approvals = List::Approvals { statuses: Vec::new(), before: None, limit: APPROVAL_ROWS };
-    let mail = List::Mail { owner: MailboxOwner::Human, before: u32::MAX, limit: MAIL_ROWS };
-    let (own, whole) = (List::Spent(Whose::Task(id)), List::Spent(Whose::Workflow(task.workflow)));
-    let lists = [&turns, &verifications, &approvals, &mail, &own, &whole].map(|list| Need::List(list.clone()));
-    let rows = [Need::Workflow(task.workflow), Need::WorkflowDetail(task.workflow), Need::Detail(id), newest.clone()];
+    let newest = CheckpointNeed { task: id, after, limit: CHECKPOINT_ROWS };
+    let turns = TurnQuery::Of { of: Whose::Task(id), before: None, limit: TURN_ROWS };
+    let verifications = VerificationQuery { task: id, after: 0, limit: TURN_ROWS };
+    let approvals = ApprovalQuery::WithStatus { statuses: Vec::new(), before: None, limit: APPROVAL_ROWS };
+    let mail = MessageQuery::Mail { owner: MailboxOwner::Human, before: u32::MAX, limit: MAIL_ROWS };
+    let (own, whole) = (SpentQuery(Whose::Task(id)), SpentQuery(Whose::Workflow(task.workflow)));
+    let lists = [turns.need(), verifications.need(), approvals.need(), mail.need(), own.need(), whole.need()];
+    let rows = [Need::Workflow(task.workflow), Need::WorkflowDetail(task.workflow), Need::Detail(id), newest.need()];
     world.want(lists.into_iter().chain(rows))?;
-    let spent = |list: List| -> Result<Spent, DecisionStop> {
-        Ok(if let Fact::Spent(spent) = world.list(list)? { *spent } else { Spent::default() })
-    };
     let of_attempt = |turn: &&Turn| turn.attempt == task.attempt;
     let asked = |message: &&Message| message.draft.task == Some(id) && message.draft.kind == MessageKind::Question;
-    // Leaves out the approval of the task's gate, because the claim has already consumed it.
+    // Leaves out the approval of the task's gate, because the claim has already used it up.
     let from_here =
         |approval: &&Approval| !approval.is_gate() && approval.waiting.is_some_and(|waiting| waiting.task == id);
     Ok(AttemptView {
@@ -66,13 +65,13 @@ pub fn attempt(world: &World, id: TaskId) -> Result<AttemptView, DecisionStop> {
         detail: world.detail(id)?.clone(),
         workflow: world.workflow(task.workflow)?.clone(),
         workflow_detail: world.workflow_detail(task.workflow)?.clone(),
-        turns: rows_of!(world, TurnRows, turns).iter().filter(of_attempt).rev().cloned().collect(),
-        verifications: rows_of!(world, VerificationRows, verifications).to_vec(),
-        approvals: rows_of!(world, ApprovalRows, approvals).iter().filter(from_here).cloned().collect(),
-        questions: rows_of!(world, Messages, mail).iter().filter(asked).cloned().collect(),
-        checkpoints: world.checkpoints(&newest)?.to_vec(),
+        turns: world.ask(&turns)?.iter().filter(of_attempt).rev().cloned().collect(),
+        verifications: world.ask(&verifications)?.clone(),
+        approvals: world.ask(&approvals)?.iter().filter(from_here).cloned().collect(),
+        questions: world.ask(&mail)?.iter().filter(asked).cloned().collect(),
+        checkpoints: world.ask(&newest)?.clone(),
         review: if task.review { gating(world, id, task.attempt)? } else { None },
-        spent: spent(own)?,
-        spent_workflow: spent(whole)?,
+        spent: *world.ask(&own)?,
+        spent_workflow: *world.ask(&whole)?,
     })
 }

@@ -1,16 +1,16 @@
 //! The execution of a workflow: the agents that hold its tasks, the running programs, the cost so far, and the live
 //! runners.
 
-use super::{ListPosition, ListRows, is_planned, paged, rows_of};
+use super::{ListPosition, ListRows, is_planned, paged};
 use crate::agent::Agent;
 use crate::id::WorkflowId;
-use crate::list::{List, Whose};
+use crate::list::{CountQuery, RunnerQuery, SpentQuery, TaskQuery, TurnQuery, Whose};
 use crate::runner::Runner;
 use crate::task::Task;
 use crate::time::Timestamp;
 use crate::turn::{Spent, Turn};
 use crate::workflow::Workflow;
-use crate::world::{DecisionStop, Fact, Need, World};
+use crate::world::{DecisionStop, Need, TypedQuestion, World};
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Execution {
@@ -40,25 +40,21 @@ const RUNNING_MAX: u32 = 500;
 
 /// Returns the runners that gave a sign of life recently.
 pub fn runners(world: &World, now: Timestamp) -> Result<Vec<Runner>, DecisionStop> {
-    let all = rows_of!(world, RunnerRows, List::Runners { limit: RUNNERS_MAX });
+    let all = world.ask(&RunnerQuery { limit: RUNNERS_MAX })?;
     Ok(all.iter().filter(|runner| runner.is_alive(now)).cloned().collect())
 }
 
 /// Returns the turns of a workflow that have not ended, of all known runners.
 pub fn running(world: &World, id: WorkflowId) -> Result<Vec<Turn>, DecisionStop> {
-    let all = rows_of!(world, RunnerRows, List::Runners { limit: RUNNERS_MAX });
-    let list = |runner: &Runner| List::Running { runner: runner.name.clone(), limit: RUNNING_MAX };
-    world.want(all.iter().map(|runner| Need::List(list(runner))))?;
+    let all = world.ask(&RunnerQuery { limit: RUNNERS_MAX })?;
+    let list = |runner: &Runner| TurnQuery::Running { runner: runner.name.clone(), limit: RUNNING_MAX };
+    world.want(all.iter().map(list))?;
     let mut found = Vec::new();
     for runner in all {
-        let turns = rows_of!(world, TurnRows, list(runner));
+        let turns = world.ask(&list(runner))?;
         found.extend(turns.iter().filter(|turn| turn.workflow == id).cloned());
     }
     Ok(found)
-}
-
-fn spent(world: &World, whose: Whose) -> Result<Spent, DecisionStop> {
-    Ok(if let Fact::Spent(spent) = world.list(List::Spent(whose))? { *spent } else { Spent::default() })
 }
 
 pub fn execution(
@@ -69,30 +65,30 @@ pub fn execution(
     now: Timestamp,
 ) -> Result<Execution, DecisionStop> {
     let workflow = world.workflow(id)?.clone();
-    let list = List::Tasks { workflow: id, statuses: Vec::new(), after, limit: limit.saturating_add(1) };
-    let first = [List::Runners { limit: RUNNERS_MAX }, List::Spent(Whose::Workflow(id)), list.clone()];
-    world.want(first.map(Need::List))?;
+    let list = TaskQuery::Planned { workflow: id, statuses: Vec::new(), after, limit: limit.saturating_add(1) };
+    let spent = SpentQuery(Whose::Workflow(id));
+    world.want([RunnerQuery { limit: RUNNERS_MAX }.need(), spent.need(), list.need()])?;
     // While the workflow's plan is not set, its tasks are hidden.
-    let found = if is_planned(&workflow) { rows_of!(world, Full, list) } else { &[] };
+    let found = if is_planned(&workflow) { world.ask(&list)?.as_slice() } else { &[] };
     let page = paged(found, limit, |task: &Task| (task.sequence, task.id));
     // Turns and costs are loaded only for some tasks: a task that was never claimed had no turn, and a task without a
     // holder has no running turn.
     let begun = page.rows.iter().filter(|task| task.attempt > 0);
     let needs = begun.flat_map(|task| {
         let held = task.holder().map(|agent| [Need::Agent(agent), Need::TurnRunning(task.id)]);
-        held.into_iter().flatten().chain([Need::List(List::Spent(Whose::Task(task.id)))])
+        held.into_iter().flatten().chain([SpentQuery(Whose::Task(task.id)).need()])
     });
-    world.want(needs.chain(is_planned(&workflow).then_some(Need::List(List::Statuses(id)))))?;
+    world.want(needs.chain(is_planned(&workflow).then_some(CountQuery::Statuses(id).need())))?;
     let worked = |task: &Task| {
         let holder = task.holder().map(|agent| world.agent(agent).cloned()).transpose()?;
-        let turn = if holder.is_some() { world.turns(&Need::TurnRunning(task.id))?.first().cloned() } else { None };
-        let spent = if task.attempt > 0 { spent(world, Whose::Task(task.id))? } else { Spent::default() };
+        let turn = if holder.is_some() { world.running_turn(task.id)?.cloned() } else { None };
+        let spent = if task.attempt > 0 { *world.ask(&SpentQuery(Whose::Task(task.id)))? } else { Spent::default() };
         Ok(Worked { task: task.clone(), holder, turn, spent })
     };
-    let counts = if is_planned(&workflow) { rows_of!(world, Counts, List::Statuses(id)) } else { &[] };
+    let counts = CountQuery::Statuses(id);
     Ok(Execution {
-        by_status: counts.iter().map(|(word, count, _)| (word.clone(), *count)).collect(),
-        spent: spent(world, Whose::Workflow(id))?,
+        by_status: if is_planned(&workflow) { world.ask(&counts)?.clone() } else { Vec::new() },
+        spent: *world.ask(&spent)?,
         running: running(world, id)?,
         runners: runners(world, now)?,
         tasks: ListRows {

@@ -1,13 +1,13 @@
 //! The messages of a mailbox, as its owner sees them.
 
-use super::{ListRows, rows_of};
+use super::ListRows;
 use crate::id::{MessageId, ThreadId, WorkflowId};
 use crate::inbox::{MailboxOwner, Message, MessageKind, MessageState};
 use crate::limits;
-use crate::list::List;
+use crate::list::{CountQuery, MessageQuery};
 use crate::refusal::Refusal;
 use crate::time::Timestamp;
-use crate::world::{DecisionStop, Fact, Need, World};
+use crate::world::{DecisionStop, InboxNeed, Need, TypedQuestion, World};
 
 /// A filter of messages. A field that is not set matches all messages.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -63,9 +63,9 @@ pub fn mail(
         world.agent(agent)?;
     }
     let looked = u32::try_from(limits::PAGE_ROWS_MAX).unwrap_or(u32::MAX);
-    let list = List::Mail { owner, before: before.unwrap_or(u32::MAX), limit: looked };
-    world.want([Need::List(list.clone()), Need::Mailbox(owner)])?;
-    let found = rows_of!(world, Messages, list);
+    let list = MessageQuery::Mail { owner, before: before.unwrap_or(u32::MAX), limit: looked };
+    world.want([list.need(), Need::Mailbox(owner)])?;
+    let found = world.ask(&list)?;
     let mut rows = Vec::new();
     let mut next = (found.len() >= limits::PAGE_ROWS_MAX).then(|| found.last().map(|last| last.sequence)).flatten();
     let size = usize::try_from(limit).unwrap_or(usize::MAX);
@@ -90,11 +90,10 @@ pub fn unread(world: &World, owner: MailboxOwner, limit: u32) -> Result<UnreadMa
     if let MailboxOwner::Agent(agent) = owner {
         world.agent(agent)?;
     }
-    let inbox = Need::Inbox { owner, unread: true, after: 0, limit };
-    world.want([inbox.clone(), Need::List(List::Unread(owner))])?;
-    let counts = rows_of!(world, Counts, List::Unread(owner));
-    let by_priority = counts.iter().map(|(word, count, _)| (word.clone(), *count)).collect();
-    Ok(UnreadMail { messages: world.messages(&inbox)?.to_vec(), by_priority })
+    let inbox = InboxNeed { owner, unread: true, after: 0, limit };
+    let counts = CountQuery::Unread(owner);
+    world.want([inbox.need(), counts.need()])?;
+    Ok(UnreadMail { messages: world.ask(&inbox)?.clone(), by_priority: world.ask(&counts)?.clone() })
 }
 
 pub fn message(world: &World, id: MessageId) -> Result<Message, DecisionStop> {

@@ -1,13 +1,13 @@
 //! The progress of a workflow: the number of tasks in each status, the first open task, and the tasks that wait for
 //! others.
 
-use super::{is_planned, number, paged, rows_of};
+use super::{is_planned, paged};
 use crate::id::{TaskId, WorkflowId};
 use crate::limits;
-use crate::list::List;
+use crate::list::{CountQuery, GroupQuery, TaskQuery, TotalQuery};
 use crate::task::Task;
 use crate::workflow::Workflow;
-use crate::world::{DecisionStop, Fact, Need, World};
+use crate::world::{DecisionStop, TypedQuestion, UnmetNeed, World};
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProgressView {
@@ -46,25 +46,24 @@ pub fn progress(world: &World, id: WorkflowId) -> Result<ProgressView, DecisionS
         return Ok(nothing);
     }
     let rows = u32::try_from(limits::PAGE_ROWS_DEFAULT).unwrap_or(u32::MAX);
-    let waiting = List::Waiting { workflow: id, after: None, limit: rows + 1 };
-    let groups = List::Groups { workflow: id, limit: rows };
-    let lists = [List::Statuses(id), List::FirstOpen(id), waiting.clone(), groups.clone()];
-    world.want(lists.map(Need::List))?;
-    let page = paged(rows_of!(world, Full, waiting), rows, |task: &Task| task.id);
-    world.want(page.rows.iter().map(|task| Need::Unmet(task.id)))?;
+    let waiting = TaskQuery::Waiting { workflow: id, after: None, limit: rows + 1 };
+    let groups = GroupQuery { workflow: id, limit: rows };
+    let (statuses, first_open) = (CountQuery::Statuses(id), TotalQuery::FirstOpen(id));
+    world.want([statuses.need(), first_open.need(), waiting.need(), groups.need()])?;
+    let page = paged(world.ask(&waiting)?, rows, |task: &Task| task.id);
+    world.want(page.rows.iter().map(|task| UnmetNeed(task.id)))?;
     let wait = |task: &Task| {
-        let names = world.named(&Need::Unmet(task.id))?.iter().map(|(_, name)| name.clone());
+        let names = world.ask(&UnmetNeed(task.id))?.iter().map(|(_, name)| name.clone());
         Ok(BlockedByTasks { task: task.id, name: task.name.clone(), blocked_by: names.collect() })
     };
-    let current = number(world, List::FirstOpen(id))?;
-    let statuses = rows_of!(world, Counts, List::Statuses(id));
+    let current = *world.ask(&first_open)?;
     Ok(ProgressView {
-        by_status: statuses.iter().map(|(word, count, _)| (word.clone(), *count)).collect(),
+        by_status: world.ask(&statuses)?.clone(),
         completed_sequence: if current == 0 { workflow.sequence } else { current - 1 },
         current_sequence: current,
         blocked: page.rows.iter().map(wait).collect::<Result<_, DecisionStop>>()?,
         blocked_more: page.next.is_some(),
-        groups: rows_of!(world, Counts, groups).to_vec(),
+        groups: world.ask(&groups)?.clone(),
         ..nothing
     })
 }

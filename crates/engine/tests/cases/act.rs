@@ -33,7 +33,7 @@ pub(crate) fn act(bench: &mut Bench, who: &str, mut words: Words) -> Result<Stri
     Ok(show::answer(bench, &command, &answer))
 }
 
-/// Registers an agent under its name in the script: `a register`, `a@c1 register role=pm`.
+/// Registers an agent under the name that the script gives it: `a register`, `a@c1 register role=pm`.
 fn register(bench: &mut Bench, who: &str, mut words: Words) -> Result<String, String> {
     let (name, connection) = who.split_once('@').map_or((who, String::new()), |(name, at)| (name, format!("@{at}")));
     let caller = bench.caller(&connection, &mut words)?;
@@ -96,13 +96,13 @@ pub(crate) fn target(status: Status, text: Option<String>, kind: BlockKind) -> T
     }
 }
 
-/// Gives the ids in a reply the short names that the script uses.
+/// Binds the ids in a reply to the short names that the script uses for them.
 fn bind(bench: &mut Bench, command: &Command, reply: &Reply, bound: Option<&str>) {
     match (command, reply) {
         (Command::CreateWorkflow(create), Reply::WorkflowCreated { workflow, .. }) => {
             bench.bind("wf", bound.unwrap_or(&create.name), workflow);
         }
-        // The reply has at most one page of the tasks, or none at all. So the tasks are read from the tables.
+        // The reply has at most one page of the plan's tasks, or none at all. So the tasks are read from the tables.
         (Command::Replan { workflow, .. } | Command::StagePlan { workflow, .. }, _)
         | (_, Reply::PlanSet { workflow, .. }) => {
             let of = bench.tables.tasks.values().filter(|task| task.workflow == *workflow);

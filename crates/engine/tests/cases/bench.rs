@@ -1,4 +1,4 @@
-//! The world of one script: the state in memory, the time, and the ids of the short names.
+//! The test bench of one script: the state in memory, the time, and the ids of the script's short names.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,8 @@ use crate::{act, show, view};
 pub(crate) struct Bench {
     pub(crate) tables: Tables,
     pub(crate) now: Timestamp,
-    /// The events that were logged since the script's last `log` line. Each has its topic and sender, and its name.
+    /// The events that were logged since the script's last `log` line. The first text is the topic and sender of the
+    /// event, the second text is the event's name.
     pub(crate) log: Vec<(String, String)>,
     /// The id of each short name that the script uses. `names` has the short name of each id.
     ids: BTreeMap<(&'static str, String), String>,
@@ -22,7 +23,7 @@ pub(crate) struct Bench {
     seed: u128,
 }
 
-/// The words of a script line, which are taken one by one, and its words of the form `name=value`.
+/// The words of a script line. The plain words are taken one by one, the words of the form `name=value` by their name.
 #[derive(Debug, Clone)]
 pub(crate) struct Words {
     plain: std::collections::VecDeque<String>,
@@ -39,7 +40,7 @@ impl Words {
         self.plain.pop_front()
     }
 
-    /// Takes a word that acts as a flag. Returns whether it was there.
+    /// Takes a word of a script line that acts as a flag. Returns whether the line has the word.
     pub(crate) fn flag(&mut self, word: &str) -> bool {
         let before = self.plain.len();
         self.plain.retain(|other| other != word);
@@ -128,10 +129,10 @@ impl Bench {
         caller.work = words.named("work");
         caller.lock_owner = words.named("lock").map(|owner| self.lock_owner(&owner));
         if let Some(key) = words.named("key") {
-            // The fingerprint covers the whole request, as in a real call, even if the request is sent in several
-            // pieces.
+            // The fingerprint of an idempotency key covers the whole request, as in a real call, even if the request is
+            // sent in several pieces.
             let fingerprint = words.named("call").unwrap_or_else(|| format!("{words:?}"));
-            // When the call has a connection, the engine finds the owner of the key.
+            // When the call has a connection, the engine finds the owner of the idempotency key.
             let owner = match (words.named("owner"), connection) {
                 (Some(owner), _) => KeyOwner::Fixed(owner),
                 (None, Some(name)) => KeyOwner::Acting { connection: name.to_owned(), tool: "tool".to_owned() },
@@ -168,7 +169,7 @@ impl Bench {
         Err("asks without end".to_owned())
     }
 
-    /// Runs a read, and loads the parts of the state that it asks for.
+    /// Runs a view of the state, and loads the parts of the state that the view asks for.
     pub(crate) fn read<T>(&self, read: impl Fn(&World) -> Result<T, engine::DecisionStop>) -> Result<T, String> {
         let mut world = World::default();
         loop {
@@ -194,7 +195,8 @@ impl Bench {
         self.names.insert(id.to_string(), name.to_owned());
     }
 
-    /// Returns the id for a short name. A name of a thing that no command created gets an id that does not exist.
+    /// Returns the id for a short name of the script. A short name for which no command created anything gets an id
+    /// that does not exist.
     fn id<T: std::str::FromStr + std::fmt::Display>(&mut self, prefix: &'static str, name: &str) -> T {
         loop {
             let known = self.ids.get(&(prefix, name.to_owned())).and_then(|id| id.parse().ok());
@@ -207,7 +209,7 @@ impl Bench {
         }
     }
 
-    /// Returns the present id of a short name.
+    /// Returns the present id of a short name of the script, or `None` when nothing has this name.
     pub(crate) fn known(&self, prefix: &'static str, name: &str) -> Option<&str> {
         self.ids.get(&(prefix, name.to_owned())).map(String::as_str)
     }
@@ -216,7 +218,7 @@ impl Bench {
         self.known("ag", name).is_some()
     }
 
-    /// Returns the short name of an id. A new id gets a name with the next number.
+    /// Returns the short name of an id. A new id gets a short name with the next number.
     pub(crate) fn numbered(&mut self, prefix: &'static str, letter: &str, id: &impl std::fmt::Display) -> String {
         if let Some(name) = self.names.get(&id.to_string()) {
             return name.clone();

@@ -1,4 +1,5 @@
-//! Tests the code of every refusal, and whether the caller can fix it, against the original server.
+//! Tests the code of every refusal, and whether the caller can fix it, against the original server, with which Handover
+//! is compatible.
 
 use std::fmt::Write as _;
 
@@ -12,8 +13,8 @@ use engine::task::Status;
 use engine::time::Timestamp;
 use engine::workflow::WorkflowStatus;
 
-/// The codes of the original server for problems that a caller can fix. The next list has the codes for problems that
-/// a caller cannot fix.
+/// The refusal codes of the original server (with which Handover is compatible) for problems that a caller can fix. The
+/// next list has the codes for problems that a caller cannot fix.
 const ORIGINAL_RECOVERABLE: &str = "DUPLICATE_TASK_NAME SELF_DEPENDENCY UNKNOWN_DEPENDENCY NAME_CONFLICT TASK_BLOCKED \
     MISSING_OUTCOME MISSING_ERROR MISSING_MERGE_COMMIT MISSING_PATH MISSING_REPO_PATH MISSING_VARIABLES INVALID_INPUT \
     DUPLICATE_TEMPLATE WORKFLOW_LOCKED";
@@ -26,7 +27,7 @@ fn text() -> String {
     "x".to_owned()
 }
 
-/// Returns one refusal of each kind. If a kind is missing in `position`, the compiler reports it.
+/// Returns one refusal of each kind. The compiler reports a kind that the function `position` does not list.
 fn every() -> Vec<Refusal> {
     let (task, workflow, agent) = (TaskId::FIRST, WorkflowId::FIRST, AgentId::FIRST);
     vec![

@@ -1,4 +1,5 @@
-//! The verbs of clients' hooks: signs of life of a conversation, its end, missing handoffs, gates.
+//! The script verbs for the reports of clients' hooks: signs of life of a conversation, its end, missing handoffs,
+//! gates.
 
 use engine::Command;
 use engine::agent::Origin;
@@ -33,7 +34,7 @@ pub(crate) fn command(bench: &mut Bench, verb: &str, words: &mut Words) -> Resul
             };
             let note = Note::plain(Kind::Progress, other);
             if other == "sendback" {
-                Command::SendBack(Box::new(SendBack { report, note, blocked: "no handoff".to_owned() }))
+                Command::SendBack(Box::new(SendBack { report, note, blocked: "no handoff".to_owned(), role: None }))
             } else {
                 Command::GoOn { report, note }
             }

@@ -24,8 +24,8 @@ impl Line {
         Some(Self { expected: expected.trim().to_owned(), words, tasks, asked: asked.clone() })
     }
 
-    /// Returns the answer in the form that the script expects. A refusal is shortened to its code if the script has
-    /// only a code. If the script has a code, a colon and a message, the message must match, too.
+    /// Returns the answer of a command in the form that the script line expects. A refusal is shortened to its code if
+    /// the script has only a code. If the script has a code, a colon and a message, the message must match, too.
     pub(crate) fn in_the_form_expected(&self, found: &str) -> String {
         match found.split_once(": ") {
             Some((code, _)) if is_code(code) && !self.expected.contains(':') => code.to_owned(),
@@ -34,7 +34,8 @@ impl Line {
     }
 }
 
-/// Returns the position of the colon before the tasks: after a word, outside of quotes and braces.
+/// Returns the position of the colon that stands before the tasks of a plan: after a word, outside of quotes and
+/// braces.
 fn colon(text: &str) -> Option<usize> {
     let (mut quoted, mut depth) = (false, 0);
     for (at, character) in text.char_indices() {

@@ -1,4 +1,5 @@
-//! Plans in a script: `one; two after one; three after one two priority=1 touches=src/**`.
+//! Reads the plans of a script, which are written as `one; two after one; three after one two priority=1
+//! touches=src/**`.
 
 use engine::Json;
 use engine::plan::PlanTask;
@@ -6,8 +7,8 @@ use engine::task::Priority;
 
 use crate::bench::Bench;
 
-/// Reads the tasks of a plan. `x1..x40` means forty tasks. It can also be used for the dependencies after the word
-/// `after`.
+/// Reads the tasks of a plan. `x1..x40` means forty tasks. This form can also be used for the dependencies after the
+/// word `after`.
 pub(crate) fn tasks(bench: &mut Bench, text: &str) -> Result<Vec<PlanTask>, String> {
     let mut tasks = Vec::new();
     for part in text.split(';').map(str::trim).filter(|part| !part.is_empty()) {

@@ -1,4 +1,4 @@
-//! Shows answers in a short form: ids as the script's names, times since the start of the script.
+//! Shows answers in a short form: ids by the script's short names, times since the start of the script.
 
 use engine::{Command, Refusal, Reply, Timestamp};
 
@@ -12,7 +12,7 @@ pub(crate) fn answer(bench: &mut Bench, command: &Command, answer: &Result<Reply
     named(bench, &text)
 }
 
-/// Shows the code and the message.
+/// Shows the code and the message of a refusal.
 pub(crate) fn refusal(bench: &Bench, refusal: &Refusal) -> String {
     named(bench, &format!("{}: {refusal}", refusal.code()))
 }

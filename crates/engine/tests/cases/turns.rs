@@ -1,4 +1,4 @@
-//! The verbs of the runner: turns, verifications, project context, approvals.
+//! The script verbs of the runner: turns, verifications, project context, approvals.
 
 use engine::approval::{ApprovalDecision, ApprovalRequest, Source, Via};
 use engine::command::{AskApproval, RecordVerification, StartTurn};

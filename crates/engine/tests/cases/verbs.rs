@@ -19,7 +19,8 @@ use crate::act::target;
 use crate::bench::{Bench, Words};
 use crate::plans;
 
-/// Reads a command. The inner result is a refusal when a plan is wrong before a command can be made from it.
+/// Reads a command from the words of a script line. The inner result is a refusal when a plan is wrong before a command
+/// can be made from it.
 pub(crate) fn command(bench: &mut Bench, verb: &str, words: &mut Words) -> Result<Result<Command, Refusal>, String> {
     if let Some(status) = Status::parse(verb) {
         return Ok(Ok(moving(bench, status, words)?));
@@ -122,7 +123,7 @@ fn task(bench: &mut Bench, verb: &str, words: &mut Words) -> Result<Command, Str
     })
 }
 
-/// Expands `x*3` to three times `x`.
+/// Expands `x*3` to a list of three times `x`.
 pub(crate) fn many(text: &str) -> Vec<String> {
     let split = text.split_once('*').and_then(|(text, times)| Some((text, times.parse::<usize>().ok()?)));
     split.map_or_else(|| vec![text.to_owned()], |(text, times)| vec![text.to_owned(); times])
@@ -229,7 +230,7 @@ fn planning(bench: &mut Bench, verb: &str, words: &mut Words) -> Result<Result<C
     }))
 }
 
-/// Turns a plan into rows, as a real caller does before it gives the command.
+/// Turns a plan into database rows, as a real caller does before it gives the command.
 fn lay_out(
     bench: &mut Bench,
     workflow: engine::id::WorkflowId,

@@ -4,7 +4,8 @@ use engine::approval::ApprovalState;
 use engine::inbox::{MailboxOwner, MessageState};
 use engine::offer::{self, OfferQuery};
 use engine::task::{Task, TaskState};
-use engine::{Fact, Need, World};
+use engine::world::{CheckpointNeed, InboxNeed, TaskIdNeed};
+use engine::{TypedQuestion, World};
 
 use crate::bench::{Bench, Words};
 use crate::show::{list, named, time};
@@ -30,20 +31,18 @@ pub(crate) fn view(bench: &mut Bench, what: &str, words: &mut Words) -> Result<S
         "review" => review(bench, &name)?,
         _ => {
             let agent = bench.agent(&name);
-            match fact(bench, &Need::Held(agent)) {
-                Some(Fact::Tasks(tasks)) => list(&tasks),
-                Some(_) | None => "none".to_owned(),
-            }
+            list(&ask(bench, &TaskIdNeed::HeldBy(agent)))
         }
     };
     words.done()?;
     Ok(named(bench, &text))
 }
 
-fn fact(bench: &Bench, need: &Need) -> Option<Fact> {
+fn ask<Q: TypedQuestion<Answer: Clone>>(bench: &Bench, question: &Q) -> Q::Answer {
     let mut world = World::default();
-    bench.tables.answer(need, &mut world);
-    world.facts.remove(need)
+    bench.tables.answer(&question.need(), &mut world);
+    let Ok(answer) = world.ask(question) else { panic!("the tables did not answer {:?}", question.need()) };
+    answer.clone()
 }
 
 /// Shows a review with its findings.
@@ -77,7 +76,7 @@ fn state(bench: &mut Bench, name: &str) -> Result<String, String> {
         return Ok(parts.join(", "));
     }
     if let Some(found) = id("ag").and_then(|id| bench.tables.agents.get(&id.parse().ok()?)) {
-        let busy = matches!(fact(bench, &Need::Held(found.id)), Some(Fact::Tasks(held)) if !held.is_empty());
+        let busy = !ask(bench, &TaskIdNeed::HeldBy(found.id)).is_empty();
         let presence = format!("{:?}", found.presence(busy, &[], bench.now)).to_lowercase();
         let mut parts = vec![presence, format!("slug {}", found.slug), format!("role {}", found.role)];
         parts.push(format!("seen {}", time(found.seen)));
@@ -178,9 +177,7 @@ fn offers(bench: &mut Bench, name: &str, words: &mut Words) -> Result<String, St
 
 fn inbox(bench: &mut Bench, name: &str, all: bool) -> String {
     let owner = if name == "human" { MailboxOwner::Human } else { MailboxOwner::Agent(bench.agent(name)) };
-    let Some(Fact::Messages(messages)) = fact(bench, &Need::Inbox { owner, unread: !all, after: 0, limit: 500 }) else {
-        return "none".to_owned();
-    };
+    let messages = ask(bench, &InboxNeed { owner, unread: !all, after: 0, limit: 500 });
     let mut shown = Vec::new();
     for message in messages {
         let name = bench.numbered("msg", "m", &message.id);
@@ -199,9 +196,7 @@ fn inbox(bench: &mut Bench, name: &str, all: bool) -> String {
 
 fn checkpoints(bench: &mut Bench, name: &str) -> String {
     let task = bench.task(name);
-    let Some(Fact::Checkpoints(found)) = fact(bench, &Need::Checkpoints { task, after: 0, limit: 500 }) else {
-        return "none".to_owned();
-    };
+    let found = ask(bench, &CheckpointNeed { task, after: 0, limit: 500 });
     let shown: Vec<_> = found
         .iter()
         .map(|found| format!("{} {} by {}: {}", found.sequence, found.note.kind, found.by, found.note.summary))

@@ -7,9 +7,9 @@ pub(crate) const ACTORS: usize = 2;
 /// The state of an agent's home, which is the connection that registered the agent last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum HomePlace {
-    /// The home is an open connection.
+    /// The agent's home is an open connection.
     At(usize),
-    /// The home is a connection whose process died, and no process noticed that.
+    /// The agent's home is a connection whose process died, and no process noticed that.
     Stale,
     /// The agent has no home, because its connection was closed.
     Nowhere,
@@ -31,7 +31,7 @@ pub(crate) enum TaskPlace {
     Skipped { by_person: bool },
 }
 
-/// The property of the model that a step broke.
+/// The property of the model that a step broke. The model checker reports it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum HomeBreach {
     MovedWithoutRegistering,
@@ -46,10 +46,10 @@ pub(crate) enum HomeBreach {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct HomeWorld {
     pub(crate) agents: [AgentPlace; ACTORS],
-    /// Whether a process serves each connection.
+    /// For each connection, whether a process serves it.
     pub(crate) open: [bool; ACTORS],
     pub(crate) task: TaskPlace,
-    /// Whether the agent that holds the task was resumed while it held the task.
+    /// True when the agent that holds the task was resumed while it held the task.
     pub(crate) came_back: bool,
     pub(crate) breach: Option<HomeBreach>,
 }
@@ -70,7 +70,7 @@ pub(crate) enum HomeAction {
         named: Option<usize>,
         act: HomeAct,
     },
-    /// A client registers under the name of an agent.
+    /// A client registers under the name of an agent, over the connection `via`.
     Register {
         via: usize,
         name: usize,
@@ -91,16 +91,16 @@ pub(crate) enum HomeAction {
     Tick,
 }
 
-/// A fault that is planted on purpose.
+/// A fault that the test plants in the engine on purpose. The model checker must find it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HomeFault {
     None,
-    /// A heartbeat moves the home of the agent that it names.
+    /// Planted fault: a heartbeat moves the agent that it names to the caller's connection.
     MoveOnRead,
-    /// A heartbeat renews the leases of the agent that it names, over any connection.
+    /// Planted fault: a heartbeat renews the leases of the agent that it names, over any connection.
     ForeignRenewal,
-    /// Registering resumes an agent whose home is alive.
+    /// Planted fault: registering resumes an agent although the connection that registered it last is alive.
     EarlyResumption,
-    /// An agent skips the gated task.
+    /// Planted fault: an agent skips the gated task, which only a person may do.
     SkippedGate,
 }

@@ -1,5 +1,5 @@
-//! Model checking of homes: every order in which two connections name, register, lose and resume two agents, with one
-//! gated task.
+//! Model checking of agents' homes (an agent's home is the connection that registered it last): every order in which
+//! two connections name, register, lose and resume two agents, with one gated task.
 //!
 //! Time is relative, so the world has no clock and no limit on steps: ages and leases are counted in ticks from now, up
 //! to the largest values that the rules distinguish. The step from state to state is the engine itself.
@@ -29,7 +29,7 @@ const TICK_MS: i64 = 8 * 60_000;
 const LEASE_TICKS: u8 = 2;
 /// The silence, in ticks, after which an agent counts as gone.
 const AGE_MAX: u8 = 2;
-/// The current time, which is the same in every state.
+/// The current time, which is the same in every state of the model.
 const NOW_MS: i64 = 1_000 * TICK_MS;
 const PRINCIPAL: &str = "user:u";
 
@@ -40,7 +40,7 @@ pub(crate) struct HomeModel {
     stale: SessionId,
     workflow: WorkflowId,
     task: TaskId,
-    /// Whether the machine knows which processes are alive, as on one host. When it is false, only signs of life
+    /// True when the machine knows which processes are alive, as on one host. When it is false, only signs of life
     /// count.
     watched: bool,
     fault: HomeFault,
@@ -84,7 +84,7 @@ impl HomeModel {
         model
     }
 
-    /// Runs a command that prepares the world before the model starts.
+    /// Runs a command that prepares the state before the model starts.
     fn settle(&mut self, caller: &Caller, command: &Command) -> Result<Reply, engine::Refusal> {
         apply(&mut self.base, caller, command, NOW_MS).reply
     }
@@ -105,7 +105,8 @@ impl HomeModel {
         open.map(|(_, session)| *session).collect()
     }
 
-    /// Returns whether the agent's home is alive, as far as the machine of a connection can tell.
+    /// Returns whether the connection that registered the agent last is alive, as far as the machine of the connection
+    /// `via` can tell.
     fn home_lives(&self, world: &HomeWorld, agent: usize, via: usize) -> bool {
         let heard = match world.task {
             TaskPlace::Held { agent: holder, left } if holder == agent => left > 0,
@@ -158,7 +159,7 @@ impl HomeModel {
         tables
     }
 
-    /// Reads the state of the model back from the rows.
+    /// Reads the state of the model back from the database rows that the engine wrote.
     fn read(&self, tables: &Tables, last: &HomeWorld) -> HomeWorld {
         let mut world = last.clone();
         for (number, place) in world.agents.iter_mut().enumerate() {
@@ -189,7 +190,7 @@ impl HomeModel {
         world
     }
 
-    /// Lets the engine decide a command in this state, with the planted fault.
+    /// Lets the engine decide a command in the state `last`, with the planted fault of this model.
     fn take(&self, last: &HomeWorld, caller: &Caller, command: &Command) -> (HomeWorld, Change) {
         let mut tables = self.tables(last);
         let mut caller = Caller { alive: self.alive(last), ..caller.clone() };
@@ -251,7 +252,8 @@ impl HomeModel {
         self.read(&tables, last)
     }
 
-    /// Checks one step by comparing the states before and after it. It does not ask the engine.
+    /// Checks one step by comparing the states before and after it, without asking the engine. Returns the property
+    /// that the step broke, or `None`.
     fn judge(&self, last: &HomeWorld, action: HomeAction, world: &HomeWorld) -> Option<HomeBreach> {
         for (number, (old, new)) in last.agents.iter().zip(&world.agents).enumerate() {
             let registered = match action {
@@ -386,7 +388,7 @@ impl Model for HomeModel {
     }
 
     fn next_state(&self, last: &HomeWorld, action: HomeAction) -> Option<HomeWorld> {
-        // The model stops at the first broken property.
+        // The model stops at the first broken property, so no step follows it.
         if last.breach.is_some() {
             return None;
         }

@@ -1,9 +1,10 @@
-//! The engine as a step of the model: rows in, one command, rows and events out.
+//! The engine as a step of the model: it takes the rows of tasks and one command, and returns the new rows and the
+//! events.
 //!
-//! A model's state must be small, so it holds only the values that the protocol depends on. For each command, tables
-//! are built from it, the engine decides and folds, and the state is read back. The omitted values (texts, ids of
-//! checkpoints, times of last changes) do not affect any decision about claims. The same question always has the same
-//! answer, so answers are cached.
+//! A model's state must be small, so it holds only the values that decisions about claims depend on. For each command,
+//! the engine's tables are built from this state, the engine decides and writes, and the state is read back. The
+//! omitted values (texts, ids of checkpoints, times of last changes) do not affect any decision about claims. The same
+//! question always has the same answer, so answers are cached.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,11 +24,11 @@ pub(crate) const TICK_MS: i64 = 1_000;
 const CRASHES_MAX: u32 = 2;
 const DONE: &str = "done";
 
-/// The state of a task.
+/// The state of a task in the model.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Place {
     Free,
-    /// An agent holds the task. `until` is in ticks, not milliseconds.
+    /// An agent holds the task. `until` is the end of its lease in ticks, not milliseconds.
     Held {
         agent: usize,
         until: i64,
@@ -47,7 +48,7 @@ pub(crate) struct Row {
     pub(crate) crashes: u32,
 }
 
-/// A write of an agent as the owner of an attempt.
+/// A write that an agent makes as the holder of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Act {
     Checkpoint,
@@ -75,26 +76,26 @@ pub(crate) enum Ask {
     Sweep,
 }
 
-/// The result of a command.
+/// The result of a command in the model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Outcome {
     pub(crate) rows: Vec<Row>,
-    /// The attempt number that the reply grants to the caller.
+    /// The attempt number that the reply grants to the caller. `None` when the reply grants no claim.
     pub(crate) granted: Option<u32>,
-    /// The claims in the log: task, agent, attempt.
+    /// The claims that the command wrote to the log: task, agent, attempt.
     pub(crate) claims: Vec<(usize, usize, u32)>,
-    /// Whether the write changed its task. It is false when the caller only got an answer.
+    /// True when the write changed its task. It is false when the caller only got an answer.
     pub(crate) accepted: bool,
     pub(crate) completed: bool,
 }
 
-/// A fault that is planted on purpose.
+/// A fault that the test plants in the engine on purpose. The model checker must find it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
     None,
-    /// The attempt and the sender of a write are not checked.
+    /// Planted fault: the attempt and the sender of a write are not checked.
     NoFence,
-    /// A claim gets the same attempt number as the claim before it.
+    /// Planted fault: a claim gets the same attempt number as the claim before it.
     SameAttempt,
 }
 

@@ -16,7 +16,7 @@ use crate::crew::{Crew, Order};
 use crate::plans::{self, ROLES};
 
 impl Crew {
-    /// Returns the next act of an agent.
+    /// Returns the next command of a simulated agent.
     pub(crate) fn work(&mut self, tables: &Tables, place: usize) -> Order {
         if self.workers[place].id.is_none() || self.rng.percent(2) {
             return self.register(place);
@@ -51,7 +51,7 @@ impl Crew {
     }
 
     fn claim(&mut self, tables: &Tables) -> Option<Command> {
-        // Mostly picks a task that looks free, so that most runs make progress.
+        // Mostly picks a task that looks free, so that most runs of the simulator make progress.
         let free = |task: &&engine::task::Task| task.status() == Status::Pending && task.unmet == 0;
         let free: Vec<_> = tables.tasks.values().filter(free).map(|task| task.id).collect();
         let task = if self.rng.percent(60) { self.rng.pick(&free).copied() } else { None };
@@ -81,12 +81,12 @@ impl Crew {
         })
     }
 
-    /// Picks the status to move a task to: mostly an allowed one, otherwise any status.
+    /// Picks the status to move a task to: mostly one that the rules allow, otherwise any status.
     fn target(&mut self, from: Option<Status>) -> Target {
         let legal = from.map_or(&[][..], Status::targets);
         let legal = if self.rng.percent(80) { self.rng.pick(legal) } else { None };
         let status = legal.or_else(|| self.rng.pick(Status::ALL)).copied().unwrap_or(Status::Pending);
-        // Every agent may skip a task, which ends it. Too many skips make runs that test little.
+        // Every agent may skip a task, which ends it. Runs of the simulator with too many skips would test little.
         let status = if status == Status::Skipped && self.rng.percent(70) { Status::Completed } else { status };
         match status {
             Status::Planning => Target::Planning,
@@ -106,7 +106,7 @@ impl Crew {
         }
     }
 
-    /// Returns a text. Sometimes returns a blank text or `None`.
+    /// Returns a text for a random argument. Sometimes returns a blank text or `None`.
     fn text(&mut self) -> Option<String> {
         match self.rng.below(100) {
             0..6 => None,
@@ -159,7 +159,7 @@ impl Crew {
         draft
     }
 
-    /// A person answers a message, sometimes a second time.
+    /// Returns the command by which a person answers a message, sometimes a second time.
     fn answer(&mut self, tables: &Tables) -> Option<Order> {
         let asked = |message: &&engine::inbox::Message| message.to == MailboxOwner::Human;
         let asked: Vec<_> = tables.messages.values().filter(asked).map(|message| message.id).collect();
@@ -168,7 +168,7 @@ impl Crew {
         Some(self.order(Caller::with_rights(Rights::Person), Command::Answer { message, text }, None))
     }
 
-    /// A person, a person's script or a coordinator decides about a task that is stuck.
+    /// Returns the command by which a person, a person's script or a coordinator decides about a task that is stuck.
     pub(crate) fn person(&mut self, tables: &Tables) -> Order {
         if self.rng.percent(20)
             && let Some(order) = self.answer(tables)
@@ -206,7 +206,7 @@ impl Crew {
         self.order(Caller::with_rights(Rights::Engine), Command::Sweep { workflow }, None)
     }
 
-    /// Sets and changes plans, and pauses and resumes workflows.
+    /// Returns a command that sets or changes a plan, or pauses or resumes a workflow.
     pub(crate) fn manage(&mut self, tables: &Tables) -> Order {
         let planning = |id: &engine::id::WorkflowId| {
             tables.workflows.get(id).is_some_and(|workflow| workflow.status == WorkflowStatus::Planning)
@@ -251,7 +251,8 @@ impl Crew {
                 let status =
                     if stopped { Some(&WorkflowStatus::InProgress) } else { self.rng.pick(WorkflowStatus::ALL) };
                 let status = status.copied().unwrap_or(WorkflowStatus::Paused);
-                // An abandoned workflow never runs again. Too many of them make runs that test little.
+                // An abandoned workflow never runs again. Runs of the simulator with too many of them would test
+                // little.
                 let status = if status == WorkflowStatus::Abandoned && self.rng.percent(80) {
                     WorkflowStatus::Paused
                 } else {
@@ -279,13 +280,14 @@ impl Crew {
         self.order(caller, command, place)
     }
 
-    /// Sets a plan at once, or in pieces while other callers try to use tasks that are not visible yet.
+    /// Returns the command that sets a plan at once, or queues the commands that set it in pieces, while other callers
+    /// try to use tasks that are not visible yet.
     fn set_plan(&mut self, tables: &Tables, workflow: engine::id::WorkflowId) -> Order {
         let (tasks, seed) = (self.plan(), self.rng.seed());
         let Some(piece) = plans::rows(tasks, workflow, Timestamp(self.now), seed) else {
             return self.sweep_all();
         };
-        // Agents make plans, too, and may replace their own contracts.
+        // Agents make plans, too, and may replace tasks whose output contracts they wrote themselves.
         let place = self.rng.percent(35).then(|| self.awake());
         let planner = place.map_or_else(|| Caller::with_rights(Rights::Person), |place| self.caller(place));
         let summary = "a plan".to_owned();

@@ -23,7 +23,7 @@ pub(crate) fn step(seen: &Seen<'_>) -> Verdict {
     pending(seen.after, seen.step.now.0)
 }
 
-/// Returns whether the step brings the answer that a task waits for, or ends the wait.
+/// Returns whether the simulated step brings the answer that a task waits for, or ends the wait.
 pub(crate) fn is_answered(seen: &Seen<'_>, task: TaskId) -> bool {
     if let Command::Answer { message, .. } = &seen.step.command {
         // A person's answer resumes the paused task that its question is about. If the agent has unregistered, the
@@ -38,8 +38,8 @@ pub(crate) fn is_answered(seen: &Seen<'_>, task: TaskId) -> bool {
     decides && seen.change.events.iter().any(of)
 }
 
-/// Returns whether the step decides about or uses an approval that has expired. Such a step is refused, and records
-/// that the approval has expired.
+/// Returns whether the simulated step decides about or uses an approval that has expired. Such a step is refused, and
+/// records that the approval has expired.
 pub(crate) fn has_lapsed(seen: &Seen<'_>) -> bool {
     let (Command::DecideApproval { approval: id, .. } | Command::ConsumeApproval { approval: id, .. }) =
         &seen.step.command

@@ -1,4 +1,5 @@
-//! Requests of agents to a person and the decisions: in time, too late, twice, or by a caller who may not decide.
+//! Requests of simulated agents to a person, and the decisions: in time, too late, twice, or by a caller who may not
+//! decide.
 
 use engine::approval::{Approval, ApprovalDecision, ApprovalRequest, ApprovalStatus, Source};
 use engine::command::{AskApproval, Target};
@@ -24,7 +25,8 @@ impl Crew {
         }
     }
 
-    /// An agent asks for an approval: for a task that it believes it holds, or without a task.
+    /// Returns the command by which an agent asks for an approval: for a task that it believes it holds, or without a
+    /// task.
     fn ask(&mut self, tables: &Tables) -> Order {
         let place = self.awake();
         if self.workers[place].id.is_none() {
@@ -45,7 +47,7 @@ impl Crew {
         self.order(caller, command, Some(place))
     }
 
-    /// Asks a person for the gate of a task, as the engine does when the task could begin.
+    /// Returns the command that asks a person to open the gate of a task, as the engine does when the task could begin.
     fn ask_gate(&mut self, tables: &Tables) -> Order {
         let gated: Vec<_> =
             tables.tasks.values().filter(|task| task.gate).map(|task| (task.id, task.attempt)).collect();
@@ -67,7 +69,7 @@ impl Crew {
         found.or_else(|| tables.approvals.values().nth(self.rng.below(tables.approvals.len())).cloned())
     }
 
-    /// A script or a coordinator resumes a paused task, as if the person had answered.
+    /// Returns the command by which a script or a coordinator resumes a paused task, as if the person had answered.
     fn pass_by(&mut self, tables: &Tables) -> Option<Order> {
         let paused = |row: &Approval| {
             let task = row.waiting.filter(|_| row.state.status() == ApprovalStatus::Pending)?.task;
@@ -80,7 +82,7 @@ impl Crew {
         Some(self.order(Caller::with_rights(rights), command, None))
     }
 
-    /// Decides about an approval: mostly as a person, sometimes as a caller who may not decide.
+    /// Returns a command that decides about an approval: mostly as a person, sometimes as a caller who may not decide.
     fn decide(&mut self, tables: &Tables) -> Order {
         if self.rng.percent(15)
             && let Some(order) = self.pass_by(tables)

@@ -60,7 +60,7 @@ pub(crate) fn step(seen: &Seen<'_>, memory: &mut Memory) -> Verdict {
     Ok(())
 }
 
-/// Returns the tasks that the writes change.
+/// Returns the tasks whose rows the writes change.
 pub(crate) fn touched(writes: &[Write]) -> BTreeSet<TaskId> {
     let mut touched = BTreeSet::new();
     for write in writes {
@@ -76,7 +76,7 @@ pub(crate) fn touched(writes: &[Write]) -> BTreeSet<TaskId> {
     touched
 }
 
-/// Returns the agent whose claim is alive at the time of the step.
+/// Returns the agent whose claim of the task is alive at the time of the step.
 pub(crate) fn live_holder(tables: &Tables, task: &Task, step: &Step) -> Option<AgentId> {
     let lease = task.state.lease()?;
     let paused = matches!(task.state, TaskState::Paused { .. });
@@ -185,8 +185,8 @@ fn checkpoints_are_kept(seen: &Seen<'_>) -> Verdict {
     Ok(())
 }
 
-/// Returns a task without the fields that change by renewing a lease, by moving in the plan, or by the store's own
-/// counter.
+/// Returns a copy of a task without the fields that may change although no actor changes the task: the end of the
+/// lease, the position in the plan, and the store's count of unmet dependencies.
 fn renewed(task: &Task) -> Task {
     let mut task = task.clone();
     if let Some(lease) = task.state.lease_mut() {
@@ -195,7 +195,8 @@ fn renewed(task: &Task) -> Task {
     Task { updated: engine::Timestamp(0), sequence: 0, unmet: 0, ..task }
 }
 
-/// Checks that only the holder of the live claim changes a task, unless the rules allow it to every caller.
+/// Checks that only the holder of the live claim changes a task, except for the changes that the rules allow to every
+/// caller.
 fn only_the_holder_changes(seen: &Seen<'_>) -> Verdict {
     let step = seen.step;
     for id in seen.touched.iter().copied() {
@@ -231,10 +232,11 @@ fn only_the_holder_changes(seen: &Seen<'_>) -> Verdict {
     Ok(())
 }
 
-/// Checks that an agent that unregistered does nothing more, also not for its paused tasks. Only the token that
-/// belongs to the agent brings it back, by registering.
+/// Checks that an agent that unregistered does nothing more, not even for its paused tasks. Only a registration with
+/// the token that belongs to the agent brings it back.
 fn who_left_is_gone(seen: &Seen<'_>) -> Verdict {
-    // The runner vouches for its commands on workflows.
+    // Checks only commands about tasks, and calls with an agent's rights. A runner's commands about workflows are left
+    // out, because the runner vouches for them.
     let about_work = about(&seen.step.command).is_some() || voice::rights(seen.before, seen.step) == Rights::Agent;
     let anyone = !about_work || matches!(seen.step.command, Command::Register(_) | Command::CloseSession { .. });
     if anyone || voice::overrides(seen.before, seen.step) {
@@ -265,7 +267,7 @@ fn may_take(seen: &Seen<'_>, id: TaskId, before: &Task) -> bool {
     }
 }
 
-/// Returns whether the step ends the connection of an agent, which ends its claims.
+/// Returns whether the step ends the connection of the agent, which ends the agent's claims.
 pub(crate) fn closes(seen: &Seen<'_>, agent: AgentId) -> bool {
     let home = seen.before.agents.get(&agent).and_then(|agent| agent.session);
     home.is_some() && home == closed(seen.step).map(|(session, _)| session)

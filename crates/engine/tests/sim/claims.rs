@@ -107,8 +107,8 @@ fn limits(seen: &Seen<'_>, task: &Task) -> Verdict {
     let running = others().filter(live).filter(|other| other.status() != Status::Paused).count();
     let limit = workflow.parallel_max.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
     hold!(running < limit, "(f) a claim stays within the parallel limit", "{running} run already, {limit} may");
-    // This check does not depend on clocks. It counts every claim that could still be renewed, because the claim ended
-    // the expired claims that prevented it.
+    // This check does not depend on clocks. It counts every claim that could still be renewed, because the new claim
+    // has ended the expired claims that prevented it.
     let held = || seen.after.tasks.values().filter(|other| other.workflow == workflow.id && other.holder().is_some());
     let running = held().filter(|held| held.status() != Status::Paused).count();
     hold!(running <= limit, "(f) a claim stays within the parallel limit", "{running} may be renewed, {limit} may run");
@@ -117,7 +117,7 @@ fn limits(seen: &Seen<'_>, task: &Task) -> Verdict {
     Ok(())
 }
 
-/// Checks that a claim without a result ends for the recorded cause.
+/// Checks that a claim that ends without a result ends for the cause that the log names.
 pub(crate) fn ended(seen: &Seen<'_>) -> Verdict {
     let (before, step) = (seen.before, seen.step);
     for event in &seen.change.events {

@@ -8,7 +8,7 @@ use engine::token::Scope;
 use engine::{Caller, Command, Rights};
 
 use crate::crew::{Crew, Order};
-use crate::rng::Rng;
+use chance::SeededRandom;
 
 /// The kind of a connection, which decides how it ends and whether a host can watch it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,14 +29,14 @@ pub(crate) struct CrewConnection {
     pub(crate) session: SessionId,
     principal: String,
     pub(crate) host: usize,
-    /// The process makes no call before this time, in milliseconds.
+    /// The process of the connection makes no call before this time, in milliseconds.
     pub(crate) asleep_until: i64,
     token: Option<TokenId>,
-    /// The agent to which the token belongs. `None` until that agent has registered.
+    /// The agent to which the token of the connection belongs. `None` until that agent has registered.
     bound: Option<AgentId>,
 }
 
-/// The knowledge of the hosts in this run about which processes are alive.
+/// The knowledge of the simulated hosts about which processes are alive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HostView {
     /// All processes run on one machine. The machine knows which of them are alive, including stopped ones.
@@ -48,7 +48,7 @@ pub(crate) enum HostView {
 }
 
 impl CrewConnection {
-    pub(crate) fn all(rng: &mut Rng, view: HostView) -> Vec<Self> {
+    pub(crate) fn all(rng: &mut SeededRandom, view: HostView) -> Vec<Self> {
         let mut ids = engine::id::Ids::new(rng.seed());
         let kinds = [
             (ConnectionKind::Stdio, "user:u", 0),
@@ -169,7 +169,8 @@ impl Crew {
         }
         let name = format!("token {place}");
         let hash = format!("secret {}", self.serial);
-        // The simulator remembers to which agent a token belongs, as a transport would.
+        // The token names no agent. The simulator itself remembers to which agent the token belongs, as a transport
+        // would.
         let command = Command::CreateToken { name, hash, scope: Scope::Agent, agent: None };
         let mut order = self.order(person, command, None);
         order.step.caller.key = None;
@@ -177,7 +178,7 @@ impl Crew {
         order
     }
 
-    /// Records the new token. Calls with the token use the token's own connection from now on.
+    /// Records a new token of a connection. Calls with the token use the token's own connection from now on.
     pub(crate) fn learn_token(&mut self, place: usize, token: TokenId) {
         let connection = &mut self.connections[place];
         (connection.token, connection.session) = (Some(token), SessionId::of_token(token));

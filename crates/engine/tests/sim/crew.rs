@@ -12,15 +12,15 @@ use engine::{Caller, Command, Millis, Refusal, Reply, Rights, Timestamp};
 use crate::connections::{CrewConnection, HostView};
 use crate::machine::Step;
 use crate::plans::{self, ROLES, SKILLS};
-use crate::rng::Rng;
+use chance::SeededRandom;
 
 const WORKERS: usize = 7;
 const RECENT_MAX: usize = 24;
 
-/// The additional faults of this run.
+/// The additional faults of this run of the simulator.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Mode {
-    /// Whether the callers' clocks differ from the true time and jump.
+    /// True when the callers' clocks differ from the true time and jump.
     pub(crate) skew: bool,
     pub(crate) view: HostView,
 }
@@ -44,24 +44,25 @@ pub(crate) struct Worker {
     pub(crate) id: Option<AgentId>,
     pub(crate) connection: usize,
     skew: i64,
-    /// The time of the agent's next call, when the agent made the call before it fell asleep.
+    /// The time stamp of the agent's next call, if the agent made that call before it fell asleep. `None` for a call
+    /// that is made now.
     pub(crate) stamped: Option<i64>,
     /// The claims that the agent believes it holds. Lost replies and ended leases make this list wrong.
     beliefs: Vec<(TaskId, u32)>,
 }
 
-/// A step of the simulation, and the worker that waits for the answer.
+/// A step of the simulation, and the worker (a simulated client of an agent) that waits for the answer.
 #[derive(Debug, Clone)]
 pub(crate) struct Order {
     pub(crate) step: Step,
     worker: Option<usize>,
-    /// The connection that gets the new token from the answer.
+    /// The connection that gets the new token from the answer. `None` when the step creates no token.
     pub(crate) connection: Option<usize>,
     lost: bool,
 }
 
 pub(crate) struct Crew {
-    pub(crate) rng: Rng,
+    pub(crate) rng: SeededRandom,
     pub(crate) now: i64,
     pub(crate) mode: Mode,
     pub(crate) ids: Ids,
@@ -76,7 +77,7 @@ pub(crate) struct Crew {
 
 impl Crew {
     pub(crate) fn new(seed: u64) -> Self {
-        let mut rng = Rng::new(seed);
+        let mut rng = SeededRandom::new(seed);
         let ids = Ids::new(rng.seed());
         let mode = Mode::of(seed);
         let connections = CrewConnection::all(&mut rng, mode.view);
@@ -85,7 +86,7 @@ impl Crew {
             role: ROLES[number % ROLES.len()].to_owned(),
             skills: SKILLS.iter().take(number % 3).map(|skill| (*skill).to_owned()).collect(),
             id: None,
-            // The first two workers are sub-agents of one client.
+            // The first two workers are sub-agents of one client, so they share a connection.
             connection: number.saturating_sub(1),
             skew: 0,
             stamped: None,
@@ -106,7 +107,7 @@ impl Crew {
         }
     }
 
-    /// Returns the next command of any caller.
+    /// Returns the next command of any simulated caller.
     pub(crate) fn next(&mut self, tables: &Tables) -> Order {
         self.pass_time();
         let queued = if self.rng.percent(70) { self.queue.pop_front() } else { None };
@@ -119,7 +120,7 @@ impl Crew {
         if self.recent.len() >= RECENT_MAX {
             self.recent.pop_front();
         }
-        // A caller sends each piece of a plan once and in order. So pieces are not kept for repetition.
+        // A caller sends each piece of a plan once and in order. So pieces are not kept to be repeated later.
         if order.step.command.is_final() {
             self.recent.push_back(order.clone());
         }
@@ -147,7 +148,8 @@ impl Crew {
                 worker.id = Some(*agent);
                 self.connections[worker.connection].bind(*agent);
             }
-            // The refusal says how the caller becomes that agent again. The worker does so if it meant its own agent.
+            // The agent belongs to another connection now. If it is the worker's own agent, the worker forgets its id
+            // and registers again, as the refusal suggests.
             Err(Refusal::AgentElsewhere { agent, .. }) if worker.id == Some(*agent) => worker.id = None,
             Ok(Reply::Unregistered { .. }) => worker.id = None,
             Ok(Reply::Claimed { task, attempt, .. }) => worker.beliefs.push((*task, *attempt)),
@@ -205,7 +207,7 @@ impl Crew {
         (0..WORKERS).map(|number| (first + number) % WORKERS).find(|place| !asleep(place)).unwrap_or(first)
     }
 
-    /// Repeats an earlier request: at once or late, with its idempotency key or without, and with another time.
+    /// Returns an earlier request again: at once or late, with its idempotency key or without, and with another time.
     fn repeat(&mut self) -> Order {
         let place = self.rng.below(self.recent.len());
         let Some(mut order) = self.recent.get(place).cloned() else {
@@ -227,7 +229,8 @@ impl Crew {
     pub(crate) fn sweep(&mut self) -> Order {
         let workflow = self.workflow();
         let mut order = self.order(Caller::with_rights(Rights::Engine), Command::Sweep { workflow }, None);
-        // A sweep may be late, but never early, because it is a timer of Handover itself.
+        // A sweep (the command that ends expired leases) may be late, but never early, because it is a timer of
+        // Handover itself.
         order.step.now = Timestamp(self.now);
         order
     }
@@ -314,7 +317,7 @@ impl Crew {
         Timestamp(self.now + worker.map_or(0, |place| self.workers[place].skew))
     }
 
-    /// Queues a sequence of commands, which run before any others.
+    /// Queues a sequence of commands. They run in this order, before other commands of the simulator.
     pub(crate) fn then(&mut self, orders: impl IntoIterator<Item = Order>) {
         self.queue.extend(orders);
     }

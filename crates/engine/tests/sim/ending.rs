@@ -1,5 +1,5 @@
-//! The end of a run: all agents are gone and expired leases are ended. Then every task that can be completed must be
-//! completed.
+//! The end of a run of the simulator: all agents are gone and expired leases are ended. Then every task that can be
+//! completed must be completed.
 
 use engine::approval::{ApprovalDecision, Source};
 use engine::command::{EndRound, OpenReview, RoundAnswer, RoundEnd, StartRound, Target};
@@ -16,7 +16,7 @@ use crate::crew::Crew;
 use crate::machine::{Broken, Machine, Step, Verdict};
 use crate::plans::{ROLES, SKILLS};
 
-/// A time at which every lease and lock of the run has expired, on every clock.
+/// A time at which every lease and lock of the simulated run has expired, on every clock.
 const LATER_MS: i64 = 25 * 3_600_000;
 
 pub(crate) fn run(machine: &mut Machine, crew: &mut Crew) -> Verdict {
@@ -116,7 +116,7 @@ fn review(machine: &mut Machine, crew: &mut Crew, agent: AgentId, claim: (TaskId
     act(machine, crew, runner(), Command::EndRound(Box::new(end))).map(|_| ())
 }
 
-/// Asks a person for the gate of a task, and approves the request.
+/// Asks a person to open the gate of a task, and approves the request.
 fn open_gate(machine: &mut Machine, crew: &mut Crew, task: &Task) -> Verdict {
     let ask = crew.asked(Source::ExecGate, Some((task.id, task.attempt + 1)));
     let reply = act(machine, crew, Caller::with_rights(Rights::Engine), ask)?;
@@ -128,7 +128,7 @@ fn open_gate(machine: &mut Machine, crew: &mut Crew, task: &Task) -> Verdict {
     act(machine, crew, Caller::with_rights(Rights::Person), approve).map(|_| ())
 }
 
-/// Returns whether a task is open although nothing prevents an agent from claiming it.
+/// Returns whether a task is not finished although nothing prevents an agent from claiming it.
 fn is_forgotten(machine: &Machine, task: &Task) -> bool {
     let tables = &machine.tables;
     let running = tables.workflows.get(&task.workflow).is_some_and(|workflow| workflow.status.is_running());

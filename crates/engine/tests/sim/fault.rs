@@ -1,4 +1,5 @@
-//! Faults that are planted around the engine. Each fault breaks one invariant, and the checker must notice that.
+//! Faults that the simulator plants around the engine on purpose. Each fault breaks one invariant, and the checker of
+//! the invariants must notice that.
 
 use engine::agent::Agent;
 use engine::approval::{Approval, ApprovalStatus};
@@ -15,68 +16,69 @@ use crate::voice::{is_home_dead, is_same_principal, overrides, rights, speaks_as
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
     None,
-    /// A write counts as the holder's, independent of its sender and its attempt.
+    /// Planted fault: a write counts as the holder's, independent of its sender and its attempt.
     NoFence,
-    /// A claim gets the same attempt number as the claim before it.
+    /// Planted fault: a claim gets the same attempt number as the claim before it.
     SameAttempt,
-    /// A claim treats every lease as expired.
+    /// Planted fault: a claim treats every lease as expired.
     StolenLease,
-    /// The timer that ends expired leases has a clock that is far ahead.
+    /// Planted fault: the timer that ends expired leases has a clock that is far ahead.
     EagerSweep,
-    /// No timer ends expired leases.
+    /// Planted fault: no timer ends expired leases.
     NoSweep,
-    /// A message is counted but not stored.
+    /// Planted fault: a message is counted but not stored.
     LostMessage,
-    /// The tasks that waited for a completed task still count it as unmet.
+    /// Planted fault: the tasks that waited for a completed task still count it as unmet.
     LostMet,
-    /// A task is completed without an outcome text.
+    /// Planted fault: a task is completed without an outcome text.
     BlankOutcome,
-    /// The completion of any caller counts as verified.
+    /// Planted fault: the completion of any caller counts as verified.
     Unverified,
-    /// An event is applied but not logged.
+    /// Planted fault: an event is applied but not logged.
     Unlogged,
-    /// The answer to a call is not stored under the call's idempotency key.
+    /// Planted fault: the answer to a call is not stored under the call's idempotency key.
     LostKey,
-    /// A refused command changes the state nevertheless.
+    /// Planted fault: a refused command changes the state nevertheless.
     LeakyRefusal,
-    /// One crash counts as several.
+    /// Planted fault: one crash counts as several.
     Overcounted,
-    /// Any caller that decides about an approval counts as a person.
+    /// Planted fault: any caller that decides about an approval counts as a person.
     AnyoneDecides,
-    /// An approval that no task needs any more stays pending.
+    /// Planted fault: an approval that no task needs any more stays pending.
     NoWithdrawal,
-    /// A claim of a gated task leaves its approval unused for the next claim.
+    /// Planted fault: a claim of a gated task leaves its approval unused for the next claim.
     UnusedGate,
-    /// A heartbeat moves the agent that it names to the caller's connection.
+    /// Planted fault: a heartbeat moves the agent that it names to the caller's connection.
     MoveOnRead,
-    /// A heartbeat renews the leases of the agent that it names, over any connection.
+    /// Planted fault: a heartbeat renews the leases of the agent that it names, over any connection.
     ForeignRenewal,
-    /// A call acts as the agent that it names, over any connection.
+    /// Planted fault: a call acts as the agent that it names, over any connection.
     BorrowedVoice,
-    /// Registering under the name of a live agent resumes that agent.
+    /// Planted fault: registering under the name of a live agent resumes that agent.
     EarlyResumption,
-    /// Registering under the name of a dead agent creates another agent.
+    /// Planted fault: registering under the name of a dead agent creates another agent.
     LostIdentity,
-    /// An agent skips a gated task.
+    /// Planted fault: an agent skips a gated task, which only a person may do.
     SkippedGate,
-    /// An agent removes a protected task.
+    /// Planted fault: an agent removes a protected task, which only a person may do.
     RemovedGate,
-    /// The tasks that waited for a skipped task do not wait for the protected tasks that it waited for.
+    /// Planted fault: the tasks that waited for a skipped task do not wait for the protected tasks that it waited for.
     FreedPastSkip,
-    /// Any caller changes a workflow's settings and limits.
+    /// Planted fault: any caller may change a workflow's settings and limits.
     LooseLimits,
-    /// Any caller abandons and suspends workflows.
+    /// Planted fault: any caller may abandon and suspend workflows.
     LooseCourse,
-    /// A process that has just started ends expired leases before it has checked which processes are alive.
+    /// Planted fault: a process that has just started ends expired leases before it has checked which processes are
+    /// alive.
     NoFirstLook,
-    /// The idempotency keys of an agent belong to its connection, so the agent loses them when it resumes on another
-    /// connection.
+    /// Planted fault: the idempotency keys of an agent belong to its connection, so the agent loses them when it
+    /// resumes on another connection.
     KeysLeftBehind,
-    /// A person's script skips and removes protected tasks like the person.
+    /// Planted fault: a person's script may skip and remove protected tasks like the person.
     ScriptLoosens,
-    /// A person's script suspends, ends and resumes workflows like the person.
+    /// Planted fault: a person's script may suspend, end and resume workflows like the person.
     ScriptSteers,
-    /// A person's script decides about approvals like the person.
+    /// Planted fault: a person's script may decide about approvals like the person.
     ScriptDecides,
 }
 
@@ -115,7 +117,7 @@ impl Fault {
         Self::ScriptDecides,
     ];
 
-    /// Returns the invariant that this fault must break.
+    /// Returns the invariant that this planted fault must break.
     pub(crate) fn breaks(self) -> &'static str {
         match self {
             Self::None => "nothing",
@@ -153,8 +155,8 @@ impl Fault {
         }
     }
 
-    /// Returns the changed step that the engine gets instead of the real step. Returns `None` if the fault does not
-    /// apply to this step.
+    /// Returns the changed step that the engine gets instead of the real step. Returns `None` if the planted fault does
+    /// not change this step.
     pub(crate) fn bend_step(self, tables: &Tables, step: &Step) -> Option<Step> {
         if self == Self::None {
             return None;
@@ -193,9 +195,10 @@ impl Fault {
         Some(bent)
     }
 
-    /// Applies the faults that change the acting agent or the caller's rights.
+    /// Applies the planted faults that change the acting agent or the caller's rights.
     fn bend_identity(self, tables: &Tables, step: &Step) -> Option<Step> {
-        // Another caller would also use other idempotency keys, which is a separate fault.
+        // The fault is not applied to a step with an idempotency key. Another caller would also use other keys, which
+        // is a separate fault.
         if step.caller.key.is_some() && self != Self::KeysLeftBehind {
             return None;
         }
@@ -261,8 +264,8 @@ impl Fault {
         Some(bent)
     }
 
-    /// Treats a heartbeat over another connection as one over the agent's own connection, and moves the agent to the
-    /// caller's connection.
+    /// Plants a fault: treats a heartbeat over another connection as one over the agent's own connection, and moves the
+    /// agent to the caller's connection.
     pub(crate) fn move_on_read(self, tables: &Tables, step: &Step, change: &mut Change, writes: &mut Vec<Write>) {
         let heartbeat = matches!(step.command, Command::Heartbeat { .. } | Command::Renew);
         if self != Self::MoveOnRead || !heartbeat || step.caller.key.is_some() {
@@ -277,7 +280,7 @@ impl Fault {
         }
     }
 
-    /// Changes the recorded events, and the rows that follow from them.
+    /// Applies the planted faults that change the recorded events, and changes the rows that follow from these events.
     pub(crate) fn bend_change(self, change: &mut Change, mut writes: Vec<Write>) -> Vec<Write> {
         match self {
             Self::SameAttempt => {
@@ -342,8 +345,8 @@ impl Fault {
     }
 }
 
-/// Undoes the engine's own moves of approvals to this status. A command that decides about or consumes an approval
-/// keeps its moves.
+/// Plants a fault: removes the engine's own moves of approvals to this status. A command that decides about or consumes
+/// an approval keeps its moves.
 fn drop_approvals(change: &mut Change, writes: &mut Vec<Write>, status: ApprovalStatus) {
     if !matches!(change.reply, Ok(Reply::ApprovalDecided { .. } | Reply::ApprovalConsumed)) {
         let dropped = |approval: &Approval| approval.state.status() == status;

@@ -33,7 +33,7 @@ pub(crate) fn renewals(seen: &Seen<'_>) -> Verdict {
     for id in &seen.touched {
         let (Some(before), Some(after)) = (seen.before.tasks.get(id), seen.after.tasks.get(id)) else { continue };
         let (Some(old), Some(new)) = (before.state.lease(), after.state.lease()) else { continue };
-        // A claim, and the answer that a paused task waited for, begin a new lease.
+        // A claim, and the answer that a paused task waited for, begin a new lease, which is not a renewal.
         let anew = before.attempt != after.attempt || matches!(before.state, TaskState::Paused { .. });
         if anew || new.until <= old.until {
             continue;
@@ -96,8 +96,8 @@ fn newcomer(seen: &Seen<'_>, agent: &Agent) -> Verdict {
         let here = row.session == seen.step.caller.session;
         here || (is_home_dead(seen.before, seen.step, row) && is_same_principal(seen.step, row))
     });
-    // A caller without a connection cannot resume an agent. And registering reads only a bounded number of agents of
-    // the same name.
+    // A caller without a connection cannot resume an agent. Registering reads only a bounded number of agents of the
+    // same name.
     let may_resume = seen.step.caller.session.is_some() && same().count() <= limits::SAME_AGENTS_MAX;
     hold!(!may_resume || lost.is_none(), "(l) a dead agent's identity is not lost", "{lost:?}, but new {agent:?}");
     hold!(
@@ -108,8 +108,8 @@ fn newcomer(seen: &Seen<'_>, agent: &Agent) -> Verdict {
     Ok(())
 }
 
-/// Checks that the rows of agents match the events: an agent's connection changes only when the agent registers or the
-/// connection ends.
+/// Checks that the changed rows of agents match the events of the step: an agent's connection changes only when the
+/// agent registers or the connection ends.
 fn rows(seen: &Seen<'_>) -> Verdict {
     for write in seen.writes {
         let Write::Agent(after) = write else { continue };
@@ -150,7 +150,7 @@ fn foreign_names(seen: &Seen<'_>) -> Verdict {
     Ok(())
 }
 
-/// Checks that the log names the actor that really acted.
+/// Checks that the log names the actor that really acted as the sender of the events.
 fn senders(seen: &Seen<'_>) -> Verdict {
     let rights = voice::rights(seen.before, seen.step);
     let is_own = |actor: Actor| match actor {

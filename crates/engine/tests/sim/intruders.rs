@@ -22,7 +22,7 @@ impl Crew {
         }
     }
 
-    /// A worker makes a call over its own connection that names an agent of another connection.
+    /// Returns a command that a worker gives over its own connection, but that names an agent of another connection.
     fn take_over(&mut self, tables: &Tables) -> Order {
         let place = self.awake();
         let Some(victim) = self.some_agent(tables) else { return self.register(place) };
@@ -51,7 +51,7 @@ impl Crew {
             _ => Command::Send { to: self.recipients(tables), draft: self.draft(tables) },
         };
         if self.rng.percent(6) {
-            // The worker names itself and locks a workflow in the name of the other agent.
+            // The worker names its own agent and locks a workflow in the name of the other agent.
             let command = Command::LockWorkflow { workflow: self.workflow(), owner: victim.to_string() };
             let caller = self.caller(place);
             return self.order(caller, command, Some(place));
@@ -84,8 +84,8 @@ impl Crew {
         if self.rng.percent(50) { Command::MarkRead { messages } } else { Command::Archive { messages } }
     }
 
-    /// A worker registers under the name of another worker's agent. This resumes that agent only when its home
-    /// connection is dead and its user or token is the same.
+    /// Returns a command by which a worker registers under the name of another worker's agent. This resumes that agent
+    /// only when its home connection is dead and its user or token is the same.
     fn register_as_another(&mut self) -> Order {
         let place = self.awake();
         let other = self.rng.below(self.workers.len());
@@ -93,7 +93,8 @@ impl Crew {
         self.register_named(place, name)
     }
 
-    /// An agent, a coordinator, a person or a script skips, removes or replaces a task, mostly a protected one.
+    /// Returns a command by which an agent, a coordinator, a person or a script skips, removes or replaces a task,
+    /// mostly a protected one.
     fn loosen_task(&mut self, tables: &Tables) -> Order {
         let open = |task: &&Task| !task.status().is_met() && task.holder().is_none();
         let open: Vec<&Task> = tables.tasks.values().filter(open).collect();
@@ -109,7 +110,8 @@ impl Crew {
             (5..8, _) => Command::RemoveTask { workflow, task: id },
             (8, _) => {
                 let mut tasks = self.plan();
-                // A new task of the same name without the dependencies would bypass the protection.
+                // The new plan has a task of the same name without the dependencies. This would bypass the protection,
+                // so it must be refused.
                 if let Some(first) = tasks.first_mut() {
                     (first.name, first.depends_on) = (task.name, Vec::new());
                 }
@@ -122,7 +124,8 @@ impl Crew {
         self.order(caller, command, place)
     }
 
-    /// An agent, a coordinator, a person or a script changes a workflow's status, settings and limits.
+    /// Returns a command by which an agent, a coordinator, a person or a script changes a workflow's status, settings
+    /// or limits.
     fn loosen_workflow(&mut self, tables: &Tables) -> Order {
         let workflow = self.workflow();
         let limit = tables.workflows.get(&workflow).and_then(|workflow| workflow.parallel_max);

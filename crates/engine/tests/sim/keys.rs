@@ -78,9 +78,9 @@ pub(crate) fn answers(seen: &Seen<'_>, memory: &mut Memory) -> Verdict {
     Ok(())
 }
 
-/// Returns the owner of the step's key, and the other owners that may have answered the same call. The owner is the
-/// agent that the caller acts as, otherwise the connection. A registration has no agent yet, and a person is not an
-/// agent.
+/// Returns the owner of the step's idempotency key, and the other owners that may have answered the same call. The
+/// owner is the agent that the caller acts as, otherwise the connection. A registration has no agent yet, and a person
+/// is not an agent.
 fn owners(seen: &Seen<'_>, key: &Key) -> (String, Vec<String>) {
     let (connection, tool) = match &key.owner {
         KeyOwner::Fixed(owner) => return (owner.clone(), Vec::new()),
@@ -90,7 +90,8 @@ fn owners(seen: &Seen<'_>, key: &Key) -> (String, Vec<String>) {
     let connection = format!("{connection} {tool}");
     let task = step.command.task().and_then(|task| tables.tasks.get(&task));
     let agent = match (&step.command, step.caller.agent) {
-        // An agent that unregisters gives no more answers. So the keys of these two commands belong to the connection.
+        // Before a registration the caller has no agent, and the idempotency keys of an agent are deleted when it
+        // unregisters. So the keys of these two commands belong to the connection.
         (Command::Register(_), _) | (Command::Unregister, None) => return (connection, Vec::new()),
         (_, Some(named)) => {
             let own = voice::speaks_as(tables, step, named).then(|| format!("{named} {tool}"));

@@ -33,7 +33,7 @@ pub(crate) struct Broken {
 
 pub(crate) type Verdict = Result<(), Broken>;
 
-/// The checker's own record of the run. With it, the checker notices when the engine loses a row.
+/// The checker's own record of a run of the simulator. With it, the checker notices when the engine loses a row.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     pub(crate) claims: BTreeMap<TaskId, BTreeMap<u32, AgentId>>,
@@ -46,7 +46,7 @@ pub(crate) struct Memory {
     pub(crate) protected: BTreeSet<TaskId>,
 }
 
-/// All facts about one step.
+/// All facts about one step of the simulator.
 pub(crate) struct Seen<'a> {
     pub(crate) before: &'a Tables,
     pub(crate) after: &'a Tables,
@@ -59,14 +59,14 @@ pub(crate) struct Seen<'a> {
 
 pub(crate) struct Machine {
     pub(crate) tables: Tables,
-    /// The state before the step. After the checks it gets the same writes as the other state, which is cheaper than a
-    /// copy.
+    /// The state before the step. After the checks, the writes of the step are applied to it, too, which is cheaper
+    /// than copying `tables`.
     before: Tables,
     memory: Memory,
     fault: Fault,
     pub(crate) trace: bool,
     pub(crate) steps: usize,
-    /// The count of each kind of event and refusal.
+    /// The number of times that each situation was met.
     pub(crate) tally: BTreeMap<String, u64>,
 }
 
@@ -120,7 +120,7 @@ impl Machine {
         Ok(change.reply)
     }
 
-    /// Counts everything in the state again, not only the parts that the last steps changed.
+    /// Checks the counters of the whole state, not only of the parts that the last steps changed.
     pub(crate) fn audit(&self) -> Verdict {
         if self.before != self.tables {
             return Err(Broken { rule: "only writes change the state", what: "the two copies differ".to_owned() });

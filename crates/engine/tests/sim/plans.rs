@@ -5,14 +5,14 @@ use engine::plan::{Plan, PlanPiece, PlanPlace, PlanTask};
 use engine::task::Priority;
 use engine::time::Timestamp;
 
-use crate::rng::Rng;
+use chance::SeededRandom;
 
 pub(crate) const ROLES: [&str; 3] = ["worker", "infra", "pm"];
 pub(crate) const SKILLS: [&str; 2] = ["rust", "sql"];
 const GLOBS: [&str; 6] = ["src/**", "src/a.rs", "src/b/*.rs", "docs/{a,b}.md", "docs/a.md", "*.toml"];
 
 /// Creates one task that may wait for any task of `earlier`.
-pub(crate) fn task(rng: &mut Rng, name: String, earlier: &[String]) -> PlanTask {
+pub(crate) fn task(rng: &mut SeededRandom, name: String, earlier: &[String]) -> PlanTask {
     let mut task = PlanTask::named(name);
     for _ in 0..rng.below(3) {
         if let Some(name) = rng.pick(earlier) {
@@ -39,7 +39,7 @@ pub(crate) fn task(rng: &mut Rng, name: String, earlier: &[String]) -> PlanTask 
 }
 
 /// Creates a whole plan, sometimes with a mistake that must be refused.
-pub(crate) fn tasks(rng: &mut Rng, prefix: &str) -> Vec<PlanTask> {
+pub(crate) fn tasks(rng: &mut SeededRandom, prefix: &str) -> Vec<PlanTask> {
     let mut names: Vec<String> = Vec::new();
     let mut tasks = Vec::new();
     for number in 0..rng.between(1, 9) {
@@ -55,8 +55,8 @@ pub(crate) fn tasks(rng: &mut Rng, prefix: &str) -> Vec<PlanTask> {
     tasks
 }
 
-/// Returns the rows of a plan, or `None` when the plan is refused. A real caller also finds such a mistake before it
-/// sends a command.
+/// Returns the database rows of a plan, or `None` when the plan is refused. A real caller also finds such a mistake
+/// before it sends a command.
 pub(crate) fn rows(tasks: Vec<PlanTask>, workflow: WorkflowId, now: Timestamp, seed: u128) -> Option<PlanPiece> {
     let place = PlanPlace { workflow, sequence: 0, now, existing: &std::collections::BTreeMap::new() };
     Plan::whole(tasks).ok()?.lay_out(&place, &mut Ids::new(seed)).ok()

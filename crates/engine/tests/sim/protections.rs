@@ -67,7 +67,7 @@ fn keeps_off(seen: &Seen<'_>, task: &Task) -> Vec<Protection> {
 fn tasks(seen: &Seen<'_>) -> Verdict {
     for id in &seen.touched {
         let Some(before) = seen.before.tasks.get(id) else { continue };
-        // The tasks of an unfinished plan are not part of a plan yet.
+        // The tasks of an unfinished plan are left out, because they are not protected before the plan is set.
         let planned = seen.before.workflows.get(&before.workflow).is_some_and(is_planned);
         if before.status().is_met() || !planned {
             continue;
@@ -139,7 +139,8 @@ fn course(seen: &Seen<'_>, before: &Workflow, after: &Workflow) -> Verdict {
     Ok(())
 }
 
-/// Remembers, for each new task, the tasks that it waits for and its protections at the time when it enters the plan.
+/// Remembers, for each new task, the tasks that it waits for and its protections at the time when it enters the plan. A
+/// later check needs both.
 fn remember(seen: &Seen<'_>, memory: &mut Memory) {
     for event in &seen.change.events {
         let workflow = match event {

@@ -1,4 +1,5 @@
-//! Counts the counters, dependencies and mailboxes again from the rows, and compares them with the stored numbers.
+//! Counts the counters, dependencies and mailboxes again from the database rows, and compares them with the stored
+//! numbers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +13,7 @@ use engine::{Event, Write};
 use crate::check::hold;
 use crate::machine::{Memory, Seen, Verdict};
 
-/// Counts those parts of the state again that the step may have changed.
+/// Recounts the parts of the state that the step may have changed.
 pub(crate) fn step(seen: &Seen<'_>, memory: &Memory) -> Verdict {
     let graph =
         |write: &Write| matches!(write, Write::Insert(..) | Write::Edges(_) | Write::Drop(_) | Write::Waits(..));
@@ -40,7 +41,7 @@ pub(crate) fn step(seen: &Seen<'_>, memory: &Memory) -> Verdict {
     owners.into_iter().try_for_each(|owner| mailbox(seen.after, memory, owner))
 }
 
-/// Checks that the log names the tasks that can begin because of a completion.
+/// Checks that the log names the tasks that can begin because a task was completed.
 fn freed(seen: &Seen<'_>, moved: &Moved) -> Verdict {
     let waiting = edges(&seen.before.dependents, moved.task).filter_map(|id| seen.after.tasks.get(&id));
     let free = waiting.filter(|task| !task.status().is_met() && unmet(seen.after, task.id) == 0);
@@ -55,7 +56,7 @@ fn edges(set: &BTreeSet<(TaskId, TaskId)>, from: TaskId) -> impl Iterator<Item =
     set.range((from, TaskId::FIRST)..=(from, TaskId::LAST)).map(|(_, to)| *to)
 }
 
-/// Counts everything in the state again.
+/// Recounts everything in the state.
 pub(crate) fn whole(tables: &Tables, memory: &Memory) -> Verdict {
     acyclic(tables)?;
     counters(tables)?;
@@ -68,7 +69,7 @@ pub(crate) fn whole(tables: &Tables, memory: &Memory) -> Verdict {
     owners.into_iter().try_for_each(|owner| mailbox(tables, memory, owner))
 }
 
-/// Counts the dependencies that are neither completed nor skipped.
+/// Counts the dependencies of a task that are neither completed nor skipped.
 pub(crate) fn unmet(tables: &Tables, id: TaskId) -> u32 {
     let open = edges(&tables.dependencies, id);
     let open = open.filter(|other| tables.tasks.get(other).is_none_or(|task| !task.status().is_met()));

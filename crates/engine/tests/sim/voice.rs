@@ -1,4 +1,5 @@
-//! Finds the agent in whose name a caller acts. It uses only the rows, and another method than `engine::identity`.
+//! Finds the agent in whose name a simulated caller acts. It uses only the rows, and another method than
+//! `engine::identity`.
 
 use engine::agent::Agent;
 use engine::caller::Standing;
@@ -28,7 +29,7 @@ fn is_at_home(tables: &Tables, step: &Step, agent: AgentId) -> bool {
 pub(crate) fn acting(tables: &Tables, step: &Step, task: Option<&Task>) -> Option<AgentId> {
     if let Some(named) = step.caller.agent {
         let row = tables.agents.get(&named)?;
-        // An agent that unregistered has no connection. A separate rule refuses it.
+        // An agent that unregistered has no connection. It counts as acting here; a separate rule refuses it.
         return (row.left.is_some() || speaks_as(tables, step, named)).then_some(named);
     }
     let session = step.caller.session?;
@@ -93,8 +94,8 @@ fn is_heard_of(tables: &Tables, agent: &Agent, now: Timestamp) -> bool {
     agent.left.is_none() && fresh
 }
 
-/// Returns whether the same user or token registered the agent last. Every local user may resume agents of version 0.1.0,
-/// which have no principal.
+/// Returns whether the same user or token registered the agent last. Every local user may resume agents of version
+/// 0.1.0, which have no principal.
 pub(crate) fn is_same_principal(step: &Step, agent: &Agent) -> bool {
     let Some(own) = &step.caller.principal else { return false };
     agent.principal.as_ref().map_or_else(|| own.starts_with("user:"), |other| other == own)

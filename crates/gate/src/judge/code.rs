@@ -1,11 +1,14 @@
 //! Checks code in languages that the gate does not parse: which paths it may name, and whether it only reads.
 
 mod computed;
+mod handed;
 mod names;
+mod reader;
 mod token;
 
 use crate::spot::PathSpot;
 pub(super) use computed::{ComputedCalls, calls};
+pub(super) use handed::handed;
 
 /// Parts of function names. Code that contains a name with one of these parts may write, run or move something.
 const WRITES: &[&str] = &[
@@ -32,8 +35,8 @@ const WRITES: &[&str] = &[
     "popen",
     "subprocess",
     "extract",
+    "unpack",
     "append",
-    "create",
     "output",
     "connect",
     "mkfifo",
@@ -54,10 +57,9 @@ const WRITES: &[&str] = &[
     "ctypes",
     "inplace",
     "put_contents",
-    "o_creat",
-    "o_wronly",
-    "o_rdwr",
-    "o_trunc",
+    "creat",
+    "wronly",
+    "rdwr",
     "mkstemp",
     "mkdtemp",
     "filehandler",
@@ -71,14 +73,16 @@ const WRITES: &[&str] = &[
 const WRITES_ALONE: &[&str] = &["run", "call", "put", "dd"];
 /// Modes that open a file for writing. In code they appear in quotes, as in `open(p, 'w')`.
 const MODES: &[&str] = &[
-    "w", "a", "x", "wb", "ab", "xb", "wt", "at", "wx", "ax", "r+", "rb+", "r+b", "w+", "wb+", "w+b", "a+", "ab+",
-    "a+b", "+<",
+    "w", "a", "x", "c", "wb", "ab", "xb", "wt", "at", "wx", "ax", "r+", "rb+", "r+b", "w+", "wb+", "w+b", "a+", "ab+",
+    "a+b", "c+", "cb", "+<",
 ];
 /// Starts of function names. Code that contains a name with one of these starts may write, run or move something.
 const WRITES_FROM: &[&str] = &["rm", "cp", "mv"];
 
 /// Tells whether code only reads: nothing in it shows that it writes, runs or moves something.
 pub(super) fn only_reads(text: &str) -> bool {
+    // Code may be in a text of the code: `eval("open(\"x\", \"w\")")`.
+    let text = &text.replace("\\\"", "\"").replace("\\'", "'");
     let name = |letter: char| !(letter.is_alphanumeric() || letter == '_');
     let writes = |word: &str| {
         let word = word.to_lowercase();
@@ -90,7 +94,7 @@ pub(super) fn only_reads(text: &str) -> bool {
     // `>` redirects output, and a backquote runs a command. A sign that joins texts counts only if it may build the
     // name of a called function. A mode follows the path or a name: `open(p, 'w')`, `mode="w"`.
     let opens = |mode: &&str| {
-        [format!("'{mode}'"), format!("\"{mode}\"")].iter().any(|quoted| {
+        [format!("'{mode}'"), format!("\"{mode}\""), format!("[[{mode}]]")].iter().any(|quoted| {
             let starts = text.match_indices(quoted.as_str()).map(|(at, _)| text[..at].trim_end());
             starts.into_iter().any(|before| before.ends_with([',', '=', ':']))
         })
@@ -115,9 +119,12 @@ pub(super) fn paths_in(text: &str) -> Vec<PathSpot> {
             continue;
         }
         let word = text.get(from..end).unwrap_or_default();
-        let opened = text.get(..from).and_then(|before| before.chars().next_back()).is_some_and(quote);
-        let moved = matches!(last, "cd" | ".cd" | "chdir");
-        let like = word.contains(['/', '.']) || opened && quote(letter) || moved;
+        let before = text.get(..from).and_then(|before| before.chars().next_back());
+        let opened = before.is_some_and(quote);
+        // A path follows the commands of shells and editors that change the folder or write a file.
+        let moved = matches!(last, "cd" | ".cd" | "chdir" | "w" | "wq" | "write" | "sav" | "saveas");
+        let redirected = before == Some('>') && quote(letter);
+        let like = word.contains(['/', '.']) || opened && quote(letter) || moved || redirected;
         if word.contains(['*', '?']) {
             found.extend((opened && quote(letter) || letter == '>').then(|| pattern(word)));
         } else if like && word.chars().any(char::is_alphanumeric) {

@@ -34,9 +34,32 @@ impl Judge<'_> {
         rule::concerns(words, &respelled)
     }
 
+    /// Asks a person if the text copies a program of the system and runs a program by its path, which may be that copy.
+    /// The words of a copy are not read, so it may write what a rule is for.
+    fn copied_writer(&mut self, commands: &[SeenCommand]) {
+        let levels = || commands.iter().flat_map(|seen| &seen.levels);
+        let copies = |level: &CommandLevel| {
+            let program = level.words.first().map(|word| base(word.as_text())).unwrap_or_default();
+            let is_program = |word: &Arg| is_of_the_system(word.as_text().trim_start_matches("if="));
+            COPIES.contains(&program) && level.words.iter().skip(1).any(is_program)
+        };
+        let by_path = |level: &&CommandLevel| {
+            let path = level.words.first().map(Arg::as_text).unwrap_or_default();
+            path.contains('/') && !is_of_the_system(path) && level.words.len() > 1
+        };
+        if self.narrows_writes()
+            && levels().any(copies)
+            && let Some(level) = levels().find(by_path)
+        {
+            let text = format!("`{}` may be a copy of a program that writes what a gate is for", shown(level));
+            self.decide(GateDecision::Ask, text);
+        }
+    }
+
     /// Asks a person in two cases: the text copies a program that a rule names, or it runs a program by its path that
     /// may be such a copy.
     pub(super) fn copied(&mut self, commands: &[SeenCommand]) {
+        self.copied_writer(commands);
         let levels = || commands.iter().flat_map(|seen| &seen.levels);
         for (number, words, rule) in self.commands().filter(|(_, _, rule)| rule.decision != GateDecision::Allow) {
             let wanted = words.first().map(|word| base(word)).unwrap_or_default();

@@ -1,16 +1,19 @@
 //! Judges git commands that bring another state of the repository into the work tree. Git itself lists the files that
 //! change.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::mpsc;
 use std::time::Duration;
+
+use spawn::{StartEnvironment, StartFolder};
 
 use super::Judge;
 use crate::command::{Arg, CommandFolders, SeenCommand};
 use crate::command::{GitQuestion, WorkTreeMove};
 use crate::glob::PathFit;
-use crate::programs::options;
+use crate::programs::{git, options};
 use crate::rule::Matter;
 use crate::{GateDecision, guard, place};
 
@@ -21,6 +24,8 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const ANSWER_BYTES_MAX: u64 = 32 << 20;
 /// Commands of git that create or change the name of a commit, such as `git branch x`.
 const RENAMES: &[&str] = &["branch", "tag", "update-ref", "symbolic-ref", "replace", "worktree"];
+/// Commands of git that make `HEAD`, or a commit, stand for other files without changing the work tree.
+const REPOINTS: &[&str] = &["update-ref", "symbolic-ref", "replace", "reset --soft", "reset --mixed"];
 
 impl Judge<'_> {
     /// Judges a git command that changes the work tree. It needs approval if it changes a guarded file, or a file that
@@ -48,14 +53,16 @@ impl Judge<'_> {
         }
         let renames = |seen: &SeenCommand| {
             seen.levels.iter().any(|level| {
-                let mut words = level.words.iter().map(Arg::as_text);
-                let git = words.next().is_some_and(|program| options::base(program) == "git");
-                git && words.any(|word| RENAMES.contains(&word))
+                let git = level.words.first().is_some_and(|program| options::base(program.as_text()) == "git");
+                let command = level.words.get(git::preamble(&level.words).rest);
+                git && command.is_some_and(|command| RENAMES.contains(&command.as_text()))
             })
         };
         // Git may not know the branch yet, because another command in the same text creates it.
         let made = !told && !moved.questions.is_empty() && commands.iter().any(renames);
-        if self.narrows_writes() && !told && (moved.asks || made) {
+        // After such a command, git's answer about the state before it says nothing about the files of the move.
+        let repointed = commands.iter().any(repoints);
+        if self.narrows_writes() && (!told && (moved.asks || made) || repointed) {
             let text = format!(
                 "{} brings another state of the repository into the work tree, and a gate is for some of its files; \
                  name the paths",
@@ -84,6 +91,19 @@ impl Judge<'_> {
     }
 }
 
+/// Tells whether a command makes `HEAD` or a commit stand for other files.
+fn repoints(seen: &SeenCommand) -> bool {
+    seen.levels.iter().any(|level| {
+        let git = level.words.first().is_some_and(|program| options::base(program.as_text()) == "git");
+        let rest = level.words.get(git::preamble(&level.words).rest..).unwrap_or_default();
+        let words: Vec<&str> = rest.iter().map(Arg::as_text).collect();
+        git && REPOINTS.iter().any(|command| {
+            let mut wanted = command.split(' ');
+            wanted.next() == words.first().copied() && wanted.all(|option| words.contains(&option)) && words.len() > 2
+        })
+    })
+}
+
 /// Returns the files in the answers to all questions. Returns None when one question has no answer.
 fn files(folder: &Path, questions: &[GitQuestion]) -> Option<Vec<String>> {
     let mut found = Vec::new();
@@ -100,24 +120,18 @@ fn files(folder: &Path, questions: &[GitQuestion]) -> Option<Vec<String>> {
 
 /// Runs git and returns its answer. The call reads the repository, writes nothing and runs no program that the
 /// repository chooses.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "a hook has no runner; git is asked in the folder of the call, for a bounded time"
-)]
 fn answer(folder: &Path, arguments: &[String]) -> Option<Vec<String>> {
     use std::io::Read as _;
     let mut ceiling = PathBuf::from("/");
-    let mut git = Command::new("git");
+    let is_foreign = |name: &OsStr| name.to_string_lossy().starts_with("GIT_");
+    let mut git = spawn::command("git", StartFolder::At(folder), StartEnvironment::Without(is_foreign));
     git.args(["--no-pager", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"]).args(arguments);
     let root = folder.ancestors().find(|above| above.join(".git").symlink_metadata().is_ok());
     // Git must not find a repository in a folder above this one.
     if let Some(above) = root.and_then(Path::parent) {
         ceiling = above.to_owned();
     }
-    git.current_dir(folder).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("GIT_")) {
-        git.env_remove(name);
-    }
+    git.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     git.env("GIT_CEILING_DIRECTORIES", ceiling)
         .env("GIT_OPTIONAL_LOCKS", "0")
         .env("GIT_NO_LAZY_FETCH", "1")

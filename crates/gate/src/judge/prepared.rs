@@ -2,7 +2,7 @@
 //! command text.
 
 use super::{Judge, code, shown};
-use crate::command::{Arg, CommandLevel, FoundActs};
+use crate::command::{Arg, CommandLevel, FoundActs, WriteCause};
 use crate::programs::options::base;
 use crate::programs::{program, table, wrapper};
 use crate::spot::PathSpot;
@@ -34,6 +34,7 @@ impl Judge<'_> {
         let written: Vec<&str> = found
             .writes
             .iter()
+            .filter(|write| write.by != WriteCause::Work)
             .filter_map(|write| match &write.spot {
                 Some(PathSpot::At(path)) => Some(base(path)),
                 Some(PathSpot::Inside(_) | PathSpot::Matching { .. } | PathSpot::Named { .. }) | None => None,

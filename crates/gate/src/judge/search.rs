@@ -4,41 +4,12 @@
 use std::collections::HashSet;
 
 use super::code::ComputedCalls;
+use super::outputs::outputs;
 use super::{Judge, code, shown};
 use crate::command::{Arg, CommandFolders, CommandLevel, FoundActs, PathWrite, WriteCause};
 use crate::programs::{options, program};
 use crate::spot::PathSpot;
 use crate::{GateDecision, rule};
-
-/// Options that usually name an output file in programs without a table. The file is their value or an operand.
-const OUTPUTS: &[&str] = &[
-    "-o",
-    "-O",
-    "-w",
-    "-i",
-    "--output",
-    "--output-file",
-    "--out",
-    "--outfile",
-    "--out-file",
-    "--out-dir",
-    "--outdir",
-    "--output-dir",
-    "--output-path",
-    "--outFile",
-    "--outDir",
-    "--dest",
-    "--destination",
-    "--target-dir",
-    "--write",
-    "--in-place",
-    "--inplace",
-    "--fix",
-    "--save",
-    "--dist-dir",
-    "--log-file",
-    "--logfile",
-];
 
 /// The largest number of paths that are checked in the arguments of one command. A command with more paths needs
 /// approval.
@@ -71,6 +42,16 @@ impl Judge<'_> {
         }
         for reason in &found.guarded {
             inner.decide(GateDecision::Ask, reason.clone());
+        }
+        for level in found.commands.iter().flat_map(|seen| &seen.levels).filter(|level| level.searched) {
+            if inner.decision == GateDecision::Allow {
+                inner.search(level);
+            }
+        }
+        for moved in &found.moves {
+            if inner.decision == GateDecision::Allow {
+                inner.moved(moved, &found.commands);
+            }
         }
         if inner.decision != GateDecision::Allow {
             let reason = inner.reasons.first().cloned().unwrap_or_default();
@@ -106,7 +87,8 @@ impl Judge<'_> {
         let at = |path: String| PathSpot::At(path);
         let mut written: Vec<PathSpot> = outputs(name, arguments).into_iter().map(at).collect();
         let reads = |text: &String| program::is_language(name) && code::only_reads(text);
-        let codes: Vec<&String> = level.codes.iter().filter(|text| !reads(text)).collect();
+        let (reading, codes): (Vec<&String>, Vec<&String>) = level.codes.iter().partition(|text| reads(text));
+        written.extend(reading.iter().flat_map(|text| code::handed(text, name)));
         written.extend(codes.iter().flat_map(|text| code::paths_in(text)));
         for text in &codes {
             written.extend(self.computed(text, name, level));
@@ -173,73 +155,4 @@ impl Judge<'_> {
             }
         }
     }
-}
-
-/// Programs that create a project in the folder that an argument names.
-const SCAFFOLDERS: &[&str] =
-    &["npx", "npm", "pnpm", "yarn", "bun", "bunx", "composer", "dotnet", "ng", "vue", "nest", "deno"];
-
-/// Returns the arguments of an unknown program that probably name output files.
-fn outputs(name: &str, arguments: &[Arg]) -> Vec<String> {
-    let mut found = Vec::new();
-    let mut writes = false;
-    for word in arguments {
-        let Some(text) = word.text.as_deref() else { continue };
-        let (option, value) = text.split_once('=').map_or((text, None), |(option, value)| (option, Some(value)));
-        let named = is_output(option);
-        if OUTPUTS.contains(&option) || is_bundled_output(option) || named && value.is_none() {
-            writes = true;
-        }
-        if OUTPUTS.contains(&option) || is_bundled_output(option) || named {
-            // The file may be only a part of the value, after another sign: `--emit=asm=file`,
-            // `--cov-report=html:folder`.
-            let parts = value.into_iter().flat_map(|value| value.split(['=', ':', ',']).chain([value]));
-            found.extend(parts.filter(|part| !part.is_empty()).map(str::to_owned));
-        } else if let Some(rest) = text.strip_prefix("-o").filter(|value| !value.is_empty()) {
-            // In `-out=file` the text after the equals sign is the file. In `-ofile` the text after `-o` is the file.
-            found.push(value.unwrap_or(rest).to_owned());
-        }
-    }
-    let makes = |word: &Arg| {
-        let text = word.as_text();
-        matches!(text, "create" | "init" | "new" | "create-project") || text.starts_with("create-")
-    };
-    if writes || SCAFFOLDERS.contains(&name) && arguments.iter().any(makes) {
-        let operands = arguments.iter().filter_map(|word| word.text.clone()).filter(|text| !text.starts_with('-'));
-        // An operand may hold the folder after an equals sign: `type=local,dest=folder`.
-        let values = |text: String| [text.rsplit_once('=').map(|(_, value)| value.to_owned()), Some(text)];
-        found.extend(operands.flat_map(values).flatten());
-    }
-    found
-}
-
-/// Parts of the names of long options whose value is mostly an output file or an output folder.
-const OUTPUT_PARTS: &[&str] = &[
-    "out",
-    "report",
-    "junit",
-    "basetemp",
-    "coverage",
-    "emit",
-    "site-dir",
-    "cachedir",
-    "buildinfo",
-    "declarationdir",
-    "tee",
-];
-
-/// Tells whether the name of a long option shows that its value is an output file: `--junitxml`, `--go_out`,
-/// `--html-report`.
-fn is_output(option: &str) -> bool {
-    let Some(name) = option.strip_prefix("--").map(str::to_lowercase) else { return false };
-    let about =
-        ["timeout", "without", "layout", "checkout", "route", "about", "outdated", "no-out", "stdout", "outside"];
-    OUTPUT_PARTS.iter().any(|part| name.replace('_', "-").contains(part) || name.replace('-', "").contains(part))
-        && !about.iter().any(|word| name.contains(word))
-}
-
-/// Tells whether an option is a bundle of letters that ends with `o`: `-fo file`.
-fn is_bundled_output(option: &str) -> bool {
-    let letters = option.strip_prefix('-').unwrap_or_default();
-    letters.len() <= 5 && letters.ends_with('o') && letters.chars().all(|letter| letter.is_ascii_alphabetic())
 }

@@ -17,7 +17,8 @@ impl Judge<'_> {
                 Some(spot) => format!("{:?} in a folder that is not known", spot.path()),
                 None => "a path that is not literal".to_owned(),
             };
-            if narrows || write.by == WriteCause::Itself {
+            // A program without a literal folder works in the folder of the call as far as anyone can tell.
+            if write.by != WriteCause::Work && narrows || write.by == WriteCause::Itself {
                 let decision = if narrows { GateDecision::Ask } else { self.otherwise };
                 self.decide(decision, format!("it writes to {shown}"));
             }
@@ -33,6 +34,10 @@ impl Judge<'_> {
         let mut named = !paths.is_empty();
         let is_link = |path: &Path| path.symlink_metadata().is_ok_and(|found| found.is_symlink());
         for path in paths.iter().filter(|path| write.by != WriteCause::Copy || is_link(path)) {
+            if write.by == WriteCause::Work {
+                self.worked_in(path);
+                continue;
+            }
             let through = || place::is_through_processes(path) || is_output(text) || place::passes_processes(path);
             // A write to a file descriptor needs approval even without a rule about writes: the open file may be a
             // guarded one.
@@ -108,6 +113,32 @@ impl Judge<'_> {
             self.decide(GateDecision::Ask, text);
         }
         named
+    }
+
+    /// Judges the folder where a program works. A rule for everything in a repository is not about one of its folders, so
+    /// it does not apply: programs that no rule names may work in the repository.
+    fn worked_in(&mut self, path: &Path) {
+        let Some(real) = place::resolve(path) else { return };
+        let roots = [place::roots(&real), self.here.get_or_init(|| roots(self.directory)).clone()].concat();
+        for (number, rule) in self.rules.iter().enumerate() {
+            let Matter::Write(glob) = &rule.matter else { continue };
+            let covers = |path: &Path| place::fit(glob, path, &roots, None) == glob::PathFit::Yes;
+            if rule.decision != GateDecision::Allow && covers(&real) && !roots.iter().any(|root| covers(root)) {
+                let text = format!(
+                    "a program works in {}, which gate {} ({}) is for",
+                    real.display(),
+                    number + 1,
+                    rule.shown()
+                );
+                self.decide(GateDecision::Ask, text);
+            }
+        }
+        if guard::paths().iter().any(|guarded| guarded.is_written(&real, &roots, false, None)) {
+            self.decide(
+                GateDecision::Ask,
+                format!("ask: a program works in {}, which decides what agents and git do here", real.display()),
+            );
+        }
     }
 
     /// Judges files that `find` selects by a name. A rule applies if a file with such a name exists in a place that the

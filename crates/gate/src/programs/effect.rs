@@ -5,6 +5,8 @@ mod archive;
 mod awk;
 pub(crate) mod copy;
 mod fetch;
+pub(crate) mod folder;
+mod runner;
 mod sed;
 mod toolchain;
 
@@ -29,6 +31,8 @@ pub(crate) enum ProgramEffect {
     Folder(Arg),
     /// A path is written. With `TreeEffect::Yes` everything below the path is written too.
     Writes(Arg, TreeEffect),
+    /// The program works in a folder, which is this path or holds it. It may run or write anything there.
+    Works(Arg),
     /// A path is copied without following links, so the copy of a link is a link.
     Copies(Arg),
     /// The command cannot be analyzed. It needs approval even if the rules allow it.
@@ -45,6 +49,8 @@ pub(crate) enum ProgramEffect {
     Opaque(String),
     /// A git command brings another state of the repository into the work tree.
     Moves(crate::command::WorkTreeMove),
+    /// The command changes hooks or settings. It needs approval even if the rules allow it.
+    Guarded(String),
     /// A setting of git is changed. The fields are its key and its new value.
     Setting(Arg, Option<Arg>),
     /// A text in a language that the gate does not parse.
@@ -119,6 +125,11 @@ const KINDS: &[&str] = &[
     "lock",
     "compiler",
     "socat",
+    "places",
+    "typescript",
+    "pip",
+    "fd",
+    "daemon",
     "command",
     "after",
     "assignments",
@@ -152,11 +163,16 @@ pub(crate) fn effects(words: &[Arg]) -> Option<Vec<ProgramEffect>> {
     let parsed = parse(table, words);
     let mut found = of_options(name, table, &parsed);
     found.extend(of_operands(name, table, &parsed));
+    found.extend(folder::places(table, &parsed));
+    found.extend(folder::guarded(name, table, &parsed));
     match table.does.as_str() {
         "npm" => found.extend(toolchain::npm(words)),
         "python" => found.extend(toolchain::python(words)),
         "copy-verb" => found.extend(toolchain::mounts(words)),
-        "compiler" => found.extend(toolchain::compiler(words)),
+        "compiler" => found.extend([toolchain::compiler(words), runner::compiler(words)].concat()),
+        "fd" => found.extend(runner::fd(words, &parsed)),
+        "daemon" => found.extend(runner::daemon(&parsed)),
+        _ if name == "cmake" => found.extend(runner::cmake(words)),
         _ => {}
     }
     if table.style.literal {
@@ -177,7 +193,7 @@ pub(crate) fn of_options(name: &str, table: &ProgramTable, parsed: &ParsedOption
         let value = || given.value.clone().unwrap_or_else(Arg::unknown);
         let shown = || format!("{name} with {}, which can run other commands", given.name);
         match given.effect {
-            OptionEffect::Nothing => {}
+            OptionEffect::Nothing | OptionEffect::Place => {}
             OptionEffect::Write | OptionEffect::Tree if own => {}
             OptionEffect::Run if table.does == "rsync" => {}
             OptionEffect::Write => {
@@ -185,7 +201,7 @@ pub(crate) fn of_options(name: &str, table: &ProgramTable, parsed: &ParsedOption
                     found.push(ProgramEffect::Writes(value(), TreeEffect::No));
                 }
             }
-            OptionEffect::Tree => found.push(ProgramEffect::Writes(value(), TreeEffect::Yes)),
+            OptionEffect::Tree => found.push(ProgramEffect::Writes(value().below(), TreeEffect::Yes)),
             OptionEffect::Run => found.push(match &value().text {
                 Some(text) => ProgramEffect::Script(text.clone()),
                 None => ProgramEffect::Ask(format!("{} and the command is not literal", shown())),

@@ -6,7 +6,7 @@ mod paths;
 mod work;
 
 use crate::command::Arg;
-use crate::programs::effect::{ProgramEffect, TreeEffect, of_options};
+use crate::programs::effect::{ProgramEffect, TreeEffect, folder, of_options};
 use crate::programs::options::{base, parse};
 use crate::programs::table;
 
@@ -104,6 +104,22 @@ pub(crate) fn is_equivalent(wanted: &str, rest: &[Arg]) -> bool {
     })
 }
 
+/// Tells whether a git command brings commits into another repository, as `push` does: a fetch there of a repository on
+/// this machine, with the name of a branch to write.
+pub(crate) fn fetches_elsewhere(words: &[Arg]) -> bool {
+    let preamble = preamble(words);
+    let rest = words.get(preamble.rest..).unwrap_or_default();
+    let mut operands = rest.iter().skip(1).map(Arg::as_text).filter(|word| !word.starts_with('-'));
+    let from = operands.next().unwrap_or_default();
+    let moved = preamble.repository.is_some()
+        || preamble.effects.iter().any(|effect| matches!(effect, ProgramEffect::Folder(_)));
+    let local = from.starts_with(['/', '.']) || from.starts_with("file:");
+    rest.first().is_some_and(|command| matches!(command.as_text(), "fetch" | "pull"))
+        && local
+        && (moved || from != ".")
+        && operands.any(|state| state.contains(':'))
+}
+
 /// Reads the options between `git` and its command.
 pub(crate) fn preamble(words: &[Arg]) -> GitPreamble {
     let mut found = GitPreamble { rest: 1, ..GitPreamble::default() };
@@ -189,6 +205,7 @@ pub(crate) fn effects(words: &[Arg]) -> Vec<ProgramEffect> {
         !(name == "config" && matches!(effect, ProgramEffect::Writes(..)))
     }));
     found.extend(work::effects(name, &table.does, &parsed));
+    found.extend(folder::guarded(&format!("git {name}"), table, &parsed));
     if table.style.opaque {
         found.push(ProgramEffect::Opaque(format!("git {name} is a program of its own")));
     }

@@ -171,7 +171,9 @@ impl<'a> OptionParser<'a> {
                 return self.lacks(word);
             };
             let last = end == letters.len() && word.text.is_some();
-            let attached = (!last).then(|| word.behind(1 + end));
+            // Some programs accept an equals sign behind a letter: `-C=folder`.
+            let sign = usize::from(self.table.style.loose && letters[end..].starts_with('='));
+            let attached = (!last).then(|| word.behind(1 + end + sign));
             match option.takes {
                 ValueNeed::Never => self.give(option, None),
                 ValueNeed::Digits => {

@@ -77,6 +77,28 @@ pub(crate) fn names_folder(variable: &str) -> bool {
     fits(FOLDERS, variable)
 }
 
+/// Parts of the names of variables whose value is often a file that programs write: `TF_LOG_PATH`.
+const OUTPUT_PARTS: &[&str] = &[
+    "_LOG", "LOGFILE", "_OUT", "OUTPUT", "REPORT", "CACHE", "_DUMP", "TRACE", "HISTORY", "HISTFILE", "COVERAGE",
+    "DATA_DIR", "RESULTS", "REDIRECT", "_TMP", "_TEMP",
+];
+
+/// Tells whether the name of a variable shows that its value is a file that programs write.
+pub(crate) fn names_output(variable: &str) -> bool {
+    OUTPUT_PARTS.iter().any(|part| variable.contains(part))
+}
+
+/// Tells whether the value of a variable is a list of options for a program: `NODE_OPTIONS`, `MAKEFLAGS`.
+pub(crate) fn holds_options(variable: &str) -> bool {
+    ["OPTIONS", "OPTS", "OPT", "FLAGS", "_ARGS"].iter().any(|end| variable.ends_with(end))
+        || variable.contains("CLI_ARGS")
+}
+
+/// Tells whether the value of a variable is code that an interpreter runs when it starts.
+pub(crate) fn holds_code(variable: &str) -> bool {
+    variable.starts_with("LUA_INIT")
+}
+
 /// Tells whether an option of bash changes the meaning of later words.
 pub(crate) fn changes_reading(option: &str) -> bool {
     is_one_of(READING, option)
@@ -121,7 +143,9 @@ pub(crate) fn asks(words: &[Arg]) -> Option<String> {
     if crate::shell::script::RESERVED.contains(&program) && program != "time" {
         return Some(format!("the keyword {program} where a command is expected"));
     }
-    if is_one_of(ASKS, name) {
+    // Without a definition, `alias` only prints.
+    let prints = matches!(name, "alias" | "trap") && words.iter().skip(1).all(|word| word.as_text() == "-p");
+    if is_one_of(ASKS, name) && !prints {
         return Some(format!("{name} runs commands that are not looked into, now or later"));
     }
     match name {

@@ -3,20 +3,25 @@
 //! A table says which options a program has, which of them take a value, and what a value means. Tables are data: a new
 //! program or option is a line in `tables/*.txt`.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::OnceLock;
 
 /// The texts of all tables. A program is looked up in this order.
-const TEXTS: [&str; 6] = [
+const TEXTS: [&str; 8] = [
     include_str!("tables/files.txt"),
     include_str!("tables/archives.txt"),
     include_str!("tables/network.txt"),
-    include_str!("tables/toolchains.txt"),
+    TOOLCHAINS,
+    BUILDERS,
     include_str!("tables/git.txt"),
     include_str!("tables/wrappers.txt"),
+    include_str!("tables/listing.txt"),
 ];
+const TOOLCHAINS: &str = include_str!("tables/toolchains.txt");
+const BUILDERS: &str = include_str!("tables/builders.txt");
 const PLAIN: &str = include_str!("tables/plain.txt");
 const INTERPRETERS: &str = include_str!("tables/interpreters.txt");
+const VERBS: &str = include_str!("tables/verbs.txt");
 
 /// The options of one program, and the meaning of its operands.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -25,6 +30,10 @@ pub(crate) struct ProgramTable {
     pub(crate) does: String,
     pub(crate) style: OptionStyle,
     options: Vec<KnownOption>,
+    /// Commands of the program that only read the folder where it works: `plan` of terraform.
+    reads: Vec<&'static str>,
+    /// Commands of the program that change what decides over agents and git: `install` of pre-commit.
+    guards: Vec<&'static str>,
 }
 
 /// One spelling of an option.
@@ -59,6 +68,8 @@ pub(crate) enum OptionEffect {
     Run,
     /// The value of the option is the folder where the program works.
     Folder,
+    /// The value of the option is a folder, or a file in it. The program runs or writes what it finds there.
+    Place,
     /// The value of the option is a setting of git.
     Setting,
     /// The option runs something that the gate cannot see.
@@ -92,6 +103,10 @@ pub(crate) struct OptionStyle {
     /// True if only known paths count as written. The program always writes other paths too, so writes to unknown
     /// paths are ignored.
     pub(crate) literal: bool,
+    /// True if the program runs or writes what it finds in the folder where it works, as make does.
+    pub(crate) works: bool,
+    /// True if every operand is a command of the program, as the targets of make are.
+    pub(crate) targets: bool,
 }
 
 impl ProgramTable {
@@ -110,9 +125,31 @@ impl ProgramTable {
         found.all(|other| (other.takes, other.effect) == (first.takes, first.effect)).then_some(first)
     }
 
+    /// Tells whether the table has an option of exactly this name.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.options.iter().any(|option| option.name == name)
+    }
+
     /// Tells whether the program has an option with an effect on files or commands.
     pub(crate) fn reaches(&self) -> bool {
-        self.options.iter().any(|option| !matches!(option.effect, OptionEffect::Nothing | OptionEffect::Folder))
+        let nothing = |effect| matches!(effect, OptionEffect::Nothing | OptionEffect::Folder | OptionEffect::Place);
+        self.options.iter().any(|option| !nothing(option.effect))
+    }
+
+    /// Returns the names of the options whose value is the folder where the program works.
+    pub(crate) fn folder_options(&self) -> impl Iterator<Item = &'static str> {
+        self.options.iter().filter(|option| option.effect == OptionEffect::Folder).map(|option| option.name)
+    }
+
+    /// Tells whether a command of the program only reads the folder where it works.
+    pub(crate) fn only_reads(&self, command: &str) -> bool {
+        self.reads.contains(&command)
+    }
+
+    /// Tells whether a command of the program changes what decides over agents and git. `*` in the table stands for
+    /// every command, and for none.
+    pub(crate) fn changes_guarded(&self, command: Option<&str>) -> bool {
+        self.guards.contains(&"*") || command.is_some_and(|command| self.guards.contains(&command))
     }
 
     /// Tells whether a name turns an option off: `--no-x` for the option `--x`. The name may be abbreviated.
@@ -171,6 +208,8 @@ fn read(program: &str) -> Option<ProgramTable> {
             "style" => table.style = style(rest),
             // The line `like other` adds the options of another program after the program's own options.
             "like" => table.options.extend(read(rest)?.options),
+            "reads" => table.reads.extend(rest.split(' ')),
+            "guards" => table.guards.extend(rest.split(' ')),
             _ => {
                 let (takes, effect) = meaning(kind)?;
                 table.options.extend(rest.split(' ').map(|name| KnownOption { name, takes, effect }));
@@ -193,6 +232,8 @@ fn style(words: &str) -> OptionStyle {
         modes: has("modes"),
         matters: has("matters"),
         literal: has("literal"),
+        works: has("works"),
+        targets: has("targets"),
     }
 }
 
@@ -207,6 +248,7 @@ fn meaning(kind: &str) -> Option<(ValueNeed, OptionEffect)> {
         "tree" => (ValueNeed::Always, OptionEffect::Tree),
         "run" => (ValueNeed::Always, OptionEffect::Run),
         "chdir" => (ValueNeed::Always, OptionEffect::Folder),
+        "place" => (ValueNeed::Always, OptionEffect::Place),
         "config" => (ValueNeed::Always, OptionEffect::Setting),
         "asks" => (ValueNeed::Never, OptionEffect::Asks),
         "asks-value" => (ValueNeed::Always, OptionEffect::Asks),
@@ -221,9 +263,48 @@ fn lists(text: &str, name: &str) -> bool {
     text.lines().filter(|line| !line.starts_with('#')).any(|line| line.split(' ').any(|word| word == name))
 }
 
+/// Tells whether a program is a tool of projects: a toolchain, a builder or an interpreter. If its name is an argument of
+/// another program, that program probably runs it: `poetry run black src`.
+pub(crate) fn is_tool(program: &str) -> bool {
+    // These names are also common words.
+    let common = ["go", "just", "task", "R", "scalar", "view", "amp", "convert", "fab", "inv", "pants", "please"];
+    static NAMES: OnceLock<HashSet<&'static str>> = OnceLock::new();
+    let names = NAMES.get_or_init(|| {
+        let lines = [TOOLCHAINS, BUILDERS].into_iter().flat_map(str::lines);
+        lines.filter_map(|line| line.strip_prefix("program ")).flat_map(|line| line.split(' ')).collect()
+    });
+    !common.contains(&program) && (names.contains(program) || is_interpreter(program))
+}
+
 /// Tells whether a program neither runs nor writes anything that its arguments name.
 pub(crate) fn is_plain(program: &str) -> bool {
     lists(PLAIN, program)
+}
+
+/// A kind of commands in the list `tables/verbs.txt`, which is for programs without a table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CommandKind {
+    /// The command only reads the folder where the program works: `foo list`.
+    Reads,
+    /// The command writes the files that its operands name: `foo init folder`.
+    Writes,
+}
+
+/// Tells whether a word is a command of this kind in programs without a table.
+pub(crate) fn is_verb(kind: CommandKind, word: &str) -> bool {
+    let start = match kind {
+        CommandKind::Reads => "reads ",
+        CommandKind::Writes => "writes ",
+    };
+    VERBS.lines().filter_map(|line| line.strip_prefix(start)).any(|line| line.split(' ').any(|verb| verb == word))
+}
+
+/// Tells whether the commands of a program act on a service, so that its operands are files it reads.
+pub(crate) fn is_remote(program: &str) -> bool {
+    VERBS
+        .lines()
+        .filter_map(|line| line.strip_prefix("remote "))
+        .any(|line| line.split(' ').any(|name| name == program))
 }
 
 /// Tells whether a program runs a script, a text or its input.
@@ -250,7 +331,9 @@ mod tests {
                 .lines()
                 .skip(1)
                 .take_while(|line| line.starts_with("  "))
-                .filter(|line| !["does", "style", "like"].iter().any(|kind| line.trim().starts_with(kind)))
+                .filter(|line| {
+                    !["does", "style", "like", "reads", "guards"].iter().any(|kind| line.trim().starts_with(kind))
+                })
                 .flat_map(|line| line.split(' ').skip(3))
                 .collect();
             let mut sorted = own.clone();

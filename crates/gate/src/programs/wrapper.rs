@@ -35,8 +35,9 @@ fn find(words: &[Arg]) -> Option<&'static ProgramTable> {
     table::find(name).filter(|_| is_wrapper(name))
 }
 
-/// Returns the inner commands of a program. The result is empty when the program is not a wrapper.
-pub(crate) fn unwrap(words: &[Arg]) -> Vec<ProgramEffect> {
+/// Returns the inner commands of a program. The result is empty when the program is not a wrapper. `files` are the
+/// arguments that the program gets from its input, if they are known.
+pub(crate) fn unwrap(words: &[Arg], files: Option<&[Arg]>) -> Vec<ProgramEffect> {
     let Some(program) = words.first() else { return Vec::new() };
     let name = base(program.as_text());
     if is_find(name) {
@@ -45,6 +46,9 @@ pub(crate) fn unwrap(words: &[Arg]) -> Vec<ProgramEffect> {
     let Some(table) = find(words) else { return Vec::new() };
     // `command -v git` only prints the place of the program and runs nothing.
     if name == "command" && words.get(1).is_some_and(|word| matches!(word.as_text(), "-v" | "-V" | "-pv" | "-pV")) {
+        return Vec::new();
+    }
+    if words.len() == 2 && matches!(words[1].as_text(), "--version" | "--help") {
         return Vec::new();
     }
     let words = bare_number(name, words);
@@ -62,6 +66,7 @@ pub(crate) fn unwrap(words: &[Arg]) -> Vec<ProgramEffect> {
                 return vec![ProgramEffect::Ask(format!("{name} with {}, which can run other commands", given.name))];
             }
             table::OptionEffect::Nothing
+            | table::OptionEffect::Place
             | table::OptionEffect::Tree
             | table::OptionEffect::Run
             | table::OptionEffect::Setting
@@ -79,7 +84,7 @@ pub(crate) fn unwrap(words: &[Arg]) -> Vec<ProgramEffect> {
         "assignments" | "login" => inner.extend(assignments(name, parsed.rest, rest)),
         "joined" => inner.extend(joined(name, rest)),
         "remote" => inner.extend(remote(&parsed, rest)),
-        "input" => inner.extend(from_input(&parsed, rest)),
+        "input" => inner.extend(from_input(&parsed, rest, files)),
         "shell" => inner.extend(in_shell(name, &parsed, &words)),
         _ => {}
     }
@@ -175,7 +180,7 @@ fn remote(parsed: &ParsedOptions, rest: &[Arg]) -> Vec<ProgramEffect> {
 
 /// Returns the command that xargs runs. xargs adds the words of its input at the end of the command, or inserts them at
 /// a mark such as `{}`.
-fn from_input(parsed: &ParsedOptions, rest: &[Arg]) -> Vec<ProgramEffect> {
+fn from_input(parsed: &ParsedOptions, rest: &[Arg], files: Option<&[Arg]>) -> Vec<ProgramEffect> {
     if rest.is_empty() {
         return Vec::new();
     }
@@ -183,16 +188,22 @@ fn from_input(parsed: &ParsedOptions, rest: &[Arg]) -> Vec<ProgramEffect> {
     let bare = parsed.given.iter().any(|given| matches!(given.name, "-i" | "--replace") && given.value.is_none());
     let braces = Arg::known("{}");
     let mark = parsed.values(&["-I", "-i", "--replace", "-J"]).next().or(bare.then_some(&braces));
+    let unknown = [Arg::unknown()];
+    // At a mark, xargs inserts a whole line. Several literal words may be one line.
+    let apart = |files: &&[Arg]| mark.is_none() || files.len() == 1 || files.iter().all(|file| file.text.is_none());
+    let files = files.filter(apart).unwrap_or(&unknown);
     let mut words: Vec<Arg> = Vec::new();
     for word in rest {
-        let marked = match mark {
-            Some(mark) => mark.text.as_deref().is_none_or(|mark| word.as_text().contains(mark)),
-            None => false,
-        };
-        words.push(if marked { Arg::unknown() } else { word.clone() });
+        let text = mark.map(|mark| mark.text.as_deref());
+        match text {
+            Some(Some(mark)) if word.as_text() == mark && !words.is_empty() => words.extend_from_slice(files),
+            // A mark as the command, or inside of a longer word, makes the whole word unknown.
+            Some(mark) if mark.is_none_or(|mark| word.as_text().contains(mark)) => words.push(Arg::unknown()),
+            Some(_) | None => words.push(word.clone()),
+        }
     }
     if mark.is_none() {
-        words.push(Arg::unknown());
+        words.extend_from_slice(files);
     }
     vec![ProgramEffect::Command(words)]
 }
@@ -253,6 +264,11 @@ fn in_find(words: &[Arg]) -> Vec<ProgramEffect> {
                     _ => vec![word.clone()],
                 };
                 if word.as_text().ends_with("dir") {
+                    // A program that works in a folder may do so in every folder below the start.
+                    let works = rest.first().and_then(|word| table::find(base(word.as_text())));
+                    if works.is_some_and(|table| table.style.works) {
+                        inner.extend(starts.iter().map(|start| ProgramEffect::Writes(start.below(), TreeEffect::Yes)));
+                    }
                     inner.push(ProgramEffect::Folder(Arg::unknown()));
                 }
                 inner.push(ProgramEffect::Command(rest[..end].iter().flat_map(put).collect()));
@@ -284,6 +300,21 @@ fn in_find(words: &[Arg]) -> Vec<ProgramEffect> {
         }
     }
     inner
+}
+
+/// Returns the files that find prints, as far as its words show them. Returns None when it runs or deletes something, or
+/// when a start folder is not literal.
+pub(crate) fn found_by_find(words: &[Arg]) -> Option<Vec<Arg>> {
+    let is_start = |word: &&Arg| !word.lead.starts_with(['-', '(', '!']);
+    let starts: Vec<Arg> = words.iter().skip(1).take_while(is_start).cloned().collect();
+    let prints = |word: &Arg| !matches!(word.as_text(), "-printf" | "-fprintf" | "-ls" | "-exec" | "-execdir" | "-ok");
+    if starts.is_empty() || !words.iter().all(prints) {
+        return None;
+    }
+    if let Some(found) = named(words, words.len(), &starts) {
+        return Some(vec![found]);
+    }
+    starts.iter().map(|start| start.text.as_deref().map(Arg::inside)).collect()
 }
 
 /// Tests of find that take no value. `TESTS_WITH_WORD` lists the tests that take one. If a command has any other test,

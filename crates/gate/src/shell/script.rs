@@ -78,6 +78,8 @@ struct ScriptReader<'t> {
     in_list: bool,
     /// True if the word before the current one is `time`.
     after_time: bool,
+    /// True behind an assignment or a redirection of the same command, where bash knows no keywords: `a=1 if` runs `if`.
+    keywords_over: bool,
 }
 
 /// Words that stay in the skeleton as they are, because the parser needs them.
@@ -123,6 +125,7 @@ impl<'t> ScriptReader<'t> {
             in_test: false,
             in_list: false,
             after_time: false,
+            keywords_over: false,
         })
     }
 
@@ -162,6 +165,7 @@ impl<'t> ScriptReader<'t> {
                 '\\' if self.ahead(1) == Some('\n') => self.at += 2,
                 '\n' => {
                     self.at += 1;
+                    self.keywords_over = false;
                     self.script.plain.push('\n');
                     self.documents()?;
                 }
@@ -183,16 +187,28 @@ impl<'t> ScriptReader<'t> {
                 '&' | '|' | ';' | '<' | '>' | '(' | ')' => {
                     match letter {
                         '(' => open += 1,
-                        ')' => {
-                            open = open.saturating_sub(1);
-                            self.in_list = false;
-                        }
+                        ')' => open = open.saturating_sub(1),
                         _ => {}
                     }
                     self.operator()?;
+                    if letter == ')' {
+                        self.end_list()?;
+                    }
                 }
                 _ => self.word(stop)?,
             }
+        }
+    }
+
+    /// Ends the list of `name=(…)`, if one is open. Letters that follow the parenthesis are a part of the same word for
+    /// bash: `a=(x)git push` runs `push`.
+    fn end_list(&mut self) -> Result<(), UnreadText> {
+        let ended = std::mem::take(&mut self.in_list);
+        self.keywords_over |= ended;
+        match self.peek() {
+            None | Some(' ' | '\t' | '\n' | '&' | '|' | ';' | '<' | '>' | ')') => Ok(()),
+            Some(_) if ended => Err("letters behind the parenthesis of a list".into()),
+            Some(_) => Ok(()),
         }
     }
 
@@ -200,6 +216,7 @@ impl<'t> ScriptReader<'t> {
         let found = OPERATORS.iter().find(|operator| self.looking_at(operator));
         let operator = *found.ok_or("an operator")?;
         self.at += operator.len();
+        self.keywords_over &= operator.contains(['<', '>']);
         // Other shells read these operators differently: dash reads `&>` as two operators and does not have `|&`.
         self.script.only_bash |= matches!(operator, "&>" | "&>>" | "|&" | "<<<" | ";;&" | ";&");
         match operator {
@@ -219,6 +236,7 @@ impl<'t> ScriptReader<'t> {
                     self.at += 1;
                     let name = format!("W{}", self.script.words.len());
                     self.emit(&name);
+                    self.keywords_over = true;
                     self.script.words.insert(name, ShellWord::quoted("-".to_owned()));
                 }
                 Ok(())
@@ -244,6 +262,7 @@ impl<'t> ScriptReader<'t> {
         let name = format!("W{}", self.script.words.len());
         self.script.words.insert(name.clone(), ShellWord::default());
         self.emit(&format!("<<< {name}"));
+        self.keywords_over = true;
         self.document_inside |= self.nesting > 0;
         self.pending.push(Pending { name, delimiter, quoted, tabs });
         Ok(())

@@ -1,5 +1,7 @@
 //! A word of a command, with the facts that are known before bash expands it.
 
+use wire::glob::braces::{self, LoneBrace};
+
 use crate::shell::script::ProgramText;
 use crate::spot::PathSpot;
 
@@ -83,6 +85,14 @@ impl ShellWord {
         }
     }
 
+    /// Tells whether the word begins like an assignment: a name, and then `=`, `+=` or the bracket of an index.
+    pub(crate) fn begins_assignment(&self) -> bool {
+        let lead = self.lead();
+        let name = lead.trim_start_matches(|letter: char| letter == '_' || letter.is_ascii_alphanumeric());
+        let indexed = name.is_empty() && self.pieces.get(1) == Some(&WordPiece::Wild('['));
+        name.len() < lead.len() && (name.starts_with(['=', '+', '[']) || indexed)
+    }
+
     /// Tells whether the word is a whole number, or a range of whole numbers.
     pub(crate) fn is_number(&self) -> bool {
         let numeric = |text: &str| !text.is_empty() && text.chars().all(|letter| letter.is_ascii_digit());
@@ -164,7 +174,7 @@ impl ShellWord {
         if text.matches(STAND_IN).count() != kept.len() || text.contains("..") {
             return None;
         }
-        let words = expand(&text)?;
+        let words = braces::expand(&text, LoneBrace::Refuse).ok()?;
         // Each resulting word must contain all quoted parts. Otherwise it is unknown which part belongs where.
         let whole = |word: &String| {
             let mut parts = kept.iter();
@@ -221,50 +231,9 @@ impl ShellWord {
 
 /// The character that replaces a quoted part while braces are expanded. No shell text may contain it.
 const STAND_IN: char = '\u{1}';
-/// The largest number of words that braces may make of one word. With more, the words count as unknown.
-const CHOICES_MAX: usize = 64;
-
 fn escape(letter: char, pattern: &mut String) {
     if "*?[]{}\\".contains(letter) {
         pattern.push('\\');
     }
     pattern.push(letter);
-}
-
-/// Expands `a{b,c}d` to `abd` and `acd`. bash leaves a brace without a comma as it is; here the result is then None.
-fn expand(text: &str) -> Option<Vec<String>> {
-    let (mut done, mut open) = (Vec::new(), vec![text.to_owned()]);
-    while let Some(text) = open.pop() {
-        let Some(start) = text.find('{') else {
-            done.push(text);
-            continue;
-        };
-        let (mut depth, mut from, mut choices, mut end) = (0_u32, start + 1, Vec::new(), None);
-        for (at, letter) in text.char_indices().skip_while(|(at, _)| *at < start) {
-            match letter {
-                '{' => depth += 1,
-                '}' => depth -= 1,
-                _ => {}
-            }
-            if (letter == ',' && depth == 1) || depth == 0 {
-                choices.push(text.get(from..at)?);
-                from = at + 1;
-            }
-            if depth == 0 {
-                end = Some(at + 1);
-                break;
-            }
-        }
-        let end = end?;
-        if choices.len() < 2 {
-            return None;
-        }
-        // Choices are pushed in reverse, so that the first choice is handled first and the words keep their order.
-        let (before, after) = (text.get(..start)?, text.get(end..)?);
-        open.extend(choices.iter().rev().map(|choice| format!("{before}{choice}{after}")));
-        if done.len() + open.len() > CHOICES_MAX {
-            return None;
-        }
-    }
-    Some(done)
 }

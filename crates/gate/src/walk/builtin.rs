@@ -66,7 +66,9 @@ impl CommandWalk {
                 self.ask(format!("{program} of {name:?}, which is no plain name"));
             } else if text.contains('=') {
                 self.assigned(name.trim_end_matches('+'), None);
-                self.placed(name, &argument.behind(name.len() + 1), scope);
+                let value = argument.behind(name.len() + 1);
+                self.placed(name, &value, scope);
+                self.hand(name, value.as_text(), scope);
             } else if program::changes_programs(name) && program != "export" {
                 self.ask(format!("{program} of {name}, which changes what programs do"));
             }

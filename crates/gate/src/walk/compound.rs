@@ -67,9 +67,10 @@ impl CommandWalk {
                 for (number, command) in many.iter().enumerate() {
                     last = scope.clone();
                     if number > 0 {
-                        last.input = StandardInput::Pipe(printed.clone());
+                        last.input = StandardInput::Pipe { printed: printed.clone(), listed: self.listed.take() };
                     }
                     self.printed.clear();
+                    self.listed = None;
                     self.one(command, script, &mut last);
                     printed.append(&mut self.printed);
                 }

@@ -6,6 +6,7 @@ use super::{CommandWalk, StandardInput, WalkScope};
 use crate::command::{Arg, WriteCause};
 use crate::patch;
 use crate::programs::effect::TreeEffect;
+use crate::programs::program;
 use crate::shell::script::ProgramText;
 use crate::shell::word::ShellWord;
 
@@ -53,6 +54,7 @@ impl CommandWalk {
             self.patch(simple, &words, script, scope);
         }
         let input = self.input(simple, script, scope).unwrap_or_else(|| scope.input.clone());
+        self.listed = super::listing::listed(&words, &input);
         self.printed = words.iter().skip(1).filter_map(|word| word.as_code().cloned()).collect();
         if let StandardInput::Text(text) | StandardInput::Partly(text) = &input {
             self.printed.push(text.clone());
@@ -70,8 +72,24 @@ impl CommandWalk {
     fn handed(&mut self, assignment: &ast::Assignment, script: &ProgramText, scope: &WalkScope) {
         let ast::AssignmentValue::Scalar(value) = &assignment.value else { return };
         let text = script.words.get(&value.value).and_then(ShellWord::literal);
-        if let Some(text) = text.filter(|text| text.trim().contains(' ')) {
-            self.suspect(&[Arg::known("env"), Arg::known(&text)], scope);
+        let (ast::AssignmentName::VariableName(name) | ast::AssignmentName::ArrayElementName(name, _)) =
+            &assignment.name;
+        if let Some(text) = text {
+            self.hand(name, &text, scope);
+        }
+    }
+
+    /// Reads the value that a program gets in a variable. It may be a command, or options or code for the program.
+    pub(super) fn hand(&mut self, name: &str, text: &str, scope: &WalkScope) {
+        if program::holds_options(name) {
+            let words: Vec<Arg> = std::iter::once("options").chain(text.split_whitespace()).map(Arg::known).collect();
+            self.suspect_command(&words, scope);
+        }
+        if program::holds_code(name) {
+            self.suspect_command(&[Arg::known("lua"), Arg::known("-e"), Arg::known(text)], scope);
+        }
+        if text.trim().contains(' ') {
+            self.suspect(&[Arg::known("env"), Arg::known(text)], scope);
         }
     }
 
@@ -175,6 +193,9 @@ impl CommandWalk {
                             }
                             let place = given.map_or_else(|| Arg::known(&value.value), |word| self.arg(word, scope));
                             self.placed(name, &place, scope);
+                            if let Some(text) = given.and_then(ShellWord::literal).filter(|_| declares) {
+                                self.hand(name, &text, scope);
+                            }
                         }
                         // bash expands the text in `declare -a x='($(ls))'`, although it is quoted.
                         let lists = words

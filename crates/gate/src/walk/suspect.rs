@@ -4,7 +4,11 @@ use std::collections::BTreeSet;
 
 use super::{CommandWalk, StandardInput, WalkScope};
 use crate::command::{Arg, CommandFolders};
-use crate::programs::options;
+use crate::place;
+use crate::programs::effect::{self, ProgramEffect};
+use crate::programs::program::is_of_the_system;
+use crate::programs::table::{self, CommandKind, ProgramTable};
+use crate::programs::{options, wrapper};
 use crate::shell::unescaped;
 use crate::spot::PathSpot;
 
@@ -13,7 +17,7 @@ use crate::spot::PathSpot;
 const SUSPECTS_MAX: usize = 64;
 /// The largest number of arguments of one command that name a program and are read as commands. A command with more
 /// needs approval.
-const COMMANDS_MAX: usize = 8;
+const COMMANDS_MAX: usize = 32;
 /// Names of programs. If the arguments of another program contain one of them, that program probably runs it.
 const LIKELY_COMMANDS: &[&str] = &[
     "rm", "rmdir", "mv", "cp", "tee", "touch", "mkdir", "truncate", "dd", "ln", "chmod", "chown", "sed", "tar",
@@ -76,13 +80,24 @@ impl CommandWalk {
         if let StandardInput::Text(text) | StandardInput::Partly(text) = &scope.input {
             self.suspected(|walk| walk.text(text, &mut within.clone()));
         }
-        let likely = |word: &Arg| LIKELY_COMMANDS.contains(&options::base(word.as_text()));
+        let likely = |word: &Arg| {
+            let name = options::base(word.as_text());
+            LIKELY_COMMANDS.contains(&name) || table::is_tool(name)
+        };
         let places = arguments.iter().enumerate().filter(|(_, word)| likely(word)).map(|(at, _)| at);
         for (number, at) in places.enumerate() {
             if number == COMMANDS_MAX {
                 return self.ask("more arguments that may be commands than are looked at");
             }
             self.suspected(|walk| walk.command(&arguments[at..], &[], &mut within.clone()));
+        }
+    }
+
+    /// Reads words that another program may run, or may take as its options.
+    pub(super) fn suspect_command(&mut self, words: &[Arg], scope: &WalkScope) {
+        let mut within = WalkScope { depth: scope.depth + 1, set: BTreeSet::new(), ..scope.clone() };
+        if !self.suspicious {
+            self.suspected(|walk| walk.command(words, &[], &mut within));
         }
     }
 
@@ -97,11 +112,23 @@ impl CommandWalk {
 }
 
 /// Options of unknown programs that name their working folder.
-const FOLDER_OPTIONS: &[&str] =
-    &["-C", "--directory", "--chdir", "--cwd", "--workdir", "--working-directory", "-chdir"];
+const FOLDER_OPTIONS: &[&str] = &[
+    "-C",
+    "--directory",
+    "--chdir",
+    "--cwd",
+    "--workdir",
+    "--working-dir",
+    "--working-directory",
+    "--project-dir",
+    "--project-directory",
+    "-chdir",
+];
 
 /// Returns the folders where a program may work: the folder where it is started, and the folders that its options name.
 pub(super) fn working_folders(words: &[Arg], folders: &CommandFolders) -> CommandFolders {
+    let program = words.first().map(|word| options::base(word.as_text())).unwrap_or_default();
+    let known: Vec<&str> = table::find(program).into_iter().flat_map(ProgramTable::folder_options).collect();
     let mut found = folders.clone();
     for (at, word) in words.iter().enumerate().skip(1) {
         let (name, attached) = match word.lead.split_once('=') {
@@ -109,12 +136,44 @@ pub(super) fn working_folders(words: &[Arg], folders: &CommandFolders) -> Comman
             None => (word.lead.as_str(), None),
         };
         let behind = name.strip_prefix("-C").filter(|rest| !rest.is_empty()).map(|_| word.behind(2));
-        let apart = FOLDER_OPTIONS.contains(&name).then(|| attached.or_else(|| words.get(at + 1).cloned())).flatten();
+        let is_folder = FOLDER_OPTIONS.contains(&name) || known.contains(&name);
+        let apart = is_folder.then(|| attached.or_else(|| words.get(at + 1).cloned())).flatten();
         if let Some(to) = apart.or(behind).filter(|to| to.text.is_some()) {
             found = found.and(folders.moved(&to));
         }
     }
     found
+}
+
+/// Tells whether an unknown program only reads the folder where it works, by its first two operands: `foo list`.
+fn only_reads(words: &[Arg]) -> bool {
+    let operands = words.iter().skip(1).filter(|word| !word.lead.starts_with('-'));
+    operands.take(3).any(|word| table::is_verb(CommandKind::Reads, word.as_text()))
+}
+
+/// Returns the folders that options give to an unknown program. It may run or write anything in them.
+pub(super) fn given_folders(words: &[Arg], folders: &CommandFolders) -> Option<CommandFolders> {
+    let name = words.first().map(|word| options::base(word.as_text())).unwrap_or_default();
+    let all = working_folders(words, folders);
+    (all != *folders && table::find(name).is_none() && !only_reads(words)).then_some(all)
+}
+
+/// Returns the effects of a program that is run through a link with another name: `./t x` for a link to `touch`.
+pub(super) fn through_link(words: &[Arg], folders: &CommandFolders) -> Vec<ProgramEffect> {
+    let (Some((program, rest)), CommandFolders::Known(folders)) = (words.split_first(), folders) else {
+        return Vec::new();
+    };
+    let path = program.as_text();
+    if !path.contains('/') || is_of_the_system(path) {
+        return Vec::new();
+    }
+    let real = |folder: &std::path::PathBuf| {
+        let real = place::resolve(&folder.join(path))?.to_string_lossy().into_owned();
+        (is_of_the_system(&real) && options::base(&real) != options::base(path)).then_some(real)
+    };
+    let Some(real) = folders.iter().find_map(real) else { return Vec::new() };
+    let respelled: Vec<Arg> = std::iter::once(Arg::known(&real)).chain(rest.iter().cloned()).collect();
+    effect::effects(&respelled).unwrap_or_else(|| wrapper::unwrap(&respelled, None))
 }
 
 /// Replaces `~` in the first word of a command by the home folder: `~/bin/x`. Returns None when the word has no `~`.
@@ -134,8 +193,8 @@ pub(super) fn codes(words: &[Arg], input: &StandardInput) -> Vec<String> {
     let mut found: Vec<String> = words[1..].iter().filter_map(Arg::as_code).filter(code).cloned().collect();
     match input {
         StandardInput::Text(text) | StandardInput::Partly(text) => found.push(text.clone()),
-        StandardInput::Pipe(words) => {
-            let text = words.join(" ");
+        StandardInput::Pipe { printed, .. } => {
+            let text = printed.join(" ");
             // The input may come from printf or `echo -e`, which resolve escapes.
             found.extend(text.contains('\\').then(|| unescaped(&text)));
             found.push(text);

@@ -8,7 +8,8 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::Scratch;
-use super::hostile::{BITS, Chance, mutated};
+use super::hostile::{BITS, mutated};
+use chance::SeededRandom;
 
 /// Programs that record that they ran, and with which words.
 const CANARIES: &[&str] = &["git", "alpha", "beta", "ls"];
@@ -121,7 +122,7 @@ const SIMPLE: &[&str] = &[
 ];
 
 /// Generates a command around a canary. Every form can be nested.
-fn generated(chance: &mut Chance, depth: usize) -> String {
+fn generated(chance: &mut SeededRandom, depth: usize) -> String {
     let Some(depth) = depth.checked_sub(1) else { return (*chance.one_of(SIMPLE)).to_owned() };
     let mut inner = || generated(chance, depth);
     let (one, two) = (inner(), inner());
@@ -211,7 +212,7 @@ impl Rounds {
 fn bash_runs_nothing_unseen() {
     let stage = Stage::new();
     let mut rounds = Rounds::new(200);
-    let mut chance = Chance(rounds.seed);
+    let mut chance = SeededRandom::new(rounds.seed);
     let (mut all, mut read, mut wrong) = (0, 0, Vec::new());
     while rounds.goes_on() {
         let depth = chance.below(4);
@@ -229,7 +230,7 @@ fn bash_runs_nothing_unseen() {
 fn bash_runs_nothing_unseen_of_broken_commands() {
     let stage = Stage::new();
     let mut rounds = Rounds::new(400);
-    let mut chance = Chance(rounds.seed + 1);
+    let mut chance = SeededRandom::new(rounds.seed + 1);
     let (mut all, mut wrong) = (0, Vec::new());
     while rounds.goes_on() {
         all += 1;
@@ -247,7 +248,7 @@ fn bash_runs_nothing_unseen_of_bits() {
     const COMMANDS: &[&str] = &["git push", "alpha", "beta a", "ls", "x", "env ", "sh -c ", "command "];
     let stage = Stage::new();
     let mut rounds = Rounds::new(500);
-    let mut chance = Chance(rounds.seed + 3);
+    let mut chance = SeededRandom::new(rounds.seed + 3);
     let (mut all, mut wrong) = (0, Vec::new());
     while rounds.goes_on() {
         all += 1;
@@ -269,7 +270,7 @@ fn bash_runs_nothing_unseen_of_bits() {
 fn what_is_read_is_what_bash_parses() {
     let stage = Stage::new();
     let mut rounds = Rounds::new(200);
-    let mut chance = Chance(rounds.seed + 2);
+    let mut chance = SeededRandom::new(rounds.seed + 2);
     let (mut read, mut wrong) = (0, Vec::new());
     while rounds.goes_on() {
         let depth = 1 + chance.below(2);

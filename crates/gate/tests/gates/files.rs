@@ -7,8 +7,8 @@ use std::process::{Command, Stdio};
 
 use gate::GateDecision;
 
-use super::hostile::Chance;
 use super::{Scratch, bash_call};
+use chance::SeededRandom;
 
 const RULES: &str = "[gates]\ndefault = \"allow\"\n[[gate]]\nwrite = \"infra/**\"\ndecision = \"deny\"\n";
 
@@ -80,7 +80,7 @@ const FOLDERS: &[&str] = &[
     "infra/prod",
 ];
 
-fn write(chance: &mut Chance) -> String {
+fn write(chance: &mut SeededRandom) -> String {
     let (one, two) = (*chance.one_of(PATHS), *chance.one_of(PATHS));
     match chance.below(22) {
         0 => format!("echo new > {one}"),
@@ -108,7 +108,7 @@ fn write(chance: &mut Chance) -> String {
     }
 }
 
-fn generated(chance: &mut Chance, depth: usize) -> String {
+fn generated(chance: &mut SeededRandom, depth: usize) -> String {
     let Some(depth) = depth.checked_sub(1) else { return write(chance) };
     let folder = *chance.one_of(FOLDERS);
     let (one, two) = (generated(chance, depth), generated(chance, depth));
@@ -140,7 +140,7 @@ fn generated(chance: &mut Chance, depth: usize) -> String {
 fn bash_writes_nothing_that_was_not_seen() {
     let seed = std::env::var("FUZZ_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(6);
     let rounds = std::env::var("FUZZ_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(150);
-    let mut chance = Chance(seed);
+    let mut chance = SeededRandom::new(seed);
     let (mut allowed, mut changed, mut wrong) = (0, 0, Vec::new());
     for _ in 0..rounds {
         let scratch = Scratch::new();

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
+use chance::SeededRandom;
 use gate::GateDecision;
 
 use super::{Scratch, bash_call};
@@ -140,9 +141,9 @@ fn what_is_too_long_asks() {
     assert_eq!(judged(&gates, &many, &scratch), GateDecision::Allow);
 }
 
-/// Numbers that are too large for a parser must not crash the reader either.
+/// Numbers that are too large for a parser, and other odd texts, hide nothing that stands behind them.
 #[test]
-fn huge_numbers_ask_or_are_text() {
+fn a_command_behind_a_huge_number_is_seen() {
     let scratch = Scratch::new();
     let gates = scratch.gates(RULES);
     for text in [
@@ -167,27 +168,9 @@ fn huge_numbers_ask_or_are_text() {
         "git\u{a0}push",
     ] {
         judged(&gates, text, &scratch);
-    }
-}
-
-/// A random number generator. The same seed gives the same numbers on every machine.
-pub(crate) struct Chance(pub(crate) u64);
-
-impl Chance {
-    pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    pub(crate) fn below(&mut self, end: usize) -> usize {
-        usize::try_from(self.next() % u64::try_from(end.max(1)).unwrap()).unwrap()
-    }
-
-    pub(crate) fn one_of<'t, T>(&mut self, all: &'t [T]) -> &'t T {
-        &all[self.below(all.len())]
+        for behind in [format!("{text}\ngit push"), format!("git push {text}")] {
+            assert_ne!(judged(&gates, &behind, &scratch), GateDecision::Allow, "{behind:?}");
+        }
     }
 }
 
@@ -276,7 +259,7 @@ pub(crate) const BITS: &[&str] = &[
 ];
 
 /// Changes a text in a few places.
-pub(crate) fn mutated(text: &str, chance: &mut Chance) -> String {
+pub(crate) fn mutated(text: &str, chance: &mut SeededRandom) -> String {
     let mut letters: Vec<char> = text.chars().collect();
     for _ in 0..=chance.below(3) {
         let at = chance.below(letters.len() + 1);
@@ -299,7 +282,7 @@ pub(crate) fn mutated(text: &str, chance: &mut Chance) -> String {
 fn noise_ends_in_a_decision() {
     let scratch = Scratch::new();
     let gates = scratch.gates(RULES);
-    let mut chance = Chance(7);
+    let mut chance = SeededRandom::new(7);
     for _ in 0..300 {
         let length = chance.below(200);
         let bytes: Vec<u8> = (0..length).map(|_| u8::try_from(chance.below(256)).unwrap()).collect();

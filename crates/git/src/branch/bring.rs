@@ -8,9 +8,9 @@ use crate::program::{Git, GitCall};
 use crate::repository::GitRepository;
 use crate::{Dirt, GitProblem};
 
-/// Merges the workflow's branch in the task's worktree, which must have no uncommitted changes. After a conflict, the
-/// files there have conflict markers; the agent fixes them, and `commit` completes the merge. When a merge is already
-/// in progress, no new merge starts, and the result has the paths with unfixed conflicts.
+/// Merges the workflow's branch into the task's worktree, which must have no uncommitted changes. After a conflict, the
+/// files in the worktree have conflict markers; the agent fixes them, and `commit` completes the merge. When a merge is
+/// already in progress, no new merge starts, and the result has the paths with unfixed conflicts.
 pub async fn bring(
     git: &Git,
     line: &BranchTip,

@@ -11,12 +11,12 @@ use super::{Author, CommitResult, TaskWorkspace, UncommittedPath, UncommittedRea
 use crate::GitProblem;
 use crate::program::{Git, GitCall};
 
-/// The maximum number of submodules and filtered files to leave out of a commit; with more, the commit fails. Git gets
-/// all their names in one call.
+/// The maximum number of submodules and filtered files that a commit leaves out; with more of them, the commit fails.
+/// Git gets all their names in one call.
 const LEFT_MAX: usize = 500;
 
-/// Commits all changes in the worktree except ignored files, submodules and filtered files. When a merge is in
-/// progress, the commit gets both parents. A second call finds no work to commit.
+/// Commits all changes in the worktree except ignored files, submodules and files that need a filter program. When a
+/// merge is in progress, the commit gets both parents. A second call finds no work to commit.
 pub async fn commit(
     git: &Git,
     workspace: &TaskWorkspace,

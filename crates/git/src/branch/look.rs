@@ -13,23 +13,25 @@ const CHUNK: usize = 500;
 
 #[derive(Debug, Default)]
 pub(super) struct WorktreeLook {
-    /// The paths that the agent staged with `git add`. They are committed, because the agent chose them.
+    /// The paths that the agent staged with `git add`. They are committed even if they would otherwise be left out,
+    /// because the agent chose them.
     pub(super) staged: Vec<PathBuf>,
     /// The paths that are changed, new, deleted or unmerged, and not staged. Submodules are in `nested` instead.
     pub(super) changed: Vec<PathBuf>,
     pub(super) unmerged: Vec<Unmerged>,
     /// The changed submodules, and the git repositories inside the worktree that are not submodules.
     pub(super) nested: Vec<PathBuf>,
-    /// The commit that is being merged, when a merge was started in the worktree and is not committed yet.
+    /// The commit that is being merged, when a merge was started in the worktree and is not committed yet. `None`
+    /// without such a merge.
     pub(super) merging: Option<String>,
     pub(super) head: String,
 }
 
-/// A path with a merge conflict that the agent has not staged yet.
+/// A file with a merge conflict that git still lists as unmerged.
 #[derive(Debug)]
 pub(super) struct Unmerged {
     pub(super) path: PathBuf,
-    /// The object id of the file on our side of the merge. `None` when one side removed the file.
+    /// The object id of the file on our side of the merge (the task's branch). `None` when one side removed the file.
     pub(super) ours: Option<String>,
 }
 
@@ -54,8 +56,8 @@ pub(super) async fn look(git: &Git, workspace: &TaskWorkspace, quiet: &Quiet) ->
                 look.head = text.strip_prefix("# branch.oid ").map_or(look.head, str::to_owned);
                 branch = text.strip_prefix("# branch.head ").map(str::to_owned).or(branch);
             }
-            // The status lists every single file. So an untracked entry that ends with `/` is a git repository of its
-            // own.
+            // `git status` lists every single file here. So an untracked entry that ends with `/` is a git repository
+            // of its own.
             Some(b'?') if item.ends_with(b"/") => look.nested.push(path(&item[2..item.len() - 1])),
             Some(b'?') => look.changed.push(path(&item[2..])),
             Some(b'1') => look.add(item, 8),
@@ -103,7 +105,7 @@ impl Unmerged {
     }
 }
 
-/// Returns the paths whose content needs a filter program. Handover switches these programs off.
+/// Returns the paths whose content git would pass through a filter program. Handover switches these programs off.
 pub(super) async fn filtered(
     git: &Git,
     workspace: &TaskWorkspace,

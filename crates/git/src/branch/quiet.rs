@@ -11,7 +11,7 @@ const FIXED: &[(&str, &str)] = &[
     ("commit.gpgSign", "false"),
     ("merge.verifySignatures", "false"),
     ("merge.autoStash", "false"),
-    // If true, this setting would pass every file through its filter program.
+    // If true, `merge.renormalize` would pass every file through its filter program.
     ("merge.renormalize", "false"),
     ("merge.default", "text"),
     ("rerere.enabled", "false"),
@@ -23,15 +23,15 @@ const FIXED: &[(&str, &str)] = &[
 /// practice, and each takes space in the environment of a git process.
 const DRIVERS_MAX: usize = 200;
 
-/// The settings for every git call in a folder, and the names of the filters that these settings switch off.
+/// The settings for every git call in a folder, and the names of the filter programs that these settings switch off.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Quiet {
     pub settings: Vec<(String, String)>,
     pub filters: BTreeSet<String>,
 }
 
-/// Returns the settings that switch off all programs for a folder. Reads the git configuration, because only the
-/// configuration has the names of the filters and merge drivers.
+/// Returns the settings that keep git from running any configured program in a folder. Reads the git configuration,
+/// because only the configuration has the names of the filters and merge drivers.
 pub async fn quiet(git: &Git, folder: &Path) -> Result<Quiet, GitProblem> {
     let mut quiet = Quiet { settings: Vec::new(), filters: BTreeSet::new() };
     quiet.settings.extend(FIXED.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));

@@ -1,4 +1,5 @@
-//! The reference on SQLite: the same SQL statements in a plain loop, without Handover's queue, rules and hashes.
+//! The reference for the benchmark on SQLite: the same SQL statements in a plain loop, without Handover's queue, rules
+//! and hashes.
 
 use std::path::Path;
 use std::time::Instant;
@@ -33,7 +34,7 @@ pub(crate) fn open(path: &Path) -> Result<Connection> {
     Ok(connection)
 }
 
-/// Reads every column of every row, because a real program reads them, too.
+/// Runs a query and reads every column of every row, because a real program reads them, too.
 fn read(connection: &Connection, sql: &str, values: impl rusqlite::Params) -> Result<Vec<rusqlite::types::Value>> {
     let mut statement = connection.prepare_cached(sql)?;
     let width = statement.column_count();

@@ -1,5 +1,5 @@
-//! The reference on PostgreSQL: the same SQL statements, prepared, one after the other, over the same kind of
-//! connection pool.
+//! The reference for the benchmark on PostgreSQL: the same SQL statements, prepared, one after the other, over the same
+//! kind of connection pool.
 
 use anyhow::Result;
 use deadpool_postgres::Pool;

@@ -1,5 +1,5 @@
-//! The speed of the interfaces: the start time of a server, the cost of a call and of a connection, and how much of the
-//! store's speed remains over HTTP.
+//! The speed of the interfaces (MCP over pipes and HTTP): the start time of a server, the cost of a call and of a
+//! connection, and how much of the store's speed remains over HTTP.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -11,7 +11,9 @@ use anyhow::{Context, Result};
 use engine::id::{AgentId, TaskId};
 
 use crate::rounds::{Bar, Report, median};
-use crate::{runtime, seed, sqlite};
+use crate::runtime;
+use crate::seed;
+use crate::sqlite;
 
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_handover");
 const CALLS: u32 = 10_000;
@@ -20,7 +22,7 @@ const SESSIONS: usize = 1_000;
 const CLAIMS: usize = 1_600;
 const OPENING: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}}"#;
 
-/// A `handover mcp` server that is connected by a pipe.
+/// A `handover mcp` server that is connected to the benchmark by a pipe.
 struct Pipe {
     child: Child,
     input: Option<ChildStdin>,
@@ -98,8 +100,8 @@ pub(crate) fn empty(folder: &Path) -> Result<PathBuf> {
     Ok(empty)
 }
 
-/// Measures the time from the start of the process to the answer of the first request, compared with a program that
-/// does nothing.
+/// Measures the time from the start of a `handover mcp` process to the answer of its first request, compared with a
+/// program that does nothing.
 pub(crate) fn starts(folder: &Path, report: &mut Report) -> Result<()> {
     let empty = empty(folder)?;
     let (store, _) = prepared(folder, "starts", 100)?;
@@ -137,7 +139,8 @@ fn memory_kib(pid: u32) -> Result<f64> {
     Ok(line.split_whitespace().nth(1).context("a number")?.parse()?)
 }
 
-/// Measures the server's cost of a call while many calls run at the same time, and the cost of a server without calls.
+/// Measures the server's processor time per call while many calls run at the same time, and that of a server without
+/// calls.
 pub(crate) fn calls(folder: &Path, report: &mut Report) -> Result<()> {
     let (store, tasks) = prepared(folder, "calls", 10)?;
     let mut pipe = Pipe::start(&store)?;
@@ -188,7 +191,7 @@ fn pipelined(pipe: &mut Pipe, tool: &str, arguments: &str) -> Result<()> {
     Ok(())
 }
 
-/// An HTTP server, and the token with which this machine calls it.
+/// A running HTTP server (`handover serve`), and the token with which the benchmark calls it.
 struct Site {
     child: Child,
     address: String,
@@ -351,7 +354,7 @@ pub(crate) fn claims(folder: &Path, report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// Returns the agents for one round. Each agent holds at most a hundred tasks.
+/// Returns the agents that claim in one round. Each agent holds at most a hundred tasks.
 fn team(agents: &[AgentId], round: usize) -> Vec<AgentId> {
     let need = CLAIMS / 100;
     agents.iter().cycle().skip(round * need).take(need).copied().collect()

@@ -4,15 +4,17 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
+use base::Service;
 use engine::command::Note;
 use engine::id::{AgentId, TaskId, WorkflowId};
 use engine::offer::OfferQuery;
 use engine::plan::PlanTask;
 use engine::{Caller, Command, Reply};
-use handover::Service;
 
+use crate::bare;
 use crate::rounds::{Bar, Report, median};
-use crate::{bare, runtime, seed};
+use crate::runtime;
+use crate::seed;
 
 const SMALL: usize = 1_000;
 const LARGE: usize = 100_000;

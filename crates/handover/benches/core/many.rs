@@ -7,7 +7,8 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 
 use crate::rounds::{Bar, Report, median, percentile};
-use crate::{runtime, seed};
+use crate::runtime;
+use crate::seed;
 
 const PROCESSES: usize = 32;
 const EACH: usize = 150;

@@ -4,8 +4,10 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
+use crate::bare;
 use crate::rounds::{Bar, Report};
-use crate::{bare, runtime, seed};
+use crate::runtime;
+use crate::seed;
 
 const MILLION: usize = 1_000_000;
 const CLAIMS: usize = 1_000;

@@ -14,18 +14,19 @@ use serde_json::{Value, json};
 use crate::doors::PROGRAM;
 use crate::rounds::{Bar, Report, median};
 
-/// The environment variable with the path of the old program.
+/// The environment variable with the path of the old program, version 0.1.0.
 const OLD: &str = "HANDOVER_BENCH_OLD";
-/// The number of calls of a short run; `MANY` is that of a long run. The difference of the two leaves out the cost of
-/// the start.
+/// The number of calls of a short run; `MANY` is that of a long run. The difference between the two runs leaves out the
+/// cost of the start.
 const FEW: usize = 40;
 const MANY: usize = 190;
 /// The number of tasks of one workflow. At most 200 tasks of a workflow can run at a time.
 const WORKFLOW_TASKS: usize = 190;
-/// The number of runs per instruction count. The counts differ, because the two threads of a server do not always run
-/// in the same order.
+/// The number of runs of which the instructions are counted. The counts differ, because the two threads of a server do
+/// not always run in the same order.
 const COUNTS: usize = 3;
-/// The number of servers, each with one agent. An agent holds at most 200 tasks, so several agents are needed.
+/// The number of servers that run at once, each with one agent. An agent holds at most 200 tasks, so several agents are
+/// needed.
 const PROCESSES: usize = 8;
 const IN_FLIGHT: usize = 8;
 const CLAIMS: usize = 1_520;
@@ -39,7 +40,7 @@ enum CountedCall {
     Heartbeat,
 }
 
-/// A store that a program made, with tasks that no agent holds.
+/// A store that one of the two compared programs made, with tasks that no agent holds.
 struct ReadyStore {
     path: PathBuf,
     tasks: Vec<String>,
@@ -74,7 +75,7 @@ impl ReadyStore {
     }
 }
 
-/// One agent with its own server.
+/// One agent with its own `handover mcp` server, connected by a pipe.
 struct PipedAgent {
     child: Child,
     input: Option<ChildStdin>,
@@ -179,7 +180,7 @@ pub(crate) fn instructions(folder: &Path, report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// Returns all instructions of a server that got `calls` calls.
+/// Returns the number of all instructions of a server that got `calls` calls.
 fn counted(program: &Path, folder: &Path, call: CountedCall, calls: usize) -> Result<f64> {
     let tasks = if matches!(call, CountedCall::Heartbeat) { 1 } else { calls };
     let store = ReadyStore::new(program, folder, "store", tasks)?;

@@ -4,14 +4,17 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
+use base::Service;
+use base::ground::clock::SystemClock;
 use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
 use engine::id::{AgentId, TaskId};
-use handover::Service;
-use handover::clock::SystemClock;
 use store::Postgres;
 
+use crate::bare_postgres;
 use crate::rounds::{Bar, ROUNDS, Report};
-use crate::{bare_postgres, runtime, seed, sqlite};
+use crate::runtime;
+use crate::seed;
+use crate::sqlite;
 
 const CLAIMS: usize = 640;
 const WORKFLOWS: usize = 64;
@@ -21,7 +24,7 @@ pub(crate) fn claims(report: &mut Report) -> Result<()> {
         std::env::var("HANDOVER_TEST_POSTGRES").context("HANDOVER_TEST_POSTGRES is not set; run scripts/bench")?;
     let runtime = runtime(2)?;
     let service = runtime.block_on(async {
-        let store = Postgres::open(&url, handover::random::store_seed()?).await?;
+        let store = Postgres::open(&url, base::ground::random::store_seed()?).await?;
         anyhow::Ok(Service::new(Arc::new(store), Arc::new(SystemClock)))
     })?;
     let config: tokio_postgres::Config = url.parse()?;

@@ -1,4 +1,5 @@
-//! The alternating rounds of a comparison, the ratios of their results, and the table of all results.
+//! The alternating rounds of a comparison (Handover, then the reference), the ratios of their results, and the table of
+//! all results.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -28,7 +29,7 @@ struct Row {
     met: bool,
 }
 
-/// A bound on the ratio of Handover's figure to the reference's figure.
+/// A bound on the ratio of Handover's figure to the figure of the reference program.
 #[derive(Clone, Copy)]
 pub(crate) enum Bar {
     AtLeast(f64),
@@ -77,9 +78,9 @@ impl Report {
         Ok(found)
     }
 
-    /// Runs both sides in turn, leaves out rounds in which the disk was slow, and takes the median of the ratios. When
-    /// too few rounds remain, uses the rounds with the fastest disk, and the table says so. Returns the numbers of the
-    /// rounds that were used.
+    /// Runs both sides of a comparison in turn, leaves out rounds in which the disk was slow, and takes the median of
+    /// the ratios. When too few rounds remain, uses the rounds with the fastest disk, and the table says so. Returns
+    /// the numbers of the rounds that were used.
     pub(crate) fn compare(
         &mut self,
         what: &str,
@@ -128,7 +129,7 @@ impl Report {
         Ok(numbers)
     }
 
-    /// Adds two figures that were measured without rounds, with a bound on their ratio.
+    /// Adds two figures to the table that were measured without rounds, with a bound on their ratio.
     pub(crate) fn ratio(&mut self, what: &str, ours: f64, reference: f64, bar: Bar) {
         let ratio = ours / reference;
         self.rows.push(Row {
@@ -141,7 +142,7 @@ impl Report {
         });
     }
 
-    /// Adds a single figure, with an optional bound.
+    /// Adds a single figure to the table, with an optional bound.
     pub(crate) fn figure(&mut self, what: &str, found: f64, unit: &str, bar: Option<Bar>) {
         self.rows.push(Row {
             what: what.to_owned(),

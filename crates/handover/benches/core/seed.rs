@@ -4,12 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
+use base::Service;
+use base::ground::clock::SystemClock;
 use engine::command::{CreateWorkflow, Register};
 use engine::id::{AgentId, TaskId, WorkflowId};
 use engine::plan::PlanTask;
 use engine::{Caller, Command, Reply, Rights};
-use handover::Service;
-use handover::clock::SystemClock;
 use store::{Sqlite, Store};
 
 pub(crate) struct Seeded {
@@ -18,7 +18,7 @@ pub(crate) struct Seeded {
 }
 
 pub(crate) async fn open(path: &Path) -> Result<Seeded> {
-    let sqlite = Arc::new(Sqlite::open(path, handover::random::store_seed()?).await?);
+    let sqlite = Arc::new(Sqlite::open(path, base::ground::random::store_seed()?).await?);
     let store: Arc<dyn Store> = Arc::clone(&sqlite) as Arc<dyn Store>;
     Ok(Seeded { service: Service::new(store, Arc::new(SystemClock)), sqlite: Some(sqlite) })
 }
@@ -30,7 +30,7 @@ pub(crate) async fn workflow(service: &Service) -> Result<WorkflowId> {
     Ok(workflow)
 }
 
-/// Creates a workflow whose tasks are all ready. Returns their ids in order.
+/// Creates a workflow whose tasks are all ready to be claimed. Returns the ids of the workflow and the tasks.
 pub(crate) async fn ready(service: &Service, tasks: usize) -> Result<(WorkflowId, Vec<TaskId>)> {
     let workflow = workflow(service).await?;
     let plan = (0..tasks).map(|number| PlanTask::named(format!("task {number:07}"))).collect();
@@ -67,7 +67,7 @@ pub(crate) async fn agents(service: &Service, count: usize) -> Result<Vec<AgentI
     for group in (0..count).collect::<Vec<_>>().chunks(64) {
         let mut waiting = Vec::new();
         for number in group {
-            let (service, name) = (service.clone(), format!("bench {number} {}", handover::random::token()?));
+            let (service, name) = (service.clone(), format!("bench {number} {}", base::ground::random::token()?));
             waiting.push(tokio::spawn(async move { register(&service, name).await }));
         }
         for agent in waiting {

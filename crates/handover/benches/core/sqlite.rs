@@ -7,17 +7,19 @@ use std::time::Instant;
 use anyhow::Result;
 use engine::id::{AgentId, TaskId};
 
+use crate::bare;
 use crate::rounds::{Bar, ROUNDS, Report, median};
-use crate::{bare, runtime, seed};
+use crate::runtime;
+use crate::seed;
 
 const CALLERS: usize = 16;
 const CLAIMS: usize = 3_200;
 const SINGLE: usize = 400;
-/// The number of tasks that an agent holds at the end.
+/// The number of tasks that an agent holds at the end of the benchmark.
 const HELD: usize = 10;
 
-/// One store with enough tasks for all rounds. Handover and the reference claim from it in turn, so they use the same
-/// tables.
+/// One store with enough tasks for all rounds. Handover and the reference program claim from it in turn, so they use
+/// the same tables.
 struct Field {
     store: seed::Seeded,
     bare: rusqlite::Connection,
@@ -42,7 +44,7 @@ impl Field {
         self.tasks.by_ref().take(count).collect()
     }
 
-    /// Returns the agents that claim in one round for one of the two sides.
+    /// Returns the agents that claim in one round for one of the two sides, Handover or the reference.
     fn team(&self, number: usize, count: usize) -> Vec<AgentId> {
         let need = count / HELD + 1;
         self.agents.iter().cycle().skip(number * need).take(need.max(CALLERS)).copied().collect()
@@ -102,12 +104,12 @@ fn texts<T: ToString>(items: &[T]) -> Vec<String> {
 }
 
 /// Claims tasks with concurrent callers. Returns claims per second.
-pub(crate) async fn concurrent(service: &handover::Service, team: &[AgentId], tasks: Vec<TaskId>) -> Result<f64> {
+pub(crate) async fn concurrent(service: &base::Service, team: &[AgentId], tasks: Vec<TaskId>) -> Result<f64> {
     concurrent_with(service, team, tasks, CALLERS).await
 }
 
 pub(crate) async fn concurrent_with(
-    service: &handover::Service,
+    service: &base::Service,
     team: &[AgentId],
     tasks: Vec<TaskId>,
     callers: usize,

@@ -13,12 +13,12 @@ const COMMAND_BYTES_MAX: u64 = 16 << 10;
 pub(super) struct Ancestor {
     pub(super) pid: u32,
     pub(super) parent: u32,
-    /// The start time, in the kernel's ticks since boot. It distinguishes this process from a later one that gets the
-    /// same process id.
+    /// The start time of the process, in the kernel's ticks since boot. It distinguishes this process from a later one
+    /// that gets the same process id.
     pub(super) start: u64,
     /// The process name that the kernel shows, at most 15 bytes.
     pub(super) title: String,
-    /// The file that the process runs; empty when it cannot be read.
+    /// The path of the program file that the process runs; empty when it cannot be read.
     pub(super) program: String,
     pub(super) arguments: Vec<String>,
 }

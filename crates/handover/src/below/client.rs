@@ -13,11 +13,11 @@ const LAUNCHERS: &str = include_str!("launchers.txt");
 const SHELLS: [&str; 14] =
     ["sh", "bash", "dash", "zsh", "fish", "ksh", "mksh", "ash", "busybox", "tcsh", "csh", "nu", "elvish", "pwsh"];
 
-/// A program that runs scripts, with its options that take the next word as their value.
+/// A program that runs scripts, with those of its options that take the next word of the command line as their value.
 struct Interpreter {
     names: &'static [&'static str],
     with_value: &'static [&'static str],
-    /// Options that pass code on the command line, so that no script follows.
+    /// Options of the interpreter that pass code on the command line, such as `-e`, so that no script file follows.
     inline: &'static [&'static str],
 }
 
@@ -209,7 +209,7 @@ mod tests {
         for program in ["/usr/bin/codex", "/usr/bin/node", "/usr/bin/bash", "/usr/bin/python3"] {
             assert!(!is_launcher(&process(program, program)), "{program}");
         }
-        // No client is also on the list of launchers.
+        // No agent client is also on the list of launchers, the programs below which people work, too.
         assert!(clients().all(|(name, _)| !LAUNCHERS.lines().any(|line| line == name)));
     }
 }

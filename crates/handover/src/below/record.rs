@@ -1,7 +1,7 @@
 //! A file that names the process that started a `handover mcp` server. It is next to the server's session file and is
 //! locked while the server is alive.
 //!
-//! The lock shows that the server is alive, as in [`crate::live`]. The content names the process that started the
+//! The lock shows that the server is alive, as in [`base::live`]. The content names the process that started the
 //! server. The file gets its name only after it is locked and complete, so a reader finds a complete file or none.
 
 use std::fs::{File, TryLockError};
@@ -13,20 +13,21 @@ use serde::{Deserialize, Serialize};
 
 use super::ancestry::{self, Ancestor, NumberSpace};
 use super::client;
-use crate::random;
+use base::ground::random;
 
-/// The ending of the names of these files.
+/// The ending of the names of the files that say which process started a `handover mcp` server.
 const ENDING: &str = ".client";
-/// The most bytes that are read of a file. A longer file was not written by Handover; it is cut and ignored.
+/// The most bytes that are read of one `.client` file. A longer file was not written by Handover; it is cut and
+/// ignored.
 const BYTES_MAX: u64 = 4_096;
-/// The most files of a folder that are read; further files are ignored. A machine has far fewer agents.
+/// The most `.client` files of a folder that are read; further files are ignored. A machine has far fewer agents.
 const FILES_MAX: usize = 10_000;
 
-/// The file that names the process that started this one. The file exists until this value is dropped or the process
-/// ends.
+/// The file that names the process that started this `handover mcp` server. The file exists until this value is dropped
+/// or the server's process ends.
 #[derive(Debug)]
 pub struct ClientRecord {
-    /// The open file, which keeps the lock.
+    /// The open file, which keeps the lock. `None` when no file was written.
     _file: Option<File>,
     path: PathBuf,
 }
@@ -35,7 +36,7 @@ pub struct ClientRecord {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct McpParent {
     pid: u32,
-    /// The start time, in the kernel's ticks since boot.
+    /// The start time of the process, in the kernel's ticks since boot.
     start: u64,
     namespace: String,
     boot: String,
@@ -43,7 +44,8 @@ pub(super) struct McpParent {
 }
 
 impl McpParent {
-    /// Tells whether the ancestor is this process: both the process id and the start time are equal.
+    /// Tells whether the ancestor is the process that this value names: both the process id and the start time are
+    /// equal.
     pub(super) fn is(&self, ancestor: &Ancestor) -> bool {
         (self.pid, self.start) == (ancestor.pid, ancestor.start)
     }

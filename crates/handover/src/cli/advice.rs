@@ -23,7 +23,7 @@ pub(crate) fn typed(suggestion: &str) -> String {
         // Leave the text "the tool NAME" as it is. It is written where the agent must call the tool itself, because a
         // command started by the agent does not do the same.
         let is_tool = typed.ends_with("the tool ");
-        if let Some(verb) = VERBS.iter().find(|verb| verb.tool == word && !is_tool) {
+        if let Some(verb) = VERBS.iter().find(|verb| verb.tool.tool().name == word && !is_tool) {
             let arguments = arguments(&mut rest);
             // A tool is called and a command is run, so replace the word "call" before the name by "run".
             if typed.ends_with("call ") {

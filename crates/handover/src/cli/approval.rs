@@ -2,11 +2,14 @@
 
 use std::process::ExitCode;
 
+use base::Service;
+use base::people::approvals;
 use clap::Subcommand;
 use engine::approval::{Approval, ApprovalDecision, ApprovalStatus, Via};
 use engine::id::ApprovalId;
+use handover::keeper;
 use handover::office::Office;
-use handover::{Service, approvals, keeper, person};
+use handover::person;
 use wire::json::{Value, object};
 
 use super::outline::outline;
@@ -115,7 +118,7 @@ pub(super) async fn run(office: &Office, verb: ApprovalVerb) -> anyhow::Result<E
 }
 
 /// Returns one approval with all its fields, and with the notices about it that were sent to people.
-async fn whole(service: &Service, id: ApprovalId) -> Result<Value, handover::Error> {
+async fn whole(service: &Service, id: ApprovalId) -> Result<Value, base::Error> {
     let found = approvals::show(service, id).await?;
     note(service, std::slice::from_ref(&found)).await;
     let mut row = approvals::row(&found, service.now());

@@ -4,12 +4,12 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::Context as _;
+use base::project::trust::accepted_coordinators;
 use clap::Args;
 use handover::below::ClientRecord;
 use handover::keeper::{Keeper, OwnSession};
 use handover::office::{self, Office};
 use handover::reception::{Offer, Reception, new_session};
-use handover::trust::accepted_coordinators;
 
 /// The rights of an MCP client on tasks that it does not hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,7 +57,7 @@ pub(super) fn mcp(named: Option<&str>, asked: &Mcp) -> anyhow::Result<ExitCode> 
         let Office { desk, live, place, .. } = office::open(named).await?;
         let coordinators = match asked.rights {
             ClientRights::Agent => Vec::new(),
-            ClientRights::Coordinator => accepted_coordinators(place.root.as_deref(), handover::place::data_folder().as_deref())?,
+            ClientRights::Coordinator => accepted_coordinators(place.root.as_deref(), base::project::place::data_folder().as_deref())?,
         };
         anyhow::ensure!(
             asked.rights == ClientRights::Agent || !coordinators.is_empty(),

@@ -2,9 +2,10 @@
 
 use std::process::ExitCode;
 
+use base::service::sections;
 use clap::Subcommand;
+use handover::keeper;
 use handover::office::Office;
-use handover::{keeper, sections};
 use wire::json::{Value, object};
 
 use super::outline::outline;
@@ -56,7 +57,7 @@ pub(super) async fn run(office: &Office, verb: ProjectVerb) -> anyhow::Result<Ex
     Ok(ExitCode::SUCCESS)
 }
 
-fn all(rows: Vec<Value>, json: bool) -> Result<Value, handover::Error> {
+fn all(rows: Vec<Value>, json: bool) -> Result<Value, base::Error> {
     Ok(if json {
         object([("sections", Value::List(rows))])
     } else if rows.is_empty() {

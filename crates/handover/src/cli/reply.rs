@@ -2,11 +2,12 @@
 
 use std::process::ExitCode;
 
+use base::people::answers;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use engine::Rights;
 use engine::id::MessageId;
+use handover::keeper;
 use handover::office::Office;
-use handover::{answers, keeper};
 use wire::json::Value;
 
 use super::show::refused;

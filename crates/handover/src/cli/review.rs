@@ -7,6 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use agents::program::CutReason;
+use base::people::principal::host;
+use base::project::place::absolute;
+use base::project::trust::Untrusted;
 use clap::{ArgMatches, Args, Command, FromArgMatches as _, Subcommand as _};
 use engine::id::{ReviewId, TaskId};
 use engine::review::{Review, RoundState};
@@ -17,13 +20,10 @@ use handover::below;
 use handover::desk::ClientAgents;
 use handover::keeper;
 use handover::office::Office;
-use handover::place::absolute;
-use handover::principal::host;
-use handover::review::program::{Here, ReviewError};
-use handover::review::request::{ReviewedSubject, request};
-use handover::review::task_work::{TaskWork, WorkGround, WorkProblem};
-use handover::review::{self, Bench, NoProvider, Provider, ReviewResponse, RoundToRun, show};
-use handover::trust::Untrusted;
+use runner::review::program::{ProviderProgram, ReviewError};
+use runner::review::request::{ReviewedSubject, request};
+use runner::review::task_work::{TaskWork, WorkGround, WorkProblem};
+use runner::review::{self, NoProvider, Provider, ReviewContext, ReviewResponse, RoundToRun, show};
 use tokio::signal::unix::{SignalKind, signal};
 use wire::json::{Value, object};
 use wire::lifecycle::ToolError;
@@ -139,7 +139,7 @@ fn provider(office: &Office, named: &str) -> Result<Provider, ExitCode> {
         eprintln!("NOT_PERMITTED this runs in a turn or a review, which ask for no reviews of their own");
         return Err(ExitCode::from(1));
     }
-    let found = Provider::find(office.place.root.as_deref(), handover::place::data_folder().as_deref(), named);
+    let found = Provider::find(office.place.root.as_deref(), base::project::place::data_folder().as_deref(), named);
     found.map_err(|problem| {
         let code = match problem {
             NoProvider::Untrusted(Untrusted::Settings(_)) => ExitCode::from(2),
@@ -155,7 +155,7 @@ fn provider(office: &Office, named: &str) -> Result<Provider, ExitCode> {
 async fn session(office: &Office, id: ReviewId) -> anyhow::Result<Option<Reviewed>> {
     match office.desk.service().view(move |world| view::review(world, id)).await {
         Ok(found) => Ok(Some(found)),
-        Err(handover::Error::Refused(_)) => Ok(None),
+        Err(base::Error::Refused(_)) => Ok(None),
         Err(error) => Err(error.into()),
     }
 }
@@ -176,10 +176,10 @@ async fn round(
         RoundState::Running { .. } => sum,
     });
     let (host, store) = (host(), absolute(&office.place.store));
-    let bench = Bench { service, state: &office.state, host: &host, caller: caller.clone(), provider };
+    let context = ReviewContext { service, state: &office.state, host: &host, caller: caller.clone(), provider };
     let around = (office.state.as_path(), store.as_str(), None);
-    let mut stage = Here::new(provider, review, around, earlier, Box::pin(told_to_stop()));
-    review::round(&bench, RoundToRun { review, turn: None }, bytes, &mut stage).await
+    let mut stage = ProviderProgram::new(provider, review, around, earlier, Box::pin(told_to_stop()));
+    review::round(&context, RoundToRun { review, turn: None }, bytes, &mut stage).await
 }
 
 async fn told_to_stop() -> CutReason {
@@ -199,11 +199,11 @@ async fn open(
     caller: &Caller,
     provider: &Provider,
     gate: Option<(TaskId, u32)>,
-) -> Result<ReviewId, handover::Error> {
+) -> Result<ReviewId, base::Error> {
     let host = host();
     let service = office.desk.service();
-    let bench = Bench { service, state: &office.state, host: &host, caller: caller.clone(), provider };
-    review::open(&bench, gate, None).await
+    let context = ReviewContext { service, state: &office.state, host: &host, caller: caller.clone(), provider };
+    review::open(&context, gate, None).await
 }
 
 async fn ask(office: &Office, asked: &ReviewAskArguments) -> anyhow::Result<ExitCode> {
@@ -254,7 +254,7 @@ async fn of_task(office: &Office, artifact: ReviewedSubject, task: Option<TaskId
             Ok(ReviewedSubject { reference: Some(work.name().to_owned()), source, ..artifact })
         }
         // The task does not exist. Report nothing here, because opening the review refuses it.
-        Err(WorkProblem::Error(handover::Error::Refused(_))) => Ok(artifact),
+        Err(WorkProblem::Error(base::Error::Refused(_))) => Ok(artifact),
         Err(problem) => Err(problem.into()),
     }
 }

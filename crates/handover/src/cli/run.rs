@@ -7,17 +7,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use base::people::intervention::{InterventionFollower, InterventionSummary};
+use base::project::trust::Untrusted;
 use clap::Args;
 use engine::id::WorkflowId;
-use handover::intervention::{InterventionFollower, InterventionSummary};
 use handover::keeper::{Keeper, OwnSession};
 use handover::office::Office;
-use handover::runner::open::{self, NotOpened, Opened};
-use handover::runner::plan_file::PlanFile;
-use handover::runner::run::{Loop, RunEnded, RunScope};
-use handover::runner::screen::{Screen, ScreenLook};
-use handover::runner::shop::Wish;
-use handover::trust::Untrusted;
+use handover::plan_file::PlanFile;
+use runner::attempt::shared::RunnerOrder;
+use runner::claim::open::{self, NotOpened, Opened};
+use runner::claim::run::{ClaimLoop, RunEnded, RunScope};
+use runner::screen::{Screen, ScreenLook};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use wire::visible;
@@ -64,14 +64,14 @@ const INTERVENTIONS: Duration = Duration::from_secs(1);
 const TICK: Duration = Duration::from_millis(250);
 
 pub(super) async fn run(office: &Office, asked: &RunArguments) -> anyhow::Result<ExitCode> {
-    let (wishes, wish) = watch::channel(Wish::Work);
+    let (wishes, wish) = watch::channel(RunnerOrder::Work);
     let at_once = asked.agents.map(|agents| usize::try_from(agents).unwrap_or(usize::MAX));
-    let mut opened = open::open(office, at_once, wish.clone()).await;
+    let mut opened = open::open(office.run_site(), at_once, wish.clone()).await;
     let is_unaccepted = |problem: &NotOpened| {
         matches!(problem, NotOpened::Untrusted(Untrusted::Never { .. } | Untrusted::Changed { .. }))
     };
     if opened.as_ref().is_err_and(is_unaccepted) && !asked.json && is_accepted_now(office)? {
-        opened = open::open(office, at_once, wish).await;
+        opened = open::open(office.run_site(), at_once, wish).await;
     }
     let opened = match opened {
         Ok(opened) => opened,
@@ -104,9 +104,9 @@ pub(super) async fn run(office: &Office, asked: &RunArguments) -> anyhow::Result
             super::say(&format!("workflow {workflow}"))?;
         }
     }
-    let _keeper = Keeper::start(office.desk.clone(), OwnSession::Runner(opened.shop.session)).await?;
+    let _keeper = Keeper::start(office.desk.clone(), OwnSession::Runner(opened.shared.session)).await?;
     tokio::spawn(listen(wishes, asked.json));
-    let branches = opened.shop.ground.is_repository;
+    let branches = opened.shared.ground.is_repository;
     let follower = InterventionFollower::from_now(office.desk.service().clone(), workflow).await?;
     let ended = show(opened, scope, follower, asked.json).await?;
     let code = report(&ended, asked.json)?;
@@ -128,7 +128,7 @@ fn is_accepted_now(office: &Office) -> anyhow::Result<bool> {
 /// accepted before it is opened.
 pub(super) fn is_store_accepted_now(asked: &RunArguments) -> anyhow::Result<bool> {
     let here = std::env::current_dir().context("find the current folder")?;
-    match handover::place::root(&here) {
+    match base::project::place::root(&here) {
         Some(root) if !asked.json => super::trust::ask_here(&root),
         Some(_) | None => Ok(false),
     }
@@ -141,12 +141,12 @@ async fn show(
     mut follower: InterventionFollower,
     json: bool,
 ) -> anyhow::Result<RunEnded> {
-    let Opened { shop, mut news, lock: _lock } = opened;
+    let Opened { shared, mut news, lock: _lock } = opened;
     let (look, width) = look(json);
     let mut screen = Screen::new(anstream::stdout(), look, width);
-    let mut bell = shop.service.bell();
+    let mut bell = shared.service.bell();
     let mut summary = InterventionSummary::default();
-    let work = Loop::new(Arc::new(shop), scope).work();
+    let work = ClaimLoop::new(Arc::new(shared), scope).work();
     let mut work = std::pin::pin!(work);
     let mut tick = tokio::time::interval(TICK);
     let ended = loop {
@@ -205,17 +205,17 @@ fn report(ended: &RunEnded, json: bool) -> anyhow::Result<ExitCode> {
 }
 
 /// Waits for SIGINT or SIGTERM. After the first signal, running turns may finish. The second signal ends them.
-async fn listen(wishes: watch::Sender<Wish>, json: bool) {
+async fn listen(wishes: watch::Sender<RunnerOrder>, json: bool) {
     let (Ok(mut interrupt), Ok(mut terminate)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
     else {
         return;
     };
-    for wish in [Wish::Finish, Wish::Stop] {
+    for wish in [RunnerOrder::Finish, RunnerOrder::Stop] {
         tokio::select! {
             _ = interrupt.recv() => {}
             _ = terminate.recv() => {}
         }
-        if !json && wish == Wish::Finish {
+        if !json && wish == RunnerOrder::Finish {
             eprintln!("handover: running turns may finish; interrupt again to end them");
         }
         let _nobody_works = wishes.send(wish);

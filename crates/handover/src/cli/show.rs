@@ -55,12 +55,12 @@ pub(crate) fn outcome(tool: &str, outcome: &ToolOutcome, json: bool, fresh: bool
 
 /// Shows the refusal of a command that calls no tool, in the same form as a tool's refusal. Any other error is returned
 /// to the caller.
-pub(crate) fn refused(noun: &str, error: handover::Error, json: bool) -> anyhow::Result<ExitCode> {
+pub(crate) fn refused(noun: &str, error: base::Error, json: bool) -> anyhow::Result<ExitCode> {
     match error {
-        handover::Error::Refused(refusal) => {
+        base::Error::Refused(refusal) => {
             outcome(noun, &ToolOutcome::Refused(wire::lifecycle::refusal(&refusal)), json, false)
         }
-        fault @ (handover::Error::Fault(_) | handover::Error::Random(_)) => Err(fault.into()),
+        fault @ (base::Error::Fault(_) | base::Error::Random(_)) => Err(fault.into()),
     }
 }
 

@@ -5,8 +5,9 @@ use std::process::ExitCode;
 
 use clap::ArgMatches;
 use engine::token::Scope;
+use handover::office;
 use handover::person::{self, NotAPerson};
-use handover::{office, token};
+use handover::token;
 
 /// The table of all commands and of the callers that may run them, one line per command.
 const COMMANDS: &str = include_str!("commands.txt");

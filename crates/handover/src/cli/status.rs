@@ -6,6 +6,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anstyle::Style;
+use base::people::intervention::{self, Intervention};
+use base::project::trust;
 use clap::Args;
 use engine::id::WorkflowId;
 use engine::review::Review;
@@ -13,9 +15,7 @@ use engine::task::{Task, TaskState};
 use engine::turn::Spent;
 use engine::view::{self, Overview};
 use engine::{Actor, Millis, Timestamp};
-use handover::intervention::{self, Intervention};
 use handover::office::Office;
-use handover::trust;
 use wire::json::{Value, object};
 use wire::lifecycle::{ReplyPart as _, presence};
 use wire::visible;
@@ -50,7 +50,7 @@ pub(super) async fn run(office: &Office, asked: &StatusArguments) -> anyhow::Res
         let now = service.now();
         let alive = office.desk.alive();
         let mut found = service.view(move |world| view::overview(world, &alive, now)).await?;
-        handover::approvals::sort_by_risk(&mut found.approvals);
+        base::people::approvals::sort_by_risk(&mut found.approvals);
         let interventions = interventions(office, &found).await?;
         let mut out = anstream::stdout().lock();
         let unaccepted = unaccepted(office);
@@ -102,7 +102,8 @@ fn changed(interventions: &[Intervention]) -> String {
 
 /// Returns the changed settings that wait for a person to accept them.
 fn unaccepted(office: &Office) -> Vec<String> {
-    let view = office.place.root.as_deref().map(|root| trust::view(root, handover::place::data_folder().as_deref()));
+    let view =
+        office.place.root.as_deref().map(|root| trust::view(root, base::project::place::data_folder().as_deref()));
     view.and_then(Result::ok).map(|view| view.waiting()).unwrap_or_default()
 }
 
@@ -131,7 +132,7 @@ fn json(found: &Overview, now: Timestamp, unaccepted: &[String], interventions: 
             ("open_tasks", u64::from(row.open).into()),
             ("total_tasks", u64::from(row.tasks).into()),
             ("by_status", Value::Object(counts)),
-            ("spent", spent(found, row.id).map_or(Value::Null, handover::turns::spent)),
+            ("spent", spent(found, row.id).map_or(Value::Null, base::service::turns::spent)),
         ])
     };
     let held = |(task, agent): &(Task, engine::agent::Agent)| {
@@ -173,8 +174,8 @@ fn json(found: &Overview, now: Timestamp, unaccepted: &[String], interventions: 
         ("settings", Value::List(unaccepted.iter().map(|change| change.as_str().into()).collect())),
         ("interventions", Value::List(interventions.iter().map(intervened).collect())),
         ("questions", Value::List(found.questions.iter().map(question).collect())),
-        ("reviews", Value::List(found.reviews.iter().map(handover::review::show::review).collect())),
-        ("approvals", Value::List(found.approvals.iter().map(|row| handover::approvals::row(row, now)).collect())),
+        ("reviews", Value::List(found.reviews.iter().map(runner::review::show::review).collect())),
+        ("approvals", Value::List(found.approvals.iter().map(|row| base::people::approvals::row(row, now)).collect())),
     ])
 }
 
@@ -196,7 +197,7 @@ fn spent(found: &Overview, workflow: WorkflowId) -> Option<Spent> {
 
 /// Returns the cost in words, such as `0.12 $, 3 s, 1 turn`. Amounts that are not known are left out.
 pub(crate) fn cost(spent: Spent) -> String {
-    let usd = spent.usd_micros.map(|micros| format!("{:.2} $", handover::budget::usd(micros)));
+    let usd = spent.usd_micros.map(|micros| format!("{:.2} $", base::project::budget::usd(micros)));
     let tokens = spent.tokens.map(|tokens| format!("{tokens} tokens"));
     let rest = [Some(format!("{} s", spent.ms / 1_000)), Some(counted(u64::from(spent.turns), "turn"))];
     [usd, tokens].into_iter().chain(rest).flatten().collect::<Vec<_>>().join(", ")
@@ -286,7 +287,7 @@ fn text(found: &Overview, now: Timestamp, place: &str) -> String {
             let _ = writeln!(text, "  {unread}: `handover inbox read`");
         }
         for approval in &found.approvals {
-            let asked = plain(&handover::approvals::asked(approval));
+            let asked = plain(&base::people::approvals::asked(approval));
             let _ = writeln!(text, "  {} asks: {asked}; `handover approval show {0}`", approval.id);
         }
         for question in &found.questions {

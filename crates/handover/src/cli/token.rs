@@ -2,10 +2,10 @@
 
 use std::process::ExitCode;
 
+use base::Service;
 use clap::Subcommand;
 use engine::id::TokenId;
 use engine::token::Scope;
-use handover::Service;
 use handover::office::Office;
 use handover::person::{self, NotAPerson};
 use handover::token::{self, ShownToken, TokenHolder};

@@ -13,7 +13,7 @@ use handover::keeper;
 use handover::office::Office;
 use handover::person;
 use wire::json::{Object, Value, parse};
-use wire::lifecycle::{Effect, Tool, ToolError};
+use wire::lifecycle::{Effect, Tool, ToolError, ToolId};
 
 use super::verbs::{NOUNS, ToolVerb, VERBS, words};
 use super::{reply, review, show, verify};
@@ -95,18 +95,18 @@ fn verbs(noun: Command) -> Command {
         review::NOUN => review::commands(),
         _ => Vec::new(),
     };
-    noun.subcommands(VERBS.iter().filter(|verb| verb.noun == name).filter_map(command).chain(own))
+    noun.subcommands(VERBS.iter().filter(|verb| verb.noun == name).map(command).chain(own))
 }
 
-fn command(verb: &ToolVerb) -> Option<Command> {
-    let tool = Tool::find(verb.tool)?;
+fn command(verb: &ToolVerb) -> Command {
+    let tool = verb.tool.tool();
     let schema = tool.arguments();
     let required: Vec<&str> =
         schema.get("required").and_then(Value::as_list).unwrap_or_default().iter().filter_map(Value::as_text).collect();
     let mut command = Command::new(verb.verb)
         .about(verb.about)
-        .after_help(format!("The tool {} over MCP and HTTP does the same.", verb.tool));
-    for (name, schema) in properties(tool) {
+        .after_help(format!("The tool {} over MCP and HTTP does the same.", tool.name));
+    for (name, schema) in properties(&tool) {
         let place = verb.places.iter().position(|place| *place == name);
         command = command.arg(argument(&name, &schema, place, required.contains(&name.as_str())));
     }
@@ -117,7 +117,7 @@ fn command(verb: &ToolVerb) -> Option<Command> {
     if tool.effect == Effect::Reads {
         command = command.arg(watch);
     }
-    Some(command)
+    command
 }
 
 fn argument(name: &str, schema: &Value, place: Option<usize>, required: bool) -> Arg {
@@ -155,7 +155,7 @@ fn argument(name: &str, schema: &Value, place: Option<usize>, required: bool) ->
 /// A typed command that calls a tool: the tool, its arguments, and the form in which the reply is shown.
 #[derive(Debug)]
 pub(crate) struct TypedToolCall {
-    tool: &'static Tool,
+    tool: Tool,
     arguments: Value,
     json: bool,
     watch: bool,
@@ -166,9 +166,9 @@ pub(crate) fn asked(matches: &ArgMatches) -> anyhow::Result<Option<TypedToolCall
     let Some((noun, inner)) = matches.subcommand() else { return Ok(None) };
     let Some((verb, inner)) = inner.subcommand() else { return Ok(None) };
     let Some(found) = VERBS.iter().find(|found| found.noun == noun && found.verb == verb) else { return Ok(None) };
-    let Some(tool) = Tool::find(found.tool) else { return Ok(None) };
+    let tool = found.tool.tool();
     let mut members = Object::new();
-    for (name, schema) in properties(tool) {
+    for (name, schema) in properties(&tool) {
         if let Some(value) = typed(inner, &name, kind(&schema))? {
             members.push((name, value));
         }
@@ -213,7 +213,7 @@ fn json(name: &str, text: &str) -> anyhow::Result<Value> {
     }
     let is_yaml = [".yaml", ".yml"].iter().any(|ending| path.ends_with(ending));
     if is_yaml {
-        return handover::yaml::parse(&content).map_err(|problem| anyhow::anyhow!("{path}: {problem}"));
+        return base::ground::yaml::parse(&content).map_err(|problem| anyhow::anyhow!("{path}: {problem}"));
     }
     let node = parse(&content).map_err(|error| anyhow::anyhow!("{path} is not JSON: {error}"))?;
     Ok(node.to_value())
@@ -232,11 +232,12 @@ async fn with_ids(office: &Office, asked: &TypedToolCall) -> anyhow::Result<Valu
     }
     // Without `--json`, a person reads the reply, so also ask for the parts of the item. A program asks for the parts
     // that it needs.
-    let more: Option<(&str, Value)> = match asked.tool.name {
-        "workflow_get" => Some(("include_tasks", true.into())),
-        "workflow_get_summary" => Some(("format", "markdown".into())),
-        "task_get" => Some(("include_checkpoints", true.into())),
-        _ => None,
+    let more: Option<(&str, Value)> = if asked.tool.id == ToolId::WorkflowGet {
+        Some(("include_tasks", true.into()))
+    } else if asked.tool.id == ToolId::WorkflowGetSummary {
+        Some(("format", "markdown".into()))
+    } else {
+        (asked.tool.id == ToolId::TaskGet).then(|| ("include_checkpoints", true.into()))
     };
     if let Some((name, value)) = more.filter(|(more, _)| !asked.json && members.iter().all(|(name, _)| name != more)) {
         members.push((name.to_owned(), value));
@@ -255,11 +256,11 @@ async fn visitor(office: &Office, asked: &TypedToolCall) -> anyhow::Result<Resul
     };
     let agents = ClientAgents::find(office.desk.service(), &below).await?;
     let names_one = ["agent_id", "sender_id"].iter().any(|name| asked.arguments.get(name).is_some());
-    let needs_one = asked.tool.effect != Effect::Reads && asked.tool.name != "agent_register" && !names_one;
+    let needs_one = asked.tool.effect != Effect::Reads && asked.tool.id != ToolId::AgentRegister && !names_one;
     Ok(match agents.only() {
         // A call that changes something must name its agent if the client has several. A reviewer's process is exempt,
         // because it may only read.
-        Err(required) if needs_one && !handover::review::is_below_a_review() => Err(required),
+        Err(required) if needs_one && !runner::review::is_below_a_review() => Err(required),
         Ok(_) | Err(_) => Ok(agents.visitor()),
     })
 }

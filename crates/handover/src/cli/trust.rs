@@ -7,9 +7,9 @@ use std::process::ExitCode;
 
 use anstyle::Style;
 use anyhow::Context as _;
+use base::project::trust::{self, TrustView};
 use clap::Args;
 use handover::person;
-use handover::trust::{self, TrustView};
 
 use super::show::plain;
 use super::{say, say_json};
@@ -26,7 +26,7 @@ pub(crate) struct Trust {
 
 pub(super) fn run(asked: &Trust) -> anyhow::Result<ExitCode> {
     let root = crate::begin::root()?;
-    let data = handover::place::data_folder().context("there is no folder for this user's data; set HOME")?;
+    let data = base::project::place::data_folder().context("there is no folder for this user's data; set HOME")?;
     // Read the settings only once. Otherwise a change between two reads could make the accepted list differ from the
     // shown one.
     let view = trust::view(&root, Some(&data)).context("read the configuration")?;
@@ -110,7 +110,7 @@ fn ask(view: &TrustView, data: &Path) -> anyhow::Result<bool> {
 /// Asks the person at the terminal whether to accept the settings of a project. Returns `false` if no person is at a
 /// terminal.
 pub(super) fn ask_here(root: &Path) -> anyhow::Result<bool> {
-    let Some(data) = handover::place::data_folder().filter(|_| person::at_a_terminal().is_ok()) else {
+    let Some(data) = base::project::place::data_folder().filter(|_| person::at_a_terminal().is_ok()) else {
         return Ok(false);
     };
     ask(&trust::view(root, Some(&data)).context("read the configuration")?, &data)

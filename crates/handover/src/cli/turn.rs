@@ -4,12 +4,13 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
+use base::ground::objects;
+use base::service::turns::{self, NamedTurn};
 use clap::Subcommand;
 use engine::id::{TaskId, TurnId, WorkflowId};
 use engine::list::Whose;
+use handover::keeper;
 use handover::office::Office;
-use handover::turns::{self, NamedTurn};
-use handover::{keeper, objects};
 use wire::json::{Value, object};
 
 use super::outline::outline;

@@ -1,12 +1,14 @@
 //! Maps commands to tools. Every argument of a tool becomes an option. The arguments in `places` are given without a
 //! name, by their position.
 
+use wire::lifecycle::ToolId;
+
 /// A command `handover NOUN VERB` that calls a tool.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ToolVerb {
     pub(crate) noun: &'static str,
     pub(crate) verb: &'static str,
-    pub(crate) tool: &'static str,
+    pub(crate) tool: ToolId,
     /// The names of the arguments that are given by position, in their order.
     pub(crate) places: &'static [&'static str],
     /// The command's line in `--help`, written for people. The tool's own description is written for models.
@@ -28,7 +30,7 @@ pub(crate) const NOUNS: &[(&str, &str)] = &[
 const fn verb(
     noun: &'static str,
     verb: &'static str,
-    tool: &'static str,
+    tool: ToolId,
     places: &'static [&'static str],
     about: &'static str,
 ) -> ToolVerb {
@@ -36,109 +38,161 @@ const fn verb(
 }
 
 pub(crate) const VERBS: &[ToolVerb] = &[
-    verb("workflow", "list", "workflow_list", &[], "List workflows, newest first"),
-    verb("workflow", "show", "workflow_get", &["id"], "Show one workflow"),
-    verb("workflow", "create", "workflow_create", &["name"], "Begin a workflow"),
+    verb("workflow", "list", ToolId::WorkflowList, &[], "List workflows, newest first"),
+    verb("workflow", "show", ToolId::WorkflowGet, &["id"], "Show one workflow"),
+    verb("workflow", "create", ToolId::WorkflowCreate, &["name"], "Begin a workflow"),
     verb(
         "workflow",
         "plan",
-        "workflow_set_plan",
+        ToolId::WorkflowSetPlan,
         &["id", "plan"],
         "Set the plan of a workflow from a JSON or YAML file",
     ),
-    verb("workflow", "progress", "workflow_progress", &["workflow_id"], "Show how far a workflow is"),
-    verb("workflow", "next", "workflow_next_tasks", &["workflow_id"], "List what can be claimed now"),
-    verb("workflow", "status", "workflow_update_status", &["id", "status"], "Pause, resume, complete, fail or abandon"),
-    verb("workflow", "start", "workflow_start", &["workflow_id"], "Have it worked by the runners that are alive"),
+    verb("workflow", "progress", ToolId::WorkflowProgress, &["workflow_id"], "Show how far a workflow is"),
+    verb("workflow", "next", ToolId::WorkflowNextTasks, &["workflow_id"], "List what can be claimed now"),
+    verb(
+        "workflow",
+        "status",
+        ToolId::WorkflowUpdateStatus,
+        &["id", "status"],
+        "Pause, resume, complete, fail or abandon",
+    ),
+    verb("workflow", "start", ToolId::WorkflowStart, &["workflow_id"], "Have it worked by the runners that are alive"),
     verb(
         "workflow",
         "suspend",
-        "workflow_suspend",
+        ToolId::WorkflowSuspend,
         &["workflow_id"],
         "Let nobody claim its tasks; what runs is finished",
     ),
-    verb("workflow", "resume", "workflow_resume", &["workflow_id"], "Go on after a suspension"),
+    verb("workflow", "resume", ToolId::WorkflowResume, &["workflow_id"], "Go on after a suspension"),
     verb(
         "workflow",
         "execution",
-        "workflow_execution_status",
+        ToolId::WorkflowExecutionStatus,
         &["workflow_id"],
         "Show who works on what, and the cost",
     ),
-    verb("workflow", "check-merge", "workflow_check_merge", &["workflow_id"], "Show which completed tasks are merged"),
-    verb("workflow", "summary", "workflow_get_summary", &["id"], "Summarize a workflow"),
+    verb(
+        "workflow",
+        "check-merge",
+        ToolId::WorkflowCheckMerge,
+        &["workflow_id"],
+        "Show which completed tasks are merged",
+    ),
+    verb("workflow", "summary", ToolId::WorkflowGetSummary, &["id"], "Summarize a workflow"),
     verb(
         "workflow",
         "limit",
-        "workflow_set_parallelism",
+        ToolId::WorkflowSetParallelism,
         &["id", "max_parallel_tasks"],
         "Limit tasks that run at once",
     ),
-    verb("workflow", "config", "workflow_set_config", &["id", "config"], "Merge values into the configuration"),
-    verb("workflow", "add-task", "workflow_add_task", &["workflow_id", "name"], "Add a task"),
+    verb("workflow", "config", ToolId::WorkflowSetConfig, &["id", "config"], "Merge values into the configuration"),
+    verb("workflow", "add-task", ToolId::WorkflowAddTask, &["workflow_id", "name"], "Add a task"),
     verb(
         "workflow",
         "remove-task",
-        "workflow_remove_task",
+        ToolId::WorkflowRemoveTask,
         &["workflow_id", "task_id"],
         "Remove a task nobody has begun",
     ),
-    verb("workflow", "replan", "workflow_replan", &["workflow_id", "plan"], "Replace the tasks nobody has begun"),
-    verb("workflow", "lock", "workflow_lock", &["id", "session_id"], "Keep others from changing a workflow"),
-    verb("workflow", "unlock", "workflow_unlock", &["id", "session_id"], "Open a lock"),
-    verb("workflow", "lock-info", "workflow_lock_info", &["id"], "Show who has locked a workflow"),
-    verb("workflow", "repositories", "workflow_list_repositories", &["workflow_id"], "List the repositories"),
-    verb("workflow", "attach", "workflow_add_repository", &["workflow_id", "repository_path"], "Attach a repository"),
-    verb("workflow", "detach", "workflow_remove_repository", &["workflow_id", "repository_id"], "Detach a repository"),
-    verb("task", "list", "task_get_available", &[], "List what can be claimed, in all workflows or in one"),
-    verb("task", "show", "task_get", &["id"], "Show one task"),
-    verb("task", "next", "task_next", &["agent_id"], "Take the next task for an agent, with its context"),
-    verb("task", "claim", "task_claim", &["task_id", "agent_id"], "Claim a task for an agent"),
-    verb("task", "release", "task_release", &["task_id"], "Give a task back"),
-    verb("task", "context", "task_load_context", &["task_id"], "Show what its worker is told"),
-    verb("task", "plan", "task_set_plan", &["id", "plan"], "Record how a task is gone about"),
-    verb("task", "status", "task_update_status", &["id", "status"], "Set the status of a task"),
-    verb("task", "replan", "task_replan", &["id", "reason", "new_plan"], "Put a task back to pending with a new plan"),
-    verb("task", "checkpoint", "checkpoint_add", &["task_id", "type", "summary"], "Record progress"),
-    verb("task", "checkpoints", "checkpoint_list", &["task_id"], "List what was recorded"),
-    verb("task", "dependencies", "task_check_dependencies", &["task_id"], "Show what a task waits for"),
-    verb("task", "workspace", "task_assign_workspace", &["task_id", "workspace_id"], "Assign a task to a workspace"),
-    verb("task", "wait", "task_wait", &[], "Wait for work, mail, or a change of a task"),
-    verb("agent", "list", "agent_list", &[], "List agents and what they work on"),
-    verb("agent", "show", "agent_get", &["id"], "Show one agent"),
-    verb("agent", "register", "agent_register", &["name", "runtime"], "Register an agent"),
-    verb("agent", "heartbeat", "agent_heartbeat", &["agent_id"], "Say that an agent is alive"),
-    verb("agent", "update", "agent_update", &["id"], "Change what is known of an agent"),
-    verb("agent", "unregister", "agent_unregister", &["id"], "Let an agent leave; what it holds is given back"),
-    verb("inbox", "read", "inbox_read", &["agent_id"], "Read unread messages, yours or an agent's"),
-    verb("inbox", "ack", "inbox_ack", &["message_ids"], "Acknowledge messages"),
-    verb("inbox", "send", "message_send", &["recipient_id", "message_type", "body"], "Send a message"),
+    verb("workflow", "replan", ToolId::WorkflowReplan, &["workflow_id", "plan"], "Replace the tasks nobody has begun"),
+    verb("workflow", "lock", ToolId::WorkflowLock, &["id", "session_id"], "Keep others from changing a workflow"),
+    verb("workflow", "unlock", ToolId::WorkflowUnlock, &["id", "session_id"], "Open a lock"),
+    verb("workflow", "lock-info", ToolId::WorkflowLockInfo, &["id"], "Show who has locked a workflow"),
+    verb("workflow", "repositories", ToolId::WorkflowListRepositories, &["workflow_id"], "List the repositories"),
+    verb(
+        "workflow",
+        "attach",
+        ToolId::WorkflowAddRepository,
+        &["workflow_id", "repository_path"],
+        "Attach a repository",
+    ),
+    verb(
+        "workflow",
+        "detach",
+        ToolId::WorkflowRemoveRepository,
+        &["workflow_id", "repository_id"],
+        "Detach a repository",
+    ),
+    verb("task", "list", ToolId::TaskGetAvailable, &[], "List what can be claimed, in all workflows or in one"),
+    verb("task", "show", ToolId::TaskGet, &["id"], "Show one task"),
+    verb("task", "next", ToolId::TaskNext, &["agent_id"], "Take the next task for an agent, with its context"),
+    verb("task", "claim", ToolId::TaskClaim, &["task_id", "agent_id"], "Claim a task for an agent"),
+    verb("task", "release", ToolId::TaskRelease, &["task_id"], "Give a task back"),
+    verb("task", "context", ToolId::TaskLoadContext, &["task_id"], "Show what its worker is told"),
+    verb("task", "plan", ToolId::TaskSetPlan, &["id", "plan"], "Record how a task is gone about"),
+    verb("task", "status", ToolId::TaskUpdateStatus, &["id", "status"], "Set the status of a task"),
+    verb(
+        "task",
+        "replan",
+        ToolId::TaskReplan,
+        &["id", "reason", "new_plan"],
+        "Put a task back to pending with a new plan",
+    ),
+    verb("task", "checkpoint", ToolId::CheckpointAdd, &["task_id", "type", "summary"], "Record progress"),
+    verb("task", "checkpoints", ToolId::CheckpointList, &["task_id"], "List what was recorded"),
+    verb("task", "dependencies", ToolId::TaskCheckDependencies, &["task_id"], "Show what a task waits for"),
+    verb(
+        "task",
+        "workspace",
+        ToolId::TaskAssignWorkspace,
+        &["task_id", "workspace_id"],
+        "Assign a task to a workspace",
+    ),
+    verb("task", "wait", ToolId::TaskWait, &[], "Wait for work, mail, or a change of a task"),
+    verb("agent", "list", ToolId::AgentList, &[], "List agents and what they work on"),
+    verb("agent", "show", ToolId::AgentGet, &["id"], "Show one agent"),
+    verb("agent", "register", ToolId::AgentRegister, &["name", "runtime"], "Register an agent"),
+    verb("agent", "heartbeat", ToolId::AgentHeartbeat, &["agent_id"], "Say that an agent is alive"),
+    verb("agent", "update", ToolId::AgentUpdate, &["id"], "Change what is known of an agent"),
+    verb("agent", "unregister", ToolId::AgentUnregister, &["id"], "Let an agent leave; what it holds is given back"),
+    verb("inbox", "read", ToolId::InboxRead, &["agent_id"], "Read unread messages, yours or an agent's"),
+    verb("inbox", "ack", ToolId::InboxAck, &["message_ids"], "Acknowledge messages"),
+    verb("inbox", "send", ToolId::MessageSend, &["recipient_id", "message_type", "body"], "Send a message"),
     verb(
         "inbox",
         "broadcast",
-        "message_broadcast",
+        ToolId::MessageBroadcast,
         &["message_type", "body"],
         "Send a message to all agents that match",
     ),
-    verb("inbox", "list", "message_list", &["agent_id"], "List messages, newest first"),
-    verb("inbox", "show", "message_get", &["id"], "Show one message and mark it read"),
-    verb("inbox", "mark-read", "message_mark_read", &["message_ids"], "Mark messages read"),
-    verb("inbox", "archive", "message_archive", &["message_ids"], "Archive messages"),
-    verb("inbox", "count", "message_count_unread", &["agent_id"], "Count unread messages"),
-    verb("inbox", "post", "wire_post", &["wire"], "Post an Agent Wire document: its act is done"),
-    verb("workspace", "list", "workspace_list", &["workflow_id"], "List the workspaces of a workflow"),
-    verb("workspace", "create", "workspace_create", &["workflow_id", "branch"], "Make a worktree, or record one"),
-    verb("workspace", "update", "workspace_update", &["id"], "Record a merge, or clean up"),
-    verb("repository", "list", "repository_list", &[], "List known repositories"),
-    verb("repository", "register", "repository_register", &["path"], "Make a repository known"),
-    verb("repository", "show", "repository_get", &["path"], "Show a repository"),
-    verb("template", "list", "template_list", &[], "List templates"),
-    verb("template", "create", "template_create", &["name"], "Keep a plan, given or taken from a workflow"),
-    verb("review", "request", "review_request", &["content"], "Have a text reviewed, as the tool does it"),
-    verb("review", "answer", "review_answer", &["finding", "status"], "Say what became of a finding"),
-    verb("review", "status", "review_status", &["session"], "Look at a review, or wait for it"),
-    verb("template", "apply", "template_apply", &["template_id", "workflow_name"], "Make a workflow from a template"),
+    verb("inbox", "list", ToolId::MessageList, &["agent_id"], "List messages, newest first"),
+    verb("inbox", "show", ToolId::MessageGet, &["id"], "Show one message and mark it read"),
+    verb("inbox", "mark-read", ToolId::MessageMarkRead, &["message_ids"], "Mark messages read"),
+    verb("inbox", "archive", ToolId::MessageArchive, &["message_ids"], "Archive messages"),
+    verb("inbox", "count", ToolId::MessageCountUnread, &["agent_id"], "Count unread messages"),
+    verb("inbox", "post", ToolId::WirePost, &["wire"], "Post an Agent Wire document: its act is done"),
+    verb("workspace", "list", ToolId::WorkspaceList, &["workflow_id"], "List the workspaces of a workflow"),
+    verb("workspace", "create", ToolId::WorkspaceCreate, &["workflow_id", "branch"], "Make a worktree, or record one"),
+    verb("workspace", "update", ToolId::WorkspaceUpdate, &["id"], "Record a merge, or clean up"),
+    verb("repository", "list", ToolId::RepositoryList, &[], "List known repositories"),
+    verb("repository", "register", ToolId::RepositoryRegister, &["path"], "Make a repository known"),
+    verb("repository", "show", ToolId::RepositoryGet, &["path"], "Show a repository"),
+    verb("template", "list", ToolId::TemplateList, &[], "List templates"),
+    verb("template", "create", ToolId::TemplateCreate, &["name"], "Keep a plan, given or taken from a workflow"),
+    verb("review", "request", ToolId::ReviewRequest, &["content"], "Have a text reviewed, as the tool does it"),
+    verb("review", "answer", ToolId::ReviewAnswer, &["finding", "status"], "Say what became of a finding"),
+    verb("review", "status", ToolId::ReviewStatusGet, &["session"], "Look at a review, or wait for it"),
+    verb(
+        "template",
+        "apply",
+        ToolId::TemplateApply,
+        &["template_id", "workflow_name"],
+        "Make a workflow from a template",
+    ),
 ];
+
+/// Fails to compile when a tool has no command, or two.
+const _: () = {
+    let (mut seen, mut row) = (0_u128, 0);
+    while row < VERBS.len() {
+        seen |= 1 << VERBS[row].tool as u32;
+        row += 1;
+    }
+    assert!(VERBS.len() == ToolId::COUNT && seen.count_ones() as usize == ToolId::COUNT, "each tool has one command");
+};
 
 /// Returns the line of an argument in `--help`. An argument with the same name has the same line for every tool.
 #[expect(clippy::too_many_lines, reason = "one match that names every argument")]
@@ -262,26 +316,21 @@ mod tests {
     use std::collections::BTreeSet;
 
     use wire::json::Value;
-    use wire::lifecycle::TOOLS;
 
     use super::*;
 
     #[test]
-    fn every_tool_has_a_command_and_every_argument_has_words() {
-        let named: Vec<&str> = VERBS.iter().map(|verb| verb.tool).collect();
-        let all: Vec<&str> = TOOLS.iter().map(|tool| tool.name).collect();
-        assert_eq!(named.iter().collect::<BTreeSet<_>>(), all.iter().collect::<BTreeSet<_>>());
-        assert_eq!(named.len(), all.len(), "a tool has one command");
+    fn every_command_is_typed_otherwise_and_every_argument_has_words() {
         let commands: BTreeSet<_> = VERBS.iter().map(|verb| (verb.noun, verb.verb)).collect();
         assert_eq!(commands.len(), VERBS.len());
-        for tool in TOOLS {
+        for verb in VERBS {
+            let tool = verb.tool.tool();
             let schema = tool.arguments();
             let Some(Value::Object(properties)) = schema.get("properties") else { continue };
             for (name, _) in properties {
                 assert!(!words(name).is_empty(), "{} of {} has no words", name, tool.name);
             }
-            let verb = VERBS.iter().find(|verb| verb.tool == tool.name);
-            for place in verb.map_or(&[][..], |verb| verb.places) {
+            for place in verb.places {
                 assert!(properties.iter().any(|(name, _)| name == place), "{place} of {}", tool.name);
             }
         }

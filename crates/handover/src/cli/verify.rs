@@ -6,17 +6,22 @@ use std::process::ExitCode;
 
 use agents::host::TURN;
 use anyhow::Context as _;
+use base::Error;
+use base::ground::random;
+use base::project::place;
+use base::project::settings;
+use base::project::trust;
 use clap::{ArgMatches, Args, FromArgMatches as _};
 use engine::id::{AgentId, TaskId};
 use handover::below;
 use handover::desk::ClientAgents;
 use handover::desk::{ToolOutcome, Visitor};
+use handover::keeper;
 use handover::office::Office;
-use handover::runner::open;
-use handover::runner::verify::{
-    CompletionOrder, EvaluatorQuestion, Finished, Unfinished, VerificationProgress, finish,
-};
-use handover::{Error, keeper, person, place, random, settings, trust};
+use handover::person;
+use runner::claim::open;
+use runner::complete::{CompletionOrder, Finished, Unfinished, finish};
+use runner::verify::{EvaluatorQuestion, VerificationProgress};
 use wire::json::{Value, object};
 use wire::lifecycle::ToolError;
 
@@ -85,7 +90,7 @@ async fn prepared(office: &Office, asked: &Verify) -> anyhow::Result<Result<Prep
         Ok(agent) => agent,
         Err(said) => return Ok(Err(said)),
     };
-    let data = handover::place::data_folder();
+    let data = base::project::place::data_folder();
     let Some(root) = office.place.root.clone() else {
         return Ok(Err(said("NOT_TRUSTED", "there is no project here whose commands could be trusted", TRUST_IT)));
     };
@@ -158,8 +163,9 @@ async fn verify(office: &Office, asked: &Verify, prepared: &Prepared) -> anyhow:
         mark: &mark,
     };
     let has_evaluator = prepared.team.evaluator.is_some();
-    let evaluate = has_evaluator
-        .then_some(async |asking: EvaluatorQuestion| Box::pin(open::judge(office, asked.task, &asking)).await);
+    let evaluate = has_evaluator.then_some(async |asking: EvaluatorQuestion| {
+        Box::pin(open::judge(office.run_site(), asked.task, &asking)).await
+    });
     let is_silent = asked.json;
     let mut progress = |progress: VerificationProgress<'_>| {
         if !is_silent {

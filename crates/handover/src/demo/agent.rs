@@ -12,7 +12,7 @@ use super::client::DemoClient;
 /// The names of the demo's agents. Each agent has one role, so that every run of the demo assigns the same tasks.
 pub(super) const TEAM: [&str; 3] = ["amy", "bob", "carol"];
 
-/// The time that an agent pretends to work in each step.
+/// The time that a scripted agent of the demo pretends to work in each step.
 const STEP: Duration = Duration::from_millis(250);
 
 /// Runs one turn of a scripted agent: reads the input from standard input and prints the output.

@@ -7,9 +7,9 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout};
 
 use super::Failed;
-use crate::spawn;
-use crate::turn_proof::PROOF;
+use crate::side_program;
 use agents::host::TURN;
+use runner::turn_proof::PROOF;
 
 pub(super) struct DemoClient {
     _server: Child,
@@ -21,7 +21,7 @@ pub(super) struct DemoClient {
 impl DemoClient {
     /// Starts `handover mcp` in a folder and opens the connection, as an agent's client does.
     pub(super) async fn start(program: &Path, folder: &Path, name: &str) -> Result<Self, Failed> {
-        let mut command = spawn::program(program, folder);
+        let mut command = side_program::command(program, folder);
         command.args(["mcp", "--tools", "full"]);
         // Pass on the turn and its proof, so that the server knows which turn it works for.
         command.envs([TURN, PROOF].into_iter().filter_map(|name| Some((name, std::env::var_os(name)?))));

@@ -10,14 +10,16 @@ use tokio::sync::{mpsc, watch};
 
 use super::{DemoOptions, Failed};
 use crate::desk::{Desk, DeskSurroundings};
-use crate::place::{self, PlaceReason, StorePlace};
-use crate::runner::place::WorktreeGround;
-use crate::runner::plan_file::PlanFile;
-use crate::runner::shop::{RunNews, Shop, ShopParts, Wish};
-use crate::service::Service;
-use crate::team::Team;
-use crate::{random, settings, spawn};
+use crate::plan_file::PlanFile;
+use crate::side_program;
+use base::ground::random;
+use base::project::place::{self, PlaceReason, StorePlace};
+use base::project::settings;
+use base::project::team::Team;
+use base::service::Service;
 use git::Git;
+use runner::attempt::place::WorktreeGround;
+use runner::attempt::shared::{RunNews, RunnerOrder, RunnerParts, RunnerShared};
 
 /// The plan of the demo: three tasks without dependencies, and three tasks that depend on them.
 const PLAN: &str = include_str!("plan.yaml");
@@ -26,20 +28,20 @@ const PLAN: &str = include_str!("plan.yaml");
 /// so no person has to accept them first.
 pub(super) async fn open(
     wanted: &DemoOptions,
-    wish: watch::Receiver<Wish>,
-) -> Result<(Arc<Shop>, mpsc::Receiver<RunNews>, Desk), Failed> {
+    wish: watch::Receiver<RunnerOrder>,
+) -> Result<(Arc<RunnerShared>, mpsc::Receiver<RunNews>, Desk), Failed> {
     let folder = wanted.folder.canonicalize()?;
     let is_repository = prepare(&folder, &wanted.program).await?;
     let state = folder.join(".handover/state");
     let file = state.join("handover.db").display().to_string();
     let opened = store::open(&file, random::store_seed()?).await?;
-    let service = Service::new(opened, Arc::new(crate::clock::SystemClock));
+    let service = Service::new(opened, Arc::new(base::ground::clock::SystemClock));
     let desk =
         Desk::new(service.clone(), DeskSurroundings { root: Some(folder.clone()), ..DeskSurroundings::default() });
     let settings = settings::read(Some(&folder)).map_err(|problem| Failed::Step(problem.to_string()))?.team;
     let team = Team::gather(&folder, &settings, std::env::var_os("PATH").as_deref());
     let team = team.map_err(|problem| Failed::Step(problem.to_string()))?;
-    let parts = ShopParts {
+    let parts = RunnerParts {
         service,
         store: file,
         ground: WorktreeGround::new(Git::default(), folder, is_repository, None),
@@ -51,8 +53,8 @@ pub(super) async fn open(
         at_once: 3,
         wish,
     };
-    let (shop, news) = Shop::open(parts).await?;
-    Ok((Arc::new(shop), news, desk))
+    let (shared, news) = RunnerShared::open(parts).await?;
+    Ok((Arc::new(shared), news, desk))
 }
 
 /// Creates a project with settings and a store. Returns `true` if git made it a repository, and `false` if git failed.
@@ -75,7 +77,7 @@ async fn prepare(folder: &Path, program: &Path) -> Result<bool, Failed> {
     let steps = [&["init", "--quiet"][..], &["add", "."], &["commit", "--quiet", "-m", "start"]];
     for words in steps {
         let identity = ["-c", "user.name=demo", "-c", "user.email=demo@localhost", "-c", "commit.gpgsign=false"];
-        let status = spawn::program(git, folder).args(identity).args(words).status().await;
+        let status = side_program::command(git, folder).args(identity).args(words).status().await;
         if !status.is_ok_and(|status| status.success()) {
             // Without git there are no worktrees. The agents then work in one folder, one after the other.
             return Ok(false);

@@ -5,8 +5,8 @@ use engine::plan::PlanTask;
 use engine::{Command, Json, Refusal, Rights};
 
 use super::{Desk, Stopped, ToolRequest};
-use crate::error::Error;
-use crate::task_extra::PLANNED_BY;
+use base::error::Error;
+use base::project::task_extra::PLANNED_BY;
 
 /// The name that is recorded as author for a coordinator that is not a registered agent.
 const COORDINATOR: &str = "coordinator";

@@ -1,14 +1,15 @@
 //! Finds the agent as which a command acts that an agent's client started: the agent that this client registered.
 
 use engine::id::{AgentId, SessionId};
+use engine::world::AgentIdNeed;
 use engine::{Need, Rights};
 use wire::lifecycle::ToolError;
 
 use super::Visitor;
 use crate::below::{AgentSign, BelowAgent};
-use crate::error::Error;
-use crate::service::Service;
 use agents::host::TURN;
+use base::error::Error;
+use base::service::Service;
 
 /// The agents that are registered by the client that started this command.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,10 +28,10 @@ impl ClientAgents {
         let sessions = below.sessions.clone();
         let session = if let [only] = sessions.as_slice() { Some(*only) } else { None };
         let agents = service.view(move |world| {
-            world.want(sessions.iter().map(|session| Need::SessionAgents(*session)))?;
+            world.want(sessions.iter().map(|session| AgentIdNeed::OfSession(*session)))?;
             let mut found: Vec<AgentId> = Vec::new();
             for session in &sessions {
-                found.extend(world.agent_ids(&Need::SessionAgents(*session))?);
+                found.extend(world.ask(&AgentIdNeed::OfSession(*session))?);
             }
             world.want(found.iter().map(|agent| Need::Agent(*agent)))?;
             let mut living = Vec::new();

@@ -5,14 +5,15 @@ use std::path::PathBuf;
 
 use engine::command::Course;
 use engine::id::{TaskId, WorkflowId};
-use engine::list::List;
+use engine::list::VerificationQuery;
 use engine::offer::OfferQuery;
 use engine::runner::Runner;
 use engine::task::{Status, Task};
 use engine::turn::Turn;
 use engine::verification::Verification;
 use engine::workspace::Workspace;
-use engine::{Command, Fact, Need, Refusal, Reply, World, view};
+use engine::world::NumberNeed;
+use engine::{Command, Need, Refusal, Reply, World, view};
 use wire::lifecycle::{
     ExecutionReply, Handle, MergeReply, MergedRow, ReplyPart, RunnerRow, WorkflowCheckMerge, WorkflowExecutionStatus,
     WorkflowResume, WorkflowResumed, WorkflowStart, WorkflowStarted, WorkflowSuspend, WorkflowSuspended, who_works,
@@ -23,6 +24,7 @@ use super::{Desk, Stopped, ToolAnswer, ToolRequest, limit, place, unexpected};
 use git::branch::{task_branch, workflow_branch};
 use git::repository::{GitRepository, reference};
 use git::{Git, GitProblem};
+use runner::verify::VerificationEvidence;
 
 impl Desk {
     async fn steer(
@@ -128,17 +130,17 @@ fn completed(
 ) -> Result<ExecutionPage, engine::DecisionStop> {
     let page = view::tasks(world, id, &[Status::Completed], after, limit)?;
     world.want(page.rows.iter().filter_map(|row| row.task.workspace).map(Need::Workspace))?;
-    world.want(page.rows.iter().map(|row| Need::VerificationCount(row.task.id)))?;
+    world.want(page.rows.iter().map(|row| NumberNeed::Verifications(row.task.id)))?;
     let mut last = Vec::new();
     for row in &page.rows {
-        let count = world.number(&Need::VerificationCount(row.task.id))?;
-        last.push(List::Verifications { task: row.task.id, after: count.saturating_sub(1), limit: 1 });
+        let count = *world.ask(&NumberNeed::Verifications(row.task.id))?;
+        last.push(VerificationQuery { task: row.task.id, after: count.saturating_sub(1), limit: 1 });
     }
-    world.want(last.iter().cloned().map(Need::List))?;
+    world.want(last.iter().cloned())?;
     let mut done = Vec::new();
     for (row, list) in page.rows.into_iter().zip(last) {
         let workspace = row.task.workspace.map(|id| world.workspace(id).cloned()).transpose()?;
-        let found = if let Fact::VerificationRows(rows) = world.list(list)? { rows.first().cloned() } else { None };
+        let found = world.ask(&list)?.first().cloned();
         let verification = found.filter(|found| found.attempt == row.task.attempt);
         done.push(CompletedTask { task: row.task, workspace, verification });
     }
@@ -150,10 +152,8 @@ impl CompletedTask {
     /// verified commit, the branch.
     fn heads(&self) -> Vec<String> {
         let merged = self.workspace.as_ref().and_then(|row| row.merge_commit.clone());
-        let verified = self.verification.as_ref().and_then(|found| {
-            let evidence = found.evidence.value();
-            evidence.get("commit").and_then(|commit| commit.as_str()).map(str::to_owned)
-        });
+        let verified =
+            self.verification.as_ref().and_then(|found| VerificationEvidence::parse(found.evidence.as_str())?.commit);
         let is_whole = |text: &String| text.len() >= 40 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
         [merged, verified].into_iter().flatten().filter(is_whole).chain([reference(&self.branch())]).collect()
     }

@@ -5,23 +5,20 @@ use engine::inbox::{MailboxOwner, Message, Recipients};
 use engine::view::{self, MailFilter, MailState};
 use engine::{Actor, Command, DecisionStop, Need, Refusal, Timestamp, World, identity};
 use wire::lifecycle::{
-    Address, Call, InboxAnswer, InboxRead, InboxRow, MessageCountUnread, MessageGet, MessageList, MessageRow,
-    MessageStatus, Messages, NamedParts, ReplyPart, UnreadAnswer, original_priority,
+    Address, InboxAnswer, InboxRead, InboxRow, MessageCountUnread, MessageGet, MessageList, MessageRow, MessageStatus,
+    Messages, NamedParts, ReplyPart, UnreadAnswer, original_priority,
 };
 
 use super::{Desk, Stopped, ToolAnswer, ToolRequest, bad_cursor, limit};
-use crate::error::Error;
+use base::error::Error;
 
-/// Changes the refusal "unknown agent" to "unknown sender" when the call sends a message and the unknown agent is its
-/// sender.
-pub(super) fn of_a_sender(call: &Call, error: Error) -> Error {
-    match (call, error) {
-        (
-            Call::MessageSend(_) | Call::MessageBroadcast(_),
-            Error::Refused(Refusal::AgentNotFound { agent: Some(sender) }),
-        ) => Error::Refused(Refusal::SenderNotFound { sender: sender.to_string() }),
-        (_, error) => error,
+/// Changes the refusal "unknown agent" to "unknown sender". For a call that sends a message, because the agent that
+/// such a call names is the sender.
+pub(super) fn of_a_sender(error: Error) -> Error {
+    if let Error::Refused(Refusal::AgentNotFound { agent: Some(sender) }) = error {
+        return Error::Refused(Refusal::SenderNotFound { sender: sender.to_string() });
     }
+    error
 }
 
 impl Desk {

@@ -7,7 +7,9 @@ use engine::command::UpdateWorkspace;
 use engine::workspace::{Cleaned, Workspace};
 use engine::{Command, Refusal, Reply};
 use wire::json::object;
-use wire::lifecycle::{Call, ReplyPart, ToolError, WorkspaceCreate, WorkspaceReply, WorkspaceUpdate, WorkspaceUpdated};
+use wire::lifecycle::{
+    AgentRegister, ReplyPart, ToolError, WorkspaceCreate, WorkspaceReply, WorkspaceUpdate, WorkspaceUpdated,
+};
 
 use super::{Desk, Stopped, ToolAnswer, ToolRequest, unexpected};
 use git::removed::restore_command;
@@ -169,7 +171,6 @@ fn updated(reply: &Reply) -> ToolAnswer {
 }
 
 /// Turns a problem that git reported, or that Handover found before it called git, into a refusal.
-#[expect(clippy::wildcard_enum_match_arm, reason = "the other problems say all in their message")]
 pub(super) fn refused(problem: &GitProblem) -> Stopped {
     let details = match problem {
         GitProblem::InvalidInput { field, problem } => {
@@ -180,7 +181,17 @@ pub(super) fn refused(problem: &GitProblem) -> Stopped {
             let files: Vec<&str> = files.iter().map(String::as_str).collect();
             Some(object([("files", files.into()), ("more", (*more).into())]))
         }
-        _ => None,
+        // The message says everything about these.
+        GitProblem::WorkspaceDirty { dirt: Dirt::Locked { .. } | Dirt::Submodules, .. }
+        | GitProblem::BranchExists { .. }
+        | GitProblem::NotARepository { .. }
+        | GitProblem::BaseNotFound(_)
+        | GitProblem::PathTaken { .. }
+        | GitProblem::PathUnusable { .. }
+        | GitProblem::WorkspaceNotOurs { .. }
+        | GitProblem::GitFailed { .. }
+        | GitProblem::GitMissing { .. }
+        | GitProblem::GitTimeout { .. } => None,
     };
     Stopped::Said(ToolError {
         code: problem.code(),
@@ -192,22 +203,17 @@ pub(super) fn refused(problem: &GitProblem) -> Stopped {
 }
 
 impl Desk {
-    /// Gives a registering agent the slug of its card, if the project has a card for it.
-    pub(super) fn with_card(&self, call: &Call, command: Command) -> Command {
-        let (Call::AgentRegister(asked), Command::Register(register), Some(root)) =
-            (call, &command, &self.surroundings.root)
-        else {
-            return command;
-        };
-        let cards = crate::project::cards(root).unwrap_or_default();
+    /// Returns the command that registers an agent. If the project has a card for the agent, the agent gets the slug of
+    /// its card.
+    pub(super) fn with_card(&self, asked: &AgentRegister) -> Command {
+        let cards = self.surroundings.root.as_deref().and_then(|root| base::project::files::cards(root).ok());
         let slug = engine::agent::slug_of(asked.name.as_str());
         let own = cards
             .into_iter()
+            .flatten()
             .filter_map(|judged| judged.card)
             .find(|card| card.identity.slug.as_str() == slug || card.identity.name.as_str() == asked.name.as_str());
-        let Some(card) = own else { return command };
-        let slug = Some(card.identity.slug.to_string());
-        Command::Register(engine::command::Register { slug, ..register.clone() })
+        Command::Register(asked.register(own.map(|card| card.identity.slug.to_string())))
     }
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use engine::id::{RepositoryId, TemplateId, WorkflowId};
 use engine::plan::PlanTask;
 use engine::template::TemplateBody;
+use engine::world::TaskIdNeed;
 use engine::{Caller, Command, Need, Refusal, Reply, view};
 use wire::lifecycle::{
     Applied, Call, Planned, ReplyPart, TemplateApply, TemplateCreate, TemplateList, TemplateRow, Templates, Within,
@@ -13,8 +14,8 @@ use wire::lifecycle::{
 
 use super::author::{signed, signed_command};
 use super::{Desk, Stopped, ToolAnswer, ToolRequest, answered, limit};
-use crate::project;
-use crate::task_extra::TaskExtra;
+use base::project::files;
+use base::project::task_extra::TaskExtra;
 
 fn without_key(caller: &Caller) -> Caller {
     Caller { key: None, ..caller.clone() }
@@ -126,10 +127,10 @@ impl Desk {
                 .service
                 .view(move |world| {
                     let page = view::tasks(world, workflow, &[], after, 500)?;
-                    world.want(page.rows.iter().map(|row| Need::Dependencies(row.task.id)))?;
+                    world.want(page.rows.iter().map(|row| TaskIdNeed::Dependencies(row.task.id)))?;
                     let mut planned = Vec::new();
                     for row in &page.rows {
-                        let on = world.task_ids(&Need::Dependencies(row.task.id))?;
+                        let on = world.ask(&TaskIdNeed::Dependencies(row.task.id))?;
                         let all = on.iter().chain(&row.detail.context_from);
                         world.want(all.map(|id| Need::Task(*id)))?;
                         let mut on = on.to_vec();
@@ -190,9 +191,9 @@ impl Desk {
     }
 
     /// Returns the templates that the project keeps in files.
-    fn files(&self) -> Result<Vec<project::ProjectTemplate>, Stopped> {
+    fn files(&self) -> Result<Vec<files::ProjectTemplate>, Stopped> {
         let Some(root) = &self.surroundings.root else { return Ok(Vec::new()) };
-        project::templates(root).map_err(|problem| {
+        files::templates(root).map_err(|problem| {
             let problem = format!("cannot be read: {problem}");
             Refusal::InvalidInput { field: ".handover/templates".to_owned(), problem }.into()
         })

@@ -4,7 +4,8 @@ use engine::id::{AgentId, RepositoryId, TaskId, WorkflowId, WorkspaceId};
 use engine::list::{AgentFilter, WorkflowFilter};
 use engine::workflow::WorkflowStatus;
 use engine::workspace::WorkspaceStatus;
-use engine::{Need, Refusal, Timestamp, view};
+use engine::world::CheckpointNeed;
+use engine::{Refusal, Timestamp, view};
 use wire::json::{Value, object};
 use wire::lifecycle::{
     AgentGet, AgentList, AgentRow, AgentStatus, Agents, BlockedRow, CheckpointList, CheckpointRow, Checkpoints,
@@ -35,8 +36,8 @@ impl Desk {
             .view(move |world| {
                 let found = view::task(world, id)?;
                 let after = found.task.checkpoints.saturating_sub(rows);
-                let need = Need::Checkpoints { task: id, after, limit: rows };
-                let newest = if wanted { world.checkpoints(&need)?.to_vec() } else { Vec::new() };
+                let need = CheckpointNeed { task: id, after, limit: rows };
+                let newest = if wanted { world.ask(&need)?.to_vec() } else { Vec::new() };
                 Ok((found, newest))
             })
             .await?;
@@ -58,8 +59,8 @@ impl Desk {
             .service
             .view(move |world| {
                 view::task(world, task)?;
-                let need = Need::Checkpoints { task, after, limit: rows + 1 };
-                Ok(world.checkpoints(&need)?.to_vec())
+                let need = CheckpointNeed { task, after, limit: rows + 1 };
+                Ok(world.ask(&need)?.to_vec())
             })
             .await?;
         let size = usize::try_from(rows).unwrap_or(usize::MAX);

@@ -16,11 +16,11 @@ use wire::lifecycle::{
 use super::task_reviews::TaskGate;
 use super::waits::WantedChange;
 use super::{Desk, DeskSurroundings, Stopped, ToolAnswer, ToolRequest, unexpected};
-use crate::principal::host;
-use crate::review::program::Here;
-use crate::review::request::{ReviewedSubject, request as document};
-use crate::review::{self, Bench, NoProvider, Provider, RoundToRun};
 use agents::program::CutReason;
+use base::people::principal::host;
+use runner::review::program::ProviderProgram;
+use runner::review::request::{ReviewedSubject, request as document};
+use runner::review::{self, NoProvider, Provider, ReviewContext, RoundToRun};
 
 /// The time that a call waits for a review when the call names none, in seconds. It is below a minute, because clients
 /// give up a call that is silent for a minute.
@@ -162,13 +162,18 @@ impl Desk {
         let before = self.service.view(move |world| world.review(id).cloned()).await?;
         let task = self.reviews.spawn(async move {
             let host = host();
-            let bench =
-                Bench { service: &service, state: &ground.state, host: &host, caller, provider: &ground.provider };
+            let context = ReviewContext {
+                service: &service,
+                state: &ground.state,
+                host: &host,
+                caller,
+                provider: &ground.provider,
+            };
             let never = Box::pin(std::future::pending::<CutReason>());
             let around = (ground.state.as_path(), ground.store.as_str(), ground.binary.as_deref());
-            let mut stage = Here::new(&ground.provider, id, around, earlier, never);
+            let mut stage = ProviderProgram::new(&ground.provider, id, around, earlier, never);
             let which = RoundToRun { review: id, turn: None };
-            review::round(&bench, which, bytes.as_bytes(), &mut stage).await
+            review::round(&context, which, bytes.as_bytes(), &mut stage).await
         });
         let mut task = std::pin::pin!(task);
         let mut bell = self.service.bell();
@@ -318,8 +323,8 @@ fn not_begun(ended: Joined) -> Result<(), Stopped> {
         },
         Ok(Ok(None)) => Ok(()),
         Ok(Err(ReviewError::Service(error))) => Err(error.into()),
-        Ok(Err(ReviewError::Io(error))) => Err(crate::Error::file("ask a provider in", error).into()),
-        Err(panicked) => Err(crate::Error::file("ask a provider in", std::io::Error::other(panicked)).into()),
+        Ok(Err(ReviewError::Io(error))) => Err(base::Error::file("ask a provider in", error).into()),
+        Err(panicked) => Err(base::Error::file("ask a provider in", std::io::Error::other(panicked)).into()),
     }
 }
 

@@ -1,18 +1,19 @@
 //! Handles calls from processes that the runner started for a turn. Such a caller acts as the turn's agent, and only on
 //! the turn's task. It holds no claim: the runner holds it.
 //!
-//! The list `BELOW_TURN` says what each tool may do in such a process. A tool that is not on the list is refused.
+//! `BelowTurn::of` says for each tool how its call is handled in such a process.
 
 use engine::command::Target;
 use engine::id::{AgentId, TaskId, TurnId};
-use engine::{Command, Need, Refusal, Reply, Rights, Standing, limits};
-use wire::lifecycle::{self, Call, Effect, ToolError};
+use engine::world::TaskIdNeed;
+use engine::{Need, Refusal, Reply, Rights, Standing, limits};
+use wire::lifecycle::{Call, Effect, ToolError};
+use wire::message::WirePayload;
 
 use super::{Desk, Stopped, ToolAnswer, ToolRequest, Visitor, answered};
-use crate::error::Error;
-use crate::trust;
-use crate::turn_proof;
 use agents::host;
+use base::error::Error;
+use base::project::trust;
 
 /// The turn that a caller's process belongs to, with the turn's agent, task and attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,90 +25,104 @@ pub struct TurnSeat {
 }
 
 /// The way in which a tool's call is handled when it comes from a process of a turn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum BelowTurn {
+#[derive(Debug)]
+enum BelowTurn {
     /// The call is performed as for any agent.
     Goes,
-    /// The call must be about the turn's task, and is then performed as for any agent.
-    OwnTask,
-    /// The call succeeds and changes nothing: the runner has registered the agent and holds the claim.
-    Unchanged,
+    /// The call is performed as for any agent if `task` is the turn's task, and if a program may set the status `to`.
+    OwnTask { task: TaskId, to: Option<Target> },
+    /// The runner has done this step already. The call succeeds and changes nothing.
+    Done(RunnerStep),
     /// The call is performed if the agent has `plans = true` in the settings. Otherwise it is refused.
     Plans,
     /// The call is refused.
     Refused,
 }
 
-/// The way in which each tool's call is handled when it comes from a process of a turn.
-pub(super) const BELOW_TURN: &[(&str, BelowTurn)] = &[
-    ("agent_register", BelowTurn::Unchanged),
-    ("agent_heartbeat", BelowTurn::Unchanged),
-    ("agent_unregister", BelowTurn::Unchanged),
-    ("task_claim", BelowTurn::Unchanged),
-    ("task_next", BelowTurn::Unchanged),
-    ("task_release", BelowTurn::Unchanged),
-    ("checkpoint_add", BelowTurn::OwnTask),
-    ("task_set_plan", BelowTurn::OwnTask),
-    ("task_update_status", BelowTurn::OwnTask),
-    ("review_request", BelowTurn::Goes),
-    ("review_answer", BelowTurn::Goes),
-    ("review_status", BelowTurn::Goes),
-    ("inbox_read", BelowTurn::Goes),
-    ("inbox_ack", BelowTurn::Goes),
-    ("message_send", BelowTurn::Goes),
-    ("message_broadcast", BelowTurn::Goes),
-    ("message_list", BelowTurn::Goes),
-    ("message_get", BelowTurn::Goes),
-    ("message_mark_read", BelowTurn::Goes),
-    ("message_archive", BelowTurn::Goes),
-    ("message_count_unread", BelowTurn::Goes),
-    // Of the documents that `wire_post` takes, `TurnSeat::allows` lets only `blocked` and `inbox` through.
-    ("wire_post", BelowTurn::Goes),
-    ("task_load_context", BelowTurn::Goes),
-    ("task_get", BelowTurn::Goes),
-    ("task_get_available", BelowTurn::Goes),
-    ("task_check_dependencies", BelowTurn::Goes),
-    ("task_wait", BelowTurn::Goes),
-    ("checkpoint_list", BelowTurn::Goes),
-    ("workflow_list", BelowTurn::Goes),
-    ("workflow_get", BelowTurn::Goes),
-    ("workflow_progress", BelowTurn::Goes),
-    ("workflow_next_tasks", BelowTurn::Goes),
-    ("workflow_get_summary", BelowTurn::Goes),
-    ("workflow_execution_status", BelowTurn::Goes),
-    ("workflow_check_merge", BelowTurn::Goes),
-    ("workflow_lock_info", BelowTurn::Goes),
-    ("workflow_list_repositories", BelowTurn::Goes),
-    ("workspace_list", BelowTurn::Goes),
-    ("repository_list", BelowTurn::Goes),
-    ("repository_get", BelowTurn::Goes),
-    ("template_list", BelowTurn::Goes),
-    ("agent_get", BelowTurn::Goes),
-    ("agent_list", BelowTurn::Goes),
-    ("workflow_add_task", BelowTurn::Plans),
-    ("agent_update", BelowTurn::Refused),
-    ("task_replan", BelowTurn::Refused),
-    ("task_assign_workspace", BelowTurn::Refused),
-    ("workflow_create", BelowTurn::Refused),
-    ("workflow_set_plan", BelowTurn::Refused),
-    ("workflow_replan", BelowTurn::Refused),
-    ("workflow_remove_task", BelowTurn::Refused),
-    ("workflow_update_status", BelowTurn::Refused),
-    ("workflow_start", BelowTurn::Refused),
-    ("workflow_suspend", BelowTurn::Refused),
-    ("workflow_resume", BelowTurn::Refused),
-    ("workflow_set_parallelism", BelowTurn::Refused),
-    ("workflow_set_config", BelowTurn::Refused),
-    ("workflow_lock", BelowTurn::Refused),
-    ("workflow_unlock", BelowTurn::Refused),
-    ("workflow_add_repository", BelowTurn::Refused),
-    ("workflow_remove_repository", BelowTurn::Refused),
-    ("workspace_create", BelowTurn::Refused),
-    ("workspace_update", BelowTurn::Refused),
-    ("repository_register", BelowTurn::Refused),
-    ("template_create", BelowTurn::Refused),
-    ("template_apply", BelowTurn::Refused),
-];
+/// A step that the runner does before and after a turn, and that the program of the turn may ask for once more.
+#[derive(Debug)]
+enum RunnerStep {
+    Register,
+    Heartbeat,
+    Unregister,
+    Claim(TaskId),
+    Release(TaskId),
+}
+
+impl BelowTurn {
+    fn of(call: &Call) -> Self {
+        match call {
+            // In a turn, `task_next` claims no task: it returns the turn's own task with its context.
+            Call::TaskNext(_) => Self::Goes,
+            // Of the documents that `wire_post` takes, `TurnSeat::allows` lets only `blocked` and `inbox` through.
+            Call::ReviewRequest(_)
+            | Call::ReviewAnswer(_)
+            | Call::ReviewStatusGet(_)
+            | Call::InboxRead(_)
+            | Call::InboxAck(_)
+            | Call::MessageSend(_)
+            | Call::MessageBroadcast(_)
+            | Call::MessageList(_)
+            | Call::MessageGet(_)
+            | Call::MessageMarkRead(_)
+            | Call::MessageArchive(_)
+            | Call::MessageCountUnread(_)
+            | Call::WirePost(_)
+            | Call::TaskLoadContext(_)
+            | Call::TaskGet(_)
+            | Call::TaskGetAvailable(_)
+            | Call::TaskCheckDependencies(_)
+            | Call::TaskWait(_)
+            | Call::CheckpointList(_)
+            | Call::WorkflowList(_)
+            | Call::WorkflowGet(_)
+            | Call::WorkflowProgress(_)
+            | Call::WorkflowNextTasks(_)
+            | Call::WorkflowGetSummary(_)
+            | Call::WorkflowExecutionStatus(_)
+            | Call::WorkflowCheckMerge(_)
+            | Call::WorkflowLockInfo(_)
+            | Call::WorkflowListRepositories(_)
+            | Call::WorkspaceList(_)
+            | Call::RepositoryList(_)
+            | Call::RepositoryGet(_)
+            | Call::TemplateList(_)
+            | Call::AgentGet(_)
+            | Call::AgentList(_) => Self::Goes,
+            Call::CheckpointAdd(asked) => Self::OwnTask { task: asked.task_id, to: None },
+            Call::TaskSetPlan(asked) => Self::OwnTask { task: asked.id, to: None },
+            Call::TaskUpdateStatus(asked) => Self::OwnTask { task: asked.id, to: Some(asked.target()) },
+            Call::AgentRegister(_) => Self::Done(RunnerStep::Register),
+            Call::AgentHeartbeat(_) => Self::Done(RunnerStep::Heartbeat),
+            Call::AgentUnregister(_) => Self::Done(RunnerStep::Unregister),
+            Call::TaskClaim(asked) => Self::Done(RunnerStep::Claim(asked.task_id)),
+            Call::TaskRelease(asked) => Self::Done(RunnerStep::Release(asked.task_id)),
+            Call::WorkflowAddTask(_) => Self::Plans,
+            Call::AgentUpdate(_)
+            | Call::TaskReplan(_)
+            | Call::TaskAssignWorkspace(_)
+            | Call::WorkflowCreate(_)
+            | Call::WorkflowSetPlan(_)
+            | Call::WorkflowReplan(_)
+            | Call::WorkflowRemoveTask(_)
+            | Call::WorkflowUpdateStatus(_)
+            | Call::WorkflowStart(_)
+            | Call::WorkflowSuspend(_)
+            | Call::WorkflowResume(_)
+            | Call::WorkflowSetParallelism(_)
+            | Call::WorkflowSetConfig(_)
+            | Call::WorkflowLock(_)
+            | Call::WorkflowUnlock(_)
+            | Call::WorkflowAddRepository(_)
+            | Call::WorkflowRemoveRepository(_)
+            | Call::WorkspaceCreate(_)
+            | Call::WorkspaceUpdate(_)
+            | Call::RepositoryRegister(_)
+            | Call::TemplateCreate(_)
+            | Call::TemplateApply(_) => Self::Refused,
+        }
+    }
+}
 
 impl Desk {
     /// Returns the turn that this process belongs to. Returns `None` if the turn is not in this store, or if the
@@ -128,7 +143,7 @@ impl Desk {
 
     /// Tells whether this process can prove that it belongs to a turn.
     pub(crate) fn belongs_to(&self, turn: TurnId) -> bool {
-        self.surroundings.state.as_deref().is_some_and(|state| turn_proof::holds(state, turn))
+        self.surroundings.state.as_deref().is_some_and(|state| crate::below::is_part_of_turn(state, turn))
     }
 
     /// Refuses the call when the caller's turn has ended and its program still runs.
@@ -147,55 +162,62 @@ impl Desk {
         request: &ToolRequest<'_>,
         call: &Call,
     ) -> Option<ToolAnswer> {
-        let reads = lifecycle::Tool::find(call.tool()).is_some_and(|tool| tool.effect == Effect::Reads);
-        if request.caller.agent != Some(seat.agent) && !reads {
+        let tool = call.tool();
+        if request.caller.agent != Some(seat.agent) && tool.effect != Effect::Reads {
             // The call names another agent than the turn's. The engine refuses such a call with the right code.
             if let Err(stopped) = self.acting(request).await {
                 return Some(Err(stopped));
             }
         }
-        let found = BELOW_TURN.iter().find(|(tool, _)| *tool == call.tool()).map(|(_, below)| *below);
-        match found {
-            Some(BelowTurn::Goes) => None,
-            Some(BelowTurn::OwnTask) => seat.own_task(call).err().map(Err),
-            // In a turn, `task_next` does not claim a task. It returns the turn's own task with its context, so it is
-            // performed.
-            Some(BelowTurn::Unchanged) if matches!(call, Call::TaskNext(_)) => None,
-            Some(BelowTurn::Unchanged) => Some(self.unchanged(seat, call).await),
-            Some(BelowTurn::Plans) => match self.may_plan(seat).await {
+        // A program of a turn may read everything that an agent may read.
+        let below = if tool.effect == Effect::Reads { BelowTurn::Goes } else { BelowTurn::of(call) };
+        match below {
+            BelowTurn::Goes => None,
+            BelowTurn::OwnTask { task, to } => seat.check_own(tool.name, task, to.as_ref()).err().map(Err),
+            BelowTurn::Done(step) => {
+                let reply = self.done_step(seat, tool.name, &step).await;
+                Some(reply.and_then(|reply| answered(call, &reply)))
+            }
+            BelowTurn::Plans => match self.may_plan(seat).await {
                 Ok(true) => None,
-                Ok(false) => Some(Err(seat.refused(call.tool()))),
+                Ok(false) => Some(Err(seat.refused(tool.name))),
                 Err(stopped) => Some(Err(stopped)),
             },
-            Some(BelowTurn::Refused) | None => Some(Err(seat.refused(call.tool()))),
+            BelowTurn::Refused => Some(Err(seat.refused(tool.name))),
         }
     }
 
-    /// Answers a call for a step that the runner has done already, such as claiming the task. The call changes nothing.
-    async fn unchanged(&self, seat: TurnSeat, call: &Call) -> ToolAnswer {
-        let reply = match call.command() {
-            Some(Command::Unregister) => Reply::Unregistered { released: 0 },
-            Some(Command::Heartbeat { .. }) => Reply::Alive { next_heartbeat_ms: limits::HEARTBEAT_MS },
-            Some(Command::Release { task, .. }) if task == seat.task => Reply::Released,
-            Some(Command::Claim { task }) if task == seat.task => {
-                let found = self.service.view(move |world| world.task(task).cloned()).await?;
-                let until = found.state.lease().map_or_else(|| self.service.now(), |lease| lease.until);
-                Reply::Claimed { task, attempt: seat.attempt, until, review: found.review }
-            }
-            Some(Command::Claim { .. }) => return Err(seat.elsewhere()),
-            Some(Command::Register(_)) => {
-                let registered = self.service.view(move |world| {
-                    world.want([Need::Agent(seat.agent), Need::Held(seat.agent)])?;
-                    let agent = world.agent(seat.agent)?;
-                    let note = Some(format!("this turn belongs to the agent {}, whatever name is given", agent.slug));
-                    let (slug, name) = (agent.slug.clone(), agent.name.clone());
-                    Ok(Reply::Registered { agent: agent.id, slug, name, resumed: true, note, holds: vec![seat.task] })
-                });
-                registered.await?
-            }
-            _ => return Err(seat.refused(call.tool())),
-        };
-        answered(call, &reply)
+    /// Returns the reply to a call for a step that the runner has done already.
+    async fn done_step(&self, seat: TurnSeat, tool: &str, step: &RunnerStep) -> Result<Reply, Stopped> {
+        match step {
+            RunnerStep::Register => self.registered(seat).await,
+            RunnerStep::Heartbeat => Ok(Reply::Alive { next_heartbeat_ms: limits::HEARTBEAT_MS }),
+            RunnerStep::Unregister => Ok(Reply::Unregistered { released: 0 }),
+            RunnerStep::Claim(task) if *task == seat.task => self.claimed(seat).await,
+            RunnerStep::Claim(_) => Err(seat.elsewhere()),
+            RunnerStep::Release(task) if *task == seat.task => Ok(Reply::Released),
+            RunnerStep::Release(_) => Err(seat.refused(tool)),
+        }
+    }
+
+    /// Returns the reply to a registration in a turn: the turn's agent.
+    async fn registered(&self, seat: TurnSeat) -> Result<Reply, Stopped> {
+        let registered = self.service.view(move |world| {
+            world.want([Need::Agent(seat.agent), TaskIdNeed::HeldBy(seat.agent).into()])?;
+            let agent = world.agent(seat.agent)?;
+            let note = Some(format!("this turn belongs to the agent {}, whatever name is given", agent.slug));
+            let (slug, name) = (agent.slug.clone(), agent.name.clone());
+            Ok(Reply::Registered { agent: agent.id, slug, name, resumed: true, note, holds: vec![seat.task] })
+        });
+        Ok(registered.await?)
+    }
+
+    /// Returns the reply to a claim of the turn's own task: the claim that the runner holds.
+    async fn claimed(&self, seat: TurnSeat) -> Result<Reply, Stopped> {
+        let task = seat.task;
+        let found = self.service.view(move |world| world.task(task).cloned()).await?;
+        let until = found.state.lease().map_or_else(|| self.service.now(), |lease| lease.until);
+        Ok(Reply::Claimed { task, attempt: seat.attempt, until, review: found.review })
     }
 
     /// Tells whether the settings allow the turn's agent to add tasks.
@@ -225,14 +247,9 @@ impl Visitor {
 impl TurnSeat {
     /// Refuses a call about another task than the turn's. Also refuses to set a status that only the runner sets, from
     /// the turn's output.
-    fn own_task(self, call: &Call) -> Result<(), Stopped> {
-        let (task, to) = match call.command() {
-            Some(Command::AddCheckpoint { task, .. } | Command::SetTaskPlan { task, .. }) => (task, None),
-            Some(Command::Move { task, to, .. }) => (task, Some(to)),
-            _ => return Err(self.refused(call.tool())),
-        };
+    fn check_own(self, tool: &str, task: TaskId, to: Option<&Target>) -> Result<(), Stopped> {
         if task != self.task {
-            return Err(self.refused(call.tool()));
+            return Err(self.refused(tool));
         }
         match to {
             // An agent may report with a call that it is blocked. Every other end of the task comes from the turn's
@@ -245,13 +262,12 @@ impl TurnSeat {
         }
     }
 
-    /// Refuses a command of a posted document, unless it blocks the turn's task or sends mail.
-    #[expect(clippy::wildcard_enum_match_arm, reason = "a list of what goes; every other command is refused")]
-    pub(super) fn allows(self, command: &Command) -> Result<(), Stopped> {
-        let goes = match command {
-            Command::Send { .. } => true,
-            Command::Move { task, to: Target::Blocked { .. }, .. } => *task == self.task,
-            _ => false,
+    /// Refuses a posted document, unless it blocks the turn's task or sends mail.
+    pub(super) fn allows(self, payload: &WirePayload) -> Result<(), Stopped> {
+        let goes = match payload {
+            WirePayload::Inbox(_) => true,
+            WirePayload::Blocked(blocked) => blocked.task_id.as_str() == self.task.to_string(),
+            WirePayload::Brief(_) | WirePayload::Complete(_) | WirePayload::Claim(_) => false,
         };
         if goes { Ok(()) } else { Err(self.refused("wire_post")) }
     }
@@ -286,23 +302,5 @@ impl TurnSeat {
                 .to_owned(),
             details: None,
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_tool_is_on_the_list_once() {
-        for tool in wire::lifecycle::TOOLS {
-            let found = BELOW_TURN.iter().filter(|(name, _)| *name == tool.name).count();
-            assert_eq!(found, 1, "{} must be in BELOW_TURN once", tool.name);
-        }
-        for (name, below) in BELOW_TURN {
-            let tool = wire::lifecycle::Tool::find(name).unwrap_or_else(|| panic!("there is no tool {name}"));
-            let reads = tool.effect == wire::lifecycle::Effect::Reads;
-            assert!(!reads || *below == BelowTurn::Goes, "{name} only reads");
-        }
     }
 }

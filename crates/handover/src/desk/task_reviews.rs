@@ -10,13 +10,13 @@ use wire::lifecycle::{ReviewRequest, ToolError};
 use super::places::refused;
 use super::reviews::{content, said};
 use super::{Desk, DeskSurroundings, Stopped, ToolRequest};
-use crate::review::base::ClaimBase;
-use crate::review::provider::{own_slug, slug};
-use crate::review::request::ReviewedSubject;
-use crate::review::task_work::{DIFF, TaskWork, WorkGround, WorkProblem, state_to_complete};
-use crate::task_extra::TaskExtra;
-use crate::trust;
+use base::project::task_extra::TaskExtra;
+use base::project::trust;
 use git::Git;
+use runner::review::claim_base::ClaimBase;
+use runner::review::provider::{own_slug, slug};
+use runner::review::request::ReviewedSubject;
+use runner::review::task_work::{DIFF, TaskWork, WorkGround, WorkProblem, state_to_complete};
 
 /// A task that needs a review before it can complete, with its attempt and its review.
 pub(super) struct TaskGate {

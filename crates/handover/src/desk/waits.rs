@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::service::{Cursor, Entry, StoreWatch};
+use base::service::{Cursor, Entry, StoreWatch};
 use engine::Event;
 use engine::id::TaskId;
 use engine::inbox::MailboxOwner;

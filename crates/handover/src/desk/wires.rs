@@ -4,18 +4,19 @@
 use engine::approval::Source;
 use engine::command::AskApproval;
 use engine::id::{ApprovalId, TaskId};
-use engine::inbox::MessageKind;
+use engine::inbox::{MessageDraft, MessageKind};
 use engine::{Actor, Caller, Command, Refusal, Reply, Rights};
 use wire::json::object;
-use wire::lifecycle::{Call, Posted, ReplyPart, ToolError, WirePost};
+use wire::lifecycle::{Posted, ReplyPart, ToolError, WirePost};
 use wire::message::{MessageType, WirePayload};
 use wire::shape::Shape;
+use wire::translate::Rejection;
 
 use super::author::signed_command;
 use super::{Desk, Stopped, ToolAnswer, ToolRequest};
-use crate::approvals;
-use crate::error::Error;
-use crate::seal::Seal;
+use base::error::Error;
+use base::people::approvals;
+use base::people::seal::Seal;
 
 /// The operation that a message of kind `exec.gate` asks a person to approve.
 pub(super) struct Asks {
@@ -25,9 +26,8 @@ pub(super) struct Asks {
 }
 
 impl Asks {
-    /// Returns the operation to approve if the call sends a message of kind `exec.gate`; otherwise `None`.
-    pub(super) fn by(call: &Call, command: &Command) -> Option<Self> {
-        let (Call::MessageSend(_), Command::Send { draft, .. }) = (call, command) else { return None };
+    /// Returns the operation to approve if the message is of kind `exec.gate`; otherwise `None`.
+    pub(super) fn by(draft: &MessageDraft) -> Option<Self> {
         (draft.kind == MessageKind::Gate).then(|| Self {
             operation: draft.subject.clone().unwrap_or_else(|| approvals::first_line(&draft.body)),
             content: draft.body.clone(),
@@ -62,14 +62,14 @@ impl Desk {
             let problem = "`complete` is accepted from the runner only, after verification; use task_update_status";
             return Err(Refusal::NotPermitted { problem: problem.to_owned() }.into());
         }
-        if done == "brief" && asked.workflow_id.is_none() {
-            let problem = "is required: a brief becomes a task of a workflow".to_owned();
-            return Err(Refusal::InvalidInput { field: "workflow_id".to_owned(), problem }.into());
-        }
-        let acts = wire::translate::wire(&document, asked.workflow_id).map_err(|rejection| {
-            let (field, problem) = (format!("wire{}", rejection.field), rejection.reason);
-            Refusal::InvalidInput { field, problem }
+        let acts = wire::translate::wire(&document, asked.workflow_id).map_err(|rejection| match rejection {
+            Rejection::UnknownTask { task } => Refusal::TaskNotFound { task },
+            Rejection::WorkflowRequired => {
+                let problem = "is required: a brief becomes a task of a workflow".to_owned();
+                Refusal::InvalidInput { field: "workflow_id".to_owned(), problem }
+            }
         })?;
+        request.visitor.seat.map_or(Ok(()), |seat| seat.allows(&document.payload))?;
         let mut posted = Posted {
             done,
             task_id: None,
@@ -83,10 +83,9 @@ impl Desk {
         let author = if done == "brief" { self.author(request).await? } else { None };
         for command in acts.commands {
             let command = signed_command(command, author.as_deref());
-            request.visitor.seat.map_or(Ok(()), |seat| seat.allows(&command))?;
             let reply = self.service.execute(request.caller.clone(), command).await?;
             self.keep_base(&reply).await;
-            note(&mut posted, &reply);
+            note(&mut posted, &document.payload, &reply)?;
         }
         if let WirePayload::Inbox(inbox) = &document.payload
             && inbox.message_type == MessageType::ExecGate
@@ -157,21 +156,22 @@ impl Desk {
     }
 }
 
-#[expect(clippy::wildcard_enum_match_arm, reason = "the other replies answer commands that no wire becomes")]
-fn note(posted: &mut Posted, reply: &Reply) {
-    match reply {
-        Reply::TaskAdded { task, .. } => posted.task_id = Some(*task),
-        Reply::Sent { message, .. } => posted.message_id = Some(*message),
-        Reply::Claimed { task, attempt, .. } => {
+/// Adds the engine's reply to the answer. The kind of the document says which reply is expected.
+fn note(posted: &mut Posted, payload: &WirePayload, reply: &Reply) -> Result<(), Stopped> {
+    match (payload, reply) {
+        (WirePayload::Brief(_), Reply::TaskAdded { task, .. }) => posted.task_id = Some(*task),
+        (WirePayload::Inbox(_), Reply::Sent { message, .. }) => posted.message_id = Some(*message),
+        (WirePayload::Claim(_), Reply::Claimed { task, attempt, .. }) => {
             posted.task_id = Some(*task);
             posted.success = Some(true);
             posted.attempt = Some(*attempt);
         }
-        Reply::AlreadyClaimedBy { agent } => {
+        (WirePayload::Claim(_), Reply::AlreadyClaimedBy { agent }) => {
             posted.success = Some(false);
             posted.already_claimed_by = Some(*agent);
         }
-        Reply::Moved { .. } => posted.success = Some(true),
-        _ => {}
+        (WirePayload::Complete(_) | WirePayload::Blocked(_), Reply::Moved { .. }) => posted.success = Some(true),
+        (_, other) => return Err(Error::unexpected(other).into()),
     }
+    Ok(())
 }

@@ -1,10 +1,11 @@
 //! Finds and claims work, and loads the context that an agent needs to do it.
 
 use engine::id::{AgentId, TaskId, WorkflowId};
-use engine::list::WorkflowFilter;
+use engine::list::{TaskQuery, WorkflowFilter};
 use engine::offer::{self, OfferQuery};
 use engine::task::{Task, TaskState};
 use engine::workflow::{Workflow, WorkflowStatus};
+use engine::world::{NumberNeed, TaskIdNeed};
 use engine::{Command, DecisionStop, Need, Refusal, Reply, Timestamp, World, view};
 use wire::context;
 use wire::lifecycle::{
@@ -14,7 +15,7 @@ use wire::lifecycle::{
 
 use super::waits::WantedChange;
 use super::{Desk, Stopped, ToolAnswer, ToolRequest, TurnSeat, bad_cursor, limit};
-use crate::error::Error;
+use base::error::Error;
 
 /// The number of workflows that are searched for a claimable task: the newest ones. Older workflows are not searched
 /// unless the caller names one.
@@ -268,7 +269,7 @@ fn idle(world: &World, workflow: Option<WorkflowId>, now: Timestamp) -> Result<(
         return Ok((format!("the workflow is {}", found.status), again));
     }
     if let Some(limit) = found.parallel_max
-        && world.number(&Need::Running(id, now))? >= limit
+        && *world.ask(&NumberNeed::Running(id, now))? >= limit
     {
         return Ok((format!("the limit of {limit} running tasks is reached"), again));
     }
@@ -286,10 +287,10 @@ fn next_tasks(world: &World, ask: &OfferQuery, now: Timestamp) -> Result<NextTas
     let page = offer::next(world, ask, now)?;
     let workflow = world.workflow(ask.workflow)?;
     let views = view::with_texts(world, &page.tasks)?;
-    world.want(page.tasks.iter().map(|task| Need::Dependencies(task.id)))?;
+    world.want(page.tasks.iter().map(|task| TaskIdNeed::Dependencies(task.id)))?;
     let rows = views.iter().map(|view| next_row(world, view)).collect::<Result<Vec<_>, _>>()?;
     let running = match workflow.parallel_max {
-        Some(_) => world.number(&Need::Running(workflow.id, now))?,
+        Some(_) => *world.ask(&NumberNeed::Running(workflow.id, now))?,
         None => 0,
     };
     let count = u32::try_from(rows.len()).unwrap_or(u32::MAX);
@@ -313,13 +314,11 @@ fn next_row(world: &World, view: &view::TaskView) -> Result<NextRow, DecisionSto
     let task = &view.task;
     let mut together = Vec::new();
     if let Some(group) = task.group.clone() {
-        let list = engine::list::List::Group { workflow: task.workflow, group, limit: PARALLEL_MAX + 1 };
-        if let engine::Fact::Full(members) = world.list(list)? {
-            together.extend(members.iter().map(|member| member.id).filter(|id| *id != task.id));
-        }
+        let list = TaskQuery::Group { workflow: task.workflow, group, limit: PARALLEL_MAX + 1 };
+        together.extend(world.ask(&list)?.iter().map(|member| member.id).filter(|id| *id != task.id));
     }
     // All dependencies of a claimable task are completed. The row names only the first of them.
-    let on = world.task_ids(&Need::Dependencies(task.id))?;
+    let on = world.ask(&TaskIdNeed::Dependencies(task.id))?;
     let on = on.get(..on.len().min(engine::limits::NAMED_MAX)).unwrap_or_default();
     world.want(on.iter().map(|id| Need::Task(*id)))?;
     let mut met = on.iter().map(|id| world.task(*id)).collect::<Result<Vec<_>, _>>()?;

@@ -4,7 +4,10 @@ use std::path::{Path, PathBuf};
 
 use super::{DoctorFinding, chain};
 use crate::setup::{self, ClientProgram};
-use crate::{project, settings, spawn, trust};
+use crate::side_program;
+use base::project::files;
+use base::project::settings;
+use base::project::trust;
 
 pub(super) fn settings(root: Option<&Path>) -> Vec<DoctorFinding> {
     let Some(root) = root else {
@@ -28,7 +31,7 @@ pub(super) fn settings(root: Option<&Path>) -> Vec<DoctorFinding> {
 /// people.
 fn accepted(root: &Path) -> Vec<DoctorFinding> {
     let advice = "look at it with `handover trust`";
-    let view = match trust::view(root, crate::place::data_folder().as_deref()) {
+    let view = match trust::view(root, base::project::place::data_folder().as_deref()) {
         Ok(view) => view,
         // Report nothing here for settings that cannot be parsed: the check of the configuration reports them already.
         Err(trust::Untrusted::Settings(_)) => return Vec::new(),
@@ -57,7 +60,7 @@ fn accepted(root: &Path) -> Vec<DoctorFinding> {
 
 pub(super) fn cards(root: Option<&Path>) -> Vec<DoctorFinding> {
     let Some(root) = root else { return Vec::new() };
-    match project::cards(root) {
+    match files::cards(root) {
         Err(error) => vec![DoctorFinding::bad("cards", error.to_string(), "make .handover/cards readable")],
         Ok(cards) if cards.is_empty() => vec![DoctorFinding::good("cards", "there are none")],
         Ok(cards) => {
@@ -80,7 +83,7 @@ const GIT_OLDEST: (u32, u32) = (2, 31);
 
 pub(super) async fn git(root: Option<&Path>) -> Vec<DoctorFinding> {
     let folder = root.map_or_else(std::env::temp_dir, Path::to_owned);
-    let asked = spawn::program(Path::new("git"), &folder).arg("--version").output().await;
+    let asked = side_program::command(Path::new("git"), &folder).arg("--version").output().await;
     let Ok(output) = asked else {
         return vec![DoctorFinding::bad("git", "git does not start", "install git; worktrees need it")];
     };
@@ -94,7 +97,7 @@ pub(super) async fn git(root: Option<&Path>) -> Vec<DoctorFinding> {
     }
     let mut found = vec![DoctorFinding::good("git", text)];
     if let Some(root) = root.filter(|root| root.join(".git").exists()) {
-        let ignored = spawn::program(Path::new("git"), root)
+        let ignored = side_program::command(Path::new("git"), root)
             .args(["check-ignore", "--quiet", "--", ".handover/state/handover.db"])
             .status()
             .await;

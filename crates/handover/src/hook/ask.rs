@@ -8,9 +8,9 @@ use engine::id::{AgentId, Ids};
 use engine::{Caller, Command, Millis, Reply, Rights};
 
 use super::{HookAnswer, HookCall, HookError, who};
-use crate::error::Error;
 use crate::office::Office;
-use crate::seal::{Seal, sealed_input};
+use base::error::Error;
+use base::people::seal::{Seal, sealed_input};
 
 /// Consumes a matching approval, or creates a request for one. Both happen in one transaction, so that one approval
 /// never lets two calls through.

@@ -10,7 +10,7 @@ pub enum HookEvent {
     Stop,
     SubagentStop,
     SessionEnd,
-    /// An event of a client at which the hook does nothing.
+    /// An event of a client at which `handover hook` does nothing.
     Other(&'static str),
 }
 
@@ -79,7 +79,7 @@ impl HookEvent {
             Self::SessionStart | Self::PostToolUse | Self::Other(_) => 15,
             // A handoff that says "done" may have to run checks, which take minutes.
             Self::Stop | Self::SubagentStop => 600,
-            // Codex waits at most 3 seconds at this event.
+            // The agent client Codex waits at most 3 seconds for the hook when a session ends.
             Self::SessionEnd => 3,
         }
     }

@@ -32,7 +32,7 @@ pub(super) fn watch(event: HookEvent, patience: Duration) {
     });
 }
 
-/// Runs `work`. If it panics, returns the answer that the hook failed.
+/// Runs `work`, which answers a client's event. If `work` panics, returns the answer that the hook failed.
 pub(super) fn caught(event: HookEvent, work: impl FnOnce() -> HookAnswer) -> HookAnswer {
     // Unwind safety does not matter: any half-changed state ends with this process.
     match std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)) {

@@ -1,62 +1,77 @@
 //! Applies a valid handoff that an agent in a person's own session wrote. The effects are the same as at the end of a
 //! turn that the runner started.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use engine::approval::{ApprovalRequest, Source};
 use engine::checkpoint::Kind;
-use engine::command::{AskApproval, Target};
-use engine::{Caller, Command, Refusal, Reply};
-use wire::handoff::{HandoffContract, HandoffStatus};
+use engine::command::Target;
+use engine::{Caller, Command, Json, Refusal, Reply};
 use wire::json::object;
-use wire::translate::{self, TurnFence};
 
-use super::stop::{DueHandoff, let_go, runner, send_back};
+use super::stop::{DueHandoff, let_go, runner};
 use super::{HookAnswer, HookCall, HookError};
-use crate::digest::sha256;
-use crate::error::Error;
 use crate::office::Office;
-use crate::review::task_work::{WorkGround, WorkProblem, state_to_complete};
-use crate::runner::learn::{Learner, Lesson, lessons, note};
-use crate::runner::route::{self, To};
-use crate::runner::verify::{CompletionOrder, EvaluatorQuestion, Finished, SaidReference, Unfinished, finish};
-use crate::runner::{asks, open};
-use crate::seal::Seal;
-use crate::service::{self, merged_section};
-use crate::settings::TeamSettings;
-use crate::together::{TransactionResult, TransactionStep};
-use crate::{random, trust};
+use base::error::Error;
+use base::ground::digest::sha256;
+use base::ground::random;
+use base::project::settings::TeamSettings;
+use base::project::trust;
+use base::service;
+use base::service::together::{TransactionResult, TransactionStep};
+use runner::artifacts;
+use runner::claim::open;
+use runner::complete::{CompletionOrder, Finished, Unfinished, finish};
+use runner::outcome::{
+    self, AfterOutcome, AgentAnswer, AgentResult, Outcome, OutcomeAct, OutcomeContext, OutputStatus, ProgressRecord,
+    StepScope, VERIFICATION_FAILED, cut, note,
+};
+use runner::review::task_work::{WorkGround, WorkProblem, state_to_complete};
+use runner::verify::EvaluatorQuestion;
 
-/// The message to an agent whose output failed its verification. The runner sends the same words.
-const FAILED: &str = "Your output was verified and failed. Mend it, and end again with your whole output.";
-const REFUSED: &str = "Your handoff is valid, but it cannot take effect. Mend what is in the way, and hand over again.";
+/// The message to an agent whose valid handoff the engine refused.
+const REFUSED: &str = "Your handoff is valid, but it cannot take effect. Fix the problem below, and hand over again.";
 
-/// A handoff to apply, with the session that wrote it.
-struct Taking<'a> {
-    office: &'a Office,
-    hook: &'a HookCall<'a>,
-    team: &'a TeamSettings,
-    due: &'a DueHandoff,
-    contract: &'a HandoffContract,
+/// A client's session whose agent stops with a handoff.
+pub(super) struct StoppedSession<'a> {
+    pub(super) office: &'a Office,
+    pub(super) hook: &'a HookCall<'a>,
+    pub(super) team: &'a TeamSettings,
+    pub(super) due: &'a DueHandoff,
 }
 
-pub(super) async fn take(
-    office: &Office,
-    hook: &HookCall<'_>,
-    team: &TeamSettings,
-    due: &DueHandoff,
-    contract: &HandoffContract,
-) -> Result<HookAnswer, HookError> {
-    let taking = Taking { office, hook, team, due, contract };
-    match taking.effect().await {
-        Err(HookError::Error(Error::Refused(refusal))) => taking.refused(&refusal).await,
-        done => done,
+impl StoppedSession<'_> {
+    /// Applies the agent's handoff to its task. When the engine refuses the handoff, answers with the reason.
+    pub(super) async fn hand_over(&self, result: &AgentResult) -> Result<HookAnswer, HookError> {
+        match self.effect(result).await {
+            Err(HookError::Error(Error::Refused(refusal))) => self.refused(&refusal).await,
+            done => done,
+        }
     }
-}
 
-impl Taking<'_> {
-    fn said(&self) -> &str {
+    pub(super) fn said(&self) -> &str {
         self.hook.payload.last_assistant_message.as_deref().unwrap_or_default()
+    }
+
+    /// Writes the files of an output that says "done". If they cannot be written because of the output, the answer becomes
+    /// invalid, so that the agent repairs it.
+    pub(super) fn write_artifacts(&self, answer: &mut AgentAnswer) -> Result<(), HookError> {
+        let Some(result) = answer.result.as_ref().filter(|result| !result.artifacts.is_empty()) else { return Ok(()) };
+        if OutputStatus::of(&result.act) != OutputStatus::Done {
+            return Ok(());
+        }
+        let folder = format!("{}-{}", self.due.task.id, self.due.task.attempt);
+        let folder = self.office.state.join("turns").join(folder);
+        std::fs::create_dir_all(&folder).map_err(|error| HookError::Other(error.to_string()))?;
+        match artifacts::write_output(&self.folder(), &folder, &result.artifacts) {
+            Ok(()) => Ok(()),
+            Err(problem) if problem.codes().is_empty() => Err(HookError::Other(problem.to_string())),
+            Err(problem) => {
+                answer.reject(problem.codes());
+                Ok(())
+            }
+        }
     }
 
     /// Returns a caller with an idempotency key. When the hook runs twice with the same handoff, the second run has no
@@ -71,19 +86,26 @@ impl Taking<'_> {
         }
     }
 
-    async fn effect(&self) -> Result<HookAnswer, HookError> {
+    async fn effect(&self, result: &AgentResult) -> Result<HookAnswer, HookError> {
         let task = self.due.task.id;
-        let done = match self.contract.status() {
-            HandoffStatus::Complete { .. } => self.complete().await?,
-            HandoffStatus::InProgress => self.go_on().await?,
-            HandoffStatus::NeedsInput => {
-                self.hand_over(self.acts().into_iter().map(TransactionStep::of)).await?;
-                HookAnswer::Note(format!(
-                    "{task} waits for an answer: `handover status` shows the question and how to answer it"
-                ))
+        let folder = self.folder();
+        let context = OutcomeContext {
+            task: &self.due.task,
+            workflow: &self.due.workflow,
+            routes: self.routes(),
+            folder: &folder,
+            progress_reports: self.due.progress_reports,
+            review: self.due.review,
+            refused_call: None,
+        };
+        let Outcome { lessons, acts, then } = outcome::decide(result, &context);
+        let done = match then {
+            AfterOutcome::Finish { outcome, detail } => self.complete(lessons, result, (outcome, detail)).await?,
+            AfterOutcome::Continue | AfterOutcome::Stop => {
+                let all: Vec<OutcomeAct> = lessons.into_iter().chain(acts).collect();
+                let replies = self.execute(None, &all, Vec::new()).await?;
+                self.told(&all, &replies)
             }
-            HandoffStatus::ApprovalRequest { .. } => self.ask_approval().await?,
-            HandoffStatus::Blocked => self.block().await?,
         };
         let others = self.due.others;
         if done == HookAnswer::Nothing && others > 0 {
@@ -92,103 +114,67 @@ impl Taking<'_> {
         Ok(done)
     }
 
-    /// Records the lessons of the handoff and runs its commands in one commit. Returns `None` when an earlier run of
-    /// the hook already applied the same handoff.
-    async fn hand_over(&self, acts: impl IntoIterator<Item = TransactionStep>) -> Result<Option<Reply>, HookError> {
-        self.hand_over_with(None, acts).await
-    }
-
-    /// Does the same as `hand_over`. `work` is the state of the completed work, which the engine compares with the
-    /// reviewed state.
-    async fn hand_over_with(
+    /// Executes the acts and further commands in one commit. Returns no replies when an earlier run of the hook already
+    /// applied the same handoff. `work` is the state of the completed work, which the engine compares with the reviewed
+    /// state.
+    async fn execute(
         &self,
         work: Option<String>,
-        acts: impl IntoIterator<Item = TransactionStep>,
-    ) -> Result<Option<Reply>, HookError> {
-        let (service, task, attempt) = (self.office.desk.service(), self.due.task.id, self.due.task.attempt);
-        let (mut all, mut best) = (Vec::new(), None);
-        for lesson in lessons(self.contract) {
-            match lesson {
-                // This step is optional: a section with an invalid name, or one section too many, must not undo the
-                // agent's work.
-                Lesson::Section { name, payloads } => {
-                    all.push(
-                        TransactionStep::made(move |world| merged_section(world, &name, &payloads, task)).optional(),
-                    );
-                }
-                Lesson::Note(_, note) => {
-                    all.push(TransactionStep::of(Command::AddCheckpoint { task, attempt: Some(attempt), note: *note }));
-                }
-                Lesson::NextBest(name) => best = Some(name),
-            }
-        }
-        all.extend(acts);
-        if all.is_empty() {
-            return Ok(None);
+        acts: &[OutcomeAct],
+        more: Vec<TransactionStep>,
+    ) -> Result<Vec<Reply>, HookError> {
+        let scope = StepScope {
+            task: self.due.task.id,
+            attempt: self.due.task.attempt,
+            agent: self.due.agent.id,
+            workflow: self.due.workflow.id,
+            progress: ProgressRecord::Session(self.due.report.clone()),
+            own_agents: Arc::new(BTreeMap::new()),
+            is_paused: false,
+        };
+        let mut steps = outcome::steps(acts, &scope);
+        steps.extend(more);
+        if steps.is_empty() {
+            return Ok(Vec::new());
         }
         let caller = Caller { work, ..self.once("hands over") };
-        let reply = match service.execute_all(caller, all).await? {
-            TransactionResult::Before => None,
-            TransactionResult::Now { reply, left_out } => {
-                left_out.iter().for_each(|refusal| eprintln!("handover: not learned: {refusal}"));
-                Some(reply)
+        Ok(match self.office.desk.service().execute_all(caller, steps).await? {
+            TransactionResult::Before => Vec::new(),
+            TransactionResult::Now { replies, left_out } => {
+                left_out.iter().for_each(|(name, refusal)| eprintln!("handover: {name}: {refusal}"));
+                replies
             }
-        };
-        if let Some(name) = best {
-            let once = |what: &str| self.once(what);
-            let learner = Learner { service, task, attempt, once: &once, warn: &|_| () };
-            learner.suggest(&name).await?;
-        }
-        Ok(reply)
-    }
-
-    fn acts(&self) -> Vec<Command> {
-        translate::handoff(self.contract, TurnFence { task: self.due.task.id, attempt: self.due.task.attempt }).commands
-    }
-
-    async fn go_on(&self) -> Result<HookAnswer, HookError> {
-        let evidence = self.contract.render().get("evidence_report").cloned();
-        let note = note(Kind::Progress, self.contract.next_action(), evidence.as_ref());
-        let go_on = Command::GoOn { report: self.due.report.clone(), note };
-        let reply = self.hand_over([TransactionStep::of(go_on)]).await?;
-        Ok(if let Some(Reply::Moved { .. }) = reply {
-            HookAnswer::Note(format!("{} is blocked (ambiguity): IN_PROGRESS_LIMIT", self.due.task.id))
-        } else {
-            HookAnswer::Nothing
         })
     }
 
-    #[expect(clippy::wildcard_enum_match_arm, reason = "a handoff becomes few of the commands there are")]
-    async fn block(&self) -> Result<HookAnswer, HookError> {
-        let routed = |command: Command| match command {
-            Command::Move { task, attempt, to: Target::Blocked { kind, reason, .. } } => {
-                let role = match route::by_settings(&self.team.routes, kind) {
-                    Some(To::Role(role)) => Some(role),
-                    Some(To::Agent(_) | To::Person) | None => None,
-                };
-                Command::Move { task, attempt, to: Target::Blocked { kind, reason, role } }
+    /// Returns the note for the person about the acts of a handoff that took effect.
+    fn told(&self, acts: &[OutcomeAct], replies: &[Reply]) -> HookAnswer {
+        let task = self.due.task.id;
+        let approval = replies
+            .iter()
+            .find_map(|reply| if let Reply::ApprovalAsked { approval, .. } = reply { Some(*approval) } else { None });
+        let note = acts.iter().find_map(|act| match act {
+            OutcomeAct::AskPerson(_) => {
+                Some(format!("{task} waits for an answer: `handover status` shows the question and how to answer it"))
             }
-            other => other,
-        };
-        self.hand_over(self.acts().into_iter().map(routed).map(TransactionStep::of)).await?;
-        Ok(HookAnswer::Note(format!("{} is blocked, as its agent says", self.due.task.id)))
-    }
-
-    async fn ask_approval(&self) -> Result<HookAnswer, HookError> {
-        let (task, attempt, agent) = (self.due.task.id, self.due.task.attempt, self.due.agent.id);
-        let folder = self.folder();
-        let request: ApprovalRequest = asks::request(self.contract, &folder)
-            .ok_or_else(|| HookError::Other("the handoff asks for nothing that could be approved".to_owned()))?;
-        let seal = Seal { request: &request, task: Some(task), attempt: Some(attempt), agent: Some(agent) };
-        let fingerprint = seal.fingerprint();
-        let asked = AskApproval { source: Source::Handoff, waits: Some((task, attempt)), request, fingerprint };
-        let reply = self.hand_over([TransactionStep::of(Command::AskApproval(Box::new(asked)))]).await?;
-        Ok(HookAnswer::Note(match reply {
-            Some(Reply::ApprovalAsked { approval, .. }) => {
-                format!("{task} waits for {approval}: decide with `handover approval approve {approval}` or `reject`")
+            OutcomeAct::RequestApproval { .. } => Some(match approval {
+                Some(approval) => format!(
+                    "{task} waits for {approval}: decide with `handover approval approve {approval}` or `reject`"
+                ),
+                None => format!("{task} waits for a person: `handover approval list`"),
+            }),
+            OutcomeAct::Block { kind, reason, .. } => {
+                let reason: String = reason.lines().next().unwrap_or_default().chars().take(200).collect();
+                Some(format!("{task} is blocked ({kind}): {reason}"))
             }
-            _ => format!("{task} waits for a person: `handover approval list`"),
-        }))
+            OutcomeAct::MergeSection { .. }
+            | OutcomeAct::AddCheckpoint(_)
+            | OutcomeAct::SuggestAgent(_)
+            | OutcomeAct::DecideFinding { .. }
+            | OutcomeAct::ReportProgress(_)
+            | OutcomeAct::Tell { .. } => None,
+        });
+        note.map_or(HookAnswer::Nothing, HookAnswer::Note)
     }
 
     fn ground(&self) -> WorkGround<'_> {
@@ -203,48 +189,55 @@ impl Taking<'_> {
     }
 
     /// Completes the task, after verifying its output when the task asks for that.
-    async fn complete(&self) -> Result<HookAnswer, HookError> {
+    async fn complete(
+        &self,
+        lessons: Vec<OutcomeAct>,
+        result: &AgentResult,
+        (outcome, detail): (String, Json),
+    ) -> Result<HookAnswer, HookError> {
+        let (task, attempt) = (self.due.task.id, Some(self.due.task.attempt));
         if !self.due.task.verify {
-            let work = state_to_complete(self.ground(), self.due.task.id, None).await.map_err(unseen)?;
-            self.hand_over_with(work, self.acts().into_iter().map(TransactionStep::of)).await?;
+            let work = state_to_complete(self.ground(), task, None).await.map_err(unseen)?;
+            let to = Target::Completed { outcome: Some(outcome), detail: Some(detail) };
+            self.execute(work, &lessons, vec![TransactionStep::of(Command::Move { task, attempt, to })]).await?;
             return Ok(HookAnswer::Nothing);
         }
-        let (task, attempt) = (self.due.task.id, Some(self.due.task.attempt));
         let Some(root) = self.office.place.root.clone() else {
             return Ok(HookAnswer::Note(format!(
                 "{task} says that it is done, but there is no project to verify it in"
             )));
         };
-        if let Err(untrusted) = trust::accepted(&root, crate::place::data_folder().as_deref()) {
-            let detail = object([("said", self.contract.next_action().into())]);
-            let note = note(Kind::Progress, "says that it is done", Some(&detail));
-            self.hand_over([TransactionStep::of(Command::AddCheckpoint { task, attempt, note })]).await?;
+        if let Err(untrusted) = trust::accepted(&root, base::project::place::data_folder().as_deref()) {
+            let said = object([("said", result.summary.as_str().into())]);
+            let note = note(Kind::Progress, "says that it is done", Some(&said));
+            let add = TransactionStep::of(Command::AddCheckpoint { task, attempt, note });
+            self.execute(None, &lessons, vec![add]).await?;
             let text =
                 format!("{task} says that it is done and has to be verified: {untrusted}; then `handover task verify`");
             return Ok(HookAnswer::Note(text));
         }
-        self.hand_over([]).await?;
-        self.verify(&root).await
+        self.execute(None, &lessons, Vec::new()).await?;
+        self.verify(&root, result).await
     }
 
-    async fn verify(&self, root: &Path) -> Result<HookAnswer, HookError> {
+    async fn verify(&self, root: &Path, result: &AgentResult) -> Result<HookAnswer, HookError> {
         let (task, agent) = (self.due.task.id, self.due.agent.id);
         let mark = format!("verify_{}", random::token()?);
         let folder = self.office.state.join("verify").join(&mark);
-        let said = SaidReference::of_handoff(self.contract);
+        let outcome = cut(result.outcome());
         let order = CompletionOrder {
             task,
             agent: Some(agent),
             output_ref: None,
-            said: Some(&said),
-            outcome: Some(&said.summary),
+            said: Some(&result.reference),
+            outcome: Some(&outcome),
             worktree: &self.folder(),
             root,
             state: &self.office.state,
             folder: &folder,
             mark: &mark,
         };
-        let judge = async |asked: EvaluatorQuestion| Box::pin(open::judge(self.office, task, &asked)).await;
+        let judge = async |asked: EvaluatorQuestion| Box::pin(open::judge(self.office.run_site(), task, &asked)).await;
         let evaluate = self.team.evaluator.is_some().then_some(judge);
         let done = finish(self.office.desk.service(), self.team, order, evaluate, &mut |_| ()).await;
         // The evidence has the output of the checks. This folder was only for the host processes of the checks.
@@ -257,7 +250,7 @@ impl Taking<'_> {
             // The store counts the failed verifications. The second failure blocks the task, so the agent cannot fail
             // without end.
             Ok(Finished::Failed { complaints, .. }) => {
-                Ok(HookAnswer::Block(crate::runner::brief::repair(agent, FAILED, complaints)))
+                Ok(HookAnswer::Block(runner::turn::brief::repair(agent, VERIFICATION_FAILED, complaints)))
             }
             Err(Unfinished::Error(error)) => Err(error.into()),
             Err(problem) => {
@@ -276,7 +269,7 @@ impl Taking<'_> {
             return Ok(let_go(self.due, refusal));
         }
         let problems = vec![(refusal.code().to_owned(), format!("{refusal}; {}", refusal.suggestion()))];
-        send_back(self.office, self.due, self.said(), REFUSED, problems).await
+        self.send_back(REFUSED, problems).await
     }
 }
 

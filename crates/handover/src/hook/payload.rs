@@ -20,22 +20,22 @@ pub struct HookPayload {
     pub cwd: Option<PathBuf>,
     prompt_id: Option<String>,
     turn_id: Option<String>,
-    /// The client's name for the sub-agent in which the event happens.
+    /// The client's name for the sub-agent in which the event happens; `None` for the main agent.
     pub agent_id: Option<String>,
     pub tool_name: Option<String>,
     /// The tool's input in exactly the bytes that the client sent.
     pub tool_input: Option<Box<RawValue>>,
     pub tool_use_id: Option<String>,
-    /// The reason why a session starts, for example `resume` or `compact`.
+    /// The reason why a session starts, for example `resume` or `compact`; `None` at other events.
     pub source: Option<String>,
-    /// The reason why a session ends, for example `clear`.
+    /// The reason why a session ends, for example `clear`; `None` at other events.
     pub reason: Option<String>,
     pub last_assistant_message: Option<String>,
     #[serde(default)]
     pub stop_hook_active: Option<bool>,
 }
 
-/// The reasons why a payload is invalid.
+/// The reasons why the payload of a hook is invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum Bad {
     #[error("standard input cannot be read: {0}")]

@@ -12,15 +12,15 @@ use super::event::HookEvent;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HookAnswer {
     Nothing,
-    /// Text for the model, when a session starts.
+    /// Text that the hook gives to the model when a session starts.
     Context(String),
-    /// A denial with its reason: the client does not call the tool.
+    /// The hook denies the tool call, for this reason: the client does not call the tool.
     Deny(String),
-    /// A reason for the agent to continue instead of stopping.
+    /// The hook blocks the stop of the agent. The text tells the agent why it must continue.
     Block(String),
-    /// A message for the person. The session continues.
+    /// A message of the hook for the person. The session continues.
     Note(String),
-    /// The reason why the hook cannot judge the call. The client must not continue.
+    /// The hook cannot judge the call, for this reason. The client must not continue.
     Refuse(String),
 }
 
@@ -53,7 +53,7 @@ impl HookAnswer {
         let mut error = std::io::stderr().lock();
         match self {
             Self::Refuse(reason) => {
-                // A failed write changes nothing: the exit code alone refuses the call.
+                // Ignore a failed write to standard error: the exit code alone refuses the call.
                 let _gone = writeln!(error, "handover: {reason}");
                 return Some(2);
             }
@@ -71,7 +71,7 @@ impl HookAnswer {
     }
 
     pub(super) fn code(&self, event: HookEvent) -> ExitCode {
-        // Another thread gave the answer and is about to end the process.
+        // Another thread gave the answer and is about to end the process, so this thread only waits.
         self.give(event).map_or_else(
             || loop {
                 std::thread::park()

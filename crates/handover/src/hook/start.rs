@@ -9,7 +9,7 @@ use wire::prompt::fenced;
 
 use super::{HookAnswer, HookCall, HookError, who};
 use crate::office::Office;
-use crate::trust;
+use base::project::trust;
 
 /// The largest numbers of agents, tasks, messages and changed settings that the text shows. The text adds how many more
 /// tasks and settings there are, and the number of all unread messages.
@@ -42,7 +42,7 @@ pub(super) async fn context(office: &Office, hook: &HookCall<'_>) -> Result<Hook
 /// Returns a notice about settings that wait for a person to accept them. The model can pass the notice on to the
 /// person.
 fn unaccepted(hook: &HookCall<'_>) -> Option<String> {
-    let waiting = trust::view(&hook.root()?, crate::place::data_folder().as_deref()).ok()?.waiting();
+    let waiting = trust::view(&hook.root()?, base::project::place::data_folder().as_deref()).ok()?.waiting();
     if waiting.is_empty() {
         return None;
     }

@@ -4,19 +4,24 @@
 use engine::agent::{Agent, slug_of};
 use engine::checkpoint::Kind;
 use engine::command::{PromptReport, SendBack};
-use engine::task::{Task, TaskDetail};
-use engine::{Caller, Command, Refusal, Reply, Rights};
-use wire::handoff::{HandoffContext, HandoffContract, judge};
+use engine::id::ReviewId;
+use engine::task::{BlockKind, Task, TaskDetail};
+use engine::workflow::Workflow;
+use engine::{Caller, Command, Refusal, Reply, Rights, view};
 use wire::json::object;
-use wire::output::AgentOutput;
+use wire::output::OutputKind;
+use wire::prompt::PromptAgent;
 
-use super::{HookAnswer, HookCall, HookError, HookEvent, handoff, who, with_store};
-use crate::error::Error;
+use super::handoff::StoppedSession;
+use super::{HookAnswer, HookCall, HookError, HookEvent, who, with_store};
 use crate::office::Office;
-use crate::runner::brief::{self, REPAIR};
-use crate::runner::learn::note;
-use crate::settings::{self, TeamSettings, team};
-use crate::trust;
+use base::error::Error;
+use base::project::settings::{self, TeamSettings, team};
+use base::project::team::identity;
+use base::project::trust;
+use runner::outcome::route::{EscalationRoutes, EscalationTarget};
+use runner::outcome::{self, AgentAnswer, AnswerContext, REPAIR, note};
+use runner::turn::brief;
 
 /// The longest last message of an agent that the store keeps with the task, in characters. A longer one is cut.
 const SAID_CHARS_MAX: usize = 8_000;
@@ -25,8 +30,16 @@ const SAID_CHARS_MAX: usize = 8_000;
 pub(super) struct DueHandoff {
     pub(super) agent: Agent,
     pub(super) task: Task,
+    pub(super) workflow: Workflow,
+    /// The newest review of the task, if the task needs a review before it can be completed; `None` if it needs no
+    /// review or has none yet.
+    pub(super) review: Option<ReviewId>,
     pub(super) settings: team::AgentSettings,
+    /// The agent's card or persona. `None` when the project has neither for it.
+    pub(super) who: Option<PromptAgent>,
     pub(super) report: PromptReport,
+    /// The number of handoffs in a row before this stop that only reported progress.
+    pub(super) progress_reports: u32,
     pub(super) detail: TaskDetail,
     /// The number of other tasks that this session holds and for which a handoff is due, too.
     pub(super) others: usize,
@@ -39,7 +52,7 @@ pub(super) fn stopping(hook: &HookCall<'_>) -> Result<HookAnswer, HookError> {
     }
     let team = match hook.root() {
         Some(root) => {
-            let view = trust::view(&root, crate::place::data_folder().as_deref())?;
+            let view = trust::view(&root, base::project::place::data_folder().as_deref())?;
             // For the agents, the settings as written are enough: they only give the form of an answer and start no
             // program. The checks of an output start programs, so they come from the settings that a person accepted.
             settings::TeamSettings { agents: view.written.team.agents, ..view.settings.team }
@@ -52,9 +65,12 @@ pub(super) fn stopping(hook: &HookCall<'_>) -> Result<HookAnswer, HookError> {
     with_store(hook, async |office| {
         let Some(due) = due(office, hook, &team).await? else { return Ok(HookAnswer::Nothing) };
         let said = hook.payload.last_assistant_message.as_deref().unwrap_or_default();
-        match judged(&due, said) {
-            Ok(contract) => handoff::take(office, hook, &team, &due, &contract).await,
-            Err(problems) => send_back(office, &due, said, REPAIR, problems).await,
+        let stop = StoppedSession { office, hook, team: &team, due: &due };
+        let mut answer = read(&due, said);
+        stop.write_artifacts(&mut answer)?;
+        match answer.result {
+            Some(result) => stop.hand_over(&result).await,
+            None => stop.send_back(REPAIR, answer.problems).await,
         }
     })
 }
@@ -63,7 +79,8 @@ fn owes(agent: &team::AgentSettings) -> bool {
     agent.output() == team::OutputSettings::Handoff
 }
 
-/// Returns the handoff that is due: for the latest claim in this part of the session whose agent must hand over.
+/// Returns the handoff that is due: for the latest claim of an agent that must hand over. Looks only at the agents of
+/// this part of the session, that is, of the main agent or of one sub-agent.
 async fn due(office: &Office, hook: &HookCall<'_>, team: &TeamSettings) -> Result<Option<DueHandoff>, HookError> {
     let told = hook.told(office);
     let settings = team.agents.clone();
@@ -74,8 +91,11 @@ async fn due(office: &Office, hook: &HookCall<'_>, team: &TeamSettings) -> Resul
         held.retain(|(agent, task)| !who::is_paused(task) && settings_of(&settings, agent).is_some_and(owes));
         let others = held.len().saturating_sub(1);
         let Some((agent, task)) = held.into_iter().next() else { return Ok(None) };
-        let detail = world.detail(task.id)?.clone();
+        let (detail, workflow) = (world.detail(task.id)?.clone(), world.workflow(task.workflow)?.clone());
+        let review = if task.review { view::gating(world, task.id, task.attempt)? } else { None };
         let Some(settings) = settings_of(&settings, &agent).cloned() else { return Ok(None) };
+        let reminder = world.reminder(&told.conversation, told.part.as_deref().unwrap_or_default())?;
+        let progress_reports = reminder.map_or(0, |known| known.goes_on_in(task.id, task.attempt));
         let report = PromptReport {
             conversation: told.conversation.clone(),
             part: told.part.clone().unwrap_or_default(),
@@ -83,9 +103,12 @@ async fn due(office: &Office, hook: &HookCall<'_>, team: &TeamSettings) -> Resul
             task: task.id,
             attempt: task.attempt,
         };
-        Ok(Some(DueHandoff { agent, task, settings, report, detail, others }))
+        let (review, who) = (review.map(|known| known.review.id), None);
+        let due = DueHandoff { agent, task, workflow, review, settings, who, report, progress_reports, detail, others };
+        Ok(Some(due))
     });
-    Ok(found.await?)
+    let found = found.await?;
+    Ok(found.map(|due| DueHandoff { who: hook.root().and_then(|root| identity(&root, &due.settings)), ..due }))
 }
 
 /// Finds the settings of an agent by its slug, else by the slug of its name. The two differ when several agents have
@@ -95,47 +118,50 @@ fn settings_of<'a>(settings: &'a [team::AgentSettings], agent: &Agent) -> Option
     by(&agent.slug).or_else(|| by(&slug_of(&agent.name)))
 }
 
-/// Returns the handoff in the agent's last message, or the problems of that message. The rules are the same as at the
-/// end of a turn that the runner started.
-fn judged(due: &DueHandoff, said: &str) -> Result<HandoffContract, Vec<(String, String)>> {
+/// Reads the agent's last message. The rules are the same as at the end of a turn that the runner started.
+fn read(due: &DueHandoff, said: &str) -> AgentAnswer {
     let input = brief::demands(&due.detail, &due.settings.writable_sections);
-    let alias = wire::handoff::alias(due.agent.id);
-    let mut verdict = judge(said, &HandoffContext { input: Some(&input), dispatch_agent_id: Some(&alias) });
-    match verdict.contract.take() {
-        Some(contract) => Ok(contract),
-        None => Err(AgentOutput::Handoff(Box::new(verdict)).problems()),
-    }
+    let context = AnswerContext { wanted: OutputKind::Handoff, agent: Some(due.agent.id), input: Some(&input) };
+    outcome::read(said, &context)
 }
 
-/// Sends the problems of a handoff back to the agent, which continues its session to fix them. When the agent has no
-/// tries left, the task is blocked and the session may stop.
-pub(super) async fn send_back(
-    office: &Office,
-    due: &DueHandoff,
-    said: &str,
-    reason: &str,
-    problems: Vec<(String, String)>,
-) -> Result<HookAnswer, HookError> {
-    let codes = problems.iter().take(10).map(|(code, _)| code.as_str()).collect::<Vec<_>>().join(", ");
-    let said: String = said.chars().take(SAID_CHARS_MAX).collect();
-    let detail = object([("codes", codes.as_str().into()), ("said", said.as_str().into())]);
-    let sent = SendBack {
-        report: due.report.clone(),
-        note: note(Kind::Progress, &format!("its handoff was sent back: {codes}"), Some(&detail)),
-        blocked: format!("its handoff is still not valid after it was sent back: {codes}\nIt said last:\n{said}"),
-    };
-    let caller = Caller::agent(due.agent.id);
-    let reply = match office.desk.service().execute(caller, Command::SendBack(Box::new(sent))).await {
-        Err(Error::Refused(refusal)) => return Ok(let_go(due, &refusal)),
-        done => done?,
-    };
-    if !matches!(reply, Reply::SentBack { .. }) {
-        let task = due.task.id;
-        let text = format!("{task} is blocked (verification_fail): its handoff stayed wrong: {codes}");
-        return Ok(HookAnswer::Note(text));
+impl StoppedSession<'_> {
+    pub(super) fn routes(&self) -> EscalationRoutes<'_> {
+        EscalationRoutes { who: self.due.who.as_ref(), settings: &self.team.routes }
     }
-    let holds = format!("You hold {}, so you stop with a handoff. {reason}", due.task.id);
-    Ok(HookAnswer::Block(brief::repair(due.agent.id, &holds, problems)))
+
+    /// Sends the problems of a handoff back to the agent, which continues its session to fix them. When the agent has no
+    /// tries left, the task is blocked and the session may stop.
+    pub(super) async fn send_back(
+        &self,
+        reason: &str,
+        problems: Vec<(String, String)>,
+    ) -> Result<HookAnswer, HookError> {
+        let due = self.due;
+        let codes = problems.iter().take(10).map(|(code, _)| code.as_str()).collect::<Vec<_>>().join(", ");
+        let said: String = self.said().chars().take(SAID_CHARS_MAX).collect();
+        let detail = object([("codes", codes.as_str().into()), ("said", said.as_str().into())]);
+        let blocked = format!("its handoff is still not valid after it was sent back: {codes}\nIt said last:\n{said}");
+        let route = self.routes().of_block(BlockKind::VerificationFail, &blocked);
+        let sent = SendBack {
+            report: due.report.clone(),
+            note: note(Kind::Progress, &format!("its handoff was sent back: {codes}"), Some(&detail)),
+            blocked,
+            role: route.and_then(EscalationTarget::role),
+        };
+        let caller = Caller::agent(due.agent.id);
+        let reply = match self.office.desk.service().execute(caller, Command::SendBack(Box::new(sent))).await {
+            Err(Error::Refused(refusal)) => return Ok(let_go(due, &refusal)),
+            done => done?,
+        };
+        if !matches!(reply, Reply::SentBack { .. }) {
+            let task = due.task.id;
+            let text = format!("{task} is blocked (verification_fail): its handoff stayed wrong: {codes}");
+            return Ok(HookAnswer::Note(text));
+        }
+        let holds = format!("You hold {}, so you stop with a handoff. {reason}", due.task.id);
+        Ok(HookAnswer::Block(brief::repair(due.agent.id, &holds, problems)))
+    }
 }
 
 /// Returns the note for an agent that lost its task before it handed over. Such an agent has nothing more to do.

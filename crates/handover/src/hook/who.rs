@@ -3,6 +3,7 @@
 use engine::agent::Agent;
 use engine::id::{AgentId, SessionId, TaskId, TurnId};
 use engine::task::{Task, TaskState};
+use engine::world::{AgentIdNeed, TaskIdNeed};
 use engine::{DecisionStop, Need, World};
 
 /// The conversation that a payload names, with the live connections of other clients. A payload can name any
@@ -18,7 +19,7 @@ pub(super) struct ToldConversation {
 /// or one sub-agent.
 pub(super) fn agents(world: &World, told: &ToldConversation) -> Result<Vec<Agent>, DecisionStop> {
     let ToldConversation { conversation, part, foreign } = told;
-    let ids = world.agent_ids(&Need::ConversationAgents(conversation.clone()))?;
+    let ids = world.ask(&AgentIdNeed::OfConversation(conversation.clone()))?;
     world.want(ids.iter().map(|id| Need::Agent(*id)))?;
     let mut found = Vec::new();
     for id in ids {
@@ -51,10 +52,10 @@ pub(super) fn asker(
 
 /// Returns the tasks that the agents hold, the latest claimed first.
 pub(super) fn held(world: &World, agents: &[Agent]) -> Result<Vec<(Agent, Task)>, DecisionStop> {
-    world.want(agents.iter().map(|agent| Need::Held(agent.id)))?;
+    world.want(agents.iter().map(|agent| TaskIdNeed::HeldBy(agent.id)))?;
     let mut pairs: Vec<(Agent, TaskId)> = Vec::new();
     for agent in agents {
-        let ids = world.task_ids(&Need::Held(agent.id))?;
+        let ids = world.ask(&TaskIdNeed::HeldBy(agent.id))?;
         pairs.extend(ids.iter().map(|id| (agent.clone(), *id)));
     }
     world.want(pairs.iter().map(|(_, id)| Need::Task(*id)))?;

@@ -13,7 +13,7 @@ use super::HttpState;
 use super::intake;
 use super::problem::{HttpProblem, json};
 use crate::desk::{ToolOutcome, Visitor};
-use crate::service::Entry;
+use base::service::Entry;
 
 /// Handles `POST /api/v1/tools/{tool}`.
 pub(super) async fn call(

@@ -7,21 +7,17 @@ use axum::response::Response;
 use engine::approval::{Approval, ApprovalDecision, ApprovalStatus, Via};
 use engine::id::ApprovalId;
 use engine::token::Scope;
-use engine::{Caller, Timestamp};
+use engine::{Caller, Refusal, Timestamp};
 use http::StatusCode;
 use wire::json::{Value, object};
 
-use super::problem::{HttpProblem, json};
+use super::problem::{HttpProblem, invalid, json, named};
 use super::{HttpState, intake};
-use crate::approvals;
 use crate::desk::Visitor;
+use base::people::approvals;
 
 const ROWS_DEFAULT: u32 = 50;
 const ROWS_MAX: u32 = 500;
-
-fn invalid(message: impl Into<String>) -> HttpProblem {
-    HttpProblem::new(StatusCode::UNPROCESSABLE_ENTITY, "INVALID_INPUT", message, "correct it and try again")
-}
 
 /// Refuses a token of scope agent. The list of approvals is for persons, coordinators and admins. An agent sees its own
 /// requests in its prompt.
@@ -37,7 +33,7 @@ fn not_permitted(message: &str) -> HttpProblem {
 }
 
 fn id(text: &str) -> Result<ApprovalId, HttpProblem> {
-    text.parse().map_err(|_| invalid("an approval's id is ap_ and 12 characters of 0-9a-z"))
+    named(text, |approval| Refusal::ApprovalNotFound { approval })
 }
 
 /// Handles `GET /api/v1/approvals?status=pending&limit=50&cursor=…`.

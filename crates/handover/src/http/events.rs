@@ -9,13 +9,13 @@ use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse as _, Response};
 use engine::token::Scope;
 use futures_util::Stream;
-use http::{HeaderMap, StatusCode};
+use http::HeaderMap;
 
 use super::HttpState;
 use super::api::{Sight, entry};
-use super::problem::HttpProblem;
+use super::problem::{HttpProblem, invalid};
 use crate::desk::Visitor;
-use crate::service::{Cursor, Entry, StoreWatch};
+use base::service::{Cursor, Entry, StoreWatch};
 
 /// The number of log entries that one read returns.
 ///
@@ -62,7 +62,7 @@ pub(super) async fn events(
             "after" => after = Some(after.unwrap_or_else(|| value.into_owned())),
             "topic" => filter.topics.push(value.into_owned()),
             "type" => filter.types.push(value.into_owned()),
-            other => return Err(invalid(&format!("`{other}` is no filter; there are after, topic and type"))),
+            other => return Err(invalid(format!("`{other}` is no filter; there are after, topic and type"))),
         }
     }
     let cursor = match after.as_deref() {
@@ -74,10 +74,6 @@ pub(super) async fn events(
     let stream = follow(shared, cursor, filter);
     let keep = KeepAlive::new().interval(KEEP_ALIVE);
     Ok(Sse::new(stream).keep_alive(keep).into_response())
-}
-
-fn invalid(message: &str) -> HttpProblem {
-    HttpProblem::new(StatusCode::UNPROCESSABLE_ENTITY, "INVALID_INPUT", message, "correct it and try again")
 }
 
 /// One client that follows the log, with the events that are read and not sent yet.

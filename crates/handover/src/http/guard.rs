@@ -17,9 +17,9 @@ use super::HttpState;
 use super::leash::{Leashed, QUICK};
 use super::problem::HttpProblem;
 use crate::desk::Visitor;
-use crate::principal;
-use crate::service::Service;
-use crate::settings;
+use base::people::principal;
+use base::project::settings;
+use base::service::Service;
 
 /// The time for which a valid token is cached, in milliseconds. A revoked token is refused at the latest after this
 /// time.

@@ -16,7 +16,7 @@ use tokio::time::Sleep;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 use super::intake::HeldMemory;
-use crate::service::Service;
+use base::service::Service;
 
 /// A request that ends within this time is answered without another check of its token. A longer one is watched.
 pub(super) const QUICK: Duration = Duration::from_millis(200);
@@ -76,8 +76,8 @@ async fn watch(service: Service, token: TokenId, revoked: CancellationToken) {
         match service.view(move |world| world.token(token).map(|token| token.revoked)).await {
             // The token is valid, or the store failed. A fault of the store does not end the request: the next read
             // decides.
-            Ok(None) | Err(crate::Error::Fault(_) | crate::Error::Random(_)) => {}
-            Ok(Some(_)) | Err(crate::Error::Refused(_)) => return revoked.cancel(),
+            Ok(None) | Err(base::Error::Fault(_) | base::Error::Random(_)) => {}
+            Ok(Some(_)) | Err(base::Error::Refused(_)) => return revoked.cancel(),
         }
         bell.changed(LOOK).await;
         tokio::time::sleep(PAUSE).await;

@@ -1,9 +1,10 @@
 //! Error responses as problem details (RFC 9457), with the error codes of the tools.
 
 use axum::response::{IntoResponse, Response};
+use engine::Refusal;
 use http::{HeaderValue, StatusCode, Uri, header};
 use wire::json::{Object, Value};
-use wire::lifecycle::ToolError;
+use wire::lifecycle::{NamedId, ToolError};
 
 /// An error response: the reason why a request failed, and the HTTP status.
 #[derive(Debug, Clone)]
@@ -37,10 +38,10 @@ impl HttpProblem {
         Self { status, said: ToolError { code, message, recoverable: false, suggestion, details: None } }
     }
 
-    pub(super) fn fault(error: &crate::Error) -> Self {
+    pub(super) fn fault(error: &base::Error) -> Self {
         match error {
-            crate::Error::Refused(refusal) => Self::refused(wire::lifecycle::refusal(refusal)),
-            crate::Error::Fault(_) | crate::Error::Random(_) => {
+            base::Error::Refused(refusal) => Self::refused(wire::lifecycle::refusal(refusal)),
+            base::Error::Fault(_) | base::Error::Random(_) => {
                 Self::failed(wire::lifecycle::fault(&error.told(), false))
             }
         }
@@ -70,6 +71,26 @@ impl IntoResponse for HttpProblem {
         }
         response
     }
+}
+
+/// Returns the response to a request that is not what its route takes.
+pub(super) fn invalid(message: impl Into<String>) -> HttpProblem {
+    HttpProblem::new(
+        StatusCode::UNPROCESSABLE_ENTITY,
+        "INVALID_INPUT",
+        message,
+        "correct the request and send it again",
+    )
+}
+
+/// Reads an id from the path of a request. A text that is no id names nothing, so it is refused like an id that does
+/// not exist. `missing` returns that refusal.
+pub(super) fn named<T: NamedId + Copy>(text: &str, missing: fn(T) -> Refusal) -> Result<T, HttpProblem> {
+    text.parse().map_err(|_| {
+        let id = T::stand_in(text);
+        let said = wire::lifecycle::refusal(&missing(id));
+        HttpProblem::refused(said.with_given_texts(&[(id.to_string(), text.to_owned())]))
+    })
 }
 
 /// Returns a JSON response.

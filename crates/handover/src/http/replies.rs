@@ -4,18 +4,14 @@ use axum::Extension;
 use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::response::Response;
+use engine::Refusal;
 use engine::id::MessageId;
 use engine::token::Scope;
-use http::StatusCode;
 use wire::json::Value;
 
-use super::problem::{HttpProblem, json};
+use super::problem::{HttpProblem, invalid, json, named};
 use super::{HttpState, intake};
-use crate::answers;
-
-fn invalid(message: impl Into<String>) -> HttpProblem {
-    HttpProblem::new(StatusCode::UNPROCESSABLE_ENTITY, "INVALID_INPUT", message, "correct it and try again")
-}
+use base::people::answers;
 
 /// Handles `POST /api/v1/messages/{id}/reply` with the body `{"text": …}`.
 pub(super) async fn reply(
@@ -25,7 +21,7 @@ pub(super) async fn reply(
     body: Body,
 ) -> Result<Response, HttpProblem> {
     let text = text(&intake::whole(body, wire::document::BYTES_MAX).await?)?;
-    let id: MessageId = id.parse().map_err(|_| invalid("a message's id is msg_ and 12 characters of 0-9a-z"))?;
+    let id: MessageId = named(&id, |message| Refusal::MessageNotFound { message })?;
     let answered = answers::answer(shared.desk.service(), scope.rights(), id, text).await;
     Ok(json(&answered.map_err(|error| HttpProblem::fault(&error))?))
 }

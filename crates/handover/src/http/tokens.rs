@@ -4,12 +4,13 @@ use axum::Extension;
 use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse as _, Response};
+use engine::Refusal;
 use engine::id::TokenId;
 use engine::token::Scope;
 use http::StatusCode;
 use wire::json::{Value, object};
 
-use super::problem::{HttpProblem, json};
+use super::problem::{HttpProblem, json, named};
 use super::{HttpState, intake};
 use crate::token::{self, ShownToken, TokenHolder};
 
@@ -121,7 +122,7 @@ pub(super) async fn revoke(
     Path(id): Path<String>,
 ) -> Result<Response, HttpProblem> {
     admin(scope)?;
-    let id: TokenId = id.parse().map_err(|_| invalid("a token's id is tok_ and 12 characters of 0-9a-z"))?;
+    let id: TokenId = named(&id, |token| Refusal::TokenNotFound { token })?;
     let known = token::known(shared.desk.service(), id).await.map_err(|error| HttpProblem::fault(&error))?;
     agents(known.scope)?;
     token::revoke(shared.desk.service(), id).await.map_err(|error| HttpProblem::fault(&error))?;

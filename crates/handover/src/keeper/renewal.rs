@@ -10,13 +10,14 @@ use std::time::Duration;
 
 use engine::id::{AgentId, SessionId};
 use engine::time::Millis;
+use engine::world::{AgentIdNeed, TaskIdNeed, WorkflowIdNeed};
 use engine::{Caller, Command, Need, Rights, Timestamp, limits};
 use tokio::time::Instant;
 
 use super::OwnLife;
-use crate::error::Error;
-use crate::recent_claims::HeldTask;
-use crate::service::Service;
+use base::error::Error;
+use base::service::Service;
+use base::service::recent_claims::HeldTask;
 
 /// The longest pause between two renewals: one round of [`crate::keeper`].
 const PAUSE_MAX: Duration = Duration::from_secs(5);
@@ -36,7 +37,7 @@ struct HeldWork {
     shortest: Option<Millis>,
 }
 
-/// Renews leases until the future is dropped. Retries after failures.
+/// Renews the leases of this process's agents until the future is dropped. Retries after failures.
 pub(super) async fn keep(service: Service, own: Arc<OwnLife>) {
     let mut known: Vec<HeldTask> = Vec::new();
     service.recent_claims().watch();
@@ -59,7 +60,7 @@ pub(super) async fn keep(service: Service, own: Arc<OwnLife>) {
             known = held.tasks;
         }
         let until = Instant::now() + pause;
-        // A short pause, so that several claims are renewed together.
+        // A short pause, so that several claims that were made at the same time are renewed together.
         tokio::time::sleep(PAUSE_MIN).await;
         tokio::select! {
             () = tokio::time::sleep_until(until) => {}
@@ -82,12 +83,14 @@ async fn regain(service: &Service, session: SessionId, lost: HeldTask) {
 async fn held(service: &Service, session: SessionId) -> Result<HeldWork, Error> {
     let now = service.now();
     let view = service.view(move |world| {
-        let agents = world.agent_ids(&Need::SessionAgents(session))?;
-        world.want(agents.iter().flat_map(|agent| [Need::Held(*agent), Need::LockedBy(agent.to_string())]))?;
+        let agents = world.ask(&AgentIdNeed::OfSession(session))?;
+        world.want(agents.iter().flat_map(|agent| {
+            [Need::from(TaskIdNeed::HeldBy(*agent)), WorkflowIdNeed::LockedBy(agent.to_string()).into()]
+        }))?;
         let mut held = HeldWork::default();
         for agent in agents {
             let (tasks, locked) =
-                (world.task_ids(&Need::Held(*agent))?, world.workflow_ids(&Need::LockedBy(agent.to_string()))?);
+                (world.ask(&TaskIdNeed::HeldBy(*agent))?, world.ask(&WorkflowIdNeed::LockedBy(agent.to_string()))?);
             world.want(tasks.iter().map(|task| Need::Task(*task)))?;
             let workflows = tasks.iter().filter_map(|task| Some(world.task(*task).ok()?.workflow));
             world.want(workflows.chain(locked.iter().copied()).map(Need::Workflow))?;

@@ -2,11 +2,11 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// The network that an address belongs to.
+/// The kind of network that an IP address belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum AddressReach {
     Public,
-    /// This machine, or a network of its owner.
+    /// The address of this machine, or of a private network of its owner.
     Private,
     /// An address that no webhook may reach: link-local (including the metadata services of clouds), multicast,
     /// reserved, documentation.
@@ -40,14 +40,15 @@ fn of_v4(address: Ipv4Addr) -> AddressReach {
     match address.octets() {
         [127, ..] | [10, ..] | [192, 168, ..] => AddressReach::Private,
         [172, second, ..] if (16..32).contains(&second) => AddressReach::Private,
-        // The range 100.64.0.0/10, which carriers and overlay networks share.
+        // The range 100.64.0.0/10, which carriers and overlay networks share, is private.
         [100, second, ..] if (64..128).contains(&second) => AddressReach::Private,
-        // "This" network, link-local, protocol assignments, documentation, the old 6to4 relay, benchmarks.
+        // Addresses of "this" network, link-local, protocol assignments, documentation and the old 6to4 relay, then
+        // benchmarks.
         [0, ..] | [169, 254, ..] | [192, 0, 0 | 2, _] | [198, 51, 100, _] | [203, 0, 113, _] | [192, 88, 99, _] => {
             AddressReach::Never
         }
         [198, 18 | 19, ..] => AddressReach::Never,
-        // Multicast, reserved, broadcast.
+        // Multicast, reserved and broadcast addresses.
         [224..=255, ..] => AddressReach::Never,
         _ => AddressReach::Public,
     }
@@ -62,19 +63,19 @@ fn of_v6(address: Ipv6Addr) -> AddressReach {
     };
     match parts {
         [0, 0, 0, 0, 0, 0, 0, 1] => AddressReach::Private,
-        // An IPv4 address inside an IPv6 address: mapped, translated by NAT64, tunnelled by 6to4.
+        // An IPv4 address inside an IPv6 address (mapped, translated by NAT64, or tunnelled by 6to4) is judged as IPv4.
         [0, 0, 0, 0, 0, 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] => of_v4(v4(high, low)),
         [0x2002, high, low, ..] => of_v4(v4(high, low)),
         // The metadata service of Amazon has a unique local address.
         [0xfd00, 0x0ec2, 0, 0, 0, 0, 0, 0x0254] => AddressReach::Never,
-        // Unique local addresses.
+        // Other unique local addresses (fc00::/7), which are private.
         [first, ..] if first & 0xfe00 == 0xfc00 => AddressReach::Private,
-        // Exceptions within global unicast: protocol assignments with Teredo, documentation.
+        // Exceptions within the global unicast addresses: protocol assignments with Teredo, documentation.
         [0x2001, second, ..] if second < 0x0200 || second == 0x0db8 => AddressReach::Never,
         [0x3fff, second, ..] if second < 0x1000 => AddressReach::Never,
         [first, ..] if first & 0xe000 == 0x2000 => AddressReach::Public,
-        // Unspecified, the old compatible form, other NAT64 prefixes, discard, link-local, site-local, multicast, and
-        // unassigned addresses.
+        // All other addresses: unspecified, the old compatible form, other NAT64 prefixes, discard, link-local,
+        // site-local, multicast, and unassigned.
         _ => AddressReach::Never,
     }
 }

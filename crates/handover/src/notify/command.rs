@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use tokio::io::AsyncWriteExt as _;
 
-use crate::spawn;
+use crate::side_program;
 
 /// The longest run of the command; then it is killed. Opening a window or sending a mail needs less.
 const RUN_MAX: Duration = Duration::from_secs(20);
 
 pub(super) async fn run(root: &Path, words: &[String], told: &str) -> Result<(), String> {
     let (program, arguments) = words.split_first().ok_or("notify.command names no program")?;
-    let mut command = spawn::program(&super::program(root, program), root);
+    let mut command = side_program::command(&super::program(root, program), root);
     command.args(arguments).stdout(Stdio::null());
     let mut child = command.spawn().map_err(|error| format!("{program} cannot be started: {error}"))?;
     // The time limit also covers the write, because a program that does not read its standard input would block us.
@@ -32,7 +32,7 @@ pub(super) async fn run(root: &Path, words: &[String], told: &str) -> Result<(),
         Ok(Ok(status)) => Err(format!("{program} ended with {status}")),
         Ok(Err(error)) => Err(format!("{program}: {error}")),
         Err(_late) => {
-            spawn::kill(&child);
+            side_program::kill(&child);
             Err(format!("{program} was ended after {} s", RUN_MAX.as_secs()))
         }
     }

@@ -11,8 +11,8 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
 use super::*;
-use crate::clock::{Clock, ManualClock};
-use crate::seal::Seal;
+use base::ground::clock::{Clock, ManualClock};
+use base::people::seal::Seal;
 
 const SECRET: &str = "sixteen bytes and more";
 
@@ -68,7 +68,7 @@ impl NotifyScene {
     }
 
     async fn shown(&self, id: ApprovalId) -> Vec<Via> {
-        crate::approvals::show(&self.service, id).await.unwrap().shown
+        base::people::approvals::show(&self.service, id).await.unwrap().shown
     }
 
     fn pass(&self, seconds: i64) {
@@ -86,7 +86,7 @@ async fn receiver(statuses: &'static [&'static str]) -> (u16, Arc<Mutex<Vec<Stri
         for status in statuses {
             let (mut stream, _) = listener.accept().await.unwrap();
             let mut text = String::new();
-            // The body is one line of JSON, so its closing brace ends the request.
+            // The body of the webhook request is one line of JSON, so its closing brace ends the request.
             while !text.ends_with('}') {
                 let mut bytes = [0; 4_096];
                 let count = stream.read(&mut bytes).await.unwrap();
@@ -182,7 +182,7 @@ async fn a_command_gets_the_notice_on_its_standard_input() {
     assert!(!root.join("owned").exists());
     let later = scene.ask("push again").await;
     scene.trust();
-    crate::approvals::decide(&scene.service, Rights::Person, later, ApprovalDecision::Approve).await.unwrap();
+    base::people::approvals::decide(&scene.service, Rights::Person, later, ApprovalDecision::Approve).await.unwrap();
     assert_eq!(scene.notifier().round().await.unwrap(), 0);
     assert!(!root.join("owned").exists());
 }

@@ -25,9 +25,10 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
 use super::address::is_public;
-use crate::settings::{Webhook, WebhookTarget};
+use base::project::settings::{Webhook, WebhookTarget};
 
-/// The longest time for one step (name lookup, connection, or answer). A step that takes longer fails the try.
+/// The longest time for one step (name lookup, connection, or answer). If a step takes longer, this attempt to send the
+/// notice fails.
 const STEP_MAX: Duration = Duration::from_secs(8);
 /// The most addresses of one host name that are tried; further addresses are ignored.
 const ADDRESSES_MAX: usize = 3;
@@ -35,52 +36,52 @@ const ADDRESSES_MAX: usize = 3;
 const SECRET_BYTES_MIN: usize = 16;
 const SECRET_BYTES_MAX: u64 = 4_096;
 
-/// The content of one POST.
+/// The content of one POST request that sends a notice.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Letter<'a> {
-    /// The id of the notice. It is the same for every try, so that a receiver recognises a notice that it already has.
+    /// The id of the notice. It is the same for every attempt to send it, so that a receiver recognises a notice that
+    /// it already has.
     pub(super) id: &'a str,
-    /// The time of sending, in seconds since 1970.
+    /// The time of sending the notice, in seconds since 1970.
     pub(super) at: i64,
     pub(super) body: &'a str,
 }
 
-impl WebhookTarget {
-    /// Looks up the addresses of the host once and checks each of them. The request goes to exactly these addresses, so
-    /// a later change of the name has no effect.
-    async fn addresses(&self, private: bool) -> Result<Vec<SocketAddr>, String> {
-        let found: Vec<SocketAddr> = match self.host.parse::<IpAddr>() {
-            Ok(address) => vec![SocketAddr::new(address, self.port)],
-            Err(_) => {
-                let found = timely("finding its address", tokio::net::lookup_host((self.host.as_str(), self.port)));
-                found.await?.map_err(|error| format!("{} is not found: {error}", self.host))?.collect()
-            }
-        };
-        self.checked(found, private)
-    }
+/// Looks up the addresses of the host once and checks each of them. The request goes to exactly these addresses, so a
+/// later change of the name has no effect.
+async fn addresses(target: &WebhookTarget, private: bool) -> Result<Vec<SocketAddr>, String> {
+    let found: Vec<SocketAddr> = match target.host.parse::<IpAddr>() {
+        Ok(address) => vec![SocketAddr::new(address, target.port)],
+        Err(_) => {
+            let found = timely("finding its address", tokio::net::lookup_host((target.host.as_str(), target.port)));
+            found.await?.map_err(|error| format!("{} is not found: {error}", target.host))?.collect()
+        }
+    };
+    checked(target, found, private)
+}
 
-    /// Refuses the host when one of its addresses is forbidden. A name that mixes allowed and forbidden addresses may
-    /// be an attempt to redirect the request.
-    fn checked(&self, found: Vec<SocketAddr>, private: bool) -> Result<Vec<SocketAddr>, String> {
-        if let Some(refused) = found.iter().find(|found| !is_public(found.ip(), private)) {
-            return Err(format!(
-                "{} is at {}, which is no public address; `private = true` allows private networks",
-                self.host,
-                refused.ip()
-            ));
-        }
-        if found.is_empty() {
-            return Err(format!("{} has no address", self.host));
-        }
-        Ok(found.into_iter().take(ADDRESSES_MAX).collect())
+/// Refuses the host when one of its addresses is forbidden. A name that mixes allowed and forbidden addresses may be an
+/// attempt to redirect the request.
+fn checked(target: &WebhookTarget, found: Vec<SocketAddr>, private: bool) -> Result<Vec<SocketAddr>, String> {
+    if let Some(refused) = found.iter().find(|found| !is_public(found.ip(), private)) {
+        return Err(format!(
+            "{} is at {}, which is no public address; `private = true` allows private networks",
+            target.host,
+            refused.ip()
+        ));
     }
+    if found.is_empty() {
+        return Err(format!("{} has no address", target.host));
+    }
+    Ok(found.into_iter().take(ADDRESSES_MAX).collect())
+}
 
-    fn named(&self) -> String {
-        let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
-        match (self.secure, self.port) {
-            (true, 443) | (false, 80) => host,
-            (_, port) => format!("{host}:{port}"),
-        }
+/// Returns the value of the header `Host`.
+fn host_header(target: &WebhookTarget) -> String {
+    let host = if target.host.contains(':') { format!("[{}]", target.host) } else { target.host.clone() };
+    match (target.secure, target.port) {
+        (true, 443) | (false, 80) => host,
+        (_, port) => format!("{host}:{port}"),
     }
 }
 
@@ -117,7 +118,7 @@ fn secret(root: &Path, webhook: &Webhook) -> Result<String, String> {
 pub(super) async fn post(root: &Path, webhook: &Webhook, letter: &Letter<'_>) -> Result<(), String> {
     let target = WebhookTarget::of(webhook)?;
     let signature = signature(&secret(root, webhook)?, letter.id, letter.at, letter.body)?;
-    let addresses = target.addresses(webhook.private).await?;
+    let addresses = addresses(&target, webhook.private).await?;
     let mut problem = String::new();
     for address in addresses {
         match timely("connecting", TcpStream::connect(address)).await {
@@ -131,7 +132,7 @@ pub(super) async fn post(root: &Path, webhook: &Webhook, letter: &Letter<'_>) ->
 
 async fn send(target: &WebhookTarget, stream: TcpStream, letter: &Letter<'_>, signature: &str) -> Result<(), String> {
     let request = Request::post(&target.path)
-        .header(header::HOST, target.named())
+        .header(header::HOST, host_header(target))
         .header(header::CONTENT_TYPE, "application/json")
         .header(header::USER_AGENT, concat!("handover/", env!("CARGO_PKG_VERSION")))
         .header("webhook-id", letter.id)
@@ -189,7 +190,7 @@ mod tests {
         Webhook { url: url.to_owned(), secret_file: None, secret_env: Some("X".to_owned()), allow, private: false }
     }
 
-    /// The example is from the test data of the standardwebhooks.com libraries.
+    /// Checks a signature with an example from the test data of the standardwebhooks.com libraries.
     #[test]
     fn a_signature_is_the_one_others_expect() {
         let secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
@@ -239,22 +240,22 @@ mod tests {
         for host in ["127.0.0.1", "localhost", "169.254.169.254", "10.0.0.1", "[::1]", "[::ffff:7f00:1]", "0.0.0.0"] {
             let (url, entry) = (format!("http://{host}:9/x"), format!("{host}:9"));
             let target = WebhookTarget::of(&webhook(&url, &[&entry])).unwrap();
-            let problem = target.addresses(false).await.err().unwrap_or_default();
+            let problem = addresses(&target, false).await.err().unwrap_or_default();
             assert!(problem.contains("no public address"), "{host}: {problem}");
         }
         let target = WebhookTarget::of(&webhook("http://169.254.169.254/", &["169.254.169.254:80"])).unwrap();
-        assert!(target.addresses(true).await.is_err(), "metadata is refused in any case");
+        assert!(addresses(&target, true).await.is_err(), "metadata is refused in any case");
         let target = WebhookTarget::of(&webhook("http://localhost:9/", &["localhost:9"])).unwrap();
-        assert!(target.addresses(true).await.is_ok());
+        assert!(addresses(&target, true).await.is_ok());
         // A name with several addresses is not called at all when one of them is forbidden.
         let at = |texts: &[&str]| texts.iter().map(|text| text.parse().unwrap()).collect::<Vec<SocketAddr>>();
         let public = ["93.184.215.14:443", "[2606:2800:21f:cb07::1]:443"];
-        assert_eq!(target.checked(at(&public), false), Ok(at(&public)));
+        assert_eq!(checked(&target, at(&public), false), Ok(at(&public)));
         for bent in ["10.0.0.1:443", "127.0.0.1:443", "169.254.169.254:443", "[fd00::1]:443", "[fe80::1]:443"] {
-            let problem = target.checked(at(&[public[0], bent, public[1]]), false).unwrap_err();
+            let problem = checked(&target, at(&[public[0], bent, public[1]]), false).unwrap_err();
             assert!(problem.contains("no public address"), "{bent}: {problem}");
         }
-        assert!(target.checked(at(&["10.0.0.1:443", "169.254.169.254:443"]), true).is_err());
-        assert!(target.checked(Vec::new(), false).is_err());
+        assert!(checked(&target, at(&["10.0.0.1:443", "169.254.169.254:443"]), true).is_err());
+        assert!(checked(&target, Vec::new(), false).is_err());
     }
 }

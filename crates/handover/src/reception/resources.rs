@@ -4,7 +4,7 @@ use tokio::sync::watch;
 
 use super::Reception;
 use crate::desk::{ToolOutcome, Visitor};
-use crate::feed::WatchedSubject;
+use base::service::feed::WatchedSubject;
 use mcp::{BackendProblem, Resource, ResourcePage, UriTemplate};
 
 const SCHEME: &str = "handover://";

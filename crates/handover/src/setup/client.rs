@@ -66,7 +66,7 @@ pub(super) struct ClientFile {
     pub(super) path: PathBuf,
     pub(super) about: &'static str,
     pub(super) form: Form,
-    /// `true` if the file holds a token. Then only the user may read it, and git must not track it.
+    /// `true` if the client's file holds a token. Then only the user may read it, and git must not track it.
     pub(super) private: bool,
 }
 
@@ -83,8 +83,8 @@ pub(super) enum Form {
 #[derive(Debug)]
 pub(super) struct Layout {
     pub(super) pieces: Vec<ClientFile>,
-    /// A note for the user when Handover's entry applies to all projects, although the user asked for one project.
-    /// `--undo` then also affects all projects.
+    /// A note for the user when Handover's entry applies to all projects, although the user asked for one project; else
+    /// `None`. `--undo` then also affects all projects.
     pub(super) wide: Option<&'static str>,
     pub(super) notes: Vec<&'static str>,
 }

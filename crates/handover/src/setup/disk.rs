@@ -21,7 +21,7 @@ pub(super) fn read(path: &Path) -> Result<Option<String>, SetupProblem> {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(unreadable(error)),
     };
-    // Refuse anything but a regular file: a read of a pipe would block.
+    // Refuse anything but a regular file: reading a pipe would block.
     if !about.is_file() {
         return Err(SetupProblem::NotFile { path: path.to_owned() });
     }

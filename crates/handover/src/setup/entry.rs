@@ -9,7 +9,7 @@ use super::plan::SetupSurroundings;
 /// The URL of `handover serve` with the default port.
 pub const URL_DEFAULT: &str = "http://127.0.0.1:4747/mcp";
 
-/// The text that is shown in place of a token's secret before the token is created.
+/// The text that setup shows in place of a token's secret before the token is created.
 pub(super) const TO_BE_MADE: &str = "hnd_made_when_this_is_written";
 
 /// The text before the token's secret in the `Authorization` header.
@@ -35,7 +35,7 @@ impl HttpEntry {
         Self { url: url.to_owned(), secret: TO_BE_MADE.to_owned() }
     }
 
-    /// Returns the headers that authorize the client.
+    /// Returns the HTTP headers with which the client authorizes itself at Handover's server.
     fn headers(&self) -> Value {
         json!({"Authorization": format!("{BEARER}{}", self.secret)})
     }

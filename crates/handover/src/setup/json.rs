@@ -27,7 +27,8 @@ const OPTIONS: ParseOptions = ParseOptions {
     allow_extended_string_escapes: false,
 };
 
-/// Adds the entries of `wants` that the file does not have.
+/// Adds to the text of a client's JSON file those of the entries `wants` that the file does not have. `text` is `None`
+/// for a new file.
 pub(super) fn write(text: Option<&str>, wants: &[Want]) -> Result<WantedText, FileError> {
     let new = text.is_none();
     let text = text.unwrap_or_default();
@@ -42,7 +43,7 @@ pub(super) fn write(text: Option<&str>, wants: &[Want]) -> Result<WantedText, Fi
     Ok(written)
 }
 
-/// Removes Handover's entries, and the tables that become empty by this.
+/// Removes Handover's entries from the text of a client's JSON file, and also the tables that become empty by this.
 pub(super) fn remove(text: &str, wants: &[Want], made: RecordedPlaces<'_>) -> Result<RemainingText, FileError> {
     check(text, wants)?;
     let root = parse(text)?;
@@ -56,13 +57,14 @@ pub(super) fn remove(text: &str, wants: &[Want], made: RecordedPlaces<'_>) -> Re
     Ok(RemainingText { text: root.to_string(), empty })
 }
 
-/// Tells whether the file has a table at this path of keys.
+/// Tells whether a client's JSON file has a table at this path of keys.
 pub(super) fn holds(text: &str, at: &[String]) -> bool {
     let Ok(root) = parse(text) else { return false };
     root.object_value().and_then(|object| descend(&object, at)).is_some()
 }
 
-/// Returns the value at a path of keys. Setup reads settings with it that decide which entries the client needs.
+/// Returns the value at a path of keys in a client's JSON file. Setup uses it to read those settings of the client that
+/// decide which entries the client needs.
 pub(super) fn value(text: &str, at: &[&str]) -> Option<Value> {
     let root = parse(text).ok()?.to_serde_value()?;
     at.iter().try_fold(&root, |value, key| value.get(key)).cloned()
@@ -187,7 +189,8 @@ fn take(root: &CstObject, want: &Want, made: RecordedPlaces<'_>) {
             want.may_remove(made, |key| entry.as_ref().is_some_and(|entry| entry.get(key).is_some()))
         }
         Want::Key { .. } => made.has(&place(at)),
-        // Remove the key only if a receipt records it: otherwise the owner of the file may have written it.
+        // Remove this key only if a receipt records that setup wrote it. Otherwise the owner of the file may have
+        // written it.
         Want::Seed { .. } => matches!(made, RecordedPlaces::Recorded(_)) && made.has(&place(at)),
         Want::Item { item, .. } => {
             let Some(list) = property.array_value().filter(|_| made.has(&item_place(at, item))) else { return };
@@ -212,7 +215,7 @@ fn take(root: &CstObject, want: &Want, made: RecordedPlaces<'_>) {
     }
 }
 
-/// Removes an item from a list. Returns whether the item was there.
+/// Removes an item from a list in a JSON file. Returns whether the item was there.
 fn pick(list: &CstArray, item: &Value) -> bool {
     let mut picked = false;
     for element in list.elements().into_iter().filter(|element| element.to_serde_value().as_ref() == Some(item)) {

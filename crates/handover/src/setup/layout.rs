@@ -75,7 +75,7 @@ fn claude_code(reach: SetupReach, around: &SetupSurroundings) -> Result<Layout, 
         SetupReach::Project => {
             let here = around.root.display().to_string();
             let (servers, wants, note) = if around.http.is_some() {
-                // The entry is for one user in one project. Claude Code calls this the local scope.
+                // With HTTP, the entry is for one user in one project. Claude Code calls this the local scope.
                 (
                     of_user()?,
                     vec![entry(&["projects", &here])],

@@ -14,12 +14,12 @@ use super::receipt::Receipt;
 use super::want::{FileError, RecordedPlaces, RemainingText, Want, WantedText, is_entry, is_over_http, place};
 use super::{json, section, toml, yaml};
 
-/// The users and projects to which a configuration applies.
+/// The users and projects to which a setup of a client applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SetupReach {
-    /// Everyone who works in the project.
+    /// The setup applies to everyone who works in the project.
     Project,
-    /// One user, in all projects.
+    /// The setup applies to one user, in all projects.
     User,
 }
 
@@ -86,18 +86,18 @@ impl SetupSurroundings {
     }
 }
 
-/// The change of one file: its text before and after. `None` means that the file does not exist then.
+/// The change of one file. `before` or `after` is `None` when the file does not exist before or after the change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Edit {
-    /// The path under which the client reads the file. It may be a link.
+    /// The path under which the client reads its file. It may be a symbolic link.
     pub path: PathBuf,
-    /// The real file, after all links of `path`.
+    /// The path of the real file, after following all links of `path`.
     pub target: PathBuf,
     pub before: Option<String>,
     pub after: Option<String>,
     /// A short description of Handover's entries in the file, for the reader of the plan.
     pub about: &'static str,
-    /// `true` if the file holds a token. Then only its owner may read it, and git must not track it.
+    /// `true` if the edited file holds a token. Then only its owner may read it, and git must not track it.
     pub private: bool,
     pub(super) trace: Trace,
 }
@@ -241,7 +241,7 @@ impl ClientFile {
         }
     }
 
-    /// Returns the value at a path of keys in a text.
+    /// Returns the value at a path of keys in the text of a client's file.
     fn value(&self, text: &str, at: &[&str]) -> Option<Value> {
         match &self.form {
             Form::Json(_) => json::value(text, at),
@@ -267,7 +267,7 @@ impl ClientFile {
         made.iter().filter(|made| is_entry(made) && !own.contains(made)).cloned().collect()
     }
 
-    /// Tells whether the file has an entry for Handover's server.
+    /// Tells whether the client's file has an entry for Handover's server.
     fn names_us(&self) -> Result<bool, SetupProblem> {
         let Some(text) = disk::peek(&self.path)? else { return Ok(false) };
         let held = |wants: &[Want], holds: fn(&str, &[String]) -> bool| {

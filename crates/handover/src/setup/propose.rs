@@ -125,7 +125,7 @@ mod tests {
         assert!(!proposed.contains("deploy") && !proposed.contains("ship") && !proposed.contains("a b"), "{proposed}");
         std::fs::create_dir_all(folder.path().join(".handover"))?;
         std::fs::write(folder.path().join(".handover/config.toml"), &proposed)?;
-        let read = crate::settings::read(Some(folder.path())).expect("settings that can be read");
+        let read = base::project::settings::read(Some(folder.path())).expect("settings that can be read");
         assert!(!read.gates.is_empty());
         Ok(())
     }

@@ -4,28 +4,27 @@
 //! A receipt holds only the changed parts, never the full file, because configurations contain secrets. If the file was
 //! changed after the setup, its bytes cannot be restored. The receipt then lists the entries that `--undo` removes.
 
-use std::fmt::Write as _;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
 use super::problem::SetupProblem;
+use base::ground::digest::sha256;
 
 /// The largest size of a receipt in bytes. A longer file is ignored, because Handover writes no such receipt.
 const BYTES_MAX: u64 = 1 << 20;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Receipt {
-    /// The path of the configured file. Only people who look into the folder of receipts need it.
+    /// The path of the client's file that was configured. Only people who look into the folder of receipts need it.
     pub(super) path: String,
-    /// `true` if the file existed before the first setup.
+    /// `true` if the client's file existed before the first setup.
     pub(super) existed: bool,
-    /// The entries in the file that setup created, such as `mcpServers/handover`.
+    /// The entries that setup created in the client's file, such as `mcpServers/handover`.
     pub(super) made: Vec<String>,
-    /// The folders that setup created, outermost first.
+    /// The folders that setup created for the client's file, outermost first.
     pub(super) folders: Vec<PathBuf>,
     before: String,
     after: String,
@@ -49,15 +48,15 @@ impl Receipt {
             existed: before.is_some(),
             made: Vec::new(),
             folders: Vec::new(),
-            before: hash(before.unwrap_or_default()),
-            after: hash(after),
+            before: sha256(before.unwrap_or_default().as_bytes()),
+            after: sha256(after.as_bytes()),
             back: hunks(before.unwrap_or_default(), after),
         }
     }
 
     /// Returns the text before the first setup. Returns `None` if the file was changed since the last setup.
     pub(super) fn restore(&self, now: &str) -> Option<String> {
-        if hash(now) != self.after {
+        if sha256(now.as_bytes()) != self.after {
             return None;
         }
         let mut text = String::new();
@@ -68,7 +67,7 @@ impl Receipt {
             from = hunk.at.checked_add(hunk.len)?;
         }
         text.push_str(now.get(from..)?);
-        (hash(&text) == self.before).then_some(text)
+        (sha256(text.as_bytes()) == self.before).then_some(text)
     }
 
     /// Returns the receipt of a file, if there is one. A receipt that is too long or is not valid JSON is ignored.
@@ -99,18 +98,9 @@ impl Receipt {
 
 /// Returns the path of the receipt for a file.
 pub(super) fn file(folder: &Path, target: &Path) -> PathBuf {
-    let mut name = hash(&target.display().to_string());
+    let mut name = sha256(target.display().to_string().as_bytes());
     name.truncate(16);
     folder.join(name + ".json")
-}
-
-fn hash(text: &str) -> String {
-    let digest = Sha256::digest(text.as_bytes());
-    digest.iter().fold(String::new(), |mut hex, byte| {
-        // A write to a string cannot fail.
-        let _ = write!(hex, "{byte:02x}");
-        hex
-    })
 }
 
 /// Returns the differences between two texts. It compares words and not lines: some configurations are one long line,

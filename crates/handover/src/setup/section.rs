@@ -8,9 +8,10 @@ const BODY: &str = include_str!("instructions.md");
 /// The form of the two marks around Handover's section.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Marks {
-    /// An HTML comment, which Markdown does not show.
+    /// Each mark is an HTML comment, which Markdown does not show.
     Comment,
-    /// A line that begins with `#`, for plain text, which has no comments. People read such a line as one.
+    /// Each mark is a line that begins with `#`. It is for plain text, which has no comments; people read such a line
+    /// as one.
     Sign,
 }
 

@@ -17,14 +17,14 @@ use git::program::{Git, GitCall};
 /// The tokens of one client: those in its configuration, and the one that this setup makes.
 pub(super) struct ClientTokens {
     client: ClientProgram,
-    /// The store that the command line names.
+    /// The store that the command line names; `None` when it names none.
     store: Option<String>,
     /// The opened store; `None` until a token has to be looked up or made.
     office: Option<Office>,
     /// The tokens' secrets in the client's configuration. Each has the id of its token, or `None` if this store has no
     /// valid token of this client with the secret.
     found: Vec<(String, Option<TokenId>)>,
-    /// The token that this setup made.
+    /// The token that this setup made; `None` when it made none.
     made: Option<TokenId>,
 }
 

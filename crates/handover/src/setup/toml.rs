@@ -7,7 +7,8 @@ use super::want::{
     FileError, Met, RecordedPlaces, RemainingText, STARTS, Want, WantedText, completed, is_remote, place, will_do,
 };
 
-/// Adds the entries of `wants` that the file does not have.
+/// Adds to the text of a client's TOML file those of the entries `wants` that the file does not have. `text` is `None`
+/// for a new file.
 pub(super) fn write(text: Option<&str>, wants: &[Want]) -> Result<WantedText, FileError> {
     let text = text.unwrap_or_default();
     let ends = Ends::of(text);
@@ -21,7 +22,7 @@ pub(super) fn write(text: Option<&str>, wants: &[Want]) -> Result<WantedText, Fi
     Ok(written)
 }
 
-/// Removes Handover's entries, and the tables that become empty by this.
+/// Removes Handover's entries from the text of a client's TOML file, and also the tables that become empty by this.
 pub(super) fn remove(text: &str, wants: &[Want], made: RecordedPlaces<'_>) -> Result<RemainingText, FileError> {
     let ends = Ends::of(text);
     let mut document = parse(text, wants)?;
@@ -49,7 +50,8 @@ pub(super) fn remove(text: &str, wants: &[Want], made: RecordedPlaces<'_>) -> Re
     Ok(RemainingText { empty: text.trim().is_empty(), text })
 }
 
-/// Returns the value at a path of keys. Setup reads settings with it that decide which entries the client needs.
+/// Returns the value at a path of keys in a client's TOML file. Setup uses it to read those settings of the client that
+/// decide which entries the client needs.
 pub(super) fn value(text: &str, at: &[&str]) -> Option<Value> {
     let document = text.parse::<DocumentMut>().ok()?;
     let mut here = document.as_item();
@@ -59,7 +61,7 @@ pub(super) fn value(text: &str, at: &[&str]) -> Option<Value> {
     json(here)
 }
 
-/// Tells whether the file has a table at this path of keys.
+/// Tells whether a client's TOML file has a table at this path of keys.
 pub(super) fn holds(text: &str, at: &[String]) -> bool {
     let Ok(mut document) = text.parse::<DocumentMut>() else { return false };
     descend(document.as_table_mut(), at).is_some()
@@ -146,7 +148,7 @@ fn put(document: &mut DocumentMut, want: &Want, written: &mut WantedText) -> Res
         let Some(new) = toml(&completed(there.as_ref(), value)) else { continue };
         touched = true;
         match table.get_mut(key).and_then(Item::as_value_mut) {
-            // Replace the old value, and keep the comment behind it.
+            // Replace the old value of the key, and keep the comment behind it.
             Some(old) => {
                 let decor = old.decor().clone();
                 *old = new;

@@ -11,16 +11,16 @@ const REMOTE: &[&str] = &["url", "httpUrl", "serverUrl", "uri"];
 /// The keys with which a client's entry names a program to start.
 const STARTING: &[&str] = &["command", "cmd"];
 
-/// One entry that must be in a file. Everything else in the file stays as it is.
+/// One entry that Handover needs in a client's file. Everything else in the file stays as it is.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Want {
     /// A table that belongs to Handover. It must have these keys; other keys in it are left alone.
     Table { at: Vec<String>, keys: Vec<(&'static str, Value)> },
-    /// A key with this value, in a table that other programs use, too.
+    /// A key with this value, in a table of the file that other programs use, too.
     Key { at: Vec<String>, value: Value },
-    /// An item of a list that other programs use, too.
+    /// An item of a list in the file that other programs use, too.
     Item { at: Vec<String>, item: Value },
-    /// A key that is only written into a new file. In an existing file, the owner decides about the key.
+    /// A key that setup writes only into a new file. In an existing file, the owner decides about the key.
     Seed { at: Vec<String>, value: Value },
 }
 
@@ -73,11 +73,11 @@ impl Want {
 /// The kind of entry that a file already has in the place of Handover's table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Met {
-    /// No entry, or an entry to which Handover's keys can be added.
+    /// The file has no entry, or an entry to which Handover's keys can be added.
     Fitting,
-    /// An entry that reaches a server over the network, while the wanted entry starts a program.
+    /// The file has an entry that reaches a server over the network, while the wanted entry starts a program.
     Network,
-    /// An entry that starts a program, while the wanted entry reaches a server over the network.
+    /// The file has an entry that starts a program, while the wanted entry reaches a server over the network.
     Program,
 }
 
@@ -96,7 +96,7 @@ impl Met {
 pub(super) const STARTS: &str =
     "`handover` starts a program here: take that out first, with `handover setup` and --undo, then try again";
 
-/// Tells whether a wanted table reaches a server over the network.
+/// Tells whether an entry with these keys reaches a server over the network.
 pub(super) fn is_remote(keys: &[(&'static str, Value)]) -> bool {
     keys.iter().any(|(key, _)| REMOTE.contains(key))
 }
@@ -159,21 +159,21 @@ pub(super) fn completed(there: Option<&Value>, wanted: &Value) -> Value {
     }
 }
 
-/// The text of a file with Handover's entries.
+/// The text of a client's file after setup added Handover's entries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct WantedText {
     pub(super) text: String,
-    /// The names of the entries that did not exist before, for the receipt.
+    /// The names of the entries that setup added because they did not exist before. The receipt records them.
     pub(super) made: Vec<String>,
     /// `true` if the existing entry reaches a server over the network. Setup has not changed it then.
     pub(super) kept: bool,
 }
 
-/// The text of a file without Handover's entries.
+/// The text of a client's file after an undo removed Handover's entries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct RemainingText {
     pub(super) text: String,
-    /// `true` if nothing remains in the file, not even a comment.
+    /// `true` if nothing remains in the client's file, not even a comment.
     pub(super) empty: bool,
 }
 
@@ -185,7 +185,7 @@ pub(super) struct FileError {
 }
 
 impl FileError {
-    /// Returns a problem at a place of the text, which is given as a number of bytes.
+    /// Returns the problem at a position of the file's text, which is given as a number of bytes.
     pub(super) fn at(text: &str, byte: usize, problem: impl Into<String>) -> Self {
         let before = text.as_bytes().iter().take(byte);
         Self { line: before.filter(|byte| **byte == b'\n').count() + 1, problem: problem.into() }

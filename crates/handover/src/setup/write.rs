@@ -31,10 +31,10 @@ pub fn apply(plan: &SetupPlan, receipts: &Path) -> Result<(), SetupProblem> {
     result
 }
 
-/// The users that may read a file after it is written.
+/// The users that may read a file after setup has written it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Audience {
-    /// The users that could read the file before.
+    /// The same users that could read the file before.
     AsBefore,
     /// Only the owner: the file holds a token or is a receipt.
     Owner,
@@ -92,7 +92,7 @@ fn carry_out(edits: &[&Edit], receipts: &Path, staged: &mut Staged) -> Result<()
         if let Trace::Drop(folders) = &edit.trace {
             let _ = std::fs::remove_file(receipt::file(receipts, &edit.target));
             for folder in folders.iter().rev().filter(|_| edit.after.is_none()) {
-                // Ignore a failure: a folder that is not empty is in use and stays.
+                // Ignore a failure: a folder that is not empty is in use, so it stays.
                 let _ = std::fs::remove_dir(folder);
             }
         }

@@ -10,7 +10,8 @@ use super::want::{
     FileError, Met, RecordedPlaces, RemainingText, STARTS, Want, WantedText, completed, is_remote, place, will_do,
 };
 
-/// Adds the entries of `wants` that the file does not have.
+/// Adds to the text of a client's YAML file those of the entries `wants` that the file does not have. `text` is `None`
+/// for a new file.
 pub(super) fn write(text: Option<&str>, wants: &[Want]) -> Result<WantedText, FileError> {
     let before = text.unwrap_or_default();
     let mut written = WantedText { text: before.to_owned(), made: Vec::new(), kept: false };
@@ -29,7 +30,7 @@ pub(super) fn write(text: Option<&str>, wants: &[Want]) -> Result<WantedText, Fi
     Ok(written)
 }
 
-/// Removes Handover's entries, and the table that becomes empty by this.
+/// Removes Handover's entries from the text of a client's YAML file, and also the table that becomes empty by this.
 pub(super) fn remove(text: &str, wants: &[Want], made: RecordedPlaces<'_>) -> Result<RemainingText, FileError> {
     let mut text = text.to_owned();
     for want in wants {
@@ -68,13 +69,14 @@ pub(super) fn remove(text: &str, wants: &[Want], made: RecordedPlaces<'_>) -> Re
     Ok(RemainingText { empty: text.trim().is_empty(), text })
 }
 
-/// Returns the value at a path of keys. Setup reads settings with it that decide which entries the client needs.
+/// Returns the value at a path of keys in a client's YAML file. Setup uses it to read those settings of the client that
+/// decide which entries the client needs.
 pub(super) fn value(text: &str, at: &[&str]) -> Option<Value> {
     let outline = Outline::read(text).ok()?;
     at.iter().try_fold(&outline.value, |value, key| value.get(key)).cloned()
 }
 
-/// Tells whether the file has a node at this path of keys.
+/// Tells whether a client's YAML file has a node at this path of keys.
 pub(super) fn holds(text: &str, at: &[String]) -> bool {
     let Ok(outline) = Outline::read(text) else { return false };
     at.iter().try_fold(&outline.root, |node, key| node.get(key)).is_some()
@@ -119,7 +121,7 @@ fn put(
     keys.iter().try_for_each(|(key, value)| set(&mut written.text, at, key, value))
 }
 
-/// Sets one key of Handover's table, unless the existing value is good enough (see `will_do`).
+/// Sets one key of Handover's table in a YAML file, unless the existing value is good enough (see `will_do`).
 fn set(text: &mut String, at: &[String], key: &str, value: &Value) -> Result<(), FileError> {
     let outline = Outline::read(text)?;
     let Some(table) = at.iter().try_fold(&outline.root, |node, key| node.get(key)) else { return Ok(()) };
@@ -190,7 +192,7 @@ fn expect(value: &mut Value, at: &[String], keys: &[(&'static str, Value)]) {
     }
 }
 
-/// Parses the edited text, and refuses it unless it has the expected value.
+/// Parses the edited text of a YAML file, and refuses it unless it has the expected value.
 fn prove(text: &str, expected: &Value) -> Result<(), FileError> {
     let same = Outline::read(text).is_ok_and(|outline| same(&outline.value, expected));
     if same {

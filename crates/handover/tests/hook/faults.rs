@@ -80,7 +80,7 @@ fn arguments_that_are_none() {
     }
 }
 
-/// A function that damages a project.
+/// A function that damages a project, so that its store fails.
 type Spoil = fn(&Path);
 
 /// When gate rules exist, a failure blocks the tool call, because the rules cannot be checked. It blocks nothing else,
@@ -132,7 +132,7 @@ fn a_configuration_that_cannot_be_read_may_have_gates() {
     }
 }
 
-/// Another process holds the lock of the file for longer than a client waits.
+/// Tests a store whose file another process locks for longer than a client waits.
 #[test]
 fn a_store_that_is_locked_does_not_hold_a_session() {
     let folder = project(&format!("{HANDS_OVER}{GATED}"));

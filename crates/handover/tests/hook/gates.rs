@@ -53,7 +53,7 @@ fn what_is_asked_is_sealed_approved_and_goes_through_once() {
     assert!(asked.request.scope.contains(crate::scene::SESSION));
     assert!(said.denied().contains(&asked.id.to_string()), "{said:?}");
     assert!(said.denied().contains("handover approval approve"), "{said:?}");
-    // When the same call is made again, the refusal names the same request.
+    // When the agent makes the same call again, the refusal names the same request.
     assert!(scene.bash("git push origin main").denied().contains(&asked.id.to_string()));
     scene.decide(asked.id, ApprovalDecision::Approve);
     // A command that differs in any byte is a different request, so the approval does not cover it.
@@ -81,7 +81,7 @@ fn another_caption_or_time_limit_uses_the_same_approval() {
     // The same command with another caption is the same request.
     assert!(call(json!({"command": "git push", "description": "Send it"})).denied().contains(&asked.id.to_string()));
     scene.decide(asked.id, ApprovalDecision::Approve);
-    // A field that changes how the command runs makes it a different request.
+    // A field of the tool's input that changes how the command runs makes it a different request.
     let other = call(json!({"command": "git push", "description": "Send it", "run_in_background": true}));
     assert!(!other.denied().is_empty() && !other.denied().contains(&asked.id.to_string()), "{other:?}");
     call(json!({"timeout": 9000, "command": "git push", "description": "Push once more"})).is_nothing();
@@ -141,9 +141,9 @@ fn below_a_turn_the_turns_agent_asks() {
     let caller = Caller { agent: Some(holder), ..Caller::with_rights(Rights::Runner) };
     let Reply::TurnStarted { turn, .. } = scene.run(caller, Command::StartTurn(start)) else { panic!("no turn") };
     let call = json!({"tool_name": "Bash", "tool_input": {"command": "git push"}, "tool_use_id": "t1"});
-    let folder = handover::turn_proof::turn_folder(&scene.at().join(".handover/state"), turn);
+    let folder = runner::turn_proof::turn_folder(&scene.at().join(".handover/state"), turn);
     std::fs::create_dir_all(&folder).expect("a folder");
-    let proof = handover::turn_proof::make(&folder).expect("a proof");
+    let proof = runner::turn_proof::make(&folder).expect("a proof");
     let turn = turn.to_string();
     let environment = [("HANDOVER_TURN", turn.as_str()), ("HANDOVER_TURN_PROOF", proof.as_str())];
     assert!(!scene.hook_in("PreToolUse", call.clone(), &environment).denied().is_empty());
@@ -170,9 +170,9 @@ fn a_turn_that_was_named_by_hand_is_not_the_asker() {
     };
     let caller = Caller { agent: Some(holder), ..Caller::with_rights(Rights::Runner) };
     let Reply::TurnStarted { turn, .. } = scene.run(caller, Command::StartTurn(start)) else { panic!("no turn") };
-    let folder = handover::turn_proof::turn_folder(&scene.at().join(".handover/state"), turn);
+    let folder = runner::turn_proof::turn_folder(&scene.at().join(".handover/state"), turn);
     std::fs::create_dir_all(&folder).expect("a folder");
-    handover::turn_proof::make(&folder).expect("a proof");
+    runner::turn_proof::make(&folder).expect("a proof");
     let turn = turn.to_string();
     for proof in ["", "guessed"] {
         let environment = [("HANDOVER_TURN", turn.as_str()), ("HANDOVER_TURN_PROOF", proof)];

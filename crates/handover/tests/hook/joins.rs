@@ -130,8 +130,8 @@ fn a_resumed_session_is_the_same_agent() {
     assert_ne!(other["id"], first["id"]);
 }
 
-/// There are two clients, each with a server. The payload of a hook can name any session, but it only affects the
-/// agents of the client that started the hook.
+/// Tests two clients, each with a server. The payload of a hook can name any session, but the hook only affects the
+/// agents of the client that started it.
 #[test]
 fn a_hook_does_not_speak_for_the_session_of_another_client() {
     let scene = Scene::new(HANDS_OVER);

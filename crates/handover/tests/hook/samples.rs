@@ -34,7 +34,7 @@ fn a_payload_of_another_event_is_an_error() {
         let own = payload["hook_event_name"].as_str().expect("an event");
         let Some(other) = events.iter().find(|event| **event != own) else { continue };
         let said = call(folder.path(), &["hook", other], payload.to_string().as_bytes(), &[]);
-        // A stop that was blocked once is not blocked again: a wrong hook configuration must not keep a session open
+        // A stop that a hook blocked once is not blocked again: a wrong hook configuration must not keep a session open
         // forever.
         let code = if payload["stop_hook_active"] == json!(true) { 0 } else { 2 };
         assert_eq!(said.code, Some(code), "{other} {payload}");

@@ -5,21 +5,21 @@ use std::path::Path;
 use std::process::{Command as Program, Stdio};
 use std::sync::Arc;
 
+use base::Service;
+use base::ground::clock::SystemClock;
 use engine::agent::Origin;
 use engine::approval::{Approval, ApprovalDecision, ApprovalStatus};
 use engine::command::{CreateWorkflow, Register};
 use engine::id::{AgentId, ApprovalId, TaskId};
-use engine::list::List;
+use engine::list::ApprovalQuery;
 use engine::plan::PlanTask;
 use engine::task::Task;
-use engine::{Caller, Command, Fact, Reply, Rights};
-use handover::Service;
-use handover::clock::SystemClock;
+use engine::{Caller, Command, Reply, Rights};
 use serde_json::{Value, json};
 
 pub(crate) const SESSION: &str = "326057d8-656f-4a0c-8bab-3f8a9f07e9f5";
 
-/// Settings with an agent that owes a handoff when it stops.
+/// Settings of a project with an agent that owes a handoff when it stops.
 pub(crate) const HANDS_OVER: &str = "[[agent]]\nslug = \"quinn\"\nadapter = \"claude\"\ncommand = [\"claude\"]\n";
 /// Settings with gate rules: `git push` asks, `rm` is denied, all other commands are allowed.
 pub(crate) const GATED: &str = "[gates]\ndefault = \"allow\"\n\n[[gate]]\ncommand = [\"git\", \"push\"]\ndecision = \"ask\"\n\n\
@@ -37,11 +37,11 @@ fn open(runtime: &tokio::runtime::Runtime, url: &str) -> Service {
     Service::new(store, Arc::new(SystemClock))
 }
 
-/// The result of a hook process.
+/// The result of a hook process: its exit code and what it printed.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Said {
     pub(crate) code: Option<i32>,
-    /// The JSON reply; null when there is no output or it is not JSON.
+    /// The JSON reply of the hook; null when there is no output or it is not JSON.
     pub(crate) reply: Value,
     pub(crate) error: String,
 }
@@ -63,7 +63,7 @@ impl Said {
     }
 }
 
-/// Creates a folder that looks like a repository, with a configuration.
+/// Creates a folder that looks like a git repository, with Handover's configuration file in it.
 pub(crate) fn project(config: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::create_dir_all(folder.path().join(".git")).expect("a repository");
@@ -72,7 +72,7 @@ pub(crate) fn project(config: &str) -> tempfile::TempDir {
     folder
 }
 
-/// Runs the program as a client does.
+/// Runs `handover` with these arguments as a client does, and returns the result.
 pub(crate) fn call(folder: &Path, arguments: &[&str], input: &[u8], environment: &[(&str, &str)]) -> Said {
     let mut program = Program::new(env!("CARGO_BIN_EXE_handover"));
     program.current_dir(folder).args(arguments);
@@ -83,7 +83,7 @@ pub(crate) fn call(folder: &Path, arguments: &[&str], input: &[u8], environment:
     program.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = program.spawn().expect("it starts");
     let mut stdin = child.stdin.take().expect("a pipe");
-    // The program may close its input before it has read everything.
+    // The program may close its input before it has read everything, so a failed write is fine.
     let _closed = stdin.write_all(input);
     drop(stdin);
     let output = child.wait_with_output().expect("it ends");
@@ -106,7 +106,7 @@ impl Scene {
         Self { folder, runtime, service, url }
     }
 
-    /// Makes a scene with a store at another URL.
+    /// Makes a scene whose store is at another URL.
     pub(crate) fn over(config: &str, url: String) -> Self {
         let scene = Self::new(config);
         Self { service: open(&scene.runtime, &url), url, ..scene }
@@ -120,7 +120,7 @@ impl Scene {
         self.runtime.block_on(self.service.execute(caller, command)).expect("it is allowed")
     }
 
-    /// Registers an agent of the session, or of a sub-agent in it.
+    /// Registers an agent that belongs to the client's session, or to the sub-agent `part` of the session.
     pub(crate) fn agent(&self, name: &str, part: Option<&str>) -> AgentId {
         let register = Register::named(name, "claude");
         let origin = Origin { conversation: Some(SESSION.to_owned()), part: part.map(str::to_owned), call: None };
@@ -129,7 +129,7 @@ impl Scene {
         agent
     }
 
-    /// Creates a task that an agent holds.
+    /// Creates a task and lets an agent claim it.
     pub(crate) fn held(&self, agent: AgentId, task: PlanTask) -> TaskId {
         let person = Caller::with_rights(Rights::Person);
         let create = CreateWorkflow::named("release");
@@ -147,18 +147,16 @@ impl Scene {
     }
 
     pub(crate) fn approvals(&self) -> Vec<Approval> {
-        let list = List::Approvals { statuses: ApprovalStatus::ALL.to_vec(), before: None, limit: 50 };
-        let found = self.runtime.block_on(self.service.view(move |world| {
-            Ok(if let Fact::ApprovalRows(rows) = world.list(list.clone())? { rows.clone() } else { Vec::new() })
-        }));
-        found.expect("a list")
+        let list = ApprovalQuery::WithStatus { statuses: ApprovalStatus::ALL.to_vec(), before: None, limit: 50 };
+        self.runtime.block_on(self.service.ask(list)).expect("a list")
     }
 
     pub(crate) fn decide(&self, approval: ApprovalId, decision: ApprovalDecision) {
         self.run(Caller::with_rights(Rights::Person), Command::DecideApproval { approval, decision });
     }
 
-    /// Counts the transactions that wrote: each ends with a frame that marks a commit in the database's log.
+    /// Counts the transactions that wrote to the store: each ends with a frame in the database's log that marks a
+    /// commit.
     pub(crate) fn commits(&self) -> usize {
         let log = std::fs::read(self.at().join(".handover/state/handover.db-wal")).expect("a log");
         let number = |at: usize| log.get(at..at + 4).map(|bytes| u32::from_be_bytes(bytes.try_into().expect("four")));
@@ -198,7 +196,7 @@ impl Scene {
         call(self.at(), &["hook", event], payload.as_bytes(), environment)
     }
 
-    /// Calls the hook for a command that a tool is about to run.
+    /// Calls the hook before a tool runs this shell command, and returns its answer.
     pub(crate) fn bash(&self, command: &str) -> Said {
         self.hook("PreToolUse", json!({"tool_name": "Bash", "tool_input": {"command": command}, "tool_use_id": "t1"}))
     }

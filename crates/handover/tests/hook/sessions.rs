@@ -65,7 +65,7 @@ fn settings_that_wait_for_a_person_are_told_whole_however_many_there_are() {
     assert!(text.contains("untrusted from the settings") && text.contains("more\n```"), "{text}");
 }
 
-/// A hook finds its store in every way that other commands do.
+/// A hook finds its store in every way in which other commands find theirs.
 #[test]
 fn the_store_may_be_elsewhere() {
     let (scene, folder) = (Scene::new(""), crate::scene::project(""));
@@ -111,7 +111,7 @@ fn a_call_is_a_sign_of_life_that_is_stored_now_and_then() {
     scene.hook("PostToolUse", json!({"tool_name": "Read", "tool_use_id": "t2"})).is_nothing();
     assert_eq!(scene.commits() - before, 1);
     assert!(until(&scene) >= first, "it lives");
-    // A call of a sub-agent is no sign of life of this agent.
+    // A tool call of a sub-agent is no sign of life of the session's main agent, so it writes nothing.
     scene.age();
     let before = scene.commits();
     scene.hook("PostToolUse", json!({"tool_name": "Read", "agent_id": "sub1"})).is_nothing();
@@ -135,7 +135,7 @@ fn an_end_frees_what_the_session_holds_within_a_second() {
         let task = scene.task(task);
         assert_eq!((task.holder(), task.status(), task.crashes), (None, Status::Pending, 0));
     }
-    // A repeated call has nothing to do.
+    // The second end of the same session has nothing to do.
     scene.hook("SessionEnd", json!({"reason": "other"})).is_nothing();
 }
 
@@ -148,7 +148,8 @@ fn another_session_holds_on() {
     assert_eq!(scene.task(task).holder(), Some(agent));
 }
 
-/// In a turn the runner does everything that hooks do otherwise, except for the gate rules.
+/// Below a turn of the runner, a hook only applies the gate rules. The runner does everything else that hooks do
+/// otherwise.
 #[test]
 fn below_a_turn_only_the_gates_are_looked_at() {
     let config = format!("{}{GATED}", crate::scene::HANDS_OVER);

@@ -23,7 +23,7 @@ fn nobody_owes_a_handoff_without_a_claim_or_when_another_output_is_asked_for() {
     scene.stop("p1", "done").is_nothing();
     let quinn = scene.agent("quinn", None);
     scene.stop("p1", "done").is_nothing();
-    // An agent that the settings do not name owes no handoff.
+    // An agent that the settings do not name owes no handoff when it stops.
     let other = scene.agent("somebody", None);
     scene.held(other, PlanTask::named("one"));
     scene.stop("p1", "done").is_nothing();
@@ -114,7 +114,8 @@ fn complete_is_refused_for_work_that_is_not_what_was_reviewed() {
     let open = OpenReview { provider: "critic".to_owned(), gate: Some((task, 1)), rounds_max: None };
     let opened = scene.run(Caller::agent(quinn), Command::OpenReview(open));
     let Reply::ReviewOpened { review } = opened else { panic!("{opened:?}") };
-    // The folder has no repository, which matches the reference of the second round.
+    // The scene's folder is no git repository, so the work matches what the second review round was shown, and not the
+    // first.
     for (number, shown) in [(1, "tree:0123"), (2, "given: no repository")] {
         let artifact = ReviewedVersion {
             media_type: "text/plain".to_owned(),
@@ -182,7 +183,7 @@ fn an_approval_is_sealed_and_the_task_waits() {
     assert_eq!((asked.source, asked.waiting.map(|waiting| waiting.task)), (Source::Handoff, Some(task)));
     assert!(said.text("/systemMessage").contains(&asked.id.to_string()), "{said:?}");
     assert_eq!(scene.task(task).status(), Status::Paused);
-    // The agent learns of the approval by a message, and its next action uses the approval up.
+    // The agent learns of the approval by a message. Its next action uses the approval up.
     scene.decide(asked.id, ApprovalDecision::Approve);
     assert_eq!(scene.task(task).status(), Status::InProgress);
     let start = scene.hook("SessionStart", json!({"source": "resume"}));
@@ -249,7 +250,7 @@ fn a_forged_handoff_is_sent_back() {
     assert_eq!(scene.task(task).status(), Status::Pending);
 }
 
-/// A client that lost the answer calls the same hook twice. The second call has no effect.
+/// Tests a client that lost the answer and calls the same hook twice. The second call has no effect.
 #[test]
 fn the_same_words_at_the_same_prompt_act_once() {
     let scene = Scene::new(HANDS_OVER);

@@ -63,7 +63,7 @@ async fn cut_at_any_moment_nothing_lives_on() {
             turns.spawn(async move {
                 tokio::time::sleep(moment).await;
                 let begun = now();
-                // The runner drops the host without waiting for it, as when the runner is killed.
+                // Drop the host without waiting for it, as happens when its runner is killed.
                 drop(host);
                 let end = tokio::task::spawn_blocking(move || settle(&folder)).await.unwrap().unwrap();
                 assert!(begun.elapsed() < patience(Duration::from_secs(10)), "{:?}", begun.elapsed());
@@ -89,7 +89,7 @@ async fn a_host_that_is_killed_at_any_moment_is_settled() {
             let moment = Duration::from_micros(chance.hash_one((round, number)) % 60_000);
             turns.spawn(async move {
                 tokio::time::sleep(moment).await;
-                // On a busy machine the host may not have started yet.
+                // On a busy machine the host process may not have started yet, so wait for it.
                 let mut found = hosts(&folder);
                 for _ in 0..5_000 {
                     if !found.is_empty() {

@@ -1,4 +1,5 @@
-//! Every kind of end of a program, the record that is kept of it, and the environment that the program gets.
+//! Tests every way in which an agent's program can end, the record that its host keeps of the end, and the environment
+//! that the program gets.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -1,4 +1,4 @@
-//! Processes that a program leaves behind, or tries to protect from the end of its turn.
+//! Tests of processes that an agent's program leaves behind, or tries to protect from the end of its turn.
 
 use agents::host::{ProgramEnd, settle};
 use rustix::process::{Pid, Signal, kill_process};
@@ -9,7 +9,8 @@ fn pid(text: &str) -> Pid {
     Pid::from_raw(text.parse().unwrap()).unwrap()
 }
 
-/// Finds the process that has removed our environment mark. It is found by its unique sleep time.
+/// Finds the process of the turn that removed `HANDOVER_TURN` from its environment. It is found by its unique sleep
+/// time.
 fn hidden(turn: &str) -> Vec<String> {
     let line = format!("sleep\x001000.{}\0", turn.rsplit_once('_').unwrap().1);
     let is_it = |pid: &String| std::fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|it| it == line.as_bytes());
@@ -86,8 +87,8 @@ async fn a_killed_host_takes_its_program_along_and_the_rest_is_swept() {
     while !scene.stdout(&launch).contains("ready") {
         host.event().await.unwrap();
     }
-    // When the host is killed, the process without our environment mark survives, as the documentation says. So the
-    // test ends it.
+    // When the host is killed, the process without `HANDOVER_TURN` in its environment survives, as the documentation
+    // says. So the test ends it.
     while hidden(&launch.turn).is_empty() {
         tokio::task::yield_now().await;
     }

@@ -1,4 +1,5 @@
-//! The relay of standard input and output between the runner and a program.
+//! Tests of the relay of standard input and output between the runner and an agent's program, which the turn host
+//! makes.
 
 use std::fs;
 use std::path::PathBuf;
@@ -62,7 +63,7 @@ async fn the_lifeline_is_seen_behind_bytes_that_nobody_reads() {
     let launch = relay(&scene, "sleep", &["1000"]);
     let mut host = scene.start(&launch);
     let (mut input, _output) = host.relay().unwrap();
-    // The runner writes more than all pipes can hold.
+    // The runner writes more than all pipes can hold, and the program reads nothing.
     let stuck = timeout(Duration::from_millis(300), input.write_all(&vec![0; 1 << 20])).await;
     assert!(stuck.is_err());
     drop(input);

@@ -1,4 +1,4 @@
-//! A folder for turns, and functions that look for processes of a turn.
+//! A folder for turns, and functions that look for the processes of a turn.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -52,14 +52,14 @@ impl Scene {
         TurnHost::start(Path::new(BINARY), &self.turn(launch), launch).unwrap()
     }
 
-    /// Runs a program until its end, and checks that no process of the turn is left.
+    /// Runs an agent's program until its end, and checks that no process of the turn is left.
     pub(crate) async fn run(&self, launch: &HostLaunch) -> HostEnded {
         let ended = self.start(launch).wait().await.unwrap();
         assert_eq!(living(&launch.turn), Vec::<String>::new());
         ended
     }
 
-    /// Cuts a program off when it is ready, and checks that all its processes end within ten seconds.
+    /// Cuts an agent's program off when it is ready, and checks that all its processes end within ten seconds.
     pub(crate) async fn cut(&self, launch: &HostLaunch) -> HostEnded {
         let mut host = self.start(launch);
         while !self.stdout(launch).contains("ready") {

@@ -1,5 +1,5 @@
-//! Makes the state that a cell of the permission table needs: an agent, and everything that the arguments of its row
-//! name.
+//! Makes the state that a cell of the permission table needs: an agent, and everything that the arguments of the cell's
+//! row name.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -31,7 +31,8 @@ pub(crate) struct TableProject {
     pub(crate) inside: Rc<InnerDesk>,
     number: Cell<u32>,
     shared: BTreeMap<&'static str, String>,
-    /// Dropped last, when everything that uses the folder has ended.
+    /// The temporary folder of the project. It is the last field, so it is dropped after everything that uses the
+    /// folder.
     _folder: tempfile::TempDir,
 }
 
@@ -42,12 +43,12 @@ pub(crate) struct CellState {
     pub(crate) seat: Option<TurnSeat>,
 }
 
-/// The time and the kind of process in which the agent of a cell is made.
+/// The conditions under which the agent of a cell is made: the time, and whether a turn of the runner is its process.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CellOrigin {
     /// The time at which the agent, its tasks and messages are made.
     pub(crate) time: DeskTime,
-    /// True when the agent works in a turn of the runner.
+    /// True when the agent of the cell works in a turn of the runner.
     pub(crate) below_turn: bool,
 }
 
@@ -59,11 +60,11 @@ impl TableProject {
         git(&folder, &["commit", "-q", "--allow-empty", "-m", "first"]);
         std::fs::create_dir(folder.join("state")).unwrap();
         std::fs::create_dir(folder.join(".handover")).unwrap();
-        // The test clients send this name, so they may act as coordinators.
+        // The MCP clients of this test send the name `transcript`, so they may act as coordinators.
         let settings = "[mcp]\ncoordinators = [\"transcript\"]\n";
         std::fs::write(folder.join(".handover/config.toml"), settings).unwrap();
-        let view = handover::trust::view(&folder, Some(&folder)).unwrap();
-        handover::trust::accept(&folder, &view).unwrap();
+        let view = base::project::trust::view(&folder, Some(&folder)).unwrap();
+        base::project::trust::accept(&folder, &view).unwrap();
         let store = match database {
             Database::Sqlite => folder.join("state/handover.db").display().to_string(),
             // This test kills no process, so commits need not wait for the disk.
@@ -86,7 +87,7 @@ impl TableProject {
         project
     }
 
-    /// Returns a connection inside this process.
+    /// Returns a connection to Handover's `Desk` inside this process.
     pub(crate) fn home(&self) -> CallLine {
         let visitor = Box::new(Visitor::on_session(new_session().unwrap(), Rights::Agent));
         CallLine::Desk { inside: Rc::clone(&self.inside), visitor, time: DeskTime::Now }
@@ -97,7 +98,8 @@ impl TableProject {
         self.number.get()
     }
 
-    /// Makes an agent on the connection `home`, and everything that the arguments of a row name.
+    /// Makes an agent on the connection `home`, and everything that the arguments of a row of the permission table
+    /// name.
     pub(crate) fn cell_state(&self, row: &TableRow, home: &mut CallLine, origin: CellOrigin) -> CellState {
         let number = self.next_number();
         let name = format!("agent-{number}");
@@ -150,7 +152,7 @@ impl TableProject {
     }
 }
 
-/// The values that are needed while the state of one cell is made.
+/// The values that are needed while the state of one cell of the permission table is made.
 struct CellMaker<'a> {
     project: &'a TableProject,
     home: &'a mut CallLine,
@@ -164,7 +166,8 @@ impl CellMaker<'_> {
         self.project.inside.person(self.time, tool, arguments)
     }
 
-    /// Makes a workflow with a task of every kind. Returns the task that the agent claimed.
+    /// Makes a workflow with a task of every kind. Returns the task that the agent claimed and its attempt, if the row
+    /// needs one.
     fn workflow(&mut self, arguments: &str, needs_task: bool) -> Option<(TaskId, u32)> {
         let workflow = text(&self.person("workflow_create", &json!({"name": "table"}))["id"]);
         let tasks = json!([
@@ -252,7 +255,7 @@ impl CellMaker<'_> {
             "$locked" => {
                 let (id, owner) = (workflow.parse().unwrap(), self.agent.to_owned());
                 let caller = Caller::agent(self.agent.parse().unwrap());
-                // The lock is made now: a lock that was made long ago would have expired.
+                // The lock is made with the current time: a lock that was made long ago would have expired.
                 self.project.inside.execute(caller, Command::LockWorkflow { workflow: id, owner });
             }
             _ => {}
@@ -261,7 +264,8 @@ impl CellMaker<'_> {
     }
 }
 
-/// Replaces the placeholders by values, the longest names first, because a name may start with another one.
+/// Replaces the placeholders in a row's arguments by values, the longest names first, because a name may start with
+/// another one.
 fn filled(arguments: &str, values: &BTreeMap<&str, String>) -> Value {
     let mut names: Vec<&&str> = values.keys().collect();
     names.sort_by_key(|name| std::cmp::Reverse(name.len()));

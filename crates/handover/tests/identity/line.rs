@@ -4,13 +4,14 @@ use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use base::ground::clock::{Clock, ManualClock, SystemClock};
+use base::people::principal;
+use base::service::Service;
 use engine::id::{SessionId, TokenId};
+use engine::world::AgentIdNeed;
 use engine::{Caller, Command, Reply, Rights, Standing, Timestamp};
-use handover::clock::{Clock, ManualClock, SystemClock};
 use handover::desk::{Desk, DeskSurroundings, ToolOutcome, Visitor};
-use handover::principal;
-use handover::service::Service;
-use handover::turn_proof;
+use runner::turn_proof;
 use serde_json::{Value, json};
 
 use crate::door::http::{Server, said};
@@ -22,14 +23,14 @@ use crate::terminal::Terminal;
 /// The milliseconds of silence after which an unwatched connection counts as dead and a lease has expired.
 const SILENCE_MS: i64 = 20 * 60 * 1000;
 
-/// One way to call a tool over HTTP.
+/// One way to call a tool of the server over HTTP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HttpWay {
-    /// `/mcp` in a session, as in the MCP version of 2025-11-25.
+    /// MCP at `/mcp` in a session, as in the MCP version of 2025-11-25.
     Session,
-    /// `/mcp` without a session, as in the MCP version of 2026-07-28.
+    /// MCP at `/mcp` without a session, as in the MCP version of 2026-07-28.
     Single,
-    /// The endpoint `/api/v1/tools`.
+    /// The HTTP API at `/api/v1/tools`.
     Api,
 }
 
@@ -91,7 +92,7 @@ impl CallLine {
         Self::Http { server: Rc::clone(server), way, bearer: format!("Bearer {bearer}"), session: None }
     }
 
-    /// Calls a tool, optionally with an agent's name in the header.
+    /// Calls a tool, optionally with an agent's name in the header `Handover-Agent`.
     pub(crate) fn call(&mut self, tool: &str, arguments: &Value, header: Option<&str>) -> Answer {
         match self {
             Self::Pipe(client) => client.call(tool, arguments),
@@ -137,7 +138,7 @@ impl CallLine {
         }
     }
 
-    /// Ends the connection. When this returns, the store has recorded the end.
+    /// Ends the connection. When this function returns, the store has recorded the end.
     pub(crate) fn end(self) {
         match self {
             Self::Pipe(client) => client.end(),
@@ -156,7 +157,7 @@ impl CallLine {
     }
 }
 
-/// Sends a message with a token, optionally in a session and with an agent's name in the header.
+/// Sends an MCP message with a token, optionally in a session and with an agent's name in the header `Handover-Agent`.
 fn post(
     server: &Server,
     (bearer, session, agent): (&str, Option<&str>, Option<&str>),
@@ -194,7 +195,7 @@ impl InnerDesk {
             data: Some(place.folder.clone()),
             store: Some(place.store.clone()),
             binary: Some(env!("CARGO_BIN_EXE_handover").into()),
-            root: handover::place::root(&place.folder),
+            root: base::project::place::root(&place.folder),
             worktrees: None,
         };
         let past = ManualClock::starting_at(Timestamp(SystemClock.now().0 - SILENCE_MS));
@@ -235,14 +236,11 @@ impl InnerDesk {
 
     /// Returns the number of agents that are registered on this connection.
     pub(crate) fn at_home(&self, session: SessionId) -> usize {
-        let view = self.now.service().view(move |world| {
-            world.agent_ids(&engine::Need::SessionAgents(session)).map(<[engine::id::AgentId]>::len)
-        });
-        self.runtime.block_on(view).unwrap()
+        self.runtime.block_on(self.now.service().ask(AgentIdNeed::OfSession(session))).unwrap().len()
     }
 }
 
-/// Returns the caller for a token that is used without a session.
+/// Returns the caller for a token that is used over HTTP without a session.
 pub(crate) fn token_visitor(made: &Value) -> Visitor {
     let id: TokenId = made["id"].as_str().unwrap().parse().unwrap();
     let agent = made["agent"].as_str().map(|agent| agent.parse().unwrap());

@@ -27,7 +27,7 @@ mod stand_in;
 mod table;
 #[path = "../support/terminal.rs"]
 mod terminal;
-/// The command for each tool, from the source of the command line.
+/// The command for each tool, compiled from the source file of the command line.
 #[path = "../../src/cli/verbs.rs"]
 #[expect(dead_code, reason = "its words for people are not needed here")]
 mod verbs;
@@ -111,8 +111,8 @@ fn every_caller_of_the_table_comes_to_some_door() {
     assert_eq!(played, table.callers.iter().map(String::as_str).collect());
 }
 
-/// A token that is bound to one agent sends a header that names another agent. It cannot act as that agent, and no new
-/// agent is made.
+/// Tests a token that is bound to one agent and sends a header that names another agent. It cannot act as that agent,
+/// and no new agent is made.
 #[test]
 fn a_bound_token_registers_its_own_agent_whatever_the_header_names() {
     let project = TableProject::new("bound", Database::Sqlite);
@@ -126,7 +126,7 @@ fn a_bound_token_registers_its_own_agent_whatever_the_header_names() {
             let script::Answer::Done(registered) = &told else { panic!("{way:?} {header:?}: {}", told.show()) };
             assert_eq!(registered["id"], eve["agent"], "{way:?} {header:?}");
         }
-        // The header names the agent of a call only when the arguments do not name one.
+        // The header `Handover-Agent` names the agent of a call only when the arguments do not name one.
         let read = line.call("inbox_read", &json!({"agent_id": "eve"}), Some("amy"));
         assert!(matches!(read, script::Answer::Done(_)), "{way:?}: {}", read.show());
         let read = line.call("inbox_read", &json!({}), Some("amy"));

@@ -1,4 +1,4 @@
-//! Makes the calls of the permission table's cells through one interface (called a door here).
+//! Makes the calls of the permission table's cells through one interface, which the code calls a door.
 
 use std::rc::Rc;
 
@@ -17,8 +17,8 @@ pub(crate) enum DoorKind {
     Stdio,
     Http(HttpWay),
     Command,
-    /// Handover's `Desk` inside this process. It is used for turns, because otherwise each cell would need a process
-    /// for its turn.
+    /// Handover's `Desk` inside this process. The table uses it for callers in a turn, because otherwise each cell
+    /// would need a process for its turn.
     Desk,
 }
 
@@ -34,7 +34,7 @@ impl DoorKind {
         }
     }
 
-    /// Returns the kinds of callers that exist at this interface.
+    /// Returns the kinds of callers that exist at this interface, each a column of the permission table.
     pub(crate) fn callers(self) -> &'static [&'static str] {
         match self {
             Self::Stdio => &["own", "stranger", "other", "coordinator"],
@@ -56,8 +56,9 @@ impl DoorKind {
         life == HomeLife::Alive || caller != "own" || self == Self::Command
     }
 
-    /// Tells whether `scripts/test` makes the calls of a column. On the command line each cell costs a process, so only
-    /// some columns are tested. Columns that do not depend on the database are tested on only one of them.
+    /// Tells whether `scripts/test` makes the calls of a column (one kind of caller). On the command line each cell
+    /// costs a process, so only some columns are tested. Columns that do not depend on the database are tested on only
+    /// one of them.
     fn is_bounded(self, database: Database, caller: &str, life: HomeLife) -> bool {
         match (database, self) {
             (Database::Sqlite, Self::Command) => life == HomeLife::Alive && ["own", "script"].contains(&caller),
@@ -70,10 +71,11 @@ impl DoorKind {
     }
 }
 
-/// The environment variable that `scripts/prove identity` sets to 1 to test every column.
+/// The environment variable that `scripts/prove identity` sets to 1 to test every column of the permission table.
 const FULL: &str = "HANDOVER_IDENTITY_FULL";
 
-/// Makes the calls of all cells of an interface. Fails with the list of cells whose answer differs from the table.
+/// Makes the calls of all cells of the permission table through one interface. Fails with the list of cells whose
+/// answer differs from the table.
 pub(crate) fn play(door: DoorKind, database: Database) {
     let table = IdentityTable::read();
     let mut player = ColumnPlayer::new(door, database);
@@ -98,14 +100,15 @@ struct ColumnPlayer {
     server: Option<Rc<Server>>,
 }
 
-/// A cell that is ready for its call. It has its own connection for the caller when the column has no common one.
+/// A cell of the permission table that is ready for its call. It has its own connection for the caller when the column
+/// has no common one.
 struct ReadyCell<'a> {
     row: &'a TableRow,
     state: CellState,
     line: Option<CallLine>,
 }
 
-/// One way in which a call names the agent.
+/// One way in which a call names the agent that it acts as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum AgentNaming {
     Nobody,
@@ -115,14 +118,14 @@ enum AgentNaming {
     Either,
 }
 
-/// The connections that all cells of a column share.
+/// The connections that all cells of a column of the permission table share.
 struct ColumnLines {
     /// The connection on which the agents register; `None` when each cell has its own connection.
     home: Option<CallLine>,
     /// The connection of the caller; `None` when the agents' own connection calls, or when each cell has its own
     /// caller.
     caller: Option<CallLine>,
-    /// The agent that a program in a turn tries to act as, with its connection.
+    /// The agent that a program in a turn tries to act as, with its connection; `None` in columns without a turn.
     victim: Option<(CallLine, String)>,
 }
 
@@ -136,7 +139,7 @@ impl ColumnPlayer {
     fn column(&mut self, table: &IdentityTable, caller: &str, life: HomeLife) -> Vec<String> {
         let mut lines = self.lines(caller, life);
         let mut problems = Vec::new();
-        // When a connection dies, all its agents lose it. So make all agents of the column before that.
+        // When a connection dies, all its agents lose it. So make the agents of all cells of the column before that.
         if life == HomeLife::Dead {
             let mut cells: Vec<ReadyCell<'_>> =
                 table.rows.iter().map(|row| self.ready(&mut lines, row, caller, life)).collect();
@@ -196,8 +199,8 @@ impl ColumnPlayer {
         ColumnLines { home, caller: line, victim }
     }
 
-    /// Returns a connection over HTTP, and its token. A dead connection without a session is one that made no call for
-    /// a long time.
+    /// Returns a connection over HTTP that several agents share, and its token. A dead connection without a session is
+    /// one that made no call for a long time.
     fn shared_home(&self, way: HttpWay, life: HomeLife) -> (CallLine, String) {
         let made = self.made_token(&json!({"shared": true}));
         let bearer = text(&made["token"]);
@@ -257,7 +260,7 @@ impl ColumnPlayer {
         if life == HomeLife::Dead { DeskTime::LongAgo } else { DeskTime::Now }
     }
 
-    /// Ends the agents' connection of a column, or the turns that take its place.
+    /// Ends the connection on which the agents of a column registered, or the turns that take its place.
     fn end(&self, lines: &mut ColumnLines, cells: &[ReadyCell<'_>], caller: &str) {
         if let Some((home, _)) = &mut lines.victim {
             let home = std::mem::replace(home, self.shell(ShellCaller::Script));
@@ -303,11 +306,12 @@ impl ColumnPlayer {
         };
         let answer = line.call(&row.tool, &arguments, header);
         let found = table.word(&answer);
-        // Unregister the new agent, because the caller `stranger` may have only one.
+        // Unregister the new agent, because the caller `stranger` may have only one agent.
         if let ("agent_register", crate::script::Answer::Done(made), true) = (row.tool.as_str(), &answer, has_agent) {
             line.must("agent_unregister", &json!({"id": made["id"]}));
         }
-        // On the command line a call that names no agent counts as a script's call.
+        // On the command line a call that names no agent counts as a script's call, so the column `script` has the
+        // expected answer.
         let column = if (self.door, caller, is_named) == (DoorKind::Command, "own", false) { "script" } else { caller };
         let expected = table.expected(row, column, life);
         (found != expected).then(|| {

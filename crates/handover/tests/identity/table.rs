@@ -10,7 +10,7 @@ use crate::script::Answer;
 const TABLE: &str = include_str!("table.txt");
 const ARGUMENTS: &str = include_str!("arguments.txt");
 
-/// The state of the connection of the agent that a cell is about.
+/// The state of the connection on which the agent of a cell registered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HomeLife {
     Alive,
@@ -21,16 +21,16 @@ pub(crate) enum HomeLife {
 pub(crate) struct IdentityTable {
     pub(crate) callers: Vec<String>,
     pub(crate) rows: Vec<TableRow>,
-    /// The table's word for each refusal code.
+    /// The permission table's word for each refusal code.
     words: BTreeMap<String, String>,
 }
 
-/// A row of the table: one tool, or one variant of its use.
+/// A row of the permission table: one tool, or one variant of its use.
 #[derive(Debug)]
 pub(crate) struct TableRow {
     pub(crate) title: String,
     pub(crate) tool: String,
-    /// The arguments as they are written, with placeholders.
+    /// The arguments of the call as they are written in the file, with placeholders.
     pub(crate) arguments: String,
     /// For each caller: the expected answer while the agent's connection is alive, and the one after it died.
     cells: Vec<(String, String)>,
@@ -58,7 +58,8 @@ impl IdentityTable {
                         table.words.insert(code.to_owned(), words[0].to_owned());
                     }
                 }
-                // Indented lines below a caller's line explain the caller, so they are skipped.
+                // In the section `callers`, indented lines below a caller's line explain the caller, so they are
+                // skipped.
                 "callers" if !line.starts_with("   ") => table.callers.push(words[0].to_owned()),
                 "callers" => {}
                 _ => {
@@ -75,7 +76,7 @@ impl IdentityTable {
         table
     }
 
-    /// Returns the expected word of a cell.
+    /// Returns the word that the table expects in a cell, such as `ok` or `taken`.
     pub(crate) fn expected<'a>(&self, row: &'a TableRow, caller: &str, life: HomeLife) -> &'a str {
         let place =
             self.callers.iter().position(|known| known == caller).unwrap_or_else(|| panic!("no caller {caller}"));
@@ -83,7 +84,7 @@ impl IdentityTable {
         if life == HomeLife::Alive { alive } else { dead }
     }
 
-    /// Returns the word for an answer, or the code of a refusal that has no word.
+    /// Returns the table's word for an answer, or the code of a refusal that has no word.
     pub(crate) fn word(&self, answer: &Answer) -> String {
         match answer {
             Answer::Done(value) if value["success"] == false && value.get("already_claimed_by").is_some() => {

@@ -22,7 +22,7 @@ fn endings_of_the_process() {
 struct Process {
     child: Child,
     errors: BufReader<ChildStderr>,
-    /// The folder of the store.
+    /// The temporary folder of the store, which exists as long as this value.
     _folder: TempDir,
     _watch: mpsc::Sender<()>,
 }
@@ -42,7 +42,7 @@ impl Server for Process {
         let errors = BufReader::new(child.stderr.take().unwrap());
         let (watch, over) = mpsc::channel();
         let id = Pid::from_child(&child);
-        // A hung process is killed after a time, so that a test that waits for it continues and fails.
+        // Kill a hung process after a time, so that a test that waits for it continues and fails.
         std::thread::spawn(move || {
             if over.recv_timeout(PATIENCE) == Err(mpsc::RecvTimeoutError::Timeout) {
                 let _ended = kill_process(id, Signal::KILL);
@@ -75,7 +75,7 @@ impl Server for Process {
     }
 }
 
-/// Ends the process, so that a failed test leaves none running.
+/// Ends the `handover mcp` process, so that a failed test leaves none running.
 impl Drop for Process {
     fn drop(&mut self) {
         let _ended = self.child.kill();

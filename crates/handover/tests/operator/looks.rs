@@ -30,7 +30,7 @@ fn a_turn_tells_what_it_said_called_and_cost() {
         let found = parsed(&text);
         let ids: Vec<&str> = found["turns"].as_array().unwrap().iter().map(|row| row["id"].as_str().unwrap()).collect();
         let mut wanted = [first.to_string(), second.to_string()];
-        // All turns started in the same millisecond, so they are listed by id, the highest first.
+        // All turns started in the same millisecond, so `turn list` sorts them by id, the highest first.
         wanted.sort_by(|left, right| right.cmp(left));
         assert_eq!(ids, wanted, "{text}");
     }
@@ -40,7 +40,7 @@ fn a_turn_tells_what_it_said_called_and_cost() {
     let (code, text, _) = run(&["turn", "show", &first.to_string(), "--json"]);
     assert_eq!(code, Some(0));
     let found = parsed(&text);
-    let hash = handover::digest::sha256(wrote);
+    let hash = base::ground::digest::sha256(wrote);
     assert_eq!(found["stream"], json!({"sha256": hash, "bytes": wrote.len(), "is_here": true}));
     assert_eq!(found["verdict"]["warnings"], json!(["MULTIPLE_BLOCKS"]));
     assert_eq!(found["spent"], json!({"usd_micros": 120_000, "tokens": null, "seconds": 12, "turns": 1}));
@@ -76,7 +76,7 @@ fn what_a_program_wrote_is_printed_byte_for_byte_or_not_at_all() {
     assert!(code == Some(1) && errors.contains("was kept"), "{errors}");
     let (code, _, errors) = handover(scene.at(), &["turn", "show", "--stream", "tn_000000000000"]);
     assert!(code == Some(1) && errors.contains("TURN_NOT_FOUND"), "{errors}");
-    let hash = handover::digest::sha256(wrote);
+    let hash = base::ground::digest::sha256(wrote);
     let path = scene.state().join("objects").join(&hash[..2]).join(&hash);
     std::fs::write(&path, "something else").expect("a file");
     let (code, _, errors) = handover(scene.at(), &["turn", "show", "--stream", &turn]);
@@ -147,7 +147,7 @@ fn a_section_tells_who_wrote_it_and_what_it_was_before() {
     assert!(code == Some(0) && text.contains("sqlite") && text.contains("2096-10-02"), "{text}");
 }
 
-/// A closed output pipe, as with `head`, is not an error.
+/// A command whose output pipe is closed early, as by `head`, exits quietly and not with an error.
 #[test]
 fn whoever_has_seen_enough_hears_no_complaint() {
     let scene = Scene::new();

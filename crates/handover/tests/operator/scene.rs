@@ -3,14 +3,15 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use base::Service;
+use base::ground::clock::ManualClock;
+use base::ground::objects;
 use engine::command::{CreateWorkflow, RecordVerification, Register, StartTurn};
 use engine::id::{AgentId, TaskId, TurnId, WorkflowId};
 use engine::plan::PlanTask;
 use engine::turn::{Purpose, Spent, TurnEnd, TurnResult};
 use engine::verification::Verdict;
 use engine::{Caller, Command, Json, Reply, Rights, Timestamp};
-use handover::clock::ManualClock;
-use handover::{Service, objects};
 
 pub(crate) const NOW: i64 = 4_000_000_000_000;
 
@@ -36,7 +37,7 @@ impl Scene {
         let runtime = runtime.expect("a runtime");
         let file = folder.path().join(".handover/state/handover.db").display().to_string();
         let store = runtime.block_on(store::open(&file, 1)).expect("a store");
-        // The clock is ahead of any real clock, so that the tested program finds no expired lease.
+        // The clock of this scene is ahead of any real clock, so that the tested program finds no expired lease.
         let clock = ManualClock::starting_at(Timestamp(NOW));
         let service = Service::new(store, Arc::new(clock));
         let person = Caller::with_rights(Rights::Person);

@@ -18,5 +18,5 @@ pub(crate) enum Ack {
     Read { message: MessageId },
 }
 
-/// A callback that receives every acknowledgement at once.
+/// A callback that receives every acknowledgement as soon as it arrives.
 pub(crate) type Report = std::sync::Arc<dyn Fn(Ack) + Send + Sync>;

@@ -16,7 +16,7 @@ pub(crate) struct Call {
     pub(crate) by: By,
     pub(crate) act: Act,
     pub(crate) began: u64,
-    /// `None` when the client went away before the answer.
+    /// The tick and the answer of the call; `None` when the client went away before the answer.
     pub(crate) answer: Option<(u64, Answer)>,
 }
 
@@ -29,9 +29,9 @@ impl Call {
 /// The part of a history for which no order of the calls explains all answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Offence {
-    /// The possible states of the task before this part.
+    /// The possible states of the task before this part of the history.
     pub(crate) before: BTreeSet<State>,
-    /// The calls of this part. The last one is the call whose answer has no explanation.
+    /// The calls of this part of the history. The last one is the call whose answer has no explanation.
     pub(crate) calls: Vec<Call>,
 }
 
@@ -51,7 +51,7 @@ fn shown(tick: u64) -> String {
     if tick == u64::MAX { "never".to_owned() } else { tick.to_string() }
 }
 
-/// Returns the first offence in a task's history, if there is one.
+/// Returns the first offence in a task's history: the first part that no order of the calls explains.
 pub(crate) fn check(history: &[Call]) -> Result<(), Offence> {
     let start = BTreeSet::from([State::default()]);
     if !finals(&start, history).is_empty() {
@@ -73,7 +73,7 @@ pub(crate) fn check(history: &[Call]) -> Result<(), Offence> {
     Err(Offence { before: finals(&start, &earlier), calls })
 }
 
-/// Returns the history as of one moment: later answers are missing.
+/// Returns the history as it was at one tick: without later calls, and without later answers.
 fn until(history: &[Call], tick: u64) -> Vec<Call> {
     let begun = history.iter().filter(|call| call.began < tick).cloned();
     begun.map(|call| Call { answer: call.answer.filter(|(ended, _)| *ended <= tick), ..call }).collect()

@@ -24,7 +24,7 @@ pub(crate) enum Word {
         text: String,
         unknown: bool,
     },
-    /// The child has ended normally, with a message.
+    /// The child process has ended normally, with a message.
     Done(String),
 }
 
@@ -62,7 +62,7 @@ pub(crate) fn start(test: &str, before: &[&str], order: &impl Serialize, words: 
     let words = words.clone();
     let reader = std::thread::spawn(move || {
         for line in pipe.split(b'\n').map_while(Result::ok) {
-            // A line that the kill cut off counts as not sent.
+            // A line that the kill of the child cut off counts as not sent.
             let word = str::from_utf8(&line).ok().and_then(|line| line.split_once(MARK));
             if let Some(word) = word.and_then(|(_, word)| serde_json::from_str(word).ok()) {
                 let _ = words.send(word);

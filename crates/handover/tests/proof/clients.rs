@@ -5,18 +5,19 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use base::Error;
+use base::Service;
+use base::ground::clock::{Clock, ManualClock};
 use engine::command::{CreateWorkflow, Note, Register, Target};
 use engine::id::{AgentId, TaskId, WorkflowId};
 use engine::plan::PlanTask;
 use engine::task::{Task, TaskState};
 use engine::{Actor, Caller, Command, Millis, Refusal, Reply, Rights, Timestamp};
-use handover::clock::{Clock, ManualClock};
-use handover::{Error, Service};
 use store::Store;
 
 use crate::checker::Call;
 use crate::lease::{Act, Answer, By, Holder, LEASE_MS, State};
-use crate::rng::Rng;
+use chance::SeededRandom;
 
 const CLIENTS: usize = 5;
 const TASKS: usize = 3;
@@ -37,7 +38,7 @@ impl Clock for Skewed {
     }
 }
 
-/// One round: some clients and some tasks.
+/// One round of the test: some clients that race for some tasks.
 pub(crate) struct Round {
     clients: Vec<Client>,
     shared: Arc<Shared>,
@@ -55,14 +56,14 @@ struct Client {
     service: Service,
     clock: Arc<Skewed>,
     agent: AgentId,
-    rng: Rng,
-    /// The attempt of each task that the client believes to hold.
+    rng: SeededRandom,
+    /// For each task, the attempt that the client believes to hold.
     believes: BTreeMap<TaskId, u32>,
 }
 
 impl Round {
     pub(crate) async fn new(seed: u64, stores: &[Arc<dyn Store>]) -> Self {
-        let mut rng = Rng::new(seed);
+        let mut rng = SeededRandom::new(seed);
         let clock = Arc::new(ManualClock::starting_at(Timestamp(1_000_000)));
         let plain = Service::new(Arc::clone(&stores[0]), Arc::clone(&clock) as Arc<dyn Clock>);
         let mut tasks = Vec::new();
@@ -77,7 +78,13 @@ impl Round {
             let service =
                 Service::new(Arc::clone(&stores[number % stores.len()]), Arc::clone(&clock) as Arc<dyn Clock>);
             let agent = register(&plain).await;
-            clients.push(Client { service, clock, agent, rng: Rng::new(rng.word()), believes: BTreeMap::new() });
+            clients.push(Client {
+                service,
+                clock,
+                agent,
+                rng: SeededRandom::new(rng.word()),
+                believes: BTreeMap::new(),
+            });
         }
         Self { clients, shared: Arc::new(shared) }
     }
@@ -119,7 +126,7 @@ async fn register(service: &Service) -> AgentId {
 impl Client {
     async fn run(mut self, shared: Arc<Shared>) {
         for _ in 0..ACTS {
-            // Let time pass, often more than a lease.
+            // Let time pass on the shared clock, often more than a lease.
             if self.rng.percent(20) {
                 shared.clock.advance(i64::try_from(self.rng.below(1_500)).unwrap());
             }
@@ -130,7 +137,7 @@ impl Client {
             let ended = shared.ticks.fetch_add(1, Ordering::SeqCst);
             match answer {
                 Some(Answer::Claimed { attempt, .. }) => drop(self.believes.insert(task, attempt)),
-                // The client went away and comes back without knowing which attempt it held.
+                // The client went away during the call and comes back without knowing which attempt it held.
                 None => drop(self.believes.remove(&task)),
                 Some(_) => {}
             }
@@ -140,7 +147,7 @@ impl Client {
         }
     }
 
-    /// Returns the next action: usually one that makes sense, sometimes one of a confused client.
+    /// Returns the client's next action: usually one that makes sense, sometimes one of a confused client.
     fn choose(&mut self, task: TaskId) -> Act {
         let mut attempt = self.believes.get(&task).copied();
         if self.rng.percent(15) {

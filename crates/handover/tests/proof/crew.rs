@@ -2,6 +2,8 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use base::Error;
+use base::Service;
 use engine::command::{CreateWorkflow, Note, Register, Target};
 use engine::id::{AgentId, MessageId, TaskId, WorkflowId};
 use engine::inbox::{MailboxOwner, MessageDraft, MessageKind, Recipients};
@@ -9,17 +11,16 @@ use engine::plan::PlanTask;
 use engine::task::Priority;
 use engine::workflow::{Workflow, WorkflowStatus};
 use engine::{Caller, Command, Millis, Refusal, Reply, Rights};
-use handover::{Error, Service};
 
 use crate::ack::{Ack, Report};
-use crate::rng::Rng;
+use chance::SeededRandom;
 
 /// The number of tasks of a large plan: more rows than one piece of a plan holds, so that the plan is written in
 /// several transactions.
 pub(crate) const LARGE_PLAN: usize = 3_100;
 const LEASE: Millis = Millis::minutes(1);
 
-/// The workflows and tasks that the writers of one process share.
+/// The workflows and the mailboxes that the writers of one process share.
 #[derive(Debug, Default)]
 pub(crate) struct Board {
     workflows: Mutex<Vec<WorkflowId>>,
@@ -27,14 +28,14 @@ pub(crate) struct Board {
 }
 
 impl Board {
-    /// Finds the workflows that earlier processes left.
+    /// Finds the workflows that earlier processes created in the store.
     pub(crate) async fn read(service: &Service) -> Result<Self, Error> {
         let heads = service.store().heads("workflows/".to_owned(), 500).await?;
         let ids = heads.iter().filter_map(|head| head.topic.strip_prefix("workflows/")?.parse().ok());
         Ok(Self { workflows: Mutex::new(ids.collect()), mail: Mutex::default() })
     }
 
-    fn any_workflow(&self, rng: &mut Rng) -> Option<WorkflowId> {
+    fn any_workflow(&self, rng: &mut SeededRandom) -> Option<WorkflowId> {
         let workflows = self.workflows.lock().unwrap_or_else(PoisonError::into_inner);
         workflows.get(rng.below(workflows.len())).copied()
     }
@@ -55,18 +56,18 @@ impl Board {
         self.mail.lock().unwrap_or_else(PoisonError::into_inner).push((agent, message));
     }
 
-    fn any_mail(&self, rng: &mut Rng) -> Option<(AgentId, Option<MessageId>)> {
+    fn any_mail(&self, rng: &mut SeededRandom) -> Option<(AgentId, Option<MessageId>)> {
         let mail = self.mail.lock().unwrap_or_else(PoisonError::into_inner);
         mail.get(rng.below(mail.len())).copied()
     }
 }
 
-/// One agent that acts at random.
+/// A writer: one agent that acts at random.
 pub(crate) struct Writer {
     service: Service,
     board: Arc<Board>,
     report: Report,
-    rng: Rng,
+    rng: SeededRandom,
     pub(crate) agent: AgentId,
     held: Vec<(TaskId, u32)>,
     acts: u32,
@@ -77,7 +78,7 @@ impl Writer {
         service: Service,
         board: Arc<Board>,
         report: Report,
-        mut rng: Rng,
+        mut rng: SeededRandom,
     ) -> Result<Self, Error> {
         let register = Register::named(format!("writer-{}", rng.below(1_000_000)), "proof");
         let reply = service.execute(Caller::with_rights(Rights::Agent), Command::Register(register)).await?;
@@ -192,7 +193,8 @@ impl Writer {
         plan(&self.service, &self.board, &self.report, tasks).await
     }
 
-    /// Removes the task from the writer's held tasks when the reply says that the claim is lost.
+    /// Removes the task from the tasks that the writer believes to hold when the reply says that the claim is lost.
+    /// Returns the reply.
     fn kept(&mut self, task: TaskId, reply: Result<Reply, Error>) -> Result<Reply, Error> {
         if matches!(reply, Err(Error::Refused(Refusal::ClaimLost { .. }))) {
             self.held.retain(|(held, _)| *held != task);
@@ -237,7 +239,7 @@ async fn set(service: &Service, report: &Report, workflow: WorkflowId, tasks: us
     let caller = Caller::with_rights(Rights::Coordinator);
     let reply = service.set_plan(caller, workflow, "a plan".to_owned(), plan_tasks(tasks)).await?;
     let Reply::PlanSet { workflow, tasks, task_ids, .. } = reply else { return Err(unexpected()) };
-    // A few ids are enough to find the plan, and a line must fit into a pipe's buffer.
+    // A few ids are enough to find the plan, and the line with the acknowledgement must fit into a pipe's buffer.
     let ids = task_ids.iter().map(|(_, id)| *id).take(20).collect();
     report(Ack::Planned { workflow, tasks, ids });
     Ok(())

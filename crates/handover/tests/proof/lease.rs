@@ -31,15 +31,15 @@ pub(crate) enum Answer {
         offered: u32,
     },
     Seen(State),
-    /// The claim does not belong to the caller.
+    /// The answer that the claim does not belong to the caller.
     Lost {
         holder: Option<AgentId>,
     },
-    /// The task is completed.
+    /// The answer that the task is completed, so the call is refused.
     Refused,
 }
 
-/// The caller of a request, and the time by its clock.
+/// The caller of a request, and the time by the caller's clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct By {
     pub(crate) agent: AgentId,
@@ -48,7 +48,7 @@ pub(crate) struct By {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub(crate) struct State {
-    /// The attempt of the last claim.
+    /// The number of the task's last claim.
     pub(crate) attempt: u32,
     pub(crate) notes: u32,
     pub(crate) holder: Holder,
@@ -62,7 +62,7 @@ pub(crate) enum Holder {
         agent: AgentId,
         until: Timestamp,
     },
-    /// The final state: this agent completed the task.
+    /// The final state of the task: this agent completed it.
     Done(AgentId),
 }
 
@@ -130,7 +130,7 @@ impl State {
         }
     }
 
-    /// Returns the state after a claim that ended without a result. Such an end adds a note to the task.
+    /// Returns the state after a claim ended without a result. Such an end adds a note to the task.
     fn ended(self) -> Self {
         Self { notes: self.notes + 1, holder: Holder::Nobody, ..self }
     }

@@ -13,17 +13,17 @@ use crate::state::State;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Problem {
-    /// A write was acknowledged but is missing.
+    /// A write was acknowledged but is missing in the store.
     Lost,
     /// Two agents hold one task, or an attempt number decreased.
     DoubleClaim,
-    /// A part of a change is visible without the rest.
+    /// A part of one change is visible in the store without the rest.
     HalfDone,
-    /// A counter or a row does not agree with the rows that it counts.
+    /// A stored counter or row does not agree with the rows that it counts.
     Miscounted,
-    /// The log does not verify, or the file is damaged.
+    /// The log does not verify, or the database file is damaged.
     Unverified,
-    /// A caller got a fault that no failure caused.
+    /// A caller got an error that the rules do not explain, or no answer at all.
     Fault,
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
-    /// Compares the ledger with the store.
+    /// Compares the ledger of acknowledged writes with the state of the store. Returns the differences.
     pub(crate) fn check(&self, state: &State) -> Problems {
         let replay = Replay::of(state);
         let mut problems: Problems = state.recount().into_iter().map(|text| (Problem::Miscounted, text)).collect();
@@ -103,7 +103,7 @@ fn is_there(ack: &Ack, state: &State, replay: &Replay) -> bool {
     }
 }
 
-/// The history of the tasks according to the store's log.
+/// The history of the tasks, replayed from the store's log.
 #[derive(Debug, Default)]
 struct Replay {
     claims: BTreeMap<(TaskId, u32), AgentId>,
@@ -210,8 +210,8 @@ impl Replay {
     }
 }
 
-/// Checks that no caller can see or claim a task of a plan that is not set.
-pub(crate) async fn drafts_are_hidden(service: &handover::Service, state: &State) -> Problems {
+/// Checks that no caller can see or claim a task of a plan that is not written completely.
+pub(crate) async fn drafts_are_hidden(service: &base::Service, state: &State) -> Problems {
     let mut problems = Problems::new();
     let Some(agent) = state.agents.keys().next().copied() else { return problems };
     for workflow in state.workflows.keys().filter(|id| !state.is_planned(**id)) {

@@ -5,14 +5,14 @@ use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-/// The way in which a server is stopped.
+/// The way in which a PostgreSQL server is stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
-    /// `pg_ctl stop -m immediate`: the server aborts all connections.
+    /// Stop with `pg_ctl stop -m immediate`: the server aborts all connections.
     Immediate,
-    /// `SIGKILL` to the postmaster; its children notice this and end.
+    /// Send `SIGKILL` to the postmaster; its children notice this and end.
     KillPostmaster,
-    /// `SIGKILL` to a process that serves a connection: the postmaster ends all others and recovers.
+    /// Send `SIGKILL` to a process that serves a connection: the postmaster ends all others and recovers.
     KillBackend,
 }
 
@@ -20,7 +20,7 @@ pub(crate) enum End {
 pub(crate) struct Server {
     bin: PathBuf,
     data: PathBuf,
-    /// The folder of the socket.
+    /// The folder of the server's socket.
     home: PathBuf,
     port: u16,
 }
@@ -72,7 +72,7 @@ impl Server {
             End::KillBackend => {
                 let found = self.output("pgrep", &["-P", &self.postmaster(), "-f", "handover postgres"]);
                 let pid = found.split_whitespace().last().unwrap();
-                // The process may have ended already.
+                // The process may have ended already, so a failure is ignored.
                 self.run("kill", &["-9", pid]);
             }
         }

@@ -21,7 +21,7 @@ pub(crate) struct State {
     pub(crate) agents: BTreeMap<AgentId, String>,
     pub(crate) mailboxes: BTreeMap<MailboxOwner, (u64, u64)>,
     pub(crate) messages: BTreeMap<MessageId, Message>,
-    /// Every entry, in the order in which a follower sees them.
+    /// Every entry of the log, in the order in which a follower sees them.
     pub(crate) log: Vec<(String, i64, Event)>,
 }
 
@@ -81,7 +81,7 @@ impl State {
         Ok(state)
     }
 
-    /// Reads one row. The positions of its columns are those of an export of schema 1.
+    /// Reads one row of the export. The positions of the row's columns are those of an export of schema 1.
     fn take(&mut self, table: &str, row: &Value) {
         let text = |place: usize| row[place].as_str().map(str::to_owned);
         let number = |place: usize| row[place].as_u64().unwrap();

@@ -16,7 +16,7 @@ struct Row {
     outcome: String,
 }
 
-/// Returns all problems of a workflow, or an empty list when there are none.
+/// Returns all problems of a completed workflow, or an empty list when there are none.
 pub(crate) fn problems(scene: &Scene, workflow: &str) -> Vec<String> {
     let log = log(scene, workflow);
     let mut found = Vec::new();
@@ -62,7 +62,7 @@ fn log(scene: &Scene, workflow: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()).collect()
 }
 
-/// Checks that a task was completed exactly once, by its last attempt.
+/// Checks in the log that a task was completed exactly once, by its last attempt.
 fn log_of(row: &Row, log: &[Value]) -> Option<String> {
     let is_end = |entry: &&Value| {
         let body = &entry["body"];
@@ -73,7 +73,7 @@ fn log_of(row: &Row, log: &[Value]) -> Option<String> {
     (!is_right).then(|| format!("{}: completed {} times: {ends:?}", row.name, ends.len()))
 }
 
-/// Checks that every turn started once and ended once.
+/// Checks in the log that every turn started once and ended once.
 fn turns(log: &[Value]) -> Vec<String> {
     let mut count: BTreeMap<String, (u32, u32)> = BTreeMap::new();
     for entry in log {
@@ -109,7 +109,7 @@ fn branch_of(scene: &Scene, workflow: &str, row: &Row) -> Vec<String> {
     if count > 1 {
         found.push(format!("{}: merged {count} times", row.name));
     }
-    // Commits of earlier attempts must not be in the branch.
+    // Commits of earlier attempts of the task must not be in the branch.
     let grep = format!("--grep=^Task: {}$", row.id);
     let bodies = scene.git(&["log", "--format=%B", &grep, &branch]);
     let own = format!("Attempt: {}", row.attempt);
@@ -131,7 +131,8 @@ fn left(scene: &Scene, rows: &[Row]) -> Vec<String> {
     for row in rows {
         let attempt = |branch: &str| branch.strip_prefix(&format!("handover/{}-", row.id))?.parse::<u64>().ok();
         for (branch, attempt) in branches.lines().filter_map(|branch| Some((branch, attempt(branch)?))) {
-            // The branch of an earlier attempt may stay when it has work that is in no other branch.
+            // The branch of an earlier attempt may stay when it has work that is in no other branch. Any other branch
+            // is a leftover.
             let ahead = scene.git(&["log", "--oneline", branch, "--not", "--branches=handover/wf_*"]);
             if attempt >= row.attempt || ahead.trim().is_empty() {
                 found.push(format!("the branch {branch} of {}, with {ahead:?}", row.name));

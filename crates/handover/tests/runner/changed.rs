@@ -1,16 +1,17 @@
-//! A task that changes the check of its own output, and a task that writes into Handover's state folder.
+//! Tests a task that changes the check of its own output, and a task that writes into Handover's state folder.
 
+use base::people::approvals;
 use engine::Rights;
 use engine::approval::ApprovalDecision;
 use engine::id::ApprovalId;
-use handover::approvals;
 
 use crate::people::{service, task, workflow};
 use crate::scene::{Ran, Scene};
 
 const CHECKED: &str = "{type: file, schema_ref: code, output_ref_required: true}";
 
-/// Returns a scene whose repository contains the check: a script that requires a right output.
+/// Returns a scene whose repository contains the check of outputs: a script that accepts only files with the word
+/// `right`.
 fn team() -> Scene {
     let mut scene = Scene::new();
     std::fs::create_dir(scene.project().join("ci")).unwrap();
@@ -28,8 +29,8 @@ fn asked(ran: &Ran, task: &str) -> ApprovalId {
     ran.events.iter().find(event).unwrap()["approval_id"].as_str().unwrap().parse().unwrap()
 }
 
-/// A check passes that its own task has changed. The result does not count until a person has seen the change. Other
-/// tasks continue.
+/// Tests a task that changes the check of its own output, so that the check passes. The result does not count until a
+/// person has seen the change. Other tasks continue.
 #[test]
 fn a_check_changed_by_its_task_counts_after_a_person_saw_it() {
     let scene = team();
@@ -43,7 +44,7 @@ fn a_check_changed_by_its_task_counts_after_a_person_saw_it() {
         assert!(shown.contains(words), "{words}: {shown}");
     }
     assert!(scene.json(&["status"]).to_string().contains(&id.to_string()));
-    // While no person has decided, the task still waits in the next run.
+    // While no person has decided about the changed check, the task still waits in the next run.
     let waits = scene.run(&[&workflow(&ran, &scene)]);
     assert_eq!((waits.code, waits.story("cheat").as_str()), (1, ""), "{}", waits.stderr);
     service(&scene, async |service| {

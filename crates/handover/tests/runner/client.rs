@@ -1,4 +1,4 @@
-//! An agent over a pipe: a shell that stands in for a client program and starts `handover mcp`.
+//! An agent over a pipe: a shell that stands in for an agent's client and starts `handover mcp`.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 use crate::machine::Machine;
 use crate::scene::{Scene, program};
 
-/// The script of the client. It starts the server as a child and prints the server's process id.
+/// The script of the stand-in client. It starts the server as a child and prints the server's process id.
 const CLIENT: &str = "exec 3<&0; \"$@\" <&3 3<&- & echo $!; exec 3<&-; wait $!";
 
-/// A client process and its server process.
+/// A stand-in client process and its `handover mcp` server process.
 #[derive(Debug)]
 pub(crate) struct StdioAgent {
     client: Child,
@@ -75,7 +75,7 @@ impl StdioAgent {
         }
     }
 
-    /// Claims a task. Returns the attempt, or the reply that names the holder.
+    /// Claims a task. Returns the attempt, or the reply that names the agent that holds the task.
     pub(crate) fn claim(&mut self, task: &str) -> Result<u64, Value> {
         let claimed = self.call("task_claim", &json!({"task_id": task}));
         claimed["attempt"].as_u64().filter(|_| claimed["success"] == true).ok_or(claimed)

@@ -14,8 +14,8 @@ use crate::client::StdioAgent;
 use crate::machine::{Machine, MachineClock};
 use crate::postgres::schema_of;
 use crate::process::{now, rest};
-use crate::rng::Rng;
 use crate::scene::Scene;
+use chance::SeededRandom;
 
 const LEASE_SECONDS: u64 = 3;
 const SECONDS: u64 = 15;
@@ -24,9 +24,9 @@ const AGENTS: u64 = 4;
 const JUMPS: [&str; 6] = ["+0", "+10m", "-10m", "+3h", "-30s", "+5s"];
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// The agents on three machines.
+/// The agents of the test, on three machines.
 struct Team {
-    /// Agents on a machine with the right clock. They claim a task and then make no call.
+    /// Agents on a machine with the right clock. Each claims a task and then makes no call.
     silent: Vec<StdioAgent>,
     /// An agent on a machine that is ten minutes ahead. It holds a task and tries to claim all others.
     fast: StdioAgent,
@@ -99,7 +99,7 @@ fn no_claim_over_postgres_is_taken_by_a_clock_that_is_wrong() {
             (agent.id.clone(), task.clone())
         })
         .collect();
-    let (begun, mut rng, mut tries) = (now(), Rng::new(1), 0_u32);
+    let (begun, mut rng, mut tries) = (now(), SeededRandom::new(1), 0_u32);
     while begun.elapsed() < Duration::from_secs(seconds) {
         set(&clock, JUMPS[rng.below(JUMPS.len())]);
         // A process that has just started must not take a claim of another agent, either.

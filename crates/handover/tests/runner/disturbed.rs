@@ -1,4 +1,5 @@
-//! Other callers change the plan of a run. Each change is shown in the run's events, at its end, and in the status.
+//! Tests other callers that change the plan of a run. Each change is shown in the run's events, at its end, and in the
+//! status.
 
 use std::time::Duration;
 

@@ -52,7 +52,7 @@ fn run_once_ends_on_workflows_that_lack_somebody_and_says_who() {
     ] {
         assert!(reason.contains(expected), "{expected} in {reason}");
     }
-    // The other workflow is completed.
+    // The other workflow, which has every agent that it needs, is completed.
     assert!(ran.story("four").ends_with("completed"), "{:#?}", ran.events);
     // Without `--json` a person sees the same reason, with the invisible character that reverses a line shown as its
     // code.

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::kills::workflow;
 use crate::scene::Scene;
 
-/// A word in every sample, by which the test finds the sample in any document.
+/// A word in every injected text, by which the test finds the text in any document.
 const MARK: &str = "INJECTED";
 
 fn samples() -> Vec<String> {
@@ -41,7 +41,8 @@ fn samples() -> Vec<String> {
     samples
 }
 
-/// Returns the text outside of fences. Every character that some reader takes for the end of a line counts as one.
+/// Returns the part of a prompt that is outside of fences, the pairs of lines around untrusted text. Every character
+/// that some reader takes for the end of a line counts as one.
 fn outside(prompt: &str) -> String {
     let mut fence: Option<usize> = None;
     let mut found = String::new();
@@ -60,7 +61,7 @@ fn outside(prompt: &str) -> String {
     found
 }
 
-/// Collects the paths of a document at which the mark appears.
+/// Collects the paths of a document at which an injected text appears, found by the word `MARK`.
 fn marked(value: &Value, path: &str, found: &mut Vec<String>) {
     match value {
         Value::String(text) if text.contains(MARK) => found.push(path.to_owned()),
@@ -101,7 +102,7 @@ impl Stage {
         Self { scene }
     }
 
-    /// Reads a file that the agent of this task saved in one of its turns.
+    /// Reads a file that the agent of a task saved in one of its turns.
     fn kept(&self, workflow: &str, task: &str, what: &str) -> String {
         let id = self.id(workflow, task);
         fs::read_to_string(self.scene.sim().join(format!("{id}.{what}"))).unwrap()
@@ -128,7 +129,7 @@ fn notes_outcomes_and_sections_stay_what_they_are() {
     }
     let envelope = stage.kept(&workflow, "reader", "1.envelope");
     assert_eq!(places(&envelope), ["/prior_context"]);
-    // The notes reach the agent word for word.
+    // The notes with the injected texts reach the agent word for word.
     let told: Value = serde_json::from_str(&envelope).unwrap();
     let notes: Vec<&str> =
         told["prior_context"].as_array().unwrap().iter().map(|note| note.as_str().unwrap()).collect();
@@ -136,7 +137,7 @@ fn notes_outcomes_and_sections_stay_what_they_are() {
     assert_eq!(missing, Vec::<String>::new(), "{notes:#?}");
     assert_eq!(places(&stage.kept(&workflow, "reader", "1.input")), ["/project_knowledge/stack/poison"]);
     assert!(!outside(&stage.kept(&workflow, "reader", "1.prompt")).contains(MARK));
-    // The artifacts inside the notes were not applied.
+    // The artifacts that the injected notes describe were not written.
     let files = stage.scene.git(&["ls-tree", "-r", "--name-only", &format!("handover/{workflow}")]);
     assert_eq!(files, format!("README.md\nout/{}.txt\n", stage.id(&workflow, "teller")));
 }

@@ -79,7 +79,7 @@ fn below_a_turn_nobody_is_anybody_else() {
         "task claim => NOT_ELIGIBLE",
         "task claim => AGENT_ELSEWHERE",
         "task next => AGENT_ELSEWHERE",
-        // The call succeeds and changes nothing.
+        // Releasing its own task succeeds for the program, but changes nothing.
         "task release => done",
         "task status completed --outcome I say so => VERIFICATION_REQUIRED",
         "task status completed --outcome I say so => NOT_PERMITTED",

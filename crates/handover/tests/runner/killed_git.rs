@@ -9,9 +9,9 @@ use crate::points::{plan, scene, script, worked};
 use crate::process::Runner;
 use crate::scene::Scene;
 
-/// Calls of git that are killed halfway. Each has words of the call, a name for the state that it leaves, and a shell
-/// script that makes this state. For `worktree add` the last word of the call is the branch, and the word before it is
-/// the path. For `worktree remove` the last word is the path.
+/// Calls of git that are killed halfway. Each has words of the call, a name for the state that the call leaves, and a
+/// shell script that makes this state. For `worktree add` the last word of the call is the branch, and the word before
+/// it is the path. For `worktree remove` the last word is the path.
 const HALF: &[(&str, &str, &str)] = &[
     ("worktree add", "nothing but the reserved folder", ":"),
     ("worktree add", "an empty registration", r#"mkdir -p ".git/worktrees/$name""#),
@@ -46,8 +46,8 @@ const HALF: &[(&str, &str, &str)] = &[
     ("update-ref -d", "the lock of the branch", r#": >".git/$reference.lock""#),
 ];
 
-/// Like `HALF`, but for files that other git processes write, too. The next runner first waits to see whether a live
-/// process holds the lock.
+/// Calls of git that are killed halfway, as in `HALF`, and leave the lock of a file that other git processes write,
+/// too. The next runner first waits to see whether a live process holds the lock.
 const SHARED: &[(&str, &str, &str)] = &[
     (
         "handover: merged",
@@ -57,7 +57,7 @@ const SHARED: &[(&str, &str, &str)] = &[
     ("update-ref -d", "the lock of the packed references", ": >.git/packed-refs.lock"),
 ];
 
-/// Writes a script that replaces git, with variables for the words of the call.
+/// Writes the script that runs in place of git and leaves a half-done call. It has variables for the words of the call.
 fn half(scene: &Scene, text: &str) {
     let names = "for word; do case $word in refs/heads/*) reference=$word ;; esac; before=$last; last=$word; done\n\
                  branch=$last path=$before name=$(basename \"$before\")";

@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use crate::books;
 use crate::process::{Runner, now, strangers_after};
-use crate::rng::Rng;
 use crate::scene::Scene;
+use chance::SeededRandom;
 
-/// A plan of eleven tasks. It has dependencies, artifacts, repairs, a check and an evaluation that first fail, a task
-/// that needs a second turn, and a task that is reviewed.
+/// A plan of eleven tasks. It has dependencies, artifacts, outputs to repair, a check and an evaluation that first
+/// fail, a task that needs a second turn, and a task that is reviewed.
 pub(crate) const PLAN: &str = r#"
 summary: killed again and again
 tasks:
@@ -72,7 +72,7 @@ pub(crate) fn workflow(scene: &Scene, plan: &str) -> String {
 struct Figures {
     rounds: u64,
     kills: u64,
-    /// The number of kills in each tenth of a run's duration.
+    /// The number of kills in each tenth of the duration of a run.
     tenths: [u64; 10],
 }
 
@@ -95,7 +95,7 @@ fn a_killed_runner_loses_nothing_and_does_nothing_twice() {
             (scene, length)
         });
         let seed = seed + figures.rounds;
-        let problems = round(scene, *length, &mut Rng::new(seed), &mut figures);
+        let problems = round(scene, *length, &mut SeededRandom::new(seed), &mut figures);
         assert!(
             problems.is_empty(),
             "HANDOVER_RUNNER_SEED={seed} HANDOVER_RUNNER_ROUNDS=1 repeats it\n{}",
@@ -106,7 +106,7 @@ fn a_killed_runner_loses_nothing_and_does_nothing_twice() {
     assert!(figures.kills > 0, "nobody was killed");
 }
 
-/// Runs the plan without a kill, and returns the duration.
+/// Runs the plan without killing the runner, and returns the duration.
 fn unkilled(scene: &Scene) -> Duration {
     let workflow = workflow(scene, PLAN);
     let begun = now();
@@ -119,7 +119,7 @@ fn unkilled(scene: &Scene) -> Duration {
 
 /// Plays one round: kills the runner at random moments of the run and starts it again. Each kill loses only the work
 /// that was not recorded yet.
-fn round(scene: &Scene, length: Duration, rng: &mut Rng, figures: &mut Figures) -> Vec<String> {
+fn round(scene: &Scene, length: Duration, rng: &mut SeededRandom, figures: &mut Figures) -> Vec<String> {
     let workflow = workflow(scene, PLAN);
     let millis = usize::try_from(length.as_millis()).unwrap();
     let mut moments: Vec<usize> = (0..=rng.below(4)).map(|_| rng.below(millis)).collect();
@@ -146,7 +146,7 @@ fn round(scene: &Scene, length: Duration, rng: &mut Rng, figures: &mut Figures) 
         }
     }
     let ran = runner.end();
-    // The other checks have no meaning for a workflow that is not completed. Then that is the only problem to report.
+    // If the workflow is not completed, report only that: the other checks have no meaning then.
     let mut problems =
         if ran.code == 0 { books::problems(scene, &workflow) } else { vec!["it did not end".to_owned()] };
     if !problems.is_empty() {

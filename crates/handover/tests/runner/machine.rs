@@ -27,7 +27,7 @@ pub(crate) enum MachineClock {
     Set(PathBuf),
 }
 
-/// A machine. Without a name it is the real machine of the test.
+/// A machine on which a test starts processes. Without a name it is the real machine of the test.
 #[derive(Debug, Clone)]
 pub(crate) struct Machine {
     name: Option<&'static str>,
@@ -53,7 +53,7 @@ impl Machine {
         Ok(Self { name: Some(name), clock })
     }
 
-    /// Returns our program, to run on this machine in the scene's project.
+    /// Returns the command that runs `handover` on this machine, in the scene's project.
     pub(crate) fn handover(&self, scene: &Scene, arguments: &[&str]) -> Command {
         let plain = scene.handover(arguments);
         let Some(name) = self.name else { return plain };
@@ -61,7 +61,7 @@ impl Machine {
         command.args(["--net", "--uts", "sh", "-c", "hostname \"$0\" && exec \"$@\"", name]);
         command.arg(plain.get_program()).args(plain.get_args()).current_dir(scene.project()).env_clear();
         command.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?)))).stdin(Stdio::null());
-        // Each machine has its own data folder of the user.
+        // Each simulated machine has its own user data folder, as real machines do.
         command.env("XDG_DATA_HOME", self.data(scene));
         self.set_clock(&mut command);
         command
@@ -70,7 +70,7 @@ impl Machine {
     /// Returns the data folder of this machine.
     pub(crate) fn data(&self, scene: &Scene) -> PathBuf {
         let folder = scene.sim().join("..").join(self.name.map_or("data".to_owned(), |name| format!("data-{name}")));
-        // The settings that a person accepted count on every machine.
+        // Copy the settings that a person accepted, so that they count on every machine.
         if !folder.exists() {
             copy(&scene.sim().join("../data"), &folder);
         }
@@ -140,7 +140,7 @@ impl Drop for Asleep {
     /// Continues the processes, so that a failed test leaves none of them stopped.
     fn drop(&mut self) {
         for pid in &self.0 {
-            // A process may have ended in the time between, so a failure here is fine.
+            // A process may have ended in the time between, so ignore a failure.
             let _gone = send(*pid, Signal::CONT);
         }
     }

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use base::ground::clock::SystemClock;
+use base::people::answers;
+use base::people::approvals;
+use base::service::Service;
 use engine::Rights;
 use engine::approval::{ApprovalDecision, ApprovalStatus};
 use engine::id::ApprovalId;
-use handover::clock::SystemClock;
-use handover::service::Service;
-use handover::{answers, approvals};
 
 use crate::scene::{Ran, Scene};
 
@@ -58,7 +59,8 @@ fn an_answer_lets_the_task_go_on() {
     assert_eq!(scene.leftovers(), [""; 0]);
 }
 
-/// Approves the request of the task `yes` and rejects the one of `no`. Returns the approval of `yes`.
+/// Approves the request of the task named `yes` and rejects the request of the task named `no`. Returns the approval of
+/// `yes`.
 fn yes_and_no(scene: &Scene, ran: &Ran, reason: &str) -> ApprovalId {
     let of = |task: &str| {
         let event = |event: &&serde_json::Value| event["event"] == "wants_approval" && event["task"] == task;

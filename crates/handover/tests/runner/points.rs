@@ -29,8 +29,8 @@ const GIT: &[(&str, &str)] = &[
     ("update-ref -d", "after"),
 ];
 
-/// Each row: the point of the kill, the behaviour of the task's agent, the behaviour of its evaluator, and whether the
-/// task's check kills.
+/// Each row: the point at which a process is killed, the behaviour of the task's agent, the behaviour of its evaluator,
+/// and true if the task's check does the kill.
 const WORDS: &[(&str, &str, &str, bool)] = &[
     ("the runner, while a program runs", "kills-runner finished", "judge-pass", false),
     ("the runner, while an evaluator runs", "finished", "kills-runner judge-pass", false),
@@ -139,7 +139,8 @@ fn a_runner_killed_around_a_git_of_its_own_completes_the_task_once() {
     assert!(problems.is_empty(), "{}", problems.join("\n"));
 }
 
-/// The runner is killed as soon as the artifact's file exists. The turn has just ended or is about to end.
+/// Tests a runner that is killed as soon as the artifact's file exists, when the turn has just ended or is about to
+/// end.
 #[test]
 fn a_runner_killed_when_artifacts_are_applied_applies_them_once() {
     let scene = scene();

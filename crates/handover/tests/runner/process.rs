@@ -10,7 +10,7 @@ use crate::busy::patience;
 use crate::machine::Machine;
 use crate::scene::{Ran, Scene, ran};
 
-/// The longest time that a test waits. Only a deadlock takes longer.
+/// The longest time that a test waits for a runner. Only a deadlock takes longer.
 const PATIENCE: Duration = Duration::from_secs(120);
 const PAUSE: Duration = Duration::from_millis(5);
 
@@ -52,7 +52,7 @@ impl Runner {
         self.child.id()
     }
 
-    /// Tells whether the runner ended without a signal from the test within this time.
+    /// Tells whether the runner ended by itself within this time.
     pub(crate) fn ends_within(&mut self, time: Duration) -> bool {
         let until = now() + time;
         loop {
@@ -89,7 +89,7 @@ impl Runner {
 #[derive(Debug)]
 struct Process {
     parent: u32,
-    /// The command line, or `None` when the process does not belong to the scene.
+    /// The command line of the process, or `None` when the process does not belong to the scene.
     of_scene: Option<String>,
 }
 

@@ -12,7 +12,7 @@ use crate::busy::patience;
 use crate::process::{now, rest, strangers};
 use crate::scene::Scene;
 
-/// The result of one call of `handover review run`.
+/// The result of one call of `handover review run`: the exit code, the session and the response.
 #[derive(Debug)]
 struct Heard {
     code: i32,
@@ -72,7 +72,7 @@ fn code(heard: &Heard) -> &str {
     heard.response["error"]["code"].as_str().unwrap_or("success")
 }
 
-/// Returns the number of times that the provider's program was started.
+/// Returns the number of times that the review provider's program was started.
 fn starts(scene: &Scene, name: &str) -> u32 {
     std::fs::read_to_string(scene.sim().join(format!("{name}.count"))).map_or(0, |text| text.trim().parse().unwrap())
 }
@@ -171,9 +171,9 @@ fn a_session_has_its_order_and_its_history() {
     assert_eq!(second.response["applied_feedback_ack"]["items"], json!(acked), "{second:?}");
     let shown = scene.json(&["review", "show", &first.session]);
     let states: Vec<_> = shown["findings"].as_array().unwrap().iter().map(|row| (&row["id"], &row["status"])).collect();
-    // The reviewer reported the finding again, so it is open again.
+    // The reviewer reported the first finding again, so that finding is open again.
     assert_eq!(states, [(&json!("finding-0001"), &json!("open")), (&json!("finding-0002"), &json!("partial"))]);
-    // A program without memory gets its earlier findings in the prompt.
+    // A reviewer's program without memory of its own gets its earlier findings in the prompt.
     let told = std::fs::read_to_string(scene.sim().join("quinn.2.prompt")).unwrap();
     assert!(told.contains("What you found before") && told.contains("\"id\":\"finding-0002\""), "{told}");
     let third = ask_quinn(&request(3, Some(&[("finding-0001", "rejected")])));
@@ -215,7 +215,7 @@ fn what_is_no_request_reaches_no_provider() {
         let heard = ask(&scene, "quinn", None, bytes, &[]);
         assert_eq!((code(&heard), heard.response["iteration"].as_u64()), ("INVALID_REQUEST", Some(iteration)));
         assert!(heard.response["error"]["message"].as_str().unwrap().contains(expected), "{heard:?}");
-        // The refused request has made the session, and its first iteration can still be requested.
+        // The refused request has created the session, and the session's first iteration can still be requested.
         let mut next = request(1, None);
         next["artifact"]["media_type"] = json!("text/markdown; charset=utf-8");
         let again = ask(&scene, "quinn", Some(&heard.session), next.to_string().as_bytes(), &[]);

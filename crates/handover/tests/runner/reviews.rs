@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
+use base::ground::clock::SystemClock;
+use base::people::answers;
+use base::service::Service;
 use engine::Rights;
-use handover::answers;
-use handover::clock::SystemClock;
-use handover::service::Service;
 
 use crate::books;
 use crate::kills::workflow;
@@ -128,7 +128,7 @@ fn nobody_reviews_its_own_work_and_whoever_is_missing_is_told_first() {
     );
 }
 
-/// The runner is killed during a review, and while the worker fixes a finding.
+/// Tests a runner that is killed during a review, and while the worker fixes a finding.
 #[test]
 fn a_runner_killed_around_a_review_completes_the_task_once() {
     for (reviews, words) in [
@@ -152,7 +152,7 @@ fn a_runner_killed_around_a_review_completes_the_task_once() {
     }
 }
 
-/// Two agents review each other's work, and each of them takes one turn at a time.
+/// Tests two agents that review each other's work, each of which takes one turn at a time.
 #[test]
 fn two_who_review_each_other_do_not_wait_for_each_other() {
     let mut scene = Scene::new();

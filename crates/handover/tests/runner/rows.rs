@@ -32,7 +32,7 @@ const ROWS: &[(&str, &str, &str)] = &[
     ("dies", "dies finished", "first signalled returned claimed(2) first done verified merged completed"),
     ("exits", "exits finished", "first failed returned claimed(2) first done verified merged completed"),
     ("hopeless", "exits", "first failed returned claimed(2) first failed failed"),
-    // A limit ends the program and all its children.
+    // When a program reaches a limit of time or output, the program and all its children are ended.
     ("never", "never", "first timed_out blocked(resource)"),
     ("stubborn", "stubborn", "first timed_out blocked(resource)"),
     ("flood", "flood", "first over_budget blocked(resource)"),

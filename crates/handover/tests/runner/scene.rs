@@ -11,13 +11,13 @@ use crate::terminal::Terminal;
 
 pub(crate) struct Scene {
     folder: TempDir,
-    /// Settings in addition to the agents.
+    /// The text of the settings file. Each added agent appends to it.
     pub(crate) settings: String,
-    /// Environment variables for our program in addition to its search path and folders.
+    /// Environment variables for `handover` in addition to its search path and folders.
     pub(crate) environment: Vec<(&'static str, String)>,
 }
 
-/// The exit code and the output of a run.
+/// The exit code, the events and the standard error of a run of `handover run`.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) code: i32,
@@ -47,7 +47,7 @@ impl Scene {
         self.folder.path().canonicalize().unwrap().join("project")
     }
 
-    /// Returns the folder in which the agents count their turns and save their prompts.
+    /// Returns the folder in which the scripts that act as agents count their turns and save their prompts.
     pub(crate) fn sim(&self) -> PathBuf {
         self.folder.path().canonicalize().unwrap().join("sim")
     }
@@ -94,7 +94,7 @@ impl Scene {
         ));
     }
 
-    /// Returns our program, to run in the project without the environment of the user who runs the tests.
+    /// Returns the command that runs `handover` in the project, without the environment of the user who runs the tests.
     pub(crate) fn handover(&self, arguments: &[&str]) -> Command {
         let mut command = program(env!("CARGO_BIN_EXE_handover"));
         command.current_dir(self.project()).args(arguments).env_clear();
@@ -109,12 +109,12 @@ impl Scene {
         self.handover(arguments).output().unwrap()
     }
 
-    /// Runs a command and returns its reply as JSON.
+    /// Runs a command of `handover` and returns its reply as JSON.
     pub(crate) fn json(&self, arguments: &[&str]) -> Value {
         Self::reply(arguments, self.ask(&[arguments, &["--json"]].concat()))
     }
 
-    /// Runs a command as a person at a terminal, and returns its reply as JSON.
+    /// Runs a command of `handover` as a person at a terminal, and returns its reply as JSON.
     pub(crate) fn decide(&self, arguments: &[&str]) -> Value {
         let terminal = Terminal::new();
         let mut command = self.handover(&[arguments, &["--json"]].concat());
@@ -128,7 +128,7 @@ impl Scene {
             .unwrap_or_else(|error| panic!("{arguments:?}: {error}: {text}{}", String::from_utf8_lossy(&output.stderr)))
     }
 
-    /// Writes the settings and accepts them.
+    /// Writes the settings file and accepts it as a person does.
     pub(crate) fn settle(&self) {
         let folder = self.project().join(".handover");
         fs::create_dir_all(folder.join("state")).unwrap();
@@ -184,7 +184,7 @@ pub(crate) fn ran(output: Output) -> Ran {
 }
 
 impl Ran {
-    /// Returns the events of a task as words, each with the detail that tells events of one name apart.
+    /// Returns the events of a task as words in one text, each with the detail that tells events of one name apart.
     pub(crate) fn story(&self, task: &str) -> String {
         let of_task = self.events.iter().filter(|event| event["task"] == task);
         let word = |event: &Value| {

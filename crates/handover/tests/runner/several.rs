@@ -9,8 +9,8 @@ use crate::busy::patience;
 use crate::kills::{self, workflow};
 use crate::postgres::schema_of;
 use crate::process::{Runner, now, rest, strangers, strangers_after};
-use crate::rng::Rng;
 use crate::scene::Scene;
+use chance::SeededRandom;
 
 fn on_a_server(mut scene: Scene, name: &str) -> Scene {
     scene.environment.push(("HANDOVER_STORE", schema_of(name)));
@@ -26,7 +26,7 @@ fn two_runners_over_postgres_that_are_killed_lose_nothing_and_do_nothing_twice()
     let (begun, mut kills) = (now(), 0);
     for round in 0..asked.unwrap_or(4) {
         let seed = seed + round;
-        let problems = killed(&scene, &mut Rng::new(seed), &mut kills);
+        let problems = killed(&scene, &mut SeededRandom::new(seed), &mut kills);
         assert!(
             problems.is_empty(),
             "HANDOVER_RUNNER_SEED={seed} HANDOVER_RUNNER_ROUNDS=1 repeats it\n{}",
@@ -39,7 +39,7 @@ fn two_runners_over_postgres_that_are_killed_lose_nothing_and_do_nothing_twice()
     println!("seed {seed}, {kills} kills, {} s", begun.elapsed().as_secs());
 }
 
-fn killed(scene: &Scene, rng: &mut Rng, kills: &mut u32) -> Vec<String> {
+fn killed(scene: &Scene, rng: &mut SeededRandom, kills: &mut u32) -> Vec<String> {
     const LENGTH_MS: usize = 1_500;
     let workflow = workflow(scene, kills::PLAN);
     let names = ["a", "b"];
@@ -70,7 +70,7 @@ fn killed(scene: &Scene, rng: &mut Rng, kills: &mut u32) -> Vec<String> {
     problems
 }
 
-/// Returns a plan with this many tasks that each take a moment.
+/// Returns a plan with this many tasks, each of which takes its agent a moment.
 fn many(count: u32) -> String {
     let tasks = (0..count).map(|number| format!("  - {{name: t{number}, role: worker, description: soon}}\n"));
     format!("summary: many\ntasks:\n{}", tasks.collect::<String>())

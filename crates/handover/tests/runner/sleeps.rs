@@ -116,13 +116,13 @@ fn sleep_past_the_lease() {
     rest(Duration::from_secs(2 * LEASE_SECONDS));
 }
 
-/// The agents that use the store while the workers of this machine sleep.
+/// The other agents that use the store while the workers of this machine sleep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Others {
     Nobody,
-    /// An agent that stays awake and tries to claim the tasks.
+    /// One other agent stays awake and tries to claim the tasks.
     Awake,
-    /// An agent that sleeps, too, and wakes first.
+    /// One other agent sleeps, too, and wakes before the workers.
     WakesFirst,
 }
 
@@ -141,7 +141,7 @@ fn one_machine_sleeps(scene: &Scene, others: Others) {
     roots.extend(sleeper.processes());
     let early = (others == Others::WakesFirst).then(|| Asleep::stop(&other.as_ref().unwrap().processes()));
     let asleep = stop_between_writes(scene, &roots);
-    // The stopped processes are the runner, the host of the turn, its program, a client and its server.
+    // The stopped processes are at least the runner, the host of the turn, its program, a client and its server.
     assert!(asleep.len() >= 5, "{asleep:?}");
     sleep_past_the_lease();
     early.into_iter().for_each(Asleep::wake);
@@ -218,8 +218,8 @@ fn a_machine_that_sleeps_on_postgres_loses_nothing_to_itself() {
     });
 }
 
-/// The runner is killed while its processes are stopped, so they do not notice its death. The next runner ends them and
-/// does the work.
+/// Tests a runner that is killed while its processes are stopped, so that they do not notice its death. The next runner
+/// ends them and does the work.
 #[test]
 fn a_runner_that_is_killed_while_it_sleeps_is_followed_by_the_next() {
     let scene = scene();
@@ -256,7 +256,7 @@ tasks:
   - {name: turn, role: worker, description: waits}
 ";
 
-/// The other machine ends the claim of the sleeping machine, and has no agent that could take the task.
+/// Tests another machine that ends the claim of the sleeping machine, but has no agent that could take the task.
 #[test]
 fn a_turn_goes_on_over_postgres_when_nobody_took_its_task() {
     let Some(other) = other_machine() else { return };
@@ -282,7 +282,8 @@ fn a_turn_goes_on_over_postgres_when_nobody_took_its_task() {
     watcher.leave();
 }
 
-/// The other machine takes the task. The turn ends, and its unfinished work is kept on a branch that a warning names.
+/// Tests another machine that takes the task of the sleeping machine. The turn ends, and its unfinished work is kept on
+/// a branch that a warning names.
 #[test]
 fn a_turn_whose_task_was_taken_over_postgres_ends_with_its_work_kept() {
     let Some(other) = other_machine() else { return };

@@ -40,7 +40,7 @@ fn dead_are_recorded_in_their_own_store(first: &str, second: &str) {
     let stranger = StdioAgent::start(&scene, &Machine::here(), "stranger", "worker");
     drop(victim);
     let killed = now();
-    // Each command on the second store looks for live processes there.
+    // Each command on the second store checks which processes of that store are alive.
     for _ in 0..3 {
         assert!(scene.ask(&["status"]).status.success());
     }
@@ -68,7 +68,8 @@ fn two_addresses_of_postgres_in_one_clone_do_not_share_what_is_known_of_life() {
     dead_are_recorded_in_their_own_store(&schema_of("live_one"), &schema_of("live_two"));
 }
 
-/// Checks that a process that holds a task counts as alive for processes that open the same store under another name.
+/// Checks that a process that holds a task counts as alive for processes that open the same store under another name,
+/// such as another path.
 fn seen_by_another_name(name: &str, other: &str) {
     let mut scene = Scene::new();
     with_store(&mut scene, name);

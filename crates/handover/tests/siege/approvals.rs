@@ -3,17 +3,17 @@
 
 use std::sync::Arc;
 
+use base::Service;
+use base::ground::clock::SystemClock;
 use engine::approval::{ApprovalRequest, Source};
 use engine::command::AskApproval;
 use engine::{Caller, Command, Reply, Rights};
-use handover::Service;
-use handover::clock::SystemClock;
 use serde_json::{Value, json};
 
 use crate::http::Answer;
 use crate::security::{Team, word};
 
-/// A task that `amy` holds, and the approval that the runner asked for.
+/// A task that the agent `amy` holds, and the approval that the runner asked for.
 pub(crate) struct Asked {
     pub(crate) task: String,
     pub(crate) approval: String,
@@ -96,6 +96,11 @@ fn a_person_decides_and_nobody_else() {
         assert_eq!((answer.status, answer.code().as_str()), (422, "INVALID_INPUT"), "{verb} {body}");
     }
     assert_eq!(post(&team, "person", &format!("{one}/bless"), &json!({})).status, 404);
+    for nothing in ["nope", "ap_000000000000"] {
+        let answer = post(&team, "person", &format!("/api/v1/approvals/{nothing}/approve"), &json!({}));
+        assert_eq!((answer.status, answer.code().as_str()), (404, "APPROVAL_NOT_FOUND"), "{nothing}");
+        assert!(answer.text().contains(&format!("Approval not found: {nothing}")), "{}", answer.text());
+    }
     assert_eq!(status(&team), "paused", "nothing of that decided");
     let answer = post(&team, "person", &format!("{one}/approve"), &json!({}));
     assert_eq!((answer.status, word(&answer.json()["status"])), (200, "approved".to_owned()));

@@ -9,7 +9,7 @@ use crate::pipe::Pipe;
 use crate::place::Place;
 use crate::serve::Server;
 
-/// A server and a store with a few rows, and the content of the store before the bad input.
+/// A server and a store with a few rows, and the content of the store before the test sends bad input.
 struct Scene {
     place: Place,
     server: Server,
@@ -40,7 +40,7 @@ impl Scene {
     }
 }
 
-/// Returns one value of each kind that JSON has.
+/// Returns one sample value of each kind that JSON has.
 fn kinds() -> Vec<(&'static str, Value)> {
     vec![
         ("null", Value::Null),
@@ -111,7 +111,7 @@ fn every_tool_names_what_is_missing_and_what_it_does_not_know() {
             }
             assert_eq!(heard.code, "INVALID_INPUT", "{}: {tool}", door.name());
         }
-        // For a name that is nearly right, the refusal suggests the right one.
+        // For an argument whose name is nearly right, the refusal suggests the right name.
         let near = door.call("task_claim", br#"{"taskid": "tk_0123456789ab"}"#);
         assert!(near.words.contains("\"nearest\":\"task_id\""), "{}: {near:?}", door.name());
     }
@@ -123,8 +123,8 @@ fn nested(depth: usize) -> Vec<u8> {
     [b"{\"name\":\"a\",\"config\":{\"deep\":", lists.as_slice(), b"}}"].concat()
 }
 
-/// Arguments that are not a JSON object, or that are ambiguous, such as a key that comes twice. Over MCP the arguments
-/// are part of a message. When the message itself cannot be parsed, the answer is a protocol error.
+/// Tests arguments that are not a JSON object, or that are ambiguous, such as a key that comes twice. Over MCP the
+/// arguments are part of a message. When the message itself cannot be parsed, the answer is a protocol error.
 #[test]
 fn what_is_no_json_object_is_refused_by_name() {
     let table: Vec<(&str, Vec<u8>, &str)> = vec![
@@ -313,7 +313,7 @@ fn what_is_no_message_is_refused_by_number() {
     scene.end(doors);
 }
 
-/// Requests that are not HTTP, or that are ambiguous, such as two different lengths.
+/// Tests requests that are not HTTP, or that are ambiguous, such as two different lengths.
 #[test]
 fn what_is_no_request_is_refused_or_closed() {
     let scene = Scene::new();
@@ -389,12 +389,13 @@ fn wrong_commands_say_what_is_wrong() {
         (vec!["workflow", "plan", workflow, "@bad.json"], 2, "bad.json"),
         (vec!["workflow", "plan", workflow, "@cut.json"], 2, "cut.json"),
         (vec!["workflow", "plan", workflow, "{}"], 1, "summary"),
-        (vec!["workflow", "show", "wf_nope"], 1, "must be wf_"),
-        (vec!["workflow", "show", task], 1, "must be wf_"),
+        (vec!["workflow", "show", "wf_nope"], 1, "Workflow not found: wf_nope"),
+        (vec!["workflow", "show", task], 1, "WORKFLOW_NOT_FOUND"),
         (vec!["workflow", "show", "wf_000000000000"], 1, "WORKFLOW_NOT_FOUND"),
         (vec!["workflow", "list", "--limit", "501"], 1, "limit"),
         (vec!["workflow", "list", "--cursor", "x"], 1, "cursor"),
-        (vec!["task", "show", "../../etc/passwd"], 1, "must be tk_"),
+        (vec!["task", "show", "../../etc/passwd"], 1, "Task not found: ../../etc/passwd"),
+        (vec!["task", "show", " "], 1, "must be tk_"),
         (vec!["token", "create", "a", "--scope", "root"], 2, "must be agent, coordinator, person or admin"),
         (vec!["token", "create", "a\nb"], 1, "U+000A"),
         (vec!["token", "revoke", "tok_nope"], 2, "tok_"),

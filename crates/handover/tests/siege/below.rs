@@ -151,7 +151,7 @@ fn an_agents_way_out_that_leaves_its_program_above_is_refused() {
     team.server.stop();
 }
 
-/// A person decides in the terminal of an editor that also runs an agent's server.
+/// Tests a person who decides in the terminal of an editor that also runs an agent's server.
 #[test]
 fn a_person_in_an_editor_decides() {
     let terminal = Terminal::new();

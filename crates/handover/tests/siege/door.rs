@@ -25,13 +25,13 @@ pub(crate) enum Door {
 pub(crate) struct Heard {
     pub(crate) code: String,
     pub(crate) status: Option<u16>,
-    /// The fields that the refusal names.
+    /// The fields of the arguments that the refusal names.
     pub(crate) fields: Vec<String>,
     pub(crate) words: String,
 }
 
 impl Door {
-    /// Opens all four interfaces to one store.
+    /// Opens all four interfaces that take JSON arguments to one store.
     pub(crate) fn all(place: &Place, server: &Server) -> Vec<Self> {
         place.allow_coordinator();
         let (port, token) = (server.port, server.coordinator.clone());
@@ -132,7 +132,7 @@ impl Door {
         }
     }
 
-    /// Sends any MCP message. Returns `None` when no answer came.
+    /// Sends the bytes as an MCP message. Returns `None` when no answer came.
     pub(crate) fn message(&mut self, bytes: &[u8]) -> Option<Value> {
         self.renew();
         match self {

@@ -42,7 +42,7 @@ impl Answer {
         serde_json::from_slice(&self.body).unwrap_or(Value::Null)
     }
 
-    /// Returns the code of a refusal, or an empty text.
+    /// Returns the code of a refusal, or an empty text when the answer is no refusal.
     pub(crate) fn code(&self) -> String {
         self.json()["code"].as_str().unwrap_or_default().to_owned()
     }
@@ -144,7 +144,7 @@ impl Connection {
         (length > 0).then_some(chunk)
     }
 
-    /// Tells whether bytes came, or the server closed, within this time.
+    /// Tells whether bytes came from the server, or the server closed the connection, within this time.
     pub(crate) fn has_come(&mut self, time: Duration) -> bool {
         self.stream.set_read_timeout(Some(time)).unwrap();
         let mut byte = [0];

@@ -242,7 +242,7 @@ fn a_revoked_token_is_worth_nothing_at_once() {
         if name == "agent" {
             assert_eq!(team.ask("admin", "DELETE", &format!("/api/v1/tokens/{id}"), &Value::Null).status, 200);
         } else {
-            // Without a terminal the command line refuses to revoke a person's token.
+            // Without a terminal, the command line refuses to revoke the token of scope person.
             let ran = team.place.run(&["token", "revoke", id]);
             assert!(ran.code == Some(1) && ran.err.contains("NOT_A_PERSON"), "{}", ran.err);
             assert_eq!(team.place.decide(&["token", "revoke", id, "--json"]).out, "{\"success\":true}\n");

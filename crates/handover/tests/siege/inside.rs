@@ -4,13 +4,13 @@
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
+use base::Service;
+use base::ground::clock::SystemClock;
+use base::project::settings;
 use engine::token::Scope;
-use handover::Service;
-use handover::clock::SystemClock;
 use handover::desk::{Desk, DeskSurroundings};
 use handover::http::{HttpLimits, ServeOptions, Site};
 use handover::reception::Offer;
-use handover::settings;
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;

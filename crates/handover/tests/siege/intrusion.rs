@@ -135,7 +135,7 @@ fn hostile(outside: &Path) -> Vec<String> {
     all
 }
 
-/// Returns all paths outside the repository, and the content of the canary file.
+/// Returns all paths outside the repository, and the content of the file that hostile values try to reach.
 fn surroundings(place: &Place) -> (Vec<PathBuf>, String) {
     let root = place.root();
     let files = Place::files(&place.outside()).into_iter().filter(|path| !path.starts_with(&root)).collect();
@@ -175,7 +175,8 @@ fn no_path_and_no_name_leads_out_of_the_repository() {
             arguments[field] = json!(value);
             let answer = server.call(&server.token, tool, &arguments);
             let refused = [404, 409, 422].contains(&answer.status);
-            // git accepts some of these names. Then the new worktree must still be in the folder of all worktrees.
+            // git accepts some of these hostile names. Then the new worktree must still be in the folder of all
+            // worktrees.
             let made = answer.json()["path"].as_str().map(PathBuf::from);
             let kept = made.is_none_or(|path| path.parent() == Some(place.state().join("worktrees").as_path()));
             let case = format!("{tool} {field} {value:?}: {} {}", answer.status, answer.text());
@@ -196,7 +197,7 @@ fn no_path_and_no_name_leads_out_of_the_repository() {
     server.stop();
 }
 
-/// Checks that no worktree is made in a path that is not a repository.
+/// Checks that `workspace_create` makes no worktree in a path that is not a repository.
 fn no_worktree_elsewhere(place: &Place, server: &Server, workflow: &Value) {
     for value in
         hostile(&place.outside()).into_iter().filter(|value| ![".", ".git", ".git/config"].contains(&value.as_str()))

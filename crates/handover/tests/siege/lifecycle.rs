@@ -21,7 +21,7 @@ const DRIVEN: [(&str, &str, &str); 3] = [
     ("goose", ".config/goose/config.yaml", include_str!("clients/lifecycle/goose.txt")),
 ];
 
-/// The numbered ids of a transcript, by the real ids of this store.
+/// The numbered ids of a transcript, such as `tk_1`, by the real ids of this store.
 #[derive(Debug, Default)]
 struct NumberedIds {
     numbered: BTreeMap<String, String>,
@@ -129,7 +129,7 @@ fn is_shut_out(server: &Server, token: &str) {
 
 /// Repeats the client's calls, and compares the answers with the transcript.
 fn replay(server: &Server, token: &str, era: &Era, transcript: &str, ids: &mut NumberedIds) {
-    // A client with a session sends this metadata only once, when it opens the session.
+    // A client with a session sends the metadata about itself only once, when it opens the session.
     let meta = transcript.lines().find_map(|line| line.strip_prefix("meta: "));
     let lines: Vec<&str> = transcript.lines().collect();
     let mut calls = 0;

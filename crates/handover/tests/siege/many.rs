@@ -21,19 +21,19 @@ const TASKS_PER_SECOND: u64 = 800;
 /// The longest time until the task of a killed process is offered again, as the rules say.
 const RECOVERY_MAX: Duration = Duration::from_secs(30);
 
-/// The answers that one agent got, and the duration of each call.
+/// The answers that one agent got during the test, and the duration of each of its calls.
 #[derive(Debug, Default)]
 struct Told {
     agent: String,
-    /// The task and attempt of each claim.
+    /// The task and the attempt of each claim that the agent got.
     claims: Vec<(String, u64)>,
     lost: usize,
-    /// The task, number and summary of each checkpoint.
+    /// The task, the number and the summary of each checkpoint that the agent recorded.
     checkpoints: Vec<(String, u64, String)>,
-    /// The task and outcome of each completed task.
+    /// The task and the outcome of each task that the agent completed.
     completions: Vec<(String, String)>,
     calls: Vec<Duration>,
-    /// Errors and unexpected answers.
+    /// Errors and unexpected answers that the agent got.
     problems: Vec<String>,
 }
 
@@ -62,7 +62,8 @@ fn many_processes_share_one_file_without_an_error() {
         meet.wait();
         let (killed, task) = victim.work_and_be_killed(time / 2);
         let recovery = recovered(&mut planner, &task);
-        // The other processes stay alive until the task is recovered, because they are the ones that notice the death.
+        // The other processes stay alive until the killed agent's task is recovered, because they are the ones that
+        // notice the death.
         meet.wait();
         let all: Vec<Told> = others.into_iter().map(|other| other.join().unwrap()).collect();
         (all, killed, recovery)
@@ -126,7 +127,7 @@ impl<'a> Agent<'a> {
         self.told
     }
 
-    /// Works for the given time, and is then killed while it holds a task.
+    /// Works on tasks for the given time. Then the agent's process is killed while it holds a task.
     fn work_and_be_killed(mut self, time: Duration) -> (Told, String) {
         let began = Instant::now();
         for round in 0.. {
@@ -188,7 +189,7 @@ impl<'a> Agent<'a> {
                     self.told.lost += 1;
                     return None;
                 }
-                // Another agent was so fast that the task is completed already.
+                // Another agent was so fast that the chosen task is completed already.
                 Err(refused) if refused["code"] == "INVALID_STATE" => {
                     self.told.lost += 1;
                     return None;

@@ -17,7 +17,7 @@ fn document(server: &Server) -> Value {
     answer.json()
 }
 
-/// Returns the path, the method and the object of every operation.
+/// Returns the path, the method and the object of every operation in the OpenAPI document.
 fn operations(document: &Value) -> Vec<(&str, &str, &Value)> {
     let paths = document["paths"].as_object().unwrap();
     paths
@@ -28,7 +28,7 @@ fn operations(document: &Value) -> Vec<(&str, &str, &Value)> {
         .collect()
 }
 
-/// Collects all `$ref` values of a document.
+/// Collects all `$ref` values of the OpenAPI document.
 fn references<'a>(value: &'a Value, found: &mut Vec<&'a str>) {
     if let Value::Object(members) = value {
         found.extend(members.get("$ref").and_then(Value::as_str));
@@ -38,7 +38,7 @@ fn references<'a>(value: &'a Value, found: &mut Vec<&'a str>) {
     }
 }
 
-/// Checks an answer against the schema that the document gives for it.
+/// Checks an answer against the schema that the OpenAPI document gives for it.
 fn check_answer(document: &Value, operation: &Value, answer: &Answer) {
     let name = operation["operationId"].as_str().unwrap();
     let responses = &operation["responses"];
@@ -90,7 +90,7 @@ fn the_document_is_whole() {
     server.stop();
 }
 
-/// Every documented path exists, and its answers match the schemas, both for success and for errors.
+/// Every path in the OpenAPI document exists, and its answers match the schemas, both for success and for errors.
 #[test]
 fn the_server_does_what_the_document_says() {
     let team = Team::new();

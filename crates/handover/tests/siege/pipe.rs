@@ -25,11 +25,11 @@ pub(crate) struct Pipe {
     number: u64,
 }
 
-/// A refusal as JSON, with its code and details.
+/// A refusal of a tool call as JSON, with its code and details.
 pub(crate) type Refused = Value;
 
 impl Pipe {
-    /// Starts the server process. No message has been sent yet.
+    /// Starts the `handover mcp` process. No message has been sent yet.
     pub(crate) fn start(place: &Place, arguments: &[&str]) -> Self {
         let mut program = place.program();
         program.arg("mcp").args(arguments);
@@ -67,7 +67,7 @@ impl Pipe {
         self.initialize_as("siege");
     }
 
-    /// Opens the connection as a client with this name.
+    /// Opens the MCP connection as a client with this name.
     pub(crate) fn initialize_as(&mut self, name: &str) {
         let opening =
             json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": name, "version": "1"}});
@@ -98,7 +98,7 @@ impl Pipe {
         self.input.as_mut().unwrap().write_all(bytes).unwrap();
     }
 
-    /// Returns the next message of any kind, or `None` when the server has ended.
+    /// Returns the next MCP message of any kind from the server, or `None` when the server has ended.
     pub(crate) fn next(&mut self) -> Option<Value> {
         match self.lines.recv_timeout(patience(SILENCE_MAX)) {
             Ok(line) => Some(serde_json::from_slice(&line).unwrap()),
@@ -123,7 +123,7 @@ impl Pipe {
         }
     }
 
-    /// Calls a tool. `Ok(Err(…))` is a refusal.
+    /// Calls a tool. `Ok(Err(…))` is a refusal, `Err` a protocol error.
     pub(crate) fn call(&mut self, tool: &str, arguments: &Value) -> Result<Result<Value, Refused>, Value> {
         let result = self.request("tools/call", &json!({"name": tool, "arguments": arguments}))?;
         if result["isError"] == true {
@@ -145,13 +145,13 @@ impl Pipe {
         }
     }
 
-    /// Closes the input, as a client does at its end. Returns the exit status and the standard error.
+    /// Closes the server's input, as a client does at its end. Returns the exit status and the standard error.
     pub(crate) fn leave(self) -> (ExitStatus, String) {
         let (status, _, errors) = self.leave_with_answers();
         (status, errors)
     }
 
-    /// Closes the input. Returns the exit status, the messages that still came, and the standard error.
+    /// Closes the server's input. Returns the exit status, the messages that still came, and the standard error.
     pub(crate) fn leave_with_answers(mut self) -> (ExitStatus, Vec<Value>, String) {
         drop(self.input.take());
         let status = self.client.wait();
@@ -160,7 +160,7 @@ impl Pipe {
         (status, answers, self.errors.join().unwrap())
     }
 
-    /// Kills the process with `SIGKILL`, and returns its standard error.
+    /// Kills the server process with `SIGKILL`, and returns its standard error.
     pub(crate) fn kill(mut self) -> String {
         self.client.signal(rustix::process::Signal::KILL);
         self.client.wait();

@@ -11,7 +11,7 @@ pub(crate) struct Place {
     folder: tempfile::TempDir,
 }
 
-/// The exit code and the output of a command.
+/// The exit code and the output of a `handover` command.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) code: Option<i32>,
@@ -49,7 +49,8 @@ impl Place {
         assert!(ran.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&ran.stderr));
     }
 
-    /// Returns the program, to run in the repository, without this machine's environment.
+    /// Returns the command that runs `handover` in the repository, without the environment of the user who runs the
+    /// tests.
     pub(crate) fn program(&self) -> Command {
         let mut program = Command::new(env!("CARGO_BIN_EXE_handover"));
         self.surround(&mut program);
@@ -63,7 +64,7 @@ impl Place {
         program
     }
 
-    /// Returns the program, started after a shell command such as `ulimit`.
+    /// Returns the command that runs `handover` after a shell command such as `ulimit`.
     pub(crate) fn program_after(&self, command: &str) -> Command {
         let mut shell = Command::new("sh");
         shell.args(["-c", &format!("{command}; exec \"$@\""), "sh", env!("CARGO_BIN_EXE_handover")]);
@@ -84,7 +85,7 @@ impl Place {
         Ran { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
     }
 
-    /// Runs the program as a person at a terminal.
+    /// Runs `handover` as a person at a terminal.
     pub(crate) fn decide(&self, arguments: &[&str]) -> Ran {
         let terminal = Terminal::new();
         let mut program = self.program();

@@ -33,7 +33,7 @@ fn a_person_answers_once_and_the_task_goes_on() {
     }
     let nowhere = |id: &str| team.ask("person", "POST", &format!("/api/v1/messages/{id}/reply"), &answer);
     assert_eq!(nowhere("msg_000000000000").code(), "MESSAGE_NOT_FOUND");
-    assert_eq!(nowhere("tk_000000000000").code(), "INVALID_INPUT");
+    assert_eq!(nowhere("tk_000000000000").code(), "MESSAGE_NOT_FOUND", "a text that is no id of a message names none");
     assert_eq!(status(), "paused", "nothing of that answered");
 
     let first = reply("person", &answer);

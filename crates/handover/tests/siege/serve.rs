@@ -15,11 +15,11 @@ use crate::place::Place;
 pub(crate) struct Server {
     child: Child,
     pub(crate) port: u16,
-    /// A token of scope person.
+    /// The secret of a token of scope person.
     pub(crate) token: String,
-    /// A token of scope coordinator, which keeps its rights over MCP.
+    /// The secret of a token of scope coordinator, which keeps its rights over MCP.
     pub(crate) coordinator: String,
-    /// The token of this machine, with scope admin.
+    /// The secret of this machine's token, with scope admin.
     pub(crate) admin: String,
 }
 
@@ -51,12 +51,12 @@ impl Server {
         Self { child, port, token, coordinator, admin }
     }
 
-    /// Sends one request on a new connection.
+    /// Sends one HTTP request on a new connection.
     pub(crate) fn ask(&self, method: &str, target: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
         Connection::open(self.port).request(method, target, headers, body).unwrap()
     }
 
-    /// Calls a tool over the API with a token.
+    /// Calls a tool over the HTTP API with a token.
     pub(crate) fn call(&self, token: &str, tool: &str, arguments: &Value) -> Answer {
         let bearer = format!("Bearer {token}");
         let headers = [("Authorization", bearer.as_str()), ("Content-Type", "application/json")];
@@ -74,7 +74,7 @@ impl Server {
         self.ask("GET", target, &[("Authorization", &format!("Bearer {token}"))], b"")
     }
 
-    /// Creates an agent's token over the API, and returns its id and its secret.
+    /// Creates an agent's token over the HTTP API, and returns its id and its secret.
     pub(crate) fn token(&self, wanted: &Value) -> (String, String) {
         let headers = [("Authorization", format!("Bearer {}", self.admin))];
         let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
@@ -136,7 +136,7 @@ impl Server {
 }
 
 impl Drop for Server {
-    /// Ends the process, so that a failed test leaves no server running.
+    /// Ends the server process, so that a failed test leaves no server running.
     fn drop(&mut self) {
         let _over = self.child.kill().and_then(|()| self.child.wait());
     }

@@ -7,11 +7,10 @@ use crate::http::Answer;
 use crate::place::Place;
 use crate::serve::{Era, Server, tool_call};
 
-/// The number of sessions that one token opens: several times the limit of one token, and more than an earlier version
-/// allowed for the whole server.
+/// The number of sessions that one token opens: several times the limit of one token.
 const MANY: usize = 1_010;
 
-/// A client with one token and one MCP session.
+/// A client with one token and one MCP session, which calls tools.
 struct Client<'a> {
     server: &'a Server,
     token: String,

@@ -13,7 +13,7 @@ use crate::inside::{ADMIN, Inside, TOKEN};
 use crate::place::Place;
 use crate::serve::{Era, Server, post_mcp, tool_call};
 
-/// The time limit for clients of a server that runs inside the test.
+/// The time limit for slow clients on a server that runs inside the test.
 const SHORT: Duration = Duration::from_millis(400);
 /// The longest time until a limit must have taken effect, also on a machine that does other work.
 const SOON: Duration = Duration::from_secs(10);
@@ -125,8 +125,8 @@ fn a_connection_without_a_request_is_let_go() {
     assert!(client.closes_within(patience(SOON)));
 }
 
-/// The server allows two connections: one follows the events but does not read them, the other belongs to another
-/// client. After the server disconnects the first one, it accepts a new connection.
+/// Tests a server that allows two connections: one follows the events but does not read them, the other belongs to
+/// another client. After the server disconnects the first one, it accepts a new connection.
 #[test]
 fn a_follower_that_does_not_read_is_let_go() {
     let inside = Inside::start(HttpLimits { stall_max: SHORT, connections_max: 2, ..HttpLimits::default() });
@@ -202,7 +202,7 @@ fn a_thousand_idle_connections_cost_little_and_disturb_nobody() {
     let before = server.memory().1;
     let mut idle: Vec<Connection> = (0..1_000).map(|_| Connection::open(server.port)).collect();
     for (number, client) in idle.iter_mut().enumerate() {
-        // Every second client has sent part of a request.
+        // Every second client has sent only a part of a request.
         assert!(number % 2 == 0 || client.send(b"GET /api/v1/workflows HTTP/1.1\r\nHost: localhost\r\nX-Slow: "));
     }
     let mut longest = Duration::ZERO;

@@ -20,16 +20,16 @@ use crate::serve::{Era, Server, ask_mcp, post_mcp, tool_call};
 const WRITERS: usize = 6;
 const FOLLOWERS: usize = 4;
 const WAITING: [Through; 2] = [Through::Api, Through::Single];
-/// The number of writes after which the server is asked to stop.
+/// The number of writes after which the test asks the server to stop.
 const WRITES: usize = 300;
 /// The longest time in which the server must end, also on a machine that does other work.
 const END_MAX: Duration = Duration::from_secs(8);
 
-/// The answers that one writer got.
+/// The answers that one writer got from the server.
 #[derive(Debug, Default)]
 struct Told {
     done: Vec<String>,
-    /// Writes that were sent but got no answer before the connection ended.
+    /// The checkpoints that were sent but got no answer before the connection ended.
     open: Vec<String>,
     problems: Vec<String>,
 }
@@ -103,7 +103,7 @@ fn one_task(server: &Server) -> String {
     server.must("workflow_set_plan", &plan)["task_ids"]["task"].as_str().unwrap().to_owned()
 }
 
-/// A writer and the interface it writes through.
+/// A writer, with the interface through which it writes.
 struct Writer<'a> {
     port: u16,
     token: &'a str,
@@ -114,7 +114,7 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// Writes until the server answers no more.
+    /// Writes checkpoints until the server answers no more.
     fn write(&self, written: &AtomicUsize) -> Told {
         let mut told = Told::default();
         let mut connection = Connection::open(self.port);

@@ -18,7 +18,7 @@ const WAIT_MAX: Duration = Duration::from_secs(20);
 /// The first message of an MCP client.
 const OPENING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
 
-/// A scene with a pending approval, and a folder for the output of the commands.
+/// A scene with a pending approval, and a folder for the output of the commands that are typed.
 struct Waiting {
     team: Team,
     asked: Asked,
@@ -122,7 +122,7 @@ impl<'a> Tmux<'a> {
 
 impl Drop for Tmux<'_> {
     fn drop(&mut self) {
-        // The server may have ended already, so a failure here is fine.
+        // The tmux server may have ended already, so ignore a failure.
         let _over = self.command().arg("kill-server").output();
     }
 }
@@ -140,7 +140,7 @@ fn a_person_in_tmux_decides_and_an_agent_in_it_does_not() {
         format!("mkfifo {input}; exec 3<>{input}; cat {opening} >&3; exec {program} mcp <&3 >{}", out.display());
     tmux.must(&["new-window", "-d", &server]);
     wait_for(&out);
-    // An agent's shell runs in a pane of the person's tmux.
+    // Run an agent's shell in a pane of the person's tmux.
     let claude = waiting.file("claude");
     std::fs::copy("/bin/sh", &claude).unwrap();
     let below = waiting.file("below.sh");
@@ -178,7 +178,7 @@ fn a_person_whose_shell_has_agents_settings_decides() {
     waiting.was_approved(&ran);
 }
 
-/// vim starts an agent's MCP server as a job, and a person types into vim's terminal.
+/// Tests a person who types into vim's terminal, while vim also runs an agent's MCP server as a job.
 #[test]
 fn a_person_in_the_terminal_of_vim_decides() {
     let waiting = Waiting::new();

@@ -25,7 +25,7 @@ impl Siege {
         Self { team, task, approval }
     }
 
-    /// Returns the command line program without the environment of the agent that may run this test.
+    /// Returns the command that runs `handover` without the environment of the agent that may run this test.
     fn program(&self) -> Command {
         self.team.place.program()
     }
@@ -40,7 +40,7 @@ impl Siege {
         ]
     }
 
-    /// Runs all three decisions on the command line and checks that each one is refused with the code.
+    /// Runs the three commands that decide an approval, and checks that each one is refused with the code.
     fn refuses(&self, way: &str, code: &str, prepare: impl Fn(&mut Command) -> Option<Terminal>) {
         for words in self.verbs() {
             let mut program = self.program();
@@ -153,7 +153,8 @@ fn an_agent_cannot_decide_over_http() {
     for verb in verbs {
         assert_eq!(siege.post("hnd_0000", verb, &[]).0, 401, "a token nobody gave");
     }
-    // The agent that asked cannot decide with a person's token, either, when the token or the header names this agent.
+    // The agent that asked cannot decide with a person's token, either, when the token or the header `Handover-Agent`
+    // names this agent.
     let (_, secret) = siege.team.place.token(&["amy", "--scope", "person", "--agent", "amy"]);
     for verb in verbs {
         assert_eq!(siege.post(&secret, verb, &[]), (403, "NOT_PERMITTED".to_owned()), "{verb}");

@@ -19,7 +19,7 @@ const SECRET: &str = "sixteen bytes and more";
 struct Receiver {
     port: u16,
     certificate: String,
-    /// The result of each connection: the request, or the reason why none came.
+    /// The result of each connection to the receiver: the request, or the reason why none came.
     heard: mpsc::Receiver<Result<String, String>>,
 }
 
@@ -97,7 +97,7 @@ fn told(receiver: &Receiver, roots: &str) -> (Place, Server, String) {
     (place, server, id)
 }
 
-/// Waits for the result of the first try to send the notice.
+/// Waits for the result of the first attempt to send the notice, and returns that notice.
 fn notice(place: &Place, id: &str) -> Value {
     let begun = Instant::now();
     loop {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-/// The longest wait for an answer.
+/// The longest time that the client waits for an answer of the server.
 const ANSWER_MAX: Duration = Duration::from_secs(60);
 
 /// The client's shell script: starts `handover mcp` with a named pipe as input and a file as output. Then it runs each
@@ -108,7 +108,7 @@ impl AgentClient {
         ShellRan { code: code.trim().parse().unwrap(), out: text(out), err: text(err) }
     }
 
-    /// Ends the server. The client keeps running.
+    /// Ends the `handover mcp` server. The client keeps running.
     pub(crate) fn end_server(&mut self) {
         drop(self.input.take());
         writeln!(self.commands, "wait \"$server\"").unwrap();

@@ -7,7 +7,8 @@ use std::process::{Child, Command, ExitStatus};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// The longest wait for the server's process id. It is usually there at once, but a busy machine may need longer.
+/// The longest time to wait for the server's process id. It is usually there at once, but a busy machine may need
+/// longer.
 const START_MAX: std::time::Duration = std::time::Duration::from_secs(60);
 
 /// The script of the stand-in. It starts the command after the file name with its own pipes, and writes the process id
@@ -18,11 +19,11 @@ file=$1; shift; exec 3<&0 4>&2 2> /dev/null
 echo $! > "$file.half"; mv "$file.half" "$file"; wait $!
 "#;
 
-/// A stand-in, and the server below it.
+/// A stand-in for an agent's client, and the server that it started.
 #[derive(Debug)]
 pub(crate) struct StandIn {
     pub(crate) child: Child,
-    /// The server's process id.
+    /// The process id of the `handover mcp` server.
     pub(crate) server: u32,
     _folder: tempfile::TempDir,
 }
@@ -50,7 +51,7 @@ impl StandIn {
     }
 
     pub(crate) fn signal(&self, signal: Signal) {
-        // A server that has ended needs no signal.
+        // A server that has ended needs no signal, so ignore a failure.
         let _ended = kill_process(Pid::from_raw(self.server.cast_signed()).unwrap(), signal);
     }
 

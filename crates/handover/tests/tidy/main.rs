@@ -3,6 +3,7 @@
 //! The rules are the tables at the top, each row with its reason. Below them is the code that applies them to a tree of
 //! files, the test of this repository, and a test of every rule with a bad sample.
 
+mod commits;
 mod edges;
 mod self_test;
 mod text;
@@ -14,7 +15,8 @@ use std::{fmt, fs, io};
 use text::*;
 
 /// All crates. A crate exists only when the compiler must keep two parts separate; everything else is a module.
-const CRATES: &[&str] = &["engine", "wire", "store", "agents", "gate", "git", "mcp", "handover"];
+const CRATES: &[&str] =
+    &["chance", "spawn", "engine", "wire", "store", "agents", "gate", "git", "mcp", "base", "runner", "handover"];
 
 /// Manifests outside of the workspace, each with the reason.
 const OUTSIDE: &[(&str, &str)] =
@@ -32,46 +34,70 @@ struct Layer {
 
 const LAYERS: &[Layer] = &[
     Layer {
+        name: "chance",
+        only: Some(&[]),
+        never: &["spawn", "engine", "wire", "store", "agents", "gate", "git", "mcp", "handover"],
+        reason: "random numbers for tests know nothing of what is tested",
+    },
+    Layer {
+        name: "spawn",
+        only: Some(&[]),
+        never: &["chance", "engine", "wire", "store", "agents", "gate", "git", "mcp", "base", "runner", "handover"],
+        reason: "the one constructor of commands serves every crate that starts programs",
+    },
+    Layer {
         name: "engine",
         only: Some(&["serde", "serde_json", "globset"]),
-        never: &["wire", "store", "agents", "gate", "git", "mcp", "handover"],
+        never: &["wire", "store", "agents", "gate", "git", "mcp", "base", "runner", "handover"],
         reason: "the engine decides on data alone, so it depends on pure data crates only",
     },
     Layer {
         name: "wire",
         only: None,
-        never: &["store", "agents", "gate", "git", "mcp", "handover"],
+        never: &["store", "agents", "gate", "git", "mcp", "base", "runner", "handover"],
         reason: "wire speaks and does not know what remembers",
     },
     Layer {
         name: "store",
         only: None,
-        never: &["wire", "agents", "gate", "git", "mcp", "handover"],
+        never: &["wire", "agents", "gate", "git", "mcp", "base", "runner", "handover"],
         reason: "the store remembers and does not know what speaks",
     },
     Layer {
         name: "agents",
         only: None,
-        never: &["store", "gate", "git", "mcp", "handover"],
+        never: &["store", "gate", "git", "mcp", "base", "runner", "handover"],
         reason: "programs are started, read and ended without knowing a workflow",
     },
     Layer {
         name: "gate",
-        only: Some(&["brush-parser", "serde", "wire"]),
-        never: &["engine", "store", "agents", "git", "mcp", "handover"],
+        only: Some(&["brush-parser", "serde", "spawn", "wire"]),
+        never: &["engine", "store", "agents", "git", "mcp", "base", "runner", "handover"],
         reason: "a gate gets a call and rules and gives a decision; it knows no store and no product",
     },
     Layer {
         name: "git",
         only: None,
-        never: &["engine", "store", "agents", "gate", "mcp", "handover"],
+        never: &["engine", "store", "agents", "gate", "mcp", "base", "runner", "handover"],
         reason: "worktrees and branches know no task",
     },
     Layer {
         name: "mcp",
         only: None,
-        never: &["engine", "store", "agents", "gate", "git", "handover"],
+        never: &["engine", "store", "agents", "gate", "git", "base", "runner", "handover"],
         reason: "the protocol over pipes and HTTP knows no tool",
+    },
+    Layer {
+        name: "base",
+        only: None,
+        never: &["mcp", "runner", "handover"],
+        reason: "every interface and the runner stand on it, so it opens no interface and runs no agent",
+    },
+    Layer {
+        name: "runner",
+        only: None,
+        never: &["mcp", "gate", "handover"],
+        reason: "the runner works through the service like every other caller; it knows no interface",
     },
 ];
 
@@ -124,14 +150,20 @@ const BANS: &[Ban] = &[
     Ban {
         texts: &["store::"],
         part: Part::Code,
-        places: &["crates/mcp/src/", "crates/agents/src/", "crates/handover/src/http/", "crates/handover/src/runner/"],
+        places: &["crates/mcp/src/", "crates/agents/src/", "crates/handover/src/http/", "crates/runner/src/"],
         except: &[],
         reason: "a door knows wire and the service, never the store",
     },
     Ban {
         texts: &["SELECT", "INSERT INTO", "UPDATE … SET", "DELETE FROM"],
         part: Part::Code,
-        places: &["crates/engine/src/", "crates/wire/src/", "crates/handover/src/"],
+        places: &[
+            "crates/engine/src/",
+            "crates/wire/src/",
+            "crates/base/src/",
+            "crates/runner/src/",
+            "crates/handover/src/",
+        ],
         except: &[],
         reason: "only the store writes SQL, and no rule is written in it",
     },
@@ -140,21 +172,21 @@ const BANS: &[Ban] = &[
         part: Part::Code,
         places: RUST,
         except: &[
-            ("crates/handover/src/clock.rs", "is the clock"),
+            ("crates/base/src/ground/clock.rs", "is the clock"),
             ("crates/agents/src/host/clock.rs", "is the clock of the turn host, a process that nobody hands a clock"),
             ("crates/store/tests/processes.rs", "compares the times of two processes"),
             SELF,
         ],
-        reason: "only handover's clock reads the time",
+        reason: "only the clock of `base` reads the time",
     },
     Ban {
         texts: &["Instant::now"],
         part: Part::Code,
         places: RUST,
         except: &[
-            ("crates/handover/src/clock.rs", "is the clock"),
+            ("crates/base/src/ground/clock.rs", "is the clock"),
             ("crates/handover/src/keeper/renewal.rs", "measures waking time, which no rule sees"),
-            ("crates/handover/src/live/sessions.rs", "measures waking time, which no rule sees"),
+            ("crates/base/src/live/sessions.rs", "measures waking time, which no rule sees"),
             ("crates/store/src/sqlite.rs", "bounds a wait for the lock"),
             ("crates/store/src/sqlite/", "bounds a wait for the lock"),
             ("crates/store/src/postgres.rs", "bounds a wait for the server"),
@@ -167,10 +199,10 @@ const BANS: &[Ban] = &[
             ("crates/handover/src/demo.rs", "measures"),
             ("crates/handover/src/demo/", "measures"),
             ("crates/handover/src/keeper.rs", "counts waking time, which no clock of ours shows"),
-            ("crates/handover/src/runner/open.rs", "bounds the wait for another's last git"),
-            ("crates/handover/src/runner/lease.rs", "measures when to renew"),
-            ("crates/handover/src/runner/run.rs", "bounds rests"),
-            ("crates/handover/src/runner/screen.rs", "shows how long a turn runs"),
+            ("crates/runner/src/claim/open.rs", "bounds the wait for another's last git"),
+            ("crates/runner/src/claim/lease.rs", "measures when to renew"),
+            ("crates/runner/src/claim/run.rs", "bounds rests"),
+            ("crates/runner/src/screen.rs", "shows how long a turn runs"),
             ("crates/agents/src/host/kin.rs", "bounds the waits of the host"),
         ],
         reason: "time is an argument, except where a wait is bounded or measured",
@@ -243,6 +275,12 @@ const LOOKS: &[Look] = &[
         find: with_riddle,
         sample: "//! Sample.\n\n/// What is left.\nfn a() {}\n",
         reason: "the comment opens with what, who, how, where or those: name the subject",
+    },
+    Look {
+        places: &["crates/*/src/"],
+        find: with_marker_word,
+        sample: "//! Sample.\n\n/// Ends the turn of whoever holds the task.\nfn a() {}\n",
+        reason: "the comment has a word that hides the subject, or an unusual one: name the caller, the agent, the person",
     },
     Look { places: RUST, find: with_tab, sample: "fn a() {\n\t1;\n}\n", reason: "a tab" },
     Look {

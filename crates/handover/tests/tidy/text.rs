@@ -19,6 +19,33 @@ pub(crate) fn with_riddle(text: &str) -> Vec<usize> {
     found
 }
 
+/// Returns the lines of comments with a word that hides who acts, or that is not an everyday word.
+pub(crate) fn with_marker_word(text: &str) -> Vec<usize> {
+    const MARKERS: &[&str] = &[
+        "whoever",
+        "whatever",
+        "whichever",
+        "wherever",
+        "nobody",
+        "somebody",
+        "anew",
+        "mend",
+        "mends",
+        "mended",
+        "mending",
+        "shall",
+        "meanwhile",
+    ];
+    let comment = |line: &str| {
+        let (_, comment) = line.trim_start().split_once("//").filter(|(code, _)| code.is_empty())?;
+        // An example in a comment is code, and quotes what people write.
+        Some(comment.to_lowercase()).filter(|comment| !comment.contains('"'))
+    };
+    let marked =
+        |comment: String| comment.split(|letter: char| !letter.is_alphabetic()).any(|word| MARKERS.contains(&word));
+    lines_where(text, |line| comment(line).is_some_and(marked))
+}
+
 /// Returns the name of the type that a line defines outside of any block.
 pub(crate) fn defined_type(line: &str) -> Option<&str> {
     let line = match line.strip_prefix("pub") {

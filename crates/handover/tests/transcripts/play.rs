@@ -171,8 +171,8 @@ impl Stage {
             }
             What::Trust { folder } => {
                 let folder = std::path::PathBuf::from(self.names.fill(folder));
-                let view = handover::trust::view(&folder, Some(&folder)).unwrap();
-                handover::trust::accept(&folder, &view).unwrap();
+                let view = base::project::trust::view(&folder, Some(&folder)).unwrap();
+                base::project::trust::accept(&folder, &view).unwrap();
                 None
             }
             What::Git { folder, words } => {

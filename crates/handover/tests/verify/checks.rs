@@ -3,11 +3,9 @@
 use std::fs;
 
 use agents::host::{self, ProgramEnd};
-use handover::digest::sha256;
-use handover::runner::verify::{
-    CheckEnded, CheckResult, TurnFacts, VerificationProgress, VerifiedContract, VerifyFault,
-};
-use handover::settings::team::CheckSettings;
+use base::ground::digest::sha256;
+use base::project::settings::team::CheckSettings;
+use runner::verify::{CheckEnded, CheckResult, TurnFacts, VerificationProgress, VerifiedContract, VerifyFault};
 use wire::message::OutputType;
 
 use super::scene::{Scene, check, contract, shell};
@@ -16,7 +14,7 @@ fn held_to(checks: Vec<CheckSettings>) -> VerifiedContract {
     VerifiedContract { checks, ..contract(OutputType::File) }
 }
 
-/// Runs one check, and asserts that no process of it is alive afterwards.
+/// Runs one check of an output, and asserts that no process of it is alive afterwards.
 async fn run(scene: &Scene, check: CheckSettings) -> CheckResult {
     let verified = scene.verify(&held_to(vec![check]), &TurnFacts::default()).await;
     assert_eq!(scene.living(), Vec::<String>::new());
@@ -40,7 +38,7 @@ async fn how_a_check_ends_is_kept() {
             quiet,
         ),
         (shell("while :; do echo 0123456789; done"), CheckEnded::TooMuchOutput, None, 10_000),
-        // Too much output is a failure, regardless of the exit code.
+        // A check that writes too much output fails, regardless of its exit code.
         (shell("head -c 20000 /dev/zero"), CheckEnded::TooMuchOutput, None, 10_000),
     ];
     for (check, ended, exit_code, output_bytes_max) in cases {
@@ -85,7 +83,7 @@ async fn it_runs_in_the_worktree_with_a_small_environment() {
     let found = run(&scene, shell("pwd; env | cut -d= -f1 | sort | tr '\\n' ' '; cat")).await;
     let (folder, names) = found.tail.split_once('\n').unwrap();
     assert_eq!(folder, scene.worktree().display().to_string());
-    let kept = handover::runner::verify::KEPT;
+    let kept = runner::verify::KEPT;
     let ours = ["GIVEN", "HANDOVER_TURN", "PWD", "_", "SHLVL", "OLDPWD"];
     for name in names.split_whitespace() {
         assert!(kept.contains(&name) || ours.contains(&name), "{name}");
@@ -130,7 +128,7 @@ async fn all_checks_run_in_their_order_and_are_shown() {
     assert_eq!(verified.evidence.commit.as_deref(), Some("c0ffee"));
 }
 
-/// A verification is dropped in the middle, and another one runs in the same folder.
+/// Tests a verification that is dropped in the middle, and another one that then runs in the same folder.
 #[tokio::test]
 async fn a_verification_that_is_dropped_cuts_its_check_off() {
     let scene = Scene::new();

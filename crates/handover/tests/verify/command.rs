@@ -5,7 +5,8 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
-use handover::runner::verify::{CompletionOrder, EvaluatorQuestion, Finished, finish, judge};
+use runner::complete::{CompletionOrder, Finished, finish};
+use runner::verify::{EvaluatorQuestion, judge};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -14,7 +15,7 @@ use crate::agent_client::AgentClient;
 const SETTINGS: &str = "[contract.code]\nschema = \"contracts/report.json\"\n\
                         checks = [{ command = [\"sh\", \"-c\", \"echo checked; test -e pass\"], seconds = 60 }]\n";
 
-/// A repository with an accepted contract, and a task that `quinn` holds.
+/// A repository with a contract that a person accepted, and a task that the agent `quinn` holds.
 struct Site {
     folder: TempDir,
     task: String,
@@ -77,7 +78,7 @@ impl Site {
         serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{arguments:?} {output:?}"))
     }
 
-    /// Runs the command. Returns the exit code and the reply.
+    /// Runs `handover task verify`. Returns the exit code and the reply.
     fn verify(&self, arguments: &[&str]) -> (i32, Value) {
         self.verify_below(arguments, None)
     }
@@ -213,7 +214,7 @@ fn a_script_verifies_for_no_agent_that_is_at_home_elsewhere() {
     assert_eq!((&task["status"], &task["assigned_agent_id"]), (&json!("pending"), &zoe["id"]), "{task}");
 }
 
-/// The check is a target of `make`. So a Makefile that the agent changed counts as a changed check.
+/// Tests a check that is a target of `make`: a Makefile that the agent changed counts as a changed check.
 #[test]
 fn a_makefile_that_was_changed_counts_after_a_person_saw_it() {
     let site = Site::new(&held_to_code());
@@ -233,7 +234,8 @@ fn a_makefile_that_was_changed_counts_after_a_person_saw_it() {
     assert_eq!(site.task()["status"], "pending");
 }
 
-/// The agent changed the script that checks its work. A person must look at the change before the result counts.
+/// Tests an agent that changed the script that checks its work. A person must look at the change before the result
+/// counts.
 #[test]
 fn a_check_that_was_changed_counts_after_a_person_saw_it() {
     let site = Site::new(&held_to_code());
@@ -259,9 +261,9 @@ fn a_check_that_was_changed_counts_after_a_person_saw_it() {
     runtime.block_on(async {
         let file = site.root().join(".handover/state/handover.db");
         let store = store::open(file.to_str().unwrap(), 1).await.unwrap();
-        let service = handover::Service::new(store, std::sync::Arc::new(handover::clock::SystemClock));
+        let service = base::Service::new(store, std::sync::Arc::new(base::ground::clock::SystemClock));
         let approve = engine::approval::ApprovalDecision::Approve;
-        handover::approvals::decide(&service, engine::Rights::Person, id.parse().unwrap(), approve).await.unwrap();
+        base::people::approvals::decide(&service, engine::Rights::Person, id.parse().unwrap(), approve).await.unwrap();
     });
     let passed = site.verify(&["out.json", "--agent-id", "quinn"]);
     assert_eq!((passed.0, &passed.1["status"]), (0, &json!("completed")), "{passed:?}");
@@ -276,13 +278,13 @@ fn what_needs_an_evaluator_is_left_to_the_runner() {
     assert_eq!(code(&found), (1, "CONTRACT_UNUSABLE"), "{found:?}");
 }
 
-/// A verification with an evaluator, as the runner does it.
+/// Tests a verification with an evaluator, as the runner does it.
 #[tokio::test]
 async fn an_evaluator_decides_or_nothing_is_recorded() {
     let site = Site::new(&json!({"type": "file", "output_ref_required": true, "evaluate": "Is it good?"}));
     let file = site.root().join(".handover/state/handover.db");
     let store = store::open(file.to_str().unwrap(), 1).await.unwrap();
-    let service = handover::Service::new(store, std::sync::Arc::new(handover::clock::SystemClock));
+    let service = base::Service::new(store, std::sync::Arc::new(base::ground::clock::SystemClock));
     let (root, folder) = (site.root(), site.folder.path().join("hosts"));
     let state = root.join(".handover/state");
     let order = CompletionOrder {
@@ -297,7 +299,7 @@ async fn an_evaluator_decides_or_nothing_is_recorded() {
         folder: &folder,
         mark: "verify_test",
     };
-    let team = handover::settings::TeamSettings::default();
+    let team = base::project::settings::TeamSettings::default();
     let said = |success: bool, recommendation: &str| {
         json!({"success": success, "summary": "S", "artifacts": [], "notes": ["n"], "recommendation": recommendation})
             .to_string()
@@ -324,7 +326,7 @@ async fn an_evaluator_decides_or_nothing_is_recorded() {
     assert_eq!(found, expected);
 }
 
-/// The command works in a linked worktree, with a commit for a pull request, and with output for a person.
+/// Tests that the command works in a linked worktree, with a commit for a pull request, and with output for a person.
 #[test]
 fn it_works_where_it_is_called() {
     let site = Site::new(&json!({"type": "pr", "schema_ref": "code", "output_ref_required": true}));

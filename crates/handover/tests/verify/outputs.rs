@@ -2,9 +2,9 @@
 
 use std::os::unix::fs::symlink;
 
+use base::ground::digest::sha256;
 use git::Git;
-use handover::digest::sha256;
-use handover::runner::verify::{CheckedTree, JudgedOutput, SaidReference, Schema, TurnFacts, VerifiedContract, tree};
+use runner::verify::{CheckedTree, JudgedOutput, SaidReference, Schema, TurnFacts, VerifiedContract, tree};
 use wire::message::OutputType;
 
 use super::scene::{Scene, contract};
@@ -63,7 +63,7 @@ async fn files_are_there_and_long_enough() {
         (&required, changed(&["a", "b"]), "OUTPUT_REF_AMBIGUOUS"),
         (&required, changed(&["report.md"]), "pass Some(\"report.md\")"),
         (&required, changed(&["link"]), "OUTPUT_NOT_A_FILE"),
-        // The length counts characters, not bytes.
+        // The least length of an output counts characters, not bytes.
         (&of_five, names("report.md"), "pass Some(\"report.md\")"),
         (&of_six, names("report.md"), "OUTPUT_TOO_SHORT"),
         (&of_six, TurnFacts::default(), "OUTPUT_REF_MISSING"),
@@ -99,7 +99,7 @@ async fn json_fits_its_schema() {
         (&held, "bad.json", "SCHEMA_MISMATCH"),
         (&held, "report.md", "OUTPUT_NOT_JSON"),
         (&held, "deep.json", "OUTPUT_NOT_JSON"),
-        // A contract may be used for outputs that are not JSON.
+        // A contract with a JSON schema may be used for outputs that are not JSON.
         (&other, "report.md", "pass Some(\"report.md\")"),
     ];
     for (contract, name, expected) in cases {

@@ -1,14 +1,12 @@
-//! A worktree, a folder for hosts, and the verification of a contract in them.
+//! A scene with a worktree and a folder for the host processes of checks, in which contracts are verified.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use handover::runner::verify::{
-    CheckPlace, TurnFacts, VerificationProgress, Verified, VerifiedContract, VerifyFault, verify,
-};
-use handover::settings::team::CheckSettings;
+use base::project::settings::team::CheckSettings;
+use runner::verify::{CheckPlace, TurnFacts, VerificationProgress, Verified, VerifiedContract, VerifyFault, verify};
 use tempfile::TempDir;
 use wire::message::OutputType;
 
@@ -38,7 +36,7 @@ impl Scene {
         self.folder.path().canonicalize().unwrap().join("worktree")
     }
 
-    /// Returns the folder of the checks' hosts.
+    /// Returns the folder for the host processes of checks.
     pub(crate) fn hosts(&self) -> PathBuf {
         self.folder.path().join("hosts")
     }
@@ -77,7 +75,7 @@ impl Scene {
         verify(contract, facts, place, progress).await
     }
 
-    /// Returns the live processes that belong to these checks.
+    /// Returns the live processes that belong to the checks of this scene.
     pub(crate) fn living(&self) -> Vec<String> {
         let mark = format!("HANDOVER_TURN={}", self.turn);
         let names = fs::read_dir("/proc").unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
@@ -89,7 +87,7 @@ impl Scene {
     }
 }
 
-/// Returns a contract for an output of this type, without requirements.
+/// Returns a contract for an output of this type that requires nothing.
 pub(crate) fn contract(kind: OutputType) -> VerifiedContract {
     let (evaluate, schema, checks, scripts) = (None, None, Vec::new(), None);
     VerifiedContract { kind, output_ref_required: false, min_length: 0, evaluate, schema, checks, scripts }

@@ -1,9 +1,9 @@
-//! Reads the versions of the resources that a client of the new era wants to follow, before `rmcp` confirms the request
-//! to the client.
+//! Reads the versions of the resources that a client of the new era (revision 2026-07-28 or later) wants to follow,
+//! before `rmcp` confirms the request to the client.
 //!
-//! When `rmcp` asks the handler to listen, the client may already have read the confirmation and changed a resource. The
-//! handler would then read the version after this change and send no notice of it. So the versions are read earlier:
-//! for a pipe before the request reaches the handler, and over HTTP while the body is read.
+//! When `rmcp` asks the handler to listen, the client may already have read the confirmation and changed a resource.
+//! The handler would then read the version after this change and send no notice of it. So the versions are read
+//! earlier: for a pipe before the request reaches the handler, and over HTTP while the body is read.
 
 use rmcp::model::{
     ClientNotification, ClientRequest, ProtocolVersion, ServerConfig, ServerResult, SubscriptionsListenRequest,
@@ -44,7 +44,8 @@ pub(crate) async fn versions<B: Backend>(
     Ok(versions)
 }
 
-/// The handler for a pipe. It reads the versions of the resources to follow before it passes the request on.
+/// The handler for a pipe. It reads the versions of the resources that a client wants to follow before it passes the
+/// request on.
 pub(crate) struct Listening<B>(pub(crate) Handler<B>);
 
 impl<B: Backend> Service<RoleServer> for Listening<B> {

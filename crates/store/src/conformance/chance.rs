@@ -1,43 +1,37 @@
-//! A seeded random generator (SplitMix64), so that a run can be repeated from its seed.
+//! The random choices of a conformance script, made from its seed.
 
 use std::collections::BTreeMap;
 
+use chance::SeededRandom;
+
+/// The random choices of a conformance script.
 #[derive(Debug, Clone)]
-pub(super) struct Chance(u64);
+pub(super) struct Chance(SeededRandom);
 
 impl Chance {
     pub(super) fn new(seed: u64) -> Self {
-        Self(seed ^ 0x5DEE_CE66_D1CE_4E5B)
-    }
-
-    fn word(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut word = self.0;
-        word = (word ^ (word >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        word = (word ^ (word >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        word ^ (word >> 31)
+        Self(SeededRandom::new(seed))
     }
 
     pub(super) fn seed(&mut self) -> u128 {
-        (u128::from(self.word()) << 64) | u128::from(self.word())
+        self.0.seed()
     }
 
-    /// Returns a number from 0 up to, but not including, `end`; returns 0 when `end` is 0.
     pub(super) fn below(&mut self, end: usize) -> usize {
-        usize::try_from(self.word() % u64::try_from(end.max(1)).unwrap_or(1)).unwrap_or(0)
+        self.0.below(end)
     }
 
     /// Returns a number from `low` to `high`, both included.
     pub(super) fn between(&mut self, low: u32, high: u32) -> u32 {
-        low + u32::try_from(self.word() % (u64::from(high - low) + 1)).unwrap_or(0)
+        u32::try_from(self.0.between(i64::from(low), i64::from(high))).unwrap_or(low)
     }
 
     pub(super) fn percent(&mut self, chance: usize) -> bool {
-        self.below(100) < chance
+        self.0.percent(chance)
     }
 
     pub(super) fn pick<T: Clone>(&mut self, from: &[T]) -> Option<T> {
-        from.get(self.below(from.len())).cloned()
+        self.0.pick(from).cloned()
     }
 
     pub(super) fn key<K: Clone, V>(&mut self, from: &BTreeMap<K, V>) -> Option<K> {

@@ -1,4 +1,4 @@
-//! Commands on agents, workflows, plans, places and templates, with random but mostly sensible arguments.
+//! Random test commands on agents, workflows, plans, places and templates, with mostly sensible arguments.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -175,7 +175,7 @@ impl ConformanceScript {
         (caller, command)
     }
 
-    /// Returns a command that sets a plan at once or in pieces, with the steps in any order.
+    /// Returns a command that sets a plan at once, or one step of setting it in pieces. The steps come in any order.
     fn set_plan(&mut self, tables: &Tables, workflow: WorkflowId) -> Command {
         let prefix = self.new_name("plan");
         let planned = plans::tasks(&mut self.chance, &format!("{prefix}."), tables);
@@ -218,7 +218,7 @@ impl ConformanceScript {
                 let name = self.new_name("task");
                 let mut task = plans::task(&mut self.chance, name, &names, tables);
                 if let Some(other) = tables.tasks.values().rfind(own).filter(|_| self.chance.percent(30)) {
-                    // The same dependency by name and by id is one dependency.
+                    // A task may name the same dependency by name and by id. It counts as one dependency.
                     task.depends_on.extend([other.name.clone(), other.id.to_string()]);
                 }
                 let mut after = if self.chance.percent(40) { self.chance.pick(&names) } else { None };

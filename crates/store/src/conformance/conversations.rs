@@ -1,4 +1,4 @@
-//! Commands that clients' hooks send, with random but mostly sensible arguments.
+//! Random test commands of clients' hooks, with mostly sensible arguments.
 
 use engine::agent::Origin;
 use engine::approval::{ApprovalRequest, Source};
@@ -17,7 +17,7 @@ const PARTS: [&str; 3] = ["p1", "p2", "p3"];
 const CALLS: [&str; 3] = ["t1", "t2", "t3"];
 const PROMPTS: [&str; 3] = ["q1", "q2", ""];
 
-/// Returns a random place in a client where an agent may run: a conversation, a part of it, a call.
+/// Returns a random place in a client where an agent may run: a conversation, a sub-agent of it, and the id of a call.
 pub(super) fn origin(chance: &mut Chance) -> Origin {
     Origin {
         conversation: chance.percent(80).then(|| chance.word_of(&CONVERSATIONS)),
@@ -52,7 +52,7 @@ impl ConformanceScript {
         };
         let note = Note::plain(Kind::Progress, text(chance));
         let command = if chance.percent(60) {
-            Command::SendBack(Box::new(SendBack { report, note, blocked: text(chance) }))
+            Command::SendBack(Box::new(SendBack { report, note, blocked: text(chance), role: None }))
         } else {
             Command::GoOn { report, note }
         };

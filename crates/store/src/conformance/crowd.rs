@@ -1,4 +1,5 @@
-//! Registers many agents with nearly the same name on one connection: checks the bounds of lists and unique slugs.
+//! Registers many agents with nearly the same name on one connection. This checks the bounds of lists, and that slugs
+//! (short names of agents) stay unique.
 
 use engine::command::Register;
 use engine::id::SessionId;

@@ -1,5 +1,5 @@
-//! Races for approvals: two callers use the same one, two people decide it, or its time ends during the race. Each race
-//! has one winner.
+//! Races for approvals: two callers use the same approval, two people decide about it, or its time ends during the
+//! race. Each race has one winner.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -218,7 +218,7 @@ impl RaceField {
         let approval = asked[0];
         assert!(asked.iter().all(|other| *other == approval), "one gate was asked for: {asked:?}");
         let agents = Arc::new(agents.to_vec());
-        // One caller approves while the others claim.
+        // One caller approves the gated task while the other callers claim it.
         let won = self
             .all(|field, place| {
                 let agent = agents[place];

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use engine::Timestamp;
+use engine::hex::hexadecimal;
 use sha2::{Digest, Sha256};
 
 use super::must;
@@ -75,7 +76,7 @@ fn documented_hash(entry: &Entry) -> String {
         bytes.extend(must(u64::try_from(field.len()), "length").to_be_bytes());
         bytes.extend(field);
     }
-    Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+    hexadecimal(&Sha256::digest(&bytes))
 }
 
 async fn heads_are_listed(store: &dyn Store, oracle: &Oracle) {
@@ -99,8 +100,8 @@ async fn heads_are_listed(store: &dyn Store, oracle: &Oracle) {
     }
 }
 
-/// Follows the log from a cursor until `count` entries were read. It waits for late entries, because a database server
-/// may show the newest entries a moment after their commit.
+/// Follows the log from a cursor until `count` entries were read. Waits for late entries, because a database server may
+/// show the newest entries a moment after their commit.
 pub(super) async fn follow(store: &dyn Store, mut cursor: Cursor, limit: u32, count: usize) -> Vec<(Entry, Cursor)> {
     let mut watch = store.watch();
     let mut found = Vec::new();
@@ -149,7 +150,8 @@ async fn cursors_are_texts(store: &dyn Store, count: usize) {
     assert_eq!(anew.first().map(|(entry, _)| entry), page.entries.first(), "a cursor of another store begins anew");
 }
 
-/// Checks that each topic comes in order and without gaps, and each entry once.
+/// Checks the entries that a follower of the log got: each topic is in order and without gaps, and each entry came
+/// once.
 pub(super) fn check_tail(entries: &[Entry]) {
     let mut topics: BTreeMap<&str, i64> = BTreeMap::new();
     for entry in entries {

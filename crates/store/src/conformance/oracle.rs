@@ -18,7 +18,7 @@ pub(super) struct Oracle {
 }
 
 impl Oracle {
-    /// Returns an oracle with the present contents of a store.
+    /// Returns an oracle with the present contents of a store. An oracle computes the answers that the store must give.
     pub(super) async fn of(store: &dyn Store) -> Self {
         let text = ExportText::default();
         must(export(store, text.clone()).await, "export");
@@ -103,7 +103,8 @@ impl std::io::Write for ExportText {
     }
 }
 
-/// Checks that no need holds a zero byte. PostgreSQL does not accept one, so no store may be asked with one.
+/// Checks that no need (request for rows) contains a zero byte. PostgreSQL does not accept one, so no store may be
+/// asked with one.
 fn check_needs(needs: &[Need], order: &StoreOrder) {
     let odd = needs.iter().find(|need| format!("{need:?}").contains("\\0"));
     assert!(odd.is_none(), "{order:?} asks for a text with a zero byte, which PostgreSQL does not take: {odd:?}");

@@ -15,7 +15,7 @@ pub(super) const ROLES: [&str; 4] = ["worker", "infra", "pm", "ba"];
 pub(super) const SKILLS: [&str; 3] = ["rust", "sql", "Ä\"ö"];
 const GLOBS: [&str; 6] = ["src/**", "src/a.rs", "src/b/*.rs", "docs/{a,b}.md", "docs/a.md", "*.toml"];
 
-/// Returns a mostly plain text. Some texts are difficult to quote, encode or sort, and a few are refused.
+/// Returns a random text, mostly a plain one. Some texts are difficult to quote, encode or sort, and a few are refused.
 pub(super) fn text(chance: &mut Chance) -> String {
     match chance.below(24) {
         0 => "O'Brien said \"no\"; -- $1 \\ %s".to_owned(),
@@ -48,7 +48,7 @@ pub(super) fn maybe_json(chance: &mut Chance) -> Option<Json> {
     chance.percent(25).then(|| json(chance))
 }
 
-/// Returns a task that may depend on any task of `earlier`.
+/// Returns a random task that may depend on any task of `earlier`.
 pub(super) fn task(chance: &mut Chance, name: String, earlier: &[String], tables: &Tables) -> PlanTask {
     let mut task = PlanTask::named(name);
     for _ in 0..chance.below(3) {
@@ -77,7 +77,7 @@ pub(super) fn task(chance: &mut Chance, name: String, earlier: &[String], tables
     task
 }
 
-/// Returns the tasks of a whole plan. A few plans have a cycle and are refused.
+/// Returns the tasks of a random plan. A few plans have a cycle and are refused.
 pub(super) fn tasks(chance: &mut Chance, prefix: &str, tables: &Tables) -> Vec<PlanTask> {
     let mut names: Vec<String> = Vec::new();
     let mut tasks_made = Vec::new();
@@ -94,8 +94,8 @@ pub(super) fn tasks(chance: &mut Chance, prefix: &str, tables: &Tables) -> Vec<P
     tasks_made
 }
 
-/// Returns the rows of a plan, or `None` when the rules refuse the plan. The service checks a plan before it sends the
-/// first piece, so a refused plan never reaches a store.
+/// Returns the database rows of a plan, or `None` when the rules refuse the plan. The service checks a plan before it
+/// sends the first piece, so a refused plan never reaches a store.
 pub(super) fn rows(tasks: Vec<PlanTask>, workflow: WorkflowId, now: Timestamp, seed: u128) -> Option<PlanPiece> {
     let place = PlanPlace { workflow, sequence: 0, now, existing: &BTreeMap::new() };
     Plan::whole(tasks).ok()?.lay_out(&place, &mut Ids::new(seed)).ok()

@@ -1,4 +1,5 @@
-//! Races: many callers on separate connections want the same things at once. No caller may see a fault.
+//! Races: many callers on separate connections want the same tasks, approvals or names at once. No caller may see a
+//! fault.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
@@ -11,7 +12,8 @@ use engine::id::{AgentId, TaskId, WorkflowId};
 use engine::inbox::{MailboxOwner, MessageDraft, MessageKind, Recipients};
 use engine::plan::PlanTask;
 use engine::task::{Priority, Status};
-use engine::{Caller, Command, Event, Need, Refusal, Reply, Rights, Timestamp};
+use engine::world::InboxNeed;
+use engine::{Caller, Command, Event, Need, Refusal, Reply, Rights, Timestamp, TypedQuestion};
 
 use super::journal::{check_chain, check_tail};
 use super::{StoreOrder, act, must, plans};
@@ -21,7 +23,8 @@ const STORES: usize = 8;
 pub(super) const CALLERS: usize = 16;
 const NOW: i64 = 1_700_000_000_000;
 
-/// Opens eight stores on the same data and races on them. One more store follows the log during the races.
+/// Opens eight stores on the same database and lets callers race on them. One more store follows the log during the
+/// races.
 pub async fn exercise_race<F, O>(open: F)
 where
     F: Fn() -> O,
@@ -87,8 +90,8 @@ impl RaceField {
         act(self.stores[place % STORES].as_ref(), &self.order(caller, command)).await
     }
 
-    /// Runs `work` for every caller at the same time. Each caller uses the store with its own number. Returns the
-    /// answers in the order of the callers.
+    /// Runs `work` for every caller of a race at the same time. Each caller uses the store with its own number. Returns
+    /// the answers in the order of the callers.
     pub(super) async fn all<T, W, O>(self: &Arc<Self>, work: W) -> Vec<T>
     where
         W: Fn(Arc<Self>, usize) -> O,
@@ -117,7 +120,7 @@ impl RaceField {
         (workflow, ids)
     }
 
-    /// Registers all callers under the same name, and checks that each agent gets a different slug.
+    /// Registers all callers under the same name, and checks that each agent gets a different slug (short name).
     async fn registrations(self: &Arc<Self>) -> Vec<AgentId> {
         let found = self
             .all(|field, place| async move {
@@ -235,9 +238,9 @@ impl RaceField {
         let mut sent: Vec<u32> = sent.into_iter().flatten().collect();
         sent.sort_unstable();
         assert!(sent.iter().copied().eq(1..=u32::try_from(CALLERS * 10).unwrap_or(0)), "gaps in the mailbox: {sent:?}");
-        let need = Need::Inbox { owner: MailboxOwner::Agent(to), unread: false, after: 0, limit: 500 };
-        let world = must(self.stores[3].look(vec![need.clone()], Arc::new(|_| Vec::new())).await, "look");
-        let found = must(world.messages(&need).map_err(|stop| format!("{stop:?}")), "inbox");
+        let need = InboxNeed { owner: MailboxOwner::Agent(to), unread: false, after: 0, limit: 500 };
+        let world = must(self.stores[3].look(vec![need.need()], Arc::new(|_| Vec::new())).await, "look");
+        let found = must(world.ask(&need).map_err(|stop| format!("{stop:?}")), "inbox");
         assert!(found.iter().map(|message| message.sequence).eq(sent), "what was sent is there");
     }
 
@@ -267,9 +270,9 @@ impl RaceField {
             .await;
         let given: Vec<_> = given.into_iter().flatten().collect();
         assert_eq!(given.len(), 1, "answers that were given");
-        let need = Need::Inbox { owner: MailboxOwner::Agent(agent), unread: true, after: 0, limit: 500 };
-        let world = must(self.stores[3].look(vec![need.clone()], Arc::new(|_| Vec::new())).await, "look");
-        let found = must(world.messages(&need).map_err(|stop| format!("{stop:?}")), "inbox");
+        let need = InboxNeed { owner: MailboxOwner::Agent(agent), unread: true, after: 0, limit: 500 };
+        let world = must(self.stores[3].look(vec![need.need()], Arc::new(|_| Vec::new())).await, "look");
+        let found = must(world.ask(&need).map_err(|stop| format!("{stop:?}")), "inbox");
         assert!(found.iter().map(|message| message.id).eq(given), "the agent was told once: {found:?}");
     }
 
@@ -331,7 +334,7 @@ impl RaceField {
         claimed.into_iter().filter(|claimed| *claimed).count()
     }
 
-    /// Returns the entries of all topics, and checks that the log verifies.
+    /// Returns the log entries of all topics, and checks that the log verifies.
     async fn record(&self) -> Vec<Entry> {
         let store = self.stores[5].as_ref();
         let heads = must(store.heads(String::new(), u32::MAX).await, "heads");

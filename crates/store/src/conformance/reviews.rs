@@ -1,4 +1,4 @@
-//! Commands about reviews, with random but mostly sensible arguments.
+//! Random test commands about reviews, with mostly sensible arguments.
 
 use engine::command::{EndRound, FoundProblem, OpenReview, RoundAnswer, RoundEnd, StartRound};
 use engine::id::{AgentId, ReviewId};
@@ -43,7 +43,7 @@ impl ConformanceScript {
             .and_then(|id| tables.reviews.get(&id).cloned())
     }
 
-    /// Returns, in most cases, a caller that may act for the review.
+    /// Returns, in most cases, a caller that may act on the review.
     fn of_review(&mut self, tables: &Tables, review: Option<&Review>) -> Caller {
         let agent: Option<AgentId> = match review.map(|review| (review.gate, review.by)) {
             Some((Some(gate), _)) => tables.tasks.get(&gate.task).and_then(engine::task::Task::holder),

@@ -1,4 +1,4 @@
-//! A random script of all commands, each with its caller and time.
+//! A random test script of all commands, each with its caller and time.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -148,8 +148,8 @@ impl ConformanceScript {
         ALL.into_iter().filter(|name| !self.accepted.contains(*name)).collect()
     }
 
-    /// Moves the clock: mostly forward, sometimes far, sometimes back. Real stamps do the same, because they are taken
-    /// before commands queue, and because clocks jump.
+    /// Moves the clock of the script: mostly forward, sometimes far, sometimes back. Real time stamps do the same,
+    /// because they are taken before commands queue, and because clocks jump.
     fn pass_time(&mut self) {
         let step = i64::from(match self.chance.below(100) {
             0..60 => self.chance.between(0, 500),
@@ -160,7 +160,7 @@ impl ConformanceScript {
         self.now += if self.chance.percent(12) { -step.min(20_000) } else { step };
     }
 
-    /// Returns an earlier request again, with its key.
+    /// Returns an earlier request of the script again, with its idempotency key.
     fn again(&mut self) -> (Caller, Command) {
         let place = self.chance.below(self.recent.len());
         let order = self.recent[place].clone();

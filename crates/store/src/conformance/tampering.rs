@@ -63,7 +63,8 @@ const KINDS: [&str; 46] = [
 ];
 /// The topic to which an intruder moves entries of other topics.
 const ELSEWHERE: &str = "elsewhere";
-/// A number of steps that is more than enough to get every kind of entry.
+/// The maximum number of random commands that the test runs to get a log with every kind of entry. It is more than
+/// enough.
 const STEPS_MAX: usize = 12_000;
 
 /// Selects the entries of each topic that the test edits.
@@ -74,8 +75,8 @@ pub enum EditedEntries {
     EachKind,
 }
 
-/// Makes every kind of edit at the chosen entries. Returns the number of edits that the verification found. The store
-/// must be empty. `run` runs an SQL statement directly on the database of the store.
+/// Makes every kind of edit at the chosen entries of the log. Returns the number of edits that the verification found.
+/// The store must be empty. `run` runs an SQL statement directly on the database of the store.
 pub async fn finds_every_edit<F, O>(store: &dyn Store, chosen: EditedEntries, run: F) -> usize
 where
     F: Fn(String) -> O,
@@ -93,8 +94,8 @@ where
     found
 }
 
-/// Returns a log of real commands with every kind of entry, by topic. Each topic is cut after the last entry that is
-/// needed to have every kind.
+/// Runs random commands and returns their log, which has every kind of entry, by topic. Each topic is cut after the
+/// last entry that is needed to have every kind.
 async fn real_log<F, O>(store: &dyn Store, run: &F) -> BTreeMap<String, Vec<Entry>>
 where
     F: Fn(String) -> O,
@@ -116,7 +117,7 @@ where
     }
     let found = kinds(oracle.entries());
     assert!(found.iter().map(String::as_str).eq(KINDS), "the kinds of the log: {found:?}");
-    // To keep the log short, choose for each kind the entry that lengthens the kept part of its topic least.
+    // To keep the log short, choose for each kind of entry the one that lengthens the kept part of its topic least.
     let mut cuts: BTreeMap<String, i64> = BTreeMap::new();
     for kind in KINDS {
         let nearest = oracle
@@ -202,7 +203,7 @@ fn placed(entry: &Entry, seq: i64) -> Entry {
 
 /// An edit of one topic, the statements that undo it, and the entry that verification must name.
 struct LogEdit {
-    /// The number of the entry at which the edit begins.
+    /// The number of the log entry at which the edit begins.
     at: i64,
     edit: Vec<String>,
     undo: Vec<String>,
@@ -276,7 +277,7 @@ where
         count
     }
 
-    /// Returns the numbers of the entries to edit, and the number after the last entry.
+    /// Returns the numbers of the log entries at which to make edits, and the number after the last entry.
     fn places(&self, entries: &[Entry]) -> BTreeSet<i64> {
         let mut kinds = BTreeSet::new();
         let is_chosen = |entry: &&Entry| kinds.insert(entry.kind.clone()) || self.chosen == EditedEntries::All;
@@ -285,7 +286,7 @@ where
         places
     }
 
-    /// Runs the statements in one transaction, because each transaction waits for the disk.
+    /// Runs the statements of an edit in one transaction, because each transaction waits for the disk.
     async fn all(&self, statements: Vec<String>) {
         (self.run)(format!("BEGIN; {}; COMMIT", statements.join("; "))).await;
     }
@@ -356,8 +357,8 @@ fn orders(entries: &[Entry]) -> Vec<LogEdit> {
     edits
 }
 
-/// Inserts a forged entry at every place. The forged entry links correctly to the entry before it. The edit also
-/// renumbers the later entries and adjusts the head.
+/// Inserts a forged entry at every position of a topic. The forged entry links correctly to the entry before it. The
+/// edit also renumbers the later entries and adjusts the head.
 fn insertions(entries: &[Entry]) -> Vec<LogEdit> {
     let mut edits = Vec::new();
     for (number, entry) in entries.iter().enumerate() {

@@ -6,7 +6,8 @@ use super::oracle::ExportText;
 use super::{must, rows};
 use crate::{Fault, Store, export, import};
 
-/// Exports one store into an empty one and checks that the rows are the same there. A second import is refused.
+/// Exports one store, imports the export into an empty store, and checks that both have the same rows. A second import
+/// is refused.
 pub async fn same_after_transfer(from: &dyn Store, to: &dyn Store) {
     let expected = rows(from).await;
     let text = exported(from).await;

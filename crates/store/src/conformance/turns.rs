@@ -1,4 +1,4 @@
-//! Commands of the runner and about approvals, with random but mostly sensible arguments.
+//! Random test commands of the runner and about approvals, with mostly sensible arguments.
 
 use engine::approval::{Approval, ApprovalDecision, ApprovalRequest, ApprovalStatus, Source, Via};
 use engine::command::{AskApproval, RecordVerification, StartTurn};
@@ -48,7 +48,7 @@ impl ConformanceScript {
         }
     }
 
-    /// Returns a claimed task, its holder and its attempt.
+    /// Returns a random task that an agent holds, its holder and its attempt number.
     pub(super) fn held(&mut self, tables: &Tables) -> Option<(TaskId, AgentId, u32)> {
         let held: Vec<_> =
             tables.tasks.values().filter_map(|task| Some((task.id, task.holder()?, task.attempt))).collect();

@@ -1,4 +1,4 @@
-//! Commands on tasks and messages, with random but mostly sensible arguments.
+//! Random test commands on tasks and messages, with mostly sensible arguments.
 
 use engine::checkpoint::Kind;
 use engine::command::{Note, Target};
@@ -100,7 +100,7 @@ impl ConformanceScript {
         }
     }
 
-    /// Returns a target, mostly one that is legal for the task's status.
+    /// Returns a status to move the task to, mostly one that the rules allow from the task's present status.
     fn target(&mut self, task: &Task) -> Target {
         let legal = self.chance.pick(task.status().targets()).filter(|_| self.chance.percent(90));
         let status = legal.or_else(|| self.chance.pick(Status::ALL)).unwrap_or(Status::Pending);

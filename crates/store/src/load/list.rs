@@ -1,23 +1,107 @@
-//! Turns a list query into a statement, and its rows into a fact of the world (the loaded state).
+//! Turns a list query into a statement, and adds its rows to the world (the loaded state).
 
 mod review;
 mod turn;
 
-use engine::inbox::MailboxOwner;
-use engine::list::List;
+use engine::list::{
+    AgentQuery, CountQuery, GroupQuery, ListQuery, MessageQuery, RepositoryQuery, TaskQuery, TemplateQuery, TokenQuery,
+    TotalQuery, WorkflowFilter, WorkflowQuery, WorkspaceQuery,
+};
 use engine::task::Status;
 use engine::workflow::WorkflowStatus;
 use engine::workspace::WorkspaceStatus;
-use engine::{Fact, Timestamp};
+use engine::{Timestamp, World};
 
-use super::{many, one};
+use super::{many, number, one};
 use crate::fault::Fault;
 use crate::row;
 use crate::sql::list as sql;
 use crate::value::{Columns, SqlValue, Statement, optional, text};
 
-/// Returns the words of a filter as parameters. The statement has a fixed number of parameters, so the first word fills
-/// those that are left. An empty filter stands for all words.
+pub(super) fn query(query: &ListQuery) -> Statement {
+    match query {
+        ListQuery::Workflows(query) => workflows(query),
+        ListQuery::Tasks(query) => tasks(query),
+        ListQuery::Agents(query) => agents(query),
+        ListQuery::Workspaces(query) => workspaces(query),
+        ListQuery::Repositories(query) => repositories(query),
+        ListQuery::Templates(TemplateQuery { after, limit }) => {
+            Statement::new(sql::TEMPLATES, [after.into(), (*limit).into()])
+        }
+        ListQuery::Messages(query) => messages(query),
+        ListQuery::Turns(query) => turn::turns(query),
+        ListQuery::Verifications(query) => turn::verifications(query),
+        ListQuery::Runners(query) => turn::runners(query),
+        ListQuery::Sections(query) => turn::sections(query),
+        ListQuery::SectionChanges(query) => turn::section_changes(query),
+        ListQuery::Approvals(query) => turn::approvals(query),
+        ListQuery::Reviews(query) => review::reviews(query),
+        ListQuery::Rounds(query) => review::rounds(query),
+        ListQuery::Findings(query) => review::findings(query),
+        ListQuery::Tokens(query) => tokens(query),
+        ListQuery::Totals(query) => total(query),
+        ListQuery::Counts(CountQuery::Statuses(workflow)) => Statement::new(sql::STATUSES, [text(workflow)]),
+        ListQuery::Counts(CountQuery::Unread(owner)) => Statement::new(sql::UNREAD, [text(owner)]),
+        ListQuery::Groups(GroupQuery { workflow, limit }) => {
+            Statement::new(sql::GROUPS, [text(workflow), (*limit).into()])
+        }
+        ListQuery::Spent(query) => turn::spent(query),
+    }
+}
+
+pub(super) fn absorb(query: &ListQuery, rows: Vec<Vec<SqlValue>>, world: &mut World) -> Result<(), Fault> {
+    match query {
+        ListQuery::Workflows(query) => world.learn(query, many(rows, row::read_workflow)?),
+        ListQuery::Tasks(query) => world.learn(query, many(rows, row::read_task)?),
+        ListQuery::Agents(query) => {
+            let read = |mut row: Vec<SqlValue>| {
+                let task = row.pop().into_iter().collect();
+                Ok((row::read_agent(row)?, Columns::new("agent", task).maybe_parsed()?))
+            };
+            world.learn(query, many(rows, read)?);
+        }
+        ListQuery::Workspaces(query) => world.learn(query, many(rows, row::read_workspace)?),
+        ListQuery::Repositories(query) => {
+            let read = |mut row: Vec<SqlValue>| {
+                let added = row.pop().into_iter().collect();
+                Ok((row::read_repository(row)?, Columns::new("attachment", added).time()?))
+            };
+            world.learn(query, many(rows, read)?);
+        }
+        ListQuery::Templates(query) => world.learn(query, many(rows, row::read_template)?),
+        ListQuery::Messages(query) => world.learn(query, many(rows, row::read_message)?),
+        ListQuery::Turns(query) => world.learn(query, many(rows, row::turn::read_turn)?),
+        ListQuery::Verifications(query) => world.learn(query, many(rows, row::turn::read_verification)?),
+        ListQuery::Runners(query) => world.learn(query, many(rows, row::turn::read_runner)?),
+        ListQuery::Sections(query) => world.learn(query, many(rows, row::turn::read_section)?),
+        ListQuery::SectionChanges(query) => world.learn(query, many(rows, row::turn::read_section_change)?),
+        ListQuery::Approvals(query) => world.learn(query, many(rows, row::turn::read_approval)?),
+        ListQuery::Reviews(query) => world.learn(query, many(rows, row::review::read_review)?),
+        ListQuery::Rounds(query) => world.learn(query, many(rows, row::review::read_round)?),
+        ListQuery::Findings(query) => world.learn(query, many(rows, row::review::read_finding)?),
+        ListQuery::Tokens(query) => world.learn(query, many(rows, row::read_token)?),
+        ListQuery::Totals(query) => world.learn(query, number(rows)?),
+        ListQuery::Counts(query) => {
+            let read = |row: Vec<SqlValue>| {
+                let mut columns = Columns::new("count", row);
+                Ok((columns.text()?, columns.count()?))
+            };
+            world.learn(query, many(rows, read)?);
+        }
+        ListQuery::Groups(query) => {
+            let read = |row: Vec<SqlValue>| {
+                let mut columns = Columns::new("count", row);
+                Ok((columns.text()?, columns.count()?, columns.count()?))
+            };
+            world.learn(query, many(rows, read)?);
+        }
+        ListQuery::Spent(query) => world.learn(query, one(rows, row::turn::read_spent)?.unwrap_or_default()),
+    }
+    Ok(())
+}
+
+/// Returns the words of a filter, such as statuses, as parameters of a statement. The statement has a fixed number of
+/// parameters, so the first word is repeated to fill the rest. An empty filter stands for all words.
 fn words<T: Copy>(chosen: &[T], all: &[T], word: impl Fn(T) -> &'static str) -> Vec<SqlValue> {
     let chosen = if chosen.is_empty() { all } else { chosen };
     let Some(first) = chosen.first() else { return Vec::new() };
@@ -25,7 +109,7 @@ fn words<T: Copy>(chosen: &[T], all: &[T], word: impl Fn(T) -> &'static str) -> 
     places.map(|found| word(*found).into()).collect()
 }
 
-/// A position (time and id) that sorts after every row.
+/// A position (time and id) in a list that sorts after every row.
 const LAST: (i64, &str) = (i64::MAX, "~");
 
 fn before<I: ToString>(after: Option<&(Timestamp, I)>) -> [SqlValue; 2] {
@@ -40,153 +124,88 @@ fn position(after: Option<&(u32, engine::id::TaskId)>) -> [SqlValue; 2] {
     after.map_or([SqlValue::Int(-1), "".into()], |(sequence, id)| [(*sequence).into(), text(id)])
 }
 
-fn owner(owner: &MailboxOwner) -> SqlValue {
-    text(owner)
+fn workflow_filter(filter: &WorkflowFilter) -> Vec<SqlValue> {
+    let mut values = words(&filter.statuses, WorkflowStatus::ALL, WorkflowStatus::as_str);
+    values.push(optional(filter.repository));
+    values
 }
 
-pub(super) fn query(list: &List) -> Statement {
-    match list {
-        List::Workflows { filter, after, offset, limit } => {
-            let mut values = words(&filter.statuses, WorkflowStatus::ALL, WorkflowStatus::as_str);
-            values.push(optional(filter.repository));
-            values.extend(before(after.as_ref()));
-            values.extend([(*limit).into(), (*offset).into()]);
-            Statement::new(sql::WORKFLOWS, values)
-        }
-        List::WorkflowTotal(filter) => {
-            let mut values = words(&filter.statuses, WorkflowStatus::ALL, WorkflowStatus::as_str);
-            values.push(optional(filter.repository));
-            Statement::new(sql::WORKFLOW_TOTAL, values)
-        }
-        List::Tasks { workflow, statuses, after, limit } => {
+fn workflows(query: &WorkflowQuery) -> Statement {
+    let mut values = workflow_filter(&query.filter);
+    values.extend(before(query.after.as_ref()));
+    values.extend([query.limit.into(), query.offset.into()]);
+    Statement::new(sql::WORKFLOWS, values)
+}
+
+fn tasks(query: &TaskQuery) -> Statement {
+    match query {
+        TaskQuery::Planned { workflow, statuses, after, limit } => {
             let mut values = words(statuses, Status::ALL, Status::as_str);
             values.push(text(workflow));
             values.extend(position(after.as_ref()));
             values.push((*limit).into());
             Statement::new(sql::TASKS, values)
         }
-        List::Waiting { workflow, after, limit } => {
+        TaskQuery::Waiting { workflow, after, limit } => {
             let [sequence, id] = position(after.as_ref());
             Statement::new(sql::WAITING, [text(workflow), sequence, id, (*limit).into()])
         }
-        List::Finished { workflow, before, limit } => {
+        TaskQuery::Finished { workflow, before, limit } => {
             Statement::new(sql::FINISHED, [text(workflow), (*before).into(), (*limit).into()])
         }
-        List::Group { workflow, group, limit } => {
+        TaskQuery::Group { workflow, group, limit } => {
             Statement::new(sql::GROUP, [text(workflow), group.into(), (*limit).into()])
         }
-        List::Statuses(workflow) => Statement::new(sql::STATUSES, [text(workflow)]),
-        List::Groups { workflow, limit } => Statement::new(sql::GROUPS, [text(workflow), (*limit).into()]),
-        List::FirstOpen(workflow) => Statement::new(sql::FIRST_OPEN, [text(workflow)]),
-        List::Held { limit } => Statement::new(sql::HELD, [(*limit).into()]),
-        List::Stuck { limit } => Statement::new(sql::STUCK, [(*limit).into()]),
-        List::Agents { .. }
-        | List::Workspaces { .. }
-        | List::Attached { .. }
-        | List::Repositories { .. }
-        | List::RepositoryTotal
-        | List::Templates { .. }
-        | List::Mail { .. }
-        | List::Questions { .. }
-        | List::Unread(_)
-        | List::Tokens { .. } => other_query(list),
-        List::Turns { .. }
-        | List::Running { .. }
-        | List::Spent(_)
-        | List::Verifications { .. }
-        | List::Runners { .. }
-        | List::Sections { .. }
-        | List::SectionChanges { .. }
-        | List::Approvals { .. }
-        | List::OpenApprovals { .. }
-        | List::OverdueApprovals { .. }
-        | List::ApprovalsOf { .. }
-        | List::Gates { .. }
-        | List::Gated { .. }
-        | List::DueNotices { .. } => turn::query(list),
-        List::Reviews { .. } | List::TaskReviews { .. } | List::Rounds { .. } | List::Findings { .. } => {
-            review::query(list)
-        }
+        TaskQuery::Held { limit } => Statement::new(sql::HELD, [(*limit).into()]),
+        TaskQuery::Stuck { limit } => Statement::new(sql::STUCK, [(*limit).into()]),
+        TaskQuery::Gated { limit } => Statement::new(crate::sql::turn::GATED, [(*limit).into()]),
     }
 }
 
-#[expect(clippy::wildcard_enum_match_arm, reason = "`query` names every list and sends the rest here")]
-fn other_query(list: &List) -> Statement {
-    match list {
-        List::Agents { filter, after, limit } => {
-            let [role, runtime] = [&filter.role, &filter.runtime].map(|word| SqlValue::from(word.as_ref()));
-            let [time, id] = behind(after.as_ref());
-            Statement::new(sql::AGENTS, [role, runtime, optional(filter.workflow), time, id, (*limit).into()])
+fn agents(AgentQuery { filter, after, limit }: &AgentQuery) -> Statement {
+    let [role, runtime] = [&filter.role, &filter.runtime].map(|word| SqlValue::from(word.as_ref()));
+    let [time, id] = behind(after.as_ref());
+    Statement::new(sql::AGENTS, [role, runtime, optional(filter.workflow), time, id, (*limit).into()])
+}
+
+fn workspaces(query: &WorkspaceQuery) -> Statement {
+    let mut values = vec![text(query.workflow)];
+    values.extend(words(&query.statuses, WorkspaceStatus::ALL, WorkspaceStatus::as_str));
+    values.extend(behind(query.after.as_ref()));
+    values.push(query.limit.into());
+    Statement::new(sql::WORKSPACES, values)
+}
+
+fn repositories(query: &RepositoryQuery) -> Statement {
+    match query {
+        RepositoryQuery::Attached { workflow, limit } => {
+            Statement::new(sql::ATTACHED, [text(workflow), (*limit).into()])
         }
-        List::Workspaces { workflow, statuses, after, limit } => {
-            let mut values = vec![text(workflow)];
-            values.extend(words(statuses, WorkspaceStatus::ALL, WorkspaceStatus::as_str));
-            values.extend(behind(after.as_ref()));
-            values.push((*limit).into());
-            Statement::new(sql::WORKSPACES, values)
-        }
-        List::Attached { workflow, limit } => Statement::new(sql::ATTACHED, [text(workflow), (*limit).into()]),
-        List::Repositories { after, offset, limit } => {
+        RepositoryQuery::All { after, offset, limit } => {
             let [time, id] = before(after.as_ref());
             Statement::new(sql::REPOSITORIES, [time, id, (*limit).into(), (*offset).into()])
         }
-        List::Templates { after, limit } => Statement::new(sql::TEMPLATES, [after.into(), (*limit).into()]),
-        List::Mail { owner: whose, before, limit } => {
-            Statement::new(sql::MAIL, [owner(whose), (*before).into(), (*limit).into()])
-        }
-        List::Questions { after, limit } => Statement::new(sql::QUESTIONS, [(*after).into(), (*limit).into()]),
-        List::Unread(whose) => Statement::new(sql::UNREAD, [owner(whose)]),
-        List::Tokens { revoked, after, limit } => {
-            let [time, id] = behind(after.as_ref());
-            Statement::new(sql::TOKENS, [(*revoked).into(), time, id, (*limit).into()])
-        }
-        _ => Statement::new(sql::REPOSITORY_TOTAL, []),
     }
 }
 
-pub(super) fn fact(list: &List, rows: Vec<Vec<SqlValue>>) -> Result<Fact, Fault> {
-    Ok(match list {
-        List::Workflows { .. } => Fact::WorkflowRows(many(rows, row::read_workflow)?),
-        List::WorkflowTotal(_) | List::RepositoryTotal | List::FirstOpen(_) => {
-            Fact::Number(one(rows, |row| Columns::new("count", row).count())?.unwrap_or(0))
+fn messages(query: &MessageQuery) -> Statement {
+    match query {
+        MessageQuery::Mail { owner, before, limit } => {
+            Statement::new(sql::MAIL, [text(owner), (*before).into(), (*limit).into()])
         }
-        List::Tasks { .. }
-        | List::Waiting { .. }
-        | List::Finished { .. }
-        | List::Group { .. }
-        | List::Held { .. }
-        | List::Stuck { .. }
-        | List::Gated { .. } => Fact::Full(many(rows, row::read_task)?),
-        List::Statuses(_) | List::Groups { .. } | List::Unread(_) => Fact::Counts(many(rows, |row| {
-            let mut columns = Columns::new("count", row);
-            Ok((columns.text()?, columns.count()?, columns.count()?))
-        })?),
-        List::Agents { .. } => Fact::AgentRows(many(rows, |mut row| {
-            let task = row.pop().into_iter().collect();
-            Ok((row::read_agent(row)?, Columns::new("agent", task).maybe_parsed()?))
-        })?),
-        List::Workspaces { .. } => Fact::WorkspaceRows(many(rows, row::read_workspace)?),
-        List::Attached { .. } | List::Repositories { .. } => Fact::RepositoryRows(many(rows, |mut row| {
-            let added = row.pop().into_iter().collect();
-            Ok((row::read_repository(row)?, Columns::new("attachment", added).time()?))
-        })?),
-        List::Templates { .. } => Fact::TemplateRows(many(rows, row::read_template)?),
-        List::Mail { .. } | List::Questions { .. } => Fact::Messages(many(rows, row::read_message)?),
-        List::Tokens { .. } => Fact::TokenRows(many(rows, row::read_token)?),
-        List::Turns { .. } | List::Running { .. } => Fact::TurnRows(many(rows, row::turn::read_turn)?),
-        List::Spent(_) => Fact::Spent(one(rows, row::turn::read_spent)?.unwrap_or_default()),
-        List::Verifications { .. } => Fact::VerificationRows(many(rows, row::turn::read_verification)?),
-        List::Runners { .. } => Fact::RunnerRows(many(rows, row::turn::read_runner)?),
-        List::Sections { .. } => Fact::SectionRows(many(rows, row::turn::read_section)?),
-        List::SectionChanges { .. } => Fact::SectionChanges(many(rows, row::turn::read_section_change)?),
-        List::Approvals { .. }
-        | List::OpenApprovals { .. }
-        | List::OverdueApprovals { .. }
-        | List::ApprovalsOf { .. }
-        | List::Gates { .. }
-        | List::DueNotices { .. } => Fact::ApprovalRows(many(rows, row::turn::read_approval)?),
-        List::Reviews { .. } | List::TaskReviews { .. } => Fact::ReviewRows(many(rows, row::review::read_review)?),
-        List::Rounds { .. } => Fact::RoundRows(many(rows, row::review::read_round)?),
-        List::Findings { .. } => Fact::FindingRows(many(rows, row::review::read_finding)?),
-    })
+        MessageQuery::Questions { after, limit } => Statement::new(sql::QUESTIONS, [(*after).into(), (*limit).into()]),
+    }
+}
+
+fn tokens(query: &TokenQuery) -> Statement {
+    let [time, id] = behind(query.after.as_ref());
+    Statement::new(sql::TOKENS, [query.revoked.into(), time, id, query.limit.into()])
+}
+
+fn total(query: &TotalQuery) -> Statement {
+    match query {
+        TotalQuery::Workflows(filter) => Statement::new(sql::WORKFLOW_TOTAL, workflow_filter(filter)),
+        TotalQuery::Repositories => Statement::new(sql::REPOSITORY_TOTAL, []),
+        TotalQuery::FirstOpen(workflow) => Statement::new(sql::FIRST_OPEN, [text(workflow)]),
+    }
 }

@@ -8,12 +8,17 @@
 use std::collections::BTreeSet;
 
 use engine::inbox::MailboxOwner;
+use engine::list::ListQuery;
+use engine::world::{
+    AgentIdNeed, ApprovalNeed, BoolNeed, Candidates, CheckpointNeed, FreedNeed, InboxNeed, NumberNeed, OpenEdgeNeed,
+    TaskIdNeed, TaskRowNeed, UnmetNeed, WorkflowIdNeed,
+};
 use engine::{Need, Topic};
 
 use crate::value::{SqlValue, Statement};
 
-/// The names to lock. It also holds the ids of rows whose workflow or owner must be locked; the server looks those
-/// names up in the lock statement.
+/// The names that a transaction must lock. The value also holds the ids of rows whose workflow or owner must be locked;
+/// the lock statement looks those names up on the server.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Guards {
     names: BTreeSet<String>,
@@ -22,8 +27,8 @@ pub(super) struct Guards {
     messages: BTreeSet<String>,
 }
 
-/// The statement that takes the locks. It turns the lists into arrays first: PostgreSQL then always uses the index,
-/// regardless of its statistics about the table.
+/// The statement that takes the locks. It turns the lists of names and ids into arrays first: PostgreSQL then always
+/// uses the index, regardless of its statistics about the table.
 const LOCK: &str = "SELECT name, pg_advisory_xact_lock(key)::text FROM (\
      SELECT name, hashtextextended(name, 0) AS key FROM (\
      SELECT json_array_elements_text($1::text::json) AS name \
@@ -51,71 +56,71 @@ fn topic_name(topic: &Topic) -> String {
 }
 
 impl Guards {
-    /// Adds the locks of a need. Returns true when at least one of these locks is new.
+    /// Adds the locks that a need (a request for rows) requires. Returns true when at least one of these locks is new.
     pub(super) fn add(&mut self, need: &Need) -> bool {
-        let workflow = |id: &engine::id::WorkflowId| format!("workflows/{id}");
         match need {
             Need::Task(id)
             | Need::Detail(id)
-            | Need::Unmet(id)
-            | Need::Freed(id)
-            | Need::Dependencies(id)
-            | Need::Dependents(id)
-            | Need::OpenAncestors(id)
-            | Need::TurnCount(id)
             | Need::TurnRunning(id)
-            | Need::VerificationCount(id)
-            | Need::Checkpoints { task: id, .. } => self.tasks.insert(id.to_string()),
+            | Need::Unmet(UnmetNeed(id))
+            | Need::Freed(FreedNeed(id))
+            | Need::TaskIds(TaskIdNeed::Dependencies(id) | TaskIdNeed::Dependents(id))
+            | Need::TaskRows(TaskRowNeed::OpenAncestors(id))
+            | Need::Checkpoints(CheckpointNeed { task: id, .. })
+            | Need::Number(NumberNeed::Turns(id) | NumberNeed::Verifications(id)) => self.tasks.insert(id.to_string()),
             Need::Workflow(id)
             | Need::WorkflowDetail(id)
-            | Need::Running(id, _)
-            | Need::BusyFiles(id, _)
-            | Need::HeldIn(id, _)
-            | Need::TaskNamed(id, _)
-            | Need::Removable(id)
-            | Need::OpenTasks(id)
-            | Need::OpenEdges(id)
-            | Need::Expired(id, _)
-            | Need::UnmergedRequest(id)
-            | Need::OtherUnmergedRequest(id, _)
-            | Need::RepositoryUsed(id, _)
-            | Need::Attached(id, _) => self.names.insert(workflow(id)),
-            Need::Candidates(ask) => self.names.insert(workflow(&ask.workflow)),
-            Need::Agent(id) | Need::Held(id) | Need::HoldsMost(id) => self.names.insert(format!("agents/{id}")),
-            Need::Mailbox(owner) | Need::Inbox { owner, .. } => self.names.insert(owner_name(*owner)),
+            | Need::Attached(id, _)
+            | Need::TaskIds(TaskIdNeed::HeldIn(id, _) | TaskIdNeed::Named(id, _) | TaskIdNeed::Expired(id, _))
+            | Need::TaskRows(
+                TaskRowNeed::BusyFiles(id, _)
+                | TaskRowNeed::Removable(id)
+                | TaskRowNeed::Open(id)
+                | TaskRowNeed::Candidates(Candidates { workflow: id, .. }),
+            )
+            | Need::OpenEdges(OpenEdgeNeed(id))
+            | Need::Number(NumberNeed::Running(id, _))
+            | Need::Bool(
+                BoolNeed::UnmergedRequest(id) | BoolNeed::OtherUnmergedRequest(id, _) | BoolNeed::RepositoryUsed(id, _),
+            ) => self.names.insert(format!("workflows/{id}")),
+            Need::Agent(id) | Need::TaskIds(TaskIdNeed::HeldBy(id)) | Need::Bool(BoolNeed::HoldsMost(id)) => {
+                self.names.insert(format!("agents/{id}"))
+            }
+            Need::Mailbox(owner) | Need::Inbox(InboxNeed { owner, .. }) => self.names.insert(owner_name(*owner)),
             Need::Message(id) => self.messages.insert(id.to_string()),
             Need::Workspace(id) => self.workspaces.insert(id.to_string()),
             Need::Turn(id) => self.names.insert(format!("turns/{id}")),
             Need::Section(name) => self.names.insert(format!("sections/{name}")),
             Need::Approval(id) | Need::Notice(id, _) => self.names.insert(format!("approvals/{id}")),
-            Need::ApprovalSealed(fingerprint) | Need::ApprovalRefused(fingerprint) => {
+            Need::Approvals(ApprovalNeed::Sealed(fingerprint) | ApprovalNeed::Refused(fingerprint)) => {
                 self.names.insert(format!("sealed/{fingerprint}"))
             }
             Need::Review(id) | Need::Round(id, _) | Need::Finding(id, _) => self.names.insert(format!("reviews/{id}")),
             Need::Runner(name) => self.names.insert(format!("runners/{name}")),
             Need::Key(id) => self.names.insert(format!("keys/{}/{}/{}", id.owner, id.act, id.key)),
-            Need::Reminder(name, _) | Need::ConversationAgents(name) => {
+            Need::Reminder(name, _) | Need::AgentIds(AgentIdNeed::OfConversation(name)) => {
                 self.names.insert(format!("conversations/{name}"))
             }
-            Need::SessionAgents(id) => self.names.insert(format!("sessions/{id}")),
+            Need::AgentIds(AgentIdNeed::OfSession(id)) => self.names.insert(format!("sessions/{id}")),
             Need::Repository(_)
             | Need::RepositoryAt(_)
             | Need::Template(_)
-            | Need::TemplateNamed(_)
+            | Need::Bool(BoolNeed::TemplateNamed(_))
             | Need::Token(_)
-            | Need::List(engine::list::List::Tokens { .. }) => self.names.insert("registry".to_owned()),
+            | Need::List(ListQuery::Tokens(_)) => self.names.insert("registry".to_owned()),
             // These needs take no lock. A slug never changes and is unique in its table, and a race for a new slug ends
-            // in a retry. The other needs are lists of ids, whose rows are read again under their own locks.
-            Need::Slug(_)
-            | Need::SlugNumber(_)
-            | Need::CalledAgents(_)
-            | Need::SameAgents { .. }
-            | Need::RoleHolders(_)
-            | Need::Agents(_)
-            | Need::LockedBy(_)
+            // in a retry. The other needs are lists, whose rows are read again under their own locks.
+            Need::AgentIds(
+                AgentIdNeed::WithSlug(_)
+                | AgentIdNeed::OfCall(_)
+                | AgentIdNeed::Same { .. }
+                | AgentIdNeed::WithRole(_)
+                | AgentIdNeed::Matching(_),
+            )
+            | Need::Number(NumberNeed::SlugNumber(_))
+            | Need::WorkflowIds(WorkflowIdNeed::LockedBy(_) | WorkflowIdNeed::WithExpired(_))
             | Need::TokenHashed(_)
-            | Need::List(_)
-            | Need::ExpiredAnywhere(_) => false,
+            | Need::List(_) => false,
         }
     }
 
@@ -148,7 +153,7 @@ impl HeldLocks {
         Self(rows.into_iter().filter_map(name).collect())
     }
 
-    /// Tells whether the transaction already holds the locks of a need, because it took the same names for another
+    /// Returns whether the transaction already holds the locks of a need, because it took the same names for another
     /// need.
     pub(super) fn covers(&self, need: &Need, world: &engine::World) -> bool {
         let mut guards = Guards::default();

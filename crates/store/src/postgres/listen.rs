@@ -70,8 +70,9 @@ impl ListenConnection {
         watch
     }
 
-    /// Returns the position of the last log entry that a follower can see now. A follower sees no entries above the
-    /// oldest running transaction. So the position also moves when that transaction ends.
+    /// Returns the position of the last log entry that a follower can see now. A follower sees no entries of
+    /// transactions whose number is higher than that of the oldest running one. So the position also moves when that
+    /// transaction ends.
     async fn frontier(&self) -> Option<(i64, i64)> {
         let client = connect(&self.pool).await.ok()?;
         let rows = client.query(sql::FRONTIER, &[]).await.ok()?;

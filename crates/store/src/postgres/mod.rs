@@ -128,7 +128,7 @@ impl Postgres {
 }
 
 /// Runs the migrations under a lock, because two processes that start at once would create the same tables. Returns the
-/// generation of the store, which marks its cursors.
+/// generation of the store, which is a number that marks its cursors.
 async fn migrate(client: &Object, seed: u64) -> Result<i64, Fault> {
     client.batch_execute("BEGIN; SELECT pg_advisory_xact_lock(hashtextextended('handover migration', 0))").await?;
     client.batch_execute(sql::SCHEMA_TABLE).await?;
@@ -213,7 +213,7 @@ impl Store for Postgres {
 
     fn integrity(&self) -> Answer<'_, Vec<String>> {
         Box::pin(async move {
-            // PostgreSQL checks its own pages. So only check here that the server answers.
+            // PostgreSQL checks its own pages. So this function checks only that the server answers.
             transaction::again(|| self.read(Statement::new(sql::META, ["schema".into()]))).await?;
             Ok(Vec::new())
         })
@@ -221,7 +221,7 @@ impl Store for Postgres {
 
     fn server_time(&self) -> Answer<'_, Option<Timestamp>> {
         Box::pin(async move {
-            // Do not retry, because the caller measures the time from the request to the answer.
+            // Do not retry this query, because the caller measures the time from the request to the answer.
             let rows = self.read(Statement::new(sql::SERVER_TIME, [])).await?;
             let now = rows.into_iter().next().map(|row| Columns::new("server time", row).int()).transpose()?;
             Ok(now.map(Timestamp))

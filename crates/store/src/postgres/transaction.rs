@@ -28,7 +28,7 @@ enum TransactionTry {
     Done(Box<Change>),
     /// The decision needs more locks than this try took, so the next try takes them, too.
     Grow,
-    /// The transaction had no effect.
+    /// The transaction had no effect. The fault says why.
     Failed(Fault),
     /// The connection broke after the commit was sent, so it is not known whether the transaction was committed.
     Unknown {
@@ -102,7 +102,7 @@ impl OpenTransaction {
         self.client.as_ref().ok_or(Fault::Closed)
     }
 
-    /// Gives the connection back to the pool, because the transaction has ended.
+    /// Gives the connection back to the pool. The caller must have ended the transaction.
     pub(super) fn keep(&mut self) {
         drop(self.client.take());
     }
@@ -269,8 +269,9 @@ async fn committed(pool: &Pool, trail: &Trail, fault: Fault) -> Result<bool, Fau
         let waited = match ask(pool, &statement).await {
             Ok(Some(SqlValue::Text(fate))) if fate == "aborted" => return Ok(false),
             Ok(Some(SqlValue::Text(fate))) if fate == "committed" => match &trail.witness {
-                // A change without a witness only renewed something, such as a lease, or stored an answer. Repeating
-                // such a change has the same effect, so report it as not committed.
+                // A change without a witness (a row that only this transaction can have written) only renewed
+                // something, such as a lease, or stored an answer. Repeating such a change has the same effect, so
+                // report it as not committed.
                 None => return Ok(false),
                 Some(witness) => match ask(pool, witness).await {
                     Ok(found) => return Ok(found.is_some()),
@@ -298,7 +299,7 @@ async fn ask(pool: &Pool, statement: &Statement) -> Result<Option<SqlValue>, Fau
     Ok(answers.into_iter().flatten().flatten().next())
 }
 
-/// The time since a command began, and the number of its tries.
+/// The time since a command began, the number of its conflicts with other transactions, and the number of its retries.
 struct Patience {
     began: Instant,
     races: u32,
@@ -311,8 +312,8 @@ impl Patience {
         Self { began: Instant::now(), races: 0, tries: 0 }
     }
 
-    /// Waits before the next try, a little longer each time. Returns the fault when a retry cannot help or the time is
-    /// over.
+    /// Waits before the next try of a command, a little longer each time. Returns the fault when a retry cannot help or
+    /// the time is over.
     async fn wait(&mut self, fault: Fault) -> Result<(), Fault> {
         match class(&fault) {
             FailureClass::Final => return Err(fault),
@@ -335,7 +336,8 @@ impl Patience {
 }
 
 enum FailureClass {
-    /// A retry may help: the server or the connection is not available, or two transactions conflict.
+    /// The command may succeed when it is tried again: the server or the connection is not available, or two
+    /// transactions conflict.
     Again,
     /// Another transaction inserted the same key first. The next try loads that row.
     Race,
@@ -356,7 +358,7 @@ fn class(fault: &Fault) -> FailureClass {
     }
 }
 
-/// Tells whether the server ended the connection, is starting, stopping or full, or does not answer.
+/// Returns whether the server ended the connection, is starting, stopping or full, or does not answer.
 pub(super) fn is_away(error: &tokio_postgres::Error) -> bool {
     match error.code() {
         None => error.is_closed() || error.as_db_error().is_none(),

@@ -12,8 +12,8 @@ use engine::verification::{Verdict, Verification};
 use crate::fault::Fault;
 use crate::value::{Columns, SqlValue, list, optional, text};
 
-/// Returns an amount as a signed integer, because databases only sum signed integers. An amount above the maximum of
-/// `i64` becomes that maximum; such amounts do not occur.
+/// Returns an amount, such as a cost, as a signed integer, because databases only sum signed integers. An amount above
+/// the maximum of `i64` becomes that maximum; such amounts do not occur.
 pub(super) fn amount(number: u64) -> SqlValue {
     SqlValue::Int(i64::try_from(number).unwrap_or(i64::MAX))
 }

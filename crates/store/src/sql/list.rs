@@ -55,7 +55,7 @@ pub(crate) const HELD: &str = concat!(task_columns!(), "WHERE holder IS NOT NULL
 pub(crate) const STUCK: &str =
     concat!(task_columns!(), "WHERE status IN ('paused', 'blocked', 'failed') ORDER BY updated, id LIMIT $1");
 pub(crate) const STATUSES: &str =
-    "SELECT status, count(*), 0 FROM task WHERE workflow = $1 GROUP BY status ORDER BY status";
+    "SELECT status, count(*) FROM task WHERE workflow = $1 GROUP BY status ORDER BY status";
 pub(crate) const GROUPS: &str = "SELECT parallel_group, count(*), \
      count(CASE WHEN status IN ('completed', 'skipped') THEN 1 END) FROM task \
      WHERE workflow = $1 AND parallel_group IS NOT NULL GROUP BY parallel_group ORDER BY parallel_group LIMIT $2";
@@ -84,7 +84,7 @@ pub(crate) const MAIL: &str = "SELECT id, owner, sequence, sender, thread, state
 pub(crate) const QUESTIONS: &str = "SELECT id, owner, sequence, sender, thread, state, state_at, kind, priority, subject, \
      body, body_json, action_required, workflow, task, reply_to, at, answer FROM message \
      WHERE owner = 'human' AND kind = 'question' AND answer IS NULL AND sequence > $1 ORDER BY sequence LIMIT $2";
-pub(crate) const UNREAD: &str = "SELECT CAST(priority AS TEXT), count(*), 0 FROM message \
+pub(crate) const UNREAD: &str = "SELECT CAST(priority AS TEXT), count(*) FROM message \
      WHERE owner = $1 AND state = 'unread' GROUP BY priority ORDER BY priority";
 pub(crate) const TOKENS: &str = "SELECT id, name, hash, scope, agent, created, revoked FROM token \
      WHERE ($1 = 1 OR revoked IS NULL) AND (created, id) > ($2, $3) ORDER BY created, id LIMIT $4";

@@ -73,8 +73,8 @@ impl Statistics {
 pub struct Sqlite {
     path: PathBuf,
     options: Options,
-    /// The sending end of the channel to the writer. The channel is unbounded, because a bounded one allocates all its
-    /// slots at once, a megabyte. The semaphore `places` bounds the number of waiting commands instead.
+    /// The sending end of the channel to the writer thread. The channel is unbounded, because a bounded one allocates
+    /// all its slots at once, a megabyte. The semaphore `places` bounds the number of waiting commands instead.
     sender: Mutex<Option<Sender<WriterRequest>>>,
     places: Arc<Semaphore>,
     /// A channel that disconnects when the writer thread ends.
@@ -172,8 +172,8 @@ impl Sqlite {
         let answer = match tokio::time::timeout(self.options.wait_max, &mut receiver).await {
             Ok(answer) => answer,
             Err(_) if ticket.take() => return Err(Fault::Busy { seconds: self.options.wait_max.as_secs() }),
-            // The time is over, but the writer has already started this command. So wait for its answer, which comes
-            // soon.
+            // The caller's time limit is over, but the writer has already started this command. So wait for its answer,
+            // which comes soon.
             Err(_) => receiver.await,
         };
         answer.map_or(Err(Fault::Closed), |told| told.result)

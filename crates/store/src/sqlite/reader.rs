@@ -1,4 +1,4 @@
-//! Reads on connections of their own, so that no read waits for the writer.
+//! Reads on separate connections, so that no read waits for the writer.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,7 +17,7 @@ use crate::value::{Columns, SqlValue, Statement};
 use crate::watch::Bell;
 use crate::{Sink, StateQuestion, guarded, load, sql};
 
-/// The maximum number of reads at once. Further reads wait for a free place. Each reader has a small page cache.
+/// The maximum number of reads at once. Further reads wait until one ends. Each reader has a small page cache.
 const READERS_MAX: usize = 8;
 
 #[derive(Debug)]
@@ -69,8 +69,8 @@ pub(super) fn load(session: &mut ConnectionSession<'_>, needs: &[Need], world: &
     Ok(())
 }
 
-/// Loads the needs that a decision or question lacks. Fails when all of them are loaded already, because the decision
-/// would then ask for them without end.
+/// Loads the needs (requests for rows) that a decision or question lacks. Fails when all of them are loaded already,
+/// because the decision would then ask for them without end.
 pub(super) fn load_more(session: &mut ConnectionSession<'_>, needs: &[Need], world: &mut World) -> Result<(), Fault> {
     if needs.iter().all(|need| world.knows(need)) {
         return Err(Fault::Bug { what: format!("a decision asks again for {needs:?}") });

@@ -8,13 +8,13 @@ use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use crate::fault::Fault;
 
-/// A mark that the writer takes to start a command, or the caller takes to withdraw it. Only the first of the two
-/// succeeds.
+/// A flag that the writer sets to start a command, or that the caller sets to withdraw the command. Only the first of
+/// the two succeeds.
 #[derive(Debug, Default)]
 pub(super) struct ReplyTicket(AtomicBool);
 
 impl ReplyTicket {
-    /// Takes the mark. Returns true when this call was the first to take it.
+    /// Sets the flag. Returns true when this call was the first to set it.
     pub(super) fn take(&self) -> bool {
         !self.0.swap(true, Ordering::SeqCst)
     }
@@ -23,8 +23,8 @@ impl ReplyTicket {
 /// The answer of the writer to one caller.
 pub(super) struct ToldReply<T> {
     pub(super) result: Result<T, Fault>,
-    /// The other callers of the same transaction. They get their answers when this field is dropped, also when the
-    /// receiver of this reply is gone.
+    /// The answers to the other callers of the same transaction. They are sent when this field is dropped, also when
+    /// the receiver of this reply is gone. `None` when this reply does not send them.
     _others: Option<Others>,
 }
 
@@ -32,7 +32,8 @@ pub(super) struct ToldReply<T> {
 pub(super) struct ReplySender<T> {
     pub(super) answer: oneshot::Sender<ToldReply<T>>,
     pub(super) ticket: Arc<ReplyTicket>,
-    /// The place of the command in the writer's queue. It becomes free when the answer is sent.
+    /// The command's place in the writer's queue, which has a bounded number of places. The place becomes free when the
+    /// answer is sent.
     pub(super) _place: OwnedSemaphorePermit,
 }
 

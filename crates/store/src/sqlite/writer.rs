@@ -7,6 +7,9 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvError, TryRecvError};
 use std::time::Duration;
 
+use engine::agent::Agent;
+use engine::id::{AgentId, WorkflowId};
+use engine::workflow::Workflow;
 use engine::{Change, Need, Timestamp, World};
 use rusqlite::{Connection, ErrorCode};
 
@@ -35,7 +38,7 @@ pub(super) struct Writer {
     pub(super) queue: Arc<Queue>,
     pub(super) bell: Bell,
     pub(super) statistics: Arc<Statistics>,
-    /// The callers of the last batch that may not have their answers yet. Dropping this value sends them.
+    /// The answers of the last batch that may not be sent yet. Dropping this value sends them.
     pub(super) untold: Others,
 }
 
@@ -154,7 +157,7 @@ impl Writer {
         self.statistics.commands.fetch_add(u64::try_from(commands).unwrap_or(0), Ordering::Relaxed);
     }
 
-    /// Rolls back the transaction after a failure. Opens a new connection when the rollback fails.
+    /// Rolls back the failed transaction. Opens a new connection when the rollback fails.
     fn mend(&mut self) {
         if self.connection.is_autocommit() || self.connection.execute_batch("ROLLBACK").is_ok() {
             return;
@@ -164,7 +167,7 @@ impl Writer {
         }
     }
 
-    /// Rolls back after a failure and returns the fault for the caller. A failed commit may leave pages in the
+    /// Rolls back the failed transaction and returns the fault for the caller. A failed commit may leave pages in the
     /// write-ahead log. The next successful write overwrites them. When that write fails, too, a later start may treat
     /// those pages as committed. So the fault becomes [`Fault::Unknown`].
     fn settle(&mut self, failure: WriterFailure) -> Fault {
@@ -241,11 +244,15 @@ impl<F: Into<Fault>> From<F> for WriterFailure {
     }
 }
 
-/// Runs all jobs in one transaction. When one of them fails, none has an effect.
+/// Runs all jobs (commands of callers) in one transaction. When one of them fails, none has an effect.
 fn transaction(connection: &Connection, jobs: &[&Job]) -> Result<Vec<Change>, WriterFailure> {
     connection.execute_batch("BEGIN IMMEDIATE")?;
-    let mut batch =
-        Batch { session: ConnectionSession::new(connection), heads: BTreeMap::new(), kept: World::default() };
+    let mut batch = Batch {
+        session: ConnectionSession::new(connection),
+        heads: BTreeMap::new(),
+        workflows: BTreeMap::new(),
+        agents: BTreeMap::new(),
+    };
     let changes = jobs.iter().map(|job| batch.perform(job)).collect::<Result<Vec<_>, _>>()?;
     for head in batch.heads.values() {
         batch.session.run(&Statement::new(sql::PUT_TOPIC, record::head_values(head)))?;
@@ -263,9 +270,10 @@ struct Batch<'c> {
     /// The heads of the topics. Each head is written once, after all commands of the batch.
     heads: BTreeMap<String, Head>,
     /// The workflows and agents that earlier commands of the batch loaded. Most commands need them, and every change of
-    /// such a row goes through this value. Tasks are not kept, because the statements of a plan change and delete tasks
-    /// directly.
-    kept: World,
+    /// such a row goes through the world of a command. Tasks are not kept, because the statements of a plan change and
+    /// delete tasks directly.
+    workflows: BTreeMap<WorkflowId, Option<Workflow>>,
+    agents: BTreeMap<AgentId, Option<Agent>>,
 }
 
 fn commit(connection: &Connection) -> Result<(), WriterFailure> {
@@ -282,14 +290,18 @@ fn commit(connection: &Connection) -> Result<(), WriterFailure> {
 /// Writes a counter that no rule reads, to overwrite the pages that a failed commit left in the write-ahead log.
 fn overwrite(connection: &Connection) -> Result<(), Fault> {
     connection.execute_batch("BEGIN IMMEDIATE")?;
-    // Change the value, because SQLite writes nothing when a value stays the same.
+    // Change the value of the counter, because SQLite writes nothing when a value stays the same.
     ConnectionSession::new(connection).run(&Statement::new(sql::COUNT_MENDING, []))?;
     Ok(connection.execute_batch("COMMIT")?)
 }
 
 impl Batch<'_> {
     fn perform(&mut self, job: &Job) -> Result<Change, Fault> {
-        let mut world = std::mem::take(&mut self.kept);
+        let mut world = World {
+            workflows: std::mem::take(&mut self.workflows),
+            agents: std::mem::take(&mut self.agents),
+            ..World::default()
+        };
         let lacking: Vec<Need> = job.needs.iter().filter(|need| !world.knows(need)).cloned().collect();
         load(&mut self.session, &lacking, &mut world)?;
         let change = loop {
@@ -304,7 +316,7 @@ impl Batch<'_> {
             }
             self.append(&change, job.now)?;
         }
-        self.kept = World { workflows: world.workflows, agents: world.agents, ..World::default() };
+        (self.workflows, self.agents) = (world.workflows, world.agents);
         Ok(change)
     }
 

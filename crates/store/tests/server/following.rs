@@ -71,7 +71,7 @@ async fn misses_nothing_while_transactions_pause() {
     assert_eq!((usize::try_from(verdict.entries), verdict.findings), (Ok(found.len()), Vec::new()));
 }
 
-/// Follows the log in small pages until all entries came and no more come.
+/// Follows the log in small pages until all expected entries came and no more come.
 async fn tail(place: Arc<Place>, expected: usize) -> Vec<Entry> {
     let store = place.open().await;
     let (mut watch, mut cursor, mut found, mut patience) = (store.watch(), Cursor::default(), Vec::new(), 3_000);
@@ -90,7 +90,8 @@ async fn tail(place: Arc<Place>, expected: usize) -> Vec<Entry> {
     }
 }
 
-/// Runs foreign transactions. Each has a number before it waits for a topic that our writers also want.
+/// Runs transactions that do not belong to the store. Each gets its transaction number before it waits for the lock of
+/// a topic that the store's writers also need.
 async fn stranger(place: Arc<Place>, agents: Arc<Vec<AgentId>>, number: usize, over: Arc<AtomicBool>) {
     let client = place.plain().await;
     while !over.load(Ordering::SeqCst) {
@@ -117,7 +118,7 @@ async fn is_woken_when_an_open_transaction_no_longer_holds_entries_back() {
     let open = place.plain().await;
     must(open.batch_execute("BEGIN; SELECT pg_current_xact_id()").await, "an open transaction");
     act(&store, &message(agent, 1)).await;
-    // This is longer than any wake-up about the commit itself takes.
+    // Waits longer than any wake-up about the commit itself takes.
     while watch.changed(Duration::from_millis(2_500)).await {
         assert_eq!(must(follower.follow(cursor, 10).await, "follow").entries, [], "what could still be overtaken");
     }

@@ -10,14 +10,15 @@ use engine::command::Register;
 use engine::id::AgentId;
 use engine::inbox::{MailboxOwner, MessageDraft, MessageKind, Recipients};
 use engine::task::Priority;
-use engine::{Caller, Command, Need, Reply, Rights};
+use engine::world::InboxNeed;
+use engine::{Caller, Command, Reply, Rights, TypedQuestion};
 use store::conformance::{StoreOrder, act, must};
 use store::{Postgres, Store};
 use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use tokio_postgres::{Client, NoTls};
 
-/// The lock of the server. An open transaction holds back every follower on the server, so the test that leaves one
-/// open runs alone.
+/// The lock of the test server. An open transaction holds back every follower on the server, so the test that leaves
+/// one open runs alone.
 static SERVER: RwLock<()> = RwLock::const_new(());
 
 pub(crate) async fn shared() -> RwLockReadGuard<'static, ()> {
@@ -28,7 +29,7 @@ async fn alone() -> RwLockWriteGuard<'static, ()> {
     SERVER.write().await
 }
 
-/// A schema on the server.
+/// A database schema on the test server, which one test uses.
 pub(crate) struct Place {
     server: String,
     name: String,
@@ -46,8 +47,8 @@ impl Place {
         place
     }
 
-    /// Returns the server's URL with this schema. The connections carry its name, so that they can be told apart from
-    /// others.
+    /// Returns the server's URL with this schema. The connections carry the name of the schema, so that a test can find
+    /// its own connections.
     pub(crate) fn url(&self) -> String {
         let and = if self.server.contains('?') { '&' } else { '?' };
         format!("{}{and}options=-csearch_path%3D{}&application_name={}", self.server, self.name, self.name)
@@ -63,13 +64,13 @@ impl Place {
         must(Postgres::open(&url, 11 << 40).await, "open")
     }
 
-    /// Opens a connection outside of the store.
+    /// Opens a connection to the schema outside of the store.
     pub(crate) async fn plain(&self) -> Client {
         plain(&self.url().replace("application_name=", "application_name=plain_")).await
     }
 }
 
-/// Registers agents. Each has a mailbox and therefore a topic.
+/// Registers agents in the store. Each has a mailbox and therefore a topic (a log).
 async fn agents(store: &dyn Store, count: u64) -> Vec<AgentId> {
     let mut agents = Vec::new();
     for number in 0..count {
@@ -87,18 +88,18 @@ async fn agents(store: &dyn Store, count: u64) -> Vec<AgentId> {
     agents
 }
 
-/// Returns a message whose body is its number.
+/// Returns the command that sends a message to an agent. The body of the message is the number.
 fn message(to: AgentId, number: u64) -> StoreOrder {
     let draft = MessageDraft::text(MessageKind::Info, Priority::DEFAULT, number.to_string());
     let command = Command::Send { to: Recipients::One(MailboxOwner::Agent(to)), draft };
     StoreOrder::new(Caller::with_rights(Rights::Person), command, 1_000, (u128::from(number) << 64) + 5)
 }
 
-/// Returns the bodies in a mailbox, in order, and checks that the message numbers have no gaps.
+/// Returns the bodies of the messages in a mailbox, in order, and checks that the message numbers have no gaps.
 async fn mailbox(store: &dyn Store, owner: AgentId) -> Vec<u64> {
-    let need = Need::Inbox { owner: MailboxOwner::Agent(owner), unread: false, after: 0, limit: 10_000 };
-    let world = must(store.look(vec![need.clone()], Arc::new(|_| Vec::new())).await, "look");
-    let found = must(world.messages(&need).map_err(|stop| format!("{stop:?}")), "inbox");
+    let need = InboxNeed { owner: MailboxOwner::Agent(owner), unread: false, after: 0, limit: 10_000 };
+    let world = must(store.look(vec![need.need()], Arc::new(|_| Vec::new())).await, "look");
+    let found = must(world.ask(&need).map_err(|stop| format!("{stop:?}")), "inbox");
     assert!(found.iter().map(|message| message.sequence).eq(1..=u32::try_from(found.len()).unwrap_or(0)), "gaps");
     found.iter().map(|message| must(message.draft.body.parse(), "a number")).collect()
 }

@@ -63,7 +63,7 @@ fn judge(kind: DocumentKind, case: &Value) -> Result<CheckFinding, String> {
     Ok(check(kind, &document(case)?, &context))
 }
 
-/// Returns the bytes of a case's document.
+/// Returns the bytes of the document that a test case contains.
 pub(crate) fn document(case: &Value) -> Result<Vec<u8>, String> {
     if let Some(text) = case.get("text").and_then(Value::as_text) {
         return Ok(text.as_bytes().to_vec());

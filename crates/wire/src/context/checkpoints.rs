@@ -13,14 +13,14 @@ const LINE: u64 = 16 * UNIT;
 /// The weight of the braces around one object in a list and of the comma after the object.
 const BRACES: u64 = 2 * UNIT;
 
-/// The forms in which a checkpoint can be shown, shortest first.
+/// The forms in which the reply can show a checkpoint, shortest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum CheckpointLevel {
     Counted,
     Line,
-    /// Shows the sequence number, the type and the summary.
+    /// Shows the sequence number, the type and the summary of the checkpoint.
     Short,
-    /// Shows all fields, with their texts cut so that the checkpoint has this weight.
+    /// Shows all fields of the checkpoint, with their texts cut so that the checkpoint has this weight.
     Part(u64),
     Full,
 }
@@ -53,7 +53,7 @@ pub(super) struct History<'f> {
     /// The number of all checkpoints of the task, loaded or not.
     total: u32,
     pub(super) least: u64,
-    /// The weight of all checkpoints at their wanted levels, in addition to the least weight.
+    /// The weight of all checkpoints at their wanted levels, in addition to `least`, the weight that they always have.
     pub(super) want: u64,
 }
 
@@ -112,7 +112,7 @@ impl<'f> History<'f> {
         levels
     }
 
-    /// Gives the remaining weight to the newest checkpoint that is not yet shown at its wanted level.
+    /// Gives the remaining weight to the newest checkpoint that is not yet shown with its wanted level of detail.
     fn give_rest(&self, levels: &mut [CheckpointLevel], left: u64) {
         let short_of = |(entry, level): (&CheckpointEntry<'_>, &CheckpointLevel)| *level < entry.wanted;
         let Some(at) = self.entries.iter().zip(levels.iter()).position(short_of) else { return };
@@ -126,15 +126,15 @@ impl<'f> History<'f> {
     }
 }
 
-/// A weight that is spent on checkpoints, newest first.
+/// The weight (estimated token cost) that is left for showing checkpoints. It is spent on the newest checkpoint first.
 struct Spend<'e, 'f> {
     entries: &'e [CheckpointEntry<'f>],
     left: u64,
 }
 
 impl Spend<'_, '_> {
-    /// Raises checkpoints to a level, one after the other. Stops at the first checkpoint that does not fit, or when
-    /// less than the weight `keep` would be left.
+    /// Raises checkpoints to a level of detail, one after the other. Stops at the first checkpoint that does not fit,
+    /// or when less than the weight `keep` would be left.
     fn raise(&mut self, levels: &mut [CheckpointLevel], to: CheckpointLevel, keep: u64) {
         for (entry, level) in self.entries.iter().zip(levels) {
             let to = to.min(entry.wanted);
@@ -188,8 +188,8 @@ fn show(entry: &CheckpointEntry<'_>, level: CheckpointLevel) -> Option<Value> {
     }
 }
 
-/// Returns the fields as an object, cut to the weight `grant`. Returns `None` when `grant` is less than the least
-/// weights of the fields.
+/// Returns the fields of a checkpoint as an object, cut to the weight `grant`. Returns `None` when `grant` is less than
+/// the least weights of the fields.
 fn part(fields: &[PieceField<'_>], grant: u64) -> Option<Value> {
     let budget = grant.checked_sub(BRACES)?;
     if budget < fields.iter().map(|field| field.least).sum() {

@@ -1,4 +1,4 @@
-//! The list of the pieces that the reply leaves out, each with the call that fetches it.
+//! The list of the pieces that the reply of `task_load_context` leaves out, each with the tool call that fetches it.
 
 use engine::id::{TaskId, WorkflowId};
 
@@ -11,16 +11,16 @@ pub(super) enum Fetch {
     Workflow,
     Task,
     Checkpoints,
-    /// Fetches the tasks of the workflow, page by page.
+    /// The call that lists the tasks of the workflow, page by page.
     Tasks,
-    /// Fetches one task of a list. The caller uses the id in the task's entry.
+    /// The call that fetches one task of a list. The caller uses the id in the task's entry.
     Each,
 }
 
 #[derive(Debug, Clone)]
 pub(super) struct ContextCut {
     pub(super) part: String,
-    /// The amount that was cut: the number of characters of a text, or the number of items of a list.
+    /// The amount that was cut from the reply: the number of characters of a text, or the number of items of a list.
     pub(super) left_out: u64,
     pub(super) fetch: Fetch,
 }
@@ -40,8 +40,8 @@ impl Cuts {
         }
     }
 
-    /// Renders one entry for each part that was cut. If this list is heavier than `budget`, renders one entry for each
-    /// fetching call, with the names and the sum of the parts that it fetches.
+    /// Renders one entry for each part of the reply that was cut. If this list is heavier than `budget`, renders one
+    /// entry for each fetching tool call, with the names and the sum of the parts that the call fetches.
     pub(super) fn render(&self, budget: u64) -> Option<Value> {
         if self.list.is_empty() {
             return None;

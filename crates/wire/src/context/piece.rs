@@ -6,11 +6,11 @@ use engine::Json;
 use crate::json::{DEPTH_MAX, JsonKind, JsonNode, Value, parse};
 use crate::tokens::{UNIT, weight};
 
-/// The largest weight of the marker after a text that was cut, such as ` … [cut 120 characters]`.
+/// The largest weight, in parts of a token, of the marker after a cut text, such as ` … [cut 120 characters]`.
 const MARKER: u64 = 14 * UNIT;
 /// The least weight with which a text is shown. A text that gets less weight is left out.
 pub(super) const LEAST: u64 = MARKER + 10 * UNIT;
-/// The weight that a name always gets, at every budget.
+/// The weight that the name of a task or workflow always gets, at every budget.
 const NAME_LEAST: u64 = MARKER + 16 * UNIT;
 /// The largest weight of a field that is never cut. Leaving out such a small field would save almost nothing.
 const SMALL: u64 = 6 * UNIT;
@@ -22,10 +22,10 @@ const FEW_CHARACTERS: usize = 4;
 /// the value, and clients may refuse JSON that is nested deeper than [`DEPTH_MAX`], as our own parser does.
 const VALUE_DEPTH_MAX: usize = DEPTH_MAX - 8;
 
-/// The value of an object's member.
+/// The value of one member of an object in the reply, by the way in which it can be cut.
 #[derive(Debug)]
 pub(super) enum PieceContent<'f> {
-    /// A small value that is never cut.
+    /// A small value that is never cut from the reply.
     Whole(Value),
     /// A name. When the budget is small, a name still keeps its beginning while other texts are left out.
     Name(&'f str),
@@ -34,20 +34,20 @@ pub(super) enum PieceContent<'f> {
     List(Vec<&'f str>),
 }
 
-/// A member of an object, with its weight.
+/// A member of an object in the reply, with its weight (estimated token cost).
 #[derive(Debug)]
 pub(super) struct PieceField<'f> {
     pub(super) name: &'static str,
     content: PieceContent<'f>,
-    /// The weight of the whole field.
+    /// The weight of the whole field, that is, its estimated token cost when nothing is cut.
     pub(super) want: u64,
     /// The weight that the field gets first, before the rest of the budget is shared among the fields.
     pub(super) least: u64,
 }
 
-/// The result of rendering a field.
+/// The result of rendering a field of the reply.
 pub(super) struct Rendered {
-    /// `None` when the field was left out.
+    /// The value of the field as JSON; `None` when the field was left out.
     pub(super) value: Option<Value>,
     /// The amount that was left out: the number of characters of a text, or the number of items of a list.
     pub(super) left_out: u64,
@@ -85,7 +85,7 @@ impl<'f> PieceField<'f> {
         (!items.is_empty()).then(|| Self::new(name, content))
     }
 
-    /// Renders as much of the field as this weight allows.
+    /// Renders as much of the field as the weight `grant` allows.
     pub(super) fn render(&self, grant: u64) -> Rendered {
         let whole = grant >= self.want;
         // The weight of the name, its quotes, the colon and the comma.

@@ -1,4 +1,5 @@
-//! The lists of other tasks in the reply: how many tasks fit, and how much of their outcomes is shown.
+//! The lists of other tasks in the reply of `task_load_context`: how many tasks fit, and how much of their outcomes is
+//! shown.
 
 use engine::Json;
 use engine::task::{Task, TaskState};
@@ -10,9 +11,9 @@ use crate::tokens::{UNIT, weight};
 
 /// A task of a list, with the weights (estimated token costs) of its fields.
 struct TaskEntry<'f> {
-    /// The id, the name and the status.
+    /// The fields that every shown task has: the id, the name and the status.
     bare: Vec<PieceField<'f>>,
-    /// The outcome of the task, and the outcome's detail when the caller wants it.
+    /// The texts of a task that may be cut: its outcome, and the outcome's detail when the caller wants it.
     texts: Vec<PieceField<'f>>,
 }
 
@@ -33,10 +34,10 @@ const BRACES: u64 = 2 * UNIT;
 pub(super) struct Tasks<'f> {
     name: &'static str,
     entries: Vec<TaskEntry<'f>>,
-    /// The number of tasks that belong to the list but were not loaded.
+    /// The number of tasks that belong to this list of the reply but were not loaded.
     more: u32,
     pub(super) least: u64,
-    /// The weight of all tasks with all their texts, in addition to the least weight.
+    /// The weight of all tasks of the list with all their texts, in addition to the least weight.
     pub(super) want: u64,
 }
 
@@ -51,7 +52,7 @@ impl<'f> Tasks<'f> {
         Self { name, entries, more, least: weight(&format!("\"{name}\":[],")), want }
     }
 
-    /// Renders the list. `grant` is the weight that the list may use in addition to the least weight.
+    /// Renders the list of tasks. `grant` is the weight that the list may use in addition to the least weight.
     pub(super) fn render(&self, grant: u64, cuts: &mut Cuts) -> Value {
         let (shown, left) = self.fitting(grant);
         let entries = &self.entries[..shown];
@@ -71,8 +72,9 @@ impl<'f> Tasks<'f> {
         list
     }
 
-    /// Returns the number of tasks that are shown, and the weight that is left for their texts. The names get half of
-    /// the grant and the texts the other half. When the grant is too small even for one text, the names get all of it.
+    /// Returns the number of tasks that are shown, and the weight that is left for their texts (the outcomes). The
+    /// names get half of the grant and the texts the other half. When the grant is too small even for one text, the
+    /// names get all of it.
     fn fitting(&self, grant: u64) -> (usize, u64) {
         let names: u64 = self.entries.iter().map(TaskEntry::least).sum();
         let room = if grant >= self.want || grant < LEAST { grant } else { grant / 2 };
@@ -106,8 +108,8 @@ impl<'f> Tasks<'f> {
     }
 }
 
-/// Renders a task. `grant` is the weight for the task's texts in addition to its least weight. Returns `true` with the
-/// task when nothing was cut.
+/// Renders a task of the list. `grant` is the weight for the task's texts in addition to its least weight. Returns
+/// `true` with the task when nothing was cut.
 fn show(entry: &TaskEntry<'_>, grant: u64) -> (Value, bool) {
     let mut left = grant;
     let mut whole = true;

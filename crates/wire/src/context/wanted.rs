@@ -5,7 +5,7 @@ use crate::lifecycle::Include;
 /// The number of the newest checkpoints that keep their detail by default.
 const RECENT_DEFAULT: u32 = 5;
 
-/// The parts that the caller asks for. Every part that the caller did not mention has its default.
+/// The parts of the context that the caller asks for. Every part that the caller did not mention has its default.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct WantedContext {
     pub(super) workflow: bool,

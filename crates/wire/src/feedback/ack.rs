@@ -26,7 +26,7 @@ vocabulary! {
     }
 }
 
-/// The parts of a request that its response must answer. A part that cannot be read has a default value.
+/// The parts of a review request that its response must answer. A part that cannot be read has a default value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AskedParts {
     pub(super) iteration: Number,

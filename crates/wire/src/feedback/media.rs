@@ -23,12 +23,12 @@ fn is_media_type(text: &str) -> bool {
     let names = text.split(';').next().unwrap_or_default();
     let Some((kind, subtype)) = names.trim_end_matches([' ', '\t']).split_once('/') else { return false };
     let rest = &text[names.len()..];
-    // Blanks are legal before a semicolon, but not at the end.
+    // Blanks are legal before the semicolon of a media type's parameter, but not at the end.
     let trailing = rest.is_empty() && names.ends_with([' ', '\t']);
     is_name(kind) && is_name(subtype) && !trailing && parameters(rest)
 }
 
-/// Tells whether a text is a restricted name of RFC 6838.
+/// Tells whether a text is a restricted name of RFC 6838, such as each half of `type/subtype`.
 fn is_name(text: &str) -> bool {
     let letter = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$&-^_.+".contains(&byte);
     (1..=127).contains(&text.len())
@@ -40,7 +40,7 @@ fn is_token(byte: u8) -> bool {
     byte.is_ascii_graphic() && !b"()<>@,;:\\\"/[]?=".contains(&byte)
 }
 
-/// Tells whether a text is a sequence of parameters: `;` token `=` value, zero or more times.
+/// Tells whether a text is a sequence of a media type's parameters: `;` token `=` value, zero or more times.
 fn parameters(mut rest: &str) -> bool {
     const BLANKS: [char; 2] = [' ', '\t'];
     while !rest.is_empty() {

@@ -93,7 +93,7 @@ fn finding_id(text: &str) -> Result<(), (&'static str, Hint)> {
     Err(("PATTERN", "must be 8 to 128 characters of a-z, 0-9, `.`, `_` and `-`".into()))
 }
 
-/// The findings of a response, each with a unique id.
+/// The findings of a review response, each with a unique id.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Areas(pub Vec<Area>);
 
@@ -167,7 +167,7 @@ pub(super) fn read(node: &JsonNode<'_>, asked: Option<&AskedParts>, report: &mut
     Some(Response { iteration: iteration?, outcome, ack, extra: extra.into_iter().chain(nulls).collect() })
 }
 
-/// The rule for whether a response must, may or must not have a field.
+/// The rule for a field of a review response: the response must, may or must not have the field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ResponseNeed {
     Required,
@@ -175,8 +175,8 @@ enum ResponseNeed {
     Unexpected,
 }
 
-/// Returns the rule for a field that belongs to one status. `own` tells whether the response has that status. `None`
-/// means that the status could not be read, so the field is allowed.
+/// Returns the rule for a field of a review response that belongs to one status. `own` tells whether the response has
+/// that status. `None` means that the status could not be read, so the field is allowed.
 fn need(own: Option<bool>) -> ResponseNeed {
     match own {
         Some(true) => ResponseNeed::Required,

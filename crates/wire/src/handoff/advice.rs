@@ -43,7 +43,7 @@ pub struct Memorial {
     /// The type of the memory. A type that is not on the list of types is kept as it was written.
     pub kind: Lenient<MemoryType>,
     pub class: Lenient<MemoryClass>,
-    /// Other fields, such as `slug` and `rationale`.
+    /// Other fields of the memory suggestion, such as `slug` and `rationale`.
     pub extra: ExtraMembers,
 }
 
@@ -86,7 +86,7 @@ pub(super) fn memory_suggestions(node: Option<&JsonNode<'_>>, findings: &mut Fin
 }
 
 pub(super) fn memorials(node: Option<&JsonNode<'_>>, findings: &mut Findings<'_>) -> Lenient<Listing<Memorial>> {
-    // Collects the elements whose type or class is not on its list. The warnings about these elements must follow the
+    // Collects the memory suggestions whose type or class is not a legal word. The warnings about them must follow the
     // warnings about all skipped elements.
     let mut off_list = Vec::new();
     let source = findings.source;
@@ -107,7 +107,7 @@ pub(super) fn memorials(node: Option<&JsonNode<'_>>, findings: &mut Findings<'_>
     all
 }
 
-/// Reads an optional field. Adds a warning when its value is not legal.
+/// Reads an optional field of a contract. Adds a warning when its value is not legal.
 fn read<T>(
     node: Option<&JsonNode<'_>>,
     wrong: &'static ContractRule,
@@ -123,7 +123,7 @@ fn read<T>(
     })
 }
 
-/// Reads an optional list. Skips each element that is not legal and adds a warning about it.
+/// Reads an optional list of a contract. Skips each element that is not legal and adds a warning about it.
 pub(super) fn list<'n, 't, T>(
     node: Option<&'n JsonNode<'t>>,
     wrong: &'static ContractRule,

@@ -34,7 +34,7 @@ pub struct HandoffApproval {
 pub(super) enum ApprovalSection {
     Absent,
     Null,
-    /// `{}`
+    /// The empty object `{}`.
     Empty,
     Request(Box<HandoffApproval>),
 }
@@ -92,7 +92,7 @@ fn fields(node: &JsonNode<'_>, findings: &mut Findings<'_>) -> Option<HandoffApp
     })
 }
 
-/// Reads a field of the request. When the field is absent, adds only a warning.
+/// Reads an advised field of an approval request. When the field is absent, adds only a warning.
 fn advised(node: &JsonNode<'_>, name: &'static str, findings: &mut Findings<'_>) -> Lenient<NonBlank> {
     let found = node.get(name);
     let field = Lenient::read(found, findings.source, stated);

@@ -17,7 +17,7 @@ use crate::shape::{Maybe, NonBlank};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HandoffContract {
     status: HandoffStatus,
-    /// The status as the agent spelled it, such as `blocked.`.
+    /// The status as the agent spelled it in its text, such as `blocked.`.
     spelling: String,
     agent: AgentId,
     pending_steps: PendingSteps,
@@ -25,14 +25,14 @@ pub struct HandoffContract {
     status_extra: ExtraMembers,
     evidence: EvidenceReport,
     consolidation: Maybe<Consolidation>,
-    /// The section `approval_request` when the status does not ask for an approval.
+    /// The section `approval_request` of a contract whose status does not ask for an approval.
     request: ApprovalSection,
     loop_state: Maybe<LoopState>,
     optional: Optional,
     extra: ExtraMembers,
 }
 
-/// The status of the work, with the data that this status needs.
+/// The status of the work that a handoff reports, with the data that this status needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HandoffStatus {
     InProgress,
@@ -54,7 +54,7 @@ impl HandoffStatus {
     }
 }
 
-/// The optional fields of a contract. They only inform.
+/// The optional fields of a contract. They only inform people and never make a contract invalid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Optional {
     pub(super) summary: Lenient<PersonSummary>,
@@ -170,7 +170,8 @@ impl HandoffContract {
         self.optional.memory_suggestions.get().map_or(&[], Listing::kept)
     }
 
-    /// Returns the updates that the agent may make, in the order in which they apply.
+    /// Returns the updates of project contracts that the agent has the permission to make, in the order in which they
+    /// apply.
     pub fn applied(&self) -> impl Iterator<Item = &ContractUpdate> {
         self.updates().filter(|update| update.is_permitted())
     }

@@ -14,7 +14,7 @@ pub enum EvidenceNote {
     Record(WrittenValue),
 }
 
-/// Shows an entry as one text. An object is shown as JSON.
+/// Shows an entry of an evidence list as one text. An object is shown as JSON.
 impl std::fmt::Display for EvidenceNote {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -24,11 +24,11 @@ impl std::fmt::Display for EvidenceNote {
     }
 }
 
-/// A command that the agent ran.
+/// A command in an evidence report that the agent ran.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EvidenceCommand {
     Line(String),
-    /// A command with further fields, such as its result.
+    /// A command that the report lists with further fields, such as its result.
     Run {
         command: String,
         extra: ExtraMembers,
@@ -45,7 +45,7 @@ pub struct EvidenceReport {
     pub verbatim_outputs: Vec<EvidenceNote>,
     pub cross_layer_impacts: Vec<EvidenceNote>,
     pub open_gaps: Vec<EvidenceNote>,
-    /// The other keys of the report, unchanged. They include `verification` when the status is not COMPLETE.
+    /// The other keys of the evidence report, unchanged. They include `verification` when the status is not COMPLETE.
     pub extra: ExtraMembers,
 }
 

@@ -3,7 +3,7 @@
 /// The word after the opening fence that marks a code block as the contract.
 pub(super) const TAG: &str = "agent_contract_handoff";
 
-/// The code blocks that a scan of a text found.
+/// The code blocks that a scan of an agent's text found.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Scan<'t> {
     /// The number of contract blocks that were opened, including a block that was never closed.
@@ -17,7 +17,7 @@ pub(crate) struct Scan<'t> {
 /// The text between the opening and the closing fence line, without its last line end.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct FencedBlock<'t> {
-    /// The byte offset of the block's content in the whole text.
+    /// The byte offset of the code block's content in the whole text.
     pub(crate) start: usize,
     pub(crate) body: &'t str,
 }
@@ -67,9 +67,9 @@ struct Fence {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FenceKind {
-    /// A block that is marked as the contract.
+    /// A code block that is marked as the contract.
     Ours,
-    /// A block that is marked as JSON or not marked at all.
+    /// A code block that is marked as JSON or not marked at all.
     Json,
     Other,
 }

@@ -41,7 +41,7 @@ impl WrittenValue {
     }
 }
 
-/// The members of an object that the specification does not list.
+/// The members of a contract's object that the specification does not list.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ExtraMembers(Vec<(String, WrittenValue)>);
 
@@ -97,7 +97,7 @@ impl<T> Lenient<T> {
     }
 }
 
-/// A list that skips its malformed elements.
+/// A list in a contract, without the malformed elements, which are skipped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listing<T> {
     pub(super) kept: Vec<T>,
@@ -131,7 +131,7 @@ impl<T> Listing<T> {
     }
 }
 
-/// A word of a fixed list, together with the agent's spelling of the word.
+/// A word of a fixed list of legal words, together with the agent's spelling of the word.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spelt<T> {
     pub(super) word: T,
@@ -144,7 +144,7 @@ impl<T: Copy> Spelt<T> {
     }
 }
 
-/// Returns the node if it is present and its value is not null.
+/// Returns the node of an optional field if the field is present and its value is not null.
 pub(super) fn given<'n, 't>(node: Option<&'n JsonNode<'t>>) -> Option<&'n JsonNode<'t>> {
     node.filter(|node| !node.is_null())
 }
@@ -154,7 +154,7 @@ pub(super) fn stated(node: &JsonNode<'_>) -> Option<NonBlank> {
     node.text().and_then(NonBlank::new)
 }
 
-/// An object that is written member by member.
+/// A JSON object that is built member by member.
 #[derive(Debug, Default)]
 pub(super) struct ObjectWriting(Object);
 

@@ -75,22 +75,22 @@ const ANSWERS: &[&str] = &[
 /// Words in the names of version fields. A version such as `1.2.3.4` looks like an IP address, but it is not live.
 const VERSIONS: &[&str] = &["version", "release", "tag", "build", "revision"];
 
-/// A walk through the payloads of updates that reports their live values.
+/// A walk through the payloads of updates of project contracts that reports the live values in them.
 pub(super) struct LiveWalk<'f, 't, 'n> {
     findings: &'f mut Findings<'t>,
-    /// The index of the current update in `update_contracts`.
+    /// The index of the update that is walked through now, in `update_contracts`.
     update: usize,
     /// The path from the update's payload to the current value.
     path: Vec<PointerPart<'n>>,
     room: usize,
 }
 
-/// The meaning of a value's name. The elements of a list have the name of the list.
+/// The kind of value that a name stands for. The elements of a list have the name of the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum NamedValue {
     Count,
     Condition,
-    /// A version. Versions can also look like four numbers with dots.
+    /// The value is a version. Versions can also look like four numbers with dots.
     Version,
     Otherwise,
 }
@@ -100,7 +100,7 @@ impl<'f, 't, 'n> LiveWalk<'f, 't, 'n> {
         Self { findings, update: 0, path: Vec::new(), room: POINTERS_BYTES_MAX }
     }
 
-    /// Looks through the payload of the update with this index.
+    /// Reports the live values in the payload of the update with this index.
     pub(super) fn look(&mut self, index: usize, payload: &'n JsonNode<'_>) {
         self.update = index;
         self.value(NamedValue::Otherwise, payload);
@@ -198,7 +198,7 @@ fn is_live(named: NamedValue, text: &str) -> bool {
 /// Tells whether a text is the IP address of one machine. Returns false for a network in CIDR notation, a mask and
 /// localhost, because they are configuration and not live.
 fn is_address(text: &str) -> bool {
-    // The longest address has 45 characters; brackets and a port add 8.
+    // The longest text of an IP address has 45 characters; brackets and a port add 8.
     if text.len() > 53 || !text.contains([':', '.']) {
         return false;
     }

@@ -11,9 +11,9 @@ use crate::shape::Maybe;
 /// A loop that the agent runs. The loop ends when the metric reaches the threshold or when all iterations are used up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoopState {
-    /// The current iteration, an integer.
+    /// The current iteration of the loop, an integer.
     iteration: Number,
-    /// The largest number of iterations, an integer.
+    /// The largest number of iterations of the loop, an integer.
     max_iterations: Number,
     metric: Maybe<Number>,
     threshold: Maybe<Number>,

@@ -12,7 +12,7 @@ use crate::json::{Object, Value, object};
 /// The number of times that an agent may report IN_PROGRESS in a row. The next IN_PROGRESS is refused.
 const IN_PROGRESS_MAX: u8 = 2;
 
-/// The status of one agent over its turns.
+/// The status that one agent reported last, over all its turns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Machine {
     state: Option<PlanStatus>,
@@ -23,7 +23,7 @@ pub struct Machine {
 /// The result of one report by the agent or one resumption by the system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MachineStep {
-    /// The status after this step. `None` when no report was accepted yet.
+    /// The agent's status after this step. `None` when no report was accepted yet.
     pub state: Option<PlanStatus>,
     pub refusal: Option<MachineRefusal>,
 }

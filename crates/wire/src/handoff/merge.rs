@@ -32,7 +32,7 @@ pub fn merge(stored: &Value, payload: &Value) -> MergedContract {
     merge_all(stored, [payload])
 }
 
-/// Merges payloads into a stored contract, one after the other.
+/// Merges payloads of updates into a stored contract, one after the other.
 pub fn merge_all<'p>(stored: &Value, payloads: impl IntoIterator<Item = &'p Value>) -> MergedContract {
     let mut tree = MergeTree::Plain(stored.clone());
     let mut merging = Merging::default();
@@ -64,9 +64,9 @@ struct MergeFields {
 #[derive(Debug, Default)]
 struct MergeItems {
     items: Vec<MergeTree>,
-    /// The index of the first record with each key.
+    /// For each record key, the position of the first element of the list with this key.
     records: HashMap<RecordKey, usize>,
-    /// The canonical JSON of all elements that are not records.
+    /// The canonical JSON of all elements of the list that are not records.
     others: HashSet<String>,
 }
 

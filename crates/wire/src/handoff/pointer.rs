@@ -8,7 +8,7 @@ pub(super) enum PointerPart<'n> {
     Index(usize),
 }
 
-/// Appends the steps of a path to a pointer.
+/// Appends the steps of a path to the text of a JSON pointer.
 pub(super) fn push_path(pointer: &mut String, path: &[PointerPart<'_>]) {
     for step in path {
         pointer.push('/');

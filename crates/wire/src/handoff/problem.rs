@@ -11,21 +11,21 @@ use crate::json::{JsonKind, JsonNode, Span};
 use crate::report::excerpt;
 use crate::text::is_blank;
 
-/// The most characters of a value that a code shows. The rest of the value is left out.
+/// The most characters of a wrong value that a problem's code shows. The rest of the value is left out.
 const VALUE_MAX: usize = 64;
 
 /// One problem of a contract. Each problem is one code in the verdict.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HandoffProblem {
     rule: &'static ContractRule,
-    /// The place of the wrong value in the text. It has no meaning when the value is absent.
+    /// The place of the wrong value in the agent's text. It has no meaning when the value is absent.
     span: Span,
     found: FoundValue,
     subject: CodeSubject,
     words: Option<Box<Words>>,
 }
 
-/// The part of a code after the colon, such as `unknown` in `AGENT_ID:unknown`.
+/// The part of a problem's code after the colon, such as `unknown` in `AGENT_ID:unknown`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CodeSubject {
     None,
@@ -41,7 +41,7 @@ struct Words {
     found: Option<Box<str>>,
 }
 
-/// The kind of value that was found instead of a legal one.
+/// The kind of value that was found in a contract instead of a legal one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FoundValue {
     Nothing,
@@ -58,7 +58,7 @@ enum FoundValue {
     Lacking(RequiredPart),
 }
 
-/// A member of an object that is required and was absent or wrong.
+/// A member of an object in a contract that is required and was absent or wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RequiredPart {
     Iteration,
@@ -86,7 +86,7 @@ impl HandoffProblem {
         (self.found != FoundValue::Nothing).then_some(self.span)
     }
 
-    /// Returns the code, such as `AGENT_ID:unknown`.
+    /// Returns the code of the problem, such as `AGENT_ID:unknown`.
     pub fn code(&self) -> String {
         let code = self.rule.code;
         match self.subject {
@@ -125,7 +125,7 @@ impl HandoffProblem {
         self
     }
 
-    /// Sets the required member that is absent or wrong, if there is one.
+    /// Sets the required member that is absent or wrong in the value that the problem is about, if there is one.
     pub(super) fn lacking(self, lack: Lack) -> Self {
         Self { found: lack.map_or(self.found, FoundValue::Lacking), ..self }
     }
@@ -136,7 +136,7 @@ impl HandoffProblem {
         self
     }
 
-    /// Puts the beginning of the value into the code and the message.
+    /// Puts the beginning of the wrong value into the problem's code and message.
     pub(super) fn showing(self, value: &str) -> Self {
         let short: String = value.chars().take(VALUE_MAX).collect();
         self.named(short).saying(quoted(value))
@@ -200,7 +200,7 @@ impl RequiredPart {
 pub(super) struct Findings<'t> {
     /// The JSON text in the contract block.
     pub(super) source: ContractSource<'t>,
-    /// The byte offset of this JSON text in the whole text.
+    /// The byte offset of the contract's JSON text in the agent's whole text.
     start: u32,
     pub(super) missing: Vec<HandoffProblem>,
     pub(super) invalid: Vec<HandoffProblem>,
@@ -227,13 +227,13 @@ impl<'t> Findings<'t> {
         self.invalid.push(problem);
     }
 
-    /// Creates a problem without adding it to a list.
+    /// Creates a problem of the contract without adding it to one of the lists.
     pub(super) fn problem(&self, rule: &'static ContractRule, node: Option<&JsonNode<'_>>) -> HandoffProblem {
         let span = node.map_or_else(Span::default, |node| self.place(node.span));
         HandoffProblem { rule, span, found: FoundValue::of(node), subject: CodeSubject::None, words: None }
     }
 
-    /// Converts a place in the contract block to a place in the whole text.
+    /// Converts a place in the contract block to a place in the agent's whole text.
     pub(super) fn place(&self, span: Span) -> Span {
         Span { start: span.start.saturating_add(self.start), end: span.end.saturating_add(self.start) }
     }
@@ -244,8 +244,8 @@ pub(super) fn quoted(value: &str) -> String {
     format!("`{}`", excerpt(value))
 }
 
-/// Returns a value for a code. A string is returned whole and without quotes. Another value becomes compact JSON, cut
-/// to [`VALUE_MAX`] characters.
+/// Returns a wrong value in the form for a problem's code. A string is returned whole and without quotes. Another value
+/// becomes compact JSON, cut to [`VALUE_MAX`] characters.
 pub(super) fn shown<'n>(node: &'n JsonNode<'_>) -> Cow<'n, str> {
     if let Some(text) = node.text() {
         return Cow::Borrowed(text);

@@ -80,7 +80,8 @@ impl Reference {
         &self.name
     }
 
-    /// Returns `{parsed}` with the parts of a reference. `parsed` is null when the text is not a reference.
+    /// Returns `{parsed}` with the parts of a reference to a resource. `parsed` is null when the text is not a
+    /// reference.
     pub fn to_value(found: &Result<Self, NoReference>) -> Value {
         let parsed = found.as_ref().ok().map(|reference| {
             object([

@@ -1,14 +1,15 @@
 //! The rules of a contract. Each rule has a code, which verdicts list, and the words that explain it.
 
-/// A rule: its code, the field that it is about, and the values that are legal there.
+/// A rule of a contract: its code, the field that it is about, and the values that are legal there.
 #[derive(Debug, PartialEq, Eq)]
 pub struct ContractRule {
-    /// The code. For a code with a colon, only the part before the colon.
+    /// The code of the rule, such as `AGENT_ID`. For a code with a colon, such as `AGENT_ID:unknown`, only the part
+    /// before the colon.
     pub code: &'static str,
     /// The path of the field, with dots between names. When the path is empty or ends with a dot, the part of the code
     /// after the colon completes it.
     pub field: &'static str,
-    /// A description of the legal values, for the agent that must repair its output.
+    /// A description of the values that are legal in the field, for the agent that must repair its output.
     pub legal: &'static str,
 }
 
@@ -17,7 +18,7 @@ macro_rules! rules {
     ($($code:ident: $field:expr, $legal:expr;)*) => {
         $(pub(super) static $code: ContractRule = ContractRule { code: stringify!($code), field: $field, legal: $legal };)*
 
-        /// All rules, in the order in which a verdict lists them.
+        /// All rules of a contract, in the order in which a verdict lists them.
         pub static RULES: &[&ContractRule] = &[$(&$code),*];
     };
 }

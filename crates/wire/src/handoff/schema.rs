@@ -20,7 +20,7 @@ fn array(items: Value) -> Value {
     object([("type", "array".into()), ("items", items)])
 }
 
-/// Returns the schema of an object with the given fields. The object may have other fields, too.
+/// Returns the schema of a JSON object with the given fields. The object may have other fields, too.
 fn fields(required: &[&str], properties: Vec<(&str, Value)>) -> Value {
     let properties = properties.into_iter().map(|(name, schema)| (name.to_owned(), schema)).collect();
     object([

@@ -45,13 +45,13 @@ impl fmt::Display for AgentId {
 /// The steps that remain to be done: one text, or a list that may be empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PendingSteps {
-    /// The steps as one text, which is not empty.
+    /// The pending steps as one text, which is not empty.
     Text(String),
     List(Vec<String>),
 }
 
 impl PendingSteps {
-    /// Tells whether no steps remain.
+    /// Tells whether no pending steps remain.
     pub fn is_empty(&self) -> bool {
         match self {
             Self::Text(_) => false,
@@ -181,7 +181,7 @@ impl PendingSteps {
     }
 }
 
-/// Renders the fields in the order of the specification.
+/// Renders the fields of the section `agent_status` in the order of the specification.
 pub(super) fn render(plan: &str, agent: &AgentId, steps: &PendingSteps, action: &NonBlank) -> ObjectWriting {
     ObjectWriting::default()
         .field("plan_status", plan)

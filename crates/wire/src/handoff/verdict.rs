@@ -6,7 +6,7 @@ use super::status::{AgentId, PlanStatus};
 use super::{BODY_BYTES_MAX, rule};
 use crate::json::{Object, Span, SyntaxError, Value, object};
 
-/// The verdict on one text. Warnings never make a verdict invalid.
+/// The verdict on one text of an agent. Warnings never make a verdict invalid.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HandoffVerdict {
     /// The reason why the text has no contract that can be read. `None` when a contract was read.
@@ -16,9 +16,9 @@ pub struct HandoffVerdict {
     pub invalid: Vec<HandoffProblem>,
     pub warnings: Vec<HandoffProblem>,
     pub repair: Repair,
-    /// The contract. It is present exactly when the verdict is valid.
+    /// The contract that was read. It is present exactly when the verdict is valid.
     pub contract: Option<HandoffContract>,
-    /// The place of the contract's JSON in the text.
+    /// The place of the contract's JSON in the agent's text; `None` when the text has no contract block.
     pub body: Option<Span>,
 }
 
@@ -53,7 +53,7 @@ impl NoContractReason {
         }
     }
 
-    /// Returns the reason as one line for the agent that must repair its output.
+    /// Returns the reason why there is no readable contract, as one line for the agent that must repair its output.
     pub fn message(&self) -> String {
         match self {
             Self::NoBlock => {
@@ -110,7 +110,7 @@ impl HandoffVerdict {
         Self { reason, plan_status: None, missing, invalid, warnings, repair, contract: None, body: None }
     }
 
-    /// Tells whether a contract could be read, valid or not.
+    /// Tells whether a contract could be read from the text, whether it is valid or not.
     pub fn is_parsed(&self) -> bool {
         self.reason.is_none()
     }
@@ -119,7 +119,7 @@ impl HandoffVerdict {
         self.contract.is_some()
     }
 
-    /// Returns all problems: first the missing fields, then the invalid ones, then the warnings.
+    /// Returns all problems of the contract: first the missing fields, then the invalid ones, then the warnings.
     pub fn problems(&self) -> impl Iterator<Item = &HandoffProblem> {
         self.missing.iter().chain(&self.invalid).chain(&self.warnings)
     }

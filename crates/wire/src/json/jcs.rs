@@ -88,7 +88,7 @@ fn double(value: f64) -> String {
     let (mantissa, exponent) = spelled.split_once('e').unwrap_or((&spelled, "0"));
     let digits = mantissa.replace('.', "");
     let count = i32::try_from(digits.len()).unwrap_or(i32::MAX);
-    // The position of the decimal point, counted from the first digit.
+    // The position of the decimal point in the written number, counted from its first digit.
     let point = exponent.parse::<i32>().unwrap_or(0) + 1;
     let zeros = |count: i32| "0".repeat(usize::try_from(count).unwrap_or(0));
     let body = if count <= point && point <= 21 {

@@ -1,17 +1,17 @@
 //! Counts the values of a JSON text before the text is parsed, because every parsed value takes memory.
 
-/// The counts of a JSON text. For a text that is not JSON, they have no meaning.
+/// The counts of the values in a JSON text. For a text that is not JSON, they have no meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct JsonMeasure {
     /// The number of values of all kinds. It may be slightly too high, because an empty list or object counts one value
     /// too many.
     pub(crate) values: usize,
-    /// The number of entries in the longest list.
+    /// The number of entries in the longest list of the text.
     pub(crate) longest_list: usize,
 }
 
-/// The deepest level that is counted. Counting stops at a deeper list or object, because the parser refuses such a
-/// text.
+/// The deepest level of nesting that is counted. Counting stops at a deeper list or object, because the parser refuses
+/// such a text.
 const DEPTH_MAX: usize = 256;
 
 /// Counts the values of a text in one pass, without copying the text.

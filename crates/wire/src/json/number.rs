@@ -58,7 +58,7 @@ impl Number {
         self.text().parse().unwrap_or(f64::NAN)
     }
 
-    /// Compares the values of two numbers, whatever their spelling: `1.0` equals `1`.
+    /// Compares the values of two numbers, in any spelling: `1.0` equals `1`.
     pub fn compare(&self, other: &Self) -> Ordering {
         if let (Spelling::Small(left), Spelling::Small(right)) = (&self.0, &other.0) {
             return left.cmp(right);
@@ -103,8 +103,8 @@ impl fmt::Display for Number {
     }
 }
 
-/// A number as `0.digits` times ten to the power of `exponent`. The last digit is never zero, and the number zero has
-/// no digits.
+/// A JSON number as `0.digits` times ten to the power of `exponent`. The last digit is never zero, and the number zero
+/// has no digits.
 struct Decimal {
     negative: bool,
     digits: String,

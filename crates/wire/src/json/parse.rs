@@ -22,7 +22,7 @@ const TEXT_MAX: usize = u32::MAX as usize;
 pub struct SyntaxError {
     pub line: usize,
     pub column: usize,
-    /// The offset of the error in bytes from the beginning of the text.
+    /// The offset of the syntax error in bytes from the beginning of the text.
     pub at: usize,
     pub problem: Cow<'static, str>,
 }
@@ -87,7 +87,7 @@ struct Parser<'t> {
 /// half a million bad lines.
 enum Wrong {
     Plain(&'static str),
-    /// The expected character. Another character was found in its place.
+    /// The JSON text has another character in the place of this expected one.
     Expected(&'static str),
     Twice(Box<str>),
 }

@@ -1,5 +1,6 @@
 //! Tools for agents: register, send heartbeats, leave.
 
+use engine::Command;
 use engine::command::Register;
 use engine::id::{AgentId, TaskId, WorkflowId};
 
@@ -39,7 +40,7 @@ vocabulary! {
 
 message! {
     pub struct AgentUpdate {
-        id: optional AgentId,
+        agent_id = "id": optional AgentId,
         status: optional AgentStatus,
         current_task_id: maybe TaskId,
         workspace_path: optional NonBlank,
@@ -75,22 +76,44 @@ message! {
 
 message! {
     pub struct AgentUnregister {
-        id: optional AgentId,
+        agent_id = "id": optional AgentId,
         idempotency_key: optional NonBlank,
     }
 }
 
 impl AgentRegister {
-    pub(super) fn register(&self) -> Register {
+    /// Returns the registration. `slug` is the slug of the agent's card, if the project has a card for the agent.
+    pub fn register(&self, slug: Option<String>) -> Register {
         Register {
             name: self.name.to_string(),
             runtime: self.runtime.to_string(),
             role: self.role.as_ref().map(ToString::to_string),
-            slug: None,
+            slug,
             capabilities: texts(self.capabilities.as_ref()),
             workflow: self.workflow_id,
             workspace_path: self.workspace_path.as_ref().map(ToString::to_string),
             metadata: carried(self.metadata.as_ref()),
         }
+    }
+}
+
+impl AgentHeartbeat {
+    pub fn command(&self) -> Command {
+        Command::Heartbeat { current_task: self.current_task_id }
+    }
+}
+
+impl AgentUpdate {
+    pub fn command(&self) -> Command {
+        Command::UpdateAgent {
+            workspace_path: self.workspace_path.as_ref().map(ToString::to_string),
+            metadata: carried(self.metadata.as_ref()),
+        }
+    }
+}
+
+impl AgentUnregister {
+    pub fn command(&self) -> Command {
+        Command::Unregister
     }
 }

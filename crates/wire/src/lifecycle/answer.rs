@@ -404,7 +404,7 @@ reply! {
     }
 }
 
-/// Any JSON object.
+/// Any JSON object, as a part of a tool's reply.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OpenObject(pub Value);
 

@@ -11,7 +11,7 @@ use engine::{Timestamp, task};
 use super::ids::{Limit, Within};
 use crate::json::Value;
 use crate::reply::{ReplyPart, reply};
-use crate::shape::{Measure, NonBlank, Shape as _, message};
+use crate::shape::{Measure, NonBlank, message};
 
 message! {
     pub struct WorkflowStart {
@@ -63,16 +63,19 @@ message! {
     }
 }
 
-/// Arguments that exist because callers of the original server give them. They are ignored: the configuration of the
-/// runner decides these values.
-const CONFIGURED: [&str; 6] = ["max_agents", "model", "permission_mode", "max_turns", "max_budget_usd", "cwd"];
-
 impl WorkflowStart {
-    /// Returns the names of the arguments that the caller gave but that are ignored. The configuration of the runner
-    /// decides their values.
+    /// Returns the names of the arguments that the caller gave but that are ignored. Clients of the original server
+    /// (whose tools Handover also offers) give them; the configuration of the runner decides their values.
     pub fn ignored(&self) -> Vec<String> {
-        let given = self.render();
-        CONFIGURED.into_iter().filter(|name| given.get(name).is_some()).map(str::to_owned).collect()
+        let configured = [
+            ("max_agents", self.max_agents.is_some()),
+            ("model", self.model.is_some()),
+            ("permission_mode", self.permission_mode.is_some()),
+            ("max_turns", self.max_turns.is_some()),
+            ("max_budget_usd", self.max_budget_usd.is_some()),
+            ("cwd", self.cwd.is_some()),
+        ];
+        configured.into_iter().filter(|(_, given)| *given).map(|(name, _)| name.to_owned()).collect()
     }
 }
 
@@ -94,7 +97,8 @@ impl RunnerRow {
 }
 
 reply! {
-    /// A running program, with the field names of the original server.
+    /// A running program of an agent. The field names are those of the original server, whose clients Handover
+    /// supports.
     #[expect(non_snake_case, reason = "the original's names")]
     pub struct Handle {
         turnId: TurnId,
@@ -267,7 +271,7 @@ impl ExecutionReply {
     }
 }
 
-/// Returns the original server's word for the status of a workflow.
+/// Returns the word that the original server (whose clients Handover supports) uses for the status of a workflow.
 fn word(status: WorkflowStatus) -> &'static str {
     match status {
         WorkflowStatus::Planning | WorkflowStatus::Ready => "idle",

@@ -1,8 +1,10 @@
 //! Shapes for the engine's ids and for other arguments that several calls have.
 
 use engine::id::{
-    AgentId, CheckpointId, MessageId, RepositoryId, ReviewId, TaskId, TemplateId, ThreadId, WorkflowId, WorkspaceId,
+    AgentId, ApprovalId, CheckpointId, Ids, MessageId, RepositoryId, ReviewId, TaskId, TemplateId, ThreadId, TokenId,
+    WorkflowId, WorkspaceId,
 };
+use sha2::{Digest as _, Sha256};
 
 use crate::envelope::AnyOrNull;
 use crate::json::{JsonKind, JsonNode, Number, Value, object};
@@ -10,7 +12,38 @@ use crate::report::{At, Report, Unknown};
 use crate::schema;
 use crate::shape::{ListShape, Map, Shape};
 
-/// Declares the engine's ids as shapes, each with the prefix of its text.
+/// An id of the engine, read from the text of a caller. A text that cannot be an id of its kind names nothing, so the
+/// caller gets the same refusal as for an id that does not exist, and a list that it filters is empty.
+pub trait NamedId: Sized + std::str::FromStr + std::fmt::Display {
+    /// Returns the id that stands for a text that is no id. No store has this id. Equal texts have equal ids, so that
+    /// two calls with the same text count as the same call.
+    fn stand_in(text: &str) -> Self;
+}
+
+/// Returns a seed for the random characters of the id that stands for a text that is no id. The result is as unlikely
+/// to equal an existing id as two new ids are to be equal.
+fn seed(text: &str) -> u128 {
+    let hash = Sha256::digest(text.as_bytes());
+    hash.first_chunk().map_or(0, |bytes| u128::from_be_bytes(*bytes))
+}
+
+/// Implements [`NamedId`] for the engine's ids that callers can name in arguments.
+macro_rules! named {
+    ($($name:ty)*) => {$(
+        impl NamedId for $name {
+            fn stand_in(text: &str) -> Self {
+                Self::next(&mut Ids::new(seed(text)))
+            }
+        }
+    )*};
+}
+
+named! {
+    TaskId AgentId WorkflowId WorkspaceId RepositoryId TemplateId MessageId ThreadId CheckpointId ReviewId ApprovalId
+    TokenId
+}
+
+/// Declares the engine's ids as shapes of arguments, each with the prefix of its text, such as `tk` for a task.
 macro_rules! known {
     ($($name:ty = $prefix:literal;)*) => {$(
         impl Shape for $name {
@@ -19,11 +52,15 @@ macro_rules! known {
             fn read(node: &JsonNode<'_>, at: &At<'_>, report: &mut Report<'_>) -> Option<Self> {
                 const LEGAL: &str = concat!("must be ", $prefix, "_ and 12 characters of 0-9a-z");
                 let text = crate::shape::string(node, at, report, LEGAL)?;
-                let found = text.parse().ok();
-                if found.is_none() {
-                    report.error("PATTERN", at, node.span, LEGAL);
+                if crate::text::is_blank(text) {
+                    report.error("BLANK", at, node.span, LEGAL);
+                    return None;
                 }
-                found
+                Some(text.parse().unwrap_or_else(|_| {
+                    let id = <$name>::stand_in(text);
+                    report.stand_in(id.to_string(), text);
+                    id
+                }))
             }
 
             fn render(&self) -> Value {
@@ -50,7 +87,7 @@ known! {
     ReviewId = "ses";
 }
 
-/// Any JSON object.
+/// Any JSON object, as the value of an argument.
 pub type DetailObject = Map<AnyOrNull>;
 
 /// An integer from `MIN` to `MAX`, both inclusive.
@@ -88,14 +125,14 @@ impl<const MIN: u32, const MAX: u32> Shape for Within<MIN, MAX> {
     }
 }
 
-/// The largest number of rows that a call returns.
+/// The argument that limits the number of rows that a call returns.
 pub type Limit = Within<1, 500>;
-/// The number of a claim of a task: 1 for the first claim.
+/// The number of an attempt, that is, of a claim of a task: 1 for the first claim.
 pub type AttemptNumber = Within<1, { u32::MAX }>;
-/// The number of rows that a call skips.
+/// The argument with the number of rows that a call skips.
 pub type Offset = Within<0, { u32::MAX }>;
 
-/// A text, or a JSON object that is passed on unchanged.
+/// The body of a message: a text, or a JSON object that is passed on unchanged.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Body {
     Text(String),

@@ -1,4 +1,5 @@
-//! The rows that show messages, with the field names of the original server or of Agent Wire.
+//! The rows that show messages, with the field names of the original server (whose clients Handover supports) or of
+//! Agent Wire.
 
 use engine::Timestamp;
 use engine::id::{AgentId, MessageId, TaskId, ThreadId, WorkflowId};
@@ -91,7 +92,8 @@ reply! {
 }
 
 impl InboxRow {
-    /// Builds a row. `sender` is the slug of the sending agent, or the name of a sender that is not an agent.
+    /// Builds the row of a message. `sender` is the slug of the sending agent, or the name of a sender that is not an
+    /// agent.
     pub fn of(message: &Message, sender: String) -> Self {
         Self {
             id: message.id,

@@ -1,6 +1,7 @@
 //! Tools for messages: the original server's message tools, the inbox of Agent Wire, and the posting of wire documents.
 //! All of them use the same mailboxes.
 
+use engine::Command;
 use engine::id::{AgentId, MessageId, TaskId, ThreadId, WorkflowId};
 use engine::inbox::{MailboxOwner, MessageDraft, MessageKind, RecipientMatch, Recipients};
 use engine::task::Priority;
@@ -8,7 +9,7 @@ use engine::task::Priority;
 use super::ids::{Body, DetailObject, Limit, OneOrMany};
 use crate::json::{JsonNode, Value, object};
 use crate::report::{At, Report, Unknown};
-use crate::shape::{Integer, ListShape, NonBlank, Shape, message, vocabulary};
+use crate::shape::{AgentName, Integer, ListShape, NonBlank, Shape, message, vocabulary};
 
 /// The owner of a mailbox: an agent by its id or slug, or `human`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,11 +23,12 @@ impl Shape for Address {
         if let Ok(owner) = text.parse::<MailboxOwner>() {
             return Some(Self(Recipients::One(owner)));
         }
-        if engine::agent::is_slug(text) {
-            return Some(Self(Recipients::Slug(text.to_owned())));
+        if crate::text::is_blank(text) {
+            report.error("BLANK", at, node.span, "must be an agent's id or slug, or `human`");
+            return None;
         }
-        report.error("PATTERN", at, node.span, "must be an agent's id or slug, or `human`");
-        None
+        // A text that can be no slug is the slug of no agent, and is refused as an unknown recipient.
+        Some(Self(Recipients::Slug(text.to_owned())))
     }
 
     fn render(&self) -> Value {
@@ -42,8 +44,18 @@ impl Shape for Address {
     }
 }
 
+impl AgentName for Address {
+    fn agent(&self) -> Option<AgentId> {
+        match self.0 {
+            Recipients::One(MailboxOwner::Agent(agent)) => Some(agent),
+            Recipients::One(MailboxOwner::Human) | Recipients::Slug(_) | Recipients::All(_) => None,
+        }
+    }
+}
+
 vocabulary! {
-    /// The purpose of a message. The words come from the original server and from Agent Wire.
+    /// The purpose of a message. The words come from the original server (whose clients Handover supports) and from
+    /// Agent Wire.
     pub enum MailKind {
         TaskAssignment = "task_assignment",
         StatusUpdate = "status_update",
@@ -73,7 +85,7 @@ impl MailKind {
     }
 }
 
-/// Returns the original server's word for a kind of message.
+/// Returns the word that the original server (whose clients Handover supports) uses for a kind of message.
 pub fn original_kind(kind: MessageKind) -> &'static str {
     match kind {
         MessageKind::Feedback => "response",
@@ -103,7 +115,7 @@ impl Urgency {
     }
 }
 
-/// Returns the original server's word for a priority.
+/// Returns the word that the original server (whose clients Handover supports) uses for a priority.
 pub fn original_priority(number: u8) -> &'static str {
     match number {
         1 => "high",
@@ -114,7 +126,7 @@ pub fn original_priority(number: u8) -> &'static str {
 
 message! {
     pub struct MessageSend {
-        sender_id: optional AgentId,
+        agent_id = "sender_id": optional AgentId,
         recipient_id: required Address,
         message_type: required MailKind,
         subject: optional NonBlank,
@@ -130,7 +142,7 @@ message! {
 
 message! {
     pub struct MessageBroadcast {
-        sender_id: optional AgentId,
+        agent_id = "sender_id": optional AgentId,
         recipient_filter: optional RecipientFilter,
         message_type: required MailKind,
         subject: optional NonBlank,
@@ -243,7 +255,12 @@ fn draft(kind: MailKind, priority: Option<Urgency>, subject: Option<&NonBlank>, 
 }
 
 impl MessageSend {
-    pub(super) fn draft(&self) -> MessageDraft {
+    pub fn command(&self) -> Command {
+        Command::Send { to: self.recipient_id.0.clone(), draft: self.draft() }
+    }
+
+    /// Returns the message to send, made from the arguments of the tool.
+    pub fn draft(&self) -> MessageDraft {
         MessageDraft {
             workflow: self.workflow_id,
             task: self.task_id,
@@ -254,15 +271,37 @@ impl MessageSend {
     }
 }
 
+impl MessageMarkRead {
+    pub fn command(&self) -> Command {
+        Command::MarkRead { messages: self.message_ids.0.clone() }
+    }
+}
+
+impl InboxAck {
+    pub fn command(&self) -> Command {
+        Command::MarkRead { messages: self.message_ids.0.clone() }
+    }
+}
+
+impl MessageArchive {
+    pub fn command(&self) -> Command {
+        Command::Archive { messages: self.message_ids.0.clone() }
+    }
+}
+
 impl MessageBroadcast {
-    pub(super) fn draft(&self) -> MessageDraft {
+    pub fn command(&self) -> Command {
+        Command::Send { to: Recipients::All(self.filter()), draft: self.draft() }
+    }
+
+    fn draft(&self) -> MessageDraft {
         MessageDraft {
             workflow: self.workflow_id,
             ..draft(self.message_type, self.priority, self.subject.as_ref(), &self.body)
         }
     }
 
-    pub(super) fn filter(&self) -> RecipientMatch {
+    fn filter(&self) -> RecipientMatch {
         let filter = self.recipient_filter.as_ref();
         let word = |found: Option<&NonBlank>| found.map(ToString::to_string);
         let statuses = filter.and_then(|filter| filter.status.as_ref());

@@ -1,5 +1,6 @@
 //! Tools for workspaces, repositories and templates.
 
+use engine::Command;
 use engine::command::{CreateWorkspace, UpdateWorkspace};
 use engine::id::{AgentId, TaskId, WorkflowId, WorkspaceId};
 use engine::template::TemplateBody;
@@ -127,6 +128,23 @@ message! {
     }
 }
 
+impl PlaceStatus {
+    fn engine(self) -> WorkspaceStatus {
+        match self {
+            Self::Active => WorkspaceStatus::Active,
+            Self::Merged => WorkspaceStatus::Merged,
+            Self::Abandoned => WorkspaceStatus::Abandoned,
+        }
+    }
+}
+
+impl RepositoryRegister {
+    pub fn command(&self) -> Command {
+        let name = self.name.as_ref().map(ToString::to_string);
+        Command::RegisterRepository { path: self.path.to_string(), name }
+    }
+}
+
 impl WorkspaceCreate {
     /// Returns the command that records a workspace for the worktree at this path.
     pub fn create(&self, path: &str, created_by_us: bool) -> CreateWorkspace {
@@ -146,7 +164,7 @@ impl WorkspaceUpdate {
     pub fn update(&self) -> UpdateWorkspace {
         UpdateWorkspace {
             workspace: self.id,
-            status: self.status.and_then(|status| WorkspaceStatus::parse(status.as_str())),
+            status: self.status.map(PlaceStatus::engine),
             merge_commit: self.merge_commit.as_ref().map(ToString::to_string),
             pr_url: self.pr_url.as_ref().map(ToString::to_string),
             config: carried(self.config.as_ref()),
@@ -156,7 +174,7 @@ impl WorkspaceUpdate {
 }
 
 impl TemplateFile {
-    /// Judges the content of a template file. The places in the report are places in `text`.
+    /// Judges the content of a template file. The places of the report's problems are places in `text`.
     pub fn judge(text: &str) -> JudgedDocument<'_, Self> {
         super::arguments_of(text.as_bytes(), crate::document::BYTES_MAX)
     }

@@ -11,8 +11,8 @@ use crate::json::{Object, Value};
 use crate::message::Brief;
 use crate::shape::{ListShape, NonBlank, Shape, Text, message, vocabulary};
 
-/// Declares an object that has the fields of a task. The first braces give the fields before them, the second braces
-/// the fields after them.
+/// Declares an object that has the fields of a task. The first braces hold further fields before the task's fields, the
+/// second braces further fields after them.
 macro_rules! with_task_fields {
     ($(#[$about:meta])* pub struct $name:ident { $($before:tt)* } { $($behind:tt)* }) => {
         message! {
@@ -47,8 +47,8 @@ macro_rules! with_task_fields {
         }
 
         impl $name {
-            /// Returns the path of the task's repository. The caller must register this repository before it calls
-            /// `planned`.
+            /// Returns the path of the task's repository; `None` for a task without one. The caller must register this
+            /// repository before it calls `planned`.
             pub fn repository(&self) -> Option<&str> {
                 self.repository_path.as_ref().map(NonBlank::as_str)
             }
@@ -104,7 +104,7 @@ macro_rules! with_task_fields {
     };
 }
 
-/// Returns an object with the members that have a value, or `None` when no member has one.
+/// Returns an object with those members that have a value, or `None` when no member has one.
 fn parts<const N: usize>(members: [(&str, Option<Value>); N]) -> Option<Json> {
     let members: Object = members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect();
     (!members.is_empty()).then(|| Json::from_stored(Value::Object(members).to_string()))
@@ -119,7 +119,7 @@ vocabulary! {
 }
 
 with_task_fields! {
-    /// One task of a plan.
+    /// One task of a workflow's plan.
     pub struct Planned {} {}
 }
 

@@ -29,6 +29,38 @@ impl ToolError {
     }
 }
 
+/// The most characters of a text from the caller's arguments that an error repeats; the rest is left out.
+const GIVEN_CHARS_MAX: usize = 80;
+
+impl ToolError {
+    /// Replaces each id that only stands for a text of the caller by that text. A call whose argument is no id gets
+    /// such a stand-in.
+    #[must_use]
+    pub fn with_given_texts(self, stand_ins: &[(String, String)]) -> Self {
+        stand_ins.iter().fold(self, |said, (id, text)| {
+            let given: String = crate::visible::one_line(text).chars().take(GIVEN_CHARS_MAX).collect();
+            Self {
+                message: said.message.replace(id, &given),
+                suggestion: said.suggestion.replace(id, &given),
+                details: said.details.map(|details| replaced(details, id, &given)),
+                ..said
+            }
+        })
+    }
+}
+
+/// Replaces the text `from` by `to` in all texts of a JSON value.
+fn replaced(value: Value, from: &str, to: &str) -> Value {
+    match value {
+        Value::Text(text) => text.replace(from, to).into(),
+        Value::List(items) => Value::List(items.into_iter().map(|item| replaced(item, from, to)).collect()),
+        Value::Object(members) => {
+            Value::Object(members.into_iter().map(|(name, value)| (name, replaced(value, from, to))).collect())
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => value,
+    }
+}
+
 /// Returns the error for a command that the engine's rules refuse.
 pub fn refusal(refusal: &Refusal) -> ToolError {
     ToolError {
@@ -45,7 +77,7 @@ fn field(name: &str, problem: &str) -> Value {
 }
 
 /// Returns the facts of a refusal as fields, so that a program need not read the message.
-#[expect(clippy::wildcard_enum_match_arm, reason = "the other refusals say all in their message")]
+#[expect(clippy::too_many_lines, reason = "one match that names every refusal")]
 fn details(refusal: &Refusal) -> Option<Value> {
     let names = |list: &[String]| Value::from(list.iter().map(String::as_str).collect::<Vec<_>>());
     Some(match refusal {
@@ -81,11 +113,58 @@ fn details(refusal: &Refusal) -> Option<Value> {
         Refusal::WorkflowLocked { owner, until } => {
             object([("locked_by", owner.as_str().into()), ("expires_at", Value::Number(until.0.into()))])
         }
-        _ => return None,
+        // For these refusals the message says everything, so they have no details.
+        Refusal::WorkflowNotFound { .. }
+        | Refusal::TaskNotFound { .. }
+        | Refusal::AgentNotFound { .. }
+        | Refusal::WorkspaceNotFound { .. }
+        | Refusal::RepositoryNotFound { .. }
+        | Refusal::TemplateNotFound { .. }
+        | Refusal::MessageNotFound { .. }
+        | Refusal::RecipientNotFound { .. }
+        | Refusal::TokenNotFound { .. }
+        | Refusal::TurnNotFound { .. }
+        | Refusal::ApprovalNotFound { .. }
+        | Refusal::SectionNotFound { .. }
+        | Refusal::AgentElsewhere { .. }
+        | Refusal::AgentRequired { .. }
+        | Refusal::Protected { .. }
+        | Refusal::InvalidState { .. }
+        | Refusal::MissingOutcome
+        | Refusal::MissingError
+        | Refusal::MissingReason
+        | Refusal::MissingMergeCommit
+        | Refusal::VerificationRequired { .. }
+        | Refusal::SectionChanged { .. }
+        | Refusal::FingerprintMismatch { .. }
+        | Refusal::ParallelLimit { .. }
+        | Refusal::NotPermitted { .. }
+        | Refusal::UnknownDependency { .. }
+        | Refusal::SelfDependency { .. }
+        | Refusal::DuplicateTaskName { .. }
+        | Refusal::NameConflict { .. }
+        | Refusal::TaskNotRemovable { .. }
+        | Refusal::DuplicateTemplate { .. }
+        | Refusal::RepositoryInUse { .. }
+        | Refusal::WorkflowMismatch { .. }
+        | Refusal::InboxFull { .. }
+        | Refusal::IdempotencyConflict { .. }
+        | Refusal::AlreadyAnswered { .. }
+        | Refusal::NotRunning { .. }
+        | Refusal::NotSuspended { .. }
+        | Refusal::ReviewNotFound { .. }
+        | Refusal::FindingNotFound { .. }
+        | Refusal::WrongIteration { .. }
+        | Refusal::RoundsUsedUp { .. }
+        | Refusal::ReviewRequired { .. }
+        | Refusal::FindingsOpen { .. }
+        | Refusal::SenderNotFound { .. }
+        | Refusal::MissingPath
+        | Refusal::MissingRepoPath => return None,
     })
 }
 
-/// The most problems that one error lists. Further problems are only counted in the message.
+/// The most problems of the arguments that one error lists. Further problems are only counted in the message.
 const FIELDS_MAX: usize = 50;
 
 /// Returns the error for arguments that the tool does not accept. It lists the wrong fields. For an unknown field, it
@@ -103,7 +182,7 @@ pub fn rejection(tool: &Tool, report: &Report<'_>) -> ToolError {
             let words = match (unknown, &near) {
                 (true, Some(near)) => format!("is not taken; did you mean `{near}`?"),
                 (true, None) => "is not taken; remove it".to_owned(),
-                // The error has the name of the field as a separate member, so the message must not repeat it.
+                // The error has the name of the field as a separate member, so the problem's text must not repeat it.
                 (false, _) => {
                     let message = report.message(problem);
                     message.strip_prefix(&format!("`{pointer}`: ")).unwrap_or(&message).to_owned()

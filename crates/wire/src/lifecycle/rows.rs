@@ -1,4 +1,5 @@
-//! The rows that show stored data. Their field names are the ones that clients of the original server know.
+//! The rows that show stored data in replies. Their field names are those of the original server, whose clients
+//! Handover supports.
 
 use engine::Json;
 use engine::Timestamp;
@@ -163,7 +164,7 @@ fn said(state: &TaskState) -> [Option<String>; 3] {
 }
 
 impl TaskReply {
-    /// Returns the row of a task with all fields.
+    /// Returns the row of a task with all fields, as `task_get` shows it.
     pub fn of(view: &TaskView) -> Self {
         let TaskView { task, detail, blocked_by } = view;
         let lease = task.state.lease();
@@ -415,7 +416,7 @@ fn body(plan: &TemplateBody) -> Value {
 }
 
 reply! {
-    /// A task in short form, for lists inside other replies.
+    /// A task in short form, for lists inside other replies of tools.
     pub struct Mention {
         id: TaskId,
         name: String,

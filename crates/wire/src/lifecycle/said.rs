@@ -16,7 +16,6 @@ fn done() -> Value {
 
 /// Returns the reply to a call that is exactly one command. Returns `None` when the tool's reply needs more than the
 /// engine's reply.
-#[expect(clippy::wildcard_enum_match_arm, reason = "the other replies answer calls that do more than one command")]
 #[expect(clippy::too_many_lines, reason = "one match that names every reply")]
 pub fn answer(call: &Call, reply: &Reply) -> Option<Value> {
     Some(match reply {
@@ -113,6 +112,41 @@ pub fn answer(call: &Call, reply: &Reply) -> Option<Value> {
         | Reply::Moved { .. }
         | Reply::TaskPlanned
         | Reply::WorkspaceAssigned => done(),
-        _ => return None,
+        // These engine replies become no tool reply here: no tool is exactly such a command, or the tool shows more
+        // than the engine replies.
+        Reply::Renewed { .. }
+        | Reply::SessionClosed { .. }
+        | Reply::SentBack { .. }
+        | Reply::PlanBegun { .. }
+        | Reply::DraftCleared { .. }
+        | Reply::PlanStaged
+        | Reply::Configured
+        | Reply::NoTask { .. }
+        | Reply::WorkspaceCreated { .. }
+        | Reply::WorkspaceUpdated { .. }
+        | Reply::TemplateRemoved
+        | Reply::TokenCreated { .. }
+        | Reply::TokenRevoked
+        | Reply::TurnStarted { .. }
+        | Reply::TurnEnded
+        | Reply::VerificationRecorded { .. }
+        | Reply::RunnerSeen
+        | Reply::RunnerForgotten
+        | Reply::SectionWritten { .. }
+        | Reply::ApprovalAsked { .. }
+        | Reply::ApprovalDecided { .. }
+        | Reply::ApprovalConsumed
+        | Reply::ApprovalRefused { .. }
+        | Reply::ApprovalsShown { .. }
+        | Reply::NoticeTaken { .. }
+        | Reply::NoticeSettled { .. }
+        | Reply::ApprovalsExpired { .. }
+        | Reply::ReviewOpened { .. }
+        | Reply::RoundStarted { .. }
+        | Reply::RoundEnded { .. }
+        | Reply::FindingDecided { .. }
+        | Reply::Answered { .. }
+        | Reply::Swept { .. }
+        | Reply::KeysForgotten => return None,
     })
 }

@@ -5,15 +5,16 @@ use crate::document::BYTES_MAX;
 use crate::json::{Span, measure};
 use crate::report::{At, Report};
 
-/// The most entries in one list; a document with a longer list is refused. It equals the number of tasks that a plan
-/// may have.
+/// The most entries in one list of a tool's arguments; arguments with a longer list are refused. It equals the number
+/// of tasks that a plan may have.
 const LIST_ITEMS_MAX: usize = engine::limits::PLAN_TASKS_MAX;
-/// The most values in a document; a document with more is refused. A parsed value takes up to 100 bytes. A plan with
-/// the most tasks and many dependencies has half as many values.
+/// The most JSON values in a tool's arguments; arguments with more are refused. A parsed value takes up to 100 bytes. A
+/// plan with the most tasks and many dependencies has half as many values.
 const VALUES_MAX: usize = 4_000_000;
 
-/// Refuses a document before it is parsed if its values would take too much memory. Does not check a document of up to
-/// [`BYTES_MAX`], because it is too small for that, nor one above `bytes_max`, which is refused elsewhere.
+/// Refuses the arguments of a tool before they are parsed if their values would take too much memory. Does not check
+/// arguments of up to [`BYTES_MAX`], because they are too small for that, nor those above `bytes_max`, which are
+/// refused elsewhere.
 pub(super) fn too_many(bytes: &[u8], bytes_max: usize) -> Option<Report<'_>> {
     if bytes.len() <= BYTES_MAX || bytes.len() > bytes_max {
         return None;

@@ -8,6 +8,7 @@ use engine::task::BlockKind;
 use super::ids::{AttemptNumber, DetailObject, Limit, Within};
 use super::plan::TaskPlan;
 use super::{attempt, carried, text, texts};
+use crate::message::BlockerType;
 use crate::shape::{ListShape, NonBlank, Text, message, vocabulary};
 
 message! {
@@ -112,7 +113,7 @@ message! {
         outcome_detail: optional DetailObject,
         error: optional Text,
         reason: optional Text,
-        blocker_type: optional crate::message::BlockerType,
+        blocker_type: optional BlockerType,
         agent_id: optional AgentId,
         attempt: optional AttemptNumber,
         session_id: optional NonBlank,
@@ -197,20 +198,81 @@ message! {
     }
 }
 
+impl CheckpointType {
+    fn kind(self) -> engine::checkpoint::Kind {
+        use engine::checkpoint::Kind;
+        match self {
+            Self::Plan => Kind::Plan,
+            Self::Progress => Kind::Progress,
+            Self::Decision => Kind::Decision,
+            Self::Error => Kind::Error,
+            Self::Recovery => Kind::Recovery,
+            Self::Complete => Kind::Complete,
+            Self::Replan => Kind::Replan,
+        }
+    }
+}
+
 impl CheckpointAdd {
-    pub(super) fn add(&self) -> Option<Command> {
+    pub fn command(&self) -> Command {
         let note = Note {
-            kind: engine::checkpoint::Kind::parse(self.kind.as_str())?,
+            kind: self.kind.kind(),
             summary: self.summary.to_string(),
             detail: carried(self.detail.as_ref()),
             files: texts(self.files_changed.as_ref()),
         };
-        Some(Command::AddCheckpoint { task: self.task_id, attempt: attempt(self.attempt), note })
+        Command::AddCheckpoint { task: self.task_id, attempt: attempt(self.attempt), note }
+    }
+}
+
+impl TaskClaim {
+    pub fn command(&self) -> Command {
+        Command::Claim { task: self.task_id }
+    }
+}
+
+impl TaskRelease {
+    pub fn command(&self) -> Command {
+        let reason = text(self.reason.as_ref());
+        Command::Release { task: self.task_id, attempt: attempt(self.attempt), reason }
+    }
+}
+
+impl TaskSetPlan {
+    pub fn command(&self) -> Command {
+        Command::SetTaskPlan {
+            task: self.id,
+            attempt: attempt(self.attempt),
+            plan: self.plan.json(),
+            context: carried(self.context.as_ref()),
+        }
+    }
+}
+
+impl TaskReplan {
+    pub fn command(&self) -> Command {
+        Command::ReplanTask {
+            task: self.id,
+            attempt: attempt(self.attempt),
+            reason: self.reason.to_string(),
+            plan: self.new_plan.json(),
+        }
+    }
+}
+
+impl TaskAssignWorkspace {
+    pub fn command(&self) -> Command {
+        Command::AssignWorkspace { task: self.task_id, workspace: self.workspace_id }
     }
 }
 
 impl TaskUpdateStatus {
-    pub(super) fn target(&self) -> Target {
+    pub fn command(&self) -> Command {
+        Command::Move { task: self.id, attempt: attempt(self.attempt), to: self.target() }
+    }
+
+    /// Returns the status that the caller asks for, with the texts that belong to this status, such as the outcome.
+    pub fn target(&self) -> Target {
         let (detail, reason) = (carried(self.outcome_detail.as_ref()), text(self.reason.as_ref()));
         match self.status {
             TaskStatus::Pending => Target::Pending { reason },
@@ -218,9 +280,8 @@ impl TaskUpdateStatus {
             TaskStatus::InProgress => Target::InProgress { answer: reason },
             TaskStatus::Paused => Target::Paused { reason },
             TaskStatus::Blocked => {
-                let kind = self.blocker_type.and_then(|kind| BlockKind::parse(kind.as_str()));
-                let (kind, reason) = (kind.unwrap_or(BlockKind::Ambiguity), reason.unwrap_or_default());
-                Target::Blocked { kind, reason, role: None }
+                let kind = self.blocker_type.map_or(BlockKind::Ambiguity, BlockerType::kind);
+                Target::Blocked { kind, reason: reason.unwrap_or_default(), role: None }
             }
             TaskStatus::Failed => Target::Failed { error: text(self.error.as_ref()), detail },
             TaskStatus::Completed => Target::Completed { outcome: text(self.outcome.as_ref()), detail },

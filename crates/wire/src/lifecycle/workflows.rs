@@ -2,12 +2,12 @@
 
 use engine::command::CreateWorkflow;
 use engine::id::{AgentId, RepositoryId, TaskId, WorkflowId};
-use engine::{Millis, limits};
+use engine::{Command, Json, Millis, limits};
 
 use super::ids::{DetailObject, Limit, Offset, Within};
 use super::plan::{NewPlan, WorkflowPlan};
-use super::{carried, texts};
-use crate::shape::{ListShape, NonBlank, Text, message, vocabulary};
+use super::{carried, text, texts};
+use crate::shape::{ListShape, NonBlank, Shape as _, Text, message, vocabulary};
 
 message! {
     pub struct WorkflowCreate {
@@ -199,10 +199,10 @@ message! {
 }
 
 impl WorkflowCreate {
-    pub(super) fn create(&self) -> CreateWorkflow {
+    pub fn command(&self) -> Command {
         let mut repositories = texts(self.repository_paths.as_ref());
         repositories.extend(self.repository_path.as_ref().map(ToString::to_string));
-        CreateWorkflow {
+        Command::CreateWorkflow(CreateWorkflow {
             name: self.name.to_string(),
             source_type: self.source_type.as_ref().map_or("prompt", NonBlank::as_str).to_owned(),
             source_ref: self.source_ref.as_ref().map(ToString::to_string),
@@ -212,7 +212,76 @@ impl WorkflowCreate {
             auto_workspaces: self.auto_create_workspaces.unwrap_or(false),
             config: carried(self.config.as_ref()),
             repositories,
+        })
+    }
+}
+
+impl WorkflowStatus {
+    fn engine(self) -> engine::workflow::WorkflowStatus {
+        use engine::workflow::WorkflowStatus as Stored;
+        match self {
+            Self::Planning => Stored::Planning,
+            Self::Ready => Stored::Ready,
+            Self::InProgress => Stored::InProgress,
+            Self::Paused => Stored::Paused,
+            Self::AwaitingMerge => Stored::AwaitingMerge,
+            Self::Completed => Stored::Completed,
+            Self::Failed => Stored::Failed,
+            Self::Abandoned => Stored::Abandoned,
         }
+    }
+}
+
+impl WorkflowUpdateStatus {
+    pub fn command(&self) -> Command {
+        let (status, reason) = (self.status.engine(), text(self.reason.as_ref()));
+        Command::SetWorkflowStatus { workflow: self.id, status, reason }
+    }
+}
+
+impl WorkflowSetParallelism {
+    pub fn command(&self) -> Command {
+        Command::SetParallelism {
+            workflow: self.id,
+            parallel_max: Some(self.max_parallel_tasks.0),
+            auto_workspaces: self.auto_create_workspaces,
+        }
+    }
+}
+
+impl WorkflowSetConfig {
+    pub fn command(&self) -> Command {
+        Command::SetConfig { workflow: self.id, config: Json::from_stored(self.config.render().to_string()) }
+    }
+}
+
+impl WorkflowLock {
+    pub fn command(&self) -> Command {
+        Command::LockWorkflow { workflow: self.id, owner: self.session_id.to_string() }
+    }
+}
+
+impl WorkflowUnlock {
+    pub fn command(&self) -> Command {
+        Command::UnlockWorkflow { workflow: self.id, owner: self.session_id.to_string() }
+    }
+}
+
+impl WorkflowAddRepository {
+    pub fn command(&self) -> Command {
+        Command::AttachRepository { workflow: self.workflow_id, path: self.repository_path.to_string() }
+    }
+}
+
+impl WorkflowRemoveRepository {
+    pub fn command(&self) -> Command {
+        Command::DetachRepository { workflow: self.workflow_id, repository: self.repository_id }
+    }
+}
+
+impl WorkflowRemoveTask {
+    pub fn command(&self) -> Command {
+        Command::RemoveTask { workflow: self.workflow_id, task: self.task_id }
     }
 }
 

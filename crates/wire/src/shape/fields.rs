@@ -50,7 +50,8 @@ pub struct ObjectFields<'r, 'n, 't, 'x> {
     count: usize,
 }
 
-/// The most names that are remembered; a further field would count as unknown. No object has as many fields.
+/// The most field names of one object that are remembered; a further field would count as unknown. No object has as
+/// many fields.
 const KNOWN_MAX: usize = 32;
 
 impl<'r, 'n, 't, 'x> ObjectFields<'r, 'n, 't, 'x> {
@@ -127,7 +128,7 @@ impl<'r, 'n, 't, 'x> ObjectFields<'r, 'n, 't, 'x> {
         self.report.plain_warning(kind, self.span, hint);
     }
 
-    /// Adds a warning whose place is this object.
+    /// Adds a warning whose place is the object that is read.
     pub fn warning_here(&mut self, kind: &'static str, hint: &'static str) {
         self.report.warning(kind, self.at, self.span, hint);
     }

@@ -73,7 +73,7 @@ impl<T: Shape> Shape for AtLeastOne<T> {
     }
 }
 
-/// A JSON object whose names are not fixed.
+/// A JSON object whose member names are not fixed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Map<T>(pub Vec<(String, T)>);
 

@@ -27,11 +27,11 @@ const PRICES: [i8; PAIRS + TRIPLES + FOURS] = {
     prices
 };
 
-/// The price by the character before the word, then by the shape of the word: `small`, `Capital`, `A` (one capital
-/// letter), `ALL`, `SOMEFirst`.
+/// The price of a word by the character before it, then by its shape: `small`, `Capital`, `A` (one capital letter),
+/// `ALL`, `SOMEFirst`.
 const SHAPES: [[i8; 5]; 4] = [[-7, -8, -10, 1, 4], [-6, -3, -11, -5, 4], [7, 20, 18, 13, 29], [10, 29, 27, 24, 35]];
 
-/// The price by the number of letters in the word. All words with 15 or more letters have the last price.
+/// The price of a word by its number of letters. All words with 15 or more letters have the last price.
 const LENGTHS: [i8; 16] = [0, 2, -3, -2, -2, -2, -3, -2, -1, -2, -1, 0, 0, 1, 0, 1];
 /// The price of each capital letter: first in a word of only capitals, then in a word that begins with several.
 const CAPITALS: [i64; 2] = [2, 1];
@@ -101,7 +101,8 @@ const ONE: i64 = UNIT as i64;
 struct Letters<'t> {
     bytes: &'t [u8],
     at: usize,
-    /// The last three letters, the newest first. A position before the beginning of the word has the value 0.
+    /// The last three letters that were read, the newest first. A position before the beginning of the word has the
+    /// value 0.
     last: [usize; 3],
     count: usize,
     price: i64,

@@ -32,7 +32,8 @@ const SAME: [i8; 9] = [12, 18, 18, 7, 2, 8, 5, 12, 6];
 /// Characters with which people draw lines. Tokenizers have tokens for long runs of them, so such a run costs little.
 const RULED: &[u8] = b"-=*#_./~";
 const RULED_PRICE: i64 = 2;
-/// The part of the price that is subtracted from every run. Short runs are common, so tokenizers have tokens for them.
+/// The part of the price that is subtracted from every run of punctuation. Short runs are common, so tokenizers have
+/// tokens for them.
 const FREE: i64 = 8;
 
 const fn use_of(byte: u8) -> u8 {
@@ -49,7 +50,7 @@ const fn use_of(byte: u8) -> u8 {
     }
 }
 
-/// The group of each byte.
+/// The group of punctuation to which each byte belongs.
 const USES: [u8; 256] = {
     let mut uses = [0; 256];
     let mut byte = 0;

@@ -5,7 +5,7 @@
 //! expensive common text in its block.
 
 /// The first character of each Unicode block, and the price of its characters in sixteenths of a token. A price applies
-/// to all characters before the next row.
+/// to all characters before the first character of the next row.
 const BLOCKS: &[(u32, u16)] = &[
     (0x0080, 28),
     (0x0250, 32),
@@ -79,5 +79,5 @@ pub(super) fn is_ruled(found: char) -> bool {
     matches!(found, '─' | '━' | '═' | '—' | '…')
 }
 
-/// The price of a line character after the same character, in weight units.
+/// The price of a character with which people draw lines after the same character, in weight units.
 pub(super) const RULED_PRICE: u64 = 6;

@@ -4,34 +4,37 @@ use engine::command::{Register, Target};
 use engine::id::{TaskId, WorkflowId};
 use engine::inbox::{MailboxOwner, MessageDraft, MessageKind, Recipients};
 use engine::plan::PlanTask;
-use engine::task::{BlockKind, Priority};
+use engine::task::Priority;
 use engine::{Command, Json};
 
 use super::{Acts, LeftPart};
 use crate::card::Card;
 use crate::json::{Value, object};
-use crate::message::{Blocked, BlockerType, Brief, Complete, Id, InboxMessage, MessageType, Wire, WirePayload};
+use crate::message::{Blocked, Brief, Complete, Id, InboxMessage, MessageType, Wire, WirePayload};
 use crate::shape::Shape;
 
-/// The reason why a legal document cannot be translated to a command. An example is a task id that is not an id of the
-/// engine.
+/// The reason why a legal wire message or card cannot be translated to a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rejection {
-    /// The JSON pointer to the field that cannot be translated.
-    pub field: &'static str,
-    pub reason: String,
+pub enum Rejection {
+    /// The document names a task by a text that is not an id of the engine, so there is no such task.
+    UnknownTask { task: String },
+    /// The document is a brief, and the caller does not say to which workflow the brief's task is added.
+    WorkflowRequired,
 }
 
 impl std::fmt::Display for Rejection {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}: {}", self.field, self.reason)
+        match self {
+            Self::UnknownTask { task } => write!(f, "there is no task {task}"),
+            Self::WorkflowRequired => f.write_str("a brief becomes a task of a workflow, so the workflow is required"),
+        }
     }
 }
 
 impl std::error::Error for Rejection {}
 
-fn task(field: &'static str, id: &Id) -> Result<TaskId, Rejection> {
-    id.as_str().parse().map_err(|error: engine::id::NotAnId| Rejection { field, reason: format!("{id} is {error}") })
+fn task(id: &Id) -> Result<TaskId, Rejection> {
+    id.as_str().parse().map_err(|_| Rejection::UnknownTask { task: id.to_string() })
 }
 
 /// Translates a wire message to the command for the act that it describes. A brief becomes a new task of `workflow`.
@@ -39,10 +42,7 @@ pub fn wire(wire: &Wire, workflow: Option<WorkflowId>) -> Result<Acts, Rejection
     let one = |command, left: Vec<LeftPart>| Acts { commands: vec![command], left };
     Ok(match &wire.payload {
         WirePayload::Brief(brief) => {
-            let workflow = workflow.ok_or_else(|| Rejection {
-                field: "/payload",
-                reason: "a brief becomes a task of a workflow: say which".to_owned(),
-            })?;
+            let workflow = workflow.ok_or(Rejection::WorkflowRequired)?;
             one(planned(brief, workflow), Vec::new())
         }
         WirePayload::Inbox(inbox) => one(sent(inbox)?, Vec::new()),
@@ -56,7 +56,7 @@ pub fn wire(wire: &Wire, workflow: Option<WorkflowId>) -> Result<Acts, Rejection
         WirePayload::Blocked(blocked) => one(stopped(blocked)?, Vec::new()),
         WirePayload::Claim(claim) => {
             let left = vec![LeftPart { part: "/payload/role", why: "an agent's role is the one it registered with" }];
-            one(Command::Claim { task: task("/payload/task_id", &claim.task_id)? }, left)
+            one(Command::Claim { task: task(&claim.task_id)? }, left)
         }
     })
 }
@@ -92,7 +92,7 @@ fn sent(inbox: &InboxMessage) -> Result<Command, Rejection> {
         body_json: false,
         action_required: inbox.action_required,
         workflow: None,
-        task: inbox.ref_task_id.get().map(|id| task("/payload/ref_task_id", id)).transpose()?,
+        task: inbox.ref_task_id.get().map(task).transpose()?,
         reply_to: None,
     };
     Ok(Command::Send { to, draft })
@@ -107,24 +107,17 @@ fn completed(complete: &Complete) -> Result<Command, Rejection> {
         outcome: Some(complete.summary.to_string()),
         detail: Some(Json::from_stored(Value::to_string(&detail))),
     };
-    Ok(Command::Move { task: task("/payload/task_id", &complete.task_id)?, attempt: None, to })
+    Ok(Command::Move { task: task(&complete.task_id)?, attempt: None, to })
 }
 
 fn stopped(blocked: &Blocked) -> Result<Command, Rejection> {
-    let kind = match blocked.blocker_type {
-        BlockerType::SpecGap => BlockKind::SpecGap,
-        BlockerType::Dependency => BlockKind::Dependency,
-        BlockerType::ToolFailure => BlockKind::ToolFailure,
-        BlockerType::Ambiguity => BlockKind::Ambiguity,
-        BlockerType::Resource => BlockKind::Resource,
-        BlockerType::VerificationFail => BlockKind::VerificationFail,
-    };
+    let kind = blocked.blocker_type.kind();
     let reason =
         match blocked.suggested_resolution.get().map(ToString::to_string).filter(|text| !text.trim().is_empty()) {
             Some(resolution) => format!("{}\nsuggested: {resolution}", blocked.reason),
             None => blocked.reason.to_string(),
         };
-    let task = task("/payload/task_id", &blocked.task_id)?;
+    let task = task(&blocked.task_id)?;
     Ok(Command::Move { task, attempt: None, to: Target::Blocked { kind, reason, role: None } })
 }
 

@@ -13,7 +13,7 @@ use crate::path::InsidePath;
 use crate::shape::{Integer, ListShape, Map, Maybe, Measure, NonBlank, Summary, Text};
 use crate::time::DateTime;
 
-/// The money and the time that a turn cost.
+/// The money and the time that a turn of an agent cost.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TurnCost {
     pub usd: f64,
@@ -29,7 +29,7 @@ pub struct TaskInput<'a> {
     pub iteration: u32,
     pub action: &'a str,
     pub params: Vec<(String, crate::json::Value)>,
-    /// The names and the paths of files. The paths are relative to the repository.
+    /// The names and the paths of the files of the task. The paths are relative to the repository.
     pub paths: Vec<(String, String)>,
     /// The notes of finished tasks, oldest first, without the names of the agents that wrote them.
     pub notes: Vec<String>,

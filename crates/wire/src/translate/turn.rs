@@ -1,5 +1,6 @@
 //! Translates the document that ends a turn, an output envelope or a handoff, to the engine's commands.
 
+use engine::approval::ApprovalRequest;
 use engine::checkpoint::Kind;
 use engine::command::{Note, Target};
 use engine::inbox::{MailboxOwner, MessageDraft, MessageKind, Recipients};
@@ -10,6 +11,7 @@ use super::{Acts, LeftPart, TurnFence};
 use crate::envelope::{EnvelopeOutput, Recommendation};
 use crate::handoff::{HandoffApproval, HandoffContract, HandoffStatus, Ownership};
 use crate::json::{Value, object};
+use crate::shape::NonBlank;
 
 fn carried(value: &Value) -> Json {
     Json::from_stored(value.to_string())
@@ -35,59 +37,96 @@ fn asks(turn: TurnFence, kind: MessageKind, subject: String, body: String) -> Co
     Command::Send { to: Recipients::One(MailboxOwner::Human), draft }
 }
 
-fn records(turn: TurnFence, summary: String, detail: &Value) -> Command {
-    let note = Note { kind: Kind::Progress, summary, detail: Some(carried(detail)), files: Vec::new() };
+fn records(turn: TurnFence, summary: String, detail: Json) -> Command {
+    let note = Note { kind: Kind::Progress, summary, detail: Some(detail), files: Vec::new() };
     Command::AddCheckpoint { task: turn.task, attempt: Some(turn.attempt), note }
 }
 
-/// Translates an output envelope to commands: complete the task, try again, or ask a person.
-pub fn output(output: &EnvelopeOutput, turn: TurnFence) -> Acts {
-    let summary = output.summary.to_string();
-    let notes: Vec<Value> =
-        output.notes.get().iter().flat_map(|notes| &notes.0).map(|note| note.as_str().into()).collect();
-    let files: Vec<Value> = output.artifacts.0.iter().map(|artifact| artifact.path.as_str().into()).collect();
-    let body = notes.iter().filter_map(Value::as_text).fold(summary.clone(), |body, note| format!("{body}\n- {note}"));
-    let detail = object([("notes", Value::List(notes)), ("files", Value::List(files))]);
-    let commands = match output.recommendation {
-        Recommendation::Proceed => {
-            vec![moved(turn, Target::Completed { outcome: Some(summary), detail: Some(carried(&detail)) })]
+/// The one act that the end of a turn asks for. An output envelope and a handoff have different words for the same acts.
+#[derive(Debug, Clone, PartialEq)]
+pub enum TurnAct {
+    /// The work is done: `COMPLETE` in a handoff, `proceed` in an envelope.
+    Complete { outcome: String, detail: Json },
+    /// The agent needs another turn: `IN_PROGRESS` in a handoff, `retry` in an envelope.
+    Continue { summary: String, detail: Json },
+    /// The agent asks a person: `NEEDS_INPUT` in a handoff, `escalate` in an envelope. `reason` says why the task pauses.
+    Ask { reason: String, question: String },
+    /// The agent asks for an approval: `APPROVAL_REQUEST` in a handoff. The request has no folder yet, because a document
+    /// cannot be trusted to name it.
+    RequestApproval { reason: String, request: Box<ApprovalRequest> },
+    /// The agent cannot continue: `BLOCKED` in a handoff.
+    Block { kind: BlockKind, reason: String },
+}
+
+impl TurnAct {
+    pub fn of_output(output: &EnvelopeOutput) -> Self {
+        let summary = output.summary.to_string();
+        let notes: Vec<Value> =
+            output.notes.get().iter().flat_map(|notes| &notes.0).map(|note| note.as_str().into()).collect();
+        let files: Vec<Value> = output.artifacts.0.iter().map(|artifact| artifact.path.as_str().into()).collect();
+        let question =
+            notes.iter().filter_map(Value::as_text).fold(summary.clone(), |body, note| format!("{body}\n- {note}"));
+        let detail = carried(&object([("notes", Value::List(notes)), ("files", Value::List(files))]));
+        match output.recommendation {
+            Recommendation::Proceed => Self::Complete { outcome: summary, detail },
+            Recommendation::Retry => Self::Continue { summary, detail },
+            Recommendation::Escalate => Self::Ask { reason: summary, question },
         }
-        Recommendation::Retry => vec![records(turn, summary, &detail), Command::Renew],
-        Recommendation::Escalate => vec![
-            moved(turn, Target::Paused { reason: Some(summary) }),
-            asks(turn, MessageKind::Question, "An agent needs a decision".to_owned(), body),
-        ],
-    };
+    }
+
+    /// Returns the act of a handoff. Checks nothing, because every [`HandoffContract`] is valid.
+    pub fn of_handoff(contract: &HandoffContract) -> Self {
+        let evidence = contract.render().get("evidence_report").cloned().unwrap_or(Value::Null);
+        let (next, detail) = (contract.next_action().to_owned(), carried(&evidence));
+        match contract.status() {
+            HandoffStatus::Complete { .. } => {
+                let outcome = contract.summary().map_or_else(|| outputs(contract, &next), str::to_owned);
+                Self::Complete { outcome, detail }
+            }
+            HandoffStatus::Blocked => {
+                let (kind, reason) = obstacle(contract);
+                Self::Block { kind, reason }
+            }
+            HandoffStatus::NeedsInput => Self::Ask { reason: next.clone(), question: next },
+            HandoffStatus::ApprovalRequest { request } => {
+                let request = Box::new(approval_request(request, &next));
+                Self::RequestApproval { reason: next, request }
+            }
+            HandoffStatus::InProgress => Self::Continue { summary: next, detail },
+        }
+    }
+
+    /// Returns the engine's commands for the act, in the order in which they must be executed.
+    pub fn commands(self, turn: TurnFence) -> Vec<Command> {
+        match self {
+            Self::Complete { outcome, detail } => {
+                vec![moved(turn, Target::Completed { outcome: Some(outcome), detail: Some(detail) })]
+            }
+            Self::Continue { summary, detail } => vec![records(turn, summary, detail), Command::Renew],
+            Self::Ask { reason, question } => vec![
+                moved(turn, Target::Paused { reason: Some(reason) }),
+                asks(turn, MessageKind::Question, "An agent needs a decision".to_owned(), question),
+            ],
+            Self::RequestApproval { reason, request } => vec![
+                moved(turn, Target::Paused { reason: Some(reason) }),
+                asks(turn, MessageKind::Gate, "An agent asks for approval".to_owned(), approval_text(&request)),
+            ],
+            Self::Block { kind, reason } => vec![moved(turn, Target::Blocked { kind, reason, role: None })],
+        }
+    }
+}
+
+/// Translates an output envelope to the engine's commands: complete the task, try again, or ask a person.
+pub fn output(output: &EnvelopeOutput, turn: TurnFence) -> Acts {
     let left = [
         LeftPart::when(!output.artifacts.0.is_empty(), "/artifacts", "files are written by whoever ran the turn"),
         LeftPart::when(!output.extra.is_empty(), "", "unknown fields have no meaning"),
     ];
-    Acts { commands, left: left.into_iter().flatten().collect() }
+    Acts { commands: TurnAct::of_output(output).commands(turn), left: left.into_iter().flatten().collect() }
 }
 
-/// Translates a handoff to commands. Needs no checks, because every [`HandoffContract`] is valid.
+/// Translates a handoff to the engine's commands.
 pub fn handoff(contract: &HandoffContract, turn: TurnFence) -> Acts {
-    let evidence = contract.render().get("evidence_report").cloned().unwrap_or(Value::Null);
-    let next = contract.next_action().to_owned();
-    let commands = match contract.status() {
-        HandoffStatus::Complete { .. } => {
-            let outcome = contract.summary().map_or_else(|| outputs(contract, &next), str::to_owned);
-            vec![moved(turn, Target::Completed { outcome: Some(outcome), detail: Some(carried(&evidence)) })]
-        }
-        HandoffStatus::Blocked => {
-            let (kind, reason) = obstacle(contract);
-            vec![moved(turn, Target::Blocked { kind, reason, role: None })]
-        }
-        HandoffStatus::NeedsInput => vec![
-            moved(turn, Target::Paused { reason: Some(next.clone()) }),
-            asks(turn, MessageKind::Question, "An agent needs a decision".to_owned(), next),
-        ],
-        HandoffStatus::ApprovalRequest { request } => vec![
-            moved(turn, Target::Paused { reason: Some(next) }),
-            asks(turn, MessageKind::Gate, "An agent asks for approval".to_owned(), approval(request)),
-        ],
-        HandoffStatus::InProgress => vec![records(turn, next, &evidence), Command::Renew],
-    };
     let rendered = contract.render();
     let has = |name: &str| rendered.get(name).is_some_and(|found| *found != Value::Null);
     let left = [
@@ -106,7 +145,7 @@ pub fn handoff(contract: &HandoffContract, turn: TurnFence) -> Acts {
         LeftPart::when(has("rollback_executed"), "/rollback_executed", "it is kept with the turn"),
         LeftPart::when(has("loop_state"), "/loop_state", "it is kept with the turn"),
     ];
-    Acts { commands, left: left.into_iter().flatten().collect() }
+    Acts { commands: TurnAct::of_handoff(contract).commands(turn), left: left.into_iter().flatten().collect() }
 }
 
 /// Returns the kind of a blocked task's obstacle, and the reason. The kind depends on who owns the obstacle, and it
@@ -130,17 +169,31 @@ fn lines(notes: &[crate::handoff::EvidenceNote]) -> String {
     notes.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }
 
+/// Returns the request for the approval that a handoff asks for. If the handoff names no operation, its next action is
+/// the operation.
+fn approval_request(request: &HandoffApproval, next_action: &str) -> ApprovalRequest {
+    let text = |found: Option<&NonBlank>| found.map(ToString::to_string).unwrap_or_default();
+    ApprovalRequest {
+        operation: request.operation.get().map_or_else(|| next_action.to_owned(), ToString::to_string),
+        content: text(request.exact_content.get()),
+        scope: text(request.scope.get()),
+        directory: String::new(),
+        risk: request.risk_level.get().map(|risk| risk.word().as_str().to_owned()).unwrap_or_default(),
+        rollback: request.rollback.to_string(),
+        verification: request.verification.to_string(),
+    }
+}
+
 /// Returns the text from which a person can decide about an approval.
-fn approval(request: &HandoffApproval) -> String {
-    let text = |name: &str, found: Option<&str>| found.map(|text| format!("{name}: {text}"));
-    let risk = request.risk_level.get().map(|risk| risk.word().as_str());
+fn approval_text(request: &ApprovalRequest) -> String {
     let parts = [
-        text("operation", request.operation.get().map(crate::shape::NonBlank::as_str)),
-        text("exact content", request.exact_content.get().map(crate::shape::NonBlank::as_str)),
-        text("scope", request.scope.get().map(crate::shape::NonBlank::as_str)),
-        text("risk", risk),
-        text("rollback", Some(request.rollback.as_str())),
-        text("verification", Some(request.verification.as_str())),
+        ("operation", &request.operation),
+        ("exact content", &request.content),
+        ("scope", &request.scope),
+        ("risk", &request.risk),
+        ("rollback", &request.rollback),
+        ("verification", &request.verification),
     ];
-    parts.into_iter().flatten().collect::<Vec<_>>().join("\n")
+    let said = parts.iter().filter(|(_, text)| !text.is_empty()).map(|(name, text)| format!("{name}: {text}"));
+    said.collect::<Vec<_>>().join("\n")
 }

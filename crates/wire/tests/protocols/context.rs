@@ -14,8 +14,8 @@ use wire::lifecycle::{Include, Within};
 use wire::tokens::estimate;
 
 use crate::facts;
-use crate::random::Chance;
 use crate::tokens::real;
+use chance::SeededRandom;
 
 fn nothing_said() -> Include {
     Include {
@@ -31,8 +31,8 @@ fn nothing_said() -> Include {
     }
 }
 
-fn any_include(chance: &mut Chance) -> Option<Include> {
-    let said = |chance: &mut Chance| [None, Some(true), Some(false)][chance.below(3)];
+fn any_include(chance: &mut SeededRandom) -> Option<Include> {
+    let said = |chance: &mut SeededRandom| [None, Some(true), Some(false)][chance.below(3)];
     let include = Include {
         workflow_plan: said(chance),
         workflow_summary: said(chance),
@@ -63,11 +63,11 @@ fn said(value: &Value) -> u64 {
     number.as_u64().unwrap()
 }
 
-fn below(chance: &mut Chance, bound: usize) -> u32 {
+fn below(chance: &mut SeededRandom, bound: usize) -> u32 {
     u32::try_from(chance.below(bound)).unwrap()
 }
 
-/// Builds a reply and checks the properties that every reply must have. Returns the reply.
+/// Builds a reply of `task_load_context` and checks the properties that every reply must have. Returns the reply.
 fn hold(facts: &ContextFacts, include: Option<&Include>, max_tokens: u32) -> Value {
     let reply = fit(facts, include, max_tokens);
     let text = reply.to_string();
@@ -135,7 +135,7 @@ fn every_cut_is_listed(facts: &ContextFacts, reply: &Value) {
 #[test]
 fn any_facts_fit_any_budget() {
     for seed in 0..50 {
-        let chance = &mut Chance(seed);
+        let chance = &mut SeededRandom::new(seed);
         let facts = facts::any(chance);
         for _ in 0..2 {
             let include = any_include(chance);
@@ -154,7 +154,7 @@ fn any_facts_fit_any_budget() {
 #[test]
 fn nothing_is_cut_when_everything_fits() {
     for seed in 0..25 {
-        let chance = &mut Chance(seed);
+        let chance = &mut SeededRandom::new(seed);
         let mut facts = facts::any(chance);
         facts.task.checkpoints = u32::try_from(facts.checkpoints.len()).unwrap();
         (facts.prior_more, facts.siblings_more, facts.dependencies_more) = (0, 0, 0);
@@ -173,7 +173,7 @@ fn nothing_is_cut_when_everything_fits() {
 fn a_budget_is_used_while_something_is_cut() {
     let mut worst = (1.0, 0, 0);
     for seed in 0..40 {
-        let chance = &mut Chance(seed);
+        let chance = &mut SeededRandom::new(seed);
         let facts = facts::any(chance);
         let max_tokens = 1_000 + below(chance, 20_000);
         let reply = fit(&facts, None, max_tokens);

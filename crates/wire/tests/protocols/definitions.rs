@@ -150,7 +150,7 @@ fn the_contract_and_its_schema_agree() {
     assert!(idle.is_empty(), "a schema can say these after all, or no case shows it: {idle:?}");
 }
 
-/// Tests that the frames that we write match their schema.
+/// Tests that the frames (lines of a review stream) that this crate writes match their schema.
 #[test]
 fn frames_fit_their_schema() {
     use wire::stream::Frame;

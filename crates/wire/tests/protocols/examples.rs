@@ -37,22 +37,23 @@ fn examples_of_the_specifications() {
 }
 
 /// Tests the examples of lifecycle calls. Each file is named after its tool. The specification shortens most ids, such
-/// as `tk_xyz...`, so most of its examples must be refused.
+/// as `tk_xyz...`. Such a text names nothing, but the call is legal.
 #[test]
 fn examples_of_the_lifecycle() {
-    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/lifecycle");
-    let (accepted, refused) = (files(&root.join("accept")), files(&root.join("reject")));
-    assert!(accepted.len() >= 4 && refused.len() >= 9);
-    for file in accepted.iter().chain(&refused) {
+    let files = files(&PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/lifecycle/accept"));
+    assert!(files.len() >= 13);
+    let mut shortened = 0;
+    for file in &files {
         let name = file.file_stem().unwrap().to_str().unwrap();
-        let mut parts = name.split("--");
         let bytes = std::fs::read(file).unwrap();
-        let judged = wire::lifecycle::judge(parts.next().unwrap(), &bytes).unwrap();
-        let expected: Vec<String> = match (parts.nth(1), parts.next()) {
-            (Some(code), Some(path)) => vec![format!("{code}:/{}", path.replace('.', "/"))],
-            _ => Vec::new(),
-        };
-        assert_eq!(judged.report.codes().0, expected, "{name}");
-        assert_eq!(judged.value.is_some(), accepted.contains(file), "{name}");
+        let judged = wire::lifecycle::judge(name.split("--").next().unwrap(), &bytes).unwrap();
+        assert_eq!(judged.report.codes().0, [""; 0], "{name}");
+        assert!(judged.value.is_some(), "{name}");
+        let text = std::str::from_utf8(&bytes).unwrap();
+        let short: Vec<&str> = text.split('"').filter(|word| word.ends_with("...")).collect();
+        let found: Vec<&str> = judged.report.stand_ins().iter().map(|(_, text)| text.as_str()).collect();
+        assert_eq!(found, short, "{name}");
+        shortened += short.len();
     }
+    assert!(shortened >= 9, "only {shortened} shortened ids");
 }

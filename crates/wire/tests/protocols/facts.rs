@@ -9,7 +9,7 @@ use engine::workflow::{Workflow, WorkflowDetail, WorkflowStatus};
 use engine::{Actor, Json, Millis, Timestamp};
 use wire::json::{Value, object};
 
-use crate::random::Chance;
+use chance::SeededRandom;
 
 const PROSE: &str = include_str!("../fixtures/tokens/english-story.txt");
 const CODE: &str = include_str!("../fixtures/tokens/code.ts");
@@ -99,15 +99,15 @@ pub(crate) fn json(value: &Value) -> Json {
 }
 
 /// Returns a random text of about `bytes` bytes.
-fn text(chance: &mut Chance, bytes: usize) -> String {
-    let source = *chance.pick(&[PROSE, PROSE, PROSE, CODE, CODE, CHINESE, EMOJI, MIXED]);
+fn text(chance: &mut SeededRandom, bytes: usize) -> String {
+    let source = *chance.one_of(&[PROSE, PROSE, PROSE, CODE, CODE, CHINESE, EMOJI, MIXED]);
     match chance.below(12) {
         0 => "x".repeat(bytes),
         1 => "\\\"\n\t".repeat(bytes / 4),
         2 => "-".repeat(bytes),
         _ => {
             let places: Vec<usize> = source.char_indices().map(|(at, _)| at).collect();
-            let from = *chance.pick(&places);
+            let from = *chance.one_of(&places);
             let all = source[from..].chars().chain(source.chars().cycle());
             let mut size = 0;
             all.take_while(|found| {
@@ -120,12 +120,12 @@ fn text(chance: &mut Chance, bytes: usize) -> String {
 }
 
 /// Returns a random size that is mostly small, sometimes large, and rarely the largest that is legal.
-fn size(chance: &mut Chance, max: usize) -> usize {
-    let scale = *chance.pick(&[20, 60, 60, 200, 200, 200, 1_000, 1_000, 5_000, 40_000]);
+fn size(chance: &mut SeededRandom, max: usize) -> usize {
+    let scale = *chance.one_of(&[20, 60, 60, 200, 200, 200, 1_000, 1_000, 5_000, 40_000]);
     1 + chance.below(scale.min(max))
 }
 
-fn value(chance: &mut Chance, depth: usize) -> Value {
+fn value(chance: &mut SeededRandom, depth: usize) -> Value {
     let bytes = size(chance, 60_000);
     match chance.below(6) {
         0 if depth < 4 => Value::List((0..chance.below(6)).map(|_| value(chance, depth + 1)).collect()),
@@ -138,18 +138,18 @@ fn value(chance: &mut Chance, depth: usize) -> Value {
     }
 }
 
-fn maybe_json(chance: &mut Chance) -> Option<Json> {
+fn maybe_json(chance: &mut SeededRandom) -> Option<Json> {
     (chance.below(3) > 0).then(|| json(&value(chance, 0)))
 }
 
-fn name(chance: &mut Chance) -> String {
-    let bytes = *chance.pick(&[12, 30, 30, 60, 512]);
+fn name(chance: &mut SeededRandom) -> String {
+    let bytes = *chance.one_of(&[12, 30, 30, 60, 512]);
     text(chance, bytes)
 }
 
-fn state(chance: &mut Chance) -> TaskState {
-    let lease = |chance: &mut Chance| Lease {
-        agent: engine::id::AgentId::next(&mut Ids::new(u128::from(chance.next()))),
+fn state(chance: &mut SeededRandom) -> TaskState {
+    let lease = |chance: &mut SeededRandom| Lease {
+        agent: engine::id::AgentId::next(&mut Ids::new(u128::from(chance.word()))),
         since: Timestamp(0),
         until: Timestamp(1),
     };
@@ -172,10 +172,10 @@ fn state(chance: &mut Chance) -> TaskState {
     }
 }
 
-fn tasks(chance: &mut Chance, facts: &ContextFacts) -> Vec<Task> {
-    let most = *chance.pick(&[1, 3, 3, 10, 10, 10, 60, 300]);
+fn tasks(chance: &mut SeededRandom, facts: &ContextFacts) -> Vec<Task> {
+    let most = *chance.one_of(&[1, 3, 3, 10, 10, 10, 60, 300]);
     let count = chance.below(most);
-    let ids = &mut Ids::new(u128::from(chance.next()));
+    let ids = &mut Ids::new(u128::from(chance.word()));
     (0..count)
         .map(|_| {
             let (name, state) = (name(chance), state(chance));
@@ -184,21 +184,21 @@ fn tasks(chance: &mut Chance, facts: &ContextFacts) -> Vec<Task> {
         .collect()
 }
 
-fn texts(chance: &mut Chance, count: usize, bytes: usize) -> Vec<String> {
+fn texts(chance: &mut SeededRandom, count: usize, bytes: usize) -> Vec<String> {
     let count = if chance.below(3) == 0 { chance.below(count) } else { chance.below(4) };
     (0..count).map(|_| text(chance, bytes)).collect()
 }
 
-fn note(chance: &mut Chance) -> Note {
+fn note(chance: &mut SeededRandom) -> Note {
     let bytes = size(chance, 64_000);
     let detail = if chance.below(2) == 0 { maybe_json(chance) } else { None };
-    Note { kind: *chance.pick(Kind::ALL), summary: text(chance, bytes), detail, files: texts(chance, 1_000, 40) }
+    Note { kind: *chance.one_of(Kind::ALL), summary: text(chance, bytes), detail, files: texts(chance, 1_000, 40) }
 }
 
-/// Returns random facts, of any kind that may be stored.
-pub(crate) fn any(chance: &mut Chance) -> ContextFacts {
-    let mut facts = plain(u128::from(chance.next()));
-    let long = |chance: &mut Chance| {
+/// Returns random facts about a task, of any kind that may be stored.
+pub(crate) fn any(chance: &mut SeededRandom) -> ContextFacts {
+    let mut facts = plain(u128::from(chance.word()));
+    let long = |chance: &mut SeededRandom| {
         let bytes = size(chance, 400_000);
         text(chance, bytes)
     };
@@ -219,7 +219,7 @@ pub(crate) fn any(chance: &mut Chance) -> ContextFacts {
     facts.detail.context = maybe_json(chance);
     facts.detail.brief = maybe_json(chance);
     facts.task.checkpoints = u32::try_from(chance.below(3) * chance.below(2_000)).unwrap();
-    let most = *chance.pick(&[2, 8, 8, 30, 30, 200]);
+    let most = *chance.one_of(&[2, 8, 8, 30, 30, 200]);
     let notes: Vec<Note> = (0..chance.below(most)).map(|_| note(chance)).collect();
     record(&mut facts, notes);
     let prior = tasks(chance, &facts);

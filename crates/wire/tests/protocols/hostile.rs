@@ -215,8 +215,8 @@ fn documents_with_one_huge_part() {
     }
 }
 
-/// Tests the kinds that accompany the documents, such as merges and references. The measured time includes the whole
-/// finding with its verdict.
+/// Tests the kinds of input that accompany documents, such as merges and references. The measured time includes the
+/// whole finding with its verdict.
 #[test]
 fn the_parts_beside_the_documents() {
     use wire::check::{CheckContext, DocumentKind, check};

@@ -6,7 +6,8 @@
 use std::time::{Duration, Instant};
 
 use crate::cases::each;
-use crate::random::{Chance, mutate, scramble};
+use crate::random::{mutate, scramble};
+use chance::SeededRandom;
 use wire::check::{CheckContext, DocumentKind, check};
 use wire::json::{Value, parse};
 
@@ -66,7 +67,7 @@ fn seed() -> u64 {
     std::env::var("FUZZ_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(20_261_116)
 }
 
-/// A guard that prints the seed when a test fails.
+/// A guard that prints the seed of the random numbers when a test fails.
 struct Telling(u64);
 
 impl Drop for Telling {
@@ -86,9 +87,9 @@ fn changed_documents() {
     let (began, mut seed, mut valid, mut broken) = (Instant::now(), seed(), 0_u32, 0_u32);
     while began.elapsed() < seconds() {
         let _telling = Telling(seed);
-        let mut chance = Chance(seed);
+        let mut chance = SeededRandom::new(seed);
         seed += 1;
-        let (kind, bytes, context) = chance.pick(&documents);
+        let (kind, bytes, context) = chance.one_of(&documents);
         // A handoff contract is changed inside its code block, so that the block itself stays readable.
         let contract = std::str::from_utf8(bytes).ok().filter(|_| *kind == DocumentKind::Handoff);
         let contract =
@@ -121,9 +122,9 @@ fn scrambled_bytes() {
     let (began, mut seed, mut tried) = (Instant::now(), seed(), 0_u32);
     while began.elapsed() < seconds() {
         let _telling = Telling(seed);
-        let mut chance = Chance(seed);
+        let mut chance = SeededRandom::new(seed);
         seed += 1;
-        let (_, bytes, context) = chance.pick(&documents);
+        let (_, bytes, context) = chance.one_of(&documents);
         let mut bytes = bytes.clone();
         scramble(&mut bytes, &mut chance);
         for kind in DocumentKind::ALL {
@@ -181,18 +182,18 @@ fn foreign_text_cannot_break_out_of_the_prompt() {
         "```\nEVIL",
         "\n```\n",
     ];
-    let text = |chance: &mut Chance, mark: &str| {
+    let text = |chance: &mut SeededRandom, mark: &str| {
         let mut text = String::new();
         for _ in 0..chance.below(12) {
-            let piece: &&str = chance.pick(PIECES);
+            let piece: &&str = chance.one_of(PIECES);
             text.push_str(piece);
         }
-        let last: &&str = chance.pick(PIECES);
+        let last: &&str = chance.one_of(PIECES);
         text + "\n" + mark + "\n" + last
     };
     for seed in seed()..seed() + 3_000 {
         let _telling = Telling(seed);
-        let chance = &mut Chance(seed);
+        let chance = &mut SeededRandom::new(seed);
         let inbox = wire::json::object([
             ("wire", "1.0".into()),
             ("type", "inbox".into()),

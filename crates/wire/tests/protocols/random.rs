@@ -1,28 +1,7 @@
-//! Random numbers that can be repeated from a seed, and random changes of documents.
+//! Random changes of documents.
 
+use chance::SeededRandom;
 use wire::json::{Number, Value};
-
-/// A small generator of random numbers (splitmix64). When a test fails, it prints the seed, so that the run can be
-/// repeated.
-pub(crate) struct Chance(pub(crate) u64);
-
-impl Chance {
-    pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    pub(crate) fn below(&mut self, bound: usize) -> usize {
-        usize::try_from(self.next() % u64::try_from(bound.max(1)).unwrap_or(1)).unwrap_or(0)
-    }
-
-    pub(crate) fn pick<'a, T>(&mut self, items: &'a [T]) -> &'a T {
-        &items[self.below(items.len())]
-    }
-}
 
 /// Texts that have caused errors in programs before.
 const TEXTS: &[&str] = &[
@@ -60,7 +39,7 @@ const TEXTS: &[&str] = &[
     "ab7e4d2",
 ];
 
-pub(crate) fn value(chance: &mut Chance) -> Value {
+pub(crate) fn value(chance: &mut SeededRandom) -> Value {
     match chance.below(9) {
         0 => Value::Null,
         1 => Value::Bool(chance.below(2) == 0),
@@ -72,13 +51,13 @@ pub(crate) fn value(chance: &mut Chance) -> Value {
         4 => Value::List(Vec::new()),
         5 => Value::Object(Vec::new()),
         6 => Value::List(vec![value(chance)]),
-        7 => Value::Text(chance.pick(&["word "; 3]).repeat(chance.below(260))),
-        _ => Value::Text((*chance.pick(TEXTS)).to_owned()),
+        7 => Value::Text(chance.one_of(&["word "; 3]).repeat(chance.below(260))),
+        _ => Value::Text((*chance.one_of(TEXTS)).to_owned()),
     }
 }
 
 /// Changes one part of a JSON document at random.
-pub(crate) fn mutate(document: &mut Value, chance: &mut Chance) {
+pub(crate) fn mutate(document: &mut Value, chance: &mut SeededRandom) {
     match document {
         Value::Object(members) if !members.is_empty() && chance.below(8) > 0 => {
             let place = chance.below(members.len());
@@ -87,7 +66,7 @@ pub(crate) fn mutate(document: &mut Value, chance: &mut Chance) {
                 1 => members[place].1 = value(chance),
                 2 => {
                     let name =
-                        format!("{}{}", chance.pick(&["x-", "session", "extra", "sessionID", "~/"]), chance.below(3));
+                        format!("{}{}", chance.one_of(&["x-", "session", "extra", "sessionID", "~/"]), chance.below(3));
                     if members.iter().all(|(known, _)| *known != name) {
                         members.push((name, value(chance)));
                     }
@@ -111,7 +90,7 @@ pub(crate) fn mutate(document: &mut Value, chance: &mut Chance) {
 }
 
 /// Changes a few bytes of a text at random.
-pub(crate) fn scramble(bytes: &mut Vec<u8>, chance: &mut Chance) {
+pub(crate) fn scramble(bytes: &mut Vec<u8>, chance: &mut SeededRandom) {
     const PIECES: &[&[u8]] = &[
         b"{",
         b"}",
@@ -143,7 +122,7 @@ pub(crate) fn scramble(bytes: &mut Vec<u8>, chance: &mut Chance) {
             0 => bytes.truncate(place),
             1 if place < bytes.len() => drop(bytes.remove(place)),
             2 if place < bytes.len() => bytes[place] = u8::try_from(chance.below(256)).unwrap_or(0),
-            _ => drop(bytes.splice(place..place, chance.pick(PIECES).iter().copied())),
+            _ => drop(bytes.splice(place..place, chance.one_of(PIECES).iter().copied())),
         }
     }
 }

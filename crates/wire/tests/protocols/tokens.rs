@@ -8,7 +8,7 @@ use tiktoken_rs::CoreBPE;
 use wire::json::{Value, parse};
 use wire::tokens::estimate;
 
-use crate::random::Chance;
+use chance::SeededRandom;
 
 static O200K: LazyLock<CoreBPE> = LazyLock::new(|| tiktoken_rs::o200k_base().unwrap());
 
@@ -60,35 +60,38 @@ fn samples() -> Vec<Sample> {
     for path in sources.chain(files(&root().join("docs"), &["md"])) {
         samples.push(Sample { name: name(&path), text: fs::read_to_string(&path).unwrap(), near: false });
     }
-    samples.extend(made(&mut Chance(1)));
+    samples.extend(made(&mut SeededRandom::new(1)));
     samples
 }
 
 /// Returns samples of texts that people send but do not write by hand, such as base64.
-fn made(chance: &mut Chance) -> Vec<Sample> {
+fn made(chance: &mut SeededRandom) -> Vec<Sample> {
     const BASE64: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     const WORDS: &[&str] =
         &["claim", "lease", "worker", "Context", "HTTP", "io", "checkpoint", "xml", "value", "Id", "token"];
     const BLANKS: &[&str] = &[" ", "  ", "\n", "\n\n", "\t", "        ", "\r\n", "\n    ", " \n"];
     const MARKS: &[u8] = b"!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~ ";
-    let letters = |chance: &mut Chance, from: &[u8], count: usize| -> String {
-        (0..count).map(|_| char::from(*chance.pick(from))).collect()
+    let letters = |chance: &mut SeededRandom, from: &[u8], count: usize| -> String {
+        (0..count).map(|_| char::from(*chance.one_of(from))).collect()
     };
-    let joined = |chance: &mut Chance, by: &str, piece: &dyn Fn(&mut Chance) -> String| -> String {
+    let joined = |chance: &mut SeededRandom, by: &str, piece: &dyn Fn(&mut SeededRandom) -> String| -> String {
         (0..120).map(|_| piece(chance)).collect::<Vec<_>>().join(by)
     };
-    let hex = |chance: &mut Chance| letters(chance, b"0123456789abcdef", 40);
-    let id = |chance: &mut Chance| format!("tk_{}", letters(chance, b"0123456789abcdefghijklmnopqrstuvwxyz", 12));
-    let number = |chance: &mut Chance| format!("{}.{}", chance.below(1 << 30), chance.below(1000));
-    let snake = |chance: &mut Chance| [*chance.pick(WORDS), *chance.pick(WORDS), *chance.pick(WORDS)].join("_");
-    let camel = |chance: &mut Chance| [*chance.pick(WORDS), *chance.pick(WORDS), "Of", *chance.pick(WORDS)].concat();
-    let loud = |chance: &mut Chance| snake(chance).to_uppercase();
-    let link = |chance: &mut Chance| {
-        let (host, path) = (*chance.pick(WORDS), *chance.pick(WORDS));
+    let hex = |chance: &mut SeededRandom| letters(chance, b"0123456789abcdef", 40);
+    let id = |chance: &mut SeededRandom| format!("tk_{}", letters(chance, b"0123456789abcdefghijklmnopqrstuvwxyz", 12));
+    let number = |chance: &mut SeededRandom| format!("{}.{}", chance.below(1 << 30), chance.below(1000));
+    let snake =
+        |chance: &mut SeededRandom| [*chance.one_of(WORDS), *chance.one_of(WORDS), *chance.one_of(WORDS)].join("_");
+    let camel = |chance: &mut SeededRandom| {
+        [*chance.one_of(WORDS), *chance.one_of(WORDS), "Of", *chance.one_of(WORDS)].concat()
+    };
+    let loud = |chance: &mut SeededRandom| snake(chance).to_uppercase();
+    let link = |chance: &mut SeededRandom| {
+        let (host, path) = (*chance.one_of(WORDS), *chance.one_of(WORDS));
         format!("https://{host}.example.org/{path}/{}?q={}#top", chance.below(9999), letters(chance, BASE64, 9))
     };
-    let blank = |chance: &mut Chance| format!("{}{}", chance.pick(WORDS), chance.pick(BLANKS));
-    let strange = |chance: &mut Chance| {
+    let blank = |chance: &mut SeededRandom| format!("{}{}", chance.one_of(WORDS), chance.one_of(BLANKS));
+    let strange = |chance: &mut SeededRandom| {
         let count = 1 + chance.below(12);
         letters(chance, b"abcdefghijklmnopqrstuvwxyz", count)
     };
@@ -115,7 +118,7 @@ fn made(chance: &mut Chance) -> Vec<Sample> {
 
 #[test]
 fn the_estimate_is_never_below_the_real_count() {
-    let chance = &mut Chance(7);
+    let chance = &mut SeededRandom::new(7);
     let mut wrong = Vec::new();
     let mut hold = |name: &str, at: usize, text: &str| {
         let (estimate, real) = (estimate(text), real(text));
@@ -153,7 +156,7 @@ fn the_estimate_is_near_on_english_and_code() {
 
 #[test]
 fn the_estimate_takes_any_text() {
-    let chance = &mut Chance(11);
+    let chance = &mut SeededRandom::new(11);
     for _ in 0..2_000 {
         let text: String = (0..chance.below(60))
             .filter_map(|_| char::from_u32(u32::try_from(chance.below(0x2_0000)).unwrap()))

@@ -131,7 +131,7 @@ fn a_call_with_null_is_the_call_without_the_argument() {
         assert_eq!(with, without);
         assert_eq!(with.fingerprint(), without.fingerprint());
     }
-    // Null does not mean absent for required arguments and for items of lists.
+    // Null does not mean absent for a required argument, nor for an item of a list.
     let judged = wire::lifecycle::judge("workflow_set_plan", br#"{"id":null,"plan":{"summary":null,"tasks":[null]}}"#);
     assert_eq!(judged.unwrap().report.codes().0.len(), 3);
 }

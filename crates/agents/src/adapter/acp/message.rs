@@ -1,4 +1,4 @@
-//! Declares the messages of the Agent Client Protocol (ACP), with the fields that we read. All other fields are
+//! Declares the messages of the Agent Client Protocol (ACP), with the fields that Handover reads. All other fields are
 //! ignored.
 
 use serde::Deserialize;
@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 
 use super::super::account::short;
 
-/// One line from the agent: a request, a notification or an answer.
+/// One line that the agent's program sends: a request, a notification or an answer.
 #[derive(Debug, Deserialize)]
 pub(super) struct AcpMessage {
     pub(super) id: Option<Box<RawValue>>,
@@ -118,8 +118,8 @@ struct TokenCount {
 }
 
 impl Prompted {
-    /// Returns the tokens of the turn. In `usage` some agents count only the last request of the turn. In `quota` they
-    /// list all requests per model. So the larger of the two numbers is returned.
+    /// Returns the tokens that the turn used. In `usage` some agents count only the last request of the turn, and in
+    /// `quota` they list all requests per model. So the larger of the two numbers is returned.
     pub(super) fn tokens(&self) -> Option<u64> {
         let total = self.usage.as_ref().and_then(|usage| usage.total_tokens);
         let quota = self.meta.as_ref().and_then(|meta| meta.quota.as_ref());
@@ -144,7 +144,8 @@ pub(super) struct Notified {
 pub(super) struct AcpUpdate {
     pub(super) session_update: String,
     pub(super) message_id: Option<String>,
-    /// The content of an update. It is a text in one kind of update and a list in another kind.
+    /// The content of an update. It is a text in one kind of update and a list in another kind, so it is not parsed
+    /// yet.
     pub(super) content: Option<Box<RawValue>>,
     pub(super) tool_call_id: Option<String>,
     pub(super) title: Option<String>,

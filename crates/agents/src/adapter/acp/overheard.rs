@@ -8,12 +8,12 @@ use super::super::said::{AgentEnd, SpentAmount};
 use super::super::stream::event;
 use super::message::{AcpFailure, AcpMessage, AcpSession, AcpText, AcpUpdate, Notified, Prompted};
 
-/// The largest number of tool calls whose ids are remembered. Of later calls, only the announcements are counted,
+/// The largest number of tool calls whose ids are remembered. After that many, only announcements of calls are counted,
 /// because an update could belong to a call that was counted before.
 const CALLS_MAX: usize = 4096;
 
-/// A reader of the lines that the agent sends. It reads the live conversation, and also the agent's lines that are kept
-/// on disk.
+/// A reader of the lines that the agent sends. It reads the lines of the live conversation, and also the agent's lines
+/// that are kept on disk.
 #[derive(Debug, Default)]
 pub(in super::super) struct Overheard {
     message_id: Option<String>,
@@ -94,11 +94,11 @@ impl Overheard {
         }
         let failed = |reason: &str| EventVerdict::Ended(AgentEnd::Failed { code: None, reason: short(reason) });
         self.ended = Some(match prompted.stop_reason.as_str() {
-            // This verdict is final. The exit code is not considered, because we end the process ourselves after the
-            // answer.
+            // This verdict is final. The exit code of the agent's process is not considered, because Handover ends the
+            // process after the answer.
             "end_turn" => EventVerdict::Ended(AgentEnd::Finished),
-            // We did not cancel the turn. One agent reports this when it gets a termination signal. Its exit status
-            // then tells how it ended.
+            // Handover did not cancel the turn. One agent reports this reason when it gets a termination signal, and
+            // its exit status then tells how it ended.
             "cancelled" => EventVerdict::Open("it cancelled its turn itself"),
             "max_tokens" => failed("its answer was cut at the model's limit"),
             "max_turn_requests" => failed("it made as many requests as one turn may"),
@@ -112,7 +112,7 @@ impl Overheard {
     }
 }
 
-/// Returns the verdict for an error that the agent sent in place of its answer.
+/// Returns the verdict on the turn for an error that the agent sent in place of its answer.
 pub(super) fn failed(failure: &AcpFailure) -> EventVerdict {
     EventVerdict::Ended(if failure.wants_login() {
         AgentEnd::Failed { code: None, reason: format!("it wants a login: {}", failure.reason()) }

@@ -1,4 +1,4 @@
-//! Exchanges messages with the agent over two pipes.
+//! Exchanges ACP messages with the agent's program over two pipes.
 
 use std::collections::VecDeque;
 
@@ -14,21 +14,21 @@ use super::overheard::Overheard;
 use super::permit::{PermissionQuestion, PermissionRequest, Permit};
 
 const READ_BYTES: usize = 64 << 10;
-/// The largest number of bytes of our messages that wait to be written. Above it, nothing is read from the agent until
-/// the agent reads our messages.
+/// The largest number of bytes of Handover's own messages that wait to be written. Above it, nothing is read from the
+/// agent until the agent reads these messages.
 const OUTGOING_BYTES_MAX: usize = 16 << 20;
 const METHOD_NOT_FOUND: i64 = -32601;
 
-/// The direction of a line in the conversation.
+/// The direction of a line in the conversation between Handover and the agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
     ToAgent,
     FromAgent,
 }
 
-/// The owner of a turn: it keeps the transcript and decides about permissions.
+/// The code that runs a turn: it keeps the transcript and decides about permissions.
 pub trait AcpHost: Send {
-    /// Receives every line of the conversation, for the transcript.
+    /// Receives every line of the conversation with the agent, for the transcript.
     fn line(&mut self, way: Way, line: &[u8]);
 
     fn heard(&mut self, heard: HeardEvent);
@@ -37,7 +37,7 @@ pub trait AcpHost: Send {
     fn permit(&mut self, asked: PermissionQuestion) -> impl Future<Output = Permit> + Send;
 }
 
-/// The agent's answer to one of our requests.
+/// The agent's answer to one of Handover's requests.
 pub(super) type AcpAnswer = Result<Option<Box<RawValue>>, AcpFailure>;
 
 /// The error that the agent closed its output, or no longer accepts our input.
@@ -54,7 +54,8 @@ pub(super) struct Peer<'a, R, W, H> {
     ready: VecDeque<Vec<u8>>,
     outgoing: VecDeque<u8>,
     requests: u64,
-    /// True after the prompt is sent. Updates before that repeat the history of the conversation.
+    /// True after the prompt is sent. Updates that arrive before the prompt only repeat the history of the
+    /// conversation.
     pub(super) live: bool,
     pub(super) account: Account,
     pub(super) overheard: Overheard,
@@ -77,7 +78,7 @@ impl<'a, R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send, H: AcpHost> 
         }
     }
 
-    /// Sends a request and returns its id. The agent's answer repeats the id.
+    /// Sends a request to the agent and returns the request's id. The agent's answer repeats the id.
     pub(super) fn ask(&mut self, method: &str, params: &Value) -> u64 {
         self.requests += 1;
         self.send(&json!({"jsonrpc": "2.0", "id": self.requests, "method": method, "params": params}));
@@ -88,8 +89,8 @@ impl<'a, R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send, H: AcpHost> 
         self.send(&json!({"jsonrpc": "2.0", "method": method, "params": params}));
     }
 
-    /// Waits for the answer to a request. Until then, the agent's own requests are served. The caller can drop the
-    /// future and call the function again.
+    /// Waits for the agent's answer to a request. Until then, the agent's own requests are served. The caller can drop
+    /// the future and call the function again.
     pub(super) async fn answer(&mut self, id: u64) -> Result<AcpAnswer, Gone> {
         let id = id.to_string();
         loop {
@@ -119,11 +120,11 @@ impl<'a, R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send, H: AcpHost> 
         (self.account, self.overheard)
     }
 
-    /// Answers a request, or records a notification.
+    /// Answers a request of the agent, or records its notification.
     pub(super) async fn serve(&mut self, message: AcpMessage) {
         match (message.method.as_deref(), &message.id) {
             (Some("session/request_permission"), Some(id)) => self.permission(id, &message).await,
-            // All other requests are refused: we offered neither files nor terminals to the agent.
+            // All other requests are refused, because Handover offered neither files nor terminals to the agent.
             (Some(_), Some(id)) => self.send(&json!({
                 "jsonrpc": "2.0", "id": id, "error": {"code": METHOD_NOT_FOUND, "message": "method not found"},
             })),
@@ -157,8 +158,8 @@ impl<'a, R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send, H: AcpHost> 
         self.outgoing.push_back(b'\n');
     }
 
-    /// Returns the next message of the agent. Our waiting messages are written at the same time. Otherwise both sides
-    /// could wait for each other: each one for the other to read. Dropping the future loses nothing.
+    /// Returns the next message of the agent. Handover's waiting messages are written at the same time. Otherwise both
+    /// sides could wait without end, each for the other to read. Dropping the future loses nothing.
     pub(super) async fn next(&mut self) -> Result<AcpMessage, Gone> {
         loop {
             while let Some(line) = self.ready.pop_front() {

@@ -14,9 +14,9 @@ use super::super::order::{McpServerLaunch, Permissions};
 pub struct PermissionQuestion {
     pub kind: ToolKind,
     pub title: String,
-    /// The input of the tool in the exact bytes of the request, if the agent gives it.
+    /// The input of the tool in the exact bytes of the request. None when the agent gives no input.
     pub input: Option<String>,
-    /// The files that the call touches, according to the agent.
+    /// The files that the tool call reads or changes, according to the agent.
     pub paths: Vec<PathBuf>,
 }
 
@@ -45,7 +45,8 @@ pub enum ToolKind {
     Other,
 }
 
-/// Tells whether the agent's permissions cover the request. A gate can still deny it.
+/// Tells whether the agent's permissions cover the tool call that it asks for. A gate (a rule of the project) can still
+/// deny the call.
 pub fn covers(permissions: Permissions, worktree: &Path, asked: &PermissionQuestion) -> bool {
     let inside = || asked.paths.iter().all(|path| is_inside(worktree, path));
     match (permissions, asked.kind) {
@@ -64,8 +65,8 @@ pub fn covers(permissions: Permissions, worktree: &Path, asked: &PermissionQuest
     }
 }
 
-/// Tells whether the title of a request is a tool of our own MCP server, in one of the forms that agents use. The whole
-/// title must match. A command line that only begins like such a title does not count.
+/// Tells whether the title of a request is a tool of Handover's own MCP server, in one of the forms that agents use.
+/// The whole title must match. A command line that only begins like such a title does not count.
 fn is_ours(title: &str) -> bool {
     let name = McpServerLaunch::NAME;
     let tool = title
@@ -76,7 +77,8 @@ fn is_ours(title: &str) -> bool {
     tool.is_some_and(|tool| !tool.is_empty() && tool.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'))
 }
 
-/// Tells whether the path is in the worktree. Only the text of the path is compared; the gates follow links.
+/// Tells whether the path is in the worktree. Compares only the text of the path; the gates, which check the call too,
+/// follow links.
 fn is_inside(worktree: &Path, path: &Path) -> bool {
     let plain = path.components().all(|part| match part {
         Component::ParentDir => false,
@@ -127,8 +129,9 @@ impl PermissionRequest {
         }
     }
 
-    /// Returns the answer as one of the agent's options. Without an option to allow once, the call is rejected.
-    /// Without an option to reject once either, the whole turn is cancelled, so that no call is allowed permanently.
+    /// Returns the answer as one of the options that the agent offers. If the agent offers no option to allow once, the
+    /// call is rejected. If it offers no option to reject once either, the whole turn is cancelled, so that no call is
+    /// allowed permanently.
     pub(super) fn answer(&self, permit: Permit) -> Value {
         let of_kind = |kind: &str| self.options.iter().find(|option| option.kind == kind);
         let wanted = match permit {

@@ -19,13 +19,14 @@ use super::peer::{AcpAnswer, AcpHost, Gone, Peer};
 /// the conversation is loaded, then sends its history, and marks no end of it. If the prompt were sent during the
 /// history, the answer would be mixed with old texts.
 const QUIET: Duration = Duration::from_millis(700);
-/// The longest wait for the end of a history. After it the prompt is sent even if the agent still sends messages.
+/// The longest wait for the end of a conversation's history. After it the prompt is sent even if the agent still sends
+/// messages.
 const QUIET_MAX: Duration = Duration::from_secs(20);
 /// The longest wait for the answer of an agent that was asked to cancel. After it the turn counts as cancelled anyway.
 const FAREWELL: Duration = Duration::from_secs(5);
 const VERSION: u32 = 1;
 
-/// A conversation that has ended. The agent's process may still run.
+/// An ACP conversation that has ended. The agent's process may still run.
 #[derive(Debug)]
 pub struct Talked {
     account: Account,
@@ -33,15 +34,15 @@ pub struct Talked {
 }
 
 impl Talked {
-    /// Returns the report of the turn, as `Listener::end` does. The exit status is used only if the process ended
-    /// before it gave an answer.
+    /// Returns the report of the turn, as `Listener::end` does for programs without ACP. The exit status is used only
+    /// if the process ended before it gave an answer.
     pub fn end(mut self, exit: Exit, stderr_tail: &str) -> TurnSaid {
         let verdict = self.overheard.verdict(stderr_tail, &mut self.account);
         self.account.close(verdict, exit, stderr_tail)
     }
 }
 
-/// The reasons why a conversation ends before its answer.
+/// The reasons why a conversation ends before the agent answers.
 enum TalkStop {
     Verdict(EventVerdict),
     Gone,
@@ -169,7 +170,7 @@ where
                 }
             }
         };
-        // After `QUIET_MAX`, continue even if the agent still sends messages.
+        // After `QUIET_MAX`, the turn continues even if the agent still sends its history.
         timeout(QUIET_MAX, listening).await.unwrap_or(Ok(()))?;
         Ok(())
     }
@@ -182,7 +183,7 @@ where
         }
         let Some(session) = &self.session else { return Err(TalkStop::Cancelled) };
         self.peer.tell("session/cancel", &json!({"sessionId": session}));
-        // The turn counts as cancelled with any answer, and also if no answer arrives in time.
+        // The turn counts as cancelled with any answer of the agent, and also if no answer arrives in time.
         drop(timeout(FAREWELL, self.peer.answer(id)).await);
         Err(TalkStop::Cancelled)
     }

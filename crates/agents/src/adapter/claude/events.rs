@@ -17,8 +17,8 @@ const INTERRUPT: i32 = 2;
 
 #[derive(Debug, Default)]
 pub(in super::super) struct ClaudeEvents {
-    /// The verdict of the last result so far. A stream can have several results, because background work can wake the
-    /// program again.
+    /// The verdict of the last `result` line so far. None before the first one. A stream can have several `result`
+    /// lines, because background work can wake the program again.
     ended: Option<EventVerdict>,
 }
 
@@ -28,8 +28,8 @@ struct ClaudeLine {
     kind: String,
     session_id: Option<String>,
     parent_tool_use_id: Option<String>,
-    /// The message of the line, not parsed yet. It is parsed only in lines of the model, because a tool result can be
-    /// large and of any type.
+    /// The message of the line, not parsed yet. It is parsed only in lines that the model wrote, because a tool result
+    /// can be large and of any type.
     message: Option<Box<RawValue>>,
     #[serde(default)]
     mcp_servers: Vec<ServerState>,
@@ -124,7 +124,8 @@ impl ClaudeEvents {
             account.warn(&format!("not permitted: {}", denial.tool_name));
         }
         let verdict = judge(&result);
-        // The result contains a session id even if that conversation was not found, so the id is ignored in that case.
+        // A `result` line contains a session id even if that conversation was not found, so the id is ignored in that
+        // case.
         if verdict != EventVerdict::Ended(AgentEnd::NoConversation) {
             account.conversation(result.session_id.as_deref().unwrap_or_default());
         }
@@ -137,8 +138,8 @@ impl ClaudeEvents {
 }
 
 fn started(line: &ClaudeLine, account: &mut Account) {
-    // Hooks print lines with the same session id before the conversation starts. Only the line `init` says that it
-    // started.
+    // Hooks print lines with the same session id before the conversation starts. Only the line `init` says that the
+    // conversation started.
     if line.subtype.as_deref() == Some("init") {
         account.conversation(line.session_id.as_deref().unwrap_or_default());
         for server in line.mcp_servers.iter().filter(|server| server.name == McpServerLaunch::NAME) {
@@ -187,8 +188,8 @@ fn judge(result: &ClaudeLine) -> EventVerdict {
     })
 }
 
-/// Adds the costs of a result. `total_cost_usd` includes earlier turns of a resumed conversation, and `usage` leaves
-/// out sub-agents. So the numbers per model since the last result are preferred.
+/// Adds the costs that a `result` line states. `total_cost_usd` includes earlier turns of a resumed conversation, and
+/// `usage` leaves out sub-agents. So the numbers per model since the last result are preferred.
 fn spend(result: &ClaudeLine, account: &mut Account) {
     if let Some(models) = &result.model_usage_since_last_result {
         let tokens = |model: &ClaudeModelUsage| {

@@ -11,7 +11,8 @@ use super::super::stream::event;
 #[derive(Debug, Default)]
 pub(in super::super) struct CodexEvents {
     ended: Option<EventVerdict>,
-    /// The message of the last `error` line. It becomes the reason if no later line says how the turn ended.
+    /// The message of the last `error` line, or None without such a line. It becomes the reason of the failure if no
+    /// later line says how the turn ended.
     error: Option<String>,
 }
 
@@ -59,7 +60,7 @@ impl EventDialect for CodexEvents {
             "item.completed" => completed(item(), account),
             "turn.completed" => {
                 if let Some(usage) = line.usage {
-                    // Cached tokens are already counted in the input, and reasoning tokens in the output.
+                    // Cached tokens are already counted in the input tokens, and reasoning tokens in the output tokens.
                     let tokens = usage.input_tokens.saturating_add(usage.output_tokens);
                     account.tokens(SpentAmount::WholeConversation(tokens));
                 }

@@ -13,7 +13,7 @@ pub(in super::super) struct OpencodeEvents {
     last: Last,
 }
 
-/// The last event that says something about the state of the run.
+/// The last event of the stream that says something about the state of the run.
 #[derive(Debug, Default)]
 enum Last {
     #[default]

@@ -3,7 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use super::names::{DECODERS, MAKERS, MEMBERS, METHODS, MODULES, PAIRS, RUNS, WALKS, WRITES};
+use super::names::{DECODERS, EVALUATES, MAKERS, MEMBERS, METHODS, MODULES, PAIRS, RUNS, UNPACKS, WALKS, WRITES};
+use super::reader::{CodeReader, closing, split};
 use super::token::{self, CodeToken};
 use crate::spot::PathSpot;
 
@@ -24,8 +25,15 @@ pub(in crate::judge) struct ComputedCalls {
 /// The largest number of variables that are followed to their values. The values of further variables are ignored.
 const FOLLOWED_MAX: usize = 64;
 
+/// The largest depth of code in the texts of other code, as in `eval("eval('x')")`. Deeper code is not read.
+const EVALUATED_MAX: usize = 4;
+
 /// Finds the calls that write or run something in the code for an interpreter.
 pub(in crate::judge) fn calls(text: &str, interpreter: &str) -> ComputedCalls {
+    within(text, interpreter, EVALUATED_MAX)
+}
+
+fn within(text: &str, interpreter: &str, depth: usize) -> ComputedCalls {
     let language = interpreter.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
     let dollars = matches!(language, "perl" | "ruby" | "php");
     let tokens = token::folded(&token::read(text, dollars));
@@ -44,35 +52,25 @@ pub(in crate::judge) fn calls(text: &str, interpreter: &str) -> ComputedCalls {
     for (at, token) in tokens.iter().enumerate() {
         if let Some(name) = token.name() {
             code.call(at, name, &mut found);
+            if let Some(inner) = code.evaluated(at, name).filter(|_| depth > 0) {
+                let inner = within(&inner, interpreter, depth - 1);
+                found.folded.push('\n');
+                found.folded.push_str(&inner.folded);
+                found.hidden = found.hidden.or(inner.hidden);
+                found.beginnings.extend(inner.beginnings);
+                found.walked.extend(inner.walked);
+            }
         }
     }
     found
 }
 
-struct CodeReader<'t> {
-    tokens: &'t [CodeToken],
-    /// True if the language allows arguments without brackets: `unlink $file`.
-    bare: bool,
-    perl: bool,
-}
-
 impl<'t> CodeReader<'t> {
-    fn has(&self, name: &str) -> bool {
-        self.tokens.iter().any(|token| match token {
-            CodeToken::Name(found) => found == name,
-            CodeToken::Text { text, .. } => text.contains(name),
-            CodeToken::Sign(_) => false,
-        })
-    }
-
-    /// Returns the name before the dot at this position: `os` for the position of `remove` in `os.remove`.
-    fn owner(&self, at: usize) -> Option<&'t str> {
-        let dot = at.checked_sub(1).filter(|dot| self.tokens[*dot].is_sign('.'))?;
-        dot.checked_sub(1).and_then(|before| self.tokens[before].name())
-    }
-
-    fn is_member(&self, at: usize) -> bool {
-        at > 0 && self.tokens[at - 1].is_sign('.')
+    /// Returns the literal code that a call such as `eval('…')` runs.
+    fn evaluated(&self, at: usize, name: &str) -> Option<String> {
+        let arguments = self.arguments(at).filter(|_| EVALUATES.contains(&name))?;
+        let text = split(arguments).first()?.iter().find_map(CodeToken::literal)?;
+        Some(text.replace("\\\"", "\"").replace("\\'", "'"))
     }
 
     fn call(&self, at: usize, name: &str, found: &mut ComputedCalls) {
@@ -81,6 +79,12 @@ impl<'t> CodeReader<'t> {
             return;
         }
         let owner = self.owner(at);
+        if let Some((_, place)) = UNPACKS.iter().find(|(unpacks, _)| *unpacks == name) {
+            let parts = self.arguments(at).map(split).unwrap_or_default();
+            if parts.get(*place).is_none_or(|part| !part.iter().any(|token| token.literal().is_some())) {
+                found.walked.push(PathSpot::Matching { folder: ".".to_owned(), pattern: "*".to_owned() });
+            }
+        }
         let of_path =
             METHODS.contains(&name) && self.is_member(at) && !owner.is_some_and(|owner| MODULES.contains(&owner));
         let arguments = self.arguments(at);
@@ -140,38 +144,6 @@ impl<'t> CodeReader<'t> {
             })
         };
         parts.iter().skip(1).any(writes)
-    }
-
-    /// Returns the arguments after a function's name: the content of the brackets, or the rest of the statement if
-    /// there are no brackets.
-    fn arguments(&self, at: usize) -> Option<&'t [CodeToken]> {
-        let rest = self.tokens.get(at + 1..)?;
-        if rest.first()?.is_sign('(') {
-            let end = closing(rest).unwrap_or(rest.len());
-            return rest.get(1..end);
-        }
-        let ends = |token: &CodeToken| matches!(token, CodeToken::Sign(';' | '\n' | '}' | '=' | ')'));
-        let end = rest.iter().position(ends).unwrap_or(rest.len());
-        rest.get(..end).filter(|rest| self.bare && !rest.is_empty())
-    }
-
-    /// Returns the expression on which a method is called: `Path(x)` for `Path(x).unlink()`.
-    fn receiver(&self, at: usize) -> &'t [CodeToken] {
-        let end = at - 1;
-        let mut from = end;
-        let mut depth = 0_usize;
-        while let Some(before) = from.checked_sub(1) {
-            match &self.tokens[before] {
-                CodeToken::Sign(')' | ']') => depth += 1,
-                CodeToken::Sign('(' | '[') if depth > 0 => depth -= 1,
-                CodeToken::Name(_) | CodeToken::Text { .. } | CodeToken::Sign('.') => {}
-                CodeToken::Sign(_) if depth > 0 => {}
-                CodeToken::Sign(_) => break,
-            }
-            from = before;
-        }
-        // A word directly before the expression is included too: `return p` for `return p.unlink()`.
-        &self.tokens[from..end]
     }
 
     fn judge(&self, name: &str, argument: &'t [CodeToken], runs: bool, found: &mut ComputedCalls) {
@@ -304,42 +276,6 @@ fn named(folder: &str, pattern: &str) -> PathSpot {
 
 fn is_one_of(token: &CodeToken, names: &[&str]) -> bool {
     token.name().is_some_and(|name| names.contains(&name))
-}
-
-/// Returns the position of the bracket that closes the bracket at the start.
-fn closing(tokens: &[CodeToken]) -> Option<usize> {
-    let mut depth = 0_usize;
-    for (at, token) in tokens.iter().enumerate() {
-        match token {
-            CodeToken::Sign('(' | '[' | '{') => depth += 1,
-            CodeToken::Sign(')' | ']' | '}') => {
-                depth = depth.checked_sub(1)?;
-                if depth == 0 {
-                    return Some(at);
-                }
-            }
-            CodeToken::Sign(_) | CodeToken::Name(_) | CodeToken::Text { .. } => {}
-        }
-    }
-    None
-}
-
-/// Splits arguments at the commas between them.
-fn split(tokens: &[CodeToken]) -> Vec<&[CodeToken]> {
-    let (mut found, mut from, mut depth) = (Vec::new(), 0, 0_usize);
-    for (at, token) in tokens.iter().enumerate() {
-        match token {
-            CodeToken::Sign('(' | '[' | '{') => depth += 1,
-            CodeToken::Sign(')' | ']' | '}') => depth = depth.saturating_sub(1),
-            CodeToken::Sign(',') if depth == 0 => {
-                found.push(&tokens[from..at]);
-                from = at + 1;
-            }
-            CodeToken::Sign(_) | CodeToken::Name(_) | CodeToken::Text { .. } => {}
-        }
-    }
-    found.push(&tokens[from..]);
-    found
 }
 
 /// Returns the literal letters at the start of an expression. Returns None when the expression is one literal or starts

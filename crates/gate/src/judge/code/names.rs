@@ -208,6 +208,97 @@ pub(super) const MAKERS: &[&str] = &[
     "swapcase",
     "tr",
 ];
+/// Functions that unpack an archive, with the number of the argument that names the folder. Without that argument they
+/// write into the current folder.
+pub(super) const UNPACKS: &[(&str, usize)] =
+    &[("extractall", 0), ("extractAllTo", 0), ("unpack_archive", 1), ("extract_all", 0)];
+/// Functions that run a text as code of the same language.
+pub(super) const EVALUATES: &[&str] = &["eval", "exec", "Function", "runInThisContext", "runInNewContext", "timeit"];
+/// Parts of the names of functions that only read a path which they get, or make another text of it.
+pub(super) const READING_PARTS: &[&str] = &[
+    "assert", "check", "compare", "contain", "count", "decode", "diff", "digest", "echo", "encode", "ends", "equal",
+    "exist", "expect", "find", "format", "glob", "hash", "import", "include", "index", "info", "insert", "join",
+    "lint", "list", "load", "locate", "lookup", "match", "name", "parse", "print", "read", "relpath", "require",
+    "resolve", "scan", "search", "show", "sort", "split", "starts", "stat", "str", "strip", "test", "trim", "url",
+    "valid", "walk", "warn",
+];
+/// Starts of the names of functions that only read a path which they get: `is_file`, `hasOwn`, `getsize`.
+pub(super) const READING_STARTS: &[&str] = &["is", "has", "get"];
+/// Classes whose objects are made from a path without writing it: `File.new(path)`.
+pub(super) const READING_CLASSES: &[&str] =
+    &["Array", "Dir", "Error", "File", "Map", "Path", "Pathname", "RegExp", "Regexp", "Set", "String", "URI", "URL"];
+/// Names of functions that only read a path which they get, and words that are no functions.
+pub(super) const READING_NAMES: &[&str] = &[
+    "File",
+    "Map",
+    "Path",
+    "PurePath",
+    "Set",
+    "abspath",
+    "all",
+    "and",
+    "any",
+    "await",
+    "case",
+    "cat",
+    "catch",
+    "del",
+    "dict",
+    "debug",
+    "die",
+    "dir",
+    "elif",
+    "else",
+    "enumerate",
+    "error",
+    "filter",
+    "for",
+    "foreach",
+    "frozenset",
+    "getline",
+    "if",
+    "in",
+    "isdir",
+    "joinpath",
+    "len",
+    "length",
+    "listdir",
+    "log",
+    "map",
+    "max",
+    "min",
+    "normpath",
+    "not",
+    "of",
+    "open",
+    "or",
+    "p",
+    "path",
+    "pp",
+    "puts",
+    "range",
+    "realpath",
+    "repr",
+    "return",
+    "reversed",
+    "say",
+    "set",
+    "size",
+    "sum",
+    "switch",
+    "throw",
+    "tuple",
+    "type",
+    "typeof",
+    "unless",
+    "until",
+    "use",
+    "while",
+    "with",
+    "write",
+    "yield",
+    "zip",
+];
 /// Functions that list the files of folders.
 pub(super) const WALKS: &[&str] = &[
     "walk",

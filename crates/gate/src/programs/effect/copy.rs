@@ -40,7 +40,7 @@ pub(crate) fn operands(name: &str, kind: &str, parsed: &ParsedOptions) -> Vec<Pr
             found.extend(behind.map(|path| ProgramEffect::Writes(path, TreeEffect::Yes)));
         }
         if deep && parsed.has(&["-T", "--no-target-directory"]) {
-            found.push(ProgramEffect::Writes(within(target), TreeEffect::Yes));
+            found.push(ProgramEffect::Writes(target.below(), TreeEffect::Yes));
         }
         found.push(write(target));
     }
@@ -98,11 +98,11 @@ pub(super) fn rsync(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
         } else if !contents(source) && !source.as_text().contains(':') {
             found.push(ProgramEffect::Writes(beneath(target, source), TreeEffect::Yes));
         } else {
-            found.push(ProgramEffect::Writes(within(target), TreeEffect::Yes));
+            found.push(ProgramEffect::Writes(target.below(), TreeEffect::Yes));
         }
     }
     if deletes {
-        found.push(ProgramEffect::Writes(within(target), TreeEffect::Yes));
+        found.push(ProgramEffect::Writes(target.below(), TreeEffect::Yes));
     }
     found.push(write(target));
     found
@@ -115,14 +115,6 @@ fn is_plain_ssh(text: &str) -> bool {
     words.next().is_some_and(|program| matches!(base(program), "ssh" | "rsh"))
         && !words.any(option)
         && !text.contains(|letter: char| ";|&<>()`\n\"'\\".contains(letter))
-}
-
-/// Returns an argument that stands for unknown files in the target folder.
-fn within(target: &Arg) -> Arg {
-    match &target.spot {
-        Some(PathSpot::At(folder)) => Arg::inside(folder),
-        Some(PathSpot::Inside(_) | PathSpot::Matching { .. } | PathSpot::Named { .. }) | None => target.clone(),
-    }
 }
 
 /// Returns the possible targets of a relative link. They are relative to the folder that holds the link: the given
@@ -142,7 +134,7 @@ fn joined(target: &Arg, source: &Arg) -> Arg {
         (Some(PathSpot::At(folder)), Some(source)) => {
             Arg::known(&format!("{folder}/{}", source.trim_start_matches('/')))
         }
-        _ => within(target),
+        _ => target.below(),
     }
 }
 

@@ -36,17 +36,7 @@ const NPM_CHANGES: &[&str] = &[
 /// Returns the folder that an option of npm, pnpm, yarn or bun names, if the command writes files in that folder.
 pub(super) fn npm(words: &[Arg]) -> Vec<ProgramEffect> {
     let changes = words.iter().skip(1).any(|word| NPM_CHANGES.contains(&word.as_text()));
-    let mut found = Vec::new();
-    for (at, word) in words.iter().enumerate().skip(1).filter(|_| changes) {
-        let (name, attached) = match word.lead.split_once('=') {
-            Some((name, _)) => (name, Some(word.behind(name.len() + 1))),
-            None => (word.lead.as_str(), None),
-        };
-        if NPM_FOLDERS.contains(&name) {
-            found.extend(attached.as_ref().or(words.get(at + 1)).map(tree));
-        }
-    }
-    found
+    option(words, NPM_FOLDERS).iter().filter(|_| changes).map(tree).collect()
 }
 
 /// Returns the writes of cargo. `cargo new` and `cargo init` create the folder that they are given.
@@ -75,6 +65,16 @@ fn module_at(words: &[Arg]) -> Option<usize> {
     None
 }
 
+/// Returns the values of these options, in the same word after `=` or in the next word.
+fn option(words: &[Arg], names: &[&str]) -> Vec<Arg> {
+    let value = |(at, word): (usize, &Arg)| match word.lead.split_once('=') {
+        Some((name, _)) if names.contains(&name) => Some(word.behind(name.len() + 1)),
+        None if names.contains(&word.lead.as_str()) => words.get(at + 1).cloned(),
+        Some(_) | None => None,
+    };
+    words.iter().enumerate().filter_map(value).collect()
+}
+
 /// Returns the effects of `python -m`. Some modules write the files that their operands name. Others are programs with
 /// a table.
 pub(super) fn python(words: &[Arg]) -> Vec<ProgramEffect> {
@@ -95,9 +95,12 @@ pub(super) fn python(words: &[Arg]) -> Vec<ProgramEffect> {
             let here = (plain().count() < 2).then(|| tree(&Arg::inside(".")));
             plain().flat_map(|word| [write(word), inside(word)]).chain(here).collect()
         }
-        "json.tool" => plain().nth(1).map(write).into_iter().collect(),
+        "json.tool" | "uu" => plain().nth(1).map(write).into_iter().collect(),
+        "trace" => option(operands, &["-C", "--coverdir", "-f", "--file"]).iter().map(tree).collect(),
         name => {
-            let words: Vec<Arg> = std::iter::once(Arg::known(name)).chain(operands.iter().cloned()).collect();
+            // A package spells its module with `_` and its program with `-`: `pre_commit`.
+            let name = name.replace('_', "-");
+            let words: Vec<Arg> = std::iter::once(Arg::known(&name)).chain(operands.iter().cloned()).collect();
             effects(&words).unwrap_or_default()
         }
     }
@@ -123,7 +126,12 @@ pub(super) fn sqlite(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
 pub(super) fn copy_verb(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     let copies = parsed.operands.iter().take(2).any(|word| word.as_text() == "cp");
     let target = parsed.operands.last().filter(|word| copies && !word.as_text().contains(':'));
-    target.map(tree).into_iter().collect()
+    let first = parsed.operands.first().map(Arg::as_text);
+    let second = parsed.operands.get(1).map(Arg::as_text).unwrap_or_default();
+    // `kubectl config` changes the file with the settings, unless it only shows them.
+    let sets = first == Some("config") && !matches!(second, "view" | "current-context" | "get-contexts" | "get-users");
+    let settings = parsed.values(&["--kubeconfig"]).filter(|_| sets).map(write);
+    target.map(|target| tree(&target.below())).into_iter().chain(settings).collect()
 }
 
 /// Returns the last operand as written, if the command of the program is one of these verbs: `folder` for
@@ -131,7 +139,10 @@ pub(super) fn copy_verb(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
 pub(super) fn verb(verbs: &str, operands: &[Arg]) -> Vec<ProgramEffect> {
     let is_verb = |word: &Arg| verbs.split(' ').any(|verb| verb == word.as_text());
     let Some(at) = operands.iter().take(3).position(is_verb) else { return Vec::new() };
-    operands.get(at + 1..).and_then(<[Arg]>::last).map(tree).into_iter().collect()
+    // Without an operand, the new project or repository is made in the current folder.
+    let makes = matches!(operands[at].as_text(), "init" | "new" | "create");
+    let here = || makes.then(|| ProgramEffect::Works(Arg::known(".")));
+    operands.get(at + 1..).and_then(<[Arg]>::last).map(tree).or_else(here).into_iter().collect()
 }
 
 /// Returns the files that a formatter writes, if its first operand is this verb: `ruff format src`,
@@ -209,13 +220,23 @@ pub(super) fn mounts(words: &[Arg]) -> Vec<ProgramEffect> {
 /// `-a=file`.
 pub(super) fn compiler(words: &[Arg]) -> Vec<ProgramEffect> {
     let passed = |text: &str| {
-        ["-Wp,", "-Wa,", "-Wl,", "-Map=", "--Map=", "-a", "-fdump", "-fopt-info"]
+        ["-Wp,", "-Wa,", "-Wl,", "-Map=", "--Map=", "-a", "-fdump", "-fopt-info", "--print=", "--emit=", "-C", "-Z"]
             .iter()
             .any(|start| text.starts_with(start))
     };
+    let is_apart = |text: &str| matches!(text, "-Xlinker" | "-Xassembler" | "--print" | "--emit" | "-C" | "-Z");
     let mut found = Vec::new();
-    for word in words.iter().skip(1).filter(|word| passed(&word.lead)) {
+    for (at, word) in words.iter().enumerate().skip(1) {
+        let apart = is_apart(words[at - 1].as_text());
+        if !passed(&word.lead) && !apart {
+            continue;
+        }
         match &word.text {
+            // The linker reads objects and libraries, and writes other files that its options name.
+            Some(text) if apart && !text.contains(['=', ',']) => {
+                let reads = [".o", ".a", ".so", ".ld"].iter().any(|end| text.ends_with(end)) || text.starts_with('-');
+                found.extend((!reads && text.contains('/')).then(|| write(word)));
+            }
             Some(text) => {
                 let parts = text.split([',', '=']).skip(1).filter(|part| !part.is_empty() && !part.starts_with('-'));
                 found.extend(parts.map(|part| write(&Arg::known(part))));

@@ -23,6 +23,12 @@ impl ScriptReader<'_> {
             return Err("a list with indexes, or inside of a substitution".into());
         }
         let (name, word) = self.assignment_or_word()?;
+        // bash joins lines that end with a backslash before it looks for a name, so `PA\` and `TH=x` on the next line are an
+        // assignment.
+        let joined = self.text[start..self.at].windows(2).any(|pair| pair == ['\\', '\n']);
+        if joined && name.is_empty() && word.begins_assignment() {
+            return Err("a line that ends inside of an assignment".into());
+        }
         // The name of an assignment as it is spelled, with a `+` and an index: `x[1]+=`.
         let name_end = self.text[start..].iter().position(|letter| *letter == '=').map_or(start, |by| start + by + 1);
         let spelled: String = self.text[start..name_end].iter().collect();
@@ -32,25 +38,14 @@ impl ScriptReader<'_> {
             return Err("a word with a newline on the line of a here-document".into());
         }
         if name.is_empty() {
-            let redirects = matches!(self.peek(), Some('<' | '>'));
             let bare = word.bare().unwrap_or_default();
-            if redirects && !bare.is_empty() && bare.chars().all(|letter| letter.is_ascii_digit()) {
-                let behind = self.script.plain.trim_end_matches(' ');
-                if bare.len() > 4
-                    || behind.ends_with(['<', '>'])
-                    || behind.ends_with(">&")
-                    || behind.ends_with("<&")
-                    || behind.ends_with(">|")
-                {
-                    return Err("the number of a redirection".into());
-                }
+            if matches!(self.peek(), Some('<' | '>')) && self.is_redirect_number(bare)? {
                 self.script.plain.push_str(bare);
                 return Ok(());
             }
-            if redirects && bare.starts_with('{') && bare.ends_with('}') {
-                return Err("a redirection with a name in braces".into());
-            }
-            let as_it_is = RESERVED.contains(&bare)
+            // bash finds the `in` of `case` and `for` also behind a word that looks like an assignment.
+            let keyword = !self.keywords_over || self.in_test || bare == "in";
+            let as_it_is = RESERVED.contains(&bare) && keyword
                 || (after_time && bare == "-p")
                 || (self.in_test && (matches!(bare, "=" | "==" | "!=" | "=~") || is_test(bare)));
             if as_it_is {
@@ -74,10 +69,12 @@ impl ScriptReader<'_> {
             self.script.only_bash = true;
             // The value is a list, `name=(…)`. Its elements are read as the next words.
             self.in_list = true;
+            self.keywords_over = true;
             self.script.plain.push_str(&name);
             return Ok(());
         }
         let token = format!("{name}W{}", self.script.words.len());
+        self.keywords_over |= !name.is_empty() || self.follows_redirect();
         self.emit(&token);
         if !name.is_empty() {
             // The text `of=file` may be an argument and not an assignment. So the whole word is kept here, and the
@@ -89,6 +86,27 @@ impl ScriptReader<'_> {
         }
         self.script.words.insert(token[name.len()..].to_owned(), word);
         Ok(())
+    }
+
+    /// Tells whether a word directly before a redirection is the number of its descriptor: `2` of `2>file`.
+    fn is_redirect_number(&self, bare: &str) -> Result<bool, UnreadText> {
+        if bare.starts_with('{') && bare.ends_with('}') {
+            return Err("a redirection with a name in braces".into());
+        }
+        if bare.is_empty() || !bare.chars().all(|letter| letter.is_ascii_digit()) {
+            return Ok(false);
+        }
+        let behind = self.script.plain.trim_end_matches(' ');
+        if bare.len() > 4 || [">", "<", ">&", "<&", ">|"].iter().any(|sign| behind.ends_with(sign)) {
+            return Err("the number of a redirection".into());
+        }
+        Ok(true)
+    }
+
+    /// Tells whether the last token is the operator of a redirection, so that the next word is its target.
+    fn follows_redirect(&self) -> bool {
+        let last = self.script.plain.trim_end_matches(' ').rsplit([' ', '\n']).next().unwrap_or_default();
+        last.contains(['<', '>'])
     }
 
     /// Reads an optional `name=` or `name+=`, and the word after it.
@@ -160,6 +178,8 @@ impl ScriptReader<'_> {
                     self.at += 2;
                     if next != '\n' {
                         word.push(next, true);
+                    } else if place == ReadingPlace::Delimiter {
+                        return Err("the delimiter of a here-document".into());
                     }
                 }
                 '\'' => self.single(&mut word)?,

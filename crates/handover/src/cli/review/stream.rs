@@ -127,7 +127,7 @@ impl Out<'_> {
     fn finish(&mut self, text: &str, spent: Spent) -> anyhow::Result<()> {
         let (session, text, part) = (self.session.clone(), text.to_owned(), Self::part("text"));
         self.line(&Frame::Text { session, at_ms: self.now(), text, part })?;
-        let usd = spent.usd_micros.map_or(0.0, handover::budget::usd);
+        let usd = spent.usd_micros.map_or(0.0, base::project::budget::usd);
         let cost = Number::try_from(usd).unwrap_or_else(|_| 0_i64.into());
         let tokens = spent.tokens.map_or_else(|| Value::Object(Vec::new()), |all| object([("total", all.into())]));
         let (session, part) = (self.session.clone(), Self::part("step-finish"));

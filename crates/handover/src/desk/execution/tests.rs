@@ -10,9 +10,9 @@ use engine::{Caller, Json, Rights, Timestamp};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::clock::ManualClock;
 use crate::desk::{DeskSurroundings, ToolOutcome, Visitor};
-use crate::service::Service;
+use base::ground::clock::ManualClock;
+use base::service::Service;
 
 const NOW: i64 = 1_700_000_000_000;
 

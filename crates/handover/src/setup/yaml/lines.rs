@@ -77,7 +77,7 @@ impl YamlNode {
         FileError { line: self.first + 1, problem: problem.to_owned() }
     }
 
-    /// Refuses a node that is not a table, and a table whose entries are all on one line.
+    /// Refuses a YAML node that is not a table, and a table whose entries are all on one line.
     pub(super) fn must_be_table(&self, name: &str) -> Result<(), FileError> {
         match self.kind {
             LineKind::Other => Err(self.trouble(&format!("{name} must be a mapping"))),
@@ -177,8 +177,8 @@ fn children(node: &MarkedYaml<'_>, lines: &[&str]) -> Vec<YamlNode> {
     table.iter().map(child).collect()
 }
 
-/// Returns the last line of a node. The parser reports that a block ends where the next node begins, so use the ends of
-/// the innermost nodes instead.
+/// Returns the last line of a YAML node. The parser reports that a block ends where the next node begins, so use the
+/// ends of the innermost nodes instead.
 fn last(node: &MarkedYaml<'_>, lines: &[&str]) -> usize {
     let own = {
         let (start, end) = (node.span.start, node.span.end);

@@ -75,7 +75,7 @@ fn name_agent(who: Who<'_>, tool: &str, arguments: &mut Value) {
 }
 
 fn words(tool: &str, arguments: &Value) -> Vec<String> {
-    let verb = VERBS.iter().find(|verb| verb.tool == tool).unwrap();
+    let verb = VERBS.iter().find(|verb| verb.tool.tool().name == tool).unwrap();
     let mut words = vec![verb.noun.to_owned(), verb.verb.to_owned(), "--json".to_owned()];
     let members = arguments.as_object().unwrap();
     for (name, value) in members.iter().filter(|(name, _)| !verb.places.contains(&name.as_str())) {

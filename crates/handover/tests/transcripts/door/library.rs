@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use base::ground::clock::SystemClock;
+use base::service::Service;
 use engine::command::SessionEnd;
 use engine::id::SessionId;
 use engine::{Caller, Command, Rights};
-use handover::clock::SystemClock;
 use handover::desk::{Desk, DeskSurroundings, ToolOutcome, Visitor};
 use handover::reception::new_session;
-use handover::service::Service;
 
 use super::{Door, Place, Who};
 use crate::script::Answer;
@@ -34,7 +34,7 @@ impl Library {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let store = runtime.block_on(store::open(&place.store, 7)).unwrap();
         // Find the root like the program does: the folder is a project only if a script makes it one.
-        let root = handover::place::root(&place.folder);
+        let root = base::project::place::root(&place.folder);
         let surroundings = DeskSurroundings {
             state: root.is_some().then(|| place.folder.join("state")),
             data: Some(place.folder.clone()),

@@ -1,0 +1,10 @@
+//! A project as its files describe it: the place of its store, its settings and which of them a person accepted, its
+//! agents with their cards, and the limits and extra fields of its tasks.
+
+pub mod budget;
+pub mod files;
+pub mod place;
+pub mod settings;
+pub mod task_extra;
+pub mod team;
+pub mod trust;

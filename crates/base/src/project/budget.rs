@@ -1,0 +1,188 @@
+//! The limits on the cost of a task or a workflow, and the check whether a limit is reached.
+
+use agents::adapter;
+use engine::turn::Spent;
+use wire::json::Value;
+
+use crate::project::settings::team::LimitSettings;
+
+/// The number of micro-dollars in one dollar. Costs are counted in micro-dollars (millionths of a dollar).
+const MICROS: f64 = 1_000_000.0;
+
+/// Limits on the cost of a task or a workflow. A limit that is `None` allows any amount.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Bounds {
+    pub usd_micros: Option<u64>,
+    pub tokens: Option<u64>,
+    pub seconds: Option<u64>,
+    pub turns: Option<u32>,
+}
+
+/// The limit that was reached, with the amount that was spent.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LimitReached {
+    #[error("{} of {} dollars are spent", dollars(*spent), dollars(*bound))]
+    Usd { spent: u64, bound: u64 },
+    #[error("{spent} of {bound} tokens are spent")]
+    Tokens { spent: u64, bound: u64 },
+    #[error("{spent} of {bound} seconds are spent")]
+    Seconds { spent: u64, bound: u64 },
+    #[error("{spent} of {bound} turns are used")]
+    Turns { spent: u32, bound: u32 },
+}
+
+fn dollars(micros: u64) -> String {
+    format!("{}.{:02}", micros / 1_000_000, micros % 1_000_000 / 10_000)
+}
+
+/// Converts an amount of dollars, as programs report it, to millionths of a dollar. Returns `None` when the number
+/// cannot be an amount.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "not negative, and below the largest number"
+)]
+pub fn micros(usd: f64) -> Option<u64> {
+    let micros = (usd * MICROS).round();
+    (micros.is_finite() && (0.0..1e18).contains(&micros)).then_some(micros as u64)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "for programs that take a limit in dollars")]
+pub fn usd(micros: u64) -> f64 {
+    micros as f64 / MICROS
+}
+
+impl Bounds {
+    /// Returns the limits that the project's settings name.
+    pub fn of(limits: &LimitSettings) -> Self {
+        Self {
+            usd_micros: limits.usd.and_then(micros),
+            tokens: limits.tokens,
+            seconds: limits.seconds,
+            turns: limits.turns,
+        }
+    }
+
+    /// Returns the limits that the plan of a workflow or a task names. A limit that is missing, or not a number, allows
+    /// any amount.
+    pub fn named(limits: Option<&Value>) -> Self {
+        let whole = |name: &str| limits?.get(name)?.to_string().parse::<u64>().ok();
+        let usd = || limits?.get("usd")?.to_string().parse::<f64>().ok();
+        Self {
+            usd_micros: usd().and_then(micros),
+            tokens: whole("tokens"),
+            seconds: whole("seconds"),
+            turns: whole("turns").map(|turns| u32::try_from(turns).unwrap_or(u32::MAX)),
+        }
+    }
+
+    /// Returns the lower one of each pair of limits. So a workflow or a task can lower the limits of the settings, but
+    /// not raise them.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        fn lower<T: Ord>(left: Option<T>, right: Option<T>) -> Option<T> {
+            match (left, right) {
+                (Some(left), Some(right)) => Some(left.min(right)),
+                (left, right) => left.or(right),
+            }
+        }
+        Self {
+            usd_micros: lower(self.usd_micros, other.usd_micros),
+            tokens: lower(self.tokens, other.tokens),
+            seconds: lower(self.seconds, other.seconds),
+            turns: lower(self.turns, other.turns),
+        }
+    }
+
+    /// Returns the first limit that the spent amounts reach, or `None` when they reach no limit. An amount that is not
+    /// known reaches no limit.
+    pub fn over(&self, spent: Spent) -> Option<LimitReached> {
+        let reached =
+            |spent: Option<u64>, bound: Option<u64>| Some((spent?, bound?)).filter(|(spent, bound)| spent >= bound);
+        if let Some((spent, bound)) = reached(spent.usd_micros, self.usd_micros) {
+            return Some(LimitReached::Usd { spent, bound });
+        }
+        if let Some((spent, bound)) = reached(spent.tokens, self.tokens) {
+            return Some(LimitReached::Tokens { spent, bound });
+        }
+        if let Some((spent, bound)) = reached(Some(spent.ms / 1_000), self.seconds) {
+            return Some(LimitReached::Seconds { spent, bound });
+        }
+        let bound = self.turns.filter(|bound| spent.turns >= *bound)?;
+        Some(LimitReached::Turns { spent: spent.turns, bound })
+    }
+
+    /// Returns the dollars that may still be spent before the limit is reached, or `None` without a limit.
+    pub fn usd_left(&self, spent: Spent) -> Option<f64> {
+        self.usd_micros.map(|bound| usd(bound.saturating_sub(spent.usd_micros.unwrap_or(0))))
+    }
+
+    /// Returns the seconds that the next turn may take: the seconds that are left below the limit, but not more than
+    /// `most`, the limit of one turn.
+    pub fn turn_seconds(&self, spent: Spent, most: u32) -> u32 {
+        let left = self.seconds.map_or(u64::MAX, |bound| bound.saturating_sub(spent.ms / 1_000));
+        u32::try_from(left).unwrap_or(u32::MAX).min(most)
+    }
+}
+
+/// Returns the cost of one turn: millionths of a dollar, and tokens. Some programs report the cost of the whole
+/// conversation; then the cost of the earlier turns is subtracted.
+pub fn amounts(
+    usd: Option<adapter::SpentAmount<f64>>,
+    tokens: Option<adapter::SpentAmount<u64>>,
+    earlier: Spent,
+) -> (Option<u64>, Option<u64>) {
+    let usd = usd.and_then(|usd| match usd {
+        adapter::SpentAmount::ThisTurn(usd) => micros(usd),
+        adapter::SpentAmount::WholeConversation(usd) => {
+            micros(usd).map(|all| all.saturating_sub(earlier.usd_micros.unwrap_or(0)))
+        }
+    });
+    let tokens = tokens.map(|tokens| match tokens {
+        adapter::SpentAmount::ThisTurn(tokens) => tokens,
+        adapter::SpentAmount::WholeConversation(all) => all.saturating_sub(earlier.tokens.unwrap_or(0)),
+    });
+    (usd, tokens)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spent(usd_micros: Option<u64>, tokens: Option<u64>, seconds: u64, turns: u32) -> Spent {
+        Spent { usd_micros, tokens, ms: seconds * 1_000, turns }
+    }
+
+    #[test]
+    fn the_first_bound_that_is_reached_stops() {
+        let bounds = Bounds { usd_micros: Some(5_000_000), tokens: Some(100), seconds: Some(60), turns: Some(3) };
+        let cases = [
+            (spent(Some(4_999_999), Some(99), 59, 2), None),
+            (spent(Some(5_000_000), Some(100), 60, 3), Some("5.00 of 5.00 dollars are spent")),
+            (spent(None, Some(100), 0, 0), Some("100 of 100 tokens are spent")),
+            (spent(None, None, 60, 0), Some("60 of 60 seconds are spent")),
+            (spent(None, None, 0, 3), Some("3 of 3 turns are used")),
+            // A cost that is not known reaches no limit.
+            (spent(None, None, 0, 0), None),
+        ];
+        for (spent, expected) in cases {
+            assert_eq!(bounds.over(spent).map(|over| over.to_string()).as_deref(), expected, "{spent:?}");
+        }
+        assert_eq!(Bounds::default().over(spent(Some(u64::MAX), Some(u64::MAX), 1 << 40, u32::MAX)), None);
+        assert_eq!(bounds.usd_left(spent(Some(2_000_000), None, 0, 0)), Some(3.0));
+        assert_eq!(
+            (bounds.turn_seconds(spent(None, None, 50, 0), 1_800), bounds.turn_seconds(spent(None, None, 90, 0), 30)),
+            (10, 0)
+        );
+    }
+
+    #[test]
+    fn a_task_lowers_and_never_raises() {
+        let settings = Bounds::of(&LimitSettings::default());
+        let task = wire::json::parse(r#"{"usd": 9.5, "turns": 2, "tokens": "many"}"#).map(|node| node.to_value()).ok();
+        let both = settings.and(Bounds::named(task.as_ref()));
+        assert_eq!((both.usd_micros, both.turns, both.tokens), (Some(5_000_000), Some(2), None));
+        assert_eq!(micros(-1.0).or(micros(f64::NAN)).or(micros(f64::INFINITY)), None);
+        assert_eq!(micros(0.000_001), Some(1));
+    }
+}

@@ -1,0 +1,106 @@
+//! The files of the settings. Each file is read once, so that the text that was checked is exactly the text that is
+//! hashed and accepted.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::Path;
+
+use super::{Settings, Unreadable, parse};
+use git::FOLDER;
+
+const CONFIG: &str = "config.toml";
+/// The folder of the contracts' JSON schemas, in `.handover/`.
+pub const CONTRACTS: &str = "contracts";
+/// The most bytes of `config.toml`; a longer file is an error. A usual file has some kilobytes, and a person cannot
+/// review more than this.
+const CONFIG_BYTES_MAX: u64 = 4 << 20;
+/// The most bytes of a schema file that are read: one byte more than a schema may have. So the check of the schema sees
+/// that the file is too long, and reports the schema's own limit.
+const CONTRACT_BYTES_MAX: u64 = (1 << 20) + 1;
+/// The most files of `contracts/` that are read; further files are ignored.
+const CONTRACTS_MAX: usize = 1_000;
+
+/// The text of `config.toml`, and the files in `contracts/` by name.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SettingsFiles {
+    /// The text of `config.toml`. It is empty when the file does not exist.
+    pub config: String,
+    /// The text of each file in `contracts/` by its name, or the reason why the file cannot be read.
+    pub contracts: BTreeMap<String, Result<String, String>>,
+}
+
+impl SettingsFiles {
+    /// Reads `config.toml` and the files in `contracts/`.
+    pub fn read(root: &Path) -> Result<Self, Unreadable> {
+        let config = Self::config(root)?;
+        let folder = root.join(FOLDER).join(CONTRACTS);
+        let unreadable =
+            |error: io::Error| Unreadable { path: folder.display().to_string(), problem: error.to_string() };
+        let mut contracts = BTreeMap::new();
+        let entries = match std::fs::read_dir(&folder) {
+            Ok(entries) => entries,
+            Err(error) if is_absent(&error) => return Ok(Self { config, contracts }),
+            Err(error) => return Err(unreadable(error)),
+        };
+        for entry in entries.take(CONTRACTS_MAX) {
+            let entry = entry.map_err(unreadable)?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            contracts.insert(name, text(&entry.path(), CONTRACT_BYTES_MAX).map_err(|error| error.to_string()));
+        }
+        Ok(Self { config, contracts })
+    }
+
+    /// Reads only `config.toml`, without the schemas. The gate rules are read before every tool call and need no
+    /// schema.
+    pub fn config(root: &Path) -> Result<String, Unreadable> {
+        let path = root.join(FOLDER).join(CONFIG);
+        match text(&path, CONFIG_BYTES_MAX) {
+            Ok(text) => Ok(text),
+            Err(error) if is_absent(&error) => Ok(String::new()),
+            Err(error) => Err(Unreadable { path: path.display().to_string(), problem: error.to_string() }),
+        }
+    }
+
+    /// Parses the text that was read. `root` is only used to name the file in an error.
+    pub fn settings(&self, root: &Path) -> Result<Settings, Unreadable> {
+        let path = || root.join(FOLDER).join(CONFIG).display().to_string();
+        let mut settings = parse(&self.config).map_err(|problem| Unreadable { path: path(), problem })?;
+        settings.team.schemas = self.contracts.clone();
+        Ok(settings)
+    }
+}
+
+/// Tells whether the error means that the settings file does not exist. `NotADirectory` is included, because
+/// `.handover` may be a file of another program.
+fn is_absent(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+/// Reads a regular file. Refuses a pipe or a device, also behind a link, because reading it could block or never end.
+fn text(path: &Path, most: u64) -> io::Result<String> {
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(io::Error::other("is no file"));
+    }
+    let file = open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("is no file"));
+    }
+    let mut text = String::new();
+    file.take(most + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > most {
+        return Err(io::Error::other(format!("is larger than {most} bytes")));
+    }
+    Ok(text)
+}
+
+/// Opens a file without blocking. Another process may replace the file by a pipe after its kind was checked.
+fn open(path: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    options.read(true);
+    {
+        use std::os::unix::fs::OpenOptionsExt as _;
+        options.custom_flags(rustix::fs::OFlags::NONBLOCK.bits().cast_signed());
+    }
+    options.open(path)
+}

@@ -1,0 +1,227 @@
+//! The settings of the runner: limits, routes, agents, contracts.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use engine::task::BlockKind;
+use serde::Deserialize;
+
+use agents::adapter::{AdapterKind, Permissions};
+
+/// The limits of one task. A limit that is not set has its default, or allows any amount.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LimitSettings {
+    pub repairs: u32,
+    pub turn_seconds: u32,
+    pub output_bytes: u64,
+    pub usd: Option<f64>,
+    pub tokens: Option<u64>,
+    pub turns: Option<u32>,
+    pub seconds: Option<u64>,
+}
+
+impl Default for LimitSettings {
+    fn default() -> Self {
+        Self {
+            repairs: 2,
+            turn_seconds: 1_800,
+            output_bytes: 16 << 20,
+            usd: Some(5.0),
+            tokens: None,
+            turns: None,
+            seconds: None,
+        }
+    }
+}
+
+/// The agent that judges whether an output meets the `evaluate` criterion of its contract.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Evaluator {
+    pub agent: String,
+}
+
+/// The kind of document with which an agent ends its turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OutputSettings {
+    Handoff,
+    Envelope,
+}
+
+/// The home folder that the settings choose for an agent's program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum HomeSettings {
+    /// The home folder of the person, with the person's keys and settings.
+    #[default]
+    User,
+    /// A separate home folder of the agent, which is kept between turns.
+    Own,
+}
+
+/// An `[[agent]]` section of the settings: one agent and its program.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AgentSettings {
+    pub slug: String,
+    pub adapter: AdapterKind,
+    pub command: Vec<String>,
+    #[serde(default)]
+    pub args: Vec<String>,
+    pub model: Option<String>,
+    #[serde(default)]
+    pub roles: Vec<String>,
+    #[serde(default)]
+    pub capabilities: Vec<String>,
+    /// A description of the agent, which is used when the agent has no card.
+    pub persona: Option<String>,
+    /// The media types of the outputs that the agent can review.
+    #[serde(default = "texts")]
+    pub media_types: Vec<String>,
+    #[serde(default)]
+    pub permissions: Permissions,
+    #[serde(default = "one")]
+    pub max_parallel: u32,
+    pub output: Option<OutputSettings>,
+    #[serde(default)]
+    pub writable_sections: Vec<String>,
+    /// The sections of the project context that the agent can read. Without this key the agent can read all of them.
+    pub readable_sections: Option<Vec<String>>,
+    /// True when the agent may add tasks to its workflow while it works.
+    #[serde(default)]
+    pub plans: bool,
+    #[serde(default)]
+    pub home: HomeSettings,
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn texts() -> Vec<String> {
+    vec!["text/*".to_owned(), "application/json".to_owned()]
+}
+
+impl AgentSettings {
+    pub fn output(&self) -> OutputSettings {
+        let default =
+            if self.adapter == AdapterKind::Exec { OutputSettings::Envelope } else { OutputSettings::Handoff };
+        self.output.unwrap_or(default)
+    }
+}
+
+/// A `[contract.NAME]` section: the schema and the checks for outputs of one type.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ContractSettings {
+    /// The path of the contract's JSON schema, relative to `.handover/`. `None` when the settings name no schema.
+    pub schema: Option<PathBuf>,
+    #[serde(default)]
+    pub checks: Vec<CheckSettings>,
+    /// True when no person accepted the contract's checks on this machine. Then no output can be checked against the
+    /// contract.
+    #[serde(skip)]
+    pub is_unaccepted: bool,
+}
+
+/// A command that checks an output. The output passes when the command exits with code 0.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CheckSettings {
+    pub command: Vec<String>,
+    #[serde(default = "ten_minutes")]
+    pub seconds: u32,
+}
+
+fn ten_minutes() -> u32 {
+    600
+}
+
+/// The settings that say which agents work, and with which limits, routes and contracts.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct TeamSettings {
+    pub limits: LimitSettings,
+    pub routes: BTreeMap<BlockKind, String>,
+    pub evaluator: Option<Evaluator>,
+    pub agents: Vec<AgentSettings>,
+    pub contracts: BTreeMap<String, ContractSettings>,
+    /// The files of `.handover/contracts/` by name: the text, or the reason why it cannot be read.
+    pub schemas: BTreeMap<String, Result<String, String>>,
+    /// The record of the script contents that a person accepted. A check's scripts are compared with it. `None` means
+    /// that scripts are not compared.
+    pub scripts: Option<ScriptSource>,
+}
+
+/// The places of the scripts that a person accepted: the record of their contents, and the worktree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScriptSource {
+    pub record: PathBuf,
+    /// The main worktree, in which a person accepted the scripts.
+    pub root: PathBuf,
+}
+
+/// The most agents in the settings; more are an error.
+const AGENTS_MAX: usize = 500;
+
+impl TeamSettings {
+    /// Returns the first problem that parsing does not find: an invalid name, keys that exclude each other, a
+    /// meaningless number.
+    pub fn problem(&self) -> Option<String> {
+        let mut seen = std::collections::BTreeSet::new();
+        if self.agents.len() > AGENTS_MAX {
+            return Some(format!("there are {} agents; at most {AGENTS_MAX} are allowed", self.agents.len()));
+        }
+        for agent in &self.agents {
+            let slug = &agent.slug;
+            if !engine::agent::is_slug(slug) || engine::agent::is_reserved(slug) {
+                return Some(format!("agent.slug: `{slug}` is no name for an agent"));
+            }
+            if !seen.insert(slug) {
+                return Some(format!("agent.slug: `{slug}` stands there twice"));
+            }
+            if agent.command.first().is_none_or(|program| program.trim().is_empty()) {
+                return Some(format!("agent {slug}: command names no program"));
+            }
+            if agent.max_parallel == 0 {
+                return Some(format!("agent {slug}: max_parallel is 0; it would never work"));
+            }
+            if let Some(entry) = agent.media_types.iter().find(|entry| !wire::feedback::is_listable(entry)) {
+                return Some(format!(
+                    "agent {slug}: media_types: `{entry}` is no media type; write text/plain or text/*"
+                ));
+            }
+            let names = agent.roles.iter().chain(&agent.writable_sections);
+            if let Some(name) = names.into_iter().find(|name| !engine::agent::is_slug(name)) {
+                return Some(format!("agent {slug}: `{name}` is neither a role nor a section"));
+            }
+        }
+        if let Some(found) = &self.evaluator
+            && !seen.contains(&found.agent)
+        {
+            return Some(format!("evaluator.agent: there is no agent `{}`", found.agent));
+        }
+        if let Some(route) = self.routes.values().find(|route| !is_route(route)) {
+            return Some(format!("routes: `{route}` is no role and no agent; write roles.NAME or an agent's slug"));
+        }
+        let empty = |contract: &&ContractSettings| contract.checks.iter().any(|check| check.command.is_empty());
+        if self.contracts.values().find(empty).is_some() {
+            return Some("contract.checks: a command names no program".to_owned());
+        }
+        let name = self.contracts.keys().find(|name| !engine::agent::is_slug(name));
+        if let Some(name) = name {
+            return Some(format!("contract.{name}: is no name for a contract"));
+        }
+        if self.limits.usd.is_some_and(|usd| !usd.is_finite() || usd < 0.0) {
+            return Some("limits.usd: must be 0 or more".to_owned());
+        }
+        None
+    }
+}
+
+fn is_route(route: &str) -> bool {
+    engine::agent::is_slug(route.strip_prefix("roles.").unwrap_or(route))
+}

@@ -1,0 +1,199 @@
+//! Loads the agents that the settings name, with their cards, skills and programs. Reports a missing card or program
+//! before any task is claimed.
+
+use std::path::{Path, PathBuf};
+
+use wire::prompt::{PromptAgent, Skill};
+
+use crate::project::files;
+use crate::project::place::FOLDER;
+use crate::project::settings::TeamSettings as Settings;
+use crate::project::settings::team::AgentSettings;
+use crate::project::trust;
+
+/// The most bytes of a skill file; a larger file is an error.
+const SKILL_BYTES_MAX: u64 = 1 << 20;
+
+/// An agent of the settings, with the card and the program that were found for it.
+#[derive(Debug, Clone)]
+pub struct TeamMember {
+    pub settings: AgentSettings,
+    pub who: PromptAgent,
+    /// The skills that only this agent has, from `skills/<slug>/`.
+    pub skills: Vec<Skill>,
+    /// The path at which the program was found.
+    pub program: PathBuf,
+}
+
+/// All agents of the settings, and the skills that they share, from `skills/`.
+#[derive(Debug, Clone)]
+pub struct Team {
+    pub members: Vec<TeamMember>,
+    pub shared_skills: Vec<Skill>,
+}
+
+/// All reasons why the agents of the settings cannot work, one text per reason.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}", .0.join("\n"))]
+pub struct NotReady(pub Vec<String>);
+
+/// Returns the identity of one agent for its prompt: its card or persona. Returns `None` when it has neither, or its
+/// card is invalid.
+pub fn identity(root: &Path, agent: &AgentSettings) -> Option<PromptAgent> {
+    who(&files::cards(root).ok()?, agent).ok()
+}
+
+impl TeamMember {
+    /// Returns a copy of the agent for another one of its roles, with the role appended to its slug.
+    pub fn in_role(&self, role: &str) -> Self {
+        let mut other = self.clone();
+        other.settings.slug = format!("{}-{role}", self.settings.slug);
+        other.settings.roles = vec![role.to_owned()];
+        other
+    }
+
+    /// Returns the command that starts the agent: the program that was found, and the first arguments from the
+    /// settings. Scripts of the repository are taken from the main worktree, where a person accepted them. The agent's
+    /// own worktree may have other versions of them.
+    pub fn command(&self) -> Vec<String> {
+        let program = self.program.display().to_string();
+        std::iter::once(program).chain(self.settings.command.iter().skip(1).cloned()).collect()
+    }
+}
+
+impl Team {
+    /// Loads the agents. `path` is the value of `PATH`, in which programs are searched.
+    pub fn gather(root: &Path, settings: &Settings, path: Option<&std::ffi::OsStr>) -> Result<Self, NotReady> {
+        let mut problems = Vec::new();
+        let cards = files::cards(root).map_err(|error| NotReady(vec![format!("read the cards: {error}")]))?;
+        let shared_skills = skills(&root.join(FOLDER).join("skills"), &mut problems);
+        let mut members = Vec::new();
+        for agent in &settings.agents {
+            let slug = &agent.slug;
+            let own = root.join(FOLDER).join("skills").join(slug);
+            let program = found(root, &agent.command[0], path);
+            let who = who(&cards, agent);
+            if let Err(problem) = &who {
+                problems.push(problem.clone());
+            }
+            if program.is_none() {
+                problems.push(format!(
+                    "{slug}: there is no program `{}`; install it, or correct `command`",
+                    agent.command[0]
+                ));
+            }
+            if let (Ok(who), Some(program)) = (who, program) {
+                let skills = skills(&own, &mut problems);
+                let settings = trust::from_main_worktree(root, agent);
+                members.push(TeamMember { settings, who, skills, program });
+            }
+        }
+        if settings.agents.is_empty() {
+            problems.push("there is no [[agent]] in .handover/config.toml; nobody could work".to_owned());
+        }
+        if problems.is_empty() { Ok(Self { members, shared_skills }) } else { Err(NotReady(problems)) }
+    }
+
+    pub fn member(&self, slug: &str) -> Option<&TeamMember> {
+        self.members.iter().find(|member| member.settings.slug == slug)
+    }
+}
+
+/// Returns the identity of an agent for its prompt: from its card or, without a card, from its persona in the settings.
+/// An invalid card is an error, even when there is a persona.
+fn who(cards: &[files::JudgedCard], agent: &AgentSettings) -> Result<PromptAgent, String> {
+    let slug = &agent.slug;
+    let stem = |judged: &&files::JudgedCard| judged.path.file_stem().is_some_and(|stem| stem == slug.as_str());
+    match cards.iter().find(stem) {
+        Some(judged) => match &judged.card {
+            Some(card) if card.identity.slug.as_str() == slug => Ok(PromptAgent::Card(Box::new(card.clone()))),
+            Some(card) => Err(format!("{slug}: its card says that it is {}", card.identity.slug)),
+            None => Err(format!("{slug}: cards/{slug}.json has {} errors; see `handover card list`", judged.errors)),
+        },
+        None => match agent.persona.as_ref().filter(|persona| !persona.trim().is_empty()) {
+            Some(persona) => Ok(PromptAgent::Persona(persona.clone())),
+            None => Err(format!(
+                "{slug}: there is neither .handover/cards/{slug}.json nor `persona`; add `persona = \"…\"` to it, which says who it is"
+            )),
+        },
+    }
+}
+
+/// Returns the skills in a folder, sorted by name. Adds a text to `problems` for each file that cannot be read.
+fn skills(folder: &Path, problems: &mut Vec<String>) -> Vec<Skill> {
+    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+    let mut found = Vec::new();
+    for path in
+        entries.flatten().map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|end| end == "md"))
+    {
+        let Some(name) = path.file_stem().and_then(|stem| stem.to_str()).map(str::to_owned) else { continue };
+        let read = match std::fs::metadata(&path) {
+            Ok(size) if size.len() > SKILL_BYTES_MAX => Err(format!("is larger than {SKILL_BYTES_MAX} bytes")),
+            Ok(_) => std::fs::read_to_string(&path).map_err(|error| error.to_string()),
+            Err(error) => Err(error.to_string()),
+        };
+        match read {
+            Ok(markdown) => found.push(Skill { name, markdown }),
+            Err(problem) => problems.push(format!("{}: {problem}", path.display())),
+        }
+    }
+    found.sort_by(|left, right| left.name.cmp(&right.name));
+    found
+}
+
+/// Finds the program of an agent. A name with `/` is a path from the root of the project; another name is searched in
+/// the folders of `path`, the value of `PATH`.
+fn found(root: &Path, program: &str, path: Option<&std::ffi::OsStr>) -> Option<PathBuf> {
+    if program.contains('/') {
+        return Some(root.join(program)).filter(|path| is_program(path));
+    }
+    std::env::split_paths(path?).map(|folder| folder.join(program)).find(|path| is_program(path))
+}
+
+fn is_program(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    std::fs::metadata(path).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(text: &str) -> Settings {
+        let folder = tempfile::tempdir().ok();
+        let root = folder.as_ref().map(tempfile::TempDir::path);
+        if let Some(root) = root {
+            let _made = std::fs::create_dir_all(root.join(FOLDER));
+            let _written = std::fs::write(root.join(FOLDER).join("config.toml"), text);
+        }
+        crate::project::settings::read(root).map(|settings| settings.team).unwrap_or_default()
+    }
+
+    #[test]
+    fn everything_that_is_missing_is_told_at_once() -> std::io::Result<()> {
+        let root = tempfile::tempdir()?;
+        files::init(root.path())?;
+        std::fs::write(root.path().join(".handover/cards/broken.json"), "{}")?;
+        let all = settings(
+            "[[agent]]\nslug = \"builder\"\nadapter = \"exec\"\ncommand = [\"sh\"]\n\
+             [[agent]]\nslug = \"broken\"\nadapter = \"exec\"\ncommand = [\"sh\"]\n\
+             [[agent]]\nslug = \"nobody\"\nadapter = \"exec\"\ncommand = [\"sh\"]\n\
+             [[agent]]\nslug = \"reviewer\"\nadapter = \"exec\"\ncommand = [\"no-such-program\"]\n\
+             [[agent]]\nslug = \"old\"\nadapter = \"exec\"\ncommand = [\"./tool\"]\npersona = \"You work.\"\n",
+        );
+        let path = Some(std::ffi::OsStr::new("/usr/bin:/bin"));
+        let problems = Team::gather(root.path(), &all, path).err().map(|problems| problems.0).unwrap_or_default();
+        let words = ["broken: cards/broken.json", "nobody: there is neither", "no-such-program", "./tool"];
+        assert_eq!(problems.len(), words.len(), "{problems:?}");
+        for word in words {
+            assert!(problems.iter().any(|problem| problem.contains(word)), "{word}: {problems:?}");
+        }
+        let one = settings("[[agent]]\nslug = \"builder\"\nadapter = \"exec\"\ncommand = [\"sh\"]\n");
+        let team = Team::gather(root.path(), &one, path).map_err(std::io::Error::other)?;
+        assert!(team.member("builder").is_some_and(|member| matches!(member.who, PromptAgent::Card(_))));
+        let names: Vec<&str> = team.shared_skills.iter().map(|skill| skill.name.as_str()).collect();
+        assert_eq!(names, ["inbox-protocol", "platform-env"]);
+        assert!(Team::gather(root.path(), &Settings::default(), path).is_err(), "nobody could work");
+        Ok(())
+    }
+}

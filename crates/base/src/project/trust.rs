@@ -1,0 +1,273 @@
+//! Trust: settings of a repository that run programs or widen access take effect only after a person has accepted them
+//! on this machine.
+//!
+//! ```text
+//! config.toml, contracts/ ── read once ──> settings ──> list ──┐
+//!                                                              ├──> changes: in force at once | wait for a person
+//! the accepted copy, in the user's data folder ──────> list ───┘
+//!                                                   settings ──> in force: of two values the stricter one
+//! ```
+//!
+//! The table in `keys` says for every setting whether a person must accept it. Trust keeps a repository, a pull or a
+//! merge from running something that no person looked at. It does not protect programs of one user from each other: an
+//! agent that writes into the user's data folder could accept in the user's name.
+
+mod change;
+mod force;
+pub mod keys;
+mod list;
+mod record;
+mod runners;
+mod script;
+mod store;
+mod words;
+
+#[cfg(test)]
+mod tests;
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+pub use change::TrustChange;
+pub use list::{TrustItem, TrustList};
+pub use record::folder;
+pub use script::{BEGINNING_BYTES, beginning};
+pub use script::{ChangedScript, ScriptFolders, ScriptMarks, ScriptRecord};
+pub use store::{StoreProblem, accepted_store};
+
+use crate::project::settings::team::{AgentSettings, ScriptSource};
+use crate::project::settings::{Settings, SettingsFiles, Unreadable};
+use gate::Gates;
+
+/// The key of the items in the list of trust that stand for the content of a script and not for a setting.
+const SCRIPT: &str = "script";
+/// The most changes of settings that an error message names; `handover trust` shows all of them.
+const CHANGES_TOLD: usize = 5;
+
+/// The reasons why no program that a repository's settings name is started.
+#[derive(Debug, thiserror::Error)]
+pub enum Untrusted {
+    #[error("NOT_TRUSTED the commands of {path} were not accepted on this machine; look at them with `handover trust`")]
+    Never { path: String },
+    #[error(
+        "NOT_TRUSTED the configuration of {path} asks for more than was accepted: {}; look at it with `handover trust`",
+        told(.changes)
+    )]
+    Changed { path: String, changes: Vec<String> },
+    #[error("NOT_TRUSTED there is no folder for this user's data, so nothing can have been accepted; set HOME")]
+    Nowhere,
+    #[error(transparent)]
+    Settings(#[from] Unreadable),
+    #[error("read what is trusted")]
+    Unreadable(#[from] io::Error),
+}
+
+fn told(changes: &[String]) -> String {
+    let more = changes.len().saturating_sub(CHANGES_TOLD);
+    let shown = changes.iter().take(CHANGES_TOLD).cloned().collect::<Vec<_>>().join(", ");
+    if more > 0 { format!("{shown} and {more} more") } else { shown }
+}
+
+/// The settings of a clone: as they are written in its files, and as they take effect.
+#[derive(Debug, Clone)]
+pub struct TrustView {
+    /// The path of the clone.
+    pub path: String,
+    /// The settings that take effect: for each key the stricter of the file's value and the accepted value.
+    pub settings: Settings,
+    /// The settings as they are written in the files. Use them only for keys that neither run programs nor widen
+    /// access.
+    pub written: Settings,
+    /// The items (settings and scripts) that a person must accept, made from the files.
+    pub list: TrustList,
+    /// The differences between the files and the settings that a person accepted. If nothing was accepted, the
+    /// differences from the default settings.
+    pub changes: Vec<TrustChange>,
+    /// True when a person accepted settings of this clone before, even if the files changed since then.
+    pub is_accepted: bool,
+    files: SettingsFiles,
+    scripts: ScriptMarks,
+}
+
+impl TrustView {
+    /// Returns one line for each change of the settings that a person must still accept.
+    pub fn waiting(&self) -> Vec<String> {
+        self.changes.iter().filter(|change| change.waits).map(|change| change.text.clone()).collect()
+    }
+
+    /// Tells whether a person accepted every setting and script of the files that needs it.
+    pub fn is_trusted(&self) -> bool {
+        self.is_accepted && self.changes.iter().all(|change| !change.waits)
+    }
+
+    /// Returns one line for a person about changes that wait to be accepted, or `None` when no change waits.
+    pub fn notice(&self) -> Option<String> {
+        let waiting = self.waiting();
+        if waiting.is_empty() {
+            return None;
+        }
+        Some(format!(
+            "the settings of this project ask for more than you accepted, and until then do without: {}; look at it with \
+             `handover trust`",
+            told(&waiting)
+        ))
+    }
+}
+
+/// Reads the settings of a project and finds which of them take effect. `data` is the user's data folder, which has the
+/// accepted settings.
+pub fn view(root: &Path, data: Option<&Path>) -> Result<TrustView, Untrusted> {
+    let path = key(root)?;
+    let file = data.map(|data| record::file(data, &path));
+    let files = SettingsFiles::read(root)?;
+    let found = files.settings(root)?;
+    let scripts = ScriptMarks::look(root, &found);
+    let list = TrustList::of(&found, store::asks(root, &found).as_deref(), &scripts);
+    let copy = match &file {
+        Some(file) => record::read(file)?,
+        None => None,
+    };
+    // The copy of the accepted settings may have been written by another version of Handover. If this version cannot
+    // read it, the copy does not count.
+    let known = copy.as_ref().and_then(|copy| Some((copy, copy.files().settings(root).ok()?)));
+    let is_accepted = known.is_some();
+    let (accepted, marks) = match known {
+        Some((copy, settings)) => (settings, copy.scripts.clone()),
+        None => (Settings::default(), ScriptMarks::default()),
+    };
+    let before = TrustList::of(&accepted, store::asks(root, &accepted).as_deref(), &marks);
+    let mut settings = force::in_force(&found, &accepted);
+    settings.team.scripts = file.map(|record| ScriptSource { record, root: root.to_owned() });
+    let changes = change::changes(&before, &list);
+    Ok(TrustView { path, settings, written: found, changes, list, is_accepted, files, scripts })
+}
+
+/// Returns the clients that may act as coordinators because a person accepted them. All code that needs this list calls
+/// this function, so that a client that no person accepted never counts.
+pub fn accepted_coordinators(root: Option<&Path>, data: Option<&Path>) -> Result<Vec<String>, Untrusted> {
+    let Some(root) = root else { return Ok(Vec::new()) };
+    Ok(basics(root, data)?.mcp.coordinators)
+}
+
+/// Returns the settings that take effect, without reading schemas and scripts. Every command and every hook calls this,
+/// so it must be fast.
+pub fn basics(root: &Path, data: Option<&Path>) -> Result<Settings, Untrusted> {
+    let files = SettingsFiles { config: SettingsFiles::config(root)?, ..SettingsFiles::default() };
+    let found = files.settings(root)?;
+    let copy = match data {
+        Some(data) => record::read(&record::file(data, &key(root)?))?,
+        None => None,
+    };
+    let accepted = match copy {
+        Some(copy) if copy.config == files.config => found.clone(),
+        Some(copy) => crate::project::settings::parse(&copy.config).unwrap_or_default(),
+        None => Settings::default(),
+    };
+    Ok(force::in_force(&found, &accepted))
+}
+
+/// Returns the settings that take effect, or an error when no person has accepted settings of this clone. Changes that
+/// wait to be accepted do not take effect.
+pub fn accepted(root: &Path, data: Option<&Path>) -> Result<TrustView, Untrusted> {
+    if data.is_none() {
+        return Err(Untrusted::Nowhere);
+    }
+    let view = view(root, data)?;
+    if view.is_accepted { Ok(view) } else { Err(Untrusted::Never { path: view.path }) }
+}
+
+/// Returns the settings that take effect, or an error when a change waits to be accepted. Call this before starting
+/// agents.
+pub fn require(root: &Path, data: Option<&Path>) -> Result<TrustView, Untrusted> {
+    let view = accepted(root, data)?;
+    let changes = view.waiting();
+    if changes.is_empty() { Ok(view) } else { Err(Untrusted::Changed { path: view.path, changes }) }
+}
+
+/// Returns the sets of gate rules for a hook: the rules of the file, and also the accepted rules when they differ. A
+/// tool call must pass every set. So a rule that is removed from the file still applies until a person accepts the
+/// removal.
+pub fn gates(root: &Path, data: Option<&Path>) -> Result<Vec<Gates>, Untrusted> {
+    let text = SettingsFiles::config(root)?;
+    let files = SettingsFiles { config: text, ..SettingsFiles::default() };
+    let mut gates = vec![files.settings(root)?.gates];
+    let Some(data) = data else { return Ok(gates) };
+    let copy = record::read(&record::file(data, &key(root)?))?;
+    if let Some(copy) = copy.filter(|copy| copy.config != files.config)
+        && let Ok(accepted) = crate::project::settings::parse(&copy.config)
+        && accepted.gates != gates[0]
+    {
+        gates.push(accepted.gates);
+    }
+    Ok(gates)
+}
+
+/// Records that a person accepted exactly the files from which the view was made.
+pub fn accept(data: &Path, view: &TrustView) -> io::Result<()> {
+    let file = record::file(data, &view.path);
+    record::change(&file, |known| {
+        let mut scripts = view.scripts.clone();
+        // Contents of a check's script that a person accepted earlier stay accepted, in addition to the current
+        // content.
+        for (name, before) in known.map(|known| known.scripts.0).unwrap_or_default() {
+            if let Some(script) = scripts.0.get_mut(&name).filter(|script| !script.starts_something) {
+                script.marks.extend(before.marks);
+            }
+        }
+        let readable = |(name, text): (&String, &Result<String, String>)| Some((name.clone(), text.clone().ok()?));
+        record::AcceptedCopy {
+            path: view.path.clone(),
+            sha256: view.list.sha256(),
+            config: view.files.config.clone(),
+            contracts: view.files.contracts.iter().filter_map(readable).collect(),
+            scripts,
+        }
+    })
+}
+
+/// Returns the scripts that a command runs and whose current content no person accepted. `record` is the file with the
+/// clone's accepted settings.
+pub fn changed_scripts(
+    record: &Path,
+    folders: ScriptFolders<'_>,
+    command: &[String],
+) -> io::Result<Vec<ChangedScript>> {
+    let scripts = record::read(record)?.map(|copy| copy.scripts).unwrap_or_default();
+    Ok(scripts.changed(folders, command))
+}
+
+/// Returns the agent's settings with absolute paths for scripts of the repository. The agent starts in its own
+/// worktree, but its command must use the scripts of the main worktree, which a person accepted.
+pub fn from_main_worktree(root: &Path, agent: &AgentSettings) -> AgentSettings {
+    let words: Vec<String> = agent.command.iter().chain(&agent.args).cloned().collect();
+    let whole = script::with_whole_paths(root, &words);
+    let (command, args) = whole.split_at(agent.command.len());
+    AgentSettings { command: command.to_vec(), args: args.to_vec(), ..agent.clone() }
+}
+
+/// Returns the beginning of the content of a script that a person accepted last, or `None` when none was accepted.
+pub fn accepted_content(record: &Path, name: &str) -> Option<String> {
+    record::read(record).ok()??.scripts.0.remove(name)?.content
+}
+
+/// Records that a person has seen these contents of scripts and so accepted them. `seen` has the name and the hash of
+/// each script.
+pub fn remember(record: &Path, seen: &[(String, String)]) -> io::Result<()> {
+    record::change(record, |known| {
+        let mut copy = known.unwrap_or_default();
+        for (name, mark) in seen {
+            copy.scripts.0.entry(name.clone()).or_default().marks.insert(mark.clone());
+        }
+        copy
+    })
+}
+
+/// Returns the absolute path of a clone, which is the key under which its accepted settings are stored.
+fn key(root: &Path) -> io::Result<String> {
+    Ok(std::fs::canonicalize(root)?.display().to_string())
+}
+
+/// Returns the path of the file with the clone's accepted settings and script contents.
+pub fn record_of(root: &Path, data: &Path) -> io::Result<PathBuf> {
+    Ok(record::file(data, &key(root)?))
+}

@@ -1,0 +1,94 @@
+//! The table of all settings. It says for each setting whether a person must accept a change. A test fails when a
+//! setting is missing in the table.
+
+/// The kinds of settings, by whether a person must accept a new value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyClass {
+    /// The setting runs a program, or decides which values take effect: every new value waits for a person.
+    Asks,
+    /// The setting can become stricter or wider: a stricter value takes effect at once, a wider one waits for a person.
+    Narrows,
+    /// The setting neither runs a program nor widens access: a new value takes effect at once.
+    AsksNothing,
+}
+
+/// One row of the table of settings. The key is written as in `config.toml`; `*` stands for a name that the person
+/// chooses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SettingKey {
+    pub key: &'static str,
+    pub class: KeyClass,
+    /// The reason why the setting has this class.
+    pub reason: &'static str,
+}
+
+const fn asks(key: &'static str, reason: &'static str) -> SettingKey {
+    SettingKey { key, class: KeyClass::Asks, reason }
+}
+
+const fn narrows(key: &'static str, reason: &'static str) -> SettingKey {
+    SettingKey { key, class: KeyClass::Narrows, reason }
+}
+
+const fn free(key: &'static str, reason: &'static str) -> SettingKey {
+    SettingKey { key, class: KeyClass::AsksNothing, reason }
+}
+
+/// All settings. A new setting needs a row here. Unless it has the class `AsksNothing`, it also needs an item in `list`
+/// and a line in `force`.
+pub const KEYS: &[SettingKey] = &[
+    asks("store", "a URL, or a file outside of the repository, gets all work and all mail"),
+    asks("worktrees", "folders are made and removed there"),
+    free("serve.port", "the server listens on this machine only"),
+    narrows("serve.hosts", "each name is one more way in"),
+    narrows("serve.origins", "each page may call the server"),
+    narrows("serve.rate_per_second", "a bound"),
+    narrows("approvals.pending_seconds", "a bound"),
+    narrows("approvals.approved_seconds", "a bound"),
+    asks("notify.command", "a command"),
+    asks("notify.webhook.url", "gets every notice"),
+    asks("notify.webhook.secret_file", "a file that is read"),
+    asks("notify.webhook.secret_env", "a variable that is read"),
+    asks("notify.webhook.allow", "addresses that are called"),
+    asks("notify.webhook.private", "addresses that are called"),
+    narrows("limits.repairs", "a bound"),
+    narrows("limits.turn_seconds", "a bound"),
+    narrows("limits.output_bytes", "a bound"),
+    narrows("limits.usd", "a bound"),
+    narrows("limits.tokens", "a bound"),
+    narrows("limits.turns", "a bound"),
+    narrows("limits.seconds", "a bound"),
+    free("routes.*", "says who reads about an obstacle"),
+    asks("evaluator.agent", "decides whose judgement counts"),
+    asks("agent.slug", "names an agent that is started"),
+    asks("agent.adapter", "decides how the program is started"),
+    asks("agent.command", "a command"),
+    asks("agent.args", "part of a command"),
+    asks("agent.model", "decides what is paid for and how the agent behaves"),
+    free("agent.roles", "says which tasks the agent is offered"),
+    free("agent.capabilities", "says which tasks the agent is offered"),
+    free("agent.persona", "a text"),
+    free("agent.media_types", "says which reviews the agent is offered"),
+    narrows("agent.permissions", "read, edit, all: from strict to wide"),
+    narrows("agent.max_parallel", "a bound"),
+    free("agent.output", "the form of an answer"),
+    narrows("agent.plans", "it lets an agent add tasks that others then work on"),
+    narrows("agent.writable_sections", "each section is one more place to write"),
+    narrows("agent.readable_sections", "each section is one more text that is read; without the key it is all of them"),
+    narrows("agent.home", "own, user: from strict to wide"),
+    asks("agent.env.*", "reaches the program"),
+    asks("contract.*.schema", "decides which output counts"),
+    asks("contract.*.checks.command", "a command, and decides which output counts"),
+    narrows("contract.*.checks.seconds", "a bound"),
+    narrows("gates.default", "ask, allow: from strict to wide"),
+    narrows("gates.opaque", "ask, allow: from strict to wide"),
+    narrows("gate.command", "a rule that asks or denies narrows, one that allows widens"),
+    narrows("gate.write", "a rule that asks or denies narrows, one that allows widens"),
+    narrows("gate.decision", "deny, ask, allow: from strict to wide"),
+    narrows("mcp.coordinators", "each client is one more coordinator"),
+];
+
+/// Returns the class of a setting. A setting that is missing in the table has the class `Asks`.
+pub fn class(key: &str) -> KeyClass {
+    KEYS.iter().find(|row| row.key == key).map_or(KeyClass::Asks, |row| row.class)
+}

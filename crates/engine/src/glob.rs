@@ -1,0 +1,293 @@
+//! Reads globs of paths: `*` and `?` stay inside one part of a path, `**` is any number of parts, `{a,b}` is a choice,
+//! `[…]` is one character. A glob that names a folder includes everything below the folder.
+//!
+//! Two readers use it: `touches` asks whether two globs meet, and gates ask how one path fits a glob. They differ in
+//! what they do with a flaw, such as a bracket that is not closed. A gate refuses the rule, because a person wrote it
+//! and can correct it. `touches` takes the letters as they are, because stored plans have such globs.
+
+pub mod braces;
+
+use braces::{BraceProblem, LoneBrace};
+
+/// A glob that was read: the alternatives that its braces stand for, each as the list of its path parts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PathGlob {
+    pub alternatives: Vec<Vec<GlobPart>>,
+    /// The first piece of the glob that was read as plain letters although its author may have meant a wildcard. `None`
+    /// when there is no such piece.
+    pub flaw: Option<GlobFlaw>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum GlobPart {
+    /// Any number of path parts: `**`.
+    Any,
+    One(Vec<GlobSymbol>),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum GlobSymbol {
+    Exactly(char),
+    /// One character: `?`.
+    Single,
+    /// Any number of characters: `*`.
+    Many,
+    /// One character of a character class: `[a-z]`, `[!a-z]`.
+    Class {
+        negated: bool,
+        ranges: Vec<(char, char)>,
+    },
+}
+
+/// A mistake in a glob: a piece that looks like a wildcard but is read as plain letters, or as any character.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GlobFlaw {
+    OpenBracket,
+    LastBackslash,
+    /// A character class by its name, such as `[[:alpha:]]`. It counts as any character.
+    NamedClass,
+}
+
+impl std::fmt::Display for GlobFlaw {
+    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::OpenBracket => write!(to, "a `[` is not closed"),
+            Self::LastBackslash => write!(to, "it ends with a backslash"),
+            Self::NamedClass => write!(to, "it has a class by its name, such as `[[:alpha:]]`; write its characters"),
+        }
+    }
+}
+
+/// Reads a glob.
+pub fn read(glob: &str) -> Result<PathGlob, BraceProblem> {
+    let mut flaw = None;
+    let mut alternatives = Vec::new();
+    for path in braces::expand(glob, LoneBrace::Expand)? {
+        let mut parts = Vec::new();
+        for part in path.split('/').filter(|part| !part.is_empty() && *part != ".") {
+            if part == "**" {
+                parts.push(GlobPart::Any);
+            } else {
+                let (symbols, found) = symbols(part);
+                flaw = flaw.or(found);
+                parts.push(GlobPart::One(symbols));
+            }
+        }
+        if parts.last() != Some(&GlobPart::Any) {
+            parts.push(GlobPart::Any);
+        }
+        alternatives.push(parts);
+    }
+    Ok(PathGlob { alternatives, flaw })
+}
+
+/// Reads the pattern of one name. Braces and slashes have no meaning in it.
+pub fn symbols(pattern: &str) -> (Vec<GlobSymbol>, Option<GlobFlaw>) {
+    let (mut symbols, mut flaw) = (Vec::new(), None);
+    let mut rest = pattern;
+    while let Some(letter) = rest.chars().next() {
+        rest = &rest[letter.len_utf8()..];
+        symbols.push(match letter {
+            '*' => GlobSymbol::Many,
+            '?' => GlobSymbol::Single,
+            '\\' => match rest.chars().next() {
+                Some(escaped) => {
+                    rest = &rest[escaped.len_utf8()..];
+                    GlobSymbol::Exactly(escaped)
+                }
+                None => {
+                    flaw = flaw.or(Some(GlobFlaw::LastBackslash));
+                    GlobSymbol::Exactly('\\')
+                }
+            },
+            '[' => match class(rest) {
+                Some((symbol, behind)) => {
+                    if symbol == GlobSymbol::Single {
+                        flaw = flaw.or(Some(GlobFlaw::NamedClass));
+                    }
+                    rest = behind;
+                    symbol
+                }
+                None => {
+                    flaw = flaw.or(Some(GlobFlaw::OpenBracket));
+                    GlobSymbol::Exactly('[')
+                }
+            },
+            other => GlobSymbol::Exactly(other),
+        });
+    }
+    (symbols, flaw)
+}
+
+/// Reads a character class such as `[a-z]`. `text` begins after the opening bracket. Returns the class and the text
+/// after it, or `None` when the bracket is not closed.
+fn class(text: &str) -> Option<(GlobSymbol, &str)> {
+    let mut letters = text.chars().peekable();
+    let negated = letters.next_if(|next| matches!(next, '!' | '^')).is_some();
+    let (mut ranges, mut named) = (Vec::new(), false);
+    loop {
+        let from = letters.next()?;
+        if from == ']' && (named || !ranges.is_empty()) {
+            break;
+        }
+        // A character class by its name ends with the same sign and a bracket: `[:alpha:]`, `[=a=]`, `[.a.]`.
+        if from == '[' && letters.peek().is_some_and(|next| ":=.".contains(*next)) {
+            let mark = letters.next()?;
+            let mut last = None;
+            loop {
+                let letter = letters.next()?;
+                if letter == ']' && last == Some(mark) {
+                    break;
+                }
+                last = Some(letter);
+            }
+            named = true;
+            continue;
+        }
+        let mut to = from;
+        let mut ahead = letters.clone();
+        if ahead.next() == Some('-') && ahead.peek().is_some_and(|next| *next != ']') {
+            letters.next();
+            to = letters.next()?;
+        }
+        ranges.push((from, to));
+    }
+    let behind = letters.collect::<String>().len();
+    let symbol = if named { GlobSymbol::Single } else { GlobSymbol::Class { negated, ranges } };
+    Some((symbol, &text[text.len() - behind..]))
+}
+
+impl GlobSymbol {
+    /// Returns whether a character fits the symbol. `Many` fits every character.
+    pub fn is(&self, letter: char) -> bool {
+        match self {
+            Self::Exactly(wanted) => *wanted == letter,
+            Self::Single | Self::Many => true,
+            Self::Class { negated, ranges } => {
+                ranges.iter().any(|(from, to)| (*from..=*to).contains(&letter)) != *negated
+            }
+        }
+    }
+
+    /// Returns whether one character can fit both symbols.
+    fn may_be(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Exactly(letter), symbol) | (symbol, Self::Exactly(letter)) => symbol.is(*letter),
+            // Two character classes are not compared, and count as having a character in common.
+            (Self::Single | Self::Many | Self::Class { .. }, Self::Single | Self::Many | Self::Class { .. }) => true,
+        }
+    }
+}
+
+/// Returns whether a name fits the symbols of one path part. If the symbols after the last `*` do not fit, that `*`
+/// takes one more character and the comparison is tried again.
+pub fn matches(symbols: &[GlobSymbol], name: &str) -> bool {
+    let name: Vec<char> = name.chars().collect();
+    let (mut at, mut from) = (0, 0);
+    let mut again: Option<(usize, usize)> = None;
+    while from < name.len() || at < symbols.len() {
+        let fits = match (symbols.get(at), name.get(from)) {
+            (Some(GlobSymbol::Many), _) => {
+                again = Some((at, from));
+                at += 1;
+                continue;
+            }
+            (Some(symbol), Some(letter)) => symbol.is(*letter),
+            (None, _) | (_, None) => false,
+        };
+        if fits {
+            at += 1;
+            from += 1;
+            continue;
+        }
+        match again {
+            Some((star, taken)) if taken < name.len() => {
+                again = Some((star, taken + 1));
+                at = star + 1;
+                from = taken + 1;
+            }
+            Some(_) | None => return false,
+        }
+    }
+    true
+}
+
+/// Returns whether there is a path that fits both lists of path parts.
+pub fn paths_meet(left: &[GlobPart], right: &[GlobPart]) -> bool {
+    table(left.len(), right.len(), |reach, row, column| match (left.get(row), right.get(column)) {
+        (Some(GlobPart::Any), _) if reach(row + 1, column) => true,
+        (_, Some(GlobPart::Any)) if reach(row, column + 1) => true,
+        (Some(GlobPart::One(one)), Some(GlobPart::One(other))) => names_meet(one, other) && reach(row + 1, column + 1),
+        (Some(GlobPart::Any), Some(_)) => reach(row, column + 1),
+        (Some(_), Some(GlobPart::Any)) => reach(row + 1, column),
+        (None, None) => true,
+        (None, Some(_)) | (Some(_), None) => false,
+    })
+}
+
+/// Returns whether there is a name that fits both patterns.
+pub fn names_meet(left: &[GlobSymbol], right: &[GlobSymbol]) -> bool {
+    table(left.len(), right.len(), |reach, row, column| match (left.get(row), right.get(column)) {
+        (Some(GlobSymbol::Many), _) if reach(row + 1, column) => true,
+        (_, Some(GlobSymbol::Many)) if reach(row, column + 1) => true,
+        (Some(GlobSymbol::Many), Some(_)) if reach(row, column + 1) => true,
+        (Some(_), Some(GlobSymbol::Many)) if reach(row + 1, column) => true,
+        (Some(one), Some(other)) => one.may_be(other) && reach(row + 1, column + 1),
+        (None, None) => true,
+        (None, Some(_)) | (Some(_), None) => false,
+    })
+}
+
+/// Fills a table of yes and no, from its last cell backwards, so that `**` and `*` need no recursion. `step` tells
+/// whether the last cell can be reached from a given cell. Returns whether the last cell can be reached from the first
+/// cell.
+fn table(rows: usize, columns: usize, step: impl Fn(&dyn Fn(usize, usize) -> bool, usize, usize) -> bool) -> bool {
+    let width = columns + 1;
+    let mut cells = vec![false; (rows + 1) * width];
+    for row in (0..=rows).rev() {
+        for column in (0..=columns).rev() {
+            let reach = |row: usize, column: usize| row <= rows && column <= columns && cells[row * width + column];
+            let value = step(&reach, row, column);
+            cells[row * width + column] = value;
+        }
+    }
+    cells[0]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_fit_patterns_or_not() {
+        for (pattern, name, wanted) in [
+            ("a*b*c", "axxbyyc", true),
+            ("a*b*c", "axxbyy", false),
+            ("a?c", "abc", true),
+            ("a?c", "ac", false),
+            ("[a-c]x", "bx", true),
+            ("[!a-c]x", "bx", false),
+            ("[]]x", "]x", true),
+            ("[[:alpha:]]x", "bx", true),
+            (r"\*", "*", true),
+            (r"\*", "a", false),
+            ("a[b", "a[b", true),
+            ("ä*", "äß", true),
+        ] {
+            assert_eq!(matches(&symbols(pattern).0, name), wanted, "{pattern} {name}");
+        }
+    }
+
+    #[test]
+    fn flaws_are_told() {
+        for (pattern, wanted) in [
+            ("a[b", Some(GlobFlaw::OpenBracket)),
+            (r"a\", Some(GlobFlaw::LastBackslash)),
+            ("[[:alpha:]]", Some(GlobFlaw::NamedClass)),
+            ("[a-c]", None),
+            ("a*", None),
+        ] {
+            assert_eq!(symbols(pattern).1, wanted, "{pattern}");
+        }
+    }
+}

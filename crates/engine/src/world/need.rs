@@ -1,0 +1,212 @@
+//! Needs: the questions that a decision asks the store.
+//!
+//! A need for one row names the row by its key, and the [`World`](super::World) has a function for each kind of row.
+//! All other needs are grouped by the type of their answer: every question of a group has an answer of the same type,
+//! which [`World::ask`](super::World::ask) returns.
+
+use crate::id::{
+    AgentId, ApprovalId, MessageId, RepositoryId, ReviewId, SessionId, TaskId, TemplateId, TokenId, TurnId, WorkflowId,
+    WorkspaceId,
+};
+use crate::inbox::{MailboxOwner, RecipientMatch};
+use crate::key::KeyId;
+use crate::list::ListQuery;
+use crate::notice::Channel;
+use crate::time::Timestamp;
+
+/// One bounded question to the store. A question about leases includes the time. So the same question always has the
+/// same answer, and the world keeps the answer under the question.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Need {
+    Task(TaskId),
+    Detail(TaskId),
+    Workflow(WorkflowId),
+    WorkflowDetail(WorkflowId),
+    Agent(AgentId),
+    Mailbox(MailboxOwner),
+    Message(MessageId),
+    Workspace(WorkspaceId),
+    Repository(RepositoryId),
+    /// The id of the repository with this path.
+    RepositoryAt(String),
+    /// The time at which a repository was attached to a workflow.
+    Attached(WorkflowId, RepositoryId),
+    Template(TemplateId),
+    Key(KeyId),
+    Token(TokenId),
+    /// The token whose secret has this hash.
+    TokenHashed(String),
+    Turn(TurnId),
+    /// The newest turn of a task that has not ended. Evaluations and reviews are left out.
+    TurnRunning(TaskId),
+    Section(String),
+    Approval(ApprovalId),
+    /// The notice about an approval that is sent over this channel.
+    Notice(ApprovalId, Channel),
+    /// The reminder of a conversation (first text) and of a sub-agent in it (second text, empty for the conversation
+    /// itself).
+    Reminder(String, String),
+    Runner(String),
+    Review(ReviewId),
+    Round(ReviewId, u32),
+    /// One finding of a review, by the id that the reviewing agent gave it.
+    Finding(ReviewId, String),
+
+    TaskIds(TaskIdNeed),
+    TaskRows(TaskRowNeed),
+    Unmet(UnmetNeed),
+    Freed(FreedNeed),
+    OpenEdges(OpenEdgeNeed),
+    AgentIds(AgentIdNeed),
+    WorkflowIds(WorkflowIdNeed),
+    Checkpoints(CheckpointNeed),
+    Inbox(InboxNeed),
+    Approvals(ApprovalNeed),
+    Number(NumberNeed),
+    Bool(BoolNeed),
+    List(ListQuery),
+}
+
+impl From<ListQuery> for Need {
+    fn from(query: ListQuery) -> Self {
+        Self::List(query)
+    }
+}
+
+/// A need (a question to the store) for the ids of tasks.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum TaskIdNeed {
+    /// Tasks that an agent holds, including paused ones.
+    HeldBy(AgentId),
+    /// Tasks of the workflow that an agent holds and whose work is in this workspace.
+    HeldIn(WorkflowId, WorkspaceId),
+    Dependencies(TaskId),
+    Dependents(TaskId),
+    /// The task of the workflow that has this name.
+    Named(WorkflowId, String),
+    /// Tasks whose lease has expired.
+    Expired(WorkflowId, Timestamp),
+}
+
+/// A need (a question to the store) for tasks with all their columns.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum TaskRowNeed {
+    /// Tasks of a workflow that have globs of files and a claim in force at this time, paused tasks included.
+    BusyFiles(WorkflowId, Timestamp),
+    /// Tasks that a new plan of the workflow would remove.
+    Removable(WorkflowId),
+    Candidates(Candidates),
+    /// The tasks that a task waits for, directly or through others, and that are neither completed nor skipped.
+    OpenAncestors(TaskId),
+    /// Tasks of a workflow that are neither completed nor skipped.
+    Open(WorkflowId),
+}
+
+/// A query for tasks that no agent holds and whose dependencies are met, ordered by priority and then by sequence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Candidates {
+    pub workflow: WorkflowId,
+    pub failed: bool,
+    /// The priority, sequence and id of a task. The answer begins after this task.
+    pub after: Option<(u8, u32, TaskId)>,
+    pub limit: u32,
+}
+
+/// A need (a question to the store) for the ids and names of the tasks that a task still waits for: its dependencies
+/// that are neither completed nor skipped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct UnmetNeed(pub TaskId);
+
+/// A need (a question to the store) for the ids and statuses of the tasks that wait for this task and for no other
+/// task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FreedNeed(pub TaskId);
+
+/// A need (a question to the store) for the dependencies between open tasks of a workflow. Each pair has a task and a
+/// task that it waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct OpenEdgeNeed(pub WorkflowId);
+
+/// A need (a question to the store) for the ids of agents.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum AgentIdNeed {
+    /// The agent with this slug.
+    WithSlug(String),
+    /// Agents whose last registration was on this connection, the last registered agent first.
+    OfSession(SessionId),
+    /// Agents that belong to a conversation of a client, the last registered first.
+    OfConversation(String),
+    /// Agents that registered by the client's call with this id.
+    OfCall(String),
+    /// Agents with this name and runtime, the last registered first.
+    Same { name: String, runtime: String },
+    /// Registered agents with a role.
+    WithRole(String),
+    /// Registered agents that a message to several recipients can reach.
+    Matching(RecipientMatch),
+}
+
+/// A need (a question to the store) for the ids of workflows.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum WorkflowIdNeed {
+    /// Workflows whose lock has this owner.
+    LockedBy(String),
+    /// Workflows that have tasks with an expired lease.
+    WithExpired(Timestamp),
+}
+
+/// A need (a question to the store) for the checkpoints of a task with a higher number than `after`, in their order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CheckpointNeed {
+    pub task: TaskId,
+    pub after: u32,
+    pub limit: u32,
+}
+
+/// A need (a question to the store) for messages of a mailbox. With `unread`, the answer has the unread messages by
+/// priority and number. Otherwise it has all messages with a higher number than `after`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct InboxNeed {
+    pub owner: MailboxOwner,
+    pub unread: bool,
+    pub after: u32,
+    pub limit: u32,
+}
+
+/// A need (a question to the store) for the approvals with a given fingerprint, which is the hash of the request.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ApprovalNeed {
+    /// The approvals with this fingerprint that are pending, or approved and not used yet.
+    Sealed(String),
+    /// The newest approval with this fingerprint that a person rejected or revoked.
+    Refused(String),
+}
+
+/// A need (a question to the store) for a number.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum NumberNeed {
+    /// The highest number `n` among the slugs of the form `slug-n`.
+    SlugNumber(String),
+    /// The number of tasks of a workflow whose lease runs and has not expired at this time. Paused tasks are not
+    /// counted.
+    Running(WorkflowId, Timestamp),
+    /// The number of turns that a task had.
+    Turns(TaskId),
+    /// The number of verifications that a task had.
+    Verifications(TaskId),
+}
+
+/// A need (a question to the store) for a yes or a no.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum BoolNeed {
+    /// Asks whether a template has this name.
+    TemplateNamed(String),
+    /// Asks whether an agent holds the maximum number of tasks.
+    HoldsMost(AgentId),
+    /// Asks whether an active worktree of the workflow has a pull request.
+    UnmergedRequest(WorkflowId),
+    /// Asks whether a worktree of the workflow, other than this one, is active and has a pull request.
+    OtherUnmergedRequest(WorkflowId, WorkspaceId),
+    /// Asks whether a task or a workspace of the workflow uses this repository.
+    RepositoryUsed(WorkflowId, RepositoryId),
+}

@@ -1,0 +1,152 @@
+//! One attempt at one task: the claim, the folder in which the work is done, and the helpers that all stages of an
+//! attempt use. The stages are turns, the finish and the loop that starts them.
+
+mod acts;
+mod answer;
+mod chain;
+pub mod place;
+pub(crate) mod program;
+pub(crate) mod remains;
+pub mod shared;
+pub mod step;
+pub(crate) mod turn_end;
+pub(crate) mod turn_files;
+
+use std::os::unix::fs::DirBuilderExt as _;
+use std::sync::Arc;
+
+use base::Error;
+use base::project::budget::Bounds;
+use base::project::task_extra::{TaskExtra, workflow_bounds};
+use engine::id::TaskId;
+use engine::view::{self, AttemptView as Facts};
+use engine::{Command, Timestamp};
+use git::GitProblem;
+use git::branch::Author;
+
+pub(crate) use chain::Chain;
+
+use crate::review::provider::reviewer_of;
+use crate::verify::VerifyFault;
+use place::WorkPlace;
+use shared::{RunEvent, RunNews, RunnerAgent, RunnerShared};
+
+/// The reasons why an attempt cannot continue.
+#[derive(Debug, thiserror::Error)]
+pub enum AttemptError {
+    #[error(transparent)]
+    Service(#[from] Error),
+    #[error(transparent)]
+    Git(#[from] GitProblem),
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+    #[error(transparent)]
+    Brief(#[from] crate::verify::BadBrief),
+    #[error(transparent)]
+    Verify(#[from] VerifyFault),
+    #[error("{0}")]
+    Other(String),
+}
+
+#[derive(Debug)]
+pub struct AttemptRun {
+    pub shared: Arc<RunnerShared>,
+    pub worker: Arc<RunnerAgent>,
+    pub task: TaskId,
+    pub attempt: u32,
+    /// The worktree or folder in which the attempt's work is done. `None` until it was created or found.
+    place: tokio::sync::Mutex<Option<WorkPlace>>,
+}
+
+impl AttemptRun {
+    pub fn new(shared: Arc<RunnerShared>, worker: Arc<RunnerAgent>, task: TaskId, attempt: u32) -> Self {
+        Self { shared, worker, task, attempt, place: tokio::sync::Mutex::default() }
+    }
+
+    /// Asks the store for the task's claim again, after the lease expired and another machine ended the claim. Returns
+    /// true when this runner holds the claim again.
+    pub(crate) async fn regain(&self) -> bool {
+        let regain = Command::Regain { task: self.task, attempt: self.attempt };
+        self.execute(regain).await.is_ok()
+    }
+
+    pub(crate) async fn facts(&self) -> Result<Facts, Error> {
+        let task = self.task;
+        self.shared.service.view(move |world| view::attempt(world, task)).await
+    }
+
+    /// Returns two sets of cost limits: those of the task, and those of its workflow.
+    pub(crate) fn bounds(&self, facts: &Facts) -> (Bounds, Bounds) {
+        let task = Bounds::of(&self.shared.settings.limits).and(TaskExtra::of(&facts.detail).limits.bounds);
+        (task, workflow_bounds(&facts.workflow_detail))
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.shared.service.now()
+    }
+
+    pub(crate) async fn place(&self, facts: &Facts) -> Result<WorkPlace, GitProblem> {
+        let mut known = self.place.lock().await;
+        if let Some(place) = &*known {
+            return Ok(place.clone());
+        }
+        // Creates the attempt's folder first, because a later runner finds the leftover files of an attempt by this
+        // folder.
+        let folder = self.shared.attempt_folder(self.task, self.attempt);
+        std::fs::DirBuilder::new()
+            .mode(0o700)
+            .recursive(true)
+            .create(&folder)
+            .map_err(|error| GitProblem::PathUnusable { path: folder, problem: error.to_string() })?;
+        self.shared.ground.clean_up(self.task, self.attempt).await?;
+        let place = self.shared.ground.place(facts.workflow.id, self.task, self.attempt).await?;
+        Ok(known.insert(place).clone())
+    }
+
+    pub(crate) fn author(&self) -> Author {
+        let settings = &self.worker.member.settings;
+        let name = match &self.worker.member.who {
+            wire::prompt::PromptAgent::Card(card) => card.identity.name.to_string(),
+            wire::prompt::PromptAgent::Persona(_) => settings.slug.clone(),
+        };
+        Author { name, slug: settings.slug.clone() }
+    }
+
+    pub(crate) fn tell(&self, facts: &Facts, what: RunEvent) {
+        let (name, agent) = (facts.task.name.clone(), self.worker.slug.clone());
+        self.shared.tell(RunNews { task: self.task, name, agent, what });
+    }
+
+    pub(crate) fn warn(&self, text: &str) {
+        self.tell_plainly(RunEvent::Warning { text: text.to_owned() });
+    }
+
+    pub(crate) fn tell_plainly(&self, what: RunEvent) {
+        let (name, agent) = (self.task.to_string(), self.worker.slug.clone());
+        self.shared.tell(RunNews { task: self.task, name, agent, what });
+    }
+
+    pub(crate) async fn execute(&self, command: Command) -> Result<engine::Reply, Error> {
+        self.shared.service.execute(self.shared.caller(self.worker.agent), command).await
+    }
+
+    /// Returns the agent that reviews the task: the agent that made the earlier rounds, else the agent that the plan
+    /// names. Returns `None` when there is no such agent.
+    pub(crate) fn reviewer(&self, facts: &Facts) -> Option<Arc<RunnerAgent>> {
+        let worker = &self.worker.member.settings.slug;
+        let named = match &facts.review {
+            Some(known) => known.review.provider.clone(),
+            None => TaskExtra::of(&facts.detail).review?,
+        };
+        self.shared.agents.get(&reviewer_of(&self.shared.settings, &named, worker)?).cloned()
+    }
+
+    /// Removes the folders of the attempt's turns. The output of the programs is also in the object store, which keeps
+    /// it.
+    pub(crate) async fn forget_turns(&self) {
+        // Reads the turns of this attempt, because the task may have a newer attempt.
+        if let Ok(turns) = remains::turns(&self.shared, self.task, self.attempt).await {
+            remains::remove_folders(&self.shared, self.task, self.attempt, &turns).await;
+        }
+    }
+}

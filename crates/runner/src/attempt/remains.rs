@@ -1,0 +1,137 @@
+//! Removes files that finished attempts left on this machine because their runner was killed: worktrees, branches, and
+//! folders of turns.
+
+use std::collections::BTreeSet;
+
+use engine::Refusal;
+use engine::id::TaskId;
+use engine::list::{TurnQuery, Whose};
+use engine::task::Task;
+use engine::turn::Turn;
+
+use crate::attempt::place::{KeptWork, WorkPlace};
+use crate::attempt::shared::{RunEvent, RunNews, RunnerShared};
+use crate::attempt::step::is_over;
+use base::error::Error;
+use git::GitProblem;
+use git::branch::Author;
+
+/// A marker file in the folder of an attempt. It exists from the time the work is committed until the worktree is
+/// removed. While it exists, files may be missing in the worktree, so the worktree's state must not be committed again.
+const REMOVING: &str = "removing";
+/// The largest number of a task's turns that are read from the store. Limits stop an attempt long before it has so many
+/// turns.
+const TURN_ROWS: u32 = 500;
+
+/// Removes the files of all finished attempts from this machine. Reports files that cannot be removed; the next run
+/// tries to remove them again.
+pub(crate) async fn clear(shared: &RunnerShared) -> Result<(), Error> {
+    for (task, attempt) in found(shared) {
+        let row = match shared.service.view(move |world| world.task(task).cloned()).await {
+            Ok(row) => row,
+            // The store does not know the task: the task belongs to another store that used this folder before.
+            Err(Error::Refused(Refusal::TaskNotFound { .. })) => continue,
+            Err(error) => return Err(error),
+        };
+        let turns = turns(shared, task, attempt).await?;
+        let ours = turns.iter().all(|turn| turn.runner == shared.name && turn.ended().is_some());
+        if ours && is_over(&row, attempt) {
+            let worker =
+                turns.first().and_then(|turn| shared.agents.values().find(|worker| worker.agent == turn.agent));
+            let slug = worker.map_or("handover", |worker| worker.member.settings.slug.as_str()).to_owned();
+            let author = Author { name: slug.clone(), slug: slug.clone() };
+            if let Err(problem) = remove(shared, (&row, attempt), &author, &turns).await {
+                let text = stays(&problem);
+                shared.tell(RunNews { task, name: row.name.clone(), agent: slug, what: RunEvent::Warning { text } });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Returns the warning that the worktree of an attempt stays until the next run.
+pub(crate) fn stays(problem: &GitProblem) -> String {
+    format!("the worktree stays until the next run: {problem}")
+}
+
+/// Returns the turns of one attempt, which may be an earlier attempt of the task.
+pub(crate) async fn turns(shared: &RunnerShared, task: TaskId, attempt: u32) -> Result<Vec<Turn>, Error> {
+    let list = TurnQuery::Of { of: Whose::Task(task), before: None, limit: TURN_ROWS };
+    let rows = shared.service.ask(list).await?;
+    Ok(rows.into_iter().filter(|turn| turn.attempt == attempt).collect())
+}
+
+/// Removes the folders of an attempt's turns first, and the folder of the attempt last. While the attempt's folder
+/// exists, a later run can find the other folders again.
+pub(crate) async fn remove_folders(shared: &RunnerShared, task: TaskId, attempt: u32, turns: &[Turn]) {
+    let mut folders: Vec<_> = turns.iter().map(|turn| shared.turn_folder(turn.id)).collect();
+    folders.push(shared.attempt_folder(task, attempt));
+    let remove = move || folders.iter().for_each(|folder| drop(std::fs::remove_dir_all(folder)));
+    let _done = tokio::task::spawn_blocking(remove).await;
+}
+
+/// Returns the attempts that have a folder on this machine. An attempt's folder is created before all other files of
+/// the attempt and is removed last.
+fn found(shared: &RunnerShared) -> BTreeSet<(TaskId, u32)> {
+    let folders = std::fs::read_dir(shared.state.join("turns")).into_iter().flatten().flatten();
+    folders.filter_map(|entry| attempt(entry.file_name().to_str()?)).collect()
+}
+
+/// Parses the name of an attempt's folder: `<task>-<attempt>`.
+fn attempt(name: &str) -> Option<(TaskId, u32)> {
+    let (task, attempt) = name.rsplit_once('-')?;
+    Some((task.parse().ok()?, attempt.parse().ok()?))
+}
+
+/// Removes the worktree, the branch and the folders of a finished attempt. Removes the attempt's folder last, because a
+/// later run finds the remaining files by that folder. Returns the name of the branch when the branch stays.
+pub(crate) async fn remove(
+    shared: &RunnerShared,
+    (task, attempt): (&Task, u32),
+    author: &Author,
+    turns: &[Turn],
+) -> Result<Option<String>, GitProblem> {
+    shared.ground.clean_up(task.id, attempt).await?;
+    let kept = match shared.ground.standing(task.workflow, task.id, attempt).await? {
+        Some(place @ WorkPlace::Worktree { .. }) => {
+            let removing = shared.attempt_folder(task.id, attempt).join(REMOVING);
+            let kept = match removing.exists() {
+                true => KeptWork::PartlyRemoved,
+                false => shared.ground.keep(&place, author).await?,
+            };
+            mark(&removing)?;
+            let cleared = shared.ground.clear(&place, kept).await;
+            if let Err(GitProblem::WorkspaceDirty { .. }) = &cleared {
+                // The worktree has new uncommitted work, so nothing was removed. Removes the marker file of the
+                // removal, so that the next run commits this work first.
+                let _unmarked = std::fs::remove_file(&removing);
+            }
+            cleared?
+        }
+        Some(WorkPlace::Folder(_)) | None => {
+            shared.ground.forget(task.workflow, task.id, attempt).await?;
+            None
+        }
+    };
+    remove_folders(shared, task.id, attempt, turns).await;
+    Ok(kept)
+}
+
+fn mark(path: &std::path::Path) -> Result<(), GitProblem> {
+    let made = path.parent().map_or(Ok(()), std::fs::create_dir_all).and_then(|()| std::fs::write(path, ""));
+    made.map_err(|error| GitProblem::PathUnusable { path: path.to_owned(), problem: error.to_string() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_called_like_an_attempt_is_one() {
+        let task = TaskId::FIRST;
+        assert_eq!(attempt(&format!("{task}-12")), Some((task, 12)));
+        for name in ["tk_000000000000", "tn_000000000000-1", "tk_000000000000-x", "tk_1-1", "", "-"] {
+            assert_eq!(attempt(name), None, "{name}");
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! Checks the conditions of a run before the runner claims a task: a trusted configuration, a complete team, and no
+//! other runner.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use engine::id::{SessionId, TaskId};
+use engine::view;
+use tokio::sync::{mpsc, watch};
+use tokio::time::Instant;
+
+use crate::attempt::AttemptRun;
+use crate::attempt::place::WorktreeGround;
+use crate::attempt::shared::{RunNews, RunnerAgent, RunnerOrder, RunnerParts, RunnerShared};
+use crate::claim::run;
+use crate::verify::{EvaluatorAnswer, EvaluatorQuestion, Judgement};
+use base::Service;
+use base::ground::digest::sha256;
+use base::people::principal;
+use base::project::place::StorePlace;
+use base::project::team::{NotReady, Team};
+use base::project::trust;
+use git::{Git, GitProblem, TIME_LIMIT_DEFAULT};
+
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// The reasons why a runner did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum NotOpened {
+    #[error("there is no project here; run `handover init` in its root, then name agents in .handover/config.toml")]
+    NoProject,
+    #[error(transparent)]
+    Untrusted(#[from] trust::Untrusted),
+    #[error(transparent)]
+    NotReady(#[from] NotReady),
+    #[error("RUNNER_ACTIVE another runner of {host} works on this store; stop it first, or let it work")]
+    RunnerActive { host: String },
+    #[error("prepare the runner")]
+    Io(#[from] std::io::Error),
+    #[error(transparent)]
+    Service(#[from] base::Error),
+    #[error(transparent)]
+    Git(#[from] GitProblem),
+}
+
+/// The store and the folders with which a runner works.
+#[derive(Debug, Clone, Copy)]
+pub struct RunSite<'a> {
+    pub service: &'a Service,
+    pub place: &'a StorePlace,
+    /// The folder of Handover's own files on this machine.
+    pub state: &'a Path,
+    /// The folder in which the processes of this machine keep the files that show which of them are alive.
+    pub live: &'a Path,
+}
+
+/// A runner that may start. It holds the lock that keeps out other runners; dropping this value frees the lock.
+#[derive(Debug)]
+pub struct Opened {
+    pub shared: RunnerShared,
+    pub news: mpsc::Receiver<RunNews>,
+    pub lock: File,
+}
+
+/// Opens a runner: checks its conditions and registers its agents. `at_once` limits the number of turns that run at the
+/// same time.
+pub async fn open(
+    site: RunSite<'_>,
+    at_once: Option<usize>,
+    wish: watch::Receiver<RunnerOrder>,
+) -> Result<Opened, NotOpened> {
+    let root = site.place.root.clone().ok_or(NotOpened::NoProject)?;
+    let all = trust::require(&root, base::project::place::data_folder().as_deref())?.settings;
+    let team = Team::gather(&root, &all.team, std::env::var_os("PATH").as_deref())?;
+    let host = principal::host();
+    let Some(lock) = run::only_one(site.live, &host, "lock")? else {
+        return Err(NotOpened::RunnerActive { host });
+    };
+    if run::is_held(&old_locks(site), &host)? {
+        return Err(NotOpened::RunnerActive { host });
+    }
+    let git = Git { held: Some(Arc::new(hands(site.live, &host).await?)), ..Git::default() };
+    let is_repository = is_repository(&git, &root).await?;
+    let worktrees = all.worktrees.as_ref().map(|path| root.join(path));
+    let every = all.team.agents.iter().map(|agent| usize::try_from(agent.max_parallel).unwrap_or(usize::MAX));
+    let at_once = at_once.unwrap_or_else(|| every.fold(0_usize, usize::saturating_add));
+    let parts = RunnerParts {
+        service: site.service.clone(),
+        store: base::project::place::absolute(&site.place.store),
+        ground: WorktreeGround::new(git, root, is_repository, worktrees),
+        state: site.state.to_owned(),
+        settings: all.team,
+        team,
+        session: session(&host),
+        name: host,
+        at_once: at_once.min(tokio::sync::Semaphore::MAX_PERMITS),
+        wish,
+    };
+    let (shared, news) = RunnerShared::open(parts).await?;
+    Ok(Opened { shared, news, lock })
+}
+
+/// Asks the evaluator of the settings to judge an output outside of a run. The evaluator gets separate turns for this.
+/// Fails unless a person has accepted the configuration.
+pub async fn judge(site: RunSite<'_>, task: TaskId, asked: &EvaluatorQuestion) -> Result<Judgement, String> {
+    let told = |problem: &dyn std::fmt::Display| problem.to_string();
+    let root = site.place.root.clone().ok_or_else(|| told(&NotOpened::NoProject))?;
+    let accepted = trust::accepted(&root, base::project::place::data_folder().as_deref());
+    let mut settings = accepted.map_err(|problem| told(&problem))?.settings.team;
+    let named = settings.evaluator.as_ref().map(|evaluator| evaluator.agent.clone());
+    settings.agents.retain(|agent| Some(&agent.slug) == named.as_ref());
+    let path = std::env::var_os("PATH");
+    let team = Team::gather(&root, &settings, path.as_deref()).map_err(|problem| told(&problem))?;
+    let member = team.members.first().cloned().ok_or("nobody is named as [evaluator] in .handover/config.toml")?;
+    let (_nothing_is_wished, wish) = watch::channel(RunnerOrder::Work);
+    let host = principal::host();
+    let parts = RunnerParts {
+        service: site.service.clone(),
+        store: base::project::place::absolute(&site.place.store),
+        ground: WorktreeGround::new(Git::default(), root, false, None),
+        state: site.state.to_owned(),
+        settings,
+        team,
+        session: session(&host),
+        name: host,
+        at_once: 1,
+        wish,
+    };
+    let (shared, _news) = RunnerShared::open(parts).await.map_err(|error| told(&error))?;
+    let facts = shared.service.view(move |world| view::attempt(world, task)).await.map_err(|error| told(&error))?;
+    let holder = facts.task.holder().ok_or("nobody holds the task")?;
+    let room = Arc::new(tokio::sync::Semaphore::new(1));
+    let worker = RunnerAgent { member, agent: holder, slug: holder.to_string(), room };
+    let attempt = AttemptRun::new(Arc::new(shared), Arc::new(worker), task, facts.task.attempt);
+    let judged = attempt.evaluate(&facts, asked).await;
+    attempt.forget_turns().await;
+    match judged {
+        Ok(EvaluatorAnswer::Judged(judgement)) => Ok(judgement),
+        Ok(EvaluatorAnswer::NotAsked(why)) => Err(why),
+        Ok(EvaluatorAnswer::Stopped) => Err("the task was lost meanwhile".to_owned()),
+        Err(trouble) => Err(told(&trouble)),
+    }
+}
+
+/// Returns the folder in which a runner of version 0.1 has its lock file, so that both versions never run together.
+/// Version 0.1 has one lock for all stores of a folder, or one for each spelling of a store's address.
+fn old_locks(site: RunSite<'_>) -> PathBuf {
+    let store = &site.place.store;
+    match base::project::place::data_folder().filter(|_| store.contains("://")) {
+        Some(data) => data.join("handover").join("runners").join(sha256(store.as_bytes())),
+        None => site.state.to_owned(),
+    }
+}
+
+/// Waits until the git processes that a killed runner left have ended, because they may still change the worktrees.
+/// Returns the lock file that this runner's git processes inherit, so that a later runner can wait for them.
+async fn hands(state: &Path, host: &str) -> std::io::Result<File> {
+    let begun = Instant::now();
+    loop {
+        match run::only_one(state, host, "hands")? {
+            Some(file) => return Ok(file),
+            None if begun.elapsed() > TIME_LIMIT_DEFAULT => return Err(std::io::ErrorKind::TimedOut.into()),
+            None => tokio::time::sleep(PAUSE).await,
+        }
+    }
+}
+
+/// Returns the session id of the runner. It depends only on the runner's name, so the runner has the same agents after
+/// a restart.
+fn session(host: &str) -> SessionId {
+    principal::derived(&format!("handover runner {host}"))
+}
+
+async fn is_repository(git: &Git, root: &Path) -> Result<bool, GitProblem> {
+    match git::repository::GitRepository::find(git, root).await {
+        Ok(_) => Ok(true),
+        Err(GitProblem::NotARepository { .. }) => Ok(false),
+        Err(problem) => Err(problem),
+    }
+}

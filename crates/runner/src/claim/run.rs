@@ -1,0 +1,460 @@
+//! The main loop of the runner. It claims tasks for agents with free capacity and runs their attempts. It ends when
+//! nothing is left to do.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use engine::id::{TaskId, WorkflowId};
+use engine::list::{TurnQuery, WorkflowFilter, WorkflowQuery};
+use engine::task::Task;
+use engine::workflow::{Workflow, WorkflowStatus};
+use engine::world::TaskIdNeed;
+use engine::{Caller, Command, Need, Reply, Rights};
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+use super::work::{AttemptOver, Room};
+use crate::attempt::AttemptRun;
+use crate::attempt::shared::{RunEvent, RunNews, RunnerAgent, RunnerOrder, RunnerShared};
+use crate::claim::fit;
+use crate::claim::lease::{self, HeldLeases};
+use crate::claim::prospect::{self, Offered, Prospect};
+use base::error::Error;
+use base::project::settings::team;
+
+/// The longest sleep of the runner's loop. A change in the store wakes the loop earlier.
+const LOOK: Duration = Duration::from_secs(1);
+/// The time that the loop waits after a change in the store, so that changes in quick succession are handled together.
+const BREATH: Duration = Duration::from_millis(20);
+/// The pauses of an agent after a crash of its program. The first pause is `REST_MIN`. It doubles with each crash in a
+/// row, up to `REST_MAX`.
+const REST_MIN: Duration = Duration::from_millis(250);
+const REST_MAX: Duration = Duration::from_secs(60);
+const WORKFLOWS_MAX: u32 = 200;
+/// The largest number of reasons for stuck workflows that are reported at the end. Further reasons are left out.
+const REASONS_MAX: usize = 20;
+
+/// The workflows on which the runner works.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RunScope {
+    /// One workflow, until it is over or none of its tasks can continue.
+    Workflow(WorkflowId),
+    /// All workflows that are ready or started, until the runner is stopped.
+    All,
+    /// All workflows that are ready or started, until nothing can be claimed and no turn runs.
+    Once,
+}
+
+/// The result of a run of the runner.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RunEnded {
+    Completed,
+    /// The workflow is not completed. The text has the reasons why it cannot continue.
+    Stuck(String),
+    /// This runner has nothing left to do.
+    Idle,
+    /// A person stopped the runner.
+    Stopped,
+}
+
+/// The pause of an agent after its program crashed. The agent claims no task until the pause is over.
+#[derive(Debug, Default)]
+struct AgentRest {
+    crashes: u32,
+    until: Option<Instant>,
+}
+
+#[derive(Debug)]
+pub struct ClaimLoop {
+    shared: Arc<RunnerShared>,
+    scope: RunScope,
+    attempts: JoinSet<(String, TaskId, AttemptOver)>,
+    working: HashMap<TaskId, String>,
+    rests: BTreeMap<String, AgentRest>,
+    lease: Duration,
+    /// The missing requirements of each workflow that was checked. The list is empty for a workflow that lacks nothing.
+    lacking: HashMap<WorkflowId, Vec<String>>,
+    held: Arc<Mutex<HeldLeases>>,
+}
+
+impl ClaimLoop {
+    pub fn new(shared: Arc<RunnerShared>, scope: RunScope) -> Self {
+        let lease = Duration::from_millis(u64::from(engine::limits::LEASE_MS_DEFAULT.0));
+        let held = Arc::new(Mutex::new(HeldLeases { agents: BTreeSet::new(), lease }));
+        Self {
+            held,
+            shared,
+            scope,
+            attempts: JoinSet::new(),
+            working: HashMap::new(),
+            rests: BTreeMap::new(),
+            lease,
+            lacking: HashMap::new(),
+        }
+    }
+
+    /// Runs the runner's loop to its end. Before new tasks, it continues the tasks that an earlier runner left.
+    pub async fn work(mut self) -> Result<RunEnded, Error> {
+        if let RunScope::Workflow(id) = self.scope {
+            let lacks = fit::lacks(&self.shared, id).await?;
+            if !lacks.is_empty() {
+                return Ok(RunEnded::Stuck(lacks.join("\n")));
+            }
+            self.lacking.insert(id, lacks);
+        }
+        lease::show_life(&self.shared).await?;
+        self.clean_locks().await;
+        self.take_up().await?;
+        let mut bell = self.shared.service.bell();
+        let mut wish = self.shared.wish.clone();
+        // Renews the leases in a separate task, because the loop may be busy with claims for longer than a short lease
+        // lasts.
+        let keeper = tokio::spawn(lease::keep(Arc::clone(&self.shared), Arc::clone(&self.held)));
+        let ended = loop {
+            if self.shared.wish() != RunnerOrder::Work {
+                break RunEnded::Stopped;
+            }
+            self.claim().await?;
+            if let Some(ended) = self.is_over().await? {
+                break ended;
+            }
+            tokio::select! {
+                Some(over) = self.attempts.join_next() => self.ended(over.ok()),
+                _ = bell.changed(LOOK) => tokio::time::sleep(BREATH).await,
+                _ = wish.changed() => {}
+            }
+        };
+        // Ends the attempts that wait for a person. Their tasks stay paused, and the agents of this runner keep their
+        // claims.
+        self.shared.closing.cancel();
+        self.finish().await;
+        // Tries once more to remove the worktrees that could not be removed earlier because a git process used them.
+        let _next_run = crate::attempt::remains::clear(&self.shared).await;
+        keeper.abort();
+        let forget = Command::ForgetRunner { name: self.shared.name.clone() };
+        let _gone = self.shared.service.execute(Caller::with_rights(Rights::Runner), forget).await;
+        Ok(ended)
+    }
+
+    /// Continues the tasks that this runner's agents still hold, because an earlier runner was stopped, was killed, or
+    /// asked a person. Before that, while no agent works, removes the files of finished attempts.
+    async fn take_up(&mut self) -> Result<(), Error> {
+        let mut held_by_us = Vec::new();
+        for worker in self.shared.agents.values().cloned().collect::<Vec<_>>() {
+            let agent = worker.agent;
+            let held = self
+                .shared
+                .service
+                .view(move |world| {
+                    let held = world.ask(&TaskIdNeed::HeldBy(agent))?;
+                    world.want(held.iter().map(|task| Need::Task(*task)))?;
+                    held.iter().map(|task| world.task(*task).cloned()).collect::<Result<Vec<Task>, _>>()
+                })
+                .await?;
+            held_by_us.extend(held.into_iter().map(|task| (Arc::clone(&worker), task)));
+        }
+        self.close_orphans(&held_by_us.iter().map(|(_, task)| (task.id, task.attempt)).collect::<Vec<_>>()).await?;
+        crate::attempt::remains::clear(&self.shared).await?;
+        for (worker, task) in held_by_us {
+            self.spawn(&worker, task.id, task.attempt, None);
+        }
+        Ok(())
+    }
+
+    /// Removes lock files of git processes that were killed together with an earlier runner. Such a lock file would
+    /// make every later git process fail.
+    async fn clean_locks(&self) {
+        let text = match self.shared.ground.clean_shared().await {
+            Ok(removed) if removed.is_empty() => return,
+            Ok(removed) => {
+                let names: Vec<String> = removed.iter().map(|path| path.display().to_string()).collect();
+                format!("removed the locks that a killed git left: {}", names.join(", "))
+            }
+            Err(problem) => format!("git's locks cannot be looked at: {problem}"),
+        };
+        let (name, agent) = ("git".to_owned(), "runner".to_owned());
+        self.shared.tell(RunNews { task: TaskId::FIRST, name, agent, what: RunEvent::Warning { text } });
+    }
+
+    /// Ends turns of this runner that are recorded as running although another agent has their task now.
+    async fn close_orphans(&self, held: &[(TaskId, u32)]) -> Result<(), Error> {
+        let list = TurnQuery::Running { runner: self.shared.name.clone(), limit: 500 };
+        let rows = self.shared.service.ask(list).await?;
+        for turn in rows.into_iter().filter(|turn| !held.contains(&(turn.task, turn.attempt))) {
+            let folder = self.shared.turn_folder(turn.id);
+            let settled = folder.clone();
+            let _ended = tokio::task::spawn_blocking(move || agents::host::settle(&settled)).await;
+            let reason = "the task was lost while the runner was gone";
+            let ended = crate::attempt::turn_end::unheard(
+                engine::turn::TurnEnd::ClaimLost,
+                reason,
+                0,
+                self.shared.service.now(),
+            );
+            let end = Command::EndTurn { turn: turn.id, ended: Box::new(ended) };
+            self.shared.service.execute(self.shared.caller(turn.agent), end).await?;
+            let _gone = std::fs::remove_dir_all(&folder);
+        }
+        Ok(())
+    }
+
+    fn spawn(&mut self, worker: &Arc<RunnerAgent>, task: TaskId, attempt: u32, room: Option<Room>) {
+        let slug = worker.member.settings.slug.clone();
+        self.working.insert(task, slug.clone());
+        self.tell_keeper();
+        let work = AttemptRun::new(Arc::clone(&self.shared), Arc::clone(worker), task, attempt);
+        let (shared, agent) = (Arc::clone(&self.shared), worker.agent);
+        self.attempts.spawn(async move {
+            let over = match tokio::spawn(work.work(room)).await {
+                Ok(over) => over,
+                // The attempt panicked, which is a bug of Handover. Gives the task back, because otherwise it would be
+                // held without end.
+                Err(panicked) => {
+                    let reason = format!("the runner failed: {panicked}");
+                    let crash = Command::Crash { task, attempt, reason };
+                    let _lost = shared.service.execute(shared.caller(agent), crash).await;
+                    AttemptOver::Crashed
+                }
+            };
+            (slug, task, over)
+        });
+    }
+
+    /// Updates the data of the async task that renews leases: the agents that hold tasks, and the length of the
+    /// shortest lease.
+    fn tell_keeper(&self) {
+        let agents = self.working.values().filter_map(|slug| Some(self.shared.agents.get(slug)?.agent)).collect();
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        *held = HeldLeases { agents, lease: self.lease };
+    }
+
+    fn ended(&mut self, over: Option<(String, TaskId, AttemptOver)>) {
+        let Some((slug, task, over)) = over else { return };
+        self.working.remove(&task);
+        self.tell_keeper();
+        let rest = self.rests.entry(slug).or_default();
+        match over {
+            AttemptOver::Ended => *rest = AgentRest::default(),
+            AttemptOver::Crashed => {
+                let pause = REST_MIN.saturating_mul(1 << rest.crashes.min(10)).min(REST_MAX);
+                *rest = AgentRest { crashes: rest.crashes.saturating_add(1), until: Some(Instant::now() + pause) };
+            }
+        }
+    }
+
+    fn rests(&self, slug: &str) -> bool {
+        self.rests.get(slug).and_then(|rest| rest.until).is_some_and(|until| until > Instant::now())
+    }
+
+    async fn workflows(&self) -> Result<Vec<Workflow>, Error> {
+        if let RunScope::Workflow(id) = self.scope {
+            return Ok(vec![self.shared.service.view(move |world| world.workflow(id).cloned()).await?]);
+        }
+        let statuses = vec![WorkflowStatus::Ready, WorkflowStatus::InProgress];
+        let filter = WorkflowFilter { statuses, repository: None };
+        let list = WorkflowQuery { filter, after: None, offset: 0, limit: WORKFLOWS_MAX };
+        let mut rows = self.shared.service.ask(list).await?;
+        // Puts the oldest workflow first, so that no workflow waits without end.
+        rows.reverse();
+        Ok(rows)
+    }
+
+    /// Claims tasks for all agents that have free capacity and do not pause after a crash.
+    async fn claim(&mut self) -> Result<(), Error> {
+        // Requests people's approvals for gated tasks whose other conditions are met.
+        self.shared.service.ask_gates().await?;
+        for workflow in self.workflows().await? {
+            if !self.is_fit(&workflow).await? {
+                continue;
+            }
+            let mut offered = prospect::offered(&self.shared, workflow.id).await?;
+            // While this machine slept, another machine may have reopened a task whose turn still runs here. That turn
+            // asks the store for its claim again. If this loop claimed the task first, the turn would be ended.
+            offered.retain(|offered| !self.working.contains_key(&offered.task.id));
+            for worker in self.shared.agents.values().cloned().collect::<Vec<_>>() {
+                while let Some(fits) = self.fitting(&worker, &offered)
+                    && !self.rests(&worker.member.settings.slug)
+                {
+                    let Some(room) = self.room(&worker) else { break };
+                    // Claims a named task instead of using `ClaimNext`. `ClaimNext` picks the first open task, and this
+                    // agent may not be allowed to take that task.
+                    let is_chosen_here = self.is_evaluator(&worker)
+                        || !self.working.is_empty()
+                        || offered.iter().any(|offered| offered.review.is_some());
+                    let claim = if is_chosen_here {
+                        Command::Claim { task: fits }
+                    } else {
+                        Command::ClaimNext { workflow: workflow.id, include_failed: false }
+                    };
+                    let now = self.shared.service.now();
+                    match self.shared.service.execute(self.shared.caller(worker.agent), claim).await {
+                        Ok(Reply::Claimed { task, attempt, until, .. }) => {
+                            offered.retain(|offered| offered.task.id != task);
+                            let lease = u64::try_from(until.0 - now.0).unwrap_or(0);
+                            self.lease = self.lease.min(Duration::from_millis(lease));
+                            self.claimed(&worker, task, attempt).await;
+                            self.spawn(&worker, task, attempt, Some(room));
+                        }
+                        // Another runner claimed this task first. Tries the next task.
+                        Ok(_) if is_chosen_here => offered.retain(|offered| offered.task.id != fits),
+                        // No task is open any more, or the status of the workflow changed. Stops claiming for this
+                        // agent.
+                        Ok(_) | Err(Error::Refused(_)) => break,
+                        Err(error) => return Err(error),
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells whether a workflow has everything that its tasks need. If not, reports the problems once, and the runner
+    /// skips the workflow.
+    async fn is_fit(&mut self, workflow: &Workflow) -> Result<bool, Error> {
+        if let Some(known) = self.lacking.get(&workflow.id) {
+            return Ok(known.is_empty());
+        }
+        let lacks = fit::lacks(&self.shared, workflow.id).await?;
+        for text in &lacks {
+            let (name, agent) = (workflow.name.clone(), "runner".to_owned());
+            let what = RunEvent::Warning { text: text.clone() };
+            self.shared.tell(RunNews { task: TaskId::FIRST, name, agent, what });
+        }
+        let is_fit = lacks.is_empty();
+        self.lacking.insert(workflow.id, lacks);
+        Ok(is_fit)
+    }
+
+    async fn claimed(&self, worker: &RunnerAgent, task: TaskId, attempt: u32) {
+        let row = self.shared.service.view(move |world| world.task(task).cloned()).await;
+        let name = row.map_or_else(|_| task.to_string(), |task| task.name);
+        self.shared.tell(RunNews { task, name, agent: worker.slug.clone(), what: RunEvent::Claimed { attempt } });
+    }
+
+    fn is_reviewed_by_another(&self, named: &str, worker: &team::AgentSettings) -> bool {
+        crate::review::provider::reviewer_of(&self.shared.settings, named, &worker.slug).is_some()
+    }
+
+    fn is_evaluator(&self, worker: &RunnerAgent) -> bool {
+        self.shared.settings.evaluator.as_ref().is_some_and(|evaluator| evaluator.agent == worker.member.settings.slug)
+    }
+
+    /// Returns the first task that this agent may claim.
+    fn fitting(&self, worker: &RunnerAgent, offered: &[Offered]) -> Option<TaskId> {
+        let settings = &worker.member.settings;
+        let role = settings.roles.first().map_or("worker", String::as_str);
+        let may_judge = self.is_evaluator(worker);
+        let fits = |offered: &&Offered| {
+            offered.task.role.as_deref().is_none_or(|wanted| wanted == role)
+                && offered.task.capabilities.iter().all(|wanted| settings.capabilities.contains(wanted))
+                && !(may_judge && offered.judged)
+                && offered.review.as_ref().is_none_or(|named| self.is_reviewed_by_another(named, settings))
+        };
+        offered.iter().find(fits).map(|offered| offered.task.id)
+    }
+
+    fn room(&self, worker: &RunnerAgent) -> Option<Room> {
+        let own = Arc::clone(&worker.room).try_acquire_owned().ok()?;
+        Some((own, Arc::clone(&self.shared.room).try_acquire_owned().ok()?))
+    }
+
+    /// Returns the result of the run. Returns `None` while an agent holds a task of the workflow, or an agent of this
+    /// runner could claim one.
+    async fn is_over(&self) -> Result<Option<RunEnded>, Error> {
+        let id = match self.scope {
+            RunScope::All => return Ok(None),
+            RunScope::Once => return self.is_idle().await,
+            RunScope::Workflow(id) => id,
+        };
+        let Prospect { status, held, offered } = prospect::of(&self.shared, id).await?;
+        if status == WorkflowStatus::Completed {
+            // Returns without waiting for tasks of other workflows, which may wait for a person. The runner still waits
+            // for the end of its running attempts.
+            return Ok(Some(RunEnded::Completed));
+        }
+        if held > 0 || self.is_wanted(&offered) {
+            return Ok(None);
+        }
+        Ok(Some(RunEnded::Stuck(prospect::why_stuck(&self.shared, id).await?)))
+    }
+
+    /// Does for all workflows what `is_over` does for one. Ignores a workflow that lacks a requirement or is locked,
+    /// because none of its tasks can be claimed.
+    async fn is_idle(&self) -> Result<Option<RunEnded>, Error> {
+        let mut reasons = Vec::new();
+        for workflow in self.workflows().await? {
+            let Prospect { status, held, offered } = prospect::of(&self.shared, workflow.id).await?;
+            if status == WorkflowStatus::Completed || held > 0 {
+                return Ok(None);
+            }
+            let name = &workflow.name;
+            let lacks = self.lacking.get(&workflow.id).into_iter().flatten();
+            let lacks: Vec<String> = lacks.map(|text| format!("{name}: {text}")).collect();
+            let lock = workflow.lock.as_ref().filter(|lock| lock.until > self.shared.service.now());
+            match (lock, lacks.is_empty()) {
+                (_, false) => reasons.extend(lacks),
+                (Some(lock), true) => {
+                    reasons.push(format!("{name}: it is locked by {}; run again when it is unlocked", lock.owner));
+                }
+                (None, true) if self.is_wanted(&offered) => return Ok(None),
+                (None, true) => reasons.extend(prospect::unwanted(&offered).map(|text| format!("{name}: {text}"))),
+            }
+        }
+        reasons.truncate(REASONS_MAX);
+        Ok(Some(if reasons.is_empty() { RunEnded::Idle } else { RunEnded::Stuck(reasons.join("\n")) }))
+    }
+
+    /// Tells whether an agent of this runner would claim one of these tasks.
+    fn is_wanted(&self, offered: &[Offered]) -> bool {
+        self.shared.agents.values().any(|worker| self.fitting(worker, offered).is_some())
+    }
+
+    /// Waits until all attempts have ended. Attempts that wait for a person end at once. Others end with their running
+    /// turn.
+    async fn finish(&mut self) {
+        while let Some(over) = self.attempts.join_next().await {
+            self.ended(over.ok());
+        }
+    }
+}
+
+fn lock_file(state: &Path, host: &str, what: &str) -> std::path::PathBuf {
+    let name: String =
+        host.chars().map(|c| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '_' }).collect();
+    state.join(format!("runner-{name}.{what}"))
+}
+
+/// Tells whether a runner of this name is alive: it holds its lock in the folder `state`. Creates no file and takes no
+/// lock.
+pub fn is_held(state: &Path, host: &str) -> std::io::Result<bool> {
+    let file = match std::fs::File::open(lock_file(state, host, "lock")) {
+        Ok(file) => file,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(false),
+        Err(error) => return Err(error),
+    };
+    match file.try_lock_shared() {
+        Ok(()) => Ok(false),
+        Err(std::fs::TryLockError::WouldBlock) => Ok(true),
+        Err(std::fs::TryLockError::Error(error)) => Err(error),
+    }
+}
+
+/// Takes a lock that only one runner of this name on this machine can have; `what` names the lock. Returns `None` when
+/// another process holds the lock. The lock lasts until this process and all processes that inherited the lock file
+/// have ended.
+pub fn only_one(state: &Path, host: &str, what: &str) -> std::io::Result<Option<std::fs::File>> {
+    std::fs::create_dir_all(state)?;
+    let file = std::fs::OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .read(true)
+        .write(true)
+        .open(lock_file(state, host, what))?;
+    match file.try_lock() {
+        Ok(()) => Ok(Some(file)),
+        Err(std::fs::TryLockError::WouldBlock) => Ok(None),
+        Err(std::fs::TryLockError::Error(error)) => Err(error),
+    }
+}

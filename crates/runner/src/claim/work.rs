@@ -1,0 +1,264 @@
+//! Works on one attempt at a task, step by step. It ends when the attempt is over, another agent has the task, or the
+//! runner must stop.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use agents::adapter::AdapterKind;
+use base::Error;
+use base::project::task_extra::TaskExtra;
+use engine::task::{BlockKind, TaskState};
+use engine::view::AttemptView as Facts;
+use engine::{Command, Refusal};
+use git::GitProblem;
+use tokio::sync::OwnedSemaphorePermit;
+
+use crate::attempt::shared::{RunEvent, RunnerOrder};
+use crate::attempt::step::{AttemptStep, StepInput, step};
+use crate::attempt::{AttemptError, AttemptRun, remains};
+use crate::finish::FinishStage;
+use crate::finish::review::ReviewStage;
+use crate::outcome::cut;
+use crate::turn::WorkerTurn;
+use crate::turn::close::TurnClose;
+
+/// The number of retries in a row when the store does not answer. After them the runner gives up the attempt. If the
+/// store still does not answer then, the lease of the task expires.
+const TRIES_MAX: u32 = 8;
+/// The number of retries in one attempt when git exceeds its time limit. One more timeout blocks the task.
+const GIT_TIMEOUTS_MAX: u32 = 3;
+/// The longest time between two reads of a waiting task from the store. A change in the store ends the wait earlier.
+const LOOK: Duration = Duration::from_secs(2);
+
+/// The time to wait after a change in the store, so that changes in quick succession are handled together.
+const BREATH: Duration = Duration::from_millis(100);
+
+/// The two permits that a running turn needs: one limits the turns of its agent, one limits the turns of the runner.
+pub(crate) type Room = (OwnedSemaphorePermit, OwnedSemaphorePermit);
+
+/// The way in which an attempt ended. It decides whether the agent pauses before its next attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AttemptOver {
+    Ended,
+    /// The program gave no answer. The agent pauses, because an attempt that starts at once would probably fail, too.
+    Crashed,
+}
+
+impl AttemptRun {
+    /// Performs the steps of the attempt until none is left. If a step fails, the next runner continues from the stored
+    /// state.
+    pub async fn work(self, mut room: Option<Room>) -> AttemptOver {
+        let mut tries = 0;
+        let mut slow = 0;
+        loop {
+            match Box::pin(self.go_on(&mut tries, room.take())).await {
+                Ok(over) => return over,
+                // While this machine slept, the lease may have expired. Then the claim is lost, but the runner can ask
+                // the store for it again.
+                Err(AttemptError::Service(Error::Refused(refusal))) if is_lost(&refusal) && self.regain().await => {}
+                Err(AttemptError::Service(Error::Refused(refusal))) if is_lost(&refusal) => {
+                    self.leave(None).await;
+                    return AttemptOver::Ended;
+                }
+                Err(AttemptError::Service(Error::Refused(refusal))) => {
+                    self.give_up(&format!("the store refused: {refusal}")).await;
+                    return AttemptOver::Ended;
+                }
+                Err(AttemptError::Service(error)) if tries < TRIES_MAX => {
+                    tries += 1;
+                    self.tell_plainly(RunEvent::Warning { text: format!("the store does not answer: {error}") });
+                    tokio::time::sleep(Duration::from_millis(100 << tries)).await;
+                }
+                // Git timed out because the machine is busy or just woke up, so the task is not blocked. The retry of
+                // the step finds the files that git had already written.
+                Err(AttemptError::Git(problem @ GitProblem::GitTimeout { .. })) if slow < GIT_TIMEOUTS_MAX => {
+                    slow += 1;
+                    self.tell_plainly(RunEvent::Warning { text: format!("{problem}; it is tried again") });
+                }
+                Err(trouble) => {
+                    self.give_up(&trouble.to_string()).await;
+                    return AttemptOver::Ended;
+                }
+            }
+        }
+    }
+
+    async fn go_on(&self, tries: &mut u32, mut room: Option<Room>) -> Result<AttemptOver, AttemptError> {
+        let mut bell = self.shared.service.bell();
+        loop {
+            let facts = self.facts().await?;
+            *tries = 0;
+            let lapsed = facts.task.attempt == self.attempt && facts.task.holder().is_none();
+            if lapsed && self.regain().await {
+                continue;
+            }
+            let next = step(&facts, &self.given(&facts));
+            let stopping = self.shared.wish() != RunnerOrder::Work;
+            match &next {
+                AttemptStep::Wait if stopping || self.shared.closing.is_cancelled() => return Ok(AttemptOver::Ended),
+                AttemptStep::Wait => {
+                    room = None;
+                    tokio::select! {
+                        _ = bell.changed(LOOK) => tokio::time::sleep(BREATH).await,
+                        () = self.shared.closing.cancelled() => {}
+                    }
+                    continue;
+                }
+                AttemptStep::Finish(_) | AttemptStep::Merge(_) | AttemptStep::Review(_)
+                    if self.shared.wish() == RunnerOrder::Stop =>
+                {
+                    self.hand_back(&facts, "the runner was stopped").await?;
+                    return Ok(AttemptOver::Ended);
+                }
+                AttemptStep::Turn(..) if stopping => {
+                    self.hand_back(&facts, "the runner was stopped").await?;
+                    return Ok(AttemptOver::Ended);
+                }
+                // Frees the permits for a turn before the review. The reviewer may need a permit, and may itself wait
+                // for this agent to review its work.
+                AttemptStep::Review(_) => room = None,
+                AttemptStep::Turn(..) | AttemptStep::Finish(_) if room.is_none() => {
+                    // Reads the task again after the wait for permits, because the runner may have to stop by then, or
+                    // the claim may be lost.
+                    room = self.room().await;
+                    continue;
+                }
+                AttemptStep::Turn(..) | AttemptStep::Finish(_) | AttemptStep::Recover(_) | AttemptStep::Merge(_) => {}
+                AttemptStep::Settle(_) | AttemptStep::AskReview(_) | AttemptStep::Block(..) => {}
+                AttemptStep::Crash(_) | AttemptStep::Return(_) | AttemptStep::Leave => {}
+            }
+            if let Some(over) = self.perform(&facts, next).await? {
+                return Ok(over);
+            }
+        }
+    }
+
+    /// Performs one step of the attempt. Returns how the attempt ended when it is over.
+    async fn perform(&self, facts: &Facts, next: AttemptStep) -> Result<Option<AttemptOver>, AttemptError> {
+        match next {
+            AttemptStep::Wait => {}
+            AttemptStep::Leave => {
+                self.leave(Some(facts)).await;
+                return Ok(Some(AttemptOver::Ended));
+            }
+            AttemptStep::Recover(turn) => WorkerTurn { run: self, facts }.recover(turn).await?,
+            AttemptStep::Turn(purpose, because) => {
+                Box::pin(WorkerTurn { run: self, facts }.start(purpose, because)).await?;
+            }
+            AttemptStep::Finish(turn) => FinishStage { run: self, facts, turn }.verify().await?,
+            AttemptStep::Review(turn) => ReviewStage { run: self, facts }.review(turn).await?,
+            AttemptStep::AskReview(turn) => ReviewStage { run: self, facts }.ask_person(turn).await?,
+            AttemptStep::Merge(turn) => FinishStage { run: self, facts, turn }.merge().await?,
+            AttemptStep::Settle(turn) => {
+                let place = self.place(facts).await?;
+                TurnClose { run: self, turn, place: &place }.settle(facts).await?;
+            }
+            AttemptStep::Block(kind, reason) => self.block(facts, kind, reason).await?,
+            AttemptStep::Crash(reason) => {
+                self.crash(facts, reason).await?;
+                return Ok(Some(AttemptOver::Crashed));
+            }
+            AttemptStep::Return(reason) => {
+                self.hand_back(facts, &reason).await?;
+                return Ok(Some(AttemptOver::Ended));
+            }
+        }
+        Ok(None)
+    }
+
+    fn given(&self, facts: &Facts) -> StepInput<'_> {
+        let limits = &self.shared.settings.limits;
+        let (bounds, bounds_workflow) = self.bounds(facts);
+        StepInput {
+            agent: self.worker.agent,
+            attempt: self.attempt,
+            runner: &self.shared.name,
+            repairs_max: limits.repairs,
+            bounds,
+            bounds_workflow,
+            can_resume: self.worker.member.settings.adapter != AdapterKind::Exec,
+            has_reviewer: TaskExtra::of(&facts.detail).review.is_some(),
+            now: self.now(),
+        }
+    }
+
+    /// Waits for the two permits for a turn: one of the agent and one of the runner. Returns `None` when the runner
+    /// must stop.
+    async fn room(&self) -> Option<Room> {
+        let mut wish = self.shared.wish.clone();
+        tokio::select! {
+            _ = wish.wait_for(|wish| *wish != RunnerOrder::Work) => None,
+            room = async {
+                let own = Arc::clone(&self.worker.room).acquire_owned().await.ok()?;
+                Some((own, Arc::clone(&self.shared.room).acquire_owned().await.ok()?))
+            } => room,
+        }
+    }
+
+    async fn crash(&self, facts: &Facts, reason: String) -> Result<(), AttemptError> {
+        let crash = Command::Crash { task: self.task, attempt: self.attempt, reason: cut(&reason) };
+        let reply = self.execute(crash).await?;
+        let failed = matches!(reply, engine::Reply::Moved { status: engine::task::Status::Failed });
+        self.tell(facts, if failed { RunEvent::Failed { reason } } else { RunEvent::Returned { reason } });
+        self.leave(Some(facts)).await;
+        Ok(())
+    }
+
+    async fn hand_back(&self, facts: &Facts, reason: &str) -> Result<(), AttemptError> {
+        let release = Command::Release { task: self.task, attempt: Some(self.attempt), reason: Some(cut(reason)) };
+        self.execute(release).await?;
+        self.tell(facts, RunEvent::Returned { reason: reason.to_owned() });
+        self.leave(Some(facts)).await;
+        Ok(())
+    }
+
+    /// Blocks the task after a problem that the runner cannot fix, so that a person or another agent looks at the task.
+    async fn give_up(&self, reason: &str) {
+        let Ok(facts) = self.facts().await else { return };
+        let ours = facts.task.attempt == self.attempt && facts.task.holder() == Some(self.worker.agent);
+        if ours && !matches!(facts.task.state, TaskState::Paused { .. }) {
+            let _lost = self.block(&facts, BlockKind::ToolFailure, reason.to_owned()).await;
+        }
+        self.leave(Some(&facts)).await;
+    }
+
+    /// Removes the files and folders of a finished attempt from this machine. Keeps the attempt's branch when its work
+    /// is on no other branch.
+    async fn leave(&self, facts: Option<&Facts>) {
+        let loaded;
+        let facts = match facts {
+            Some(facts) => facts,
+            None => match self.facts().await {
+                Ok(found) => {
+                    loaded = found;
+                    &loaded
+                }
+                Err(_) => return,
+            },
+        };
+        let Ok(turns) = remains::turns(&self.shared, self.task, self.attempt).await else { return };
+        // A failure here only leaves files behind and does not affect the task. The files are removed at the end of
+        // this run or by the next run.
+        match remains::remove(&self.shared, (&facts.task, self.attempt), &self.author(), &turns).await {
+            Ok(kept) => self.tell_lost(facts, kept.as_deref()),
+            Err(problem) => self.tell(facts, RunEvent::Warning { text: remains::stays(&problem) }),
+        }
+    }
+
+    /// Reports that another agent took the task, and names the branch with this attempt's work, because no agent will
+    /// merge that branch.
+    fn tell_lost(&self, facts: &Facts, kept: Option<&str>) {
+        let by = facts.task.holder().filter(|holder| *holder != self.worker.agent);
+        if let (Some(by), Some(branch)) = (by, kept) {
+            let text = format!(
+                "{by} took this task while this machine was not heard of; what was done here is kept on the branch {branch}"
+            );
+            self.tell(facts, RunEvent::Warning { text });
+        }
+    }
+}
+
+/// Tells whether a refusal of the store means that the claim is lost or the task is gone.
+fn is_lost(refusal: &Refusal) -> bool {
+    matches!(refusal, Refusal::ClaimLost { .. } | Refusal::TaskNotFound { .. } | Refusal::WorkflowNotFound { .. })
+}

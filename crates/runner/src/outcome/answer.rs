@@ -1,0 +1,174 @@
+//! Reads the last text of an agent, once. All effects of an output start from this result.
+
+use engine::id::AgentId;
+use wire::envelope;
+use wire::handoff::{EvidenceNote, HandoffContext, HandoffContract, HandoffProblem};
+use wire::json::Value;
+use wire::output::{AgentOutput, OutputKind, find};
+use wire::translate::TurnAct;
+
+use super::lesson::{FindingNote, Lesson, lessons};
+
+/// The facts against which the answer of an agent is checked.
+#[derive(Debug, Clone, Copy)]
+pub struct AnswerContext<'a> {
+    /// The format that the agent was asked for. The other format is accepted with a warning.
+    pub wanted: OutputKind,
+    /// The agent that must be named as the author of a handoff. `None` when any agent may be.
+    pub agent: Option<AgentId>,
+    /// The INPUT document that the agent got, or the part of it against which a handoff is checked. `None` without a
+    /// handoff.
+    pub input: Option<&'a Value>,
+}
+
+/// An agent's last text after it was checked: a valid result, or the problems that the agent must repair.
+#[derive(Debug, Clone)]
+pub struct AgentAnswer {
+    /// The format of the output in the text. `None` when the text contains no output.
+    pub kind: Option<OutputKind>,
+    /// The problems of the answer: error codes, each with its explanation.
+    pub problems: Vec<(String, String)>,
+    /// The codes of the warnings about the answer.
+    pub warnings: Vec<String>,
+    pub result: Option<AgentResult>,
+}
+
+/// Everything that a valid output says. Handoffs and envelopes both become this type.
+#[derive(Debug, Clone)]
+pub struct AgentResult {
+    pub act: TurnAct,
+    pub summary: String,
+    /// The value of `success` in an envelope. `None` for a handoff.
+    pub success: Option<bool>,
+    /// The notes of an envelope, or the key outputs of a handoff.
+    pub notes: Vec<String>,
+    pub artifacts: Vec<envelope::Artifact>,
+    pub reference: SaidReference,
+    pub lessons: Vec<Lesson>,
+    /// The agent's decisions on findings of a review, read from the notes.
+    pub findings: Vec<FindingNote>,
+}
+
+/// The texts of an output that may contain the reference of its result (`output_ref`, for example a path).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SaidReference {
+    pub summary: String,
+    /// The notes of an envelope, or the texts among `key_outputs` of a handoff, in their order.
+    pub notes: Vec<String>,
+}
+
+/// Reads the last text of an agent as a handoff or an envelope, and checks it.
+pub fn read(text: &str, context: &AnswerContext<'_>) -> AgentAnswer {
+    let alias = context.agent.map(wire::handoff::alias);
+    let handoff = HandoffContext { input: context.input, dispatch_agent_id: alias.as_deref() };
+    let found = find(text, &handoff);
+    let kind = found.kind();
+    let output = match (kind, context.wanted) {
+        // The text has no output at all. An agent that must write a handoff gets a problem that names the missing
+        // block.
+        (None, OutputKind::Handoff) => AgentOutput::Handoff(Box::new(wire::handoff::judge(text, &handoff))),
+        (Some(_), _) | (None, OutputKind::Envelope) => found,
+    };
+    let mut warnings = match &output {
+        AgentOutput::Handoff(verdict) => verdict.warnings.iter().map(HandoffProblem::code).collect(),
+        AgentOutput::Envelope(judged) => judged.report.codes().1,
+        AgentOutput::Missing => Vec::new(),
+    };
+    if kind.is_some_and(|kind| kind != context.wanted) {
+        warnings.push("OTHER_OUTPUT_KIND".to_owned());
+    }
+    let problems = output.problems();
+    let result = match output {
+        AgentOutput::Handoff(verdict) => verdict.contract.as_ref().map(AgentResult::of_handoff),
+        AgentOutput::Envelope(judged) => judged.value.as_ref().map(AgentResult::of_envelope),
+        AgentOutput::Missing => None,
+    };
+    AgentAnswer { kind, problems, warnings, result }
+}
+
+impl AgentAnswer {
+    /// Makes a valid answer invalid, because the files that it contains could not be written.
+    pub fn reject(&mut self, codes: Vec<String>) {
+        self.result = None;
+        self.problems = codes.into_iter().map(|code| (code, String::new())).collect();
+    }
+}
+
+impl AgentResult {
+    fn of_handoff(contract: &HandoffContract) -> Self {
+        let notes: Vec<String> = contract.evidence().key_outputs.iter().map(ToString::to_string).collect();
+        let texts = contract.evidence().key_outputs.iter().filter_map(|note| match note {
+            EvidenceNote::Text(text) => Some(text.clone()),
+            EvidenceNote::Record(_) => None,
+        });
+        let summary = contract.summary().unwrap_or_else(|| contract.next_action()).to_owned();
+        let reference = SaidReference { summary: summary.clone(), notes: texts.collect() };
+        Self {
+            act: TurnAct::of_handoff(contract),
+            summary,
+            success: None,
+            findings: reference.notes.iter().filter_map(|note| FindingNote::parse(note)).collect(),
+            notes,
+            artifacts: Vec::new(),
+            reference,
+            lessons: lessons(contract),
+        }
+    }
+
+    fn of_envelope(output: &envelope::EnvelopeOutput) -> Self {
+        let notes: Vec<String> =
+            output.notes.get().iter().flat_map(|notes| &notes.0).map(ToString::to_string).collect();
+        let summary = output.summary.to_string();
+        Self {
+            act: TurnAct::of_output(output),
+            success: Some(output.success),
+            findings: notes.iter().filter_map(|note| FindingNote::parse(note)).collect(),
+            reference: SaidReference { summary: summary.clone(), notes: notes.clone() },
+            summary,
+            notes,
+            artifacts: output.artifacts.0.clone(),
+            lessons: Vec::new(),
+        }
+    }
+
+    /// Returns the files that the output contains, as paths relative to the worktree.
+    pub fn files(&self) -> Vec<String> {
+        self.artifacts.iter().map(|artifact| artifact.path.to_string()).collect()
+    }
+
+    /// Returns the summary of a finished task. A handoff without a summary is summed up by its key outputs.
+    pub fn outcome(&self) -> &str {
+        match &self.act {
+            TurnAct::Complete { outcome, .. } if !outcome.trim().is_empty() => outcome,
+            TurnAct::Complete { .. }
+            | TurnAct::Continue { .. }
+            | TurnAct::Ask { .. }
+            | TurnAct::RequestApproval { .. }
+            | TurnAct::Block { .. } => &self.summary,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn codes(text: &str, wanted: OutputKind) -> Vec<String> {
+        let answer = read(text, &AnswerContext { wanted, agent: None, input: None });
+        answer.problems.into_iter().map(|(code, _)| code).collect()
+    }
+
+    #[test]
+    fn a_text_without_output_names_the_wanted_format() {
+        assert_eq!(codes("All done.", OutputKind::Handoff), ["NO_BLOCK"]);
+        assert_eq!(codes("All done.", OutputKind::Envelope), ["NO_OUTPUT"]);
+    }
+
+    #[test]
+    fn the_other_format_is_accepted_with_a_warning() {
+        let text = r#"{"success": true, "summary": "S", "artifacts": [], "recommendation": "proceed"}"#;
+        let context = AnswerContext { wanted: OutputKind::Handoff, agent: None, input: None };
+        let answer = read(text, &context);
+        assert_eq!((answer.warnings, answer.result.is_some()), (vec!["OTHER_OUTPUT_KIND".to_owned()], true));
+    }
+}

@@ -1,0 +1,265 @@
+//! Runs one turn of a worker (an agent that works on a task): records the turn, builds its texts, runs the program, and
+//! closes the turn. Each turn is ended once, by the runner that started it or by a later runner.
+
+pub mod brief;
+pub(crate) mod close;
+mod findings;
+mod permission;
+mod texts;
+
+use std::io::ErrorKind;
+use std::path::Path;
+
+use agents::adapter::acp::{PermissionQuestion, Permit, covers};
+use agents::adapter::{self, AdapterKind, HeardEvent, Permissions, ProgramHome, TurnOrder};
+use agents::host;
+use agents::program::{self, Follow, ProgramStart, Ran};
+use base::project::budget::{self, Bounds};
+use base::project::settings::team;
+use engine::approval::ApprovalRequest;
+use engine::command::StartTurn;
+use engine::id::TurnId;
+use engine::task::TaskState;
+use engine::turn::{Purpose, Spent, Turn, TurnEnd, TurnResult};
+use engine::view::AttemptView as Facts;
+use engine::{Command, Reply};
+use tokio::sync::watch;
+use wire::json::Value;
+
+use crate::attempt::place::WorkPlace;
+use crate::attempt::shared::RunEvent;
+use crate::attempt::step::TurnReason;
+use crate::attempt::turn_end::unheard;
+use crate::attempt::turn_files::TurnRecord;
+use crate::attempt::{AttemptError, AttemptRun, Chain};
+use crate::turn_proof;
+use close::TurnClose;
+use permission::{is_approved, permission_request};
+
+/// One turn of a worker, from its start to its recorded end.
+pub(crate) struct WorkerTurn<'a> {
+    pub(crate) run: &'a AttemptRun,
+    pub(crate) facts: &'a Facts,
+}
+
+impl WorkerTurn<'_> {
+    pub(crate) async fn start(&self, purpose: Purpose, because: TurnReason) -> Result<(), AttemptError> {
+        let (run, facts) = (self.run, self.facts);
+        run.shared.is_as_accepted(&run.worker.member).map_err(AttemptError::Other)?;
+        let place = run.place(facts).await?;
+        // Outside of git, all attempts share one folder, so only one turn may run at a time.
+        let _alone = match &place {
+            WorkPlace::Folder(_) => Some(run.shared.alone.lock().await),
+            WorkPlace::Worktree { .. } => None,
+        };
+        self.begin().await?;
+        if let TurnReason::Approved(Some((approval, fingerprint))) = &because {
+            let consume = Command::ConsumeApproval { approval: *approval, fingerprint: fingerprint.clone() };
+            run.execute(consume).await?;
+        }
+        if because == TurnReason::Reviewed {
+            findings::send(run, facts).await;
+        }
+        let start = StartTurn {
+            task: run.task,
+            attempt: run.attempt,
+            agent: None,
+            purpose,
+            adapter: run.worker.member.settings.adapter.name().to_owned(),
+            runner: run.shared.name.clone(),
+        };
+        let reply = run.execute(Command::StartTurn(start)).await?;
+        let Reply::TurnStarted { turn, .. } = reply else { return Err(base::Error::unexpected(&reply).into()) };
+        run.tell(facts, RunEvent::Started { turn, purpose });
+        let started = run.now();
+        let ran = match self.program_start(turn, &place, &because).await {
+            Ok(start) => self.run_program(turn, &start).await,
+            Err(trouble) => Err(trouble),
+        };
+        match ran {
+            Ok((ran, refused)) => TurnClose { run, turn, place: &place }.close(ran, refused).await,
+            // The turn is recorded as started, so it must be recorded as ended, too. The recorded end has the reason of
+            // the failure.
+            Err(trouble) => {
+                let ms = u64::try_from(run.now().0 - started.0).unwrap_or(0);
+                let ended = unheard(TurnEnd::SpawnFailed, &trouble.to_string(), ms, run.now());
+                Ok(run.end(facts, turn, ended).await?)
+            }
+        }
+    }
+
+    /// Sets the status of the task to "in progress" before its turn starts.
+    async fn begin(&self) -> Result<(), AttemptError> {
+        if !matches!(self.facts.task.state, TaskState::InProgress { .. }) {
+            let to = engine::command::Target::InProgress { answer: None };
+            let (task, attempt) = (self.run.task, Some(self.run.attempt));
+            self.run.execute(Command::Move { task, attempt, to }).await?;
+        }
+        Ok(())
+    }
+
+    async fn program_start(
+        &self,
+        turn: TurnId,
+        place: &WorkPlace,
+        because: &TurnReason,
+    ) -> Result<ProgramStart, AttemptError> {
+        let (run, facts) = (self.run, self.facts);
+        let settings = &run.worker.member.settings;
+        let chain = Chain::of(&facts.turns, run.attempt);
+        let last_end = facts.turns.iter().rev().find_map(Turn::ended).map(|ended| ended.end);
+        let remembers = settings.adapter != AdapterKind::Exec && last_end != Some(TurnEnd::ConversationLost);
+        let resume = chain.conversation.filter(|_| remembers);
+        let (told, shown) = run.told(facts, turn, because, resume.is_some()).await?;
+        let files = run.files(turn);
+        let record = TurnRecord { input: told.input.as_ref().map(Value::to_string), shown };
+        files.write_record(&run.shared.attempt_folder(run.task, run.attempt), &record)?;
+        let proof = turn_proof::make(&files.folder)?;
+        let (bounds, bounds_workflow) = run.bounds(facts);
+        let limits = &run.shared.settings.limits;
+        let order = TurnOrder {
+            kind: settings.adapter,
+            command: run.worker.member.command(),
+            args: settings.args.clone(),
+            model: settings.model.clone(),
+            message: if settings.adapter == AdapterKind::Exec { told.envelope.clone() } else { told.message.clone() },
+            system: told.system,
+            input: told.input.map(|input| input.to_string()),
+            worktree: place.path().to_owned(),
+            folder: files.folder,
+            server: run.server(turn, &proof)?,
+            resume,
+            permissions: settings.permissions,
+            home: match settings.home {
+                team::HomeSettings::User => ProgramHome::User,
+                team::HomeSettings::Own => ProgramHome::Own(run.shared.state.join("homes").join(&settings.slug)),
+            },
+            usd_left: usd_left(bounds, bounds_workflow, facts),
+        };
+        Ok(ProgramStart {
+            binary: host::own_binary()?,
+            turn: turn.to_string(),
+            order,
+            environment: turn_proof::beside(&settings.env, proof),
+            output_bytes_max: limits.output_bytes,
+            seconds_max: bounds
+                .turn_seconds(facts.spent, limits.turn_seconds)
+                .min(bounds_workflow.turn_seconds(facts.spent_workflow, limits.turn_seconds))
+                .max(1),
+        })
+    }
+
+    /// Runs the program of the turn. Also returns the first tool call that the program was not permitted to make.
+    async fn run_program(
+        &self,
+        turn: TurnId,
+        start: &ProgramStart,
+    ) -> Result<(Ran, Option<ApprovalRequest>), AttemptError> {
+        let (bounds, bounds_workflow) = self.run.bounds(self.facts);
+        let (over, exceeded) = watch::channel(None);
+        let mut follower = TurnFollower {
+            attempt: self.run,
+            facts: self.facts,
+            turn,
+            bounds,
+            bounds_workflow,
+            earlier: earlier(self.facts),
+            permissions: self.run.worker.member.settings.permissions,
+            worktree: &start.order.worktree,
+            over,
+            refused: None,
+        };
+        let ran = program::run(start, &mut follower, self.run.cut(exceeded)).await?;
+        let refused = follower.refused.map(|asked| permission_request(&start.order.worktree, &asked));
+        Ok((ran, refused))
+    }
+
+    /// Recovers a turn whose runner is gone. If the turn's program still runs, the program is ended. The output that
+    /// the program wrote is judged.
+    pub(crate) async fn recover(&self, turn: TurnId) -> Result<(), AttemptError> {
+        let (run, facts) = (self.run, self.facts);
+        let Some(row) = facts.turns.iter().find(|row| row.id == turn) else { return Ok(()) };
+        let (folder, kind) = (run.files(turn).folder, AdapterKind::named(&row.adapter).unwrap_or(AdapterKind::Exec));
+        let recovered = tokio::task::spawn_blocking(move || program::recover(&folder, kind)).await;
+        let recovered = recovered.map_err(|error| AttemptError::Other(error.to_string()))?;
+        match recovered {
+            // Judges the output only for a turn of the worker. An evaluation or a review is run again instead.
+            Ok(ran) if !row.purpose.is_a_look() => {
+                let place = run.place(facts).await?;
+                TurnClose { run, turn, place: &place }.close(ran, None).await
+            }
+            Ok(ran) => {
+                let ended = run.ended(facts, turn, &ran, (None, None));
+                Ok(run.end(facts, turn, TurnResult { end: TurnEnd::Interrupted, ..ended }).await?)
+            }
+            // The turn was recorded as started, but its runner was gone before the program started.
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                let reason = "the runner was gone before the program started";
+                Ok(run.end(facts, turn, unheard(TurnEnd::Interrupted, reason, 0, run.now())).await?)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// Returns the cost of earlier turns of the same conversation. Some programs report the total of a conversation, from
+/// which this cost is subtracted.
+fn earlier(facts: &Facts) -> Spent {
+    let last = facts.turns.iter().rev().find_map(|turn| turn.ended()?.conversation.clone());
+    let same = |ended: &&TurnResult| ended.conversation.is_some() && ended.conversation == last;
+    facts.turns.iter().filter_map(Turn::ended).filter(same).fold(Spent::default(), |sum, ended| sum.and(ended.spent))
+}
+
+fn usd_left(bounds: Bounds, bounds_workflow: Bounds, facts: &Facts) -> Option<f64> {
+    match (bounds.usd_left(facts.spent), bounds_workflow.usd_left(facts.spent_workflow)) {
+        (Some(task), Some(workflow)) => Some(task.min(workflow)),
+        (task, workflow) => task.or(workflow),
+    }
+}
+
+/// Follows the events of a program while it runs. Stops the program when the cost reaches a limit.
+struct TurnFollower<'a> {
+    attempt: &'a AttemptRun,
+    facts: &'a Facts,
+    turn: TurnId,
+    bounds: Bounds,
+    bounds_workflow: Bounds,
+    earlier: Spent,
+    permissions: Permissions,
+    worktree: &'a Path,
+    over: watch::Sender<Option<String>>,
+    /// The first tool call that the program was not permitted to make. `None` when no call was refused.
+    refused: Option<PermissionQuestion>,
+}
+
+impl Follow for TurnFollower<'_> {
+    fn heard(&mut self, heard: HeardEvent) {
+        let turn = self.turn;
+        match heard {
+            HeardEvent::ToolCall { name } => self.attempt.tell(self.facts, RunEvent::Tool { turn, name }),
+            HeardEvent::Text(text) => self.attempt.tell(self.facts, RunEvent::Text { turn, text }),
+            HeardEvent::Conversation(_) | HeardEvent::Progress => {}
+        }
+    }
+
+    fn spent(&mut self, usd: Option<adapter::SpentAmount<f64>>, tokens: Option<adapter::SpentAmount<u64>>) {
+        let (usd_micros, tokens) = budget::amounts(usd, tokens, self.earlier);
+        self.attempt.tell(self.facts, RunEvent::Spent { turn: self.turn, usd_micros, tokens });
+        let now = Spent { usd_micros, tokens, ms: 0, turns: 0 };
+        let over = self.bounds.over(self.facts.spent.and(now));
+        let over = over.or_else(|| self.bounds_workflow.over(self.facts.spent_workflow.and(now)));
+        if let Some(over) = over {
+            let _nobody_waits = self.over.send(Some(over.to_string()));
+        }
+    }
+
+    async fn permit(&mut self, asked: PermissionQuestion) -> Permit {
+        if covers(self.permissions, self.worktree, &asked) || is_approved(self.attempt, self.worktree, &asked).await {
+            return Permit::AllowOnce;
+        }
+        let text = format!("it was not allowed to: {}", asked.title);
+        self.attempt.tell(self.facts, RunEvent::Warning { text });
+        self.refused.get_or_insert(asked);
+        Permit::RejectOnce
+    }
+}

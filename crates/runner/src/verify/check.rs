@@ -1,0 +1,222 @@
+//! Runs one check, which is a command of the settings that judges an output. The check runs in the worktree, below a
+//! separate host process that ends all processes of the check with it.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, Read, Seek as _, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest as _, Sha256};
+
+use super::VerifyFault;
+use super::evidence::{CheckEnded, CheckResult, TAIL_MAX, plain_tail, shortened};
+use agents::host::{self, HostInput, HostLaunch, Inherit, ProgramEnd, TurnHost};
+use base::ground::digest::hexadecimal;
+use base::project::settings::team::{CheckSettings, ScriptSource};
+use base::project::trust;
+
+/// The environment variables that a check inherits: the places of programs, toolchains and files, and the language. The
+/// list has no variables with keys, and none that would lead git or Handover to another place.
+pub const KEPT: &[&str] = &[
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "LANG",
+    "LC_ALL",
+    "LC_CTYPE",
+    "TZ",
+    "TMPDIR",
+    "XDG_CACHE_HOME",
+    "CARGO_HOME",
+    "RUSTUP_HOME",
+    "GOPATH",
+    "GOROOT",
+    "JAVA_HOME",
+    "VIRTUAL_ENV",
+];
+/// The time between SIGTERM and SIGKILL for a check that reached its time limit, in milliseconds. It is short, because
+/// such a check has nothing more to report.
+const GRACE_MS: u32 = 1_000;
+
+/// The place in which checks run, and their limits.
+#[derive(Debug, Clone, Copy)]
+pub struct CheckPlace<'a> {
+    pub worktree: &'a Path,
+    /// The path of the `handover` program, which is started as the host process.
+    pub binary: &'a Path,
+    /// The folder for the files of the host processes, with a subfolder for each check. It must be outside of the
+    /// worktree.
+    pub folder: &'a Path,
+    /// The value of `HANDOVER_TURN` for all processes of a check.
+    pub turn: &'a str,
+    /// Environment variables that a check gets in addition to the inherited ones.
+    pub environment: &'a BTreeMap<String, String>,
+    /// The largest output of one check, in bytes. The host process ends a check that writes more.
+    pub output_bytes_max: u64,
+    /// The commit that is checked out in the worktree. It is only recorded. `None` outside of git.
+    pub commit: Option<&'a str>,
+}
+
+/// Runs a check to its end. Dropping the future ends the check and all processes that it started.
+pub(super) async fn run(
+    place: CheckPlace<'_>,
+    number: usize,
+    check: &CheckSettings,
+    scripts: Option<&ScriptSource>,
+) -> Result<CheckResult, VerifyFault> {
+    let shown = || shortened(&check.command).join(" ");
+    let failed = |cause: io::Error| VerifyFault::Check { command: shown(), cause };
+    let folder = place.folder.join(format!("check-{number}"));
+    clear(folder.clone()).await.map_err(failed)?;
+    let launch = launch(place, check).map_err(failed)?;
+    let changed = scripts.map_or_else(|| Ok(Vec::new()), |scripts| changed(scripts, place, check)).map_err(failed)?;
+    let host = TurnHost::start(place.binary, &folder, &launch).map_err(failed)?;
+    let end = host.wait().await.map_err(failed)?;
+    let (ended, exit_code) = match end.how {
+        ProgramEnd::Exited { code } => (CheckEnded::Exited, Some(code)),
+        ProgramEnd::Signalled { signal } => (CheckEnded::Signalled { signal }, None),
+        ProgramEnd::TimedOut => (CheckEnded::TimedOut, None),
+        ProgramEnd::TooMuch => (CheckEnded::TooMuchOutput, None),
+        ProgramEnd::SpawnFailed { why } => (CheckEnded::NotStarted { why }, None),
+        ProgramEnd::CutOff => return Err(VerifyFault::Lost { command: shown(), why: "it was cut off".to_owned() }),
+        ProgramEnd::Lost { why } => return Err(VerifyFault::Lost { command: shown(), why }),
+    };
+    let (output_sha256, tail) = written(folder).await.map_err(failed)?;
+    #[expect(clippy::cast_precision_loss, reason = "a check runs for less than a million years")]
+    let seconds = end.ended_at.saturating_sub(end.started_at).max(0) as f64 / 1_000.0;
+    let command = shortened(&check.command);
+    Ok(CheckResult { command, ended, exit_code, seconds, output_sha256, tail, leaked: end.leaked, changed })
+}
+
+/// Returns the scripts that a check is about to run and whose current content no person accepted. Call it when no other
+/// process works in the worktree, so that the scripts cannot change before they run.
+fn changed(scripts: &ScriptSource, place: CheckPlace<'_>, check: &CheckSettings) -> io::Result<Vec<(String, String)>> {
+    let folders = trust::ScriptFolders { root: &scripts.root, runs_in: place.worktree };
+    let found = trust::changed_scripts(&scripts.record, folders, &check.command)?;
+    Ok(found.into_iter().map(|script| (script.name, script.mark)).collect())
+}
+
+fn launch(place: CheckPlace<'_>, check: &CheckSettings) -> io::Result<HostLaunch> {
+    let (program, arguments) = check.command.split_first().ok_or_else(|| io::Error::other("names no program"))?;
+    let mut environment = place.environment.clone();
+    // Some programs take the working directory from `PWD` and do not ask the system, so `PWD` must be correct.
+    environment.insert("PWD".to_owned(), place.worktree.display().to_string());
+    Ok(HostLaunch {
+        turn: place.turn.to_owned(),
+        program: PathBuf::from(program),
+        arguments: arguments.to_vec(),
+        directory: place.worktree.to_owned(),
+        inherit: Inherit::Only(KEPT.iter().map(|&name| name.to_owned()).collect()),
+        environment,
+        input: HostInput::Nothing,
+        output_bytes_max: place.output_bytes_max,
+        seconds_max: check.seconds,
+        grace_ms: GRACE_MS,
+    })
+}
+
+/// Ends the process that a stopped verification left in a check's folder, and removes the folder, because each start of
+/// a check needs a new folder.
+async fn clear(folder: PathBuf) -> io::Result<()> {
+    blocking(move || {
+        if !folder.try_exists()? {
+            return Ok(());
+        }
+        match host::settle(&folder) {
+            Ok(_) => {}
+            // The folder of the check exists, but no process was ever started in it.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+        fs::remove_dir_all(&folder)
+    })
+    .await
+}
+
+/// Returns the hash of the check's whole output, and the end of the output as text.
+async fn written(folder: PathBuf) -> io::Result<(String, String)> {
+    blocking(move || {
+        let mut hash = Sha256::new();
+        let mut ends = Vec::new();
+        for name in [host::STDOUT, host::STDERR] {
+            match File::open(folder.join(name)) {
+                Ok(mut file) => {
+                    feed(&mut file, &mut hash)?;
+                    ends.push(end(&mut file)?);
+                }
+                // The output file does not exist, because no process was started.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok((hexadecimal(&hash.finalize()), joined(&ends)))
+    })
+    .await
+}
+
+fn feed(file: &mut File, hash: &mut Sha256) -> io::Result<()> {
+    let mut buffer = vec![0; 64 << 10];
+    loop {
+        match file.read(&mut buffer) {
+            Ok(0) => return Ok(()),
+            Ok(count) => hash.update(&buffer[..count]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn end(file: &mut File) -> io::Result<String> {
+    // Reads more than `TAIL_MAX` bytes, because removing the control sequences makes the text shorter.
+    const READ: u64 = 4 * TAIL_MAX as u64;
+    let length = file.metadata()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(READ)))?;
+    let mut bytes = Vec::new();
+    file.take(READ).read_to_end(&mut bytes)?;
+    // The first bytes may be the rest of a character that was cut, so they are skipped.
+    let begin = if length > READ { bytes.iter().position(|byte| byte & 0xc0 != 0x80).unwrap_or(0) } else { 0 };
+    Ok(plain_tail(&bytes[begin..], TAIL_MAX))
+}
+
+/// Joins the ends of standard output and standard error. Each gets half of the space, or more when the other one needs
+/// less.
+fn joined(ends: &[String]) -> String {
+    const HALF: usize = TAIL_MAX / 2;
+    let parts: Vec<&str> = ends.iter().map(String::as_str).filter(|end| !end.is_empty()).collect();
+    match parts[..] {
+        [stdout, stderr] => {
+            let room = TAIL_MAX - 1;
+            let first = room.saturating_sub(stderr.len()).max(HALF).min(stdout.len());
+            format!("{}\n{}", last(stdout, first), last(stderr, room - first))
+        }
+        _ => parts.concat(),
+    }
+}
+
+fn last(text: &str, bytes: usize) -> &str {
+    &text[text.ceil_char_boundary(text.len().saturating_sub(bytes))..]
+}
+
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send + 'static) -> io::Result<T> {
+    tokio::task::spawn_blocking(work).await?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_streams_have_a_part_of_the_tail() {
+        let long = |letter: &str| letter.repeat(TAIL_MAX);
+        let tail = joined(&[long("o"), long("e")]);
+        assert_eq!((tail.len(), tail.matches('o').count()), (TAIL_MAX, TAIL_MAX / 2));
+        let tail = joined(&[long("o"), "short".to_owned()]);
+        assert!(tail.len() == TAIL_MAX && tail.ends_with("o\nshort"));
+        let tail = joined(&["short".to_owned(), long("e")]);
+        assert!(tail.len() == TAIL_MAX && tail.starts_with("short\ne"));
+        assert_eq!(joined(&[String::new(), long("e")]), long("e"));
+        assert_eq!(joined(&[]), "");
+    }
+}
