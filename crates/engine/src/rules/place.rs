@@ -176,7 +176,12 @@ fn may_change(case: &Case<'_>, workspace: &Workspace) -> Result<(), DecisionStop
     case.world.want(held.iter().map(|task| Need::Task(*task)))?;
     let mut lost = None;
     for id in held {
-        match may_place(case, case.world.task(*id)?) {
+        let task = case.world.task(*id)?;
+        // An expired claim holds nothing. It must not count as a claim of the caller.
+        if case.live_holder(task)?.is_none() {
+            continue;
+        }
+        match case.owner(task, None).map(drop) {
             Ok(()) => return Ok(()),
             Err(missing @ DecisionStop::Missing(_)) => return Err(missing),
             Err(refused) => lost = lost.or(Some(refused)),

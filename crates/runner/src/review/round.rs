@@ -320,11 +320,27 @@ fn alone(state: &Path, review: ReviewId) -> std::io::Result<Option<Alone>> {
     let folder = super::program::folder(state);
     std::fs::create_dir_all(&folder)?;
     let path = folder.join(format!("{review}.lock"));
-    let file = std::fs::OpenOptions::new().create(true).truncate(false).read(true).write(true).open(&path)?;
-    match file.try_lock() {
-        Ok(()) => Ok(Some(Alone { path, _file: file })),
-        Err(std::fs::TryLockError::WouldBlock) => Ok(None),
-        Err(std::fs::TryLockError::Error(error)) => Err(error),
+    loop {
+        let file = std::fs::OpenOptions::new().create(true).truncate(false).read(true).write(true).open(&path)?;
+        match file.try_lock() {
+            // The holder before deletes its lock file. If that happened after this process opened the file, the lock on
+            // the deleted file would keep no other process out, so this process opens the file again.
+            Ok(()) if !is_file_of_path(&file, &path)? => {}
+            Ok(()) => return Ok(Some(Alone { path, _file: file })),
+            Err(std::fs::TryLockError::WouldBlock) => return Ok(None),
+            Err(std::fs::TryLockError::Error(error)) => return Err(error),
+        }
+    }
+}
+
+/// Tells whether an open file is still the file at its path.
+fn is_file_of_path(file: &File, path: &Path) -> std::io::Result<bool> {
+    use std::os::unix::fs::MetadataExt as _;
+    let open = file.metadata()?;
+    match std::fs::metadata(path) {
+        Ok(found) => Ok((found.dev(), found.ino()) == (open.dev(), open.ino())),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
     }
 }
 

@@ -42,7 +42,7 @@ pub(super) async fn send(run: &AttemptRun, facts: &Facts) {
     for finding in known.findings.iter().filter(|finding| finding.is_open()) {
         let Finding { name, aspect, description, recommendation, .. } = finding;
         body.push_str(&format!("\n{name}\nAspect: {aspect}\n{description}\nRecommendation: {recommendation}\n"));
-        if body.len() > MAIL_CHARS_MAX {
+        if body.chars().count() > MAIL_CHARS_MAX {
             body = body.chars().take(MAIL_CHARS_MAX).chain("\n(more with review_status)\n".chars()).collect();
             break;
         }

@@ -256,7 +256,8 @@ fn head(text: &str, bytes: usize) -> String {
     if text.len() <= bytes {
         return text.to_owned();
     }
-    format!("{}…", &text[..text.floor_char_boundary(bytes)])
+    let cut = text.floor_char_boundary(bytes.saturating_sub('…'.len_utf8()));
+    format!("{}…", &text[..cut])
 }
 
 /// Returns at most `most` bytes from the end of an output, as plain text without the control sequences of a terminal.

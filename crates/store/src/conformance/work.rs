@@ -49,10 +49,6 @@ impl ConformanceScript {
             7 | 8 => Command::Release { task: id, attempt, reason: maybe_text(&mut self.chance) },
             _ => Command::Move { task: id, attempt, to: self.target(task) },
         };
-        // Only a runner can report a crash, and only on behalf of the holder of the task.
-        if matches!(command, Command::Crash { .. }) && self.chance.percent(60) {
-            return (Caller { agent: task.holder(), ..Caller::with_rights(Rights::Runner) }, command);
-        }
         (caller, command)
     }
 

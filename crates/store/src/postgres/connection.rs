@@ -35,12 +35,14 @@ pub(super) fn config(url: &str) -> Result<Config, Fault> {
     Ok(config)
 }
 
-/// Returns the URL without the user and password, for error messages.
+/// Returns the URL without the user, the password and the parameters, for error messages. A parameter of the URL may
+/// be a password, too.
 fn without_password(url: &str) -> String {
-    match (url.split_once("://"), url.rsplit_once('@')) {
-        (Some((scheme, _)), Some((_, rest))) => format!("{scheme}://…@{rest}"),
-        _ => url.to_owned(),
-    }
+    let Some((scheme, rest)) = url.split_once("://") else { return "…".to_owned() };
+    // The user's part may contain `?` by mistake, so it is removed before the parameters.
+    let (hidden, rest) = rest.rsplit_once('@').map_or(("", rest), |(_, rest)| ("…@", rest));
+    let (place, parameters) = rest.split_once('?').map_or((rest, ""), |(place, _)| (place, "?…"));
+    format!("{scheme}://{hidden}{place}{parameters}")
 }
 
 /// Returns a TLS configuration with the certificates that the system trusts. The `sslmode` of the URL decides whether

@@ -122,7 +122,7 @@ impl Sqlite {
             return Err(Fault::Url { url: path.display().to_string(), problem });
         }
         let queue = Queue::beside(&path)?;
-        let turn = queue.wait(|| ())?;
+        let turn = queue.wait(|| ()).map_err(|cause| queue.fault(cause))?;
         make(&path)?;
         let (connection, generation) = open(&path, ConnectionSettings::WRITER, Some(seed))?;
         drop(turn);

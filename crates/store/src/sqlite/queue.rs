@@ -36,13 +36,18 @@ impl Queue {
 
     /// Waits for the file lock without a time limit; the callers whose commands wait have their own limit. Calls
     /// `before` when the lock is not free at once.
-    pub(super) fn wait(&self, before: impl FnOnce()) -> Result<WriteTurn<'_>, Fault> {
+    pub(super) fn wait(&self, before: impl FnOnce()) -> std::io::Result<WriteTurn<'_>> {
         if self.file.try_lock().is_ok() {
             return Ok(WriteTurn { queue: self });
         }
         before();
-        self.file.lock().map_err(Fault::file("lock the queue", &self.path))?;
+        self.file.lock()?;
         Ok(WriteTurn { queue: self })
+    }
+
+    /// Returns the fault for a lock that [`Queue::wait`] could not get.
+    pub(super) fn fault(&self, cause: std::io::Error) -> Fault {
+        Fault::file("lock the queue", &self.path)(cause)
     }
 }
 

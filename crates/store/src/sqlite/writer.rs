@@ -101,10 +101,11 @@ impl Writer {
         if batch.is_empty() {
             return;
         }
-        if let Err(fault) = turn {
-            let what = fault.to_string();
+        if let Err(cause) = &turn {
             for (_, reply) in batch {
-                reply.send(Err(Fault::Bug { what: what.clone() }));
+                // An error of the system cannot be cloned, and every caller of the batch gets it.
+                let cause = std::io::Error::new(cause.kind(), cause.to_string());
+                reply.send(Err(queue.fault(cause)));
             }
             return;
         }
@@ -189,7 +190,7 @@ impl Writer {
         }
         let result = match turn {
             Ok(_turn) => fill(&self.connection, &mut source).map_err(|failure| self.settle(failure)),
-            Err(fault) => Err(fault),
+            Err(cause) => Err(queue.fault(cause)),
         };
         reply.send(result);
         self.bell.ring();

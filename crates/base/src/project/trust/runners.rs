@@ -142,7 +142,7 @@ impl RunnerCall {
 /// Returns the files that a makefile includes by a plain name, such as `include rules.mk`. Leaves out names that
 /// contain variables or wildcards.
 fn includes(makefile: &Path) -> Vec<PathBuf> {
-    let text = super::script::beginning(makefile).unwrap_or_default();
+    let text = super::script::whole(makefile).unwrap_or_default();
     let names = text.lines().filter_map(|line| {
         let (word, rest) = line.trim_start().split_once(char::is_whitespace)?;
         ["include", "-include", "sinclude"].contains(&word).then_some(rest)

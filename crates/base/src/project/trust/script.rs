@@ -248,15 +248,25 @@ pub const BEGINNING_BYTES: u64 = 64 << 10;
 /// Returns the beginning of a file as text; for a manifest the part that lists commands to run. Returns `None` when the
 /// path is not a regular file.
 pub fn beginning(path: &Path) -> Option<String> {
-    if !std::fs::metadata(path).ok()?.is_file() {
-        return None;
-    }
-    let bytes_max = if runners::is_manifest(path) { BYTES_MAX } else { BEGINNING_BYTES };
-    let mut bytes = Vec::new();
-    File::open(path).ok()?.take(bytes_max).read_to_end(&mut bytes).ok()?;
+    let bytes = first_bytes(path, if runners::is_manifest(path) { BYTES_MAX } else { BEGINNING_BYTES })?;
     let mut text = runners::part(path, &bytes).unwrap_or_else(|| String::from_utf8_lossy(&bytes).into_owned());
     text.truncate(text.floor_char_boundary(usize::try_from(BEGINNING_BYTES).unwrap_or(usize::MAX)));
     Some(text)
+}
+
+/// Returns the text of a file that a check reads. Returns `None` when there is no such file. A file that is longer than
+/// an accepted file may be is cut.
+pub(super) fn whole(path: &Path) -> Option<String> {
+    Some(String::from_utf8_lossy(&first_bytes(path, BYTES_MAX)?).into_owned())
+}
+
+fn first_bytes(path: &Path, bytes_max: u64) -> Option<Vec<u8>> {
+    if !std::fs::metadata(path).ok()?.is_file() {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    File::open(path).ok()?.take(bytes_max).read_to_end(&mut bytes).ok()?;
+    Some(bytes)
 }
 
 /// Tells whether two equal marks (hashes or words such as `missing`) mean equal contents. The mark `too large` does
