@@ -109,6 +109,8 @@ pub enum MessageQuery {
     Mail { owner: MailboxOwner, before: u32, limit: u32 },
     /// Questions to people that have no answer, with a higher number than `after`, oldest first.
     Questions { after: u32, limit: u32 },
+    /// Questions about a task to people, answered or not, newest first.
+    QuestionsOfTask { task: TaskId, limit: u32 },
 }
 
 /// A query for turns.
@@ -155,6 +157,8 @@ pub struct SectionChangeQuery {
 pub enum ApprovalQuery {
     /// Approvals with one of the statuses, newest first. An empty list of statuses means all of them.
     WithStatus { statuses: Vec<ApprovalStatus>, before: Option<(Timestamp, ApprovalId)>, limit: u32 },
+    /// Approvals of a task, open or not, newest first.
+    OfTask { task: TaskId, limit: u32 },
     /// Open approvals of a task, oldest first.
     OpenOfTask { task: TaskId, limit: u32 },
     /// Open approvals that an agent asked for, oldest first.

@@ -215,6 +215,8 @@ const SINCE: &[&str] = &[
      UPDATE handover_meta SET value = 8 WHERE name = 'schema'",
     // Schema 10 changes rows and no table, so only the number of the schema is set back.
     "UPDATE handover_meta SET value = 9 WHERE name = 'schema'",
+    "DROP INDEX approval_of_task; DROP INDEX message_question_of_task; \
+     UPDATE handover_meta SET value = 10 WHERE name = 'schema'",
 ];
 /// The numbers of the schemas that change only rows and no table.
 const ONLY_ROWS: &[usize] = &[10];

@@ -34,6 +34,12 @@ impl Tables {
                 rows.retain(|row| before.is_none_or(|before| (row.asked, row.id) < before));
                 first(rows.into_iter().cloned(), size(*limit))
             }
+            ApprovalQuery::OfTask { task, limit } => {
+                let of = |row: &&Approval| row.waiting.is_some_and(|waiting| waiting.task == *task);
+                let mut rows: Vec<&Approval> = self.approvals.values().filter(of).collect();
+                rows.sort_by_key(|row| Reverse((row.asked, row.id)));
+                first(rows.into_iter().cloned(), size(*limit))
+            }
             ApprovalQuery::OpenOfTask { task, limit } => {
                 let of = |row: &Approval| row.waiting.is_some_and(|waiting| waiting.task == *task);
                 self.approvals_in_order(|row| is_open(row) && of(row), *limit)

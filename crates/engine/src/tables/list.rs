@@ -8,7 +8,7 @@ use super::Tables;
 use super::need::{count, first, size};
 use crate::agent::Agent;
 use crate::id::TaskId;
-use crate::inbox::{MailboxOwner, Message, MessageState};
+use crate::inbox::{MailboxOwner, Message, MessageKind, MessageState};
 use crate::list::{
     AgentFilter, AgentQuery, CountQuery, GroupQuery, MessageQuery, RepositoryQuery, TaskQuery, TemplateQuery,
     TokenQuery, TotalQuery, WorkflowFilter, WorkflowQuery, WorkspaceQuery,
@@ -137,6 +137,12 @@ impl Tables {
         match query {
             MessageQuery::Mail { owner, before, limit } => {
                 let mut found: Vec<&Message> = self.mail(*owner).filter(|row| row.sequence < *before).collect();
+                found.sort_by_key(|row| Reverse(row.sequence));
+                first(found.into_iter().cloned(), size(*limit))
+            }
+            MessageQuery::QuestionsOfTask { task, limit } => {
+                let asked = |row: &&Message| row.draft.task == Some(*task) && row.draft.kind == MessageKind::Question;
+                let mut found: Vec<&Message> = self.mail(MailboxOwner::Human).filter(asked).collect();
                 found.sort_by_key(|row| Reverse(row.sequence));
                 first(found.into_iter().cloned(), size(*limit))
             }

@@ -5,21 +5,24 @@ use super::{Reviewed, gating};
 use crate::approval::Approval;
 use crate::checkpoint::Checkpoint;
 use crate::id::TaskId;
-use crate::inbox::{MailboxOwner, Message, MessageKind};
+use crate::inbox::Message;
 use crate::list::{ApprovalQuery, MessageQuery, SpentQuery, TurnQuery, VerificationQuery, Whose};
 use crate::task::{Task, TaskDetail};
 use crate::turn::{Spent, Turn};
 use crate::verification::Verification;
 use crate::workflow::{Workflow, WorkflowDetail};
-use crate::world::{CheckpointNeed, DecisionStop, Need, TypedQuestion, World};
+use crate::world::{CheckpointNeed, DecisionStop, Need, NumberNeed, TypedQuestion, World};
 
 /// The maximum number of turns of one attempt that are read. Other limits stop every attempt before it has more turns.
 const TURN_ROWS: u32 = 500;
 /// The maximum number of checkpoints of the task that are read: the newest ones. They include the last question and its
 /// answer.
 const CHECKPOINT_ROWS: u32 = 50;
+/// The maximum numbers of the newest verifications, approvals and questions of the task that are read. The runner looks
+/// only at those of the present attempt, which has fewer.
+const VERIFICATION_ROWS: u32 = 500;
 const APPROVAL_ROWS: u32 = 500;
-const MAIL_ROWS: u32 = 500;
+const QUESTION_ROWS: u32 = 500;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct AttemptView {
@@ -44,22 +47,23 @@ pub struct AttemptView {
 }
 
 pub fn attempt(world: &World, id: TaskId) -> Result<AttemptView, DecisionStop> {
+    let recorded = NumberNeed::Verifications(id);
+    world.want([Need::Task(id), recorded.need()])?;
     let task = world.task(id)?;
+    let before = world.ask(&recorded)?.saturating_sub(VERIFICATION_ROWS);
     let after = task.checkpoints.saturating_sub(CHECKPOINT_ROWS);
     let newest = CheckpointNeed { task: id, after, limit: CHECKPOINT_ROWS };
     let turns = TurnQuery::Of { of: Whose::Task(id), before: None, limit: TURN_ROWS };
-    let verifications = VerificationQuery { task: id, after: 0, limit: TURN_ROWS };
-    let approvals = ApprovalQuery::WithStatus { statuses: Vec::new(), before: None, limit: APPROVAL_ROWS };
-    let mail = MessageQuery::Mail { owner: MailboxOwner::Human, before: u32::MAX, limit: MAIL_ROWS };
+    let verifications = VerificationQuery { task: id, after: before, limit: VERIFICATION_ROWS };
+    let approvals = ApprovalQuery::OfTask { task: id, limit: APPROVAL_ROWS };
+    let asked = MessageQuery::QuestionsOfTask { task: id, limit: QUESTION_ROWS };
     let (own, whole) = (SpentQuery(Whose::Task(id)), SpentQuery(Whose::Workflow(task.workflow)));
-    let lists = [turns.need(), verifications.need(), approvals.need(), mail.need(), own.need(), whole.need()];
+    let lists = [turns.need(), verifications.need(), approvals.need(), asked.need(), own.need(), whole.need()];
     let rows = [Need::Workflow(task.workflow), Need::WorkflowDetail(task.workflow), Need::Detail(id), newest.need()];
     world.want(lists.into_iter().chain(rows))?;
     let of_attempt = |turn: &&Turn| turn.attempt == task.attempt;
-    let asked = |message: &&Message| message.draft.task == Some(id) && message.draft.kind == MessageKind::Question;
     // Leaves out the approval of the task's gate, because the claim has already used it up.
-    let from_here =
-        |approval: &&Approval| !approval.is_gate() && approval.waiting.is_some_and(|waiting| waiting.task == id);
+    let from_here = |approval: &&Approval| !approval.is_gate();
     Ok(AttemptView {
         task: task.clone(),
         detail: world.detail(id)?.clone(),
@@ -68,7 +72,7 @@ pub fn attempt(world: &World, id: TaskId) -> Result<AttemptView, DecisionStop> {
         turns: world.ask(&turns)?.iter().filter(of_attempt).rev().cloned().collect(),
         verifications: world.ask(&verifications)?.clone(),
         approvals: world.ask(&approvals)?.iter().filter(from_here).cloned().collect(),
-        questions: world.ask(&mail)?.iter().filter(asked).cloned().collect(),
+        questions: world.ask(&asked)?.clone(),
         checkpoints: world.ask(&newest)?.clone(),
         review: if task.review { gating(world, id, task.attempt)? } else { None },
         spent: *world.ask(&own)?,

@@ -36,7 +36,7 @@ const LAYERS: &[Layer] = &[
     Layer {
         name: "chance",
         only: Some(&[]),
-        never: &["spawn", "engine", "wire", "store", "agents", "gate", "git", "mcp", "handover"],
+        never: &["spawn", "engine", "wire", "store", "agents", "gate", "git", "mcp", "base", "runner", "handover"],
         reason: "random numbers for tests know nothing of what is tested",
     },
     Layer {

@@ -105,10 +105,10 @@ impl Stage {
     fn new(kind: Kind, database: Database, name: &str) -> Self {
         let temporary = tempfile::tempdir().unwrap();
         let folder = temporary.path().canonicalize().unwrap();
-        let store = match (kind, database) {
-            (_, Database::Memory) => "memory:".to_owned(),
-            (_, Database::Sqlite) => folder.join("state/handover.db").display().to_string(),
-            (_, Database::Postgres) => place_for(&format!("{}_{name}", kind.name())),
+        let store = match database {
+            Database::Memory => "memory:".to_owned(),
+            Database::Sqlite => folder.join("state/handover.db").display().to_string(),
+            Database::Postgres => place_for(&format!("{}_{name}", kind.name())),
         };
         let place = Place { folder: folder.clone(), store };
         std::fs::create_dir(folder.join("state")).unwrap();

@@ -62,6 +62,9 @@ pub(super) fn all(tables: &Tables, now: Timestamp, needs: &mut NeedList) {
     for after in [0, 1, last] {
         needs.add(LIMITS.map(|limit| MessageQuery::Questions { after, limit }));
     }
+    for task in some(tables.tasks.keys().copied(), [TaskId::LAST]) {
+        needs.add(LIMITS.map(|limit| MessageQuery::QuestionsOfTask { task, limit }));
+    }
 }
 
 fn of_turns(tables: &Tables, needs: &mut NeedList) {
@@ -111,6 +114,7 @@ fn of_approvals(tables: &Tables, now: Timestamp, needs: &mut NeedList) {
             }));
         }
         needs.add(ends.iter().map(|now| ApprovalQuery::Overdue { now: *now, limit }));
+        needs.add(tasks.iter().map(|task| ApprovalQuery::OfTask { task: *task, limit }));
         needs.add(tasks.iter().map(|task| ApprovalQuery::OpenOfTask { task: *task, limit }));
         needs.add(agents.iter().map(|agent| ApprovalQuery::OpenOfAgent { agent: *agent, limit }));
         needs.add(workflows.iter().map(|workflow| ApprovalQuery::Gates { workflow: *workflow, limit }));

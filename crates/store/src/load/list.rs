@@ -193,6 +193,9 @@ fn messages(query: &MessageQuery) -> Statement {
         MessageQuery::Mail { owner, before, limit } => {
             Statement::new(sql::MAIL, [text(owner), (*before).into(), (*limit).into()])
         }
+        MessageQuery::QuestionsOfTask { task, limit } => {
+            Statement::new(sql::QUESTIONS_OF_TASK, [text(task), (*limit).into()])
+        }
         MessageQuery::Questions { after, limit } => Statement::new(sql::QUESTIONS, [(*after).into(), (*limit).into()]),
     }
 }

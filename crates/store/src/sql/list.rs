@@ -84,6 +84,9 @@ pub(crate) const MAIL: &str = "SELECT id, owner, sequence, sender, thread, state
 pub(crate) const QUESTIONS: &str = "SELECT id, owner, sequence, sender, thread, state, state_at, kind, priority, subject, \
      body, body_json, action_required, workflow, task, reply_to, at, answer FROM message \
      WHERE owner = 'human' AND kind = 'question' AND answer IS NULL AND sequence > $1 ORDER BY sequence LIMIT $2";
+pub(crate) const QUESTIONS_OF_TASK: &str = "SELECT id, owner, sequence, sender, thread, state, state_at, kind, priority, \
+     subject, body, body_json, action_required, workflow, task, reply_to, at, answer FROM message \
+     WHERE owner = 'human' AND kind = 'question' AND task = $1 ORDER BY sequence DESC LIMIT $2";
 pub(crate) const UNREAD: &str = "SELECT CAST(priority AS TEXT), count(*) FROM message \
      WHERE owner = $1 AND state = 'unread' GROUP BY priority ORDER BY priority";
 pub(crate) const TOKENS: &str = "SELECT id, name, hash, scope, agent, created, revoked FROM token \

@@ -81,6 +81,8 @@ pub(crate) const APPROVALS: &str = concat!(
     approval_columns!(),
     "WHERE status IN ($1, $2, $3, $4, $5, $6) AND (asked, id) < ($7, $8) ORDER BY asked DESC, id DESC LIMIT $9"
 );
+pub(crate) const APPROVALS_OF_TASK: &str =
+    concat!(approval_columns!(), "WHERE task = $1 ORDER BY asked DESC, id DESC LIMIT $2");
 pub(crate) const OPEN_APPROVALS: &str =
     concat!(approval_columns!(), "WHERE task = $1 AND status IN ('pending', 'approved') ORDER BY asked, id LIMIT $2");
 pub(crate) const OVERDUE_APPROVALS: &str =
