@@ -1,5 +1,5 @@
-//! A seeded random generator for tests (SplitMix64). A failed test prints its seed, and the same seed repeats the run on
-//! every machine.
+//! A seeded random generator for tests (SplitMix64). A failed test prints its seed, and the same seed repeats the run
+//! on every machine.
 
 /// A sequence of random numbers that its seed determines.
 #[derive(Debug, Clone)]
@@ -33,7 +33,7 @@ impl SeededRandom {
         low + i64::try_from(self.word() % u64::try_from(high - low + 1).unwrap_or(1)).unwrap_or(0)
     }
 
-    /// Returns true in `chance` of 100 cases.
+    /// Returns true in `chance` of 100 calls, on average.
     pub fn percent(&mut self, chance: usize) -> bool {
         self.below(100) < chance
     }

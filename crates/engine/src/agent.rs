@@ -25,17 +25,19 @@ pub struct Agent {
     /// The agent's home, which is the connection that registered the agent last. `None` when that connection has
     /// ended.
     pub session: Option<SessionId>,
-    /// The user or token that registered the agent last. The same user or token may resume the agent when the agent's
-    /// home connection is dead. Unknown for agents of version 0.1.0.
+    /// The principal of the agent, that is, the user, token or runner that registered it last. The same principal may
+    /// resume the agent after the agent's connection has died. `None` for agents that Handover 0.1.0 stored.
     #[serde(default)]
     pub principal: Option<String>,
     /// The time of the agent's last registration.
     #[serde(default)]
     pub registered: Timestamp,
-    /// The agent's conversation, sub-agent and call, in the names that its client uses.
+    /// The agent's place in its client (for example Claude Code): the conversation, the sub-agent and the call, by the
+    /// client's own names.
     #[serde(default)]
     pub origin: Origin,
-    /// The time of the agent's last sign of life that was stored. A sign of life soon after a stored one is not stored.
+    /// The time of the agent's last stored sign of life. Right after a stored sign of life, further ones are not
+    /// stored.
     pub seen: Timestamp,
     /// The time at which the agent unregistered. Its program then registers as another agent. Only a registration with
     /// the agent's own token brings this agent back. `None` while the agent is registered.
@@ -44,8 +46,8 @@ pub struct Agent {
     pub updated: Timestamp,
 }
 
-/// The place of an agent in its client, in the client's own names. The client's hooks get the same names, so Handover
-/// knows which agent a hook's report is about.
+/// The place of an agent in its client (for example Claude Code), by the client's own names. The client's hooks get
+/// these names, too, so Handover knows which agent a hook's report is about.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
     /// The client's name for its session, which is the conversation that the agent belongs to. `None` when the client
@@ -57,7 +59,7 @@ pub struct Origin {
     pub call: Option<String>,
 }
 
-/// The values of an agent that change when it registers again.
+/// The values that replace the agent's old ones when an agent registers again with its own token.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Renewed {
     pub runtime: String,
@@ -75,15 +77,15 @@ pub enum AgentPresence {
 }
 
 impl Agent {
-    /// Returns whether other agents and people see the agent as offline. An agent is offline when its home connection
-    /// has ended, or when no process on this machine watches that connection and three heartbeats are missing. An
-    /// offline agent keeps its tasks.
+    /// Returns whether other agents and people see the agent as offline. An agent is offline when it has unregistered,
+    /// when its connection has ended, or when no process on this machine watches its connection and three heartbeats
+    /// are missing. An offline agent keeps its tasks.
     pub fn is_silent(&self, alive: &[SessionId], now: Timestamp) -> bool {
         match self.session {
             _ if self.left.is_some() => true,
             Some(home) if alive.contains(&home) => false,
-            // The agent's connection has ended, so the agent is offline. An agent of version 0.1.0 has no principal;
-            // for such an agent, the time of the last sign of life decides.
+            // The agent's connection has ended, so the agent is offline. Agents of version 0.1.0 have no stored
+            // principal (user or token); for them, the time of the last sign of life decides.
             None if self.principal.is_some() => true,
             None | Some(_) => self.seen + limits::OFFLINE_MS <= now,
         }
@@ -97,9 +99,10 @@ impl Agent {
         }
     }
 
-    /// Returns whether the agent's home connection is one of the live connections. An open connection counts as a sign
-    /// of life, even when the lease has expired by the clock. The process that serves the connection measures how long
-    /// the agent may be silent: a process can subtract the time that the machine slept, a clock cannot.
+    /// Returns whether the connection that registered the agent last is one of the live connections. An open connection
+    /// counts as a sign of life, even when the lease of the agent's task has expired by the clock. The process that
+    /// serves the connection measures how long the agent may be silent: a process can subtract the time that the
+    /// machine slept, a clock cannot.
     pub fn is_kept_alive(&self, alive: &[SessionId]) -> bool {
         self.left.is_none() && self.session.is_some_and(|session| alive.contains(&session))
     }

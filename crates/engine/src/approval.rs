@@ -20,13 +20,14 @@ use crate::time::Timestamp;
 pub struct Approval {
     pub id: ApprovalId,
     pub source: Source,
-    /// The agent that asked. `Actor::Engine` when Handover asks before a gated task begins.
+    /// The actor that asked: an agent, or `Actor::Engine` when Handover itself asks a person before a gated task
+    /// begins.
     pub asker: Actor,
-    /// The claim that waits for the decision. `None` when the request did not come from a task.
+    /// The claim of a task that waits for the person's decision. `None` when the request did not come from a task.
     pub waiting: Option<WaitingTask>,
     pub request: ApprovalRequest,
-    /// The SHA-256 hash of the canonical form of the whole request, in hexadecimal. When the approved act is done, it
-    /// is hashed again, and another hash is refused.
+    /// The SHA-256 hash of the canonical form of the whole request, in hexadecimal. When an agent wants to use the
+    /// approval, its act is hashed again, and an act with another hash is refused.
     pub fingerprint: String,
     pub asked: Timestamp,
     pub state: ApprovalState,
@@ -35,8 +36,8 @@ pub struct Approval {
     pub shown: Vec<Via>,
 }
 
-/// A task that waits for a person's decision, and the number of the waiting claim. For a gated task that has not
-/// begun, it is the number of the next claim.
+/// A task that waits for a person's decision, and the number of the claim that waits. When a person must allow a claim
+/// to begin, it is the number of the task's next claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WaitingTask {
     pub workflow: WorkflowId,
@@ -57,7 +58,8 @@ pub struct ApprovalRequest {
 }
 
 names! {
-    /// The part of Handover that asked a person for the approval.
+    /// The part of Handover that asked a person for the approval: an agent's handoff (its closing report), a rule of a
+    /// hook, a gated task or an `exec.gate` message, or the Agent Client Protocol.
     Source { Handoff = "handoff", Gate = "gate", ExecGate = "exec_gate", Acp = "acp" }
 }
 
@@ -74,8 +76,8 @@ pub enum ApprovalState {
     Pending {
         until: Timestamp,
     },
-    /// A person approved the request. `until` is the time at which the approval expires. `until` is `None` while the
-    /// asking agent's turn has not resumed, because the time to use the approval begins then.
+    /// A person approved the request. `until` is the time at which the approval expires. `until` is `None` as long as
+    /// the asking agent's program has not resumed, because the time to use the approval begins then.
     Approved {
         by: Actor,
         at: Timestamp,
@@ -163,14 +165,13 @@ impl Approval {
         }
     }
 
-    /// Returns whether this is an approval for the gate of a task: a person lets a claim begin. No agent holds the
-    /// task yet.
+    /// Returns whether this approval lets the next claim of a gated task begin. No agent holds the task yet.
     pub fn is_gate(&self) -> bool {
         self.source == Source::ExecGate && self.asker == Actor::Engine
     }
 
-    /// Returns whether an agent's turn must resume before the approval can be used. The time to use the approval
-    /// begins when that turn resumes.
+    /// Returns whether the asking agent's program must resume before the approval can be used. The time to use the
+    /// approval begins when the program resumes.
     pub fn resumes_a_turn(&self) -> bool {
         match self.source {
             Source::Handoff => true,

@@ -16,32 +16,32 @@ pub struct Caller {
     pub rights: Rights,
     /// The connection that the call came over. `None` when the call came over no connection.
     pub session: Option<SessionId>,
-    /// Tells whether the transport vouches for the agent that the call names, and how an agent is chosen when the call
-    /// names none.
+    /// Tells whether the transport (MCP, HTTP or the command line) vouches for the agent that the call names, and how
+    /// an agent is chosen when the call names none.
     pub standing: Standing,
-    /// The user or token behind the connection. The same user or token may resume the agents that it registered, when
-    /// their connection is gone.
+    /// The principal of the caller, that is, the user, token or runner behind the connection. When the connection of an
+    /// agent is gone, the principal that registered the agent may resume it.
     pub principal: Option<String>,
     /// The owner in whose name the caller may change a locked workflow: an agent's id, or a text that the caller chose
     /// when it set the lock.
     pub lock_owner: Option<String>,
     pub key: Option<Key>,
-    /// The connections of this machine that count as alive: their processes run and gave a sign of life in the last
-    /// two hours in which the machine was awake. The transport reports them.
+    /// The connections of this machine that count as alive: their processes run and gave a sign of life in the last two
+    /// hours in which the machine was awake. The service that calls the engine finds them out.
     pub alive: Vec<SessionId>,
-    /// The connections of this machine whose processes run, including the ones that were silent for longer than
-    /// `alive` allows. This list is used only to decide whether an agent's home connection is alive.
+    /// The connections of this machine whose processes run, including the ones that were silent for longer than `alive`
+    /// allows. This list is used only to decide whether the connection that registered an agent last is alive.
     pub present: Vec<SessionId>,
-    /// Live connections of other clients on this machine. When a hook of one client reports about a conversation,
-    /// agents on these connections are not changed.
+    /// Live connections of clients on this machine other than the caller's own client. When a hook reports about a
+    /// conversation, agents on these connections are not changed.
     pub foreign: Vec<SessionId>,
     /// The place in the client from which the call comes: the conversation, the sub-agent, and the client's id of the
-    /// call. Fields that the transport does not know are empty.
+    /// call. Fields that the client did not report are empty.
     pub origin: Origin,
-    /// The times after which pending and given approvals expire, from the settings.
+    /// The times after which pending and given approvals expire, from the project's settings.
     pub lifetimes: Lifetimes,
-    /// The state of the task's files when the caller asked to complete the task, for example a commit. The transport
-    /// finds it out. A review of another state does not count. `None` when the transport gives no state.
+    /// The state of the task's files when the caller asked to complete the task, for example a commit id. A review of
+    /// another state does not count. `None` when the transport (MCP, HTTP or the command line) gives no state.
     pub work: Option<String>,
 }
 
@@ -49,15 +49,15 @@ pub struct Caller {
 /// none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
-    /// The transport itself knows that the caller is the named agent: a runner's turn, a hook, or a token that belongs
-    /// to one agent.
+    /// The transport itself knows that the caller is the named agent: the call comes from a program that a runner
+    /// started, from a hook, or with a token that belongs to one agent.
     Vouched,
     /// One client uses the connection alone. An agent that a call names must have registered on this connection. When
     /// a call names no agent, the agent that registered last acts.
     Client,
-    /// Several agents may share the connection: a token without a session, or the command line. An agent that a call
-    /// names must have registered on this connection. When a call names no agent, the connection must have exactly one
-    /// agent.
+    /// Several agents may share the connection, for example all calls with one HTTP token, or the command line. An
+    /// agent that a call names must have registered on this connection. When a call names no agent, the connection must
+    /// have exactly one agent.
     Shared,
 }
 
@@ -66,11 +66,12 @@ pub enum Standing {
 pub enum Rights {
     /// An agent. It may act only on tasks that it holds itself.
     Agent,
-    /// A runner. It holds tasks like an agent. It may also complete a task whose output must be verified first.
+    /// A runner, which is a process that starts agents' programs. It holds tasks like an agent. It may also complete a
+    /// task whose output must be verified first.
     Runner,
     Coordinator,
-    /// A person's script that runs outside of agents, without a terminal and without a person's token. It acts on
-    /// tasks of others under the person's name, but cannot loosen the protections that a person set.
+    /// A person's script that runs outside of agents, without a terminal and without a person's token. It acts on tasks
+    /// of others under the person's name, but cannot loosen protections (such as reviews) that a person set.
     Script,
     Person,
     /// A timer of Handover, for example the one that ends expired leases.

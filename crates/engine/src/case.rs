@@ -16,7 +16,8 @@ use crate::time::{Stamp, Timestamp};
 use crate::workflow::{Workflow, WorkflowStatus};
 use crate::world::{AgentIdNeed, DecisionStop, Need, TaskIdNeed, World};
 
-/// One decision while it is being made: the state, the caller, and the events that the rule has produced so far.
+/// One decision while it is being made: the state, the caller, and the events that the command's rule has produced so
+/// far.
 pub(crate) struct Case<'a> {
     pub(crate) world: &'a World,
     pub(crate) caller: &'a Caller,
@@ -26,7 +27,8 @@ pub(crate) struct Case<'a> {
     pub(crate) now: Timestamp,
     pub(crate) ids: Ids,
     pub(crate) events: Vec<Event>,
-    /// The actor that the rule determined. The log names this actor as the sender of the events.
+    /// The actor (an agent, a person, …) that acts, as the command's rule found out. The log names this actor as the
+    /// sender of the events.
     acted: Cell<Option<Actor>>,
 }
 
@@ -84,7 +86,7 @@ impl<'a> Case<'a> {
     }
 
     /// Returns the agent that acts. This is the agent that the call names; else the connection's agent that holds the
-    /// task; else the agent that registered last on the connection.
+    /// task; else the agent that the kind of connection selects, usually the one that registered last.
     pub(crate) fn agent(&self, task: Option<&Task>) -> Result<AgentId, DecisionStop> {
         let agent = identity::acting_agent(self.world, self.caller, task, self.now)?;
         self.acted.set(Some(Actor::Agent(agent)));
@@ -145,8 +147,8 @@ impl<'a> Case<'a> {
         if self.events.iter().any(is_new) {
             return Ok(());
         }
-        // An agent that unregistered has no home connection, so a caller cannot prove to be this agent. The caller may
-        // still get the stored answer to a repeated call, because that produces no events.
+        // An agent that unregistered belongs to no connection, so a caller cannot prove to be this agent. The caller
+        // may still get the stored answer to a repeated call, because that produces no events.
         if !self.events.is_empty() && self.world.agent(agent)?.left.is_some() {
             return Err(Refusal::state(format!("{agent} has unregistered; register again")).into());
         }
@@ -154,8 +156,8 @@ impl<'a> Case<'a> {
     }
 
     /// Refuses a call whose agent does not exist, registered last on another connection, or cannot be told apart from
-    /// other agents. This check replaces a refusal of the command's rule, for example one about the task's status. So
-    /// a caller that may not act as the agent learns that first.
+    /// other agents. This refusal replaces the refusal of the command's rule, for example one about the task's status.
+    /// So a caller that may not act as the agent learns that first.
     pub(crate) fn check_voice_first(&self, command: &Command) -> Result<(), DecisionStop> {
         if matches!(command, Command::Register(_) | Command::CloseSession { .. }) {
             return Ok(());
@@ -173,7 +175,7 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// Sets the acting agent to a new agent, which this command creates.
+    /// Records that this agent acts in the call, for example an agent that the command has just created.
     pub(crate) fn acts_as(&self, agent: AgentId) {
         self.acted.set(Some(Actor::Agent(agent)));
     }
@@ -292,8 +294,8 @@ impl<'a> Case<'a> {
         Err(Refusal::WorkflowLocked { owner: lock.owner.clone(), until: lock.until }.into())
     }
 
-    /// Returns whether the caller owns a lock. If the lock's owner is an agent id, only that agent owns the lock.
-    /// Otherwise the owner is a text that the caller must know.
+    /// Returns whether the caller owns a lock of a workflow. If the lock's owner is an agent id, only that agent owns
+    /// the lock. Otherwise the owner is a text that the caller must know.
     pub(crate) fn owns_lock(&self, owner: &str, named: Option<&str>) -> Result<bool, DecisionStop> {
         let Ok(agent) = owner.parse::<AgentId>() else { return Ok(named == Some(owner)) };
         match self.world.agent(agent) {
@@ -301,7 +303,8 @@ impl<'a> Case<'a> {
             // A caller that may act on tasks of others owns the lock if it names the lock's owner.
             Ok(_) if self.may_override() && named == Some(owner) => Ok(true),
             Ok(_) => self.speaks_for(agent),
-            // The text looks like an agent id, but no such agent exists. So the owner is treated as a plain text.
+            // The owner of the lock looks like an agent id, but no such agent exists. So the owner is treated as a
+            // plain text.
             Err(DecisionStop::Refused(_) | DecisionStop::Recorded(_)) => Ok(named == Some(owner)),
             Err(missing @ DecisionStop::Missing(_)) => Err(missing),
         }
@@ -391,7 +394,7 @@ impl Cause {
     }
 }
 
-/// Returns the task that a caller named by its id or by its name.
+/// Returns the task that a caller named by its id or by its name. Returns `None` when the workflow has no such task.
 pub(crate) fn find_task(
     world: &World,
     workflow: crate::id::WorkflowId,

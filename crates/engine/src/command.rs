@@ -44,9 +44,9 @@ pub enum Command {
         metadata: Option<Json>,
     },
     Unregister,
-    /// A sign of life that is not a call of the agent: the runner sees that the agent's process lives, or the agent
-    /// only reads. A connection that is open but silent is reported in [`Caller::alive`] instead, because its
-    /// transport measures how long the connection may be silent.
+    /// A sign of life that is not a call of the agent: the runner, which started the agent's process, sees that the
+    /// process runs; or the agent only reads. A connection that is open but silent is reported in [`Caller::alive`]
+    /// instead, because the process that serves the connection measures how long it may be silent.
     Renew,
     CloseSession {
         session: SessionId,
@@ -57,14 +57,15 @@ pub enum Command {
     Hear {
         origin: Origin,
     },
-    /// A client's hook reports that a conversation has ended.
+    /// A client's hook reports that a conversation (a session of the client) has ended.
     EndConversation {
         conversation: String,
     },
-    /// A client's hook reports that an agent stopped without a handoff, or with a wrong one. The agent must write the
-    /// handoff again.
+    /// A client's hook reports that an agent stopped without a handoff (its closing report), or with a wrong one. The
+    /// agent must write the handoff again.
     SendBack(Box<SendBack>),
-    /// A client's hook reports a handoff that says that the work is not finished and continues.
+    /// A client's hook reports a handoff (an agent's closing report) that says that the work is not finished and
+    /// continues.
     GoOn {
         report: PromptReport,
         note: Note,
@@ -167,8 +168,8 @@ pub enum Command {
         attempt: Option<u32>,
         reason: Option<String>,
     },
-    /// The runner ends the claim of a task whose program ended without an answer. This counts as one of the task's
-    /// attempts.
+    /// A runner, which starts agents' programs, ends the claim of a task whose program ended without an answer. This
+    /// counts as one of the task's attempts.
     Crash {
         task: TaskId,
         attempt: u32,
@@ -244,7 +245,7 @@ pub enum Command {
         ended: Box<TurnResult>,
     },
     RecordVerification(Box<RecordVerification>),
-    /// Records a sign of life of a runner.
+    /// Records a sign of life of a runner, which is a process that starts agents' programs.
     SeeRunner {
         name: String,
         host: String,
@@ -255,7 +256,7 @@ pub enum Command {
         name: String,
     },
 
-    // Commands about the project context.
+    // Commands about the project context, which is the shared knowledge about the project.
     /// Writes the new body of a section of the project context. The caller computed the body from the version that it
     /// names; the write is refused when the section has a newer version.
     WriteSection {
@@ -275,12 +276,13 @@ pub enum Command {
         approval: ApprovalId,
         fingerprint: String,
     },
-    /// Uses up an approval of exactly this request. Without such an approval, asks a person for one.
+    /// Uses up a person's approval of exactly this call, which a rule of a client's hook stopped. Without such an
+    /// approval, asks a person for one.
     PassGate(Box<PassGate>),
     /// Ends the approvals that have expired by the clock. One command ends at most
     /// [`crate::limits::EXPIRED_APPROVALS_MAX`] of them.
     ExpireApprovals,
-    /// Records that a person saw the approvals.
+    /// Records that a person saw these approvals. `via` is the way in which the person saw them.
     ShowApprovals {
         approvals: Vec<ApprovalId>,
         via: Via,
@@ -290,7 +292,8 @@ pub enum Command {
     TakeNotice {
         channel: Channel,
     },
-    /// Records the result of sending a notice to a person. `problem` is `None` when the notice arrived.
+    /// Records the result of sending a notice (a message to a person about a pending approval). `problem` is `None`
+    /// when the notice arrived.
     SettleNotice {
         approval: ApprovalId,
         channel: Channel,
@@ -333,12 +336,12 @@ pub enum Command {
     ForgetKeys,
 }
 
-/// A request to start a turn.
+/// A request to start a turn, which is one run of an agent's program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct StartTurn {
     pub task: TaskId,
     pub attempt: u32,
-    /// The agent whose program runs. `None` when it is the holder of the task.
+    /// The agent whose program runs. `None` when it is the agent that holds the task.
     pub agent: Option<AgentId>,
     pub purpose: Purpose,
     pub adapter: String,
@@ -360,7 +363,7 @@ pub struct RecordVerification {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct AskApproval {
     pub source: Source,
-    /// The task that waits for the decision, and the number of its attempt. `None` when no task waits.
+    /// The task that waits for the person's decision, and the number of its attempt. `None` when no task waits.
     pub waits: Option<(TaskId, u32)>,
     pub request: approval::ApprovalRequest,
     pub fingerprint: String,
@@ -379,7 +382,7 @@ pub enum Course {
 }
 
 /// The way in which a connection ended. A killed program may have been in the middle of its work, so the claims that
-/// end with it count as used attempts.
+/// end with its connection count as used attempts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SessionEnd {

@@ -1,5 +1,5 @@
-//! The facts that an agent needs for its work on a task, most important first. The crate `wire` selects as many as fit
-//! into the size of a context.
+//! The facts that an agent needs for its work on a task, most important first. The crate `wire` selects as many facts
+//! as fit into the text that the agent gets.
 
 use crate::checkpoint::Checkpoint;
 use crate::json::Json;
@@ -19,11 +19,12 @@ pub struct ContextFacts {
     pub checkpoints: Vec<Checkpoint>,
     /// The names of the tasks that the task waits for.
     pub blocked_by: Vec<String>,
-    /// The tasks that `context_from` names, in its order. When `context_from` is empty: the finished tasks before this
-    /// task, the nearest first.
+    /// The tasks that the task's `context_from` field names, in the order of the field. When the field is empty: the
+    /// finished tasks before this task in the plan, the nearest first.
     pub prior: Vec<Prior>,
     pub prior_more: u32,
-    /// The other tasks of this task's parallel group, in the order of the plan.
+    /// The other tasks of this task's parallel group (tasks that are planned to run at the same time), in the order of
+    /// the plan.
     pub siblings: Vec<Task>,
     pub siblings_more: u32,
     /// The task's dependencies, in the order of the plan.
@@ -31,7 +32,7 @@ pub struct ContextFacts {
     pub dependencies_more: u32,
 }
 
-/// An earlier task whose result this task may build on.
+/// An earlier task whose result the agent's task may build on.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Prior {
     pub task: Task,

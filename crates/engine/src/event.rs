@@ -1,4 +1,5 @@
-//! The events. Each event is appended to the log in the same transaction that changes the state.
+//! The events. Except where a comment says otherwise, an event is appended to a log in the same transaction that
+//! changes the state.
 
 use std::sync::Arc;
 
@@ -49,7 +50,7 @@ pub enum Event {
         agent: AgentId,
         at: Timestamp,
     },
-    /// An existing agent registered again, on this connection.
+    /// An existing agent registered again, on the connection `session`.
     Resumed {
         agent: AgentId,
         slug: String,
@@ -59,7 +60,7 @@ pub enum Event {
         /// values.
         renewed: Option<Box<Renewed>>,
     },
-    /// The idempotency keys of an agent were deleted, because the agent ended. This event is not logged.
+    /// The idempotency keys of an agent were deleted, because the agent unregistered. This event is not logged.
     KeysEnded {
         agent: AgentId,
     },
@@ -76,12 +77,14 @@ pub enum Event {
         slug: String,
         origin: Origin,
     },
-    /// The reminder of a conversation changed: it counts how often an agent must repeat its handoff, and how often it
-    /// reports progress instead of a result. This event is not logged, because a checkpoint has the text.
+    /// The reminder of a conversation changed. A reminder counts how often an agent had to repeat its handoff (closing
+    /// report), and how often it reported progress instead of a result. This event is not logged, because a checkpoint
+    /// has the text.
     Reminded {
         reminder: Box<Reminder>,
     },
-    /// The reminders of a conversation were deleted. This event is not logged.
+    /// The reminders of a conversation (the counts of its missing handoffs and progress reports) were deleted. This
+    /// event is not logged.
     RemindersDropped {
         conversation: String,
     },
@@ -90,7 +93,8 @@ pub enum Event {
         workflow: Box<Workflow>,
         detail: Box<WorkflowDetail>,
     },
-    /// A plan that is written in pieces was begun or given up. This event is not logged.
+    /// A plan that is written in pieces was begun, or its writer got more time to send the next piece. This event is
+    /// not logged.
     Drafting {
         workflow: WorkflowId,
         draft: Option<PlanDraft>,
@@ -101,7 +105,7 @@ pub enum Event {
         piece: Arc<PlanPiece>,
         author: Option<Actor>,
     },
-    /// A bounded number of tasks of an unfinished plan was deleted. This event is not logged.
+    /// Some tasks of an unfinished plan were deleted, at most a fixed number at once. This event is not logged.
     DraftCleared {
         workflow: WorkflowId,
         tasks: Vec<TaskId>,
@@ -126,13 +130,14 @@ pub enum Event {
         rewired: Vec<(TaskId, TaskId)>,
         waits: Vec<(TaskId, u32)>,
     },
-    /// A task was skipped while it waited for protected tasks. The tasks that waited for the skipped task wait for
-    /// these protected tasks instead.
+    /// A task was skipped while it waited for protected tasks (tasks on which a person put a gate, a review, limits or
+    /// an output contract). The tasks that waited for the skipped task wait for these protected tasks instead.
     DependenciesKept {
         workflow: WorkflowId,
         skipped: TaskId,
         edges: Vec<(TaskId, TaskId)>,
-        /// For each waiting task, the number of tasks that it waits for. The skipped task is still counted.
+        /// For each task that waited for the skipped task, the number of tasks that it waits for now. The skipped task
+        /// is still counted.
         waits: Vec<(TaskId, u32)>,
     },
     Replanned {
@@ -266,11 +271,11 @@ pub enum Event {
     Verified {
         verification: Box<Verification>,
     },
-    /// A runner gave a sign of life. This event is not logged.
+    /// A runner (a process that starts agents' programs) gave a sign of life. This event is not logged.
     RunnerSeen {
         runner: Box<Runner>,
     },
-    /// A runner ended. This event is not logged.
+    /// A runner (a process that starts agents' programs) ended. This event is not logged.
     RunnerGone {
         name: String,
     },
@@ -342,7 +347,7 @@ pub enum Event {
     KeysForgotten,
 }
 
-/// The cause that ended a claim without a result. Only the first three causes count as a used attempt.
+/// The cause that ended a claim without a result. Only `Expired`, `Killed` and `Crashed` count as a used attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cause {

@@ -88,14 +88,15 @@ pub enum Write {
     Finding(Box<Finding>),
     Notice(Box<Notice>),
     Key(Box<StoredKey>),
-    /// Deletes the stored answers to idempotency keys, and the reminders of conversations, that are too old at this
-    /// time.
+    /// Deletes the stored answers to idempotency keys, and the reminders of conversations (counts of missing handoffs),
+    /// that are too old at this time.
     ForgetKeys(Timestamp),
     /// Deletes the idempotency keys of an agent.
     EndKeys(AgentId),
 }
 
-/// Applies the events to the world and returns the changed rows. Each changed row is listed once, with its last value.
+/// Applies the events to the world (the loaded part of the state) and returns the changed rows. Each changed row is
+/// listed once, with its last value.
 pub fn fold(world: &mut World, events: &[Event], now: Timestamp) -> Vec<Write> {
     let mut fold = Fold {
         world,

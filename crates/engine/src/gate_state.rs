@@ -7,9 +7,9 @@ use crate::task::Task;
 use crate::time::Timestamp;
 use crate::world::{DecisionStop, World};
 
-/// The state of the gate before the next claim of a task.
+/// The state of a task's gate: whether a person has allowed the next claim of the task to begin.
 pub(crate) enum GateState<'a> {
-    /// The task is not gated.
+    /// The task has no gate, so its claims need no approval.
     Missing,
     Open(&'a Approval),
     /// A person was asked for an approval and has not decided yet.
@@ -17,7 +17,8 @@ pub(crate) enum GateState<'a> {
     Closed,
 }
 
-/// Returns the state of the task's gate. It is computed from the approvals of the workflow.
+/// Returns the state of the task's gate, which is a person's permission for the next claim. It is computed from the
+/// approvals of the workflow.
 pub(crate) fn gate_state<'a>(world: &'a World, task: &Task, now: Timestamp) -> Result<GateState<'a>, DecisionStop> {
     if !task.gate {
         return Ok(GateState::Missing);
@@ -34,7 +35,7 @@ pub(crate) fn gate_state<'a>(world: &'a World, task: &Task, now: Timestamp) -> R
 }
 
 /// Returns the requests to a person to let the next claim of the task begin. Leaves out requests that a person rejected
-/// or a claim used. Includes expired ones.
+/// or a claim used. Includes requests that have expired.
 pub(crate) fn requests<'a>(
     world: &'a World,
     task: &Task,
@@ -44,7 +45,7 @@ pub(crate) fn requests<'a>(
     Ok(world.ask(&list)?.iter().filter(move |row| row.waiting == Some(next)))
 }
 
-/// Returns whether the gate lets a claim of the task begin now.
+/// Returns whether a claim of the task may begin now: a person allowed it, or the task has no gate.
 pub(crate) fn is_passable(world: &World, task: &Task, now: Timestamp) -> Result<bool, DecisionStop> {
     Ok(match gate_state(world, task, now)? {
         GateState::Missing | GateState::Open(_) => true,

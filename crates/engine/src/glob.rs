@@ -1,9 +1,10 @@
 //! Reads globs of paths: `*` and `?` stay inside one part of a path, `**` is any number of parts, `{a,b}` is a choice,
 //! `[…]` is one character. A glob that names a folder includes everything below the folder.
 //!
-//! Two readers use it: `touches` asks whether two globs meet, and gates ask how one path fits a glob. They differ in
-//! what they do with a flaw, such as a bracket that is not closed. A gate refuses the rule, because a person wrote it
-//! and can correct it. `touches` takes the letters as they are, because stored plans have such globs.
+//! Two modules use it: `touches` checks whether one path can fit two globs, and the gates of clients' hooks check how
+//! a path fits a glob. They differ in what they do with a flaw, such as a bracket that is not closed. A gate refuses
+//! the rule, because a person wrote it and can correct it. `touches` takes the letters as they are, because stored
+//! plans have such globs.
 
 pub mod braces;
 
@@ -58,7 +59,7 @@ impl std::fmt::Display for GlobFlaw {
     }
 }
 
-/// Reads a glob.
+/// Reads a glob into its alternatives and their path parts. Fails when the braces of the glob cannot be expanded.
 pub fn read(glob: &str) -> Result<PathGlob, BraceProblem> {
     let mut flaw = None;
     let mut alternatives = Vec::new();
@@ -81,7 +82,8 @@ pub fn read(glob: &str) -> Result<PathGlob, BraceProblem> {
     Ok(PathGlob { alternatives, flaw })
 }
 
-/// Reads the pattern of one name. Braces and slashes have no meaning in it.
+/// Reads the pattern of one path part. Braces and slashes have no special meaning in it. Also returns the first mistake
+/// in the pattern.
 pub fn symbols(pattern: &str) -> (Vec<GlobSymbol>, Option<GlobFlaw>) {
     let (mut symbols, mut flaw) = (Vec::new(), None);
     let mut rest = pattern;
@@ -130,7 +132,8 @@ fn class(text: &str) -> Option<(GlobSymbol, &str)> {
         if from == ']' && (named || !ranges.is_empty()) {
             break;
         }
-        // A character class by its name ends with the same sign and a bracket: `[:alpha:]`, `[=a=]`, `[.a.]`.
+        // A character class by its name ends with the sign that it began with, and a bracket: `[:alpha:]`, `[=a=]`,
+        // `[.a.]`.
         if from == '[' && letters.peek().is_some_and(|next| ":=.".contains(*next)) {
             let mark = letters.next()?;
             let mut last = None;

@@ -86,7 +86,7 @@ macro_rules! ids {
 }
 
 ids! {
-    /// The id of a workflow: a plan and its tasks. A command locks the workflow as a whole.
+    /// The id of a workflow, which is a plan with its tasks.
     WorkflowId = "wf";
     /// The id of a task.
     TaskId = "tk";
@@ -113,13 +113,14 @@ ids! {
     TurnId = "tn";
     /// The id of a request to a person to allow an act.
     ApprovalId = "ap";
-    /// The id of a review. The feedback protocol calls a review a session, so the prefix is `ses`.
+    /// The id of a review. The feedback protocol, which is the protocol of reviews, calls a review a session, so the
+    /// prefix is `ses`.
     ReviewId = "ses";
 }
 
 impl SessionId {
-    /// Returns the connection for calls with this token that belong to no session. A token always has the same
-    /// connection.
+    /// Returns the id of the connection that stands for all calls with this token outside of MCP sessions. A token
+    /// always has the same id.
     pub fn of_token(token: TokenId) -> Self {
         Self(token.0)
     }

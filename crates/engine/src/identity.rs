@@ -25,9 +25,9 @@ pub fn may_act_as(caller: &Caller, agent: &Agent) -> bool {
     vouched || is_home(caller, agent)
 }
 
-/// Returns whether the agent's home connection is alive, as far as this machine can tell. If no process on this
-/// machine watches the connection, signs of life decide. While the agent holds a claim, the home is alive until the
-/// lease expires. Without a claim, the home is dead after a quarter of an hour of silence.
+/// Returns whether the agent's home (the connection that registered it last) is alive, as far as this machine can tell.
+/// If no process on this machine watches the home, signs of life decide. While the agent holds a claim, the home is
+/// alive until the lease expires. Without a claim, the home is dead after a quarter of an hour of silence.
 pub fn home_lives(world: &World, caller: &Caller, agent: &Agent, now: Timestamp) -> Result<bool, DecisionStop> {
     let Some(home) = agent.session else { return Ok(false) };
     if caller.session == Some(home) || caller.alive.contains(&home) || caller.present.contains(&home) {
@@ -54,8 +54,9 @@ fn is_heard_of(world: &World, agent: &Agent, now: Timestamp) -> Result<bool, Dec
     Ok(!claims && agent.seen + limits::HOME_SILENCE_MS > now)
 }
 
-/// Returns whether the caller's user or token is the one that registered the agent last. Agents of version 0.1.0 have
-/// no principal. Any user of this machine may resume these agents, because every such user can read the store anyway.
+/// Returns whether the caller's principal (user, token or runner) is the one that registered the agent last. Agents of
+/// version 0.1.0 have no principal. Any user of this machine may resume them, because every such user can read the
+/// store anyway.
 pub fn is_same_principal(caller: &Caller, agent: &Agent) -> bool {
     match (&caller.principal, &agent.principal) {
         (Some(own), Some(other)) => own == other,
@@ -64,13 +65,13 @@ pub fn is_same_principal(caller: &Caller, agent: &Agent) -> bool {
     }
 }
 
-/// The prefix of a principal that is a user of this machine, and not a token.
+/// The prefix of a principal (the owner of a connection) that is a user of this machine, and not a token or a runner.
 pub const USER_PREFIX: &str = "user:";
 
 /// Refuses a call that names an agent whose home (the connection that registered it last) is another connection. The
 /// refusal says what the caller can do instead.
 pub fn check_voice(world: &World, caller: &Caller, agent: &Agent, now: Timestamp) -> Result<(), DecisionStop> {
-    // An agent that unregistered has no home connection. The rule of the command refuses such an agent.
+    // An agent that unregistered belongs to no connection. The rule of the command refuses such an agent.
     if may_act_as(caller, agent) || agent.left.is_some() {
         return Ok(());
     }
@@ -111,8 +112,8 @@ fn unnamed_agent(world: &World, caller: &Caller, task: Option<&Task>, now: Times
     found.ok_or_else(|| nobody.into())
 }
 
-/// Returns the only agent on a shared connection. If there are several agents, returns the only live one. If several
-/// are alive, the call is refused until it names one.
+/// Returns the only agent on a shared connection. If there are several agents, returns the only live one. Otherwise the
+/// call is refused until it names an agent.
 fn the_only_one(world: &World, agents: &[AgentId], now: Timestamp) -> Result<Option<AgentId>, DecisionStop> {
     if let [] | [_] = agents {
         return Ok(agents.first().copied());
@@ -139,9 +140,9 @@ pub struct KeyOwners {
     /// The owner under whose name the answer of this call is stored: the agent that acts, or the connection if no
     /// agent acts.
     pub own: String,
-    /// The connection and its other agents. Empty when the call names an agent or comes from a person. A repeated call
-    /// can act as another agent than the first call did. For example, an agent registered between the two calls, or
-    /// the first call ended the claim by which its agent was chosen.
+    /// Other owners under whose names the answer to an earlier, equal call may be stored: the connection and its other
+    /// agents. A repeated call can act as another agent than the first call did, for example because an agent
+    /// registered between the two calls. Empty when the call names an agent or comes from a person.
     pub others: Vec<String>,
 }
 
@@ -170,7 +171,7 @@ pub fn key_owners(
 }
 
 /// Returns the agent to which a call's idempotency key belongs: the agent that acts. Returns `None` for a person who
-/// names no agent.
+/// names no agent, and for a caller that may not act as the agent that it names.
 fn key_agent(
     world: &World,
     caller: &Caller,

@@ -1,5 +1,5 @@
-//! Messages between agents and people. Each agent and the person have one mailbox. Its messages are numbered, and the
-//! number of unread messages is bounded.
+//! Messages between agents and people. Each agent has one mailbox, and people share one. The messages of a mailbox are
+//! numbered, and the number of unread messages is bounded.
 
 use serde::{Deserialize, Serialize};
 

@@ -23,7 +23,7 @@ impl Json {
     }
 
     /// Returns `base` with the members of `patch`, which replace members of the same name. Only the first level is
-    /// merged, as the protocol requires.
+    /// merged: a nested object is replaced as a whole.
     pub fn merged(base: Option<&Self>, patch: &Self) -> Self {
         let mut members = match base.map(Self::value) {
             Some(Value::Object(members)) => members,

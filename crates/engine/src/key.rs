@@ -1,4 +1,4 @@
-//! Idempotency: a repeated call with the same key gets the answer of the first call.
+//! Idempotency: a repeated call with the same idempotency key gets the answer of the first call.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::time::Timestamp;
 
-/// The id of a stored answer: the owner of the key, the command, and the key itself.
+/// The id of an answer that is stored under an idempotency key: the owner of the key, the command, and the key itself.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct KeyId {
     pub owner: String,

@@ -6,7 +6,8 @@ use crate::event::Cause;
 use crate::id::AgentId;
 use crate::json::Json;
 
-/// The JSON in the checkpoint that is written when a lease ends. It proves how the lease ended.
+/// The JSON in the checkpoint that is written when a claim ends because its lease expired. It proves how the claim
+/// ended.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct LapseEvidence {
     cause: Cause,

@@ -55,11 +55,11 @@ pub const PLAN_EDGES_MAX: usize = 2_000_000;
 /// The maximum number of rows in one piece of a plan; a larger plan is split into several pieces. A piece must be
 /// written in well under 250 ms, because all other commands wait for it.
 pub const PIECE_ROWS_MAX: usize = 3_000;
-/// The maximum number of rows that a replan changes; a larger replan is refused. A replan is one transaction, and
-/// other commands must not wait long for it.
+/// The maximum number of rows that a replan (a change of a workflow's plan) changes; a larger replan is refused. A
+/// replan is one transaction, and other commands must not wait long for it.
 pub const REPLAN_ROWS_MAX: usize = 10_000;
-/// The maximum number of dependencies between open tasks that are read when an agent replans. If there are more, only
-/// a person may replan.
+/// The maximum number of dependencies between open tasks that are read when an agent changes the plan of a workflow. If
+/// there are more, only a person may change the plan.
 pub const OPEN_EDGES_MAX: usize = 200_000;
 /// The maximum number of later tasks that are moved when a task is inserted into the middle of a plan. They are moved
 /// in one statement. An insertion that would move more is refused.
@@ -84,8 +84,8 @@ pub const PARALLEL_MAX: u32 = 10_000;
 pub const BUSY_FILES_MAX: usize = 1_000;
 /// The maximum number of tasks that one agent may hold. A further claim is refused.
 pub const HELD_TASKS_MAX: usize = 200;
-/// The maximum number of agents with one name and runtime that a registration reads to find the agent to resume.
-/// Agents that registered earlier are not found.
+/// The maximum number of agents with one name and runtime that a registration reads to find the agent to resume. It
+/// reads the agents that registered last; older ones are not found.
 pub const SAME_AGENTS_MAX: usize = 20;
 /// The maximum number of agents of one connection. A further registration is refused, unless several clients share the
 /// connection.
@@ -93,8 +93,8 @@ pub const SESSION_AGENTS_MAX: usize = 200;
 
 /// The maximum number of ready tasks that are read for one page of claimable tasks.
 pub const CANDIDATES_MAX: usize = 500;
-/// The maximum number of pages that `claim_next` reads. If none of them has a task for the agent, the reply is that
-/// there is no task. Other commands wait while the pages are read.
+/// The maximum number of pages that the command `claim_next` reads. If none of them has a task for the agent, the reply
+/// is that there is no task. Other commands wait while the pages are read.
 pub const CLAIM_PAGES_MAX: u32 = 20;
 /// The default and the maximum number of rows in one page of a list.
 pub const PAGE_ROWS_DEFAULT: usize = 50;
@@ -108,8 +108,8 @@ pub const FREED_TASKS_MAX: usize = 100;
 
 /// The maximum number of files that a checkpoint or a task names. More are refused.
 pub const FILES_MAX: usize = 1_000;
-/// The maximum number of unread messages of one mailbox. A full mailbox refuses new messages, so that their senders
-/// know.
+/// The maximum number of unread messages of one mailbox. A full mailbox refuses new messages, so that a sender learns
+/// that its message did not arrive.
 pub const UNREAD_MAX: u32 = 1_000;
 /// The maximum number of recipients of one broadcast. A broadcast that matches more agents is refused.
 pub const BROADCAST_MAX: usize = 500;
@@ -133,30 +133,35 @@ pub const APPROVALS_MAX: usize = 1_000;
 /// The time after which a sender that took a notice (a message to a person about a pending approval) counts as gone,
 /// and another sender may take the notice. A live sender stops trying well before.
 pub const NOTICE_SENDING_MS: Millis = Millis::seconds(90);
-/// The pause after the first failed try to send a notice, and the longest pause. The pause doubles with each try.
+/// The pause after the first failed try to send a notice (a message to a person about a pending approval), and the
+/// longest pause. The pause doubles with each try.
 pub const NOTICE_PAUSE_MS: Millis = Millis::seconds(10);
 pub const NOTICE_PAUSE_MS_MAX: Millis = Millis::minutes(30);
-/// The maximum number of tries to send a notice, which take about three hours. Then the notice is given up. A person
-/// who is away for longer finds the approval with the command `status`.
+/// The maximum number of tries to send a notice (a message to a person about a pending approval), which take about
+/// three hours. Then the notice is given up. A person who is away for longer finds the approval with the command
+/// `status`.
 pub const NOTICE_TRIES_MAX: u32 = 14;
-/// The maximum number of due notices that are read to find one to send. The others wait for the next search.
+/// The maximum number of due notices (messages to people about pending approvals) that are read to find one to send.
+/// The others wait for the next search.
 pub const NOTICES_LOOKED_AT: u32 = 20;
-/// The maximum length of the stored reason why a notice could not be sent, in characters. A longer reason is cut.
+/// The maximum length of the stored reason why a notice (a message to a person about a pending approval) could not be
+/// sent, in characters. A longer reason is cut.
 pub const PROBLEM_CHARS_MAX: usize = 500;
 /// The maximum number of approvals that one command records as seen by a person. A command with more is refused.
 pub const SHOWN_APPROVALS_MAX: usize = 500;
-/// The maximum number of approvals for gates of one workflow that are read, pending and given ones together. It is
-/// larger than the number of approvals that can be pending, to leave room for the given ones.
+/// The maximum number of approvals for gated tasks of one workflow that are read, pending and given ones together. It
+/// is larger than the number of approvals that can be pending, to leave room for the given ones.
 pub const GATES_MAX: u32 = 2_000;
-/// The maximum number of gated tasks for which people are asked in one round of the timer. The others are asked for in
-/// a later round.
+/// The maximum number of gated tasks (a person must allow each claim) for which one round of the timer asks people. The
+/// next rounds ask for the others.
 pub const GATED_TASKS_MAX: u32 = 50;
-/// The maximum number of open approvals of one task that are read. A task asks for few approvals at the same time.
+/// The maximum number of approvals of one task that are read: the pending ones and the given ones that are not used
+/// yet. A task asks for few approvals at the same time.
 pub const OPEN_APPROVALS_LOOKED_AT: u32 = 20;
 /// The maximum number of approvals that one command ends because they expired. The next command ends the others.
 pub const EXPIRED_APPROVALS_MAX: u32 = 100;
-/// The maximum number of times that an agent is asked to write its handoff again at one prompt of its client. If the
-/// handoff is then still missing or wrong, the task is blocked. A runner asks for as many repairs.
+/// The maximum number of times that an agent is asked to write its handoff (closing report) again at one prompt of its
+/// client. If the handoff is then still missing or wrong, the task is blocked.
 pub const REMINDERS_MAX: u32 = 2;
 /// The maximum number of times in a row that an agent may report progress instead of a result. At one more report, the
 /// task is blocked, because the agent repeats itself.
@@ -167,13 +172,15 @@ pub const VERIFICATION_FAILURES_MAX: u32 = 2;
 /// A conversation of a client that is silent for this time counts as ended, and its reminders (counts of missing
 /// handoffs) are deleted.
 pub const REMINDER_MS: Millis = Millis::minutes(7 * 24 * 60);
-/// The maximum number of turns of one task; a further turn is refused. This ends a loop that no person stops.
+/// The maximum number of turns (runs of an agent's program) of one task; a further turn is refused. This ends a loop
+/// that no person stops.
 pub const TURNS_MAX: u32 = 10_000;
-/// A runner that is silent for this time counts as gone. A live runner gives several signs of life in this time.
+/// A runner (a process that starts agents' programs) that is silent for this time counts as gone. A live runner gives
+/// several signs of life in this time.
 pub const RUNNER_MS: Millis = Millis::seconds(30);
-/// The maximum number of agents for which one runner works. More are refused.
+/// The maximum number of agents for which one runner (a process that starts agents' programs) works. More are refused.
 pub const RUNNER_AGENTS_MAX: usize = 500;
-/// The default number of rounds of a review that a task needs before it can be completed. After these rounds a person
+/// The default maximum of rounds for a review without which a task cannot be completed. After these rounds a person
 /// must look at the review.
 pub const REVIEW_ROUNDS_DEFAULT: u32 = 5;
 /// The maximum number of rounds of any review. After them, a new review must be opened.
@@ -183,10 +190,11 @@ pub const REVIEW_ROUNDS_MAX: u32 = 1_000;
 pub const FOUND_MAX: usize = 200;
 /// The maximum number of findings of one review; more are refused. Each round reads all of them.
 pub const FINDINGS_MAX: u32 = 2_000;
-/// The maximum size of a document of the feedback protocol, in bytes, and so of every text in it. Larger ones are
-/// refused.
+/// The maximum size of a document of the feedback protocol (the protocol of reviews), in bytes, and so of every text in
+/// it. Larger ones are refused.
 pub const REVIEW_BYTES_MAX: usize = 1 << 20;
-/// The maximum number of sections of the project context. A further section is refused.
+/// The maximum number of sections of the project context, which is the shared knowledge about the project. A further
+/// section is refused.
 pub const SECTIONS_MAX: usize = 500;
 /// The maximum number of variables with default values in a template. More are refused.
 pub const VARIABLES_MAX: usize = 256;

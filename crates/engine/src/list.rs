@@ -38,7 +38,7 @@ pub enum ListQuery {
     Spent(SpentQuery),
 }
 
-/// A query for workflows, newest first. The page begins after the given position in this order.
+/// A query for workflows, newest first. The page begins after the position `after` and skips `offset` rows.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct WorkflowQuery {
     pub filter: WorkflowFilter,
@@ -53,18 +53,18 @@ pub enum TaskQuery {
     /// Tasks of a workflow with one of the statuses, in the order of the plan. An empty list of statuses means all of
     /// them.
     Planned { workflow: WorkflowId, statuses: Vec<Status>, after: Option<(u32, TaskId)>, limit: u32 },
-    /// Tasks with unmet dependencies, in the order of the plan.
+    /// Pending tasks with unmet dependencies, in the order of the plan.
     Waiting { workflow: WorkflowId, after: Option<(u32, TaskId)>, limit: u32 },
     /// Completed or skipped tasks before a position in the plan, the nearest first.
     Finished { workflow: WorkflowId, before: u32, limit: u32 },
-    /// Tasks of a parallel group, in the order of the plan.
+    /// Tasks of a parallel group (tasks that are planned to run at the same time), in the order of the plan.
     Group { workflow: WorkflowId, group: String, limit: u32 },
     /// Claimed tasks of all workflows, the longest held first.
     Held { limit: u32 },
     /// Tasks of all workflows that need a decision: paused, blocked and failed tasks, oldest first.
     Stuck { limit: u32 },
-    /// Gated tasks that could be claimed if their gate were open, and for which no person was asked yet, ordered by
-    /// id.
+    /// Gated tasks (a person must allow each claim) that could be claimed if their gate were open, and for which no
+    /// person was asked yet, ordered by id.
     Gated { limit: u32 },
 }
 
@@ -113,16 +113,17 @@ pub enum MessageQuery {
     QuestionsOfTask { task: TaskId, limit: u32 },
 }
 
-/// A query for turns.
+/// A query for turns, which are runs of agents' programs.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TurnQuery {
-    /// Turns of a task or of a workflow before the given time and id, newest first.
+    /// Turns (runs of agents' programs) of a task or of a workflow before the given time and id, newest first.
     Of { of: Whose, before: Option<(Timestamp, TurnId)>, limit: u32 },
-    /// Turns that a runner started and that have not ended, oldest first.
+    /// Turns (runs of agents' programs) that a runner started and that have not ended, oldest first.
     Running { runner: String, limit: u32 },
 }
 
-/// A query for verifications of a task with a higher number than `after`, in the order in which they were made.
+/// A query for verifications (recorded checks of a task's output) with a higher number than `after`, in the order in
+/// which they were made.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct VerificationQuery {
     pub task: TaskId,
@@ -130,21 +131,22 @@ pub struct VerificationQuery {
     pub limit: u32,
 }
 
-/// A query for runners, ordered by name.
+/// A query for runners (processes that start agents' programs), ordered by name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RunnerQuery {
     pub limit: u32,
 }
 
-/// A query for sections of the project context, ordered by name. The page begins after the name `after`.
+/// A query for sections of the project context (the shared knowledge about the project), ordered by name. The page
+/// begins after the name `after`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SectionQuery {
     pub after: String,
     pub limit: u32,
 }
 
-/// A query for changes of a section of the project context, newest first. The page has the changes with a lower version
-/// than `before`.
+/// A query for changes of a section of the project context (the shared knowledge about the project), newest first. The
+/// page has the changes with a lower version than `before`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SectionChangeQuery {
     pub section: String,
@@ -161,14 +163,15 @@ pub enum ApprovalQuery {
     OfTask { task: TaskId, limit: u32 },
     /// Open approvals of a task, oldest first.
     OpenOfTask { task: TaskId, limit: u32 },
-    /// Open approvals that an agent asked for, oldest first.
+    /// Approvals that an agent asked for and that are pending, or approved and not used yet, oldest first.
     OpenOfAgent { agent: AgentId, limit: u32 },
-    /// Open approvals for the gates of a workflow's tasks, oldest first.
+    /// Approvals that let claims of a workflow's gated tasks begin and that are pending, or approved and not used yet,
+    /// oldest first.
     Gates { workflow: WorkflowId, limit: u32 },
     /// Approvals that have expired by the clock, but whose expiry is not recorded, oldest first.
     Overdue { now: Timestamp, limit: u32 },
-    /// Pending approvals that need a notice over this channel now, oldest first. The notice was not sent yet, or
-    /// sending it failed and the next try is due.
+    /// Pending approvals for which a notice (a message to a person) must be sent over this channel now, oldest first.
+    /// The notice was not sent yet, or sending it failed and the next try is due.
     DueNotices { channel: Channel, now: Timestamp, limit: u32 },
 }
 
@@ -179,14 +182,14 @@ pub enum ReviewQuery {
         before: Option<(Timestamp, ReviewId)>,
         limit: u32,
     },
-    /// Reviews that a task must have before it can be completed, of all its claims.
+    /// Reviews, from all claims of a task, without which the task cannot be completed.
     OfTask {
         task: TaskId,
         limit: u32,
     },
 }
 
-/// A query for rounds of a review with a higher number than `after`, in their order.
+/// A query for rounds of a review with a higher number than `after`, in ascending order.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RoundQuery {
     pub review: ReviewId,
@@ -203,7 +206,7 @@ pub struct FindingQuery {
     pub limit: u32,
 }
 
-/// A query for tokens, oldest first.
+/// A query for tokens, oldest first. Revoked tokens are included when `revoked` is true.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TokenQuery {
     pub revoked: bool,
@@ -225,25 +228,25 @@ pub enum TotalQuery {
 /// A query that counts rows by a word, such as the status of a task. The answer has each word with its number of rows.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CountQuery {
-    /// The number of tasks with each status.
+    /// The number of tasks of a workflow with each status.
     Statuses(WorkflowId),
     /// The number of unread messages of each priority in a mailbox.
     Unread(MailboxOwner),
 }
 
-/// A query for the parallel groups of a workflow: the number of tasks in each group, and the number of them that are
-/// completed or skipped.
+/// A query for the parallel groups of a workflow (tasks that are planned to run at the same time): the number of tasks
+/// in each group, and the number of them that are completed or skipped.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct GroupQuery {
     pub workflow: WorkflowId,
     pub limit: u32,
 }
 
-/// A query for the total cost of the ended turns of a task or of a workflow.
+/// A query for the total cost of the ended turns (runs of agents' programs) of a task or of a workflow.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SpentQuery(pub Whose);
 
-/// The task or the workflow whose turns are listed.
+/// The task or the workflow whose turns (runs of agents' programs) are listed or whose cost is added up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Whose {
     Task(TaskId),

@@ -33,10 +33,11 @@ impl Channel {
 pub struct Notice {
     pub approval: ApprovalId,
     pub channel: Channel,
-    /// The number of the last try to send the notice. It only grows. A sender whose try is not the last one cannot
-    /// change the notice any more.
+    /// The number of the last try to send the notice, which tells a person about a pending approval. It only grows. A
+    /// sender whose try is not the last one cannot change the notice any more.
     pub tries: u32,
-    /// The time from which a sender may take the notice. `None` when the notice needs no further try.
+    /// The time from which a sender may take the notice and try to send it. `None` when the notice needs no further
+    /// try.
     pub next: Option<Timestamp>,
     /// The reason why the last try to send the notice failed.
     pub problem: Option<String>,
@@ -47,7 +48,8 @@ impl Notice {
         self.next.is_some_and(|next| next <= now)
     }
 
-    /// Returns the time to wait after this number of failed tries, or `None` when the notice is given up.
+    /// Returns the time to wait after this number of failed tries to send a notice, or `None` when the notice is given
+    /// up.
     pub fn pause(tries: u32) -> Option<Millis> {
         let doubled = limits::NOTICE_PAUSE_MS.0.saturating_mul(1 << tries.saturating_sub(1).min(16));
         (tries < limits::NOTICE_TRIES_MAX).then(|| Millis(doubled.min(limits::NOTICE_PAUSE_MS_MAX.0)))

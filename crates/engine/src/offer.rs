@@ -31,7 +31,7 @@ pub struct OfferPage {
 }
 
 /// Returns one page of tasks that can be claimed. It reads a bounded number of tasks, so its cost does not grow with
-/// the workflow.
+/// the size of the workflow.
 pub fn next(world: &World, ask: &OfferQuery, now: Timestamp) -> Result<OfferPage, DecisionStop> {
     let workflow = world.workflow(ask.workflow)?;
     let nothing = |limit_reached| OfferPage { tasks: Vec::new(), next: None, limit_reached };
@@ -56,8 +56,8 @@ pub fn next(world: &World, ask: &OfferQuery, now: Timestamp) -> Result<OfferPage
             page.next = seen.checked_sub(1).and_then(|last| candidates.get(last)).map(|task| position(task));
             return Ok(page);
         }
-        // A failed task without attempts left is not offered. It still counted when `more` was computed. Otherwise a
-        // page that has only such tasks would look like the last page.
+        // A failed task without attempts left is not offered. It still counted when `more` (whether another page
+        // follows) was computed. Otherwise a page that has only such tasks would look like the last page.
         if task.status() == Status::Failed && !task.has_attempts_left() {
             continue;
         }

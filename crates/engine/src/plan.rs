@@ -37,7 +37,7 @@ pub struct Plan {
 #[derive(Debug)]
 pub struct PlanPlace<'a> {
     pub workflow: WorkflowId,
-    /// The last position in the workflow's plan that has a task.
+    /// The position in the workflow's plan after which the new tasks are placed.
     pub sequence: u32,
     pub now: Timestamp,
     /// The existing tasks by name. The flag tells whether the task is completed or skipped.
@@ -112,7 +112,8 @@ impl Plan {
         self.tasks.is_empty()
     }
 
-    /// Returns the names of the existing tasks that the plan names as dependencies or in `context_from`.
+    /// Returns the names of the existing tasks that the plan names as dependencies or in `context_from` (the tasks
+    /// whose results a task builds on).
     pub fn outside_names(&self) -> impl Iterator<Item = &str> {
         let from = self.tasks.iter().flat_map(|task| task.context_from.iter().map(String::as_str));
         self.outside.iter().map(|(_, name)| name.as_str()).chain(from.filter(|name| !self.has(name)))
@@ -122,7 +123,8 @@ impl Plan {
         self.tasks.iter().any(|task| task.name == name)
     }
 
-    /// Returns the names of the parallel groups, in the order of their first use.
+    /// Returns the names of the plan's parallel groups (tasks that are planned to run at the same time), in the order
+    /// of their first use.
     pub fn groups(&self) -> Vec<String> {
         let mut groups: Vec<String> = Vec::new();
         for group in self.tasks.iter().filter_map(|task| task.group.as_ref()) {
@@ -133,7 +135,7 @@ impl Plan {
         groups
     }
 
-    /// Turns the plan into rows. Refuses a dependency by name that `place.existing` does not have.
+    /// Turns the plan into rows. Refuses a dependency on a task that is neither in the plan nor in `place.existing`.
     pub fn lay_out(self, place: &PlanPlace<'_>, ids: &mut Ids) -> Result<PlanPiece, Refusal> {
         let own: Vec<TaskId> = self.tasks.iter().map(|_| TaskId::next(ids)).collect();
         let mut unmet = vec![0_u32; self.tasks.len()];
@@ -186,7 +188,7 @@ impl PlanPiece {
         pieces
     }
 
-    /// Returns the names and ids of the plan's tasks for the reply: at most [`limits::PAGE_ROWS_MAX`].
+    /// Returns the names and ids of the plan's tasks for the reply: at most [`limits::PAGE_ROWS_MAX`] of them.
     pub fn named(&self) -> Vec<(String, TaskId)> {
         self.tasks.iter().take(limits::PAGE_ROWS_MAX).map(|(task, _)| (task.name.clone(), task.id)).collect()
     }

@@ -1,4 +1,5 @@
-//! Protections: settings by a person that agents cannot loosen. Only a person can remove a protection.
+//! Protections: settings of a person, such as a required review, that agents cannot loosen. Only a person can remove a
+//! protection.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +11,7 @@ use crate::task::{Task, TaskState};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Protection {
-    /// A person must approve each claim before it begins.
+    /// A person must approve each claim of the task before it begins.
     Gate,
     /// Another agent must review the work before the task can be completed.
     Review,
@@ -18,7 +19,7 @@ pub enum Protection {
     Limits,
     /// The task's output must be verified before the task can be completed.
     Contract,
-    /// The task waits, directly or through other tasks, for a protected task.
+    /// The task waits, directly or through other tasks, for a task with another protection, such as a required review.
     Dependency,
     /// Agents cannot change the settings and the status of the workflow.
     Workflow,
@@ -50,7 +51,7 @@ impl Task {
     }
 
     /// Returns the protections of the task that this agent cannot loosen. An agent may replace a task whose contract
-    /// it wrote itself, until an agent claims the task for the first time.
+    /// (the rules for its output) it wrote itself, until an agent claims the task for the first time.
     pub fn protections_from(&self, agent: AgentId) -> Vec<Protection> {
         let own = self.author == Some(Actor::Agent(agent));
         let untouched = self.attempt == 0 && matches!(self.state, TaskState::Pending { .. });

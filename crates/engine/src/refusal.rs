@@ -66,7 +66,7 @@ pub enum Refusal {
     AgentRequired {
         agents: Vec<(AgentId, String)>,
     },
-    /// A person set a protection, and only a person may loosen it.
+    /// A person set a protection (a gate, a review, limits or an output contract), and only a person may loosen it.
     Protected {
         /// The refused act, for example "skip `deploy` (tk_…)".
         act: String,
@@ -105,7 +105,7 @@ pub enum Refusal {
     VerificationRequired {
         task: TaskId,
     },
-    /// Another writer has changed the section since the caller read it.
+    /// Another writer has changed the section of the project context since the caller read it.
     SectionChanged {
         section: String,
         version: u32,
@@ -189,7 +189,7 @@ pub enum Refusal {
         key: String,
     },
 
-    /// A person has already answered the question.
+    /// A person has already answered the agent's question.
     AlreadyAnswered {
         message: MessageId,
         answer: MessageId,
@@ -244,15 +244,15 @@ pub enum Refusal {
     MissingRepoPath,
 }
 
-/// The state of an agent's home connection, which is not the caller's connection.
+/// The state of an agent's home, that is, the connection that registered it last. It is not the caller's connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ElsewhereHome {
     Alive,
-    /// The home connection is dead, and the caller's user or token registered the agent. The caller can resume the
-    /// agent by registering again.
+    /// The connection that registered the agent last is dead, and the caller's user or token registered the agent. The
+    /// caller can resume the agent by registering again.
     Resumable,
-    /// The home connection is dead, and another user or token registered the agent.
+    /// The connection that registered the agent last is dead, and another user or token registered the agent.
     Foreign,
 }
 

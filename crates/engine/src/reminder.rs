@@ -1,21 +1,21 @@
-//! A reminder counts two things for a client's conversation: how often the agent had to write its handoff again at one
-//! prompt, because the handoff was missing or wrong; and how often in a row the agent reported progress instead of a
-//! result.
+//! A reminder counts two things for a client's conversation: how often the agent had to write its handoff (closing
+//! report) again at one prompt, because the handoff was missing or wrong; and how often in a row the agent reported
+//! progress instead of a result.
 
 use serde::{Deserialize, Serialize};
 
 use crate::id::TaskId;
 use crate::time::Timestamp;
 
-/// The counts of missing handoffs and of progress reports for one conversation, or for one sub-agent of a conversation.
-/// At another prompt, `count` starts again at 0.
+/// The counts of missing handoffs (closing reports) and of progress reports for one conversation, or for one sub-agent
+/// of a conversation. At another prompt, `count` starts again at 0.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reminder {
     pub conversation: String,
     /// The client's name for a sub-agent. Empty when the reminder is about the conversation itself.
     pub part: String,
     pub prompt: String,
-    /// The number of times that the agent had to write its handoff again at this prompt.
+    /// The number of times that the agent had to write its handoff (closing report) again at this prompt.
     pub count: u32,
     /// The task that the conversation works on, and the attempt number of its claim.
     pub task: TaskId,
@@ -26,7 +26,7 @@ pub struct Reminder {
 }
 
 impl Reminder {
-    /// Returns the number of times that the agent had to write its handoff again at this prompt.
+    /// Returns the number of times that the agent had to write its handoff (closing report) again at this prompt.
     pub fn count_at(&self, prompt: &str) -> u32 {
         if self.prompt == prompt { self.count } else { 0 }
     }

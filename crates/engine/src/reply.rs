@@ -21,7 +21,8 @@ pub enum Reply {
         slug: String,
         name: String,
         resumed: bool,
-        /// A message for the caller about the agent as which it acts now.
+        /// A message for the caller about the agent as which it acts now, for example that another agent has the same
+        /// name.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         note: Option<String>,
         holds: Vec<TaskId>,
@@ -39,7 +40,8 @@ pub enum Reply {
     SessionClosed {
         released: u32,
     },
-    /// The agent must write its handoff again. `count` is the number of times that it had to do so at this prompt.
+    /// The agent must write its handoff (closing report) again. `count` is the number of times that it had to do so at
+    /// this prompt.
     SentBack {
         count: u32,
     },
@@ -55,8 +57,8 @@ pub enum Reply {
         groups: Vec<String>,
         task_ids: Vec<(String, TaskId)>,
     },
-    /// A plan in pieces was begun. When `stale` is true, the caller must clear the rows of an earlier unfinished plan
-    /// first.
+    /// A plan in pieces was begun. When `stale` is true, the caller must first delete the tasks of an earlier
+    /// unfinished plan.
     PlanBegun {
         stale: bool,
     },
@@ -104,8 +106,8 @@ pub enum Reply {
         task: TaskId,
         attempt: u32,
         until: Timestamp,
-        /// True when the task needs a review. If so, the transport stores the state of the task's files at the
-        /// beginning of the claim.
+        /// True when the task needs a review. If so, the transport (MCP, HTTP or the command line) stores the state of
+        /// the task's files at the beginning of the claim.
         #[serde(default)]
         review: bool,
     },
@@ -185,12 +187,14 @@ pub enum Reply {
     ApprovalsShown {
         recorded: u32,
     },
-    /// The notice that the caller must send. When `approval` is missing, no notice is due.
+    /// The notice (a message to a person about a pending approval) that the caller must send. When `approval` is
+    /// missing, no notice is due.
     NoticeTaken {
         approval: Option<ApprovalId>,
         tries: u32,
     },
-    /// The time of the next try to send the notice. `None` when there is no further try.
+    /// The time of the next try to send the notice (a message to a person about a pending approval). `None` when there
+    /// is no further try.
     NoticeSettled {
         next: Option<Timestamp>,
     },

@@ -14,7 +14,7 @@ use crate::task::names;
 use crate::time::Timestamp;
 use crate::turn::{Spent, StoredObject};
 
-/// One review of a requester's work by one provider, which is the reviewing agent.
+/// One review: a provider, which is the reviewing agent, looks at the work of the actor that asked for the review.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Review {
     pub id: ReviewId,
@@ -57,12 +57,14 @@ names! {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReviewRound {
     pub review: ReviewId,
-    /// The number of the round, from 1. The feedback protocol calls it the iteration.
+    /// The number of the round, from 1. The feedback protocol, which is the protocol of reviews, calls it the
+    /// iteration.
     pub number: u32,
     /// The number of times that the round was started. When a round is started again, the process that started it
     /// before cannot record a result any more.
     pub tries: u32,
-    /// The turn whose output the reviewing agent reviewed in this round. `None` when the request named no turn.
+    /// The turn (run of an agent's program) whose output the reviewing agent reviewed in this round. `None` when the
+    /// request named no turn.
     pub turn: Option<TurnId>,
     pub artifact: ReviewedVersion,
     pub started: Timestamp,
@@ -90,7 +92,7 @@ pub enum RoundState {
         until: Timestamp,
     },
     Answered(Box<Answered>),
-    /// The round gave no findings. The code and the message say why.
+    /// The round of the review failed and gave no findings. The code and the message say why.
     Failed {
         at: Timestamp,
         code: String,
@@ -153,7 +155,7 @@ pub struct FindingDecision {
 }
 
 names! {
-    /// The requester's verdict on a finding of a review.
+    /// The verdict on a finding by the requester, that is, the actor that asked for the review.
     Verdict { Accepted = "accepted", Partial = "partial", Rejected = "rejected" }
 }
 
@@ -175,7 +177,7 @@ impl Finding {
         }
     }
 
-    /// Returns the word for the finding's state: `open`, or the requester's verdict.
+    /// Returns the word for the finding's state: `open`, or the verdict of the actor that asked for the review.
     pub fn status(&self) -> &'static str {
         self.decided().map_or("open", |decided| decided.decision.verdict.as_str())
     }

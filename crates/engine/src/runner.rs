@@ -8,11 +8,11 @@ use crate::time::Timestamp;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Runner {
-    /// The name of the runner. Each pair of a store and a host has its own name.
+    /// The name of the runner, which is the name of its host. A store has at most one runner on each host.
     pub name: String,
     pub host: String,
     pub pid: u32,
-    /// The slugs of the agents that the runner works for.
+    /// The slugs (short names) of the agents that the runner works for.
     pub agents: Vec<String>,
     pub since: Timestamp,
     pub seen: Timestamp,

@@ -103,8 +103,8 @@ impl Command {
             | Self::AddCheckpoint { task, .. }
             | Self::AssignWorkspace { task, .. } => Some(*task),
             Self::Heartbeat { current_task } => *current_task,
-            // These commands are about no task or about several tasks, or their rules find the acting agent in another
-            // way.
+            // These commands have no such task: they are about no task or about several tasks, or their rules find the
+            // acting agent in another way.
             Self::Register(_)
             | Self::UpdateAgent { .. }
             | Self::Unregister
@@ -180,8 +180,8 @@ impl Command {
         let key = caller.key.as_ref().filter(|key| check::key("idempotency_key", &key.key).is_ok());
         let owner = key.and_then(|key| match (&key.owner, caller.agent) {
             (KeyOwner::Fixed(owner), _) => Some(owner.clone()),
-            // Usually the agent that the call names acts, so its key is loaded. If another owner's key is needed, the
-            // decision asks for it.
+            // Usually the agent that the call names acts, so the answer under its idempotency key is loaded. If the
+            // answer under another owner's key is needed, the decision asks for it.
             (KeyOwner::Acting { tool, .. }, Some(agent)) => Some(format!("{agent} {tool}")),
             (KeyOwner::Acting { .. }, None) => None,
         });

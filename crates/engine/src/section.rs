@@ -12,7 +12,7 @@ use crate::time::Timestamp;
 pub struct Section {
     pub name: String,
     pub body: Json,
-    /// The version of the section of the project context. It grows by one with every write.
+    /// The version of this section of the project context. It grows by one with every write.
     pub version: u32,
     pub by: Actor,
     pub updated: Timestamp,

@@ -59,7 +59,8 @@ pub struct Tables {
     pub tokens: BTreeMap<TokenId, Token>,
     pub turns: BTreeMap<TurnId, Turn>,
     pub verifications: BTreeMap<(TaskId, u32), Verification>,
-    /// Reminders, by conversation and sub-agent. The second text is empty for the conversation itself.
+    /// Reminders (counts of missing handoffs and progress reports), by conversation and sub-agent. The second text is
+    /// empty for the conversation itself.
     pub reminders: BTreeMap<(String, String), Reminder>,
     pub runners: BTreeMap<String, Runner>,
     pub sections: BTreeMap<String, Section>,
@@ -78,7 +79,7 @@ impl Tables {
         }
     }
 
-    /// Applies one write that `fold` produced.
+    /// Applies one write to the maps. The function `fold` makes the writes from events.
     #[expect(clippy::too_many_lines, reason = "one match that names every write")]
     pub fn write(&mut self, write: Write) {
         match write {

@@ -5,7 +5,7 @@
 //! pending ──> planning ──> in_progress ──> completed
 //!    │           │             │  ▲ │
 //!    │           └─────────────┤  │ ├──> paused ──> in_progress, completed, failed, skipped
-//!    │                         │  └─┘             (pending, blocked: by a person or the engine)
+//!    │                         │  └─┘             (pending, blocked: not by its agent)
 //!    ├──> skipped              ├──> failed ──> pending, skipped
 //!    │                         └──> blocked ──> pending, failed, skipped
 //!    └── a lease that ends, a release: back to pending
@@ -34,7 +34,8 @@ pub struct Task {
     /// The globs of the files that the task changes.
     pub touches: Vec<String>,
     pub group: Option<String>,
-    /// True when only the runner may complete the task, after the runner verified the output.
+    /// True when only a runner (a process that starts agents' programs) may complete the task, after it verified the
+    /// output.
     pub verify: bool,
     /// True when the task must be reviewed, and every finding must have a decision, before the task can be completed.
     #[serde(default)]
@@ -45,14 +46,15 @@ pub struct Task {
     /// True when the plan limits the task's cost.
     #[serde(default)]
     pub limited: bool,
-    /// The actor that wrote the task into the plan. Unknown for tasks of version 0.1.0.
+    /// The actor that wrote the task into the plan. `None` when an agent wrote it that had not registered, and for
+    /// tasks that Handover 0.1.0 stored.
     #[serde(default)]
     pub author: Option<Actor>,
     pub attempts_max: u32,
     /// The number of the last claim. It only grows. A write with a lower number comes from an earlier holder and is
     /// refused.
     pub attempt: u32,
-    /// The number of attempts that ended by a crash or an expired lease.
+    /// The number of attempts that ended by a crash, a killed process or an expired lease.
     pub crashes: u32,
     /// The number of dependencies that are neither completed nor skipped. The store keeps it up to date.
     pub unmet: u32,
@@ -74,9 +76,11 @@ pub struct TaskDetail {
     /// The plan for the work on this task, which its holder wrote.
     pub plan: Option<Json>,
     pub context: Option<Json>,
-    /// The tasks whose results this task builds on. When the list is empty, the task builds on all finished tasks.
+    /// The tasks whose results this task builds on. When the list is empty, the task builds on the finished tasks
+    /// before it in the plan.
     pub context_from: Vec<TaskId>,
-    /// Further fields of the task in the plan, which the runner reads: action, surfaces, paths, review, gate, limits, …
+    /// Further fields of the task in the plan, for the runner that starts the agent: action, surfaces, paths, review,
+    /// gate, limits, …
     pub extra: Option<Json>,
     pub outcome_detail: Option<Json>,
 }
@@ -269,7 +273,7 @@ impl Lease {
 }
 
 impl Status {
-    /// Returns whether a task in this status no longer keeps the tasks that depend on it from beginning.
+    /// Returns whether a task in this status lets the tasks that depend on it begin: it is completed or skipped.
     pub fn is_met(self) -> bool {
         matches!(self, Self::Completed | Self::Skipped)
     }

@@ -1,5 +1,5 @@
-//! Times and durations as values. The transport reads the clock and passes the time to the engine. The engine never
-//! reads a clock.
+//! Times and durations as values. The service that calls the engine reads the clock and passes the time in. The engine
+//! never reads a clock.
 
 use std::ops::{Add, Sub};
 

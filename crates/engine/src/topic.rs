@@ -13,7 +13,7 @@ pub enum Topic {
         slug: String,
     },
     Registry,
-    /// The log of the changes of the project context.
+    /// The log of the changes of the project context, which is the shared knowledge about the project.
     Project,
 }
 

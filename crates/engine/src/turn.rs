@@ -18,13 +18,13 @@ pub struct Turn {
     pub workflow: WorkflowId,
     /// The agent whose program runs. This is the holder of the task, or an agent that evaluates the holder's work.
     pub agent: AgentId,
-    /// The number of the task's attempt that the turn belongs to.
+    /// The number of the task's attempt to which this run of the program belongs.
     pub attempt: u32,
-    /// The number of the turn in its task, from 1.
+    /// The number of this run of the program among all runs for the task, from 1.
     pub number: u32,
     pub purpose: Purpose,
     pub adapter: String,
-    /// The name of the runner that started the turn. Only that runner can watch the turn's process.
+    /// The name of the runner that started the program. Only that runner can watch the program's process.
     pub runner: String,
     pub started: Timestamp,
     pub state: TurnState,
@@ -37,25 +37,26 @@ pub enum TurnState {
     Ended(Box<TurnResult>),
 }
 
-/// The result of a turn.
+/// The result of a turn, which is one run of an agent's program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TurnResult {
     pub at: Timestamp,
     pub end: TurnEnd,
-    /// The reason why the turn ended. `None` when the program finished normally.
+    /// The reason why the run of the program ended. `None` when the program finished normally.
     pub reason: Option<String>,
-    /// The program's own name for its conversation. A later turn can resume the conversation by this name.
+    /// The program's own name for its conversation. A later run of the program can resume the conversation by this
+    /// name.
     pub conversation: Option<String>,
     pub spent: Spent,
     pub tool_calls: u32,
     /// The complete output of the program. `None` when it was not stored.
     pub stream: Option<StoredObject>,
-    /// The verdict on the turn's output, with its kind, codes and summary.
+    /// The verdict on the program's output, with its kind, codes and summary.
     pub verdict: Option<Json>,
 }
 
-/// The cost of one or several turns. `None` means that a cost is unknown, which is not the same as zero. An unknown
-/// cost never exceeds a limit.
+/// The cost of one or several turns (runs of an agent's program). `None` means that a cost is unknown, which is not the
+/// same as zero. An unknown cost never exceeds a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Spent {
     /// The cost in millionths of a US dollar.
@@ -65,7 +66,7 @@ pub struct Spent {
     pub turns: u32,
 }
 
-/// A reference to bytes in the object store.
+/// A reference to bytes in the object store, which keeps bytes as files that are named by their hash.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredObject {
     /// The SHA-256 hash of the bytes, in hexadecimal. It is also the object's name in the object store.
@@ -74,7 +75,7 @@ pub struct StoredObject {
 }
 
 names! {
-    /// The reason why a turn began.
+    /// The reason why a turn (a run of an agent's program) began.
     Purpose {
         First = "first", Repair = "repair", Next = "next", Answer = "answer", Recovery = "recovery",
         Verification = "verification", Conflict = "conflict", Evaluation = "evaluation", Feedback = "feedback",
@@ -83,7 +84,7 @@ names! {
 }
 
 names! {
-    /// The way in which a turn ended.
+    /// The way in which a turn (a run of an agent's program) ended.
     TurnEnd {
         Finished = "finished", Failed = "failed", Signalled = "signalled", TimedOut = "timed_out",
         OverBudget = "over_budget", ClaimLost = "claim_lost", SpawnFailed = "spawn_failed", ApiError = "api_error",
@@ -92,7 +93,8 @@ names! {
 }
 
 impl Purpose {
-    /// Returns whether the turn is an evaluation or a review: another agent runs and only reads the holder's work.
+    /// Returns whether the turn is an evaluation or a review: another agent's program runs and only reads the work of
+    /// the task's holder.
     pub fn is_a_look(self) -> bool {
         match self {
             Self::Evaluation | Self::Review => true,

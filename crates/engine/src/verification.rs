@@ -15,7 +15,8 @@ pub struct Verification {
     /// The number of the verification among the verifications of its task, from 1.
     pub number: u32,
     pub attempt: u32,
-    /// The turn whose output was verified. `None` when the output came from an agent that no runner started.
+    /// The turn (run of an agent's program) whose output was verified. `None` when the output came from an agent that
+    /// no runner started.
     pub turn: Option<TurnId>,
     pub by: Actor,
     pub mechanical: Verdict,

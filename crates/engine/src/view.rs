@@ -1,5 +1,5 @@
-//! Views: read-only, bounded queries over the state. Like a decision, a view stops when a part of the state is not
-//! loaded, and asks for that part.
+//! Views: read-only, bounded queries over the state. A view stops when a part of the state is not loaded, and asks for
+//! that part. The store loads it and runs the view again.
 
 mod attempt;
 mod execution;
@@ -72,7 +72,7 @@ impl TaskView {
     }
 }
 
-/// Returns a task. A task of a plan that is not set yet counts as not found.
+/// Returns a task with its texts. While the plan of the workflow is not set, its tasks count as not found.
 pub fn task(world: &World, id: TaskId) -> Result<TaskView, DecisionStop> {
     let task = world.task(id)?;
     world.want([Need::Workflow(task.workflow), Need::Detail(id)])?;
@@ -246,7 +246,7 @@ pub struct Overview {
     pub questions: Vec<Message>,
     /// Reviews that have findings without a decision, newest first. Only the newest reviews are searched.
     pub reviews: Vec<Review>,
-    /// The cost of each workflow that had turns.
+    /// The cost of each workflow for which agents' programs ran.
     pub spent: Vec<(WorkflowId, Spent)>,
     /// The newest completed workflows, for a person who looks when all work is done. Empty while another workflow is
     /// open or failed.

@@ -1,4 +1,4 @@
-//! Records of repositories and worktrees. The engine never runs git; the `handover` crate does.
+//! Records of repositories and worktrees. The engine never runs git; the crate `git` does.
 
 use serde::{Deserialize, Serialize};
 
@@ -59,8 +59,8 @@ pub struct Repository {
     pub path: String,
     pub name: Option<String>,
     pub created: Timestamp,
-    /// The actor that registered the repository. Agents may work in the repository only if this is a person. Unknown
-    /// for repositories of version 0.1.0.
+    /// The actor that registered the repository. Agents may work in the repository only if this is a person. `None` for
+    /// repositories that Handover 0.1.0 stored.
     #[serde(default)]
     pub by: Option<Actor>,
 }

@@ -65,7 +65,8 @@ pub struct World {
     pub sections: BTreeMap<String, Option<Section>>,
     pub approvals: BTreeMap<ApprovalId, Option<Approval>>,
     pub notices: BTreeMap<(ApprovalId, Channel), Option<Notice>>,
-    /// Reminders, by conversation and sub-agent. The second text is empty for the conversation itself.
+    /// Reminders (counts of missing handoffs and progress reports), by conversation and sub-agent. The second text is
+    /// empty for the conversation itself.
     pub reminders: BTreeMap<(String, String), Option<Reminder>>,
     pub runners: BTreeMap<String, Option<Runner>>,
     pub reviews: BTreeMap<ReviewId, Option<Review>>,
@@ -74,7 +75,7 @@ pub struct World {
     pub answers: LoadedAnswers,
 }
 
-/// The reason why a decision stopped.
+/// The reason why a decision stopped before it had a reply.
 #[derive(Debug, Clone, PartialEq)]
 pub enum DecisionStop {
     Missing(Vec<Need>),
@@ -95,7 +96,7 @@ fn missing<T>(need: Need) -> Result<T, DecisionStop> {
 }
 
 impl World {
-    /// Returns the answer to a question, or stops when the answer is not loaded.
+    /// Returns the answer to a question about the state, or stops the decision when the answer is not loaded.
     ///
     /// ```
     /// use engine::id::{AgentId, TaskId};
@@ -122,12 +123,13 @@ impl World {
         self.answers.get(question).map_or_else(|| missing(question.need()), Ok)
     }
 
-    /// Adds the answer to a question to the loaded state.
+    /// Adds the answer to a question about the state to the loaded state.
     pub fn learn<Q: TypedQuestion>(&mut self, question: &Q, answer: Q::Answer) {
         self.answers.insert(question.clone(), answer);
     }
 
-    /// Stops the decision with all needs of the list that are not loaded yet, so that the store loads them in one step.
+    /// Stops the decision with all needs (questions to the store) of the list that are not answered yet, so that the
+    /// store answers them in one step.
     pub fn want<N: Into<Need>>(&self, needs: impl IntoIterator<Item = N>) -> Result<(), DecisionStop> {
         let lacking: Vec<Need> = needs.into_iter().map(N::into).filter(|need| !self.knows(need)).collect();
         if lacking.is_empty() { Ok(()) } else { Err(DecisionStop::Missing(lacking)) }
@@ -194,7 +196,7 @@ impl World {
         self.paths.get(path).map_or_else(|| missing(Need::RepositoryAt(path.to_owned())), |found| Ok(*found))
     }
 
-    /// Returns the time at which a repository was attached to a workflow.
+    /// Returns the time at which a repository was attached to a workflow, or `None` when it is not attached.
     pub fn attached(&self, workflow: WorkflowId, repository: RepositoryId) -> Result<Option<Timestamp>, DecisionStop> {
         let found = self.attachments.get(&(workflow, repository));
         found.map_or_else(|| missing(Need::Attached(workflow, repository)), |found| Ok(*found))
@@ -233,7 +235,8 @@ impl World {
         }
     }
 
-    /// Returns the newest turn of a task that has not ended. Evaluations and reviews are left out.
+    /// Returns the newest turn (run of an agent's program) of a task that has not ended. Evaluations and reviews are
+    /// left out.
     pub fn running_turn(&self, task: TaskId) -> Result<Option<&Turn>, DecisionStop> {
         let found = self.running_turns.get(&task);
         found.map_or_else(|| missing(Need::TurnRunning(task)), |found| Ok(found.as_ref()))

@@ -1,5 +1,5 @@
 //! The one constructor of commands that start programs. A caller must choose the folder and the environment of the
-//! program: both decide what the program does, and the defaults of the standard library hide that.
+//! program, because both decide what the program does. The standard library would silently use those of this process.
 
 use std::ffi::OsStr;
 use std::path::Path;

@@ -11,7 +11,8 @@ pub struct Register {
     pub name: String,
     pub runtime: String,
     pub role: Option<String>,
-    /// The slug that the agent's card names. When it is `None`, a slug is made from the agent's name.
+    /// The slug (the agent's short, unique name) from the agent's card, which is the file that describes the agent.
+    /// When it is `None`, a slug is made from the agent's name.
     pub slug: Option<String>,
     pub capabilities: Vec<String>,
     pub workflow: Option<WorkflowId>,

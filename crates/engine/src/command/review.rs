@@ -24,7 +24,8 @@ pub struct StartRound {
     pub number: u32,
     pub turn: Option<TurnId>,
     pub artifact: ReviewedVersion,
-    /// The requester's decisions about earlier findings, each with the finding's id.
+    /// The decisions about findings of earlier rounds, each with the finding's id. The actor that asked for the review
+    /// made them.
     pub decisions: Vec<(String, FindingDecision)>,
     /// The machine that asks the reviewing agent. Only one process of a machine asks at a time. So when a machine
     /// starts a round, its earlier round of this review no longer runs.

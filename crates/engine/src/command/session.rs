@@ -1,4 +1,4 @@
-//! The commands that the hooks of clients give: a call was stopped, or an agent stopped at the end of a prompt.
+//! The commands that the hooks of clients give: a call was stopped, or an agent has finished its work on a prompt.
 
 use serde::Serialize;
 
@@ -14,8 +14,8 @@ pub struct PassGate {
     pub newcomer: Option<(AgentId, Register)>,
 }
 
-/// The report that a conversation of a client, or a sub-agent of it, stops at the end of a prompt. It names the claim
-/// that the conversation works on.
+/// The report that a conversation of a client, or a sub-agent of it, has finished its work on a prompt and stops. It
+/// names the claim that the conversation works on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PromptReport {
     pub conversation: String,
@@ -29,10 +29,12 @@ pub struct PromptReport {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SendBack {
     pub report: PromptReport,
-    /// A checkpoint with the agent's handoff and the problems found in it.
+    /// A checkpoint with the agent's handoff (its closing report) and the problems found in it.
     pub note: Note,
-    /// The reason with which the task is blocked if the agent already had to repeat its handoff too often.
+    /// The reason with which the task is blocked if the agent already had to repeat its handoff (closing report) too
+    /// often.
     pub blocked: String,
-    /// The role whose agents get a message about the blocked task. `None` for the default role of that kind of block.
+    /// The role whose agents get a message about the blocked task. `None` selects the default role for a failed
+    /// verification.
     pub role: Option<String>,
 }

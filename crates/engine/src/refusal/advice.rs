@@ -8,7 +8,7 @@ use super::{ElsewhereHome, Refusal};
 pub(super) struct AdviceRow(pub(super) &'static str, pub(super) bool, &'static str);
 
 impl Refusal {
-    /// Returns the next step for the caller.
+    /// Returns the next step that the caller can take after this refusal.
     pub fn suggestion(&self) -> Cow<'static, str> {
         // Two refusals suggest a step that contains their own values, such as a name. All other steps are fixed texts.
         if let Self::AgentElsewhere { name, runtime, home: ElsewhereHome::Resumable, .. } = self {

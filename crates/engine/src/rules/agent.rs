@@ -77,7 +77,7 @@ fn is_settled(case: &Case<'_>, agent: &Agent) -> Result<bool, DecisionStop> {
     Ok(agent.left.is_none() && same && agent.session == Some(session) && last == Some(&agent.id))
 }
 
-/// Creates a new agent.
+/// Creates the agent that a registration describes, with a slug (short name) that no other agent has.
 pub(crate) fn newcomer(case: &mut Case<'_>, register: &Register) -> Result<Agent, DecisionStop> {
     let slug = free_slug(case, register)?;
     Ok(Agent {
@@ -131,10 +131,9 @@ enum Same {
     None { elsewhere: Option<AgentId> },
 }
 
-/// Finds the agent for which a caller registers. With an agent's own token, it is that agent. Otherwise, an agent with
-/// the same name and runtime is the same agent if it registered last on this connection. It is also the same agent if
-/// the connection that registered it last is dead and the same user or token registered it. Other agents of the same
-/// name are different agents.
+/// Finds the agent for which a caller registers. With an agent's own token, it is that agent. Otherwise it is the agent
+/// with the same name and runtime that registered last on this connection, or whose connection is dead and belonged to
+/// the same user, token or runner. Other agents of the same name are different agents.
 fn same_agent(case: &Case<'_>, register: &Register) -> Result<Same, DecisionStop> {
     if let (Some(agent), Standing::Vouched) = (case.caller.agent, case.caller.standing) {
         return Ok(Same::Bound(case.world.agent(agent)?.id));
@@ -185,8 +184,8 @@ fn free_slug(case: &Case<'_>, register: &Register) -> Result<String, DecisionSto
     }
     let mut number = (*case.world.ask(&NumberNeed::SlugNumber(base.clone()))?).max(1);
     loop {
-        // The number of a slug may already be the highest possible one, because an agent may choose its slug. Then the
-        // search starts again at 2.
+        // The number at the end of a slug, as in `reviewer-2`, may already be the highest possible one, because an
+        // agent may choose its slug. Then the search starts again at 2.
         number = number.checked_add(1).unwrap_or(2);
         let ending = format!("-{number}");
         let room = limits::SLUG_CHARS_MAX - ending.len();
@@ -216,7 +215,7 @@ pub(crate) fn renew(case: &mut Case<'_>) -> Result<Reply, DecisionStop> {
     Ok(Reply::Renewed { tasks })
 }
 
-/// Renews the leases and the workflow locks of the agent. Returns the number of tasks that it holds.
+/// Renews the leases and the workflow locks of the agent. Returns the number of tasks whose lease is in force.
 pub(crate) fn renew_all(case: &mut Case<'_>, agent: AgentId) -> Result<u32, DecisionStop> {
     let held = case.world.ask(&TaskIdNeed::HeldBy(agent))?;
     let locked = case.world.ask(&WorkflowIdNeed::LockedBy(agent.to_string()))?;

@@ -23,7 +23,8 @@ use crate::world::{ApprovalNeed, DecisionStop, Need};
 /// The reason that is recorded when an approval ends because the claim in which it was asked for has ended.
 pub(crate) const PAST: &str = "the attempt it was asked in is over";
 
-/// Records an agent's request for an approval, with its fingerprint. Pauses the task until a person decides.
+/// Records an agent's request for an approval, with its fingerprint (the hash of the request). Pauses the task that the
+/// request names until a person decides.
 pub(crate) fn ask(case: &mut Case<'_>, asked: &AskApproval) -> Result<Reply, DecisionStop> {
     check_request(&asked.request)?;
     check::key("fingerprint", &asked.fingerprint)?;
@@ -38,7 +39,7 @@ pub(crate) fn ask(case: &mut Case<'_>, asked: &AskApproval) -> Result<Reply, Dec
         }
     };
     let agent = case.present(waiting.as_ref().map(|(_, task)| *task))?;
-    // The decision resumes the task. So an agent may ask only for a task that it holds itself.
+    // A person's decision about the request resumes the task. So an agent may ask only for a task that it holds itself.
     if let Some((waiting, task)) = &waiting
         && (task.holder() != Some(agent) || task.attempt != waiting.attempt)
     {
@@ -66,7 +67,7 @@ pub(crate) fn ask(case: &mut Case<'_>, asked: &AskApproval) -> Result<Reply, Dec
     Ok(record(case, id, asked, Actor::Agent(agent), waiting.map(|(waiting, _)| waiting)))
 }
 
-/// Records an agent's request as a pending approval.
+/// Records a request as a pending approval.
 pub(crate) fn record(
     case: &mut Case<'_>,
     id: ApprovalId,
@@ -173,21 +174,21 @@ pub(crate) fn decide(case: &mut Case<'_>, id: ApprovalId, decision: &ApprovalDec
     Ok(Reply::ApprovalDecided { status })
 }
 
-/// Returns whether the time to use an approval begins only when the asking agent's turn resumes. The runner reports
-/// when it resumes a turn, and a client's hooks report when the session continues. For an agent that asked with a tool
-/// of its own session, no such report comes, so the time begins with the decision.
+/// Returns whether the time to use an approval begins only when the asking agent's program resumes. The runner reports
+/// when it resumes a program, and a client's hooks report when the session continues. For an agent that asked with a
+/// tool of its own session, no such report comes, so the time begins with the decision.
 fn waits_for_its_turn(approval: &Approval, asker: Option<&Agent>) -> bool {
     let by_a_tool = approval.source == Source::ExecGate && asker.is_some_and(has_own_session);
     approval.resumes_a_turn() && !by_a_tool
 }
 
-/// Returns whether the agent works in a person's client. Other agents work in turns that a runner starts.
+/// Returns whether the agent works in a person's client. The programs of other agents are started by a runner.
 fn has_own_session(agent: &Agent) -> bool {
     agent.origin.conversation.is_some()
 }
 
-/// Sends the decision to the agent's mailbox. Sends nothing to an agent that works in turns of a runner, because the
-/// runner passes the decision on.
+/// Sends the decision about an approval to the mailbox of the agent that asked. Sends nothing when the agent gets the
+/// decision in another way: from the runner that resumes its program, or over the Agent Client Protocol.
 fn tell(case: &mut Case<'_>, approval: &Approval, said: &str) -> Result<(), DecisionStop> {
     let Some(agent) = approval.agent() else { return Ok(()) };
     let asker = case.world.agent(agent)?;
@@ -262,7 +263,8 @@ pub(crate) fn open<'a>(case: &Case<'a>, task: TaskId) -> Result<Vec<&'a Approval
     rows.iter().map(|row| case.world.approval(row.id)).collect()
 }
 
-/// Uses an approval. Only the first call succeeds, and only if its fingerprint is exactly the approved one.
+/// Uses an approval. Only the first call succeeds, and only if its fingerprint (the hash of the request) is exactly the
+/// approved one.
 pub(crate) fn consume(case: &mut Case<'_>, id: ApprovalId, fingerprint: &str) -> Result<Reply, DecisionStop> {
     let approval = case.world.approval(id)?;
     let agent = case.present(None)?;

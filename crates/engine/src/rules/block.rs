@@ -1,5 +1,5 @@
-//! Blocking a task, and freeing the tasks that waited for it: which agents and people get a message, and which tasks
-//! can be claimed again.
+//! The consequences of a task's new status: tasks that waited for a finished task can be claimed, and agents and people
+//! get a message about a blocked task.
 
 use std::collections::BTreeSet;
 

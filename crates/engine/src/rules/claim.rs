@@ -1,5 +1,6 @@
-//! Claims as leases. A task has at most one live claim. Each claim has an attempt number that only grows, and writes
-//! with the number of an earlier attempt are refused.
+//! The rules for claims. A claim is a lease: it ends at a certain time unless it is renewed. A task has at most one
+//! live claim. Each claim has an attempt number that only grows, and writes with the number of an earlier attempt are
+//! refused.
 
 use crate::case::Case;
 use crate::command::{Actor, Rights};
@@ -28,7 +29,8 @@ pub(crate) fn claim(case: &mut Case<'_>, id: TaskId) -> Result<Reply, DecisionSt
         let until = case.renew(task, workflow);
         return Ok(Reply::Claimed { task: id, attempt: task.attempt, until, review: task.review });
     }
-    // The task's lease has expired, but the timer has not ended it yet. This claim ends it and takes the task.
+    // The task's lease has expired, but the timer that ends expired leases has not run yet. This claim ends the lease
+    // and takes the task.
     let failed = task.holder().and_then(|holder| case.end_lease(task, holder, Cause::Expired, None));
     if let Some(problem) = failed {
         return Err(DecisionStop::Recorded(Refusal::state(format!("Cannot claim task in 'failed' status: {problem}"))));
@@ -48,7 +50,7 @@ pub(crate) fn claim(case: &mut Case<'_>, id: TaskId) -> Result<Reply, DecisionSt
     give(case, task, workflow, agent, &start)
 }
 
-/// Ends the expired claims that the check `may_start` found.
+/// Ends the expired claims of other tasks that the checks of a new claim found.
 pub(crate) fn end_dead(case: &mut Case<'_>, start: &ClaimStart) {
     for (other, holder) in start.dead.iter().filter_map(|other| Some((other, other.holder()?))) {
         case.end_lease(other, holder, Cause::Expired, None);
@@ -59,23 +61,24 @@ fn cannot_claim(task: &Task) -> Refusal {
     Refusal::state(format!("Cannot claim task in '{}' status", task.status()))
 }
 
-/// The further changes that a new claim makes when it begins.
+/// The changes to other tasks and to approvals that a new claim makes when it begins.
 pub(crate) struct ClaimStart {
     /// Expired claims of other tasks. The new claim ends them.
     dead: Vec<Task>,
-    /// The approval that opens the task's gate. The claim consumes it.
+    /// The approval by which a person allowed the claim to begin. The claim consumes it.
     gate: Option<ApprovalId>,
 }
 
 /// Runs the checks of a new claim that do not depend on the task's present holder. The first failed check is reported.
-/// The gate is checked last, so that no person is asked to approve a task that could not begin anyway.
+/// The gate (a person's approval of the claim) is checked last, so that no person is asked to approve a task that could
+/// not begin anyway.
 fn may_start(case: &Case<'_>, task: &Task, workflow: &Workflow, agent: AgentId) -> Result<ClaimStart, DecisionStop> {
     let start = may_go_on(case, task, workflow, agent)?;
     Ok(ClaimStart { gate: gate::passage(case, task)?, ..start })
 }
 
-/// Runs the checks of a claim without the gate. It is for an attempt that a person has already approved, or that needs
-/// no approval.
+/// Runs the checks of a claim without the gate (a person's approval of the claim). It is for an attempt that a person
+/// has already approved, or that needs no approval.
 pub(crate) fn may_go_on(
     case: &Case<'_>,
     task: &Task,
@@ -197,9 +200,9 @@ pub(crate) fn claim_next(case: &mut Case<'_>, id: WorkflowId, include_failed: bo
             let task = case.world.task(found.id)?;
             match may_start(case, task, workflow, agent) {
                 Ok(start) => return give(case, task, workflow, agent, &start),
-                // The list cannot show two obstacles: a process that is alive past its lease may still use the files,
-                // and a gate may have closed again after the list was made. In both cases, the search continues after
-                // this task.
+                // The list cannot show two obstacles: a process that is alive past its lease may still use this task's
+                // files, and the approval that let the task begin may have ended after the list was made. In both
+                // cases, the search continues after this task.
                 Err(DecisionStop::Refused(Refusal::FilesBusy { .. } | Refusal::ApprovalRequired { .. })) => {
                     ask.after = Some(offer::position(task))
                 }

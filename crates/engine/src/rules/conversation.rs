@@ -1,5 +1,5 @@
 //! Conversations of clients, as the clients' hooks report them: which agents belong to a conversation, their signs of
-//! life, the end of the conversation, and missing handoffs.
+//! life, the end of the conversation, and missing handoffs (the closing reports of agents).
 
 use crate::agent::{Agent, Origin};
 use crate::case::Case;
@@ -124,7 +124,8 @@ fn is_foreign(case: &Case<'_>, agent: &Agent) -> bool {
     agent.session.is_some_and(|home| case.caller.foreign.contains(&home))
 }
 
-/// Returns the stored reminder of the conversation or sub-agent that the report is about.
+/// Returns the stored reminder (the counts of missing handoffs and progress reports) of the conversation or sub-agent
+/// that the report is about.
 fn reminder(case: &Case<'_>, report: &PromptReport) -> Result<Option<Reminder>, DecisionStop> {
     check::key("conversation", &report.conversation)?;
     check::size("part", &report.part, limits::KEY_BYTES_MAX)?;
@@ -138,8 +139,8 @@ fn remember(case: &mut Case<'_>, report: &PromptReport, count: u32, goes_on: u32
     case.events.push(Event::Reminded { reminder: Box::new(reminder) });
 }
 
-/// Asks an agent to write its handoff again, because the handoff is missing or wrong. After [`limits::REMINDERS_MAX`]
-/// times at one prompt, blocks the task instead.
+/// Asks an agent to write its handoff (closing report) again, because the handoff is missing or wrong. After
+/// [`limits::REMINDERS_MAX`] times at one prompt, blocks the task instead.
 pub(crate) fn send_back(case: &mut Case<'_>, sent: &SendBack) -> Result<Reply, DecisionStop> {
     let SendBack { report, note, blocked, role } = sent;
     let known = reminder(case, report)?;
@@ -164,7 +165,8 @@ pub(crate) fn go_on(case: &mut Case<'_>, report: &PromptReport, note: &Note) -> 
         return status::move_task(case, report.task, Some(report.attempt), &to);
     }
     let reply = record::add_checkpoint(case, report.task, Some(report.attempt), note)?;
-    // The reported handoff is valid, so the count of missing or wrong handoffs is set to 0.
+    // The reported handoff (the agent's closing report) is valid, so the count of missing or wrong handoffs is set to
+    // 0.
     remember(case, report, 0, goes_on + 1);
     Ok(reply)
 }

@@ -15,7 +15,7 @@ use crate::rules::{approval, block, lapse};
 use crate::task::{BlockKind, Status, Task, TaskBlock, TaskState};
 use crate::world::DecisionStop;
 
-/// Returns the approval that a claim of the task must consume. Returns `None` if the task is not gated.
+/// Returns the approval that a claim of the task must consume. Returns `None` if claims of the task need no approval.
 pub(crate) fn passage(case: &Case<'_>, task: &Task) -> Result<Option<ApprovalId>, DecisionStop> {
     let closed = |approval| Err(Refusal::ApprovalRequired { task: task.id, approval }.into());
     match gate_state(case.world, task, case.now)? {
@@ -37,14 +37,15 @@ pub(crate) fn passage(case: &Case<'_>, task: &Task) -> Result<Option<ApprovalId>
     }
 }
 
-/// Consumes the approval for the claim that begins. The approval cannot be used again.
+/// Consumes the approval that allowed the claim to begin. The approval cannot be used again.
 pub(crate) fn pass(case: &mut Case<'_>, id: ApprovalId, agent: AgentId) -> Result<(), DecisionStop> {
     let row = case.world.approval(id)?;
     approval::moved(case, row, row.state.used(Actor::Agent(agent), case.now));
     Ok(())
 }
 
-/// Asks a person, in the name of the engine, before a gated task begins. A repeated request returns the same approval.
+/// Asks a person, in the name of the engine, before a gated task (one whose claims need an approval) begins. A repeated
+/// request returns the same approval.
 pub(crate) fn ask(case: &mut Case<'_>, asked: &AskApproval) -> Result<Reply, DecisionStop> {
     let nothing = || Refusal::state("the engine asks only whether a gated task may begin");
     let (Source::ExecGate, Some((id, attempt))) = (asked.source, asked.waits) else { return Err(nothing().into()) };
@@ -56,8 +57,8 @@ pub(crate) fn ask(case: &mut Case<'_>, asked: &AskApproval) -> Result<Reply, Dec
     if !begins || attempt != task.attempt + 1 {
         return Err(Refusal::state(format!("attempt {attempt} of {id} is not about to begin")).into());
     }
-    // If the person rejects the gate, the task is blocked. The engine asks only when the dependencies are met. So a
-    // blocked task never waits for a task that a replan could still replace.
+    // If the person rejects the request, the task is blocked. The engine asks only when the dependencies are met. So a
+    // blocked task never waits for a task that a change of the plan could still replace.
     dependencies_met(case, task)?;
     match gate_state(case.world, task, case.now)? {
         GateState::Missing => return Err(nothing().into()),
@@ -73,8 +74,8 @@ pub(crate) fn ask(case: &mut Case<'_>, asked: &AskApproval) -> Result<Reply, Dec
     Ok(approval::record(case, approval, asked, Actor::Engine, Some(waiting)))
 }
 
-/// Ends the earlier, expired requests for the same claim. If such a request stayed and the clock were set back, the
-/// claim could use it, and a person would be asked for a claim that has already begun.
+/// Ends expired requests to let the next claim of this task begin. If such a request stayed and the clock were set
+/// back, it would be valid again, and a person would be asked about a claim that has already begun.
 fn expire_earlier(case: &mut Case<'_>, task: &Task) -> Result<(), DecisionStop> {
     let earlier: Vec<ApprovalId> = gate_state::requests(case.world, task)?.map(|row| row.id).collect();
     for id in earlier {
@@ -86,8 +87,8 @@ fn expire_earlier(case: &mut Case<'_>, task: &Task) -> Result<(), DecisionStop> 
     Ok(())
 }
 
-/// Blocks the task after a person rejected or revoked its gate. The task stays blocked until a person or an agent with
-/// the block's role decides how to proceed.
+/// Blocks a gated task after a person rejected or revoked the approval of its next claim. The task stays blocked until
+/// a person, or an agent with the role that the block names, decides how to proceed.
 pub(crate) fn decided(case: &mut Case<'_>, approval: &Approval, said: &str) -> Result<(), DecisionStop> {
     let Some(WaitingTask { task: id, attempt, .. }) = approval.waiting else { return Ok(()) };
     let task = match case.task(id) {

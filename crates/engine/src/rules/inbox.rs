@@ -39,8 +39,8 @@ pub(crate) fn send(case: &mut Case<'_>, to: &Recipients, draft: &MessageDraft) -
     match to {
         Recipients::One(owner) => send_one(case, *owner, &envelope),
         Recipients::Slug(slug) if slug == "human" => send_one(case, MailboxOwner::Human, &envelope),
-        // A text that does not have the form of a slug is refused without asking the store, because a database may not
-        // accept such a text as a parameter.
+        // A text that does not have the form of a slug (an agent's short name) is refused without asking the store,
+        // because a database may not accept such a text as a parameter.
         Recipients::Slug(slug) if !is_slug(slug) => Err(Refusal::RecipientNotFound { recipient: slug.clone() }.into()),
         Recipients::Slug(slug) => {
             let found = case.world.ask(&AgentIdNeed::WithSlug(slug.clone()))?.first().copied();
@@ -57,7 +57,8 @@ struct Envelope<'a> {
     draft: &'a MessageDraft,
 }
 
-/// Returns the recipient's slug. An agent that unregistered counts as not found, because it reads no more messages.
+/// Returns the slug (short name) of a recipient. An agent that unregistered counts as not found, because it reads no
+/// more messages.
 fn slug_of(case: &Case<'_>, owner: MailboxOwner) -> Result<String, DecisionStop> {
     match owner {
         MailboxOwner::Human => Ok("human".to_owned()),
@@ -160,8 +161,8 @@ pub(crate) fn notify(case: &mut Case<'_>, agents: &[AgentId], draft: &MessageDra
     Ok(())
 }
 
-/// Delivers a person's answer to the agent's mailbox, even when the mailbox is full or the agent has unregistered.
-/// Each question has one answer, and the record must contain it.
+/// Delivers a person's answer or decision to the agent's mailbox, even when the mailbox is full or the agent has
+/// unregistered. Each question has one answer, and the record must contain it.
 pub(crate) fn deliver(
     case: &mut Case<'_>,
     to: AgentId,

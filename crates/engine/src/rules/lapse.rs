@@ -1,5 +1,5 @@
-//! Approvals that end in another way than by a person's decision: the asking agent's session continues, its claim ends,
-//! the agent unregisters, or the approval expires.
+//! Approvals that end in another way than by a person's decision: the asking agent's session continues and uses them,
+//! its claim ends, the agent unregisters, or the approval expires.
 
 use crate::approval::{Approval, ApprovalState, ApprovalStatus, WaitingTask};
 use crate::case::Case;
@@ -48,7 +48,8 @@ struct Moot {
 
 fn by_move(case: &Case<'_>, moved: &Moved) -> Result<Option<(TaskId, Moot)>, DecisionStop> {
     let (from, to) = (moved.from, moved.state.status());
-    // A gated task that is completed or skipped will not be claimed again, so the request to open its gate ends.
+    // A gated task that is completed or skipped will not be claimed again, so the request to a person to allow its next
+    // claim ends.
     let over = to.is_met() && case.world.task(moved.task)?.gate;
     let goes_on = matches!(to, Status::Planning | Status::InProgress);
     let moot = Moot { why: format!("its task is {to} without it"), goes_on };
@@ -79,9 +80,9 @@ fn end_open(case: &mut Case<'_>, task: TaskId, moot: &Moot) -> Result<(), Decisi
     Ok(())
 }
 
-/// Consumes the approvals of an agent that wait until the agent can act. This happens when the agent's session
-/// continues, or when the runner begins a turn for the task `only`. Revokes the approvals that belong to an earlier
-/// attempt.
+/// Consumes the approvals that an agent got while its program did not run. This happens when the agent's session
+/// continues, or when the runner starts the agent's program for the task `only`. Revokes the approvals that belong to
+/// an earlier attempt.
 pub(crate) fn take_up(case: &mut Case<'_>, agent: AgentId, only: Option<TaskId>) -> Result<(), DecisionStop> {
     let list = ApprovalQuery::OpenOfAgent { agent, limit: limits::EXPIRED_APPROVALS_MAX };
     let rows = case.world.ask(&list)?;
@@ -131,8 +132,8 @@ pub(crate) fn void(case: &mut Case<'_>, agent: AgentId) -> Result<(), DecisionSt
 
 pub(crate) fn expire(case: &mut Case<'_>, approval: &Approval) -> Result<(), DecisionStop> {
     moved(case, approval, ApprovalState::Expired { at: case.now });
-    // An expired approval of a gate changes no task: the gated task stays pending, and a person is asked again before
-    // an agent claims it.
+    // When the request to let a gated task begin expires, no task changes: the task stays pending, and a person is
+    // asked again before an agent claims it.
     if approval.is_gate() || is_answered(case, approval) {
         return Ok(());
     }

@@ -1,5 +1,5 @@
 //! The rules of the engine, one file per subject. Each rule takes a case (the decision that is being made) and the
-//! arguments of a command. It returns a reply, or stops with a refusal or with the needs to load.
+//! arguments of a command. It returns a reply, or stops with a refusal or with the parts of the state to load.
 
 pub(crate) mod agent;
 pub(crate) mod answer;

@@ -1,5 +1,5 @@
-//! Records that a person saw an approval, and manages the notices that tell people about approvals outside of
-//! Handover. One sender at a time sends a notice, and each notice is sent at least once.
+//! Records that a person saw an approval, and manages the notices that tell people about approvals outside of Handover.
+//! One sender at a time sends a notice. If the sender dies, another one sends the notice again.
 
 use crate::approval::{Approval, ApprovalStatus, Via};
 use crate::case::Case;
@@ -52,14 +52,14 @@ fn only_a_timer(case: &Case<'_>) -> Result<(), Refusal> {
     Err(Refusal::NotPermitted { problem: "notices are sent by Handover itself".to_owned() })
 }
 
-/// Gives the caller one notice to send. If the caller does not report the result in time, another sender may take the
-/// notice.
+/// Gives the caller one notice (a message to a person about a pending approval) to send. If the caller does not report
+/// the result in time, another sender may take the notice.
 pub(crate) fn take(case: &mut Case<'_>, channel: Channel) -> Result<Reply, DecisionStop> {
     only_a_timer(case)?;
     let list = ApprovalQuery::DueNotices { channel, now: case.now, limit: limits::NOTICES_LOOKED_AT };
     for id in case.world.ask(&list)?.iter().map(|row| row.id) {
-        // The list of due notices may be out of date: a person may have decided, or another sender may have taken the
-        // notice.
+        // The list of due notices may be out of date: a person may have decided about the approval, or another sender
+        // may have taken the notice.
         let approval = case.world.approval(id)?;
         let known = case.world.notice(id, channel)?;
         if !waits(case, approval) || known.is_some_and(|known| !known.is_due(case.now)) {
@@ -75,8 +75,8 @@ pub(crate) fn take(case: &mut Case<'_>, channel: Channel) -> Result<Reply, Decis
     Ok(Reply::NoticeTaken { approval: None, tries: 0 })
 }
 
-/// Records whether a notice was sent. A report that comes too late changes nothing, because another sender has taken
-/// the notice by then.
+/// Records whether a notice (a message to a person about a pending approval) was sent. A report about an earlier try
+/// changes nothing, because another sender has taken the notice since.
 pub(crate) fn settle(
     case: &mut Case<'_>,
     (id, channel): (ApprovalId, Channel),

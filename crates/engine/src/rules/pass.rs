@@ -12,8 +12,9 @@ use crate::reply::Reply;
 use crate::rules::{agent, approval};
 use crate::world::{ApprovalNeed, DecisionStop};
 
-/// Consumes a matching approval if there is one, repeats a matching rejection, otherwise creates a request. All this
-/// is one transaction, so that of two calls with the same approval only one passes.
+/// Decides about a call that a gate (a rule of a client's hook) stopped: consumes a matching approval, repeats a
+/// matching rejection, or asks a person. All this is one transaction, so that of two calls with the same approval only
+/// one passes.
 pub(crate) fn pass(case: &mut Case<'_>, passing: &PassGate) -> Result<Reply, DecisionStop> {
     let PassGate { asked, newcomer } = passing;
     let print = &asked.fingerprint;

@@ -78,8 +78,8 @@ pub(crate) fn begin(case: &mut Case<'_>, id: WorkflowId, token: &str) -> Result<
     if other.is_some_and(|draft| draft.until > case.now) {
         return Err(Refusal::state("another plan of this workflow is being written; try again in a minute").into());
     }
-    // The rows of an earlier draft must be cleared, even if it was the same planner's: a planner that begins again
-    // sends all pieces again.
+    // The tasks of an earlier unfinished plan must be deleted, even if the same planner wrote it: a planner that begins
+    // again sends all pieces again.
     let stale = workflow.draft.is_some();
     drafting(case, id, token);
     Ok(Reply::PlanBegun { stale })

@@ -1,5 +1,6 @@
-//! Decides whether a caller may loosen a protection. A caller would loosen one by skipping, removing or replacing a
-//! protected task, by stopping a workflow, or by raising the workflow's limits.
+//! Decides whether a caller may loosen a protection (a gate, a review, limits or an output contract that a person set).
+//! A caller would loosen one by skipping, removing or replacing a protected task, by stopping a workflow, or by raising
+//! the workflow's limits.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +15,7 @@ use crate::task::Task;
 use crate::workflow::Workflow;
 use crate::world::{DecisionStop, Need, OpenEdgeNeed, TaskIdNeed, TaskRowNeed};
 
-/// An act on a task that can loosen the task's protections.
+/// An act on a task that can loosen the task's protections, such as a required review.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Loosening {
     Skip,
@@ -35,7 +36,7 @@ impl Loosening {
     }
 }
 
-/// Returns the protections of a task that this caller cannot loosen.
+/// Returns the protections of a task (gate, review, limits, output contract) that this caller cannot loosen.
 fn protections(case: &Case<'_>, task: &Task) -> Result<Vec<Protection>, DecisionStop> {
     Ok(match case.rights {
         Rights::Person | Rights::Engine => Vec::new(),
@@ -61,14 +62,14 @@ fn protected(case: &Case<'_>, act: String, by: Vec<Protection>) -> DecisionStop 
     Refusal::Protected { act, by, script: case.rights == Rights::Script }.into()
 }
 
-/// Refuses the act when the caller may not loosen the task's protections.
+/// Refuses an act on a task, such as skipping it, when the caller may not loosen the task's protections.
 pub(crate) fn task(case: &Case<'_>, task: &Task, loosening: Loosening) -> Result<(), DecisionStop> {
     let by = protections(case, task)?;
     if by.is_empty() { Ok(()) } else { Err(refused(case, task, loosening, by)) }
 }
 
-/// Refuses to remove a task from the plan when the task is protected, or waits for a protected task. In the second
-/// case, a new task of the same name could leave out that dependency.
+/// Refuses to remove a task from the plan when the task is protected (for example by a required review), or waits for a
+/// protected task. In the second case, a new task of the same name could leave out that dependency.
 pub(crate) fn removal(case: &Case<'_>, removed: &Task, loosening: Loosening) -> Result<(), DecisionStop> {
     task(case, removed, loosening)?;
     if matches!(case.rights, Rights::Person | Rights::Engine) {
@@ -86,7 +87,8 @@ pub(crate) fn removal(case: &Case<'_>, removed: &Task, loosening: Loosening) -> 
     Ok(())
 }
 
-/// Refuses a new plan that would remove protected tasks, or tasks that wait for protected tasks.
+/// Refuses a new plan that would remove protected tasks (tasks with a required review, for example), or tasks that wait
+/// for protected tasks.
 pub(crate) fn replan(case: &Case<'_>, workflow: WorkflowId, dropped: &BTreeSet<TaskId>) -> Result<(), DecisionStop> {
     if matches!(case.rights, Rights::Person | Rights::Engine) || dropped.is_empty() {
         return Ok(());
@@ -157,8 +159,8 @@ pub(crate) fn workflow(
     Err(protected(case, act, vec![Protection::Workflow]))
 }
 
-/// Makes the tasks that waited for a skipped task wait for the protected tasks that the skipped task waited for.
-/// Returns the tasks that still wait.
+/// Makes the tasks that waited for a skipped task wait for the protected tasks (tasks with a required review, for
+/// example) that the skipped task waited for. Returns the tasks that still wait.
 pub(crate) fn keep_dependencies(case: &mut Case<'_>, skipped: &Task) -> Result<BTreeSet<TaskId>, DecisionStop> {
     if skipped.unmet == 0 {
         return Ok(BTreeSet::new());

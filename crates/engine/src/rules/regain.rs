@@ -29,7 +29,7 @@ pub(crate) fn regain(case: &mut Case<'_>, id: TaskId, attempt: u32) -> Result<Re
     let agent = case.present(Some(task))?;
     let until = case.now + workflow.lease_ms;
     if task.holder() == Some(agent) && task.attempt == attempt {
-        // The lease has not been ended yet. It continues as if it had been renewed in time.
+        // The expired lease has not been ended yet. It continues as if it had been renewed in time.
         case.touch(agent)?;
         if task.state.running_lease().is_some_and(|lease| lease.until < until) {
             case.events.push(Event::Renewed { task: id, workflow: workflow.id, until });

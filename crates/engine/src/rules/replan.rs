@@ -1,4 +1,4 @@
-//! Changing a plan while it runs: add a task, remove a task, or replace the tasks that have not started.
+//! Changing the plan of a workflow that runs: add a task, remove a task, or replace the tasks that have not started.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -125,7 +125,8 @@ pub(crate) fn remove(case: &mut Case<'_>, id: WorkflowId, task: TaskId) -> Resul
     let mut waits = Vec::new();
     for dependent in dependents {
         let has = world.ask(&TaskIdNeed::Dependencies(*dependent))?;
-        // The removed task was neither completed nor skipped. So the count of each waiting task still includes it.
+        // The removed task was neither completed nor skipped. So `unmet`, the number of tasks that a task waits for,
+        // still includes it.
         let mut unmet = world.task(*dependent)?.unmet.saturating_sub(1);
         for dependency in dependencies.iter().filter(|id| !has.contains(id)) {
             rewired.push((*dependent, *dependency));

@@ -56,8 +56,8 @@ pub(crate) fn open(case: &mut Case<'_>, open: &OpenReview) -> Result<Reply, Deci
     Ok(reply)
 }
 
-/// Returns the caller's actor if it may continue the review. Allowed are the requester, the holder of the task that
-/// waits for the review, and a caller that may act for them.
+/// Returns the caller's actor if it may continue the review. Allowed are the actor that asked for the review, the
+/// holder of the task that waits for the review, and a caller that may act for them.
 fn requester(case: &Case<'_>, review: &Review) -> Result<Actor, DecisionStop> {
     if let Some(gate) = review.gate {
         let (task, _) = case.task(gate.task)?;
@@ -115,7 +115,8 @@ pub(crate) fn start(case: &mut Case<'_>, start: &StartRound) -> Result<Reply, De
     let issued = all.iter().map(|finding| finding.name.clone()).collect();
     let mut told = Vec::new();
     for (name, decision) in &start.decisions {
-        // A decision about a finding that the review does not have is skipped here. The reviewing agent reports it.
+        // A decision about a finding that the review does not have is skipped here. The reviewing agent answers that it
+        // does not know the finding.
         if let Some(finding) = all.iter_mut().find(|finding| finding.name == *name) {
             let decided = Decided { decision: decision.clone(), by, at: case.now, told: Some(start.number) };
             finding.state = FindingState::Decided(Box::new(decided));
@@ -154,7 +155,7 @@ fn check_decision(decision: &FindingDecision) -> Result<(), Refusal> {
     check::optional(decision.explanation.as_deref(), |text| check::size("reason", text, limits::REVIEW_BYTES_MAX))
 }
 
-/// Records the result of a round, even when the claim that waited for it has ended in the meantime.
+/// Records the result of a round of a review, even when the claim that waited for it has ended in the meantime.
 pub(crate) fn end(case: &mut Case<'_>, end: &EndRound) -> Result<Reply, DecisionStop> {
     match case.rights {
         Rights::Runner | Rights::Engine => {}
@@ -280,8 +281,7 @@ pub(crate) fn decide(
     Ok(Reply::FindingDecided { open })
 }
 
-/// The maximum number of reviews of one task that are read: the newest ones. An agent that asks for more reviews has
-/// lost track of its work.
+/// The maximum number of reviews of one task that are read: the newest ones. Older reviews do not count.
 const GATES: u32 = 20;
 
 /// Refuses to complete a task that needs a review, if it was not reviewed yet or a finding has no decision.
@@ -306,8 +306,8 @@ pub(crate) fn is_passed(case: &Case<'_>, task: &Task) -> Result<(), DecisionStop
     is_what_was_reviewed(case, task, review)
 }
 
-/// Refuses to complete a task whose work differs from the state that its reviewer saw last. At the end of a turn, the
-/// runner gives no state to compare, because the runner reviews and merges the same commit itself.
+/// Refuses to complete a task whose work differs from the state that its reviewer saw last. A runner that completes a
+/// task gives no state to compare, because it reviews and merges the same commit itself.
 fn is_what_was_reviewed(case: &Case<'_>, task: &Task, review: &Review) -> Result<(), DecisionStop> {
     let work = &case.caller.work;
     if case.rights == Rights::Runner && work.is_none() {

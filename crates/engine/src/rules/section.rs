@@ -1,6 +1,6 @@
-//! Project context in sections. A writer computes a section's new body from the version that it read, and names this
-//! version. If another writer changed the section since, the write is refused and the writer must read again. So no
-//! writer's text is lost.
+//! Project context (the shared knowledge about the project) in sections. A writer computes a section's new body from
+//! the version that it read, and names this version. If another writer changed the section since, the write is refused
+//! and the writer must read again. So no writer's text is lost.
 
 use crate::agent::is_slug;
 use crate::case::Case;
@@ -30,8 +30,8 @@ pub(crate) fn write(
     check::json("body", Some(body))?;
     match case.rights {
         Rights::Runner | Rights::Coordinator | Rights::Person | Rights::Engine => {}
-        // The runner checks which sections an agent may write when it takes the agent's handoff. A direct call by the
-        // agent would bypass this check, so it is refused.
+        // The runner checks which sections an agent may write when it takes the agent's handoff (closing report). A
+        // direct call by the agent would bypass this check, so it is refused.
         Rights::Agent => {
             let problem = "an agent writes project context with its handoff only".to_owned();
             return Err(Refusal::NotPermitted { problem }.into());
@@ -55,7 +55,7 @@ pub(crate) fn write(
         }
     }
     let before = stored.map(|section| section.body.clone());
-    // The new body equals the old one, so no change is recorded.
+    // The new body of the section equals the old one, so no change is recorded.
     if before.as_ref() == Some(body) {
         return Ok(Reply::SectionWritten { version });
     }

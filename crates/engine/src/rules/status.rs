@@ -51,8 +51,8 @@ pub(crate) fn move_task(
     finish(case, &step, moved)
 }
 
-/// Returns the way in which a move can loosen a task's protections: it skips the task, or it unblocks the task.
-/// Returns `None` for other moves.
+/// Returns the way in which a change of the status can loosen a task's protections: it skips the task, or it unblocks
+/// the task. Returns `None` for other changes.
 fn loosens(task: &Task, target: Status) -> Option<Loosening> {
     match (task.status(), target) {
         (_, Status::Skipped) => Some(Loosening::Skip),
@@ -68,8 +68,8 @@ struct StatusStep<'a> {
 }
 
 fn check_target(to: &Target) -> Result<(), Refusal> {
-    // A blank text counts as missing. A missing text is refused later, after other problems. Here only the size of the
-    // text is checked.
+    // A blank text counts as missing. A missing text is refused later, so that other problems are reported first. Here
+    // only the size of the text is checked.
     let text = |field, text: &Option<String>| {
         check::optional(text.as_deref(), |text| check::size(field, text, limits::SUMMARY_BYTES_MAX))
     };
@@ -129,7 +129,8 @@ fn lost(case: &Case<'_>, task: &Task) -> Result<DecisionStop, DecisionStop> {
     Ok(Refusal::ClaimLost { task: task.id, holder: case.live_holder(task)?, attempt: task.attempt }.into())
 }
 
-/// Returns the actor under whose name the move is recorded. Refuses a caller that may not make the move.
+/// Returns the actor under whose name the change of the task's status is recorded. Refuses a caller that may not make
+/// this change.
 fn may_move(case: &Case<'_>, task: &Task, attempt: Option<u32>, target: Status) -> Result<Actor, DecisionStop> {
     let refused = |problem: &str| Err(Refusal::NotPermitted { problem: problem.to_owned() }.into());
     match (&task.state, target) {
@@ -175,8 +176,8 @@ fn may_move(case: &Case<'_>, task: &Task, attempt: Option<u32>, target: Status) 
     }
 }
 
-/// Refuses the move when the task waits for an approval. Otherwise an agent that asked could continue as if a person
-/// had answered.
+/// Refuses a change of the task's status while the task waits for an approval. Otherwise an agent that asked could
+/// continue as if a person had answered.
 pub(crate) fn not_asked(case: &Case<'_>, task: &Task) -> Result<(), DecisionStop> {
     match approval::waited_for(case, task)? {
         Some(approval) => Err(Refusal::ApprovalRequired { task: task.id, approval: Some(approval) }.into()),
@@ -223,8 +224,8 @@ fn next_state(case: &mut Case<'_>, step: &StatusStep<'_>, to: &Target) -> Result
     Ok(moved)
 }
 
-/// Returns the record of a move of the task to pending that changes nothing else. The calling function fills in the
-/// other fields.
+/// Returns a record that moves the task to pending and changes nothing else. The calling function replaces the fields
+/// that differ.
 pub(crate) fn blank(task: &Task) -> Moved {
     Moved {
         task: task.id,
@@ -241,8 +242,8 @@ pub(crate) fn blank(task: &Task) -> Moved {
     }
 }
 
-/// Returns the lease of the task in its new state. A move by the holder is a sign of life and extends the lease. A
-/// move by another actor does not.
+/// Returns the lease of the task in its new status. A change of the status by the holder is a sign of life and extends
+/// the lease. A change by another actor does not.
 fn lease(case: &Case<'_>, step: &StatusStep<'_>) -> Result<Lease, DecisionStop> {
     let held = step.task.state.lease();
     let mut lease = held.cloned().ok_or_else(|| Refusal::state("nobody holds the task; claim it first"))?;

@@ -26,7 +26,8 @@ pub(crate) fn create(
     if let Some(agent) = agent {
         case.world.agent(agent)?;
     }
-    // Every process registers the token of the token file when it starts, so the token may be known already.
+    // Each HTTP server registers the token of the machine's token file when it starts, so the token may be known
+    // already.
     if let Some(known) = case.world.token_hashed(hash)? {
         if known.scope == scope && known.agent == agent && known.revoked.is_none() {
             return Ok(Reply::TokenCreated { token: known.id });

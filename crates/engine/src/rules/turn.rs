@@ -1,5 +1,5 @@
-//! Turns, and the verifications of their outputs. Only the runner records them. A caller that could record a passed
-//! verification could complete a task without one.
+//! Turns (runs of an agent's program), and the verifications of their outputs. Only the runner records them. A caller
+//! that could record a passed verification could complete a task without one.
 
 use crate::case::Case;
 use crate::check;
@@ -45,8 +45,8 @@ pub(crate) fn start(case: &mut Case<'_>, start: &StartTurn) -> Result<Reply, Dec
     let holder = holder(case, task, start.attempt)?;
     let agent = start.agent.map_or(Ok(holder), |agent| case.world.agent(agent).map(|found| found.id))?;
     case.world.want([NumberNeed::Turns(task.id).into(), Need::TurnRunning(task.id)])?;
-    // Only a running turn of this attempt prevents a new turn. A turn of an earlier claim can be ended only by its
-    // runner, and that runner may never come back.
+    // Only a running turn (run of a program) of this attempt prevents a new turn. A turn of an earlier claim can be
+    // ended only by its runner, and that runner may never come back.
     let running = case.world.running_turn(task.id)?.filter(|turn| turn.attempt == start.attempt);
     if !start.purpose.is_a_look()
         && let Some(running) = running
@@ -79,7 +79,8 @@ pub(crate) fn start(case: &mut Case<'_>, start: &StartTurn) -> Result<Reply, Dec
     Ok(reply)
 }
 
-/// Records the end of a turn, even when its claim has ended in the meantime.
+/// Records the end of a turn (a run of an agent's program), even when the claim that it worked on has ended in the
+/// meantime.
 pub(crate) fn end(case: &mut Case<'_>, id: TurnId, ended: &TurnResult) -> Result<Reply, DecisionStop> {
     by_the_runner(case)?;
     check::optional(ended.reason.as_deref(), |text| check::size("reason", text, limits::SUMMARY_BYTES_MAX))?;

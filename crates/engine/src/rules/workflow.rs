@@ -65,7 +65,7 @@ fn parallel(field: &str, limit: Option<u32>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Returns the workflow for a change by the caller. Refuses when another owner has locked the workflow.
+/// Returns a workflow that the caller wants to change. Refuses when another owner has locked the workflow.
 pub(crate) fn open(case: &Case<'_>, id: WorkflowId) -> Result<Workflow, DecisionStop> {
     let workflow = case.world.workflow(id)?;
     case.unlocked(workflow)?;
@@ -138,8 +138,8 @@ fn steered(case: &Case<'_>, workflow: &Workflow, to: WorkflowStatus) -> Result<(
     protect::workflow(case, workflow, act.0, act.1)
 }
 
-/// Starts, suspends or resumes a workflow. Asking for the same twice has the effect of asking once. A refusal says
-/// what was asked for, and does not name a status.
+/// Starts, suspends or resumes a workflow. Asking for the same twice has the effect of asking once. A refusal names the
+/// act, for example that the workflow cannot be suspended, and not the status that the act would lead to.
 pub(crate) fn steer(case: &mut Case<'_>, id: WorkflowId, course: Course) -> Result<Reply, DecisionStop> {
     let status = open(case, id)?.status;
     let to = match (course, status) {

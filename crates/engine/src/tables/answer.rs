@@ -9,7 +9,7 @@ use crate::turn::Turn;
 use crate::world::{Need, World};
 
 impl Tables {
-    /// Stores the answer to a need in the world.
+    /// Stores the answer to a need (a question about the state) in the world, which is the loaded part of the state.
     pub fn answer(&self, need: &Need, world: &mut World) {
         match need {
             Need::Task(id) => drop(world.tasks.insert(*id, self.tasks.get(id).cloned())),

@@ -1,5 +1,5 @@
-//! Answers list queries for workflows, tasks, agents, places and messages from the maps in memory, with the same
-//! results as a database.
+//! Answers list queries for workflows, tasks, agents, workspaces, repositories, templates, messages and tokens from the
+//! maps in memory, with the same results as a database.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

@@ -1,5 +1,5 @@
-//! Answers list queries for turns, verifications, runners and sections from the maps in memory, with the same results
-//! as a database.
+//! Answers list queries for turns (runs of agents' programs), verifications, runners and sections of the project
+//! context from the maps in memory, with the same results as a database.
 
 use std::cmp::Reverse;
 

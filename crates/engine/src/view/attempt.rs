@@ -1,5 +1,5 @@
-//! The complete state of an attempt. A runner that takes over the attempt continues exactly where the previous runner
-//! stopped.
+//! The complete state of an attempt (one claim of a task). A runner that takes over the attempt continues exactly where
+//! the previous runner stopped.
 
 use super::{Reviewed, gating};
 use crate::approval::Approval;
@@ -13,10 +13,11 @@ use crate::verification::Verification;
 use crate::workflow::{Workflow, WorkflowDetail};
 use crate::world::{CheckpointNeed, DecisionStop, Need, NumberNeed, TypedQuestion, World};
 
-/// The maximum number of turns of one attempt that are read. Other limits stop every attempt before it has more turns.
+/// The maximum number of turns (runs of an agent's program) of one attempt that are read. Other limits stop every
+/// attempt before it has more turns.
 const TURN_ROWS: u32 = 500;
-/// The maximum number of checkpoints of the task that are read: the newest ones. They include the last question and its
-/// answer.
+/// The maximum number of checkpoints of the task that are read: the newest ones. They are enough to include the last
+/// question and its answer.
 const CHECKPOINT_ROWS: u32 = 50;
 /// The maximum numbers of the newest verifications, approvals and questions of the task that are read. The runner looks
 /// only at those of the present attempt, which has fewer.
@@ -30,7 +31,7 @@ pub struct AttemptView {
     pub detail: TaskDetail,
     pub workflow: Workflow,
     pub workflow_detail: WorkflowDetail,
-    /// The turns of this attempt, oldest first.
+    /// The turns (runs of an agent's program) of this attempt, oldest first.
     pub turns: Vec<Turn>,
     pub verifications: Vec<Verification>,
     /// The approvals that were asked for in this task, newest first.

@@ -18,13 +18,13 @@ pub struct Execution {
     pub by_status: Vec<(String, u32)>,
     pub spent: Spent,
     pub tasks: ListRows<Worked, ListPosition>,
-    /// Turns of the workflow that have not ended, for each known runner, oldest first.
+    /// Turns (runs of agents' programs) of the workflow that have not ended: for each known runner, oldest first.
     pub running: Vec<Turn>,
-    /// The runners that are alive.
+    /// The runners (processes that start agents' programs) that are alive.
     pub runners: Vec<Runner>,
 }
 
-/// A task, the agent that holds it, its running turn and its cost.
+/// A task, the agent that holds it, its running turn (the run of the agent's program) and its cost.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Worked {
     pub task: Task,
@@ -33,18 +33,18 @@ pub struct Worked {
     pub spent: Spent,
 }
 
-/// The maximum number of runners that are read, and the maximum number of running turns that are read for each runner.
-/// Further ones are left out.
+/// The maximum number of runners that are read, and the maximum number of running turns (runs of agents' programs) that
+/// are read for each runner. Further ones are left out.
 const RUNNERS_MAX: u32 = 50;
 const RUNNING_MAX: u32 = 500;
 
-/// Returns the runners that gave a sign of life recently.
+/// Returns the runners (processes that start agents' programs) that gave a sign of life recently.
 pub fn runners(world: &World, now: Timestamp) -> Result<Vec<Runner>, DecisionStop> {
     let all = world.ask(&RunnerQuery { limit: RUNNERS_MAX })?;
     Ok(all.iter().filter(|runner| runner.is_alive(now)).cloned().collect())
 }
 
-/// Returns the turns of a workflow that have not ended, of all known runners.
+/// Returns the turns (runs of agents' programs) of a workflow that have not ended, of all known runners.
 pub fn running(world: &World, id: WorkflowId) -> Result<Vec<Turn>, DecisionStop> {
     let all = world.ask(&RunnerQuery { limit: RUNNERS_MAX })?;
     let list = |runner: &Runner| TurnQuery::Running { runner: runner.name.clone(), limit: RUNNING_MAX };
@@ -71,8 +71,8 @@ pub fn execution(
     // While the workflow's plan is not set, its tasks are hidden.
     let found = if is_planned(&workflow) { world.ask(&list)?.as_slice() } else { &[] };
     let page = paged(found, limit, |task: &Task| (task.sequence, task.id));
-    // Turns and costs are loaded only for some tasks: a task that was never claimed had no turn, and a task without a
-    // holder has no running turn.
+    // Turns (runs of agents' programs) and costs are loaded only for some tasks: a task that was never claimed had no
+    // turn, and a task without a holder has no running turn.
     let begun = page.rows.iter().filter(|task| task.attempt > 0);
     let needs = begun.flat_map(|task| {
         let held = task.holder().map(|agent| [Need::Agent(agent), Need::TurnRunning(task.id)]);

@@ -19,7 +19,8 @@ pub struct ProgressView {
     pub current_sequence: u32,
     pub blocked: Vec<BlockedByTasks>,
     pub blocked_more: bool,
-    /// The name of each parallel group, its number of tasks, and its number of completed or skipped tasks.
+    /// The name of each parallel group (tasks that are planned to run at the same time), its number of tasks, and its
+    /// number of completed or skipped tasks.
     pub groups: Vec<(String, u32, u32)>,
 }
 

@@ -13,7 +13,7 @@ const PRIOR_ROWS: u32 = 100;
 const SIBLING_ROWS: u32 = 100;
 const DEPENDENCY_ROWS: usize = 200;
 
-/// Returns the facts about a task, with up to `checkpoints` of its newest checkpoints.
+/// Returns the facts that an agent needs about a task, with up to `checkpoints` of its newest checkpoints.
 pub fn context(world: &World, id: TaskId, checkpoints: u32, prior_full: bool) -> Result<ContextFacts, DecisionStop> {
     let view = task(world, id)?;
     let own = &view.task;
@@ -33,7 +33,7 @@ pub fn context(world: &World, id: TaskId, checkpoints: u32, prior_full: bool) ->
     let prior: Vec<Task> = if view.detail.context_from.is_empty() {
         world.ask(&finished)?.clone()
     } else {
-        // A task of `context_from` that was removed from the plan is skipped.
+        // A task that `context_from` names but that was removed from the plan is skipped.
         view.detail.context_from.iter().filter_map(|task| world.tasks.get(task)?.clone()).collect()
     };
     let (prior, prior_more) = cut(prior, usize::try_from(PRIOR_ROWS).unwrap_or(usize::MAX));

@@ -1,4 +1,4 @@
-//! The type of the answer to each question, and the answers that the world has loaded.
+//! The questions that a decision asks about the state: the type of the answer to each question, and the loaded answers.
 
 use std::collections::BTreeMap;
 
@@ -28,12 +28,12 @@ use crate::verification::Verification;
 use crate::workflow::Workflow;
 use crate::workspace::{Repository, Workspace};
 
-/// A question that knows the type of its answer. [`World::ask`](super::World::ask) returns this type, so a caller that
-/// expects another one does not compile.
+/// A question about the state that knows the type of its answer. [`World::ask`](super::World::ask) returns this type,
+/// so a caller that expects another one does not compile.
 pub trait TypedQuestion: Clone + Ord + Into<Need> + 'static {
     type Answer;
 
-    /// Returns the need that asks this question to the store.
+    /// Returns this question as a need, the form in which the store gets it.
     fn need(&self) -> Need {
         self.clone().into()
     }

@@ -37,14 +37,14 @@ pub enum Need {
     /// The token whose secret has this hash.
     TokenHashed(String),
     Turn(TurnId),
-    /// The newest turn of a task that has not ended. Evaluations and reviews are left out.
+    /// The newest turn (run of an agent's program) of a task that has not ended. Evaluations and reviews are left out.
     TurnRunning(TaskId),
     Section(String),
     Approval(ApprovalId),
-    /// The notice about an approval that is sent over this channel.
+    /// The notice (a message to a person about an approval) that is sent over this channel.
     Notice(ApprovalId, Channel),
-    /// The reminder of a conversation (first text) and of a sub-agent in it (second text, empty for the conversation
-    /// itself).
+    /// The reminder (the counts of missing handoffs and progress reports) of a conversation (first text) and of a
+    /// sub-agent in it (second text, empty for the conversation itself).
     Reminder(String, String),
     Runner(String),
     Review(ReviewId),
@@ -130,7 +130,7 @@ pub struct OpenEdgeNeed(pub WorkflowId);
 /// A need (a question to the store) for the ids of agents.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum AgentIdNeed {
-    /// The agent with this slug.
+    /// The agent with this slug, which is an agent's short, unique name.
     WithSlug(String),
     /// Agents whose last registration was on this connection, the last registered agent first.
     OfSession(SessionId),
@@ -185,14 +185,14 @@ pub enum ApprovalNeed {
 /// A need (a question to the store) for a number.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NumberNeed {
-    /// The highest number `n` among the slugs of the form `slug-n`.
+    /// The highest number `n` among the slugs (short names of agents) of the form `slug-n`.
     SlugNumber(String),
     /// The number of tasks of a workflow whose lease runs and has not expired at this time. Paused tasks are not
     /// counted.
     Running(WorkflowId, Timestamp),
-    /// The number of turns that a task had.
+    /// The number of turns (runs of an agent's program) that a task had.
     Turns(TaskId),
-    /// The number of verifications that a task had.
+    /// The number of verifications (recorded checks of the output) that a task had.
     Verifications(TaskId),
 }
 
