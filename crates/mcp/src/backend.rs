@@ -1,4 +1,4 @@
-//! The trait that connects this crate to the rest of the program, and its types.
+//! The trait that connects the MCP server of this crate to the rest of the program, and the trait's types.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,10 +13,10 @@ use tokio_util::sync::CancellationToken;
 use super::gate::WaitNotice;
 use super::limits;
 
-/// The rest of the program, as this crate sees it: it runs the tools and reads the resources.
+/// The program behind the MCP server: it runs the tools and reads the resources.
 ///
-/// When a client cancels a request or disconnects, the future of the method is dropped. Work that the future has
-/// already handed to another task continues. The rest of the work does not happen.
+/// When a client cancels a request or disconnects, the future of the method that serves it is dropped. Work that the
+/// future has already handed to another task continues. The rest of the work does not happen.
 pub trait Backend: Send + Sync + 'static {
     fn server(&self) -> ServerInfo;
 
@@ -28,7 +28,7 @@ pub trait Backend: Send + Sync + 'static {
     /// tools.
     fn tools(&self) -> Vec<McpTool>;
 
-    /// Returns the maximum length, in bytes, of a message that calls this tool.
+    /// Returns the maximum length, in bytes, of a message that calls this tool. A longer message is refused.
     fn message_bytes_max(&self, tool: &str) -> usize {
         let _ = tool;
         limits::MESSAGE_BYTES_DEFAULT
@@ -44,11 +44,11 @@ pub trait Backend: Send + Sync + 'static {
 
     fn templates(&self) -> &[UriTemplate];
 
-    /// Returns the content of the resource as compact JSON.
+    /// Returns the content of the resource with this URI as compact JSON.
     fn read(&self, who: &CallerIdentity, uri: &str) -> impl Future<Output = Result<String, BackendProblem>> + Send;
 
-    /// Returns a receiver of a number that grows whenever the resource changes. A slow receiver sees only the latest
-    /// number, so no unread changes pile up.
+    /// Returns a receiver of a number that grows whenever the resource with this URI changes. A slow receiver sees only
+    /// the latest number, so no unread changes pile up.
     fn watch(
         &self,
         who: &CallerIdentity,
@@ -64,38 +64,38 @@ pub trait Backend: Send + Sync + 'static {
         arguments: BTreeMap<String, String>,
     ) -> impl Future<Output = Result<Vec<PromptText>, BackendProblem>> + Send;
 
-    /// Reports that a connection begins. A connection is a pipe or an HTTP session.
+    /// Tells the backend that a connection begins. A connection is a pipe or an HTTP session.
     fn opened(&self, who: &CallerIdentity);
 
-    /// Reports the name and version of a client. A client of the new era (revision 2026-07-28 or later) may send them
-    /// with every request. This method is called once for each connection. Over HTTP without a session it is called for
-    /// each `server/discover` request.
+    /// Tells the backend the name and version of a client. Called once for each connection. A client of the new era
+    /// (revision 2026-07-28 or later) over HTTP has no session; for it, this method is called for each
+    /// `server/discover` request.
     fn introduced(&self, who: &CallerIdentity, client: McpClient) {
         let _ = (who, client);
     }
 
-    /// Returns whether the request `now` comes from the same caller as the request `opened`, which opened the session.
-    /// A client that knows only the name of a session could otherwise act in it. A request by another caller is
-    /// answered as if the session did not exist.
+    /// Returns whether the HTTP request `now` comes from the same caller as the request `opened`, which opened the
+    /// session. Without this check, a stranger who knows the id of a session could act in it. A request by another
+    /// caller is answered as if the session did not exist.
     fn is_same(&self, opened: &http::request::Parts, now: &http::request::Parts) -> bool {
         let _ = (opened, now);
         true
     }
 
-    /// Returns the token that an HTTP request carries. The limit of sessions applies to each token.
+    /// Returns the access token that an HTTP request carries. The maximum number of sessions applies to each token.
     fn owner(&self, parts: &http::request::Parts) -> String {
         let _ = parts;
         String::new()
     }
 
-    /// Returns the index of the first session that may be ended to make room for a new one. A session may be ended when
-    /// no agent in it holds a claim.
+    /// Returns the index of the first of these HTTP sessions that may be ended to make room for a new one. A session
+    /// may be ended when no agent in it holds a claim of a task.
     fn first_free(&self, sessions: Vec<CallerIdentity>) -> impl Future<Output = Option<usize>> + Send {
         std::future::ready((!sessions.is_empty()).then_some(0))
     }
 
-    /// Reports that the connection ended, after all its requests are answered or abandoned. A process that serves a
-    /// pipe ends after this call.
+    /// Tells the backend that a connection ended, after all its requests are answered or abandoned. A process that
+    /// serves a pipe ends after this call.
     fn closed(&self, who: &CallerIdentity) -> impl Future<Output = ()> + Send;
 }
 
@@ -120,8 +120,8 @@ pub struct McpTool {
     pub title: Option<String>,
     pub description: String,
     pub input_schema: Map<String, Value>,
-    /// The JSON schema of the output. Its root must have `"type": "object"`, because clients otherwise refuse the whole
-    /// list.
+    /// The JSON schema of the tool's output. Its root must have `"type": "object"`, because clients otherwise refuse
+    /// the whole list of tools.
     pub output_schema: Option<Map<String, Value>>,
     pub hints: Hints,
     /// True when the model should see this tool at once, in a client that loads most tools only later.
@@ -136,49 +136,51 @@ pub struct Hints {
     pub idempotent: bool,
 }
 
-/// One call of a tool that is in the list of tools.
+/// One call of a tool that the server offers.
 #[derive(Debug)]
 pub struct McpCall {
     pub tool: String,
-    /// The arguments: a strict, compact JSON object without duplicate keys and at most 128 levels deep.
+    /// The arguments of the call: a strict, compact JSON object without duplicate keys and at most 128 levels deep.
     pub arguments: String,
-    /// The metadata (`_meta`) that the client sent with the call, such as the id of the call in its transcript.
+    /// The metadata (`_meta`) that the client sent with the call, such as the id of the call in the client's
+    /// transcript.
     pub meta: Map<String, Value>,
     pub who: CallerIdentity,
-    /// The means to report progress; `None` when the client did not ask for progress.
+    /// Sends reports of progress to the client; `None` when the client did not ask for progress.
     pub progress: Option<McpProgress>,
-    /// A cancellation token that is cancelled together with the call. The future of the call is dropped then, so the
-    /// token is for work that other tasks do for the call.
+    /// A cancellation token that is cancelled together with the call. The future of the call itself is dropped then. So
+    /// the token is for work that was handed to other tasks.
     pub cancelled: CancellationToken,
-    /// A cancellation token that is cancelled when the client is gone. A call that only waits for changes then ends
-    /// with its present result.
+    /// A cancellation token that is cancelled when the client is gone or the server ends. A call that only waits for
+    /// changes then returns its present result.
     pub closing: CancellationToken,
     pub act: WaitNotice,
 }
 
-/// The caller of a tool.
+/// The caller of a tool: a process at the other end of a pipe, or the sender of an HTTP request.
 #[derive(Debug, Clone)]
 pub enum CallerIdentity {
     /// The process that started this one and talks to it over standard input and output.
     Pipe,
     Http {
-        /// The name of the session. `None` in the new era (revision 2026-07-28 or later), which has no sessions.
+        /// The id of the HTTP session. `None` in the new era (protocol revision 2026-07-28 or later), which has no
+        /// sessions.
         session: Option<Arc<str>>,
-        /// The headers and extensions of this request. The extensions hold everything that a middleware found out about
-        /// the caller.
+        /// The headers and extensions of this HTTP request. The extensions hold everything that a middleware found out
+        /// about the caller.
         parts: Arc<http::request::Parts>,
     },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CallOutcome {
-    /// A compact JSON object that fits the tool's output schema.
+    /// The result of the call: a compact JSON object that fits the tool's output schema.
     Reply(String),
-    /// A compact JSON object that describes why the call was refused, with the code of the refusal.
+    /// The rules do not allow the call: a compact JSON object with the code of the refusal and the reason.
     Refused(String),
-    /// The backend does not have this tool.
+    /// The backend does not have a tool with this name.
     UnknownTool,
-    /// A compact JSON object that describes a failure of the machine.
+    /// The call failed because of an internal error: a compact JSON object that describes the failure.
     Fault(String),
 }
 
@@ -227,7 +229,7 @@ pub struct Argument {
     pub required: bool,
 }
 
-/// One message of a prompt.
+/// One message of an MCP prompt (a text that a client offers to its user).
 #[derive(Debug, Clone)]
 pub struct PromptText {
     pub by: Speaker,
@@ -240,7 +242,7 @@ pub enum Speaker {
     Assistant,
 }
 
-/// Reports the progress of a call to the client that made it.
+/// Reports the progress of a tool call to the client that made the call.
 #[derive(Clone)]
 pub struct McpProgress {
     peer: Peer<RoleServer>,

@@ -1,8 +1,9 @@
-//! The handling of HTTP bodies around `rmcp`: checks the request body, passes the arguments of a call around `rmcp`,
-//! and marks a call as answered when the response body ends.
+//! Wraps the HTTP bodies that `rmcp` (the library for the MCP protocol) reads and writes. The wrapper checks the
+//! request body, passes the arguments of a tool call around `rmcp`, and marks the call as answered when the response
+//! body ends.
 //!
-//! `rmcp` reads the body after it has checked the headers. So the check is a wrapper around the body. It collects the
-//! whole message, checks it, and passes the message without the arguments to `rmcp`.
+//! `rmcp` reads the body only after it has checked the headers. So the check is a wrapper around the body. It collects
+//! the whole message, checks it, and passes the message without the arguments to `rmcp`.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -30,8 +31,8 @@ use super::skim::Skim;
 impl Denied {
     pub(super) fn into_response(self) -> Response<BoxBody<Bytes, Infallible>> {
         let (status, refused) = match self {
-            // Answer with status 200 when the message has an id. A client matches an error with its request only in a
-            // successful HTTP response.
+            // Answers with status 200 when the refused message has an id, because clients match an error with its
+            // request only in a successful HTTP response.
             Self::Message(refused) if refused.id.is_some() => (StatusCode::OK, refused),
             Self::Message(refused) => (StatusCode::BAD_REQUEST, refused),
             Self::TooLong(refused) => (StatusCode::PAYLOAD_TOO_LARGE, refused),
@@ -44,7 +45,7 @@ impl Denied {
             Self::Closed => return plain(StatusCode::SERVICE_UNAVAILABLE, "the server stops; try again later"),
         };
         let mut text = Vec::new();
-        // Our own types always serialize, so the error is ignored.
+        // Our own types always serialize, so an error cannot occur and is ignored.
         let _always = outbox::write(&refused.into_message(), &mut text);
         let mut response = Response::new(Full::new(Bytes::from(text)).boxed());
         *response.status_mut() = status;
@@ -63,8 +64,8 @@ fn plain(status: StatusCode, words: &'static str) -> Response<BoxBody<Bytes, Inf
     response
 }
 
-/// The error of a request body that was refused. Only `rmcp` sees this error, and the answer that `rmcp` makes from it
-/// is replaced.
+/// The error with which a refused request body ends. Only `rmcp` (the MCP library) sees this error, and the answer that
+/// `rmcp` makes from it is replaced.
 #[derive(Debug)]
 pub(super) struct UnreadBody;
 
@@ -74,32 +75,33 @@ impl fmt::Display for UnreadBody {
     }
 }
 
-/// The parts of the backend that the check of a request body needs.
+/// The functions of the backend that the check of a request body needs.
 pub(super) trait Behind: Send + Unpin + 'static {
-    /// Returns the maximum length of any message. `of` returns the maximum length of a message that calls the given
-    /// tool.
+    /// Returns the maximum length of any message in bytes. `of` returns the maximum length of a message that calls the
+    /// given tool.
     fn most(&self) -> usize;
     fn of(&self, tool: &str) -> usize;
 
-    /// Returns a future that reads the versions of the resources that the client is about to follow. Returns `None`
+    /// Returns a future that reads the present versions of the resources that the client asks to follow. Returns `None`
     /// when the request does not ask to follow resources.
     fn look(&self, uris: Vec<String>) -> Option<Looking>;
 }
 
 pub(super) type Looking = Pin<Box<dyn Future<Output = SeenResources> + Send>>;
 
-/// A request body whose message is checked before `rmcp` reads it.
+/// A request body whose message is checked before `rmcp` (the MCP library) reads it.
 pub(super) struct CheckedBody<B, L> {
     body: B,
     behind: L,
     passage: Arc<Passage>,
     text: Vec<u8>,
     skim: Option<Skim>,
-    /// The maximum length that the message exceeds, and the number of bytes that were dropped since then. `None` while
-    /// the message is not too long.
+    /// For a message that is too long: the maximum length, and the number of bytes that were dropped since it was
+    /// exceeded. `None` while the message is not too long.
     over: Option<(usize, usize)>,
     done: bool,
-    /// The future that reads the versions of the resources to follow. The message is passed to `rmcp` after it ends.
+    /// The future that reads the present versions of the resources that the client asks to follow. The message is
+    /// passed to `rmcp` (the MCP library) only after this future ends.
     looking: Option<Looking>,
 }
 
@@ -141,7 +143,7 @@ impl<B, L: Behind> CheckedBody<B, L> {
         self.over.is_some_and(|(_, dropped)| dropped > MESSAGE_BYTES_MAX)
     }
 
-    /// Checks the complete message and returns the text of the message to pass to `rmcp`.
+    /// Checks the complete message. Returns the text that is passed to `rmcp` (the MCP library) instead of the message.
     fn finish(&mut self) -> Result<Vec<u8>, UnreadBody> {
         self.done = true;
         let text = std::mem::take(&mut self.text);
@@ -182,7 +184,8 @@ impl<B, L: Behind> CheckedBody<B, L> {
     }
 }
 
-/// Returns the message with its arguments replaced by `{}`. The real arguments bypass `rmcp`.
+/// Returns the message of a tool call with its arguments replaced by `{}`. The real arguments bypass `rmcp` (the MCP
+/// library).
 fn without(mut text: Vec<u8>, span: Option<Span>) -> Vec<u8> {
     let place = |at: u32| usize::try_from(at).unwrap_or(usize::MAX);
     if let Some(span) = span
@@ -214,7 +217,7 @@ impl<B: Body + Unpin, L: Behind> Body for CheckedBody<B, L> {
                         continue;
                     }
                 }
-                // The client is gone and reads no answer, so there is no reason to record a refusal.
+                // The client has disconnected and reads no answer, so no refusal is recorded.
                 Some(Err(_)) => {
                     self.done = true;
                     self.text = Vec::new();
@@ -237,7 +240,7 @@ impl<B: Body + Unpin, L: Behind> Body for CheckedBody<B, L> {
     }
 }
 
-/// A response body that marks its call as answered when the body ends.
+/// A response body that marks its tool call as answered when the body ends.
 #[derive(Debug)]
 pub struct AnsweredBody {
     body: BoxBody<Bytes, Infallible>,
@@ -246,7 +249,8 @@ pub struct AnsweredBody {
 }
 
 impl AnsweredBody {
-    /// Wraps the body of an answer. `owed` marks the request as unanswered; it is dropped when the answer was sent.
+    /// Wraps the body of an answer. `ticket` marks the tool call as running and `owed` marks the request as unanswered.
+    /// Both are dropped when the answer was sent.
     pub(super) fn new(
         body: BoxBody<Bytes, Infallible>,
         ticket: Option<CallTicket>,

@@ -1,4 +1,5 @@
-//! The lists of tools, resource templates and prompts. They are built once and do not change while the process runs.
+//! The lists of tools, resource templates and prompts that clients can request. They are built once and do not change
+//! while the process runs.
 
 use std::sync::{Arc, OnceLock};
 
@@ -115,7 +116,7 @@ fn prompt(prompt: &backend::Prompt) -> Prompt {
 }
 
 /// Returns one page of a list. The cursor is the index of the first item of the page. A cursor stays valid, because the
-/// lists do not change.
+/// list does not change.
 fn page<T: Clone>(all: &[T], asked: Option<PaginatedRequestParams>) -> Result<(Vec<T>, Option<String>), ErrorData> {
     let start = match asked.and_then(|asked| asked.cursor) {
         None => 0,

@@ -1,4 +1,4 @@
-//! Delays the notice of a change until the call that made the change is answered.
+//! Delays the notice that a resource has changed until the call that made the change is answered.
 //!
 //! The notice of a change can come as soon as the change is durable, which is before the call is answered. This module
 //! does not know which call made the change. So a notice waits for all calls of its connection that were running when
@@ -14,7 +14,7 @@ use super::limits;
 #[derive(Debug, Default)]
 pub(super) struct CallGate {
     running: Mutex<Running>,
-    /// Wakes the delayed notices of changes when a call is answered or starts to wait.
+    /// Wakes the delayed notices of changes when a tool call is answered or begins to wait for changes.
     fewer: Notify,
 }
 
@@ -30,15 +30,15 @@ enum Doing {
     Waiting,
 }
 
-/// A value that marks a call as not answered yet. Dropping it marks the call as answered.
+/// A value that marks a tool call as not answered yet. Dropping it marks the call as answered.
 #[derive(Debug)]
 pub(super) struct CallTicket {
     gate: Arc<CallGate>,
     number: u64,
 }
 
-/// A handle by which a call reports that it only waits for changes. Such a call makes no changes and may take long, so
-/// notices are not delayed for it.
+/// A handle by which a tool call reports that it only waits for changes. Such a call makes no changes and may take
+/// long, so notices of changes are not delayed until it is answered.
 #[derive(Debug, Clone)]
 pub struct WaitNotice {
     gate: Arc<CallGate>,
@@ -54,7 +54,7 @@ impl CallGate {
         CallTicket { gate: Arc::clone(self), number }
     }
 
-    /// Waits until the calls that are running now are answered or only wait for changes. Waits at most
+    /// Waits until every tool call that is running now is answered or only waits for changes. Waits at most
     /// `NOTICE_WAIT_MAX`.
     pub(super) async fn settled(&self) {
         let _late = tokio::time::timeout(limits::NOTICE_WAIT_MAX, self.all_answered()).await;
@@ -102,12 +102,13 @@ impl Drop for CallTicket {
 }
 
 impl WaitNotice {
-    /// Returns a handle for a call that never delays notices of changes.
+    /// Returns a handle for a tool call that never delays notices of changes.
     pub(super) fn unseen() -> Self {
         Self { gate: Arc::default(), number: 0 }
     }
 
-    /// Runs a future that only waits and changes nothing. While it runs, this call does not delay notices.
+    /// Runs a future that only waits and changes nothing. While it runs, notices of changes are not delayed for this
+    /// tool call.
     pub async fn waiting<T>(&self, wait: impl Future<Output = T>) -> T {
         self.gate.set(self.number, Doing::Waiting);
         let done = wait.await;

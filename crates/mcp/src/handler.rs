@@ -1,4 +1,5 @@
-//! Implements the methods that `rmcp` calls: converts requests for the backend, and converts its answers back.
+//! Implements the methods that `rmcp` (the MCP library) calls for each request: converts requests for the backend, and
+//! converts the backend's answers back.
 
 pub(crate) mod listening;
 
@@ -35,7 +36,7 @@ type CallContext = RequestContext<RoleServer>;
 #[derive(Debug, Default)]
 pub(super) struct Connection {
     pub(super) gate: Arc<CallGate>,
-    /// A cancellation token that is cancelled when the client is gone.
+    /// A cancellation token that is cancelled when the client of this connection is gone.
     pub(super) closing: CancellationToken,
     subscriptions: Subscriptions,
 }
@@ -80,8 +81,8 @@ pub(super) fn caller(parts: &http::request::Parts) -> CallerIdentity {
 }
 
 impl<B: Backend> Handler<B> {
-    /// Builds the call for the backend. Moves values out of the request's context where possible, instead of copying
-    /// them.
+    /// Builds the tool call for the backend. Moves values out of the request's context where possible, instead of
+    /// copying them.
     fn call(&self, tool: String, arguments: String, context: &mut CallContext) -> McpCall {
         let token = context.meta.get_progress_token();
         McpCall {
@@ -114,16 +115,16 @@ impl<B: Backend> ServerHandler for Handler<B> {
         ServerConfig::new(capabilities).with_server_info(identity).with_instructions(server.instructions)
     }
 
-    /// Stores the protocol version that both sides agreed on, not the one that the client requested. The agreed version
-    /// decides the shape of later answers.
+    /// Negotiates the protocol version. Stores the version that both sides agreed on, not the one that the client
+    /// requested, because the agreed version decides the shape of later answers.
     async fn initialize(
         &self,
         request: InitializeRequestParams,
         context: CallContext,
     ) -> Result<InitializeResult, ErrorData> {
         let answer = self.negotiate_initialize(&request)?;
-        // Report the client now only for a pipe. An HTTP session has no name yet; `sessions` reports the client when it
-        // has one.
+        // Tells the backend the client's name now only for a pipe. An HTTP session has no id yet; the module `sessions`
+        // tells the backend when it has one.
         if matches!(who(&context), CallerIdentity::Pipe) {
             self.introduce(&context, request.client_info.clone());
         }
@@ -140,8 +141,8 @@ impl<B: Backend> ServerHandler for Handler<B> {
         Ok(DiscoverResult::from_server_info(ProtocolVersion::KNOWN_VERSIONS.to_vec(), self.get_info()))
     }
 
-    /// Refuses an unknown method. A known method with wrong parameters never gets here, because `message` refuses it
-    /// earlier.
+    /// Refuses a request with an unknown method. A known method with wrong parameters never gets here, because the
+    /// module `message` refuses it before.
     async fn on_custom_request(
         &self,
         request: CustomRequest,

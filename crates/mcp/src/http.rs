@@ -1,5 +1,5 @@
-//! The MCP server over HTTP, at `/mcp`. Clients of the old era (before revision 2026-07-28) use sessions; clients of
-//! the new era send single requests.
+//! The MCP server over HTTP, at `/mcp`. Clients of the old era (before protocol revision 2026-07-28) use sessions.
+//! Clients of the new era (from this revision on) send single requests.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -25,18 +25,19 @@ use super::sessions::{PASSAGE, Sessions};
 
 #[derive(Debug, Clone)]
 pub struct HttpSettings {
-    /// The allowed values of the `Host` header, as `host` or `host:port`. A request for another host is answered 403.
-    /// An empty list allows only loopback hosts.
+    /// The allowed values of the HTTP `Host` header, as `host` or `host:port`. A request for another host is answered
+    /// with 403. An empty list allows only loopback hosts.
     pub hosts: Vec<String>,
-    /// The allowed values of the `Origin` header, such as `http://127.0.0.1:*`. A request with another origin is
-    /// answered 403. A request without this header is accepted.
+    /// The allowed values of the HTTP `Origin` header, such as `http://127.0.0.1:*`. A request with another origin is
+    /// answered with 403. A request without this header is accepted.
     pub origins: Vec<String>,
-    /// The maximum length of a message in bytes; a longer one is answered 413. The value is capped at
+    /// The maximum length of a message in bytes. A longer message is answered with 413. The value is capped at
     /// [`limits::MESSAGE_BYTES_MAX`].
     pub message_bytes_max: usize,
-    /// The time after which a session without requests ends.
+    /// The time without requests after which an HTTP session ends.
     pub session_idle_max: Duration,
-    /// The maximum number of sessions of one token. At this number, a new session ends an idle one, or is refused.
+    /// The maximum number of HTTP sessions of one access token. At this number, a new session ends an idle one, or is
+    /// refused.
     pub sessions_max: usize,
 }
 
@@ -52,7 +53,8 @@ impl Default for HttpSettings {
     }
 }
 
-/// The HTTP service, for `Router::nest_service` or `route_service`. A middleware around it must identify the caller.
+/// The MCP server as an HTTP service, for `Router::nest_service` or `route_service`. A middleware around it must
+/// identify the caller.
 pub struct Http<B: Backend>(Arc<Inner<B>>);
 
 struct Inner<B: Backend> {
@@ -60,13 +62,14 @@ struct Inner<B: Backend> {
     sessions: Arc<Sessions<B>>,
     backend: Arc<B>,
     message_bytes_max: usize,
-    /// The gate that delays notices for requests without a session. All these requests share one gate, because it is
+    /// Delays notices of changes for HTTP requests without a session. All these requests share one gate, because it is
     /// not known which of them come from the same client.
     gate: Arc<CallGate>,
     closing: CancellationToken,
-    /// A cancellation token that ends all response streams, even if they still have messages to send.
+    /// A cancellation token that ends all response streams, even if there are still messages to send.
     cut: CancellationToken,
-    /// Tracks the requests that are not answered yet. Streams that only listen are not tracked.
+    /// Tracks the HTTP requests that are not answered yet. A request that only opens a stream for notices is not
+    /// tracked.
     owed: TaskTracker,
 }
 
@@ -92,7 +95,7 @@ impl<B: Backend> Http<B> {
             .with_json_response(true)
             .with_sse_retry(None)
             .with_cancellation_token(cut.clone())
-            // This is the maximum length of any message. The check of the body applies the smaller maximum of the tool
+            // The maximum length of any message. The check of the request body applies the smaller maximum for the tool
             // that a message calls.
             .with_max_request_body_bytes(limits::MESSAGE_BYTES_MAX);
         if !settings.hosts.is_empty() {
@@ -108,15 +111,15 @@ impl<B: Backend> Http<B> {
         Self(Arc::new(Inner { service, sessions, backend, message_bytes_max, gate, closing, cut, owed }))
     }
 
-    /// Announces that the server will end. Calls that only wait for changes end with their present result. All other
+    /// Announces that the server will end. Tool calls that only wait for changes return their present result. All other
     /// calls continue.
     pub fn hurry(&self) {
         self.0.closing.cancel();
         self.0.sessions.hurry();
     }
 
-    /// Ends all streams and sessions. Running calls have [`limits::DRAIN_MAX`] to finish. The same time applies to
-    /// notifying the backend of the end of each session.
+    /// Ends all HTTP streams and sessions. Running calls have [`limits::DRAIN_MAX`] to finish. After it, telling the
+    /// backend of the end of all sessions may take the same time again.
     pub async fn close(&self) {
         self.hurry();
         self.0.owed.close();
@@ -152,8 +155,8 @@ impl<B: Backend> Http<B> {
         };
         let passage = Arc::new(passage.owned_by(&inner.backend.owner(&parts)));
         parts.extensions.insert(Arc::clone(&passage));
-        // A client of the new era (revision 2026-07-28 or later) that wants to follow resources must send the method in
-        // this header.
+        // Looks for the header in which a client of the new era (revision 2026-07-28 or later) must name the method
+        // when it asks to follow resources.
         let listens = parts.headers.get("mcp-method").is_some_and(|method| method == "subscriptions/listen");
         let listener = listens.then(|| handler::caller(&parts));
         let behind = Beyond { backend: Arc::clone(&inner.backend), most: inner.message_bytes_max, listener };
@@ -161,14 +164,15 @@ impl<B: Backend> Http<B> {
         let response = PASSAGE.scope(Arc::clone(&passage), inner.service.handle(request)).await;
         let mut response = passage.denied().map_or(response, Denied::into_response);
         if is_delete && response.status() == StatusCode::ACCEPTED {
-            // Replace the 202 of `rmcp` by 204. The session has already ended, and some clients treat 202 as a failure.
+            // Replaces the 202 of `rmcp` (the MCP library) by 204. The session has already ended, and some clients
+            // treat 202 as a failure.
             *response.status_mut() = StatusCode::NO_CONTENT;
         }
         response.map(|body| AnsweredBody::new(body, passage.take_ticket(), owed))
     }
 }
 
-/// The backend and the limits for the check of one request body.
+/// The backend and the limits that the check of one HTTP request body uses.
 struct Beyond<B> {
     backend: Arc<B>,
     most: usize,

@@ -40,45 +40,45 @@ pub use http::{Http, HttpSettings};
 pub use stdio::{serve_pipe, serve_stdio};
 pub use stop::asked_to_stop;
 
-/// The limits for one client or for the whole process.
+/// The limits of the MCP server, for one client or for the whole process.
 pub mod limits {
     use std::time::Duration;
 
-    /// The maximum length of a message in bytes, unless the backend allows more for the tool that it calls. A longer
-    /// message is refused.
+    /// The maximum length of a message in bytes. A longer message is refused, unless the backend allows more for the
+    /// tool that the message calls.
     pub const MESSAGE_BYTES_DEFAULT: usize = 1 << 20;
     /// The maximum length of any message in bytes, even when the backend allows more for a tool. A longer message is
     /// refused, because a message is held in memory while it arrives.
     pub const MESSAGE_BYTES_MAX: usize = 32 << 20;
-    /// The maximum number of unanswered calls of one pipe. At this number the server stops reading until a call is
-    /// answered. So a client that sends many calls at once is slowed down and not refused.
+    /// The maximum number of unanswered calls of a client that is connected by a pipe. At this number the server stops
+    /// reading until a call is answered. So a client that sends many calls at once is slowed down and not refused.
     pub const CALLS_IN_FLIGHT_MAX: usize = 256;
-    /// The maximum size, in bytes, of the answers that the client of a pipe has not read yet. At this size the server
+    /// The maximum size, in bytes, of the answers that a client behind a pipe has not read yet. At this size the server
     /// stops reading new calls.
     pub const OUTBOX_BYTES_MAX: usize = 4 << 20;
-    /// The time that running calls have to finish after the client is gone. After it, they are cancelled.
+    /// The time that running tool calls have to finish after the client is gone. After this time they are cancelled.
     pub const DRAIN_MAX: Duration = Duration::from_secs(10);
-    /// The longest time that the notice of a change waits for the calls that may have made the change. After it, the
-    /// notice is sent anyway.
+    /// The longest time that the notice of a change waits until the calls that may have made the change are answered.
+    /// After this time the notice is sent anyway.
     pub const NOTICE_WAIT_MAX: Duration = Duration::from_secs(10);
-    /// The maximum number of resources that one connection may follow; a further subscription is refused. Each costs a
-    /// small task.
+    /// The maximum number of resources that one connection may follow. A further subscription is refused, because each
+    /// costs a small task.
     pub const SUBSCRIPTIONS_MAX: usize = 256;
-    /// The number of tools, templates or prompts on one page of a list. A longer list has further pages.
+    /// The number of tools, resource templates or prompts on one page of a list. A longer list has further pages.
     pub const PAGE_ITEMS: usize = 100;
-    /// The time in milliseconds for which a client may cache a list of tools, templates or prompts. These lists stay
-    /// the same while the process runs.
+    /// The time in milliseconds for which a client may cache a list of tools, resource templates or prompts. These
+    /// lists stay the same while the process runs.
     pub const LIST_FRESH_MS: u64 = 300_000;
-    /// The default time without a request after which a session ends. It is long, because an agent may think for hours
-    /// between two calls.
+    /// The default time without a request after which an HTTP session ends. It is long, because an agent may think for
+    /// hours between two calls.
     pub const SESSION_IDLE_DEFAULT: Duration = Duration::from_secs(12 * 3600);
-    /// The maximum number of open streams for notices in one session. When a client opens another one, the oldest one
-    /// ends. A client needs only one.
+    /// The maximum number of open streams for notices of changes in one HTTP session. When a client opens a further
+    /// stream, the oldest one ends. A client needs only one.
     pub const STANDING_STREAMS_MAX: usize = 4;
-    /// The default maximum number of sessions of one token. It is high, because all clients of one person may share a
-    /// token.
+    /// The default maximum number of HTTP sessions of one access token. It is high, because all clients of one person
+    /// may share a token.
     pub const SESSIONS_DEFAULT: usize = 250;
-    /// The maximum number of sessions of all tokens together. A session with its stream takes less than 100 KB, so all
-    /// sessions take less than 400 MB.
+    /// The maximum number of HTTP sessions of all access tokens together. A session with its stream takes less than 100
+    /// KB, so all sessions take less than 400 MB.
     pub const SESSIONS_TOTAL_MAX: usize = 4_000;
 }

@@ -1,5 +1,5 @@
 //! Splits a stream of bytes into lines, one message each. A line may be as long as the backend allows for the tool that
-//! it calls.
+//! the message calls.
 
 use std::io;
 use std::ops::Range;
@@ -16,7 +16,7 @@ const PIECE_BYTES: usize = 64 << 10;
 const KEPT_BYTES_MAX: usize = 256 << 10;
 
 pub(super) enum MessageLine {
-    /// A complete line: its range in [`MessageLines::text`], without the line break.
+    /// A complete line. The value is the range of the line in [`MessageLines::text`], without the line break.
     Whole(Range<usize>),
     TooLong {
         id: Option<RequestId>,
@@ -28,19 +28,20 @@ pub(super) enum MessageLine {
 pub(super) struct MessageLines<R> {
     input: R,
     buffer: Vec<u8>,
-    /// The start of the next line in the buffer. `searched` is the position up to which the buffer was searched for the
-    /// line break.
+    /// The position in `buffer` where the next line begins. `searched` is the position up to which `buffer` was
+    /// searched for the line break.
     start: usize,
     searched: usize,
     long: Option<Long>,
     ended: bool,
 }
 
-/// The state of a line that is longer than the default maximum of a message.
+/// The state of a line that is longer than most messages may be ([`MESSAGE_BYTES_DEFAULT`]). Some tools allow longer
+/// messages.
 struct Long {
     skim: Skim,
-    /// The maximum length for the tool of this line, set when the line exceeds it. The rest of such a line is dropped.
-    /// `None` while the line does not exceed it.
+    /// The maximum length for the tool that this line calls, when the line exceeds it. The rest of such a line is
+    /// dropped. `None` while the line does not exceed it.
     over: Option<usize>,
 }
 
@@ -53,7 +54,7 @@ impl<R: AsyncRead + Unpin> MessageLines<R> {
         self.buffer.get(range).unwrap_or_default()
     }
 
-    /// Returns the next line that is not blank. The future may be dropped while it waits. No bytes are lost then.
+    /// Returns the next line that is not blank. The future may be dropped while it waits, and no bytes are lost then.
     pub(super) async fn next(&mut self, bytes_max: impl Fn(&str) -> usize) -> io::Result<MessageLine> {
         loop {
             if let Some(end) = memchr::memchr(b'\n', &self.buffer[self.searched..]).map(|at| self.searched + at) {
@@ -87,8 +88,8 @@ impl<R: AsyncRead + Unpin> MessageLines<R> {
         Ok(())
     }
 
-    /// Passes the new bytes up to `end` to `Skim`, which finds the tool of the line. Drops the line when it is too long
-    /// for that tool.
+    /// Passes the new bytes up to `end` to `Skim`, which finds the tool that a long line calls. Drops the line when it
+    /// is too long for that tool.
     fn follow(&mut self, end: usize, bytes_max: &impl Fn(&str) -> usize) {
         let fresh = self.searched..end;
         self.searched = end;
@@ -110,7 +111,8 @@ impl<R: AsyncRead + Unpin> MessageLines<R> {
         }
     }
 
-    /// Returns the line that ends at `end`. The line after it begins at `next`.
+    /// Returns the line that ends at the position `end`, or `None` when it is blank. The line after it begins at
+    /// `next`.
     fn cut(&mut self, end: usize, next: usize, bytes_max: &impl Fn(&str) -> usize) -> Option<MessageLine> {
         if end > self.searched || self.long.is_some() {
             self.follow(end, bytes_max);
@@ -118,8 +120,8 @@ impl<R: AsyncRead + Unpin> MessageLines<R> {
         let line = self.start..end;
         (self.start, self.searched) = (next, next);
         if let Some(long) = self.long.take() {
-            // The line is complete, so its tool is known. Apply the maximum of this tool instead of the largest
-            // maximum.
+            // The line is complete, so the tool that it calls is known. Its length is checked against the maximum for
+            // this tool.
             let most = long.over.unwrap_or_else(|| long.skim.bytes_max_in_the_end(bytes_max));
             if long.over.is_some() || line.len() > most {
                 return Some(MessageLine::TooLong { id: long.skim.id().cloned(), bytes_max: most });

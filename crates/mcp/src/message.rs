@@ -1,5 +1,5 @@
 //! Checks the text of one message. Only requests and notifications that are strict JSON and have a known shape reach
-//! `rmcp`.
+//! `rmcp` (the MCP library).
 //!
 //! This module splits a tool call into its parts. The arguments stay text, because converting them to a tree and back
 //! would cost time.
@@ -18,7 +18,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use wire::json::{self, JsonKind, JsonNode, Span};
 
-/// The result of checking a message.
+/// The result of checking a message that a client sent.
 #[derive(Debug)]
 pub(super) enum Incoming<'t> {
     Call(McpToolCall<'t>),
@@ -35,16 +35,16 @@ pub(super) struct McpToolCall<'t> {
     pub(super) arguments: Arguments,
     /// The metadata (`_meta`) of the call: the text of a JSON object, as the client wrote it.
     meta: Option<&'t str>,
-    /// The position of the arguments in the text. `None` when the call has no arguments.
+    /// The position of the arguments in the text of the message. `None` when the call has no arguments.
     pub(super) span: Option<Span>,
 }
 
-/// The arguments of a call as a compact JSON object. They bypass `rmcp` as text.
+/// The arguments of a tool call as a compact JSON object. They bypass `rmcp` (the MCP library) as text.
 #[derive(Debug, Clone)]
 pub(super) struct Arguments(pub(super) String);
 
-/// The refusal of a message, with the error for the client. When the message has no readable id, the answer has none
-/// either.
+/// The refusal of a client's message, with the error for the client. `id` is the id of the message, if it could be
+/// read.
 #[derive(Debug, Clone)]
 pub(super) struct Refused {
     pub(super) id: Option<RequestId>,
@@ -70,7 +70,7 @@ impl McpToolCall<'_> {
     }
 }
 
-/// Checks the bytes of a message. They may be anything, also invalid UTF-8.
+/// Checks the bytes of a message that a client sent. They may be anything, also invalid UTF-8.
 pub(super) fn read(bytes: &[u8]) -> Incoming<'_> {
     let text = match std::str::from_utf8(bytes) {
         Ok(text) => text,
@@ -90,7 +90,7 @@ pub(super) fn too_long(id: Option<RequestId>, bytes_max: usize) -> Box<Refused> 
     refused(id, ErrorData::invalid_request(words, None))
 }
 
-/// Returns the refusal of a message. It is boxed, because it is rare and large.
+/// Returns the refusal of a client's message. It is boxed, because it is rare and large.
 pub(super) fn refused(id: Option<RequestId>, error: ErrorData) -> Box<Refused> {
     Box::new(Refused { id, error })
 }
@@ -158,8 +158,8 @@ fn tool_call<'t>(text: &'t str, node: &JsonNode<'_>, id: RequestId) -> Result<Mc
     Ok(McpToolCall { id, tool, arguments: Arguments(compacted.into_owned()), meta, span })
 }
 
-/// Returns a JSON value without white space. Most clients write compact JSON, and such text is borrowed instead of
-/// copied.
+/// Returns the text of a JSON value without white space. Most clients write compact JSON, and such text is borrowed
+/// instead of copied.
 fn compact<'t>(text: &'t str, node: &JsonNode<'_>) -> Cow<'t, str> {
     let written = node.span.of(text);
     if written.bytes().any(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n')) {
@@ -169,23 +169,23 @@ fn compact<'t>(text: &'t str, node: &JsonNode<'_>) -> Cow<'t, str> {
     }
 }
 
-/// The id of a message that is refused. The answer needs only this field.
+/// A message that is refused, of which only the id is read, because the answer needs nothing else.
 #[derive(Deserialize)]
 struct Loose<'t> {
     #[serde(borrow, default)]
     id: Option<&'t RawValue>,
 }
 
-/// Returns the refusal of a text that is not strict JSON. A lenient parser finds the id of the message. With the id the
-/// client knows which call failed, and does not wait for a timeout.
+/// Returns the refusal of a message that is not strict JSON. A lenient parser finds the id of the message. With the id,
+/// the client knows which call failed and does not wait for a timeout.
 fn not_strict(text: &str, error: &json::SyntaxError) -> Box<Refused> {
     let words = error.to_string();
     let Ok(Loose { id }) = serde_json::from_str(text) else {
         return refused(None, ErrorData::parse_error(words, None));
     };
     let id = id.and_then(|id| serde_json::from_str(id.get()).ok());
-    // The lenient parser accepted the text. So the problem is a duplicate key, half of a surrogate pair, or too many
-    // levels.
+    // The lenient parser accepted the text, the strict one did not. So the problem is a duplicate key, half of a
+    // surrogate pair, or too many levels of nesting.
     let error = if id.is_none() || depth(text) > json::DEPTH_MAX {
         ErrorData::parse_error(words, None)
     } else {

@@ -1,5 +1,5 @@
-//! Writes the outgoing messages of a pipe as lines, in the order in which they were put in. One write may have several
-//! lines.
+//! Writes the server's messages to a pipe, one line each, in the order in which they were added. One write may contain
+//! several lines.
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,13 +10,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::limits::OUTBOX_BYTES_MAX;
 
-/// The maximum size of the write buffer that is kept after a write. A larger buffer is freed.
+/// The maximum size in bytes of the write buffer that is kept after a write. A larger buffer is freed.
 const KEPT_BYTES_MAX: usize = 256 << 10;
 
 pub(super) struct Outbox<W>(Arc<SharedOutbox<W>>);
 
 struct SharedOutbox<W> {
-    /// Complete lines that wait to be written.
+    /// Complete lines (one message each) that wait to be written.
     waiting: Mutex<Vec<u8>>,
     writing: tokio::sync::Mutex<OutboxWriting<W>>,
     broken: CancellationToken,
@@ -50,22 +50,22 @@ impl<W: AsyncWrite + Unpin> Outbox<W> {
         self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner).len() > OUTBOX_BYTES_MAX
     }
 
-    /// Adds the message as the last of the lines that wait to be written. [`Self::flush`] writes them.
+    /// Adds a message as the last of the lines that wait to be written. [`Self::flush`] writes them.
     pub(super) fn put(&self, message: &ServerJsonRpcMessage) {
         let mut waiting = self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         let before = waiting.len();
         match write(message, &mut waiting) {
             Ok(()) => waiting.push(b'\n'),
-            // Remove the half line. This does not happen in practice, because our own types always serialize.
+            // Removes the incomplete line. This does not happen in practice, because our own types always serialize.
             Err(_) => waiting.truncate(before),
         }
     }
 
-    /// Writes all waiting lines, of this caller and of others. The future may be dropped before it ends. The next call
-    /// then continues after the last written byte.
+    /// Writes all waiting lines, also those that other tasks added. The future may be dropped before it ends. The next
+    /// call then continues after the last written byte.
     pub(super) async fn flush(&self) -> io::Result<()> {
-        // Several calls are often answered at the same time, because their commands share a commit. Yield first, so
-        // that the other calls add their lines to the same write.
+        // Several calls are often answered at the same time, because the store commits their changes together. Yields
+        // first, so that the answers to the other calls become part of the same write.
         tokio::task::yield_now().await;
         let done = self.write_all().await;
         if done.is_err() {
@@ -97,8 +97,9 @@ impl<W: AsyncWrite + Unpin> Outbox<W> {
     }
 }
 
-/// Writes a message as JSON. When the structured content of a result is null, writes the text block in its place, which
-/// is already JSON. An error without an id gets a null id, which JSON-RPC requires and `rmcp` would leave out.
+/// Writes a message of the server as JSON. When the structured content of a tool's result is null, writes the result's
+/// text in its place, which is already JSON. An error without an id gets a null id, which JSON-RPC requires and `rmcp`
+/// (the MCP library) would leave out.
 pub(super) fn write(message: &ServerJsonRpcMessage, out: &mut Vec<u8>) -> serde_json::Result<()> {
     if let JsonRpcMessage::Error(error) = message
         && error.id.is_none()

@@ -1,4 +1,5 @@
-//! The data that travels with one HTTP request through `rmcp`, from the body check to the handler and the response.
+//! The data that travels with one HTTP request through `rmcp` (the MCP library), from the check of the body to the
+//! handler and the response.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,8 +13,8 @@ use super::backend::BackendProblem;
 use super::gate::{CallGate, CallTicket, WaitNotice};
 use super::message::{Arguments, Refused};
 
-/// The versions of the resources that a client wants to follow, by URI. They are read before `rmcp` confirms the
-/// request.
+/// The versions of the resources that a client asks to follow, by URI. They are read before `rmcp` (the MCP library)
+/// confirms the request to the client.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SeenResources(BTreeMap<String, Result<watch::Receiver<u64>, BackendProblem>>);
 
@@ -27,20 +28,19 @@ impl SeenResources {
     }
 }
 
-/// The data of one HTTP request while it is served.
+/// The data that belongs to one HTTP request while the request is served.
 #[derive(Debug)]
 pub(super) struct Passage {
     pub(super) gate: Arc<CallGate>,
     pub(super) closing: CancellationToken,
-    /// The name of the open session that the request belongs to. `None` when no session with the requested name is
-    /// open.
+    /// The id of the open HTTP session to which the request belongs. `None` when the request names no open session.
     pub(super) session: Option<Arc<str>>,
-    /// The access token that the request carries. A session belongs to the token that opened it.
+    /// The access token that the request carries. An HTTP session belongs to the token that opened it.
     pub(super) owner: Arc<str>,
     carried: Mutex<Carried>,
 }
 
-/// The values that the steps of serving an HTTP request pass to each other.
+/// The values that the check of an HTTP request's body, the handler and the response pass to each other.
 #[derive(Debug, Default)]
 pub(super) struct Carried {
     pub(super) arguments: Option<Arguments>,
@@ -49,7 +49,8 @@ pub(super) struct Carried {
     pub(super) denied: Option<Denied>,
 }
 
-/// The reasons why this crate refuses an HTTP request. Its answer replaces the answer of `rmcp`.
+/// The reasons why this crate refuses an HTTP request. The answer for the reason replaces the answer of `rmcp` (the MCP
+/// library).
 #[derive(Debug, Clone)]
 pub(super) enum Denied {
     Message(Box<Refused>),

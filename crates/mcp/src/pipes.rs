@@ -1,9 +1,9 @@
 //! Reads standard input and writes standard output without a helper thread, because passing data between threads takes
 //! longer than a trivial call.
 //!
-//! Shells and Python start servers with pipes, Node with sockets. A pipe is opened again, so that it becomes
-//! non-blocking only for this process. A socket cannot be opened again, but no other process writes to it, so it is
-//! made non-blocking itself. For anything else, such as a file, a thread reads and writes.
+//! Shells and Python start servers with pipes, Node with sockets. This process opens a pipe a second time, so that only
+//! its own end becomes non-blocking. A socket cannot be opened a second time, but no other process writes to it, so it
+//! is made non-blocking itself. For anything else, such as a file, a thread reads and writes.
 
 use std::io;
 use std::pin::Pin;
@@ -41,7 +41,7 @@ mod direct {
     use super::{PipeInput, PipeOutput};
 
     enum FoundPipe {
-        /// A pipe. The value is the path under which the system lets this process open it again.
+        /// A pipe. The value is the path under which this process can open the pipe a second time.
         Pipe(&'static str),
         Socket(OwnedFd),
     }

@@ -1,10 +1,10 @@
-//! HTTP sessions for clients of the old era (before revision 2026-07-28). `rmcp` runs the sessions; this module counts
-//! them and notifies the backend when they begin and end.
+//! HTTP sessions for clients of the old era (before revision 2026-07-28). `rmcp` (the MCP library) runs the sessions;
+//! this module counts them and tells the backend when they begin and end.
 //!
-//! When a token has its maximum of sessions, a new session ends the one of the same token that was used longest ago.
-//! Only an idle session is ended: one without open streams and running calls, in which no agent holds a claim. When the
-//! client of the ended session comes back, it gets 404 and starts a new session, as the protocol says. When no session
-//! is idle, the new one is refused with 503. The sessions of other tokens are never ended.
+//! When an access token has its maximum of sessions, a new session ends the session of this token that was used longest
+//! ago. Only an idle session is ended: one without open streams and running calls, in which no agent holds a claim.
+//! When the client of the ended session comes back, it gets 404 and starts a new session, as the protocol says. When no
+//! session is idle, the new one is refused with 503. The sessions of other tokens are never ended.
 
 use std::collections::{HashMap, VecDeque};
 use std::pin::Pin;
@@ -31,12 +31,12 @@ use super::gate::CallGate;
 use super::limits;
 use super::passage::{Denied, Passage};
 
-/// The maximum number of tries to find an idle session to end. A try fails when the found session is used again at the
-/// same time. After the last try, the new session is refused.
+/// The maximum number of tries to find an idle session that can end to make room for a new one. A try fails when the
+/// found session is used again at the same time. After the last try, the new session is refused.
 const ROOM_TRIES: u32 = 10;
 
 tokio::task_local! {
-    /// The data of the HTTP request that `rmcp` is serving in this task.
+    /// The data of the HTTP request that `rmcp` (the MCP library) is serving in this task.
     pub(super) static PASSAGE: Arc<Passage>;
 }
 
@@ -45,7 +45,7 @@ pub(super) struct Sessions<B> {
     backend: Arc<B>,
     open: Arc<OpenSession>,
     sessions_max: usize,
-    /// Tracks the open sessions, and runs the tasks that notify the backend of their end.
+    /// Tracks the open HTTP sessions, and runs the tasks that tell the backend when a session has ended.
     endings: TaskTracker,
 }
 
@@ -60,14 +60,15 @@ struct OpenSession {
 pub(super) struct McpSession {
     pub(super) gate: Arc<CallGate>,
     pub(super) closing: CancellationToken,
-    /// A cancellation token that is cancelled after the backend was notified of the session's end.
+    /// A cancellation token that is cancelled after the backend was told that the session has ended.
     ended: CancellationToken,
     who: OnceLock<CallerIdentity>,
-    /// The access token of the request that opened the session.
+    /// The access token of the HTTP request that opened the session.
     owner: Arc<str>,
     used: AtomicU64,
     streams: AtomicUsize,
-    /// The cancellation tokens that end the open streams for notices, the oldest stream first.
+    /// For each open stream for notices of changes: the cancellation token that ends the stream. The oldest stream is
+    /// first.
     standing: Mutex<VecDeque<CancellationToken>>,
 }
 
@@ -88,7 +89,7 @@ impl McpSession {
         }
     }
 
-    /// Returns the headers of the request that opened the session, or `None` before the session is open.
+    /// Returns the headers of the HTTP request that opened the session, or `None` before the session is open.
     pub(super) fn opened_by(&self) -> Option<&http::request::Parts> {
         match self.who.get()? {
             CallerIdentity::Http { parts, .. } => Some(parts),
@@ -123,8 +124,8 @@ impl<B: Backend> Sessions<B> {
     pub(super) fn new(backend: Arc<B>, sessions_max: usize, idle_max: Duration) -> Self {
         let mut kept = LocalSessionManager::default();
         kept.session_config.keep_alive = Some(idle_max);
-        // Send no empty event before each answer. Such an event tells clients how to resume, but some older clients
-        // fail on it.
+        // Sends no empty event before each answer. An empty event tells clients how to resume a stream, but some older
+        // clients fail on it.
         kept.session_config.sse_retry = None;
         Self { kept, backend, open: Arc::default(), sessions_max, endings: TaskTracker::new() }
     }
@@ -133,13 +134,13 @@ impl<B: Backend> Sessions<B> {
         self.open.get(id)
     }
 
-    /// Ends the calls that only wait for changes, in all sessions.
+    /// Ends the tool calls that only wait for changes, in all sessions. They return their present result.
     pub(super) fn hurry(&self) {
         let sessions = self.open.sessions.lock().unwrap_or_else(PoisonError::into_inner);
         sessions.values().for_each(|session| session.closing.cancel());
     }
 
-    /// Ends all sessions and waits until the backend was notified of each end.
+    /// Ends all sessions and waits until the backend was told of each end.
     pub(super) async fn close(&self) {
         let all: Vec<SessionId> =
             self.open.sessions.lock().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect();
@@ -150,13 +151,13 @@ impl<B: Backend> Sessions<B> {
         self.endings.wait().await;
     }
 
-    /// Makes room for a new session. When this token or the server has its maximum of sessions, ends an idle session of
-    /// this token. Fails when the token has no idle session.
+    /// Makes room for a new session of the access token `owner`. When the token or the server has its maximum of
+    /// sessions, ends an idle session of this token. Fails when the token has no idle session.
     async fn make_room(&self, owner: &str) -> Result<(), SessionFault> {
         for _ in 0..ROOM_TRIES {
             let Some(idle) = self.idle_of(owner) else { return Ok(()) };
             let (used, id, session) = self.oldest_free(idle).await.ok_or(SessionFault::Full)?;
-            // End the session only if no request used it while the backend checked its claims.
+            // Ends the session only if no request used it while the backend checked whether its agents hold claims.
             if session.used.load(Ordering::Relaxed) == used && session.streams.load(Ordering::Relaxed) == 0 {
                 drop(self.end(&id).await?);
                 return Ok(());
@@ -165,8 +166,8 @@ impl<B: Backend> Sessions<B> {
         Err(SessionFault::Full)
     }
 
-    /// Returns the sessions of an access token that have no open streams, the longest unused first. Returns `None` when
-    /// there is room for another session, so that none must end.
+    /// Returns the sessions of the access token `owner` that have no open streams, the longest unused first. Returns
+    /// `None` when there is room for another session, so that none must end.
     fn idle_of(&self, owner: &str) -> Option<Vec<IdleSession>> {
         let sessions = self.open.sessions.lock().unwrap_or_else(PoisonError::into_inner);
         let own: Vec<_> = sessions.iter().filter(|(_, session)| &*session.owner == owner).collect();
@@ -181,8 +182,8 @@ impl<B: Backend> Sessions<B> {
         Some(idle)
     }
 
-    /// Returns the longest unused session in which no agent holds a claim. A session whose client never sent
-    /// `initialize` has no agent, so the backend is not asked about it.
+    /// Returns the longest unused of the idle sessions in which no agent holds a claim of a task. A session whose
+    /// client never sent `initialize` has no agent, so the backend is not asked about it.
     async fn oldest_free(&self, mut idle: Vec<IdleSession>) -> Option<IdleSession> {
         if idle.first().is_none_or(|(_, _, session)| session.who.get().is_none()) {
             return idle.into_iter().next();
@@ -193,7 +194,8 @@ impl<B: Backend> Sessions<B> {
         idle.into_iter().nth(place)
     }
 
-    /// Starts to end a session. The end is complete when `rmcp` has dropped the transport and the backend was notified.
+    /// Starts to end a session. The end is complete when `rmcp` (the MCP library) has dropped the session's transport
+    /// and the backend was told.
     async fn end(&self, id: &SessionId) -> Result<Option<Arc<McpSession>>, SessionFault> {
         let session = self.open.remove(id);
         if let Some(session) = &session {
@@ -203,7 +205,8 @@ impl<B: Backend> Sessions<B> {
         Ok(session)
     }
 
-    /// Turns a failure of `rmcp`'s session into the answer 404. Only this answer makes a client start a new session.
+    /// Makes the server answer 404 when a session of `rmcp` (the MCP library) has failed. Only this answer makes a
+    /// client start a new session.
     fn lost(fault: LocalSessionManagerError) -> SessionFault {
         let _outside = PASSAGE.try_with(|passage| passage.deny(Denied::NoSession));
         SessionFault::Kept(fault)
@@ -217,8 +220,8 @@ impl<B: Backend> Sessions<B> {
         CountedStream { stream: Box::pin(stream), session, until: None }
     }
 
-    /// Counts a stream over which a client gets notices of changes. A client needs only one. When a client opens more
-    /// than `STANDING_STREAMS_MAX`, the oldest one ends.
+    /// Counts a stream over which a client gets notices of changes. When a client opens more than
+    /// `STANDING_STREAMS_MAX`, the oldest one ends, because a client needs only one.
     fn standing<S>(&self, id: &SessionId, stream: S) -> CountedStream<S> {
         let mut counted = self.counted(id, stream);
         if let Some(session) = &counted.session {
@@ -284,11 +287,12 @@ impl<B: Backend> SessionManager for Sessions<B> {
         Ok(self.kept.has_session(id).await?)
     }
 
-    /// Ends a session and returns when the backend was notified. From then on, other agents can claim the tasks that
-    /// its agents held.
+    /// Ends a session and returns when the backend was told. From then on, other agents can claim the tasks that the
+    /// session's agents held.
     async fn close_session(&self, id: &SessionId) -> Result<(), Self::Error> {
         if let Some(session) = self.end(id).await? {
-            // Do not wait longer for a running call. The session then ends later, after that call.
+            // Waits at most `DRAIN_MAX` for running calls. After this time the session ends later, when its last call
+            // ends.
             let _late = tokio::time::timeout(limits::DRAIN_MAX, session.ended.cancelled()).await;
         }
         Ok(())
@@ -334,7 +338,8 @@ fn introduction(id: &SessionId, message: &ClientJsonRpcMessage) -> Option<(Calle
     Some((who, McpClient { name: client.name.clone(), version: client.version.clone() }))
 }
 
-/// A stream that marks its session as used while it is open, so that the session is not ended to make room.
+/// A stream that marks its HTTP session as used while it is open, so that the session is not ended to make room for a
+/// new one.
 struct CountedStream<S> {
     stream: Pin<Box<S>>,
     session: Option<Arc<McpSession>>,
@@ -360,7 +365,8 @@ impl<S> Drop for CountedStream<S> {
     }
 }
 
-/// The transport of a session. `rmcp` drops the transport last, so dropping it ends the session.
+/// The transport of an HTTP session. `rmcp` (the MCP library) drops the transport last, so dropping it ends the
+/// session.
 pub(super) struct Watched<B: Backend> {
     transport: SessionTransport,
     _ending: Ending<B>,

@@ -1,4 +1,4 @@
-//! Finds the id, method and tool of a message that is too long, without keeping the message in memory.
+//! Finds the id, the method and the tool in the text of a long message, without keeping the message in memory.
 //!
 //! Clients write the members of a message in any order, and some put the id last. So this module reads the text to its
 //! end, piece by piece, with a few bytes of memory. It does not check the text, because the result is used only for an
@@ -19,7 +19,8 @@ pub(super) struct Skim {
     /// The bytes of the JSON string or number that is being read, or that was read last.
     token: Vec<u8>,
     token_kind: TokenKind,
-    /// The key whose value comes next at the top level of the message. `inner` is the same for the members of `params`.
+    /// The key at the top level of the message whose value comes next. `inner` is the key inside of `params` whose
+    /// value comes next.
     top: SkimmedKey,
     inner: SkimmedKey,
     id: Option<RequestId>,
@@ -71,8 +72,8 @@ impl Skim {
         self.id.as_ref()
     }
 
-    /// Returns the maximum length of the message, judged by the part of the message that was read so far. While the
-    /// tool is not known, this is the largest maximum of any message.
+    /// Returns the maximum length of the message in bytes, judged by the part of the message that was read so far.
+    /// While it is not known which tool the message calls, this is the largest maximum of any message.
     pub(super) fn bytes_max(&self, of: impl Fn(&str) -> usize) -> usize {
         match (self.tool(), self.method.as_deref()) {
             (Some(tool), _) => of(tool).min(MESSAGE_BYTES_MAX),
@@ -81,8 +82,8 @@ impl Skim {
         }
     }
 
-    /// Returns the maximum length of a message that was read to its end. For a message that calls no tool, this is the
-    /// default maximum.
+    /// Returns the maximum length in bytes of a message that was read to its end. For a message that calls no tool,
+    /// this is the default maximum.
     pub(super) fn bytes_max_in_the_end(&self, of: impl Fn(&str) -> usize) -> usize {
         self.tool().map_or(MESSAGE_BYTES_DEFAULT, |tool| of(tool).min(MESSAGE_BYTES_MAX))
     }
@@ -133,8 +134,8 @@ impl Skim {
     }
 
     fn keep(&mut self, byte: u8) {
-        // Keep one byte more than the maximum. The additional byte shows that the token is too long to be one that we
-        // look for.
+        // Keeps one byte more than the maximum. The additional byte shows that the key or value is too long to be one
+        // that this module looks for.
         if self.depth <= 2 && self.token.len() <= TOKEN_BYTES_MAX {
             self.token.push(byte);
         }

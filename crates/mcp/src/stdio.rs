@@ -1,4 +1,4 @@
-//! Serves one client over standard input and output.
+//! Serves one client over standard input and output. The era of the connection depends on its first request:
 //!
 //! ```text
 //!              initialize                       a request with its own version
@@ -35,14 +35,14 @@ use super::message::{self, Incoming, Refused};
 use super::outbox::Outbox;
 use super::{limits, pipes};
 
-/// Serves the process that started this one, until that process disconnects or `stop` ends. Then answers the accepted
-/// requests, and notifies the backend that the connection is closed.
+/// Serves the process that started this one over standard input and output, until that process disconnects or `stop`
+/// ends. Then answers the accepted requests, and tells the backend that the connection is closed.
 pub async fn serve_stdio<B: Backend>(backend: Arc<B>, stop: impl Future<Output = ()> + Send + 'static) {
     let (input, output) = pipes::standard();
     serve_pipe(backend, input, output, stop).await;
 }
 
-/// Serves a client over any pair of streams, like [`serve_stdio`].
+/// Serves a client over any pair of streams, as [`serve_stdio`] does over standard input and output.
 pub async fn serve_pipe<B, R, W>(backend: Arc<B>, input: R, output: W, stop: impl Future<Output = ()> + Send + 'static)
 where
     B: Backend,
@@ -79,7 +79,7 @@ enum Era {
 
 enum StdioPhase {
     Serving,
-    /// The client sends no more requests. The value is a timer; when it ends, the remaining calls are cancelled.
+    /// The client sends no more requests. The value is a timer: when it ends, the calls that still run are cancelled.
     Draining(Pin<Box<Sleep>>),
 }
 
@@ -88,20 +88,20 @@ struct StdioWire<B, R, W> {
     outbox: Outbox<W>,
     backend: Arc<B>,
     era: Era,
-    /// The requests that `rmcp` has not answered yet. A tool call has a ticket, which delays notices of changes until
-    /// it is answered.
+    /// The requests that `rmcp` (the MCP library) has not answered yet. A tool call has a ticket, which delays notices
+    /// of changes until the call is answered.
     in_flight: HashMap<RequestId, Option<CallTicket>>,
     gate: Arc<CallGate>,
     closing: CancellationToken,
-    /// A cancellation token that cancels all running calls.
+    /// A cancellation token that cancels all running calls of this client.
     abandon: CancellationToken,
     stop: Pin<Box<dyn Future<Output = ()> + Send>>,
     phase: StdioPhase,
-    /// True while an answer that this module made itself, such as a refusal, is not written yet.
+    /// True while an answer that this module made itself (a refusal) is not written yet.
     owes: bool,
 }
 
-/// The event that ends one wait for input.
+/// The event that ends one wait for input from the client.
 enum NextRead {
     Line(io::Result<MessageLine>),
     Stop,
@@ -116,8 +116,8 @@ where
 {
     type Error = io::Error;
 
-    /// Sends a message. Its place in the order of lines is fixed when this function returns, not when the future is
-    /// first polled.
+    /// Sends a message to the client. The order of messages is the order in which this function is called, not the
+    /// order in which the returned futures are polled.
     fn send(&mut self, message: ServerJsonRpcMessage) -> impl Future<Output = io::Result<()>> + Send + 'static {
         self.outbox.put(&message);
         if let JsonRpcMessage::Response(response) = &message {
@@ -131,8 +131,8 @@ where
         async move { outbox.flush().await }
     }
 
-    /// Returns the next message for `rmcp`. `rmcp` drops the returned future whenever it has other work, and calls this
-    /// function again.
+    /// Returns the next message of the client for `rmcp` (the MCP library). `rmcp` drops the returned future whenever
+    /// it has other work, and calls this function again.
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
         loop {
             if self.owes && self.outbox.flush().await.is_ok() {
@@ -194,8 +194,8 @@ where
             biased;
             () = self.outbox.broken().cancelled() => NextRead::Broken,
             () = &mut self.stop => NextRead::Stop,
-            // Read a line only while the client has few unanswered calls. Otherwise wait here until `rmcp` sends an
-            // answer; `rmcp` then drops this future and calls again.
+            // Reads a line only while the client has few unanswered calls. Otherwise waits here until `rmcp` (the MCP
+            // library) sends an answer; `rmcp` then drops this future and calls again.
             line = self.lines.next(|tool| backend.message_bytes_max(tool)), if room => NextRead::Line(line),
         }
     }
@@ -216,7 +216,7 @@ where
                 if let ClientNotification::CancelledNotification(cancelled) = &notification.notification
                     && let Some(id) = &cancelled.params.request_id
                 {
-                    // Forget the request, because a cancelled request is never answered.
+                    // Forgets the cancelled request, because it is never answered.
                     self.in_flight.remove(id);
                 }
                 Some(JsonRpcMessage::Notification(notification))
@@ -246,8 +246,9 @@ where
         Some(JsonRpcMessage::Request(request))
     }
 
-    /// Checks that the request is allowed in the present era of the connection. `initialize` starts the old era (before
-    /// revision 2026-07-28), and a request that names its own protocol version starts the new era.
+    /// Checks that the request is allowed in the present era of the connection, and changes the era if necessary.
+    /// `initialize` starts the old era (before revision 2026-07-28). A request that names its own protocol version
+    /// starts the new era.
     fn judge(&mut self, request: &ClientRequest) -> Result<(), ErrorData> {
         if let ClientRequest::InitializeRequest(initialize) = request {
             if matches!(self.era, Era::New) {

@@ -1,16 +1,18 @@
 //! The signals that ask this process to end cleanly.
 
-/// Returns a future that ends when a signal asks the process to stop. The server then finishes the accepted requests.
+/// Returns a future that ends when a signal asks the process to stop. A server that gets this future then finishes the
+/// accepted requests.
 ///
-/// The signal handlers are installed when this function is called, not when the future is first polled. So after a
-/// process has reported that it is ready, a signal stops it cleanly.
+/// The signal handlers are installed when this function is called, not when the future is first polled. So from this
+/// call on, a signal stops the process cleanly.
 pub fn asked_to_stop() -> impl Future<Output = ()> + Send + 'static {
     use tokio::signal::unix::{SignalKind, signal};
 
     let signals = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()));
     async move {
         let (Ok(mut terminate), Ok(mut interrupt)) = signals else {
-            // The signal handlers could not be installed, so a signal ends the process directly. Wait without end.
+            // The signal handlers could not be installed, so a signal ends the process directly. This future never
+            // ends.
             return std::future::pending().await;
         };
         tokio::select! {

@@ -1,4 +1,5 @@
-//! The tasks that follow resources for a client and send notices of changes. They end with their connection.
+//! The tasks that follow resources for a client and send notices of changes. They end when the client's connection
+//! ends.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,7 +10,7 @@ use tokio::task::JoinHandle;
 use super::gate::CallGate;
 use super::limits::SUBSCRIPTIONS_MAX;
 
-/// The tasks that follow resources for one connection, by the URI of the resource. Dropping this value ends them.
+/// The tasks that follow resources for one connection, by the URI of the resource. Dropping this value ends the tasks.
 #[derive(Debug, Default)]
 pub(super) struct Subscriptions(Mutex<BTreeMap<String, Following>>);
 
@@ -23,8 +24,8 @@ impl Drop for Following {
 }
 
 impl Subscriptions {
-    /// Adds a follower of a resource. Returns false when the connection already has `SUBSCRIPTIONS_MAX` followers. A
-    /// second follower of the same resource replaces the first one.
+    /// Adds a task that follows the resource `uri`. It replaces a task that already follows this resource. Returns
+    /// false when the connection already follows `SUBSCRIPTIONS_MAX` resources.
     pub(super) fn add(&self, uri: String, following: Following) -> bool {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let room = all.len() < SUBSCRIPTIONS_MAX || all.contains_key(&uri);
@@ -39,8 +40,8 @@ impl Subscriptions {
     }
 }
 
-/// Sends a notice for each new change of a resource, after the calls that may have made the change are answered. All
-/// changes during the sending of one notice are reported together by the next notice.
+/// Starts a task that sends a notice for each new change of a resource, after the calls that may have made the change
+/// are answered. Changes while a notice is being sent are reported together by the next notice.
 pub(super) fn follow<F, T>(mut versions: watch::Receiver<u64>, gate: Arc<CallGate>, tell: F) -> Following
 where
     F: Fn() -> T + Send + Sync + 'static,

@@ -1,4 +1,4 @@
-//! Converts the answers of the backend to `rmcp`'s types.
+//! Converts the answers of the backend to the types of `rmcp` (the MCP library).
 
 use rmcp::model::{
     CacheScope, CallToolResult, ContentBlock, GetPromptResult, ListResourcesResult, PromptMessage, ProtocolVersion,
@@ -19,8 +19,8 @@ pub(super) fn error(problem: BackendProblem) -> ErrorData {
     }
 }
 
-/// Converts a problem with a prompt to an error. A missing prompt is reported as a wrong parameter, not as a missing
-/// resource.
+/// Converts a problem with a prompt to an error for the client. A missing prompt is reported as a wrong parameter, not
+/// as a missing resource.
 pub(super) fn prompt_error(problem: BackendProblem) -> ErrorData {
     match problem {
         BackendProblem::NotFound(words) => error(BackendProblem::Invalid(words)),
@@ -29,15 +29,16 @@ pub(super) fn prompt_error(problem: BackendProblem) -> ErrorData {
 }
 
 /// Returns the time for which a client may cache a list that does not change, and the scope of the cache. Returns
-/// `None` for a client of the old era (before revision 2026-07-28): its protocol has no fields for them, but `rmcp`
-/// would send them.
+/// `None` for both when the client is of the old era (before revision 2026-07-28), because its protocol has no fields
+/// for them.
 pub(super) fn freshness(context: &RequestContext<RoleServer>) -> (Option<u64>, Option<CacheScope>) {
     let is_new = context.protocol_version().is_some_and(|version| version >= ProtocolVersion::V_2026_07_28);
     if is_new { (Some(LIST_FRESH_MS), Some(CacheScope::Private)) } else { (None, None) }
 }
 
-/// Returns the reply as text and as structured content. Over a pipe the structured content is null, because `outbox`
-/// copies the text there. Over HTTP `rmcp` writes the answer and needs the parsed value.
+/// Returns the reply of a tool as text and as structured content. Over a pipe the structured content is null here,
+/// because the module `outbox` writes the text in its place. Over HTTP `rmcp` (the MCP library) writes the answer and
+/// needs the parsed value.
 pub(super) fn reply(text: String, who: &CallerIdentity) -> CallToolResult {
     let structured = match who {
         CallerIdentity::Pipe => Value::Null,
@@ -49,8 +50,8 @@ pub(super) fn reply(text: String, who: &CallerIdentity) -> CallToolResult {
 }
 
 pub(super) fn failed(text: String) -> CallToolResult {
-    // Send no structured content with a failure. Clients check structured content against the schema of a success, and
-    // then hide the error.
+    // Sends no structured content with a failure. Clients check structured content against the schema of a success, and
+    // would hide the error.
     CallToolResult::error(vec![ContentBlock::text(text)])
 }
 

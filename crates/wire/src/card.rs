@@ -19,7 +19,7 @@ message! {
     pub struct Card {
         card_version: required CardVersion,
         identity: required CardIdentity,
-        /// The areas that the agent of the card owns, and the areas that it does not own.
+        /// The areas of work that the agent described by this card owns, and the areas that it does not own.
         scope: required Sentences<1>,
         capabilities: required ListShape<NonBlank>,
         constraints: required ListShape<NeverDoes>,
@@ -64,8 +64,8 @@ message! {
     }
 }
 
-/// The version of a card. [`judge`] refuses every version string except "1.0" before it reads any field. Therefore
-/// every string that this type reads is "1.0".
+/// The version of an agent card (the document that describes an agent). [`judge`] refuses every version string except
+/// "1.0" before it reads any field. Therefore every string that this type reads is "1.0".
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CardVersion;
 
@@ -85,8 +85,8 @@ impl Shape for CardVersion {
     }
 }
 
-/// Declares types for the names in a card, each of which must be in the registry of known agents and roles. When the
-/// caller gives no registry, every well-formed name is legal.
+/// Declares types for names of agents, roles and output types in an agent card. Each name must be in the registry of
+/// known names. When the caller gives no registry, every well-formed name is legal.
 macro_rules! registered {
     ($($(#[$attribute:meta])* $name:ident($inner:ty): $known:expr, $kind:literal, $hint:literal;)*) => {$(
         $(#[$attribute])*
@@ -118,7 +118,7 @@ macro_rules! registered {
 }
 
 registered! {
-    /// The superior of a card's agent: another agent, or `human`.
+    /// The name in `reports_to` of an agent card: the agent's superior, which is another agent or `human`.
     Superior(Slug): |registry, name| name == "human" || registry.has_agent(name),
         "UNKNOWN_AGENT", "names no registered agent; use an agent's slug or `human`";
     KnownRoute(Route): |registry, name| match name.strip_prefix("roles.") {
@@ -130,7 +130,8 @@ registered! {
         "UNKNOWN_OUTPUT_TYPE", "names no known output contract";
 }
 
-/// Judges a card. When a registry is given, also checks that the card uses only names of that registry.
+/// Judges an agent card (the document that describes an agent). When a registry of known agents, roles and output types
+/// is given, also checks that the card names only those.
 pub fn judge<'t>(bytes: &'t [u8], registry: Option<&'t Registry>) -> JudgedDocument<'t, Card> {
     match document::open(bytes, BYTES_MAX) {
         Err(report) => JudgedDocument { value: None, report: *report },

@@ -59,16 +59,18 @@ kinds! {
 /// Facts from outside a document that the rules for the document need. Each kind of document uses only some of them.
 #[derive(Debug, Clone, Default)]
 pub struct CheckContext {
-    /// For a review response: the request that it answers. `None` if the request is not known.
+    /// For a review response: the bytes of the review request that it answers. `None` if the request is not known.
     pub request: Option<Vec<u8>>,
     /// For a review response: the ids of the findings in earlier responses of the review session. `None` if they are
     /// not known.
     pub issued_ids: Option<Vec<String>>,
-    /// For a card: the registry of the names that the card may use. `None` allows every well-formed name.
+    /// For an agent card: the registry of the agents, roles and output types that the card may name. `None` allows
+    /// every well-formed name.
     pub registry: Option<Registry>,
-    /// For a handoff: the INPUT envelope that the agent got at the start of the turn that the handoff ends.
+    /// For a handoff (an agent's report at the end of its turn): the INPUT envelope with which the turn started.
     pub input: Option<Value>,
-    /// For a handoff: the id under which the agent was started. The handoff must report the same id.
+    /// For a handoff (an agent's report at the end of its turn): the id under which the agent was started. The handoff
+    /// must contain this id.
     pub dispatch_agent_id: Option<String>,
 }
 
@@ -76,10 +78,12 @@ pub struct CheckContext {
 #[derive(Debug, Clone, PartialEq)]
 pub struct CheckFinding {
     pub valid: bool,
-    /// The verdict as JSON, with the fields that the protocol of this document defines.
+    /// The verdict on the document as JSON. Each kind of document has its own verdict fields, such as `valid` and
+    /// `errors`.
     pub verdict: Value,
     pub notes: Vec<CheckNote>,
-    /// The document, rendered again from its value. `None` when it is not valid or its kind cannot be rendered.
+    /// The document, rendered to JSON again after it was read. `None` when the document is not valid or its kind cannot
+    /// be rendered.
     pub rendered: Option<Value>,
 }
 
@@ -89,7 +93,8 @@ pub struct CheckNote {
     pub code: String,
     pub message: String,
     pub severity: Severity,
-    /// The range of bytes in the document that the problem is about; `None` when the problem has no place there.
+    /// The range of bytes in the document that the problem is about; `None` when the problem has no place in the
+    /// document.
     pub place: Option<Range<usize>>,
 }
 
@@ -147,8 +152,8 @@ pub(crate) fn range(span: Span) -> Range<usize> {
     place(span.start)..place(span.end)
 }
 
-/// Returns the notes for a verdict that has messages but no places in the document. A code in one of the lists that
-/// `errors` names becomes an error, every other code a warning.
+/// Returns one note for each entry in the list `messages` of a verdict. `errors` has the names of the verdict's lists
+/// of error codes: a code in one of them becomes an error, every other code a warning.
 fn told(verdict: &Value, errors: &[&str]) -> Vec<CheckNote> {
     let texts = |list: &str| -> Vec<String> {
         let found = verdict.get(list).and_then(Value::as_list).unwrap_or_default();
@@ -188,7 +193,7 @@ fn streamed(bytes: &[u8]) -> CheckFinding {
 }
 
 fn handed_over(bytes: &[u8], context: &CheckContext) -> CheckFinding {
-    // Replaces every byte that is not UTF-8 by the visible replacement character, so that an accepted contract never
+    // Replaces every byte that is not UTF-8 by the visible replacement character, so that an accepted handoff never
     // contains such bytes.
     let text = String::from_utf8_lossy(bytes);
     let known = handoff::HandoffContext {
@@ -196,7 +201,8 @@ fn handed_over(bytes: &[u8], context: &CheckContext) -> CheckFinding {
         dispatch_agent_id: context.dispatch_agent_id.as_deref(),
     };
     let verdict = handoff::judge(&text, &known);
-    // A problem about an absent field has no place. Its note points to the first byte of the contract instead.
+    // A problem about an absent field has no place in the text. Its note points to the first byte of the handoff
+    // contract instead.
     let begin = verdict.body.map(range).map(|body| body.start..body.start + 1);
     let note = |severity| {
         let begin = begin.clone();
@@ -209,8 +215,8 @@ fn handed_over(bytes: &[u8], context: &CheckContext) -> CheckFinding {
     let warnings = verdict.warnings.iter().map(note(Severity::Warning));
     let notes = match &verdict.reason {
         None => errors.chain(warnings).collect(),
-        // Without a readable contract, every field counts as missing. The reason explains all of that, so the notes
-        // about missing fields are left out.
+        // The text has no readable handoff contract, so every field counts as missing. `reason` says why there is none;
+        // one note with it replaces all notes about missing fields.
         Some(reason) => {
             let place = verdict.body.map(range).map(|body| match reason {
                 handoff::NoContractReason::InvalidJson(error) => body.start + error.at..body.start + error.at + 1,

@@ -1,4 +1,4 @@
-//! The context of a task: the facts that the worker of the task must know, cut to a limited number of tokens.
+//! The reply of `task_load_context`: the facts that the worker of a task must know, cut to a limited number of tokens.
 //!
 //! The unit of cost is the weight, see [`tokens`]. Each piece of the reply is weighed once. The parts share the budget:
 //! the workflow gets 15 %, the task 55 %, earlier tasks 20 %, dependencies and siblings 10 %. When a part does not need
@@ -26,37 +26,40 @@ use crate::json::{Object, Value};
 use crate::lifecycle::Include;
 use crate::tokens::{self, weight};
 
-/// The smallest budget in tokens that a caller may ask for. With fewer tokens not even the names fit, so the call is
-/// refused.
+/// The smallest number of tokens to which a caller may limit the reply of `task_load_context`. With fewer tokens not
+/// even the names of the task and the workflow fit, so a smaller limit is refused.
 pub const MAX_TOKENS_MIN: u32 = 500;
-/// The budget in tokens when the caller gives no budget.
+/// The limit in tokens for the reply of `task_load_context` when the caller gives no limit.
 pub const MAX_TOKENS_DEFAULT: u32 = 8_000;
 
-/// The shares of the budget in percent, in this order: the workflow, the task, earlier tasks, siblings and dependencies
-/// together.
+/// The shares of the token budget that the parts of the reply of `task_load_context` get, in percent. The parts are, in
+/// this order: the workflow, the task, earlier tasks, and the task's siblings and dependencies together.
 const SHARES: [u64; 4] = [15, 55, 20, 10];
-/// The order in which the shortened parts of the reply get the tokens that other parts did not need. The numbers are
-/// indexes into [`SHARES`].
+/// The order in which the shortened parts of the reply of `task_load_context` get the tokens that other parts did not
+/// need. The numbers are indexes into [`SHARES`].
 const BACK: [usize; 4] = [1, 2, 3, 0];
-/// The percentage of the task's tokens that the task's own fields get. The task's checkpoints get the rest.
+/// The percentage that the task's own fields get of the tokens for the task in the reply of `task_load_context`. The
+/// task's checkpoints (progress notes) get the rest.
 const FIELDS_SHARE: u64 = 60;
-/// The most times that the reply is written to find one that nearly fills the budget. One attempt is not enough,
-/// because the sum of the pieces' weights is more than the weight of the whole, and a list or a value may leave tokens
-/// unused.
+/// The most times that the reply of `task_load_context` is written in the search for one that nearly fills the token
+/// budget. One attempt is not enough: the estimated weights of the pieces add up to more than the weight of the whole
+/// reply, and a list or a value may leave tokens unused.
 const ROUNDS_MAX: u32 = 6;
-/// The search for a fuller reply ends when less than one part in `NEAR` of the token limit is unused.
+/// The search for a fuller reply of `task_load_context` ends when the unused tokens are less than the token limit
+/// divided by `NEAR`.
 const NEAR: u64 = 32;
 
-/// The most checkpoints that are loaded by default; older ones are only counted. A small budget loads fewer: no more
-/// than would fit if each took [`ROW_TOKENS`].
+/// The most checkpoints (progress notes of a task) that are loaded by default; older ones are only counted. A small
+/// token budget loads fewer: no more than would fit if each took [`ROW_TOKENS`].
 const ROWS_DEFAULT_MAX: u32 = 100;
-/// The most checkpoints that are loaded when the caller wants the whole history or many details; older ones are only
-/// counted.
+/// The most checkpoints (progress notes of a task) that are loaded when the caller wants the whole history or many
+/// details; older ones are only counted.
 const ROWS_MAX: u32 = 2_000;
 /// The fewest tokens that one checkpoint takes in the reply of `task_load_context`.
 const ROW_TOKENS: u32 = 10;
 
-/// Returns the number of checkpoints, counted from the newest, that the caller must load before it calls [`fit`].
+/// Returns the number of checkpoints (progress notes of a task), counted from the newest, that the caller must load
+/// from the store before it calls [`fit`].
 pub fn rows_wanted(include: Option<&Include>, max_tokens: u32) -> u32 {
     let wanted = WantedContext::of(include);
     let fitting = max_tokens.div_ceil(ROW_TOKENS);
@@ -70,8 +73,8 @@ pub fn fit(facts: &ContextFacts, include: Option<&Include>, max_tokens: u32) -> 
     let max_tokens = usize::try_from(max_tokens).unwrap_or(usize::MAX);
     let parts = ContextParts::of(facts, WantedContext::of(include));
     let limit = tokens::weight_within(max_tokens);
-    // The sum of the pieces' weights is more than the weight of the whole. Therefore the whole may fit although the sum
-    // is up to a quarter above the limit.
+    // The estimated weights of the pieces add up to more than the weight of the whole reply. Therefore the whole reply
+    // may fit although the sum is up to a quarter above the limit.
     if parts.want() <= limit + limit / 4 {
         let whole = parts.write(&parts.everything(), limit);
         if tokens::tokens(weight_said(&whole)) <= max_tokens {
@@ -81,24 +84,26 @@ pub fn fit(facts: &ContextFacts, include: Option<&Include>, max_tokens: u32) -> 
     with_estimate(parts.fitted(limit, max_tokens))
 }
 
-/// The parts of the reply, each with its weight (estimated token cost).
+/// The parts of the reply of `task_load_context`, each with its weight (estimated token cost).
 struct ContextParts<'f> {
     facts: &'f ContextFacts,
     workflow: Option<Vec<PieceField<'f>>>,
     task: Vec<PieceField<'f>>,
     history: History<'f>,
-    /// Tells whether the whole history of checkpoints gets its tokens before any other part.
+    /// Tells whether all checkpoints (progress notes) of the task get their tokens before any other part of the reply.
     history_first: bool,
     prior: Option<Tasks<'f>>,
     siblings: Option<Tasks<'f>>,
     dependencies: Option<Tasks<'f>>,
 }
 
-/// The weight (estimated token cost) that each part of the reply may use in addition to the part's least weight.
+/// The weight (estimated token cost) that each part of the reply of `task_load_context` may use in addition to its
+/// least weight, which every part always gets.
 #[derive(Clone, Copy)]
 struct Grants {
     shares: [u64; 4],
-    /// The weight that the checkpoints get before the budget is divided among the parts.
+    /// The weight (estimated token cost) that the checkpoints (progress notes) get before the budget is divided among
+    /// the parts of the reply.
     history: u64,
 }
 
@@ -126,7 +131,8 @@ impl<'f> ContextParts<'f> {
         }
     }
 
-    /// Returns the weight that each part could use in addition to its least weight, in the order of [`SHARES`].
+    /// Returns the weight (estimated token cost) that each part of the reply of `task_load_context` could use in
+    /// addition to its least weight. The parts are in the order of [`SHARES`].
     fn wants(&self) -> [u64; 4] {
         let fields = |fields: &[PieceField<'_>]| fields.iter().map(|field| field.want - field.least).sum::<u64>();
         let tasks = |tasks: &Option<Tasks<'_>>| tasks.as_ref().map_or(0, |tasks| tasks.want);
@@ -138,7 +144,8 @@ impl<'f> ContextParts<'f> {
         ]
     }
 
-    /// Returns the weight of those pieces that the reply contains at every budget, even the smallest.
+    /// Returns the weight (estimated token cost) of the pieces that the reply of `task_load_context` contains at every
+    /// budget, even the smallest.
     fn leasts(&self) -> u64 {
         let fields = |fields: &[PieceField<'_>]| fields.iter().map(|field| field.least).sum::<u64>();
         let tasks = |tasks: &Option<Tasks<'_>>| tasks.as_ref().map_or(0, |tasks| tasks.least);
@@ -160,7 +167,8 @@ impl<'f> ContextParts<'f> {
         Grants { shares: self.wants(), history: 0 }
     }
 
-    /// Writes the reply several times with different weights. Returns the fullest reply that stays within the budget.
+    /// Writes the reply of `task_load_context` several times with different total weights. Returns the fullest reply
+    /// that stays within `max_tokens`.
     fn fitted(&self, limit: u64, max_tokens: usize) -> Value {
         let worst = self.compose(&self.shared(0)).1.weight(0);
         let (mut fits, mut breaks) = (0_u64, u64::MAX);
@@ -189,16 +197,17 @@ impl<'f> ContextParts<'f> {
         best.unwrap_or_else(|| self.write(&Grants { shares: [0; 4], history: 0 }, 0))
     }
 
-    /// Writes the reply for a total weight. The list of cuts is part of the reply, but its weight is known only after
-    /// cutting. Therefore a first pass reserves room for the largest list of cuts and finds the cuts. The second pass
-    /// has more room, which never causes more cuts.
+    /// Writes the reply of `task_load_context` for a total weight. The reply includes a list of what was cut, and the
+    /// weight of this list is known only after cutting. Therefore a first pass reserves room for the largest possible
+    /// list and finds the cuts. The second pass has more room, which never causes more cuts.
     fn within(&self, total: u64, worst: u64) -> Value {
         let cuts = self.compose(&self.shared(total.saturating_sub(worst))).1;
         let room = total.saturating_sub(cuts.weight(cuts::budget(total)));
         self.write(&self.shared(room), total)
     }
 
-    /// Divides a total weight among the parts of the reply by [`SHARES`].
+    /// Divides a total weight (token cost) among the parts of the reply of `task_load_context` in the proportions of
+    /// [`SHARES`].
     fn shared(&self, total: u64) -> Grants {
         let mut free = total.saturating_sub(self.leasts());
         let wants = self.wants();
@@ -240,8 +249,8 @@ impl<'f> ContextParts<'f> {
             members.push(("prior_tasks".to_owned(), tasks.render(prior, &mut cuts)));
         }
         let want = |tasks: &Option<Tasks<'_>>| tasks.as_ref().map_or(0, |tasks| tasks.want);
-        // The task builds on its dependencies, so the dependencies get their weight first. The siblings get the rest,
-        // but at least a third.
+        // The siblings and the dependencies share one weight (token cost). The task builds on its dependencies, so they
+        // get their weight first. The siblings get the rest, but at least a third.
         let siblings = want(&self.siblings).min((beside - want(&self.dependencies).min(beside)).max(beside / 3));
         if let Some(tasks) = &self.siblings {
             members.push(("sibling_tasks".to_owned(), tasks.render(siblings, &mut cuts)));
@@ -266,7 +275,8 @@ impl<'f> ContextParts<'f> {
     }
 }
 
-/// Writes fields into an object. The fields share the weight `grant` in addition to their least weights.
+/// Writes fields into an object and cuts them if necessary. Each field gets its least weight (token cost), and the
+/// fields share the weight `grant` in addition.
 fn written(fields: &[PieceField<'_>], grant: u64, whose: (&str, Fetch), cuts: &mut Cuts) -> Object {
     let least: u64 = fields.iter().map(|field| field.least).sum();
     let mut members = Object::with_capacity(fields.len());
@@ -278,11 +288,12 @@ fn written(fields: &[PieceField<'_>], grant: u64, whose: (&str, Fetch), cuts: &m
     members
 }
 
-/// Returns the weight (estimated token cost) of the reply including its `token_estimate` field.
+/// Returns the weight (estimated token cost) of a reply of `task_load_context`, including the field `token_estimate`
+/// that is added to it later.
 fn weight_said(reply: &Value) -> u64 {
     let text = reply.to_string();
-    // The tokenizer always splits before a number. Therefore the text before the number has the same weight for every
-    // number.
+    // The tokenizer always splits a text before a number. Therefore the text before the estimate weighs the same for
+    // every number that is written as the estimate.
     let before = text.strip_suffix('}').unwrap_or(&text);
     let fixed = weight(&format!("{before},\"token_estimate\":")) + weight("}");
     let mut all = fixed;

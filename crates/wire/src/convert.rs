@@ -29,8 +29,8 @@ pub struct Converted<T> {
     pub lost: Vec<LeftPart>,
 }
 
-/// Converts a handoff to an output envelope. COMPLETE becomes `proceed`, IN_PROGRESS becomes `retry`, and every other
-/// status becomes `escalate`.
+/// Converts a handoff (an agent's report at the end of its turn) to an output envelope. The status COMPLETE becomes
+/// `proceed`, IN_PROGRESS becomes `retry`, and every other status becomes `escalate`.
 pub fn output_from_handoff(contract: &HandoffContract) -> Converted<EnvelopeOutput> {
     let (success, recommendation) = match contract.status() {
         HandoffStatus::Complete { .. } => (true, Recommendation::Proceed),
@@ -87,8 +87,8 @@ pub fn output_from_handoff(contract: &HandoffContract) -> Converted<EnvelopeOutp
     Converted { value, lost: lost.into_iter().flatten().collect() }
 }
 
-/// Converts an output envelope to the body of a handoff contract. Fails for `proceed`: its counterpart COMPLETE needs a
-/// verification that passed, and an output does not carry one.
+/// Converts an output envelope to the JSON of a handoff contract. Fails for the recommendation `proceed`: it would
+/// become the status COMPLETE, which needs a verification that passed, and an output envelope has no verification.
 pub fn handoff_from_output(output: &EnvelopeOutput, agent_id: &str) -> Result<Converted<Value>, LeftPart> {
     let status = match output.recommendation {
         Recommendation::Proceed => {
@@ -131,7 +131,7 @@ pub fn handoff_from_output(output: &EnvelopeOutput, agent_id: &str) -> Result<Co
     Ok(Converted { value, lost: lost.into_iter().collect() })
 }
 
-/// The sender, the task and the time of a wire message.
+/// The sender and the time of a message between agents, and the task that it is about.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WireHeader {
     pub sender: Sender,
@@ -139,7 +139,8 @@ pub struct WireHeader {
     pub task_id: Id,
 }
 
-/// Converts a handoff with the status BLOCKED to a wire message. Returns `None` for every other status.
+/// Converts a handoff (an agent's report at the end of its turn) with the status BLOCKED to an Agent Wire message.
+/// Returns `None` for every other status.
 pub fn blocked_from_handoff(
     contract: &HandoffContract,
     header: WireHeader,
@@ -165,7 +166,8 @@ pub fn blocked_from_handoff(
     Some(Converted { value: Wire { sender, ts, payload: WirePayload::Blocked(payload), extra: Vec::new() }, lost })
 }
 
-/// Converts a review to an inbox message with numbered findings, for the author of the reviewed work.
+/// Converts a review to an inbox message with numbered findings, for the author of the reviewed work. Returns `None`
+/// when the review failed.
 pub fn feedback_as_inbox(response: &Response, header: WireHeader, to: Slug) -> Option<Converted<Wire>> {
     let ReviewOutcome::Success(feedback) = &response.outcome else { return None };
     let finding = |(number, area): (usize, &crate::feedback::Area)| {

@@ -1,4 +1,4 @@
-//! The JSON Schemas of all messages, made from the Rust types. The repository has the same schemas as files in
+//! The JSON Schemas of all messages, made from the Rust types. The repository also has these schemas as files in
 //! `definitions/`.
 
 use crate::json::Value;
@@ -8,7 +8,7 @@ use crate::schema::document;
 use crate::shape::Shape;
 use crate::{card, envelope, feedback};
 
-/// Returns every schema with its file path under `definitions/`.
+/// Returns the JSON Schema of every message, with its file path under `definitions/`.
 pub fn all() -> Vec<(String, Value)> {
     let warned = Unknown::Warned;
     let mut all = vec![

@@ -39,7 +39,7 @@ pub(crate) fn read<'t, T: Shape>(node: &JsonNode<'_>, mut report: Report<'t>) ->
 }
 
 /// Returns a report with `UNSUPPORTED_VERSION` when the version in the document is a string other than `version`. The
-/// rules for another version are not known, so such a document cannot be judged further.
+/// rules of other versions are not known, so a document with such a version is not judged further.
 pub(crate) fn other_version<'t>(text: &'t str, node: &JsonNode<'_>, field: &str, version: &str) -> Option<Report<'t>> {
     let found = node.get(field)?;
     if found.text()? == version {

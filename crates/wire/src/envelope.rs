@@ -1,4 +1,5 @@
-//! Input and output envelope of one agent call (protocol 1).
+//! The input envelope and the output envelope of one agent call (protocol 1). An envelope is the JSON object that an
+//! agent gets or returns.
 //!
 //! The input names the task and the paths of its files. The output reports the result, carries the files to write, and
 //! recommends the next step.
@@ -19,13 +20,13 @@ use crate::path::{FilePath, Files, InsidePath};
 use crate::report::{At, Hint, Report, Unknown};
 use crate::shape::{Integer, ListShape, Map, NonBlank, Shape, Text, message, vocabulary};
 
-/// The size limit in bytes of an output; a larger output is refused. It is higher than for other documents, because an
-/// output carries whole files.
+/// The size limit in bytes of an output envelope (the JSON that an agent returns). A larger one is refused. The limit
+/// is higher than for other documents, because an output envelope carries whole files.
 pub const OUTPUT_BYTES_MAX: usize = 16 << 20;
 pub const ARTIFACTS_MAX: usize = 1_000;
 
 message! {
-    /// The input envelope of an agent call.
+    /// The input envelope of an agent call: the JSON object that the agent gets.
     pub struct EnvelopeInput {
         context: required CallPosition,
         paths: required Map<InsidePath>,
@@ -36,7 +37,7 @@ message! {
 }
 
 message! {
-    /// The position of an agent call: the feature, the workflow and the iteration.
+    /// The position of an agent call in the work: the feature, the workflow and the iteration.
     pub struct CallPosition {
         feature_id: nullable NonBlank,
         workflow: required NonBlank,
@@ -52,7 +53,7 @@ message! {
 }
 
 message! {
-    /// The output envelope of an agent call.
+    /// The output envelope of an agent call: the JSON object that the agent returns.
     pub struct EnvelopeOutput {
         success: required bool,
         summary: required NonBlank,
@@ -169,7 +170,8 @@ fn judge<T: Shape>(bytes: &[u8], bytes_max: usize) -> JudgedDocument<'_, T> {
     }
 }
 
-/// Returns the hint for an outdated field. It tells the author which field replaces the outdated one.
+/// Returns the hint about a field that envelopes no longer have. The hint tells the author where its content belongs
+/// now.
 fn legacy_hint(name: &str) -> Hint {
     match name {
         "state_updates" => "is no field of an envelope; return the updated file as an artifact",

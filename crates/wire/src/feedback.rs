@@ -103,7 +103,7 @@ vocabulary! {
     }
 }
 
-/// The requester's decisions on the findings of a review, at most one per finding.
+/// The decisions of a review's requester on the findings, at most one per finding.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Decisions(pub Vec<Decision>);
 
@@ -152,8 +152,8 @@ pub fn judge_request(bytes: &[u8]) -> JudgedDocument<'_, FeedbackRequest> {
     }
 }
 
-/// Judges a response. When `asked` is given, also checks that the response answers the request that `asked` was read
-/// from.
+/// Judges a review response. When `asked` is given, also checks that the response fits the review request from which
+/// `asked` was read.
 pub fn judge_response<'t>(bytes: &'t [u8], asked: Option<&AskedParts>) -> JudgedDocument<'t, Response> {
     match document::open(bytes, BYTES_MAX) {
         Err(report) => JudgedDocument { value: None, report: *report },

@@ -73,19 +73,21 @@ use contract::{Optional, Sections};
 use problem::Findings;
 use status::AgentStatusSection;
 
-/// The size limit in bytes of the JSON in a contract block. A larger block is refused.
+/// The size limit in bytes of the JSON in the block that holds an agent's handoff contract. A larger block is refused.
 pub const BODY_BYTES_MAX: usize = 1_048_576;
 
-/// Facts about the agent's turn that the agent's text does not tell.
+/// Facts about an agent's turn that do not come from the agent's text.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct HandoffContext<'c> {
-    /// The INPUT envelope that the agent got. A section that has the wrong type counts as absent.
+    /// The INPUT envelope (the JSON that the agent got at the start of its turn). A section of it that has the wrong
+    /// type counts as absent.
     pub input: Option<&'c Value>,
-    /// The id under which the agent was started. An id that is not well-formed counts as unknown.
+    /// The id under which the agent was started. If this id is not well-formed, it counts as unknown.
     pub dispatch_agent_id: Option<&'c str>,
 }
 
-/// Judges the text of an agent at the end of its turn.
+/// Judges the text that an agent wrote at the end of its turn. Finds the handoff contract in it and checks the
+/// contract.
 pub fn judge(text: &str, context: &HandoffContext<'_>) -> HandoffVerdict {
     let dispatched = context.dispatch_agent_id.and_then(AgentId::parse);
     let mut findings = Findings::default();
@@ -122,8 +124,8 @@ fn judge_contract(
     let top = Top::of(node);
     let agent_status = AgentStatusSection::read(top.agent_status, dispatched.as_ref(), &mut findings);
     let plan_status = agent_status.plan.as_ref().map(Spelt::word);
-    // The id under which the agent was started has priority over the id in the contract. Otherwise a wrong id in the
-    // contract could resume another agent.
+    // The id under which the agent was started has priority over the id in the handoff contract. Otherwise a wrong id
+    // in the contract could resume another agent.
     let agent = dispatched.or_else(|| agent_status.agent.clone());
     let sections = top.read(agent_status, input, &mut findings);
     let contract = if findings.is_clean() { HandoffContract::of(sections) } else { None };
@@ -132,7 +134,8 @@ fn judge_contract(
     HandoffVerdict { reason: None, plan_status, missing, invalid, warnings, repair, contract, body: None }
 }
 
-/// Tells whether the INPUT envelope requires a consolidation report. Only the value `true` requires one.
+/// Tells whether the INPUT envelope (the JSON that started the agent's turn) requires a consolidation report. Only the
+/// value `true` requires one.
 fn requires_consolidation(input: Option<&Value>) -> bool {
     let flag = |section: &str, name: &str| {
         input.and_then(|input| input.get(section)?.get(name)).is_some_and(|flag| *flag == Value::Bool(true))
@@ -142,7 +145,7 @@ fn requires_consolidation(input: Option<&Value>) -> bool {
         || flag("surface_routing", "multi_surface")
 }
 
-/// The members of the contract's top-level object, each in the field for its section.
+/// The members of the top-level object of a handoff contract, sorted by section.
 #[derive(Debug, Default)]
 struct Top<'n, 't> {
     agent_status: Option<&'n JsonNode<'t>>,
@@ -185,7 +188,8 @@ impl<'n, 't> Top<'n, 't> {
         top
     }
 
-    /// Reads the sections in the order of the specification, because the problem codes of a verdict have that order.
+    /// Reads the sections of a handoff contract in the order of the specification, because the verdict must list the
+    /// problems in that order.
     fn read(&self, agent_status: AgentStatusSection, input: Option<&Value>, findings: &mut Findings<'_>) -> Sections {
         let plan = agent_status.plan.as_ref().map(Spelt::word);
         let (evidence, verification) = evidence::read(self.evidence_report, plan, findings);
@@ -222,7 +226,8 @@ impl<'n, 't> Top<'n, 't> {
 #[cfg(test)]
 mod tests;
 
-/// Returns the id of an agent as handoffs write it. The ids in handoffs have another form than the engine's ids.
+/// Returns the id that an agent writes into its handoff contract. The protocol's ids are shorter than the engine's, so
+/// this one is made from a hash of the engine's id.
 pub fn alias(agent: engine::id::AgentId) -> String {
     use sha2::{Digest, Sha256};
     let hash = Sha256::digest(agent.to_string().as_bytes());

@@ -18,7 +18,7 @@ pub(crate) use parse::object_or_none;
 pub use parse::{DEPTH_MAX, SyntaxError, parse, parse_object};
 pub use value::{Object, Value, object};
 
-/// A range of bytes in a text. The byte at `end` is not part of the range.
+/// A range of bytes in a text. The byte at `end` is not in the range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Span {
     pub start: u32,
@@ -43,7 +43,7 @@ pub struct JsonNode<'t> {
 pub enum JsonKind<'t> {
     Null,
     Bool(bool),
-    /// A number in the spelling that it has in the text.
+    /// A number, spelled as in the JSON text.
     Number(&'t str),
     Text(Cow<'t, str>),
     List(Vec<JsonNode<'t>>),
@@ -53,7 +53,7 @@ pub enum JsonKind<'t> {
 #[derive(Debug, Clone, PartialEq)]
 pub struct JsonMember<'t> {
     pub name: Cow<'t, str>,
-    /// The place of the member's name in the text.
+    /// The place of the member's name in the JSON text.
     pub at: Span,
     pub node: JsonNode<'t>,
 }
@@ -81,7 +81,7 @@ impl<'t> JsonNode<'t> {
         self.members()?.iter().find(|member| member.name == name).map(|member| &member.node)
     }
 
-    /// Returns the type of the value as a noun for messages to people.
+    /// Returns the type of the JSON value as a noun, for messages to people.
     pub fn noun(&self) -> &'static str {
         match &self.kind {
             JsonKind::Null => "null",

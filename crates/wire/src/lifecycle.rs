@@ -1,5 +1,5 @@
-//! The lifecycle calls of an agent (protocol 5): every tool that an agent can call, as types and as the engine's
-//! commands.
+//! The tools that an agent can call during its work (protocol 5). Each call is a type, and many calls become one
+//! command of the engine.
 //!
 //! ```
 //! use wire::lifecycle::{Call, judge};
@@ -54,7 +54,8 @@ use crate::json::Value;
 use crate::report::{Report, Unknown};
 use crate::shape::{CommonArguments, CommonFields as _, ListShape, NonBlank, Shape, Text};
 
-/// The size limit in bytes of a plan as JSON text. A larger plan is refused.
+/// The size limit in bytes of the JSON arguments of tools that take a whole plan of tasks. Larger arguments are
+/// refused.
 pub const PLAN_BYTES_MAX: usize = 32 << 20;
 
 macro_rules! calls {
@@ -63,13 +64,13 @@ macro_rules! calls {
         #[derive(Debug, Clone, PartialEq)]
         pub enum Call { $($name(Box<$name>),)* }
 
-        /// The names of the tools as values. Code that must handle every tool matches on it, so that a new tool does not
+        /// The tools as values. Code that must handle every tool matches on this type, so that a new tool does not
         /// compile until that code handles it.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum ToolId { $($name,)* }
 
         $(impl $name {
-            /// The description of the tool that takes these arguments.
+            /// The description for clients of the tool that takes these arguments.
             pub const TOOL: Tool = Tool {
                 id: ToolId::$name,
                 name: $tool,
@@ -89,7 +90,7 @@ macro_rules! calls {
         pub static TOOLS: &[Tool] = &[$($name::TOOL),*];
 
         impl ToolId {
-            /// The number of tools.
+            /// The number of tools that agents can call.
             pub const COUNT: usize = [$($tool),*].len();
 
             pub fn tool(self) -> Tool {
@@ -254,7 +255,7 @@ calls! {
         "Post an Agent Wire document: a brief makes a task, inbox sends, claim claims, blocked blocks.";
 }
 
-/// Judges the arguments of a tool. Returns `None` when there is no such tool.
+/// Judges the arguments of a call of a tool. Returns `None` when no tool has this name.
 pub fn judge<'t>(tool: &str, arguments: &'t [u8]) -> Option<JudgedDocument<'t, Call>> {
     Tool::find(tool).map(|tool| tool.judge(arguments))
 }
@@ -270,8 +271,8 @@ fn arguments_of<T: Shape>(bytes: &[u8], bytes_max: usize) -> JudgedDocument<'_, 
 }
 
 impl Call {
-    /// Returns the same text for equal arguments, without the idempotency key. Two requests with one key must have
-    /// equal texts.
+    /// Returns a text that is the same for all calls with equal arguments. The idempotency key is left out. A caller
+    /// may use one key again only for a call with the same fingerprint.
     pub fn fingerprint(&self) -> String {
         let Value::Object(mut members) = self.render() else { return String::new() };
         members.retain(|(name, _)| name != "idempotency_key");

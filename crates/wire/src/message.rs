@@ -1,4 +1,5 @@
-//! Agent Wire 1.0 (protocol 4): briefs, inbox messages, completions, blockers and claims in one envelope.
+//! Agent Wire 1.0 (protocol 4), the messages between agents: briefs, inbox messages, completions, blockers and claims.
+//! All of them have the same outer fields.
 //!
 //! ```
 //! let wire = br#"{"wire": "1.0", "type": "claim", "sender": "quinn", "ts": "2026-04-28T12:00:00Z",
@@ -27,7 +28,7 @@ use crate::time::DateTime;
 
 pub const VERSION: &str = "1.0";
 
-/// One message of Agent Wire.
+/// One message of Agent Wire, the protocol of messages between agents.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Wire {
     pub sender: Sender,
@@ -55,12 +56,13 @@ vocabulary! {
     }
 }
 
-/// The sender of a wire message: the slug of an agent, or one of the senders `human`, `system` and `runner`, which are
-/// not agents. These three words are slugs, too.
+/// The sender of an Agent Wire message: the slug (short name) of an agent, or `human`, `system` or `runner`, which are
+/// not agents but have the form of a slug.
 pub type Sender = Slug;
 
 message! {
-    /// The brief of a task: the conditions that must be true when the task is done.
+    /// The brief of a task: the goal, the limits of the work, and the conditions that must be true when the task is
+    /// done.
     pub struct Brief {
         goal: required Sentences<1>,
         context: optional Words<200>,
@@ -71,7 +73,8 @@ message! {
         env: optional Env,
     }
     judge(fields) {
-        // Checks the goal of the brief even when it is too long, so that its author learns of both problems at once.
+        // Checks the form of the goal even when the goal is too long, so that the author of the brief learns of both
+        // problems at once.
         if fields.text("goal").is_some_and(is_imperative) {
             fields.warning(
                 "GOAL_NOT_DECLARATIVE",
@@ -92,8 +95,8 @@ message! {
 }
 
 impl OutputContract {
-    /// Tells whether the task's output must be checked before the task is complete. A `schema_ref` requires a check,
-    /// because the output contract that it names has a schema or checks.
+    /// Tells whether the task's output must be checked before the task is complete. A `schema_ref` requires this,
+    /// because it names an output contract, which has a schema or checks.
     pub fn is_verified(&self) -> bool {
         self.output_ref_required || self.evaluate.get().is_some() || self.schema_ref.get().is_some()
     }
@@ -120,7 +123,7 @@ message! {
 }
 
 message! {
-    /// An inbox message from one agent to another.
+    /// A message from one agent to the inbox of another agent.
     pub struct InboxMessage {
         to_agent: required Slug,
         priority: required WirePriority,
@@ -166,7 +169,7 @@ impl MessageType {
 }
 
 message! {
-    /// The message that a task is done and that its result was verified.
+    /// An agent's message that its task is done and that the result was verified.
     pub struct Complete {
         task_id: required Id,
         agent: required Slug,
@@ -210,7 +213,7 @@ vocabulary! {
 }
 
 message! {
-    /// The message that a task cannot continue.
+    /// An agent's message that its task cannot continue.
     pub struct Blocked {
         task_id: required Id,
         agent: required Slug,
@@ -233,7 +236,7 @@ vocabulary! {
 }
 
 impl BlockerType {
-    /// Returns the engine's kind of block for this type of blocker.
+    /// Returns the engine's kind of obstacle for this type of blocker in an Agent Wire message.
     pub fn kind(self) -> BlockKind {
         match self {
             Self::SpecGap => BlockKind::SpecGap,
@@ -297,7 +300,8 @@ impl Shape for WirePriority {
     }
 }
 
-/// Verbs that give an order. A goal that begins with one of them does not describe a result, so it gets a warning.
+/// Verbs that give an order. A task's goal should describe a result, so a goal that begins with one of these verbs gets
+/// a warning.
 const IMPERATIVES: [&str; 10] =
     ["build", "add", "fix", "implement", "write", "create", "make", "update", "remove", "refactor"];
 
@@ -316,7 +320,8 @@ pub fn judge(bytes: &[u8]) -> JudgedDocument<'_, Wire> {
     }
 }
 
-/// Judges only the payload of a brief, without its envelope. Briefs are stored with their tasks in this form.
+/// Judges the brief of a task alone, without the outer fields of an Agent Wire message. Briefs are stored with their
+/// tasks in this form.
 pub fn judge_brief(bytes: &[u8]) -> JudgedDocument<'_, Brief> {
     match document::open(bytes, BYTES_MAX) {
         Err(report) => JudgedDocument { value: None, report: *report },
@@ -404,7 +409,8 @@ impl Shape for Wire {
     }
 }
 
-/// Checks that the agent of a claim is the sender of the message. Does so even when the message has other errors.
+/// Checks that an agent claims a task only in its own name: the agent in the claim must be the sender of the message.
+/// Does so even when the message has other errors.
 fn claimed_by_its_sender(node: &JsonNode<'_>, report: &mut Report<'_>) {
     let agent = node.get("payload").and_then(|payload| payload.get("agent"));
     let names = node.get("sender").and_then(JsonNode::text).zip(agent.and_then(JsonNode::text));
@@ -417,7 +423,7 @@ fn claimed_by_its_sender(node: &JsonNode<'_>, report: &mut Report<'_>) {
 }
 
 impl Type {
-    /// Returns the schema of a whole wire message whose payload has this type.
+    /// Returns the schema of a whole Agent Wire message whose payload has this type.
     pub fn wire_schema(self, unknown: Unknown) -> Value {
         let property = |name, schema| Property { name, presence: FieldPresence::required, schema };
         schema::object(
@@ -433,7 +439,8 @@ impl Type {
     }
 }
 
-/// A payload that must be an object. Its fields are read later by the shape of the message's type.
+/// The payload of an Agent Wire message, read only as far as that it is an object. The type of the message decides
+/// later how its fields are read.
 struct AnyObject;
 
 impl Shape for AnyObject {
@@ -456,7 +463,7 @@ impl Shape for AnyObject {
 }
 
 impl Env {
-    /// Returns the names and values of those fields of the brief's environment that are set, in the order of the
+    /// Returns the names and values of the fields in the brief's environment that are set, in the order of the
     /// specification.
     pub fn entries(&self) -> Vec<(&'static str, &str)> {
         let ids = [("client_id", &self.client_id), ("task_id", &self.task_id), ("project_id", &self.project_id)];

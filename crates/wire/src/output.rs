@@ -1,4 +1,5 @@
-//! Finds the document that ends a turn in the last text of an agent: a handoff or an output envelope.
+//! Finds the document with which an agent ends its turn, in the last text of the agent: a handoff contract or an output
+//! envelope.
 //!
 //! ```
 //! use wire::output::{AgentOutput, find};
@@ -12,17 +13,17 @@ use crate::envelope;
 use crate::handoff::{self, HandoffContext, HandoffVerdict, fence};
 use crate::json::parse_object;
 
-/// The document that was found in the text of an agent, already judged. Only one document of a text is used; the others
-/// are ignored.
+/// The document with which an agent ends its turn, found in the agent's text and already judged. Other documents in the
+/// text are ignored.
 #[derive(Debug, Clone)]
 pub enum AgentOutput<'t> {
     Handoff(Box<HandoffVerdict>),
     Envelope(Box<JudgedDocument<'t, envelope::EnvelopeOutput>>),
-    /// The agent's text has neither a handoff nor an envelope.
+    /// The agent's text has neither a handoff contract nor an output envelope.
     Missing,
 }
 
-/// The kind of document that ends a turn.
+/// The kind of document with which an agent ends its turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OutputKind {
     Handoff,
@@ -46,14 +47,15 @@ impl AgentOutput<'_> {
         }
     }
 
-    /// Returns the problems that the agent must repair. Each problem has a code and one line that explains it.
+    /// Returns the problems of its output that the agent must repair. Each problem has a code and one line that
+    /// explains it.
     pub fn problems(&self) -> Vec<(String, String)> {
         match self {
             Self::Handoff(verdict) => {
                 let reason = verdict.reason.as_ref().map(|reason| (reason.code().to_owned(), reason.message()));
                 let found = verdict.missing.iter().chain(&verdict.invalid);
-                // Without a readable contract, every field counts as missing. The reason already says so, so the list
-                // of missing fields is left out.
+                // Without a readable handoff contract, every field counts as missing. The reason already explains this,
+                // so the list of missing fields is left out.
                 let found = found.filter(|_| reason.is_none()).map(|problem| (problem.code(), problem.message()));
                 reason.clone().into_iter().chain(found).collect()
             }
@@ -69,8 +71,8 @@ impl AgentOutput<'_> {
     }
 }
 
-/// Finds the document that ends a turn. If the text has a handoff block, that block is the document. Otherwise the JSON
-/// object in the text is judged as an output envelope.
+/// Finds the document with which an agent ends its turn. If the text has a block that is marked as handoff contract,
+/// that block is the document. Otherwise the JSON object in the text is judged as an output envelope.
 pub fn find<'t>(text: &'t str, context: &HandoffContext<'_>) -> AgentOutput<'t> {
     let scan = fence::scan(text);
     if scan.opened > 0 {
@@ -124,9 +126,9 @@ mod tests {
             (format!("Done.\n{ENVELOPE}"), "envelope"),
             (format!("Done.\n{ENVELOPE}\nBye."), "missing"),
             (format!("Done. {ENVELOPE}"), "missing"),
-            // The last code block is used, even when an earlier one has a valid object.
+            // The last code block is used as the output, even when an earlier block has a valid object.
             (format!("```json\n{ENVELOPE}\n```\n```json\n{{}}\n```"), "bad envelope"),
-            // If the last code block has no object, the text from the last line that begins with a brace is used.
+            // If the last code block has no JSON object, the text from the last line that begins with a brace is used.
             (format!("```\nls\n```\n{ENVELOPE}"), "envelope"),
             (format!("```json\n[1]\n```\nx\n{ENVELOPE}"), "envelope"),
             ("{\"a\": 1}\n".to_owned(), "bad envelope"),

@@ -48,7 +48,7 @@ fn file(path: &str) -> JudgedPath {
 }
 
 texts! {
-    /// A relative path in a document that does not lead out of the repository.
+    /// A relative path in a message. It must not lead out of the repository.
     InsidePath: inside, schema::pattern(&format!("^(?!/){}[^\\\\\\u0000]*$", schema::somewhere_not_blank())),
         "a relative path inside the repository";
     /// The relative path of a file that an agent may write: inside the repository, but not inside `.git`.
@@ -58,18 +58,18 @@ texts! {
     )), "a relative path of a file inside the repository";
 }
 
-/// The paths of a set of files. Finds a path that is added twice, and a file at a path that another file needs as a
-/// folder. Takes time linear in the length of the paths.
+/// The paths of several files, as a tree. Finds a path that is added twice, and a file at a path that another file
+/// needs as a folder. Adding takes time linear in the length of the path.
 #[derive(Debug, Default)]
 pub struct Files<'p> {
     children: HashMap<(usize, &'p str), usize>,
-    /// For each node of the tree of paths, by its number: true for a file, false for a folder.
+    /// For each node of the tree of paths, by the node's number: true for a file, false for a folder.
     is_file: Vec<bool>,
 }
 
 impl<'p> Files<'p> {
-    /// Adds the path of a file. Returns false when the path was added before, or when the same path would be a file and
-    /// a folder.
+    /// Adds the path of a file. Returns false when the path was added before, or when a path would be a file and a
+    /// folder.
     pub fn add(&mut self, path: &'p str) -> bool {
         let Some(parts) = resolve(path).filter(|parts| !parts.is_empty()) else { return true };
         if self.is_file.is_empty() {

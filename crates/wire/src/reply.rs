@@ -1,5 +1,5 @@
-//! Parts of tool replies: values that are rendered as JSON and describe themselves as a JSON Schema. Unlike shapes,
-//! they are never read from JSON.
+//! Parts of the replies of tools: values that are written as JSON and describe themselves as a JSON Schema. They are
+//! never read from JSON.
 
 use engine::id::{
     AgentId, ApprovalId, CheckpointId, MessageId, RepositoryId, ReviewId, TaskId, TemplateId, ThreadId, TokenId,
@@ -66,7 +66,7 @@ impl ReplyPart for &'static str {
     }
 }
 
-/// Renders stored JSON unchanged. Its numbers keep their spelling.
+/// Renders stored JSON as a value of a tool's reply. Its numbers keep their spelling.
 impl ReplyPart for Json {
     fn render(&self) -> Value {
         parse(self.as_str()).map_or(Value::Null, |node| node.to_value())
@@ -77,7 +77,7 @@ impl ReplyPart for Json {
     }
 }
 
-/// Any JSON value.
+/// Renders any JSON value unchanged as part of a tool's reply.
 impl ReplyPart for Value {
     fn render(&self) -> Value {
         self.clone()
@@ -88,7 +88,7 @@ impl ReplyPart for Value {
     }
 }
 
-/// Renders an absent value as null.
+/// Renders a value that is absent as null in a tool's reply.
 impl<T: ReplyPart> ReplyPart for Option<T> {
     fn render(&self) -> Value {
         self.as_ref().map_or(Value::Null, ReplyPart::render)
@@ -114,7 +114,7 @@ impl<T: ReplyPart> ReplyPart for Vec<T> {
     }
 }
 
-/// A JSON object in a reply whose member names are not fixed.
+/// A JSON object in a tool's reply whose member names are not fixed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NamedParts<T>(pub Vec<(String, T)>);
 
@@ -128,8 +128,8 @@ impl<T: ReplyPart> ReplyPart for NamedParts<T> {
     }
 }
 
-/// Declares a JSON object of a reply. `field: T` is always written, and an `Option` without a value is written as null.
-/// `field: some T` is left out when it has no value.
+/// Declares a JSON object of a tool's reply. A field `field: T` is always written; if `T` is an `Option` without a
+/// value, as null. A field `field: some T` is left out when it has no value.
 macro_rules! reply {
     ($(#[$attribute:meta])* pub struct $name:ident { $($body:tt)* }) => {
         $crate::reply::reply!(@fields $(#[$attribute])* $name [] $($body)*);

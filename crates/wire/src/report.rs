@@ -1,4 +1,4 @@
-//! The report on a document: every problem of the document, in order, each with its place.
+//! The report on a judged document: every problem of the document, in order, each with its place.
 //!
 //! A hostile document may have half a million problems. Therefore a problem takes little memory, and its text is made
 //! only when it is read.
@@ -10,15 +10,15 @@ use std::fmt::Write as _;
 
 use crate::json::{Number, Span, SyntaxError, Value, object};
 
-/// The rule for keys that the protocol does not define.
+/// The rule for keys in a document that the protocol does not define.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unknown {
-    /// Unknown keys are kept and cause warnings.
+    /// Unknown keys of a document are kept and cause warnings.
     Warned,
-    /// Unknown keys are errors, except extensions: names that begin with `x-`.
+    /// Unknown keys of a document are errors, except extensions: names that begin with `x-`.
     Refused,
-    /// Unknown keys are errors. This rule is for the arguments of tools. There, null for an optional field means that
-    /// the field is absent, because clients write null for arguments that their model did not give.
+    /// Unknown keys are errors, and null for an optional field means that the field is absent. This rule is for the
+    /// arguments of tools, because clients write null for arguments that their model did not give.
     Strict,
 }
 
@@ -28,7 +28,7 @@ impl Unknown {
     }
 }
 
-/// The names that agent cards may use: the roles, agents and output types that exist.
+/// The roles, agents and output types that exist. Agent cards may name only these.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Registry {
     pub roles: BTreeSet<String>,
@@ -49,7 +49,7 @@ impl Registry {
         self.output_types.contains(name)
     }
 
-    /// Reads the names from `{roles, agents, output_types}`. A missing list counts as empty.
+    /// Reads the known names from a JSON object `{roles, agents, output_types}`. A missing list counts as empty.
     pub fn from_value(value: &Value) -> Self {
         let names = |key| {
             let items = value.get(key).and_then(Value::as_list).unwrap_or_default();
@@ -59,16 +59,16 @@ impl Registry {
     }
 }
 
-/// One step of a JSON pointer while a document is read.
+/// The last step of a JSON pointer to a value in the document that is being read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PointerStep<'p> {
     Field(&'static str),
-    /// A name in the document that its author chose.
+    /// A name that the author of the document chose, not the protocol.
     Key(&'p str),
     Index(usize),
 }
 
-/// One step of a JSON pointer, in the form that a report stores.
+/// One step of a JSON pointer to a value with a problem, in the form that the report stores.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum KeptStep {
     Field(&'static str),
@@ -76,8 +76,8 @@ enum KeptStep {
     Index(usize),
 }
 
-/// The position in a document that is read now. Positions are on the stack. When a problem is found at one, the report
-/// stores it as a [`ReportPlace`].
+/// The position of the value in a document that is being read. Positions are cheap because they are on the stack. Only
+/// when a problem is found at a position, the report stores it as a [`ReportPlace`].
 #[derive(Debug)]
 pub struct At<'p> {
     parent: Option<&'p At<'p>>,
@@ -94,12 +94,12 @@ impl<'p> At<'p> {
         Self { parent: Some(self), step, place: Cell::new(None) }
     }
 
-    /// Returns the position of a field that the protocol defines.
+    /// Returns the position in the document of a field that the protocol defines.
     pub fn field(&'p self, name: &'static str) -> Self {
         self.down(PointerStep::Field(name))
     }
 
-    /// Returns the position of a key that the author of the document chose.
+    /// Returns the position in the document of a key that the author of the document chose.
     pub fn key(&'p self, name: &'p str) -> Self {
         self.down(PointerStep::Key(name))
     }
@@ -109,23 +109,23 @@ impl<'p> At<'p> {
     }
 }
 
-/// A place in a document, as an index into the places that its report stores.
+/// A place in a document: an index into the list of places that the report on the document stores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReportPlace(u32);
 
-/// The advice of a problem, for the agent that must repair its output.
+/// The advice how to repair one problem of a document, for the document's author.
 pub type Hint = Cow<'static, str>;
 
 /// One problem of a document. It takes little memory, because there may be half a million of them. [`Report::message`]
 /// makes its text.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DocumentProblem {
-    /// The part of the code before the colon, such as `TYPE` in `TYPE:/context/iteration`.
+    /// The part of the problem's code before the colon, such as `TYPE` in `TYPE:/context/iteration`.
     kind: &'static str,
     subject: ReportSubject,
     pub span: Span,
-    /// The advice for the author: a hint that is fixed in the code, or the index of a hint in [`Report::words`] that
-    /// was made for this problem.
+    /// The advice for the document's author: a text that is fixed in the code, or the index in [`Report::words`] of a
+    /// text that was made for this problem.
     hint: Result<&'static str, u32>,
 }
 
@@ -133,12 +133,12 @@ pub struct DocumentProblem {
 enum ReportSubject {
     None,
     Place(ReportPlace),
-    /// A problem of an item in a list: the place of the list, and the index of the item.
+    /// The problem is about an item of a list: the place of the list, and the index of the item.
     Item(ReportPlace, u32),
-    /// A problem of a field that the protocol defines: the place of the object, and the index of the field's name in
-    /// [`Report::fields`].
+    /// The problem is about a field that the protocol defines: the place of the object, and the index of the field's
+    /// name in [`Report::fields`].
     Field(ReportPlace, u16),
-    /// A problem of a named thing, such as an id: the index of its name in [`Report::words`].
+    /// The problem is about a named thing, such as a finding's id: the index of its name in [`Report::words`].
     Named(u32),
 }
 
@@ -149,7 +149,7 @@ pub struct Report<'t> {
     places: Vec<(ReportPlace, KeptStep)>,
     /// The names of the fields that have problems, each name once. They are few, even when there are many problems.
     fields: Vec<&'static str>,
-    /// The names and hints that were made for single problems. Problems refer to them by index.
+    /// The names and hints that were made for single problems of the document. The problems refer to them by index.
     words: Vec<String>,
     errors: Vec<DocumentProblem>,
     warnings: Vec<DocumentProblem>,
@@ -157,10 +157,11 @@ pub struct Report<'t> {
     /// The function that returns the hint for a key that the protocol does not define.
     stray_hint: fn(&str) -> Hint,
     registry: Option<&'t Registry>,
-    /// The problems with unknown keys. They are reported after all other problems, in the order of the document.
+    /// The problems with unknown keys of the document. They are reported after all other problems, in the order of the
+    /// document.
     strays: Vec<DocumentProblem>,
-    /// Pairs of an id and a text. The author of the document wrote the text in the place of an id, and the id stands
-    /// for it.
+    /// For each text of the document that should be an id but is not well-formed: the made-up id that is used instead,
+    /// and the text.
     stand_ins: Vec<(String, String)>,
 }
 
@@ -188,12 +189,13 @@ impl<'t> Report<'t> {
         }
     }
 
-    /// Remembers that `id` stands for a text of the document that is no id.
+    /// Remembers that the made-up `id` is used instead of a text of the document that is not a well-formed id.
     pub(crate) fn stand_in(&mut self, id: String, text: &str) {
         self.stand_ins.push((id, text.to_owned()));
     }
 
-    /// Returns the ids that stand for texts of the document that are no ids, each with its text.
+    /// Returns the made-up ids that are used instead of texts of the document that are not well-formed ids, each with
+    /// its text.
     pub fn stand_ins(&self) -> &[(String, String)] {
         &self.stand_ins
     }
@@ -244,8 +246,8 @@ impl<'t> Report<'t> {
         place
     }
 
-    /// Returns the subject of a problem at the position `at`. For an item or a field, only the position of its parent
-    /// is stored as a place, which saves memory.
+    /// Returns the subject of a problem at the position `at`. For an item of a list or a field, the report stores only
+    /// the position of the list or object as a place, which saves memory.
     fn subject(&mut self, at: &At<'_>) -> ReportSubject {
         if self.errors.len() >= PROBLEMS_MAX {
             return ReportSubject::None;
@@ -281,15 +283,15 @@ impl<'t> Report<'t> {
         DocumentProblem { kind, subject, span, hint }
     }
 
-    /// Adds an error about the value at the position `at`.
+    /// Adds an error about the value at the position `at` of the document.
     pub fn error(&mut self, kind: &'static str, at: &At<'_>, span: Span, hint: impl Into<Hint>) {
         let subject = self.subject(at);
         let problem = self.problem(kind, subject, span, hint.into());
         push(&mut self.errors, problem);
     }
 
-    /// Inserts an error before the error with index `number`. It is for a rule about several items, which the
-    /// specification lists before the rules for each item.
+    /// Inserts an error before the error with index `number`. The specification lists rules about a whole list before
+    /// the rules for its items, but a broken rule about the whole list may be found later.
     pub(crate) fn error_before(&mut self, number: usize, kind: &'static str, at: &At<'_>, about: (Span, &'static str)) {
         let subject = self.subject(at);
         let problem = DocumentProblem { kind, subject, span: about.0, hint: Ok(about.1) };
@@ -298,7 +300,7 @@ impl<'t> Report<'t> {
         }
     }
 
-    /// Adds an error whose code has no place, such as `PROCEED_WITHOUT_SUCCESS`.
+    /// Adds an error whose code names no place in the document, such as `PROCEED_WITHOUT_SUCCESS`.
     pub fn plain_error(&mut self, kind: &'static str, span: Span, hint: impl Into<Hint>) {
         let problem = self.problem(kind, ReportSubject::None, span, hint.into());
         push(&mut self.errors, problem);
@@ -323,7 +325,7 @@ impl<'t> Report<'t> {
 
     /// Adds a problem with a key that the protocol does not define.
     pub(crate) fn stray(&mut self, at: &At<'_>, name: &str, span: Span) {
-        // Session keys are left out here, because another check reports them with the code `SESSION_FIELD`.
+        // Keys that name a session are left out here, because another check reports them with the code `SESSION_FIELD`.
         let allowed = self.unknown == Unknown::Refused && (name.starts_with("x-") || is_session(name));
         if !allowed {
             let hint = (self.stray_hint)(name);
@@ -333,8 +335,8 @@ impl<'t> Report<'t> {
         }
     }
 
-    /// Ends the report. Moves the problems with unknown keys to the errors or to the warnings, as the rule for unknown
-    /// keys says.
+    /// Ends the report. Adds the problems with unknown keys to the errors or to the warnings, depending on
+    /// `self.unknown`.
     pub(crate) fn close(&mut self) {
         let mut strays = std::mem::take(&mut self.strays);
         strays.sort_by_key(|stray| stray.span.start);
@@ -360,7 +362,7 @@ impl<'t> Report<'t> {
         &self.warnings
     }
 
-    /// Returns the codes of the errors and of the warnings.
+    /// Returns the codes of all errors, and the codes of all warnings.
     pub fn codes(&self) -> (Vec<String>, Vec<String>) {
         let codes = |problems: &[DocumentProblem]| problems.iter().map(|problem| self.code(problem)).collect();
         (codes(&self.errors), codes(&self.warnings))
@@ -377,7 +379,7 @@ impl<'t> Report<'t> {
         }
     }
 
-    /// Returns the problem as one sentence that names the field, the found value and the legal values.
+    /// Returns the text of a problem: one sentence that names the field, the legal values and the found value.
     pub fn message(&self, problem: &DocumentProblem) -> String {
         let found = match problem.kind {
             "TYPE" | "BLANK" | "ENUM" | "PATTERN" | "RANGE" | "PATH_OUTSIDE_ROOT" => {
@@ -400,7 +402,8 @@ impl<'t> Report<'t> {
         self.words.get(usize::try_from(number).unwrap_or(usize::MAX)).map_or("", String::as_str)
     }
 
-    /// Returns the JSON pointer of a problem. It is empty when the problem is about the whole document or has no place.
+    /// Returns the JSON pointer to the value that a problem is about. It is empty when the problem is about the whole
+    /// document or has no place.
     pub fn pointer(&self, problem: &DocumentProblem) -> String {
         let (mut place, last) = match problem.subject {
             ReportSubject::Place(place) => (place, String::new()),
@@ -424,7 +427,7 @@ impl<'t> Report<'t> {
         text + &last
     }
 
-    /// Returns the report as `{valid, errors, warnings, messages}`, the shape that the protocols of this crate share.
+    /// Returns the report as the JSON object `{valid, errors, warnings, messages}`.
     pub fn to_value(&self) -> Value {
         let (errors, warnings) = self.codes();
         let messages =
@@ -441,7 +444,7 @@ impl<'t> Report<'t> {
 }
 
 /// The most errors and the most warnings that a report keeps; later ones are dropped. One error is enough to make a
-/// document invalid, an author cannot repair more at once, and a hostile document has a problem in every third byte.
+/// document invalid, and no author can repair more at once. A hostile document may have a problem in every third byte.
 const PROBLEMS_MAX: usize = 100_000;
 
 fn push(problems: &mut Vec<DocumentProblem>, problem: DocumentProblem) {
@@ -450,8 +453,8 @@ fn push(problems: &mut Vec<DocumentProblem>, problem: DocumentProblem) {
     }
 }
 
-/// The most characters of a name in a JSON pointer; the rest is left out. Otherwise a pointer into a hostile document
-/// could be as long as the document.
+/// The most characters of one name in a JSON pointer; the rest of the name is left out. Otherwise a pointer into a
+/// hostile document could be as long as the document.
 const STEP_MAX: usize = 1_024;
 
 fn push_step(out: &mut String, step: &KeptStep) {
@@ -472,7 +475,7 @@ fn push_step(out: &mut String, step: &KeptStep) {
     }
 }
 
-/// Tells whether a name means the session, such as `session`, `sessionId` or `session-id`.
+/// Tells whether a key names a session, such as `session`, `sessionId` or `session-id`.
 pub(crate) fn is_session(name: &str) -> bool {
     if name.len() > 64 {
         return false;
@@ -481,7 +484,7 @@ pub(crate) fn is_session(name: &str) -> bool {
     plain.eq_ignore_ascii_case("session") || plain.eq_ignore_ascii_case("sessionid")
 }
 
-/// Returns the first 64 characters of a text on one line, with `...` when the text is longer.
+/// Returns the first 64 characters of a text on one line, with `...` at the end when the text is longer.
 pub(crate) fn excerpt(text: &str) -> String {
     const MAX: usize = 64;
     let one_line = |letter: char| if letter.is_control() { ' ' } else { letter };

@@ -1,9 +1,9 @@
-//! Builds JSON Schemas (2020-12) for the shapes. They cover only the rules that JSON Schema can express.
+//! Builds JSON Schemas (2020-12) of messages. A schema covers only the rules that JSON Schema can express.
 
 use crate::json::{Object, Value, object as literal};
 use crate::report::Unknown;
 
-/// The rule for whether a field may be absent or null; see [`crate::shape`].
+/// The rule that says whether a field of an object may be absent and whether it may be null; see [`crate::shape`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(non_camel_case_types, reason = "the words of the declarations")]
 pub enum FieldPresence {
@@ -13,7 +13,7 @@ pub enum FieldPresence {
     maybe,
 }
 
-/// One field of an object in a JSON Schema.
+/// One field of an object, from which its part of a JSON Schema is made.
 #[derive(Debug)]
 pub struct Property {
     pub name: &'static str,
@@ -54,7 +54,7 @@ pub fn or_null(schema: &Value) -> Value {
     literal([("anyOf", vec![schema.clone(), literal([("type", "null".into())])].into())])
 }
 
-/// Returns the complete schema document of a message, with the schema dialect, a title and a description.
+/// Returns a complete JSON Schema document for a message, with the schema dialect, a title and a description.
 pub fn document(title: &str, about: &str, schema: Value) -> Value {
     let mut members = vec![
         ("$schema".to_owned(), "https://json-schema.org/draft/2020-12/schema".into()),
@@ -75,8 +75,8 @@ pub(crate) fn pattern(pattern: &str) -> Value {
     literal([("type", "string".into()), ("pattern", pattern.into())])
 }
 
-/// The Unicode white space characters for use in a pattern. `\s` is not used, because its meaning differs between
-/// regular expression engines.
+/// The Unicode white space characters, for use in a regular expression. `\s` is not used, because its meaning differs
+/// between regular expression engines.
 const SPACE: &str = "\\u0009-\\u000d\\u0020\\u0085\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000";
 
 pub(crate) fn space() -> String {
@@ -87,7 +87,8 @@ pub(crate) fn not_blank() -> Value {
     pattern(&format!("[^{SPACE}]"))
 }
 
-/// Returns a lookahead for a pattern. It requires that the rest of the text has a character that is not white space.
+/// Returns a lookahead for a regular expression. It requires that the rest of the text has a character that is not
+/// white space.
 pub(crate) fn somewhere_not_blank() -> String {
     format!("(?=[\\s\\S]*[^{SPACE}])")
 }

@@ -1,4 +1,5 @@
-//! Shapes: types that read themselves from a document, render themselves, and describe themselves as JSON Schema.
+//! Shapes: types that read themselves from a document, write themselves as JSON, and describe themselves as a JSON
+//! Schema.
 //!
 //! The macro `message!` declares an object once, line by line like its table in the protocol's specification. The
 //! reader checks the fields in the order of these lines. The JSON Schema is made from the same lines.
@@ -22,21 +23,22 @@ use crate::report::{At, Report, Unknown};
 
 /// A type that can only hold legal values. It can be read from JSON, rendered as JSON and described by a JSON Schema.
 pub trait Shape: Sized {
-    /// A description of the legal values. The message about a missing field puts it after "must be".
+    /// A description of the legal values. The message about a missing value puts it after "must be".
     const LEGAL: &'static str;
 
-    /// Reads a value. When the value is not legal, returns `None` and adds the reason to the report.
+    /// Reads a value of this type from JSON. When the JSON is not legal, returns `None` and adds the reason to the
+    /// report.
     fn read(node: &JsonNode<'_>, at: &At<'_>, report: &mut Report<'_>) -> Option<Self>;
 
     /// Renders the value as JSON. Reading that JSON again gives the same value.
     fn render(&self) -> Value;
 
-    /// Returns the JSON Schema of the values, as far as a schema can describe them.
+    /// Returns the JSON Schema of this type's legal values, as far as a schema can describe them.
     fn schema(unknown: Unknown) -> Value;
 }
 
-/// Declares a JSON object once. The macro makes its type, its reader, its writer, its schema, and the access to the
-/// arguments that it shares with other tools ([`CommonFields`]).
+/// Declares a JSON object once. The macro makes its type, its reader, its writer and its schema. It also implements
+/// [`CommonFields`], which gives access to the arguments that many tools have, such as the calling agent.
 ///
 /// Each line is `field: presence Shape`, or `field = "name": presence Shape` when the name in JSON differs from the
 /// field's name. The presences are:

@@ -1,5 +1,5 @@
-//! The stream of the tool layer (protocol 2): the lines in which a review tool sends its output, one JSON object per
-//! line. The stream is read from any source as the bytes arrive.
+//! The stream in which a review tool sends its output (protocol 2): one JSON object per line. The stream is read from
+//! any source as the bytes arrive.
 //!
 //! ```
 //! use wire::stream::{Frame, StreamReader};
@@ -21,10 +21,10 @@ use std::io::Read;
 use crate::json::{JsonNode, Number, Object, Value, object, object_or_none};
 use crate::text::is_blank;
 
-/// The most bytes of a line of the stream, without its line end. Reading stops at a longer line.
+/// The most bytes of one line of a review tool's output, without the line end. Reading stops at a longer line.
 pub const LINE_BYTES_MAX: usize = 16 << 20;
 
-/// One line of a stream, parsed by its type.
+/// One line of a review tool's output, parsed according to its `type`.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Frame {
     Start {
@@ -45,7 +45,7 @@ pub enum Frame {
         tokens: Value,
         part: Object,
     },
-    /// A line of an unknown type, or a line of a known type that lacks some of its fields. Readers of the stream skip
+    /// A line of an unknown type, or a line of a known type that lacks some of its fields. Readers of the stream ignore
     /// it.
     Other(Value),
 }
@@ -64,7 +64,7 @@ impl Frame {
         Self::Finish { session: session.to_owned(), at_ms: at_ms.into(), cost, tokens, part: Object::new() }
     }
 
-    /// Returns the frame as a line of JSON with its line end, as it is written to the stream.
+    /// Returns the frame as one line of JSON with its line end, as a review tool writes it to its output.
     pub fn line(&self) -> String {
         let whole = |kind: &str, session: &str, at_ms: &Number, own: Object, rest: &Object| {
             let part = own.into_iter().chain(rest.iter().cloned()).collect();
@@ -116,7 +116,8 @@ impl Frame {
     }
 }
 
-/// A reader that gets a stream in pieces. It keeps only the current line and the last review response.
+/// A reader that gets the output of a review tool in pieces. It keeps only the current line and the last review
+/// response.
 #[derive(Debug, Default)]
 pub struct StreamReader {
     line: Vec<u8>,
@@ -127,8 +128,8 @@ pub struct StreamReader {
     too_long: Option<u64>,
 }
 
-/// The number of frames of each type that a reader has seen. The message for a stream without a response shows these
-/// numbers.
+/// The number of lines of each type that a reader has seen. When a stream has no review response, the error message
+/// shows these numbers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct SeenFrames {
     starts: u64,
@@ -147,7 +148,7 @@ impl StreamReader {
         self.feed_all(bytes, None)
     }
 
-    /// Reads more bytes like [`Self::feed`], and passes every frame to `each` with its line number.
+    /// Reads more bytes like [`Self::feed`], and passes every frame (parsed line) to `each` with its line number.
     pub fn feed_with(&mut self, bytes: &[u8], mut each: impl FnMut(u64, Frame)) -> bool {
         self.feed_all(bytes, Some(&mut each))
     }
@@ -162,7 +163,7 @@ impl StreamReader {
                 break;
             }
             match end {
-                // A line that is complete within these bytes is judged in place. Only a line that spans several calls
+                // A line that is complete within `bytes` is judged without a copy. Only a line that spans several calls
                 // is copied.
                 Some(end) if self.line.is_empty() => {
                     self.give(piece, &mut each);
@@ -190,7 +191,7 @@ impl StreamReader {
         }
     }
 
-    /// Judges one line. Returns its frame when `wanted` is true and the line is a JSON object.
+    /// Judges one line of the stream. Returns its frame when `wanted` is true and the line is a JSON object.
     fn take(&mut self, line: &[u8], wanted: bool) -> Option<Frame> {
         self.number += 1;
         let Ok(text) = std::str::from_utf8(line) else {
@@ -221,7 +222,7 @@ impl StreamReader {
         wanted.then(|| Frame::read(&node))
     }
 
-    /// Ends the stream. The last line is also judged when it has no line end.
+    /// Ends the stream and returns the result. A last line without a line end is judged, too.
     pub fn end(mut self) -> Transcript {
         let line = std::mem::take(&mut self.line);
         if !line.is_empty() {
@@ -233,10 +234,10 @@ impl StreamReader {
     }
 }
 
-/// The result of reading a stream.
+/// The result of reading the output of a review tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Transcript {
-    /// The text of the last review response in the stream; `None` if the stream has no response.
+    /// The text of the last review response in the tool's output; `None` if the output has no response.
     pub response: Option<String>,
     pub line: Option<u64>,
     bad: Vec<u64>,
@@ -249,7 +250,7 @@ impl Transcript {
         self.response.is_some()
     }
 
-    /// Returns the result of reading a stream as `{valid, errors, warnings, messages, response, line}`.
+    /// Returns the result as the JSON object `{valid, errors, warnings, messages, response, line}`.
     pub fn to_value(&self) -> Value {
         let entry = |code: &str, message: String| object([("code", code.into()), ("message", message.into())]);
         let (mut errors, mut messages) = (Vec::new(), Vec::new());
@@ -285,7 +286,7 @@ impl Transcript {
     }
 }
 
-/// Reads a whole stream from a source.
+/// Reads the whole output of a review tool from a source.
 pub fn read(mut from: impl Read) -> std::io::Result<Transcript> {
     let mut reader = StreamReader::new();
     let mut buffer = vec![0; 64 * 1024];
@@ -303,7 +304,7 @@ pub fn read(mut from: impl Read) -> std::io::Result<Transcript> {
     }
 }
 
-/// Returns the JSON Schema of the stream lines that this crate writes.
+/// Returns the JSON Schema of the lines that a review tool of this project writes.
 pub fn schema() -> Value {
     let text = || object([("type", "string".into())]);
     let frame = |kind: &str, part: Vec<(&str, Value)>| {

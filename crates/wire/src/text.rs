@@ -15,7 +15,7 @@ pub fn is_slug(text: &str) -> bool {
         && bytes.iter().all(|byte| letter(*byte) || matches!(byte, b'_' | b'-'))
 }
 
-/// Tells whether a text is a legal id of a task, project or client.
+/// Tells whether a text is a legal id of a task, project or client in an Agent Wire message.
 pub fn is_id(text: &str) -> bool {
     !text.is_empty() && text.chars().count() <= 128 && !text.contains(char::is_whitespace)
 }
@@ -35,7 +35,7 @@ pub fn sentences_over(text: &str, max: usize) -> bool {
     false
 }
 
-/// Returns the number of letters to change, add or remove to turn one word into the other. Compares only the first 64
+/// Returns the number of letters to change, add or remove to turn one word into the other. Looks only at the first 64
 /// letters of each word.
 pub fn distance(left: &str, right: &str) -> usize {
     const LETTERS_MAX: usize = 64;

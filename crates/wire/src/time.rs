@@ -32,8 +32,8 @@ impl DateTime {
     }
 }
 
-/// A point in time: the seconds since 1970, and the digits after the decimal point. The digits are kept as text, so
-/// that times of any precision can be compared.
+/// A point in time: the seconds since 1970, and the digits after the decimal point of the seconds. The digits are kept
+/// as text, so that times of any precision can be compared.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Instant {
     seconds: i64,

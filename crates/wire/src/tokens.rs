@@ -7,9 +7,9 @@
 //! Unicode block.
 //!
 //! The prices were fitted so that the estimate is above the real count for prose, source code, JSON and the larger
-//! languages. They are statistics. Some texts cost up to a quarter more than the estimate: lists of word stems, tables
-//! of rare ideographs, and a few languages with special letters. A text that was made to deceive the estimate may also
-//! cost more.
+//! languages. Some texts still cost up to a quarter more than the estimate: lists of word stems, tables of rare
+//! ideographs, and a few languages with special letters. A text that was made to deceive the estimate may also cost
+//! more.
 
 mod letters;
 mod marks;
@@ -17,17 +17,18 @@ mod scripts;
 
 use letters::word;
 
-/// The number of weight units in one token. Weights are whole numbers of these units, so that adding them loses
-/// nothing.
+/// The number of weight units in one token. The weight of a text (its token cost) is counted in these units, so that
+/// weights are whole numbers and adding them loses nothing.
 pub(crate) const UNIT: u64 = 32;
 
-/// The margin for rare words: one 48th of a text's weight is added to it. Prices are averages, and rare words cost more
-/// than the average.
+/// The margin for rare words: one 48th of a text's weight (token cost) is added to it. Prices are averages, and rare
+/// words cost more than the average.
 const MARGIN_SHARE: u64 = 48;
-/// The margin for short texts: a quarter of a text's weight is added to it, because prices deviate more from the real
-/// count in a short text.
+/// The margin for short texts: a quarter of a text's weight (token cost) is added to it. In a short text, the estimate
+/// deviates more from the real count.
 const SHORT_SHARE: u64 = 4;
-/// The most that the margin for short texts adds, so that a long text does not get a quarter more.
+/// The most weight (token cost) that the margin for short texts adds. Without it, long texts would also get a quarter
+/// more.
 const SHORT_MAX: u64 = 8 * UNIT;
 
 /// Estimates the number of tokens of a text. For almost any text that people write, the estimate is at least the real
@@ -42,14 +43,16 @@ pub fn estimate(text: &str) -> usize {
     tokens(weight(text))
 }
 
-/// Converts a weight to tokens, with the margins for rare words and for short texts. Weights of parts may be added
-/// before. When a text is split at punctuation, its parts together weigh at least as much as the whole text.
+/// Converts a weight (token cost in parts of a token) to tokens, with margins for rare words and for short texts. Add
+/// the weights of a text's parts before converting: parts that are split at punctuation together weigh at least as much
+/// as the whole text.
 pub(crate) fn tokens(weight: u64) -> usize {
     let margin = weight / MARGIN_SHARE + (weight / SHORT_SHARE).min(SHORT_MAX);
     usize::try_from((weight + margin).div_ceil(UNIT)).unwrap_or(usize::MAX)
 }
 
-/// Returns nearly the largest weight that [`tokens`] converts to at most this number of tokens.
+/// Returns a weight (token cost) that [`tokens`] converts to at most this number of tokens. It is nearly the largest
+/// such weight.
 pub(crate) fn weight_within(tokens: usize) -> u64 {
     let whole = u64::try_from(tokens).unwrap_or(u64::MAX).min(u64::MAX >> 16) * UNIT;
     let without = |whole: u64| whole * MARGIN_SHARE / (MARGIN_SHARE + 1);
@@ -64,7 +67,7 @@ pub(crate) fn weight(text: &str) -> u64 {
     walk.weight
 }
 
-/// The class of a character, which is found by its first byte in UTF-8.
+/// The class of a character. It is found from the character's first byte in UTF-8.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CharacterClass {
     Upper,
@@ -80,7 +83,7 @@ enum CharacterClass {
     High,
 }
 
-/// The class of each byte. Looking it up in a table is faster than comparing ranges.
+/// The character class of each byte. Looking it up in a table is faster than comparing ranges.
 const CLASSES: [CharacterClass; 256] = {
     let mut classes = [CharacterClass::High; 256];
     let mut byte: u8 = 0;
@@ -135,15 +138,15 @@ impl TokenWalk<'_> {
         self.weight += weight;
     }
 
-    /// Adds the price of the word at the current position to the weight of the text. `before` is the character before
-    /// the word. The position is already after that character.
+    /// Adds the token cost of the word at the current position to the weight of the text. `before` is the character
+    /// before the word. The position is already after that character.
     fn word(&mut self, before: Before) {
         let (weight, length) = word(&self.bytes[self.at..], before);
         self.at += length;
         self.pay(weight);
     }
 
-    /// Adds the price of a run of digits to the weight of the text. Every three digits cost one token.
+    /// Adds the token cost of a run of digits to the weight of the text. Every three digits cost one token.
     fn digits(&mut self) {
         let rest = &self.bytes[self.at..];
         let length = rest.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(rest.len());
@@ -151,8 +154,8 @@ impl TokenWalk<'_> {
         self.pay(u64::try_from(length.div_ceil(3)).unwrap_or(u64::MAX / UNIT) * UNIT);
     }
 
-    /// Adds the price of a run of white space. Line ends form one piece with the blanks before them. The last blank is
-    /// joined with the word or punctuation after it.
+    /// Adds the token cost of a run of white space to the weight of the text. Line ends form one piece with the blanks
+    /// before them. The last blank is joined with the word or punctuation after it.
     fn blanks(&mut self) {
         let rest = &self.bytes[self.at..];
         let is_white = |byte: &u8| matches!(CLASSES[usize::from(*byte)], CharacterClass::Line | CharacterClass::Blank);
@@ -172,8 +175,8 @@ impl TokenWalk<'_> {
             (Some(CharacterClass::Upper | CharacterClass::Lower), b' ') => self.word(Before::Space),
             (Some(CharacterClass::Upper | CharacterClass::Lower), _) => self.word(Before::Mark),
             (Some(CharacterClass::Mark), b' ') => self.marks(),
-            // The tokenizer does not join ideographs and kana with the blank before them. It joins other scripts, so
-            // that the blank costs nothing.
+            // The tokenizer joins a blank with the character after it, so that the blank costs nothing. It does not do
+            // so before ideographs and kana.
             (Some(CharacterClass::High), _) if !matches!(self.bytes[self.at], 0xe3..=0xe9) => {}
             (
                 None
@@ -197,15 +200,15 @@ impl TokenWalk<'_> {
         self.marks();
     }
 
-    /// Adds the price of a run of punctuation to the weight of the text, with the line ends and slashes after it.
+    /// Adds the token cost of a run of punctuation, with the line ends and slashes after it, to the weight of the text.
     fn marks(&mut self) {
         let (weight, length) = marks::run(&self.bytes[self.at..]);
         self.at += length;
         self.pay(weight);
     }
 
-    /// Adds the price of one character beyond ASCII. If it is a Latin letter, adds the price of the word that begins
-    /// with it.
+    /// Adds the token cost of one character beyond ASCII to the weight of the text. If the character is a Latin letter,
+    /// adds the cost of the word that begins with it.
     fn high(&mut self) {
         if letters::is_latin(&self.bytes[self.at..]) {
             return self.word(Before::Nothing);
@@ -227,13 +230,13 @@ impl TokenWalk<'_> {
     }
 }
 
-/// Returns the price of a piece of white space, in weight units. A run of the same character costs little more than one
-/// token: up to sixteen line ends or eighty blanks are one token.
+/// Returns the token cost of a piece of white space, in weight units. A run of the same character costs little more
+/// than one token, because tokenizers have tokens for up to sixteen line ends or eighty blanks.
 fn white(run: &[u8]) -> u64 {
     if run.is_empty() {
         return 0;
     }
-    // These prices are in quarters of a weight unit.
+    // The price of a white space character after another one, in quarters of a weight unit.
     let step = |pair: &[u8]| match (pair[0], pair[1]) {
         (b' ', b' ') => 1,
         (left, right) if left == right => 11,

@@ -1,8 +1,8 @@
 //! Translates documents of agents to the engine's commands, and the engine's state to documents.
 //!
-//! The five protocols have different words for the same few acts, such as completing a task, and this module maps them.
-//! A document cannot be trusted to name the right task and attempt. Therefore the program that ran the turn names both
-//! with a [`TurnFence`].
+//! The five protocols have different words for the same few acts, such as completing a task, and this module maps them
+//! to commands. A document cannot be trusted to name the right task and attempt. Therefore the program that ran the
+//! agent's turn names both with a [`TurnFence`].
 //!
 //! ```
 //! use wire::translate::{TurnFence, output};
@@ -27,24 +27,24 @@ pub use state::{TaskInput, TurnCost, blocked, complete, inbox, input};
 pub(crate) use turn::obstacle;
 pub use turn::{TurnAct, handoff, output};
 
-/// The task and the attempt of a turn. Commands from the worker's documents take both from here, so that a worker
-/// cannot change another task or a later attempt.
+/// The task and the attempt on which an agent works in its turn. Commands from the agent's documents take both from
+/// here, so that the agent cannot change another task or a later attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TurnFence {
     pub task: TaskId,
     pub attempt: u32,
 }
 
-/// The commands that result from a document of an agent.
+/// The engine's commands that follow from a document of an agent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Acts {
     /// The commands, in the order in which they must be executed.
     pub commands: Vec<Command>,
-    /// The parts of the document that no command contains, each with the reason.
+    /// The parts of the agent's document that became no command, each with the reason.
     pub left: Vec<LeftPart>,
 }
 
-/// A part of a document that no command contains. Other code handles it, or it is lost; `why` says which.
+/// A part of an agent's document that became no command. Other code handles this part, or it is lost; `why` says which.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeftPart {
     /// The JSON pointer to this part of the document.

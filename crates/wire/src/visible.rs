@@ -1,5 +1,5 @@
-//! Shows text from other sources so that a person can judge it. Makes characters visible that hide, reorder or control
-//! text, and leaves out secrets.
+//! Shows text that agents or other programs wrote so that a person can judge it. Makes characters visible that hide,
+//! reorder or control text, and leaves out secrets.
 //!
 //! The text of an agent can be made to look like another text. For example, `U+202E` reverses the reading direction,
 //! `U+200B` splits a word invisibly, and an escape sequence erases the text before it.
@@ -8,31 +8,31 @@ mod redact;
 
 pub use redact::redacted;
 
-/// Tells whether a character is invisible. Returns true also for line feed and tab, so a caller that keeps them must
-/// check for them first.
+/// Tells whether a character is invisible. Returns true also for line feed and tab, so a caller that wants to keep
+/// these two must check for them first.
 pub fn is_hidden(letter: char) -> bool {
     letter.is_control()
         || matches!(letter,
-            // Soft hyphen, grapheme joiner, Arabic letter mark, fillers.
+            // Invisible characters: soft hyphen, grapheme joiner, Arabic letter mark, fillers.
             '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{3164}' | '\u{ffa0}'
-            // Mongolian separators and selectors.
+            // Invisible characters: Mongolian separators and selectors.
             | '\u{180b}'..='\u{180f}'
-            // Zero width, joiners, direction marks.
+            // Invisible characters: zero-width space, joiners, direction marks.
             | '\u{200b}'..='\u{200f}'
-            // Line and paragraph separators, embeddings and overrides of direction.
+            // Invisible characters: line and paragraph separators, embeddings and overrides of the reading direction.
             | '\u{2028}'..='\u{202e}'
-            // Word joiner, invisible operators, isolates, deprecated format characters.
+            // Invisible characters: word joiner, invisible operators, direction isolates, deprecated format characters.
             | '\u{2060}'..='\u{206f}'
-            // Byte order mark, interlinear annotation.
+            // Invisible characters: byte order mark, interlinear annotation.
             | '\u{feff}' | '\u{fff0}'..='\u{fffb}'
-            // Format characters of scripts and music.
+            // Invisible characters: format characters of scripts and music.
             | '\u{13430}'..='\u{1345f}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
-            // Tags, selectors, and the range that is reserved for more of them.
+            // Invisible characters: tags, variation selectors, and the range that is reserved for more of them.
             | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// Tells whether a character is a variation selector. A variation selector chooses between two glyphs of the character
-/// before it. Several in a row can carry a hidden text.
+/// Tells whether a character is a variation selector, which chooses between two glyphs of the character before it.
+/// Several selectors in a row can carry a hidden text.
 fn is_selector(letter: char) -> bool {
     matches!(letter, '\u{fe00}'..='\u{fe0f}')
 }
@@ -74,7 +74,7 @@ fn marked(text: &str, keep: impl Fn(char) -> Option<char>) -> String {
 }
 
 /// Returns JSON with the same value, in which hidden characters are escaped, such as `\u202e`. The whole JSON text can
-/// be passed: outside of strings JSON has no hidden characters except white space, which is kept.
+/// be passed: outside of strings, JSON has no hidden characters except line breaks and tabs, which are kept.
 pub fn json(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -89,7 +89,8 @@ pub fn json(text: &str) -> String {
     escaped
 }
 
-/// Returns a text for a person who must decide about it: on one line, without parts that look like a secret.
+/// Returns a text for a person who must decide about it: on one line, with `[redacted]` in the place of parts that look
+/// like a secret.
 pub fn decided(text: &str) -> String {
     one_line(&redacted(text))
 }

@@ -1,9 +1,9 @@
 //! Reads the versions of the resources that a client of the new era (revision 2026-07-28 or later) wants to follow,
-//! before `rmcp` confirms the request to the client.
+//! before `rmcp` (the MCP library) confirms the request to the client.
 //!
 //! When `rmcp` asks the handler to listen, the client may already have read the confirmation and changed a resource.
-//! The handler would then read the version after this change and send no notice of it. So the versions are read
-//! earlier: for a pipe before the request reaches the handler, and over HTTP while the body is read.
+//! The handler would then read the version after this change and send no notice of it. So the versions are read before
+//! that: for a pipe before the request reaches the handler, and over HTTP while the body is read.
 
 use rmcp::model::{
     ClientNotification, ClientRequest, ProtocolVersion, ServerConfig, ServerResult, SubscriptionsListenRequest,
@@ -18,7 +18,8 @@ use crate::backend::{Backend, BackendProblem, CallerIdentity};
 use crate::limits::SUBSCRIPTIONS_MAX;
 use crate::passage::SeenResources;
 
-/// Returns the URIs of the resources that the client wants to follow. URIs above `SUBSCRIPTIONS_MAX` are left out.
+/// Returns the URIs of the resources that the client asks to follow. When there are more than `SUBSCRIPTIONS_MAX`, the
+/// last ones are left out.
 pub(crate) fn wanted(request: &SubscriptionsListenRequest) -> Vec<String> {
     let uris = request.params.notifications.resource_subscriptions.iter().flatten();
     uris.take(SUBSCRIPTIONS_MAX).cloned().collect()
@@ -44,8 +45,8 @@ pub(crate) async fn versions<B: Backend>(
     Ok(versions)
 }
 
-/// The handler for a pipe. It reads the versions of the resources that a client wants to follow before it passes the
-/// request on.
+/// The handler of requests for a pipe. When a client asks to follow resources, it reads their present versions before
+/// it passes the request on.
 pub(crate) struct Listening<B>(pub(crate) Handler<B>);
 
 impl<B: Backend> Service<RoleServer> for Listening<B> {

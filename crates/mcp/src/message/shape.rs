@@ -1,7 +1,8 @@
-//! Checks the parameters of all requests and notifications except tool calls, by parsing them as `rmcp`'s own types.
+//! Checks the parameters of all requests and notifications except tool calls, by parsing them as types of `rmcp` (the
+//! MCP library).
 //!
 //! When a known method has wrong parameters, `rmcp` reports an unknown method, or ignores optional parameters. This
-//! module refuses such a message and gives the reason.
+//! module refuses a message with wrong parameters and gives the reason.
 
 use rmcp::ErrorData;
 use rmcp::model::{
@@ -15,7 +16,7 @@ use wire::json::JsonNode;
 
 use super::{Incoming, Refused, refused};
 
-/// A function that checks the parameters of one method. It returns the error, or `None` when they are right.
+/// A function that checks the parameters of one method. It returns the error, or `None` when the parameters are right.
 type ShapeReason = fn(&str) -> Option<String>;
 
 const KNOWN: &[(&str, ShapeReason)] = &[
@@ -50,7 +51,7 @@ pub(super) fn read<'t>(
     }
     match serde_json::from_str::<ClientJsonRpcMessage>(text) {
         Ok(message) => Ok(Incoming::Other(Box::new(message))),
-        // A notification gets no answer, even when it is malformed.
+        // A message without an id is a notification. It gets no answer, even when it is malformed.
         Err(_) if id.is_none() => Ok(Incoming::Answer),
         Err(error) => Err(refused(id, ErrorData::invalid_request(error.to_string(), None))),
     }
@@ -58,7 +59,7 @@ pub(super) fn read<'t>(
 
 fn reason<T: DeserializeOwned>(params: &str) -> Option<String> {
     let error = serde_json::from_str::<T>(params).err()?.to_string();
-    // Cut off the position in the error. It counts from the beginning of the parameters and not of the message, which
+    // Cuts off the position in the error. It counts from the beginning of the parameters and not of the message, which
     // would mislead the client.
     Some(error.split(" at line ").next().unwrap_or_default().to_owned())
 }

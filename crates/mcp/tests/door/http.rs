@@ -1,4 +1,4 @@
-//! Tests of the server over HTTP, with requests in plain bytes.
+//! Tests of the MCP server over HTTP. The requests are written as plain bytes.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::site::{Site, call, initialize, settings};
 use crate::transcript::NEW;
 
-/// A test case: title, headers, body; then the expected status and a part of the answer.
+/// A test case: title, headers and body of a request; then the expected status and a part of the expected answer.
 type Row<'t> = (&'t str, &'t [(&'t str, &'t str)], String, u16, Value);
 
 fn check(site: &Site, table: &[Row<'_>]) {
@@ -32,7 +32,8 @@ fn a_session_of_the_old_era() {
         check(
             &site,
             &[
-                // The caller is identified in each request, not only in the first one.
+                // The session was opened by `ada`, and this request comes from `bob`. The server must identify the
+                // caller of each request.
                 (
                     "who",
                     &named,
@@ -198,7 +199,7 @@ fn when_there_are_too_many_sessions_the_one_unused_for_longest_gives_way() {
     let third = site.open("eve");
     site.told("closed bob in a session");
     assert_eq!((echo(&first), echo(&second), echo(&third)), (200, 404, 200));
-    // A session with an open stream is in use.
+    // A session with an open stream is in use and cannot be ended. Therefore the next session is refused with 503.
     let streams = [site.stream(&first), site.stream(&third)];
     assert_eq!(site.post(&[], &initialize("2025-11-25")).status, 503);
     assert_eq!((echo(&first), echo(&third)), (200, 200));

@@ -1,4 +1,5 @@
-//! Serves the toy backend over HTTP, in threads of this process, with a client that shows every byte.
+//! Serves the toy backend of these tests over HTTP, in threads of this process. Its client shows every byte of the
+//! answers.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -14,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use crate::toy::Toy;
 use crate::transcript::{PATIENCE, is_part};
 
-/// Returns settings that allow the pages of this machine.
+/// Returns HTTP settings that allow requests from web pages of this machine.
 pub(crate) fn settings() -> HttpSettings {
     HttpSettings { origins: vec!["http://127.0.0.1:*".to_owned()], ..HttpSettings::default() }
 }
@@ -33,7 +34,7 @@ pub(crate) struct Site {
     address: String,
     stop: CancellationToken,
     told: mpsc::Receiver<String>,
-    /// Receives at the end whether the server ran without an error.
+    /// Receives one value when the server ends: true when it ran without an error.
     ended: mpsc::Receiver<bool>,
 }
 
@@ -48,7 +49,7 @@ impl Answer {
         self.headers.iter().find(|(found, _)| found == name).map(|(_, value)| value.clone())
     }
 
-    /// Returns the messages of an event stream, or the single message of the body.
+    /// Returns the JSON messages of an event stream, or the single message of the body.
     pub(crate) fn messages(&self) -> Vec<Value> {
         let texts: Vec<&str> = if self.header("content-type").is_some_and(|kind| kind.starts_with("text/event-stream"))
         {
@@ -91,7 +92,8 @@ impl Site {
         let (status, headers) = head(&mut reader);
         let mut bytes = Vec::new();
         let chunked = headers.iter().any(|(name, value)| name == "transfer-encoding" && value == "chunked");
-        // A server that refuses a long body may close the connection before it has read the whole body.
+        // The read error is ignored: a server that refuses a long body may close the connection before it has read the
+        // whole body.
         let _reset = reader.read_to_end(&mut bytes);
         let bytes = if chunked { unchunk(&bytes) } else { bytes };
         Answer { status, headers, body: String::from_utf8(bytes).unwrap() }
@@ -143,7 +145,7 @@ impl Site {
         panic!("no {words:?} in {seen:#?}");
     }
 
-    /// Tells whether the backend reports this line within the given time.
+    /// Tells whether the toy backend reports the line `words`. Gives up when no line comes for `ms` milliseconds.
     pub(crate) fn was_told(&self, words: &str, ms: u64) -> bool {
         while let Ok(line) = self.told.recv_timeout(Duration::from_millis(ms)) {
             if line == words {
@@ -174,7 +176,8 @@ async fn serve(listener: TcpListener, door: Http<Toy>, stopped: CancellationToke
         stopped.cancelled().await;
         door.close().await;
     };
-    // Events go out in small pieces. With Nagle's algorithm each would wait 40 ms for the client's acknowledgement.
+    // Events are sent in small pieces. With Nagle's algorithm, each piece would wait 40 ms for the client's
+    // acknowledgement.
     let listener = tokio::net::TcpListener::from_std(listener)?.tap_io(|stream| drop(stream.set_nodelay(true)));
     axum::serve(listener, app).with_graceful_shutdown(stop).await
 }
@@ -182,7 +185,8 @@ async fn serve(listener: TcpListener, door: Http<Toy>, stopped: CancellationToke
 pub(crate) struct Stream(BufReader<TcpStream>);
 
 impl Stream {
-    /// Returns the next message. It ignores the chunks of the transfer, because here each event comes in one chunk.
+    /// Returns the next message of the event stream. It ignores the chunks of the HTTP transfer, because each event
+    /// comes in one chunk here.
     #[expect(clippy::disallowed_methods, reason = "a stream that is kept alive never times out")]
     pub(crate) fn next(&mut self) -> Value {
         let start = Instant::now();

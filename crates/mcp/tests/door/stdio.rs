@@ -1,4 +1,5 @@
-//! Tests of the server behind a pipe: the toy backend runs in a thread with its own runtime, connected by two sockets.
+//! Tests of the MCP server behind a pipe: the server with a toy backend runs in a thread with its own runtime,
+//! connected by two sockets.
 
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, mpsc};
@@ -64,7 +65,7 @@ impl Server for Pipe {
         (Self { stop, told, ended }, input, output)
     }
 
-    /// Ends the `stop` future. The signal handler itself, which would end it, does not run in this test.
+    /// Stops the server by its `stop` future, without a real signal. The signal handler is not tested here.
     fn signal(&self, name: &str) {
         assert!(matches!(name, "TERM" | "INT"), "what is {name}?");
         self.stop.cancel();
@@ -74,7 +75,7 @@ impl Server for Pipe {
         self.told.recv_timeout(PATIENCE).ok()
     }
 
-    /// Tells whether the server ended. A thread that panics sends nothing.
+    /// Tells whether the server ended without a panic. A server thread that panics sends nothing.
     fn ended_well(self) -> bool {
         self.ended.recv_timeout(PATIENCE).is_ok()
     }

@@ -1,4 +1,4 @@
-//! The toy backend of these tests. It reports every event as a line.
+//! The toy backend of the tests of the MCP server. It reports every event as a line of text.
 
 use std::collections::BTreeMap;
 use std::sync::mpsc;
@@ -74,7 +74,7 @@ impl Toy {
         Self { tools, templates: vec![template], prompts: vec![prompt], light: watch::channel(0).0, told }
     }
 
-    /// Reports a line. The receiver may already be gone.
+    /// Reports an event as a line. An error is ignored, because the receiver may already be gone.
     fn tell(&self, line: String) {
         let _unheard = self.told.send(line);
     }
@@ -101,7 +101,7 @@ impl Toy {
     }
 }
 
-/// A guard that reports when a call was dropped.
+/// A guard that reports when the call of the tool `wait` is dropped before its end.
 struct Going {
     told: Option<mpsc::Sender<String>>,
 }
@@ -153,7 +153,8 @@ impl Backend for Toy {
             "wait" => self.wait(call).await,
             "touch" => {
                 self.light.send_modify(|version| *version += 1);
-                // Followers are notified before this call is answered.
+                // Gives the tasks that send notices of the change time to run. The server must still send the notice
+                // after the answer to this call.
                 call.act_slowly().await;
                 CallOutcome::Reply(r#"{"touched":true}"#.to_owned())
             }
@@ -191,7 +192,8 @@ impl Backend for Toy {
         }
     }
 
-    /// Waits long enough that a change can come first, if the subscription is acknowledged too early.
+    /// Waits long enough that a change of the resource can come first, if the server acknowledges the subscription too
+    /// early.
     async fn watch(&self, _who: &CallerIdentity, uri: &str) -> Result<watch::Receiver<u64>, BackendProblem> {
         tokio::time::sleep(Duration::from_millis(50)).await;
         match uri {

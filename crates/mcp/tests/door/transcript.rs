@@ -1,17 +1,20 @@
-//! Plays transcripts to a server over its streams. A line of a transcript is one of these:
+//! Plays transcripts (lists of messages to send and to expect) to a server over its streams. A line of a transcript is
+//! one of these:
 //!
 //! ```text
-//! --- title        begins a transcript with a fresh server
-//! {{open}}         opens the old era
-//! > message        is sent, with a line break; with >> without one
-//! < message        is expected: the given members must be there, others may be; neighbours in any order
-//! = message        is expected exactly
-//! next             the following messages are expected after the preceding ones
-//! skip N           skips that many messages of any content
-//! ! words          is expected as a report outside of the protocol
-//! eof, signal S    end the input, send a signal
-//! deaf             closes the output, so that it is no longer read
-//! over             the server ends although its input is open
+//! --- title     begins a transcript with a fresh server
+//! {{open}}      sends `initialize`, which begins the old era (before protocol revision 2026-07-28)
+//! > message     sends the message and a line break
+//! >> message    sends the message without a line break
+//! < message     expects a message that has at least these members; neighbouring lines may come in any order
+//! = message     expects exactly this message
+//! next          expects the following messages only after the preceding ones
+//! skip N        ignores N messages of any content
+//! ! words       expects that the backend reports this line of words
+//! eof           ends the input of the server
+//! signal S      sends the signal S to the server
+//! deaf          closes the output of the server, so that it is no longer read
+//! over          expects that the server ends although its input is open
 //! ```
 
 use std::io::{BufRead, BufReader, Read, Write};
@@ -19,24 +22,25 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-/// The `_meta` of a request of the new era.
+/// The `_meta` of a request of the new era (protocol revision 2026-07-28).
 pub(crate) const NEW: &str = r#"{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"test","version":"0"},"io.modelcontextprotocol/clientCapabilities":{}}"#;
-/// The longest time without output; a server that is silent for longer hangs. Calls that wait take longer, so that only
-/// an event of the transcript can end them in time.
+/// The longest time that a test waits for output. A server that is silent for longer hangs. The calls in transcripts
+/// that wait take longer than this, so that only an event of the transcript can end them in time.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 const OPENING: &str = r#"{"jsonrpc":"2.0","id":"open","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"test","version":"0"}}}"#;
 
-/// The server under test. Each wait for it is bounded, also when it hangs.
+/// The MCP server under test. Each wait for it is bounded, also when it hangs.
 pub(crate) trait Server: Sized {
     type Input: Write;
     type Output: Read;
 
-    /// Starts a server. Returns it with our ends of its input and its output.
+    /// Starts a server. Returns it with the test's ends of its input and its output.
     fn start() -> (Self, Self::Input, Self::Output);
 
     fn signal(&self, name: &str);
 
-    /// Returns the next line that the server reports outside of the protocol; `None` when there are no more.
+    /// Returns the next line that the server reports outside of the protocol, for example "closed pipe"; `None` when
+    /// there are no more.
     fn told(&mut self) -> Option<String>;
 
     /// Waits for the end of the server, and tells whether it ended without an error.
@@ -83,7 +87,8 @@ pub(crate) fn play<S: Server>(file: &str) {
     }
 }
 
-/// Expands `{{new}}`, `{{new,"more":1}}` and `{{x*3}}`.
+/// Expands the placeholders of a transcript: `{{new}}` becomes the metadata [`NEW`], `{{new,"more":1}}` the metadata
+/// with a further member, and `{{x*3}}` becomes `xxx`.
 fn expand(text: &str) -> String {
     let mut expanded = String::new();
     let mut rest = text;
@@ -185,7 +190,8 @@ impl<S: Server> Player<S> {
     }
 }
 
-/// Tells whether all wanted values are found. A list that ends with `"..."` may have more entries.
+/// Tells whether `found` has all values of `wanted`. A list in `wanted` that ends with `"..."` may have more elements
+/// in `found`.
 pub(crate) fn is_part(wanted: &Value, found: &Value) -> bool {
     match (wanted, found) {
         (Value::Object(wanted), Value::Object(found)) => {

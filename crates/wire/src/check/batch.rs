@@ -1,12 +1,12 @@
-//! Judges test cases that are written as JSON lines. Each line has the document in `text`, `text_b64` or `parts`, and
-//! the facts that the document's rules need in other fields.
+//! Judges documents in files of test cases, one JSON object per line. Each line has a document in `text`, `text_b64` or
+//! `parts`. Its other fields are facts from outside the document, such as the request that a review response answers.
 
 use super::{CheckContext, CheckFinding, DocumentKind, beside, check, prompted};
 use crate::json::{Value, object, parse};
 use crate::report::Registry;
 
-/// Judges the case on one line. Returns the verdict with the line's `id`, and `true`. For a line that is not a case,
-/// returns an `error` instead of the verdict, and `false`.
+/// Judges the test case on one line of a file. Returns the verdict with the line's `id`, and `true`. For a line that is
+/// not a test case, returns an `error` instead of the verdict, and `false`.
 pub fn line(kind: DocumentKind, line: &str) -> (Value, bool) {
     let case = match parse(line) {
         Ok(node) => node.to_value(),
@@ -53,7 +53,8 @@ fn judge(kind: DocumentKind, case: &Value) -> Result<CheckFinding, String> {
     let request = match case.get("request") {
         None | Some(Value::Null) => None,
         Some(Value::Text(text)) => Some(text.clone().into_bytes()),
-        // The request is JSON and not a string, so its bytes are rendered from the value.
+        // The test case has the request as a JSON value and not as a string, so the bytes of the request are rendered
+        // from the value.
         Some(other) => Some(other.to_string().into_bytes()),
     };
     let registry = case.get("registry").filter(|found| **found != Value::Null).map(Registry::from_value);
@@ -87,8 +88,8 @@ pub(crate) fn document(case: &Value) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-/// The most bytes that `parts` may expand to; a case with more is refused. Without this limit, a few characters could
-/// ask for any amount of memory.
+/// The most bytes that the field `parts` of a test case may expand to. A test case with more is refused. Without this
+/// limit, a few characters could ask for any amount of memory.
 const PARTS_BYTES_MAX: usize = 64 << 20;
 
 fn base64(text: &str) -> Option<Vec<u8>> {

@@ -1,11 +1,12 @@
-//! Judges the documents that accompany a handoff contract: merges, identities of git remotes, references and sequences
-//! of states.
+//! Judges the small documents around a handoff contract: an update to merge into a stored contract, the URL of a git
+//! remote, a reference to a resource in another repository, and a sequence of status events.
 
 use super::{CheckFinding, CheckNote, DocumentKind, Severity, refused};
 use crate::handoff::{Machine, NoIdentity, Reference, identity, merge_all};
 use crate::json::Value;
 
-/// Judges a value of one of these kinds: a merge (`{stored, payload}`), a git remote, a reference or a list of events.
+/// Judges a document of one of four kinds: an update to merge (`{stored, payload}`), the URL of a git remote, a
+/// reference to another repository, or a list of status events.
 pub(super) fn judge(kind: DocumentKind, value: &Value) -> CheckFinding {
     match kind {
         DocumentKind::Merge => match payloads(value) {
@@ -62,7 +63,7 @@ pub(super) fn judge(kind: DocumentKind, value: &Value) -> CheckFinding {
     }
 }
 
-/// Returns the payloads to merge, in order: the single `payload`, or every entry of the list of payloads.
+/// Returns the updates to merge, in order: the single `payload`, or every element of the list `payloads`.
 fn payloads(value: &Value) -> Option<Vec<&Value>> {
     let one = value.get("payload").map(|payload| vec![payload]);
     one.or_else(|| Some(value.get("payloads")?.as_list()?.iter().collect()))

@@ -1,5 +1,5 @@
-//! Decides how much of each checkpoint the reply shows: the newest in full, older ones without detail, still older ones
-//! as one line each. The oldest are only counted.
+//! Decides how much of each checkpoint (progress note of a task) the reply of `task_load_context` shows: the newest in
+//! full, older ones without detail, still older ones as one line each. The oldest are only counted.
 
 use engine::checkpoint::Checkpoint;
 
@@ -8,30 +8,33 @@ use super::piece::{LEAST, PieceContent, PieceField, first_words, share};
 use crate::json::{Number, Value, object};
 use crate::tokens::{UNIT, weight};
 
-/// The most weight that the summary may take when a checkpoint is shown as one line. A longer summary is cut.
+/// The most weight (token cost) that the summary may take when a checkpoint is shown as one line. A longer summary is
+/// cut.
 const LINE: u64 = 16 * UNIT;
-/// The weight of the braces around one object in a list and of the comma after the object.
+/// The weight (token cost) of the braces around one object in a JSON list and of the comma after the object.
 const BRACES: u64 = 2 * UNIT;
 
-/// The forms in which the reply can show a checkpoint, shortest first.
+/// The forms in which the reply of `task_load_context` can show a checkpoint (a progress note of a task), shortest
+/// first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum CheckpointLevel {
     Counted,
     Line,
     /// Shows the sequence number, the type and the summary of the checkpoint.
     Short,
-    /// Shows all fields of the checkpoint, with their texts cut so that the checkpoint has this weight.
+    /// Shows all fields of the checkpoint, with their texts cut so that the checkpoint has this weight (token cost).
     Part(u64),
     Full,
 }
 
-/// A checkpoint, and its weight (estimated token cost) in each form in which it can be shown.
+/// A checkpoint (a progress note of a task), and its weight (estimated token cost) in each form in which it can be
+/// shown.
 struct CheckpointEntry<'f> {
     row: &'f Checkpoint,
     line: u64,
     short: u64,
     full: u64,
-    /// The level at which the checkpoint is shown when there is room for everything.
+    /// The level of detail with which the checkpoint is shown when the token budget is large enough for everything.
     wanted: CheckpointLevel,
 }
 
@@ -47,19 +50,20 @@ impl CheckpointEntry<'_> {
     }
 }
 
-/// The checkpoints of the task that were loaded, newest first.
+/// The loaded checkpoints (progress notes) of a task, newest first, and their total number.
 pub(super) struct History<'f> {
     entries: Vec<CheckpointEntry<'f>>,
-    /// The number of all checkpoints of the task, loaded or not.
+    /// The number of all checkpoints of the task, including those that were not loaded from the store.
     total: u32,
     pub(super) least: u64,
-    /// The weight of all checkpoints at their wanted levels, in addition to `least`, the weight that they always have.
+    /// The weight (token cost) of all checkpoints at their wanted level of detail, minus the weight that is in `least`:
+    /// the newest checkpoint as one line.
     pub(super) want: u64,
 }
 
 impl<'f> History<'f> {
-    /// Builds the history. With enough room, the newest `detailed` checkpoints are shown in full and the others without
-    /// detail.
+    /// Builds the history of a task's checkpoints. With enough room, the newest `detailed` checkpoints are shown in
+    /// full and the others without detail.
     pub(super) fn new(rows: &'f [Checkpoint], total: u32, detailed: usize) -> Self {
         let wanted = |at: usize| if at < detailed { CheckpointLevel::Full } else { CheckpointLevel::Short };
         let entries: Vec<_> = rows.iter().rev().enumerate().map(|(at, row)| entry(row, wanted(at))).collect();
@@ -71,7 +75,7 @@ impl<'f> History<'f> {
     }
 
     /// Returns the list of shown checkpoints, oldest first, and the number of checkpoints that are not in the list.
-    /// `grant` is the weight that the list may use in addition to the least weight.
+    /// `grant` is the weight (token cost) that the list may use in addition to `self.least`.
     pub(super) fn render(&self, grant: u64, cuts: &mut Cuts) -> (Value, u32) {
         let levels = self.levels(grant);
         let shown = self.entries.iter().zip(&levels).rev().filter_map(|(entry, level)| show(entry, *level));
@@ -86,9 +90,10 @@ impl<'f> History<'f> {
         (Value::List(shown), earlier)
     }
 
-    /// Chooses a level for each checkpoint. The newest checkpoint gets up to half of the weight. Of the weight that is
-    /// left, the first quarter shows others as one line each, and up to three fifths also show their summaries. The
-    /// rest shows details, then more lines and summaries. Each step starts with the newest checkpoint.
+    /// Chooses the level of detail for each checkpoint. The newest checkpoint gets up to half of the weight (token
+    /// cost). Of the other weight, up to a quarter shows older checkpoints as one line each, and up to three fifths
+    /// also show their summaries. The rest shows details, then more lines and summaries. Newer checkpoints come first
+    /// each time.
     fn levels(&self, grant: u64) -> Vec<CheckpointLevel> {
         let mut levels = vec![CheckpointLevel::Counted; self.entries.len()];
         let Some(newest) = self.entries.first() else { return levels };
@@ -112,7 +117,8 @@ impl<'f> History<'f> {
         levels
     }
 
-    /// Gives the remaining weight to the newest checkpoint that is not yet shown with its wanted level of detail.
+    /// Gives the remaining weight (token cost) to one checkpoint: the newest that is not yet shown with its wanted
+    /// level of detail.
     fn give_rest(&self, levels: &mut [CheckpointLevel], left: u64) {
         let short_of = |(entry, level): (&CheckpointEntry<'_>, &CheckpointLevel)| *level < entry.wanted;
         let Some(at) = self.entries.iter().zip(levels.iter()).position(short_of) else { return };
@@ -126,15 +132,16 @@ impl<'f> History<'f> {
     }
 }
 
-/// The weight (estimated token cost) that is left for showing checkpoints. It is spent on the newest checkpoint first.
+/// The weight (estimated token cost) that is left for showing checkpoints (progress notes of a task). It is spent on
+/// the newest checkpoint first.
 struct Spend<'e, 'f> {
     entries: &'e [CheckpointEntry<'f>],
     left: u64,
 }
 
 impl Spend<'_, '_> {
-    /// Raises checkpoints to a level of detail, one after the other. Stops at the first checkpoint that does not fit,
-    /// or when less than the weight `keep` would be left.
+    /// Raises checkpoints to the level of detail `to`, newest first. Stops at the first checkpoint that does not fit
+    /// into the remaining weight (token cost) without the reserve `keep`.
     fn raise(&mut self, levels: &mut [CheckpointLevel], to: CheckpointLevel, keep: u64) {
         for (entry, level) in self.entries.iter().zip(levels) {
             let to = to.min(entry.wanted);
@@ -150,8 +157,8 @@ impl Spend<'_, '_> {
         }
     }
 
-    /// Raises the checkpoints that are wanted in full to the full level. Skips a checkpoint that is too large and
-    /// continues with the next one.
+    /// Shows all details of the checkpoints that are wanted in full and have only a summary so far. Skips a checkpoint
+    /// that does not fit into the remaining weight and continues with the next one.
     fn fill(&mut self, levels: &mut [CheckpointLevel]) {
         for (entry, level) in self.entries.iter().zip(levels) {
             let price = entry.price(entry.wanted).saturating_sub(entry.price(*level));
@@ -188,8 +195,8 @@ fn show(entry: &CheckpointEntry<'_>, level: CheckpointLevel) -> Option<Value> {
     }
 }
 
-/// Returns the fields of a checkpoint as an object, cut to the weight `grant`. Returns `None` when `grant` is less than
-/// the least weights of the fields.
+/// Returns the fields of a checkpoint as an object, cut to the weight (token cost) `grant`. Returns `None` when `grant`
+/// is less than the sum of the fields' least weights.
 fn part(fields: &[PieceField<'_>], grant: u64) -> Option<Value> {
     let budget = grant.checked_sub(BRACES)?;
     if budget < fields.iter().map(|field| field.least).sum() {

@@ -11,21 +11,24 @@ pub(super) enum Fetch {
     Workflow,
     Task,
     Checkpoints,
-    /// The call that lists the tasks of the workflow, page by page.
+    /// The call that lists the tasks of a workflow, page by page.
     Tasks,
-    /// The call that fetches one task of a list. The caller uses the id in the task's entry.
+    /// The call that fetches one task. The caller puts in the id that the reply of `task_load_context` shows for this
+    /// task.
     Each,
 }
 
 #[derive(Debug, Clone)]
 pub(super) struct ContextCut {
     pub(super) part: String,
-    /// The amount that was cut from the reply: the number of characters of a text, or the number of items of a list.
+    /// The amount that was cut from the reply of `task_load_context`: the number of characters of a text, or the number
+    /// of items of a list.
     pub(super) left_out: u64,
     pub(super) fetch: Fetch,
 }
 
-/// All cuts of a reply, with the ids of the workflow and the task that the fetching calls need.
+/// All pieces that were cut from a reply of `task_load_context`, with the ids of the workflow and the task that the
+/// calls to fetch the pieces need.
 #[derive(Debug, Clone)]
 pub(super) struct Cuts {
     pub(super) workflow: WorkflowId,
@@ -40,8 +43,9 @@ impl Cuts {
         }
     }
 
-    /// Renders one entry for each part of the reply that was cut. If this list is heavier than `budget`, renders one
-    /// entry for each fetching tool call, with the names and the sum of the parts that the call fetches.
+    /// Renders the list of the parts that were cut from the reply of `task_load_context`, one entry per part. If this
+    /// list is heavier than `budget`, renders one entry per tool call instead, with the names and the total amount of
+    /// the parts that the call fetches.
     pub(super) fn render(&self, budget: u64) -> Option<Value> {
         if self.list.is_empty() {
             return None;
@@ -50,7 +54,8 @@ impl Cuts {
         Some(if weight(&each.to_string()) <= budget { each } else { self.entries(&self.merged()) })
     }
 
-    /// Returns the weight of the list of cuts as the member `cut` of the reply.
+    /// Returns the weight (token cost) of the list of cut pieces when it is the member `cut` of the reply of
+    /// `task_load_context`.
     pub(super) fn weight(&self, budget: u64) -> u64 {
         self.render(budget).map_or(0, |list| weight(&format!("\"cut\":{list},")))
     }
@@ -86,7 +91,8 @@ impl Cuts {
     }
 }
 
-/// Returns the most weight that the list of cuts may have in a reply of weight `total`. A heavier list is shortened.
+/// Returns the most weight (token cost) that the list of cut pieces may have in a reply of `task_load_context` of
+/// weight `total`. A heavier list is shortened.
 pub(super) fn budget(total: u64) -> u64 {
     (total / 8).max(16 * UNIT)
 }

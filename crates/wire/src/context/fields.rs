@@ -1,5 +1,5 @@
-//! The fields of the workflow and of the task in the reply, in the order in which they are written. When the budget is
-//! too small, the fields at the end are left out first.
+//! The fields of the workflow and of the task in the reply of `task_load_context`, in the order in which they are
+//! written. When the token budget is too small, the fields at the end are left out first.
 
 use engine::context::ContextFacts;
 
@@ -34,7 +34,7 @@ pub(super) fn task(facts: &ContextFacts) -> Vec<PieceField<'_>> {
         whole("sequence", u64::from(task.sequence).into()),
         whole("priority", u64::from(task.priority.get()).into()),
         whole("attempt", u64::from(task.attempt).into()),
-        // A task is ready when every dependency is met and the task has not ended.
+        // A task is ready when all of its dependencies are completed or skipped, and the task itself is neither.
         whole("ready", (task.unmet == 0 && !task.status().is_met()).into()),
     ];
     fields.extend(PieceField::list("blocked_by", &facts.blocked_by));

@@ -8,48 +8,51 @@ use crate::tokens::{UNIT, weight};
 
 /// The largest weight, in parts of a token, of the marker after a cut text, such as ` … [cut 120 characters]`.
 const MARKER: u64 = 14 * UNIT;
-/// The least weight with which a text is shown. A text that gets less weight is left out.
+/// The least weight (token cost) with which a text is shown. A text that gets less weight is left out.
 pub(super) const LEAST: u64 = MARKER + 10 * UNIT;
-/// The weight that the name of a task or workflow always gets, at every budget.
+/// The weight (token cost) that the name of a task or workflow always gets, at every token budget.
 const NAME_LEAST: u64 = MARKER + 16 * UNIT;
-/// The largest weight of a field that is never cut. Leaving out such a small field would save almost nothing.
+/// The largest weight (token cost) of a field that is never cut. Leaving out such a small field would save almost
+/// nothing.
 const SMALL: u64 = 6 * UNIT;
-/// The length in bytes above which a word may be cut in the middle. Shorter words are kept whole or left out.
+/// The length in bytes from which a word of a text may be cut in the middle. Shorter words are kept whole or left out.
 const WORD_BYTES_MAX: usize = 24;
-/// The number of characters that [`first_words`] shows of every text, even when they cost more than the budget.
+/// The number of characters that [`first_words`] shows of every text, even when they cost more tokens than the budget.
 const FEW_CHARACTERS: usize = 4;
-/// The deepest nesting of a value in the reply. A deeper value is shown as a text. The reply adds a few levels around
-/// the value, and clients may refuse JSON that is nested deeper than [`DEPTH_MAX`], as our own parser does.
+/// The deepest nesting of a JSON value in the reply of `task_load_context`. A deeper value is shown as a text. The
+/// reply adds a few levels around the value, and clients may refuse JSON that is nested deeper than [`DEPTH_MAX`], as
+/// our own parser does.
 const VALUE_DEPTH_MAX: usize = DEPTH_MAX - 8;
 
-/// The value of one member of an object in the reply, by the way in which it can be cut.
+/// The value of one field in the reply of `task_load_context`. The variants differ in how the value can be cut.
 #[derive(Debug)]
 pub(super) enum PieceContent<'f> {
-    /// A small value that is never cut from the reply.
+    /// A small value that is never cut from the reply of `task_load_context`.
     Whole(Value),
-    /// A name. When the budget is small, a name still keeps its beginning while other texts are left out.
+    /// A name. When the token budget is small, a name still keeps its beginning while other texts are left out.
     Name(&'f str),
     Text(&'f str),
     Json(&'f Json),
     List(Vec<&'f str>),
 }
 
-/// A member of an object in the reply, with its weight (estimated token cost).
+/// A field of an object in the reply of `task_load_context`, with its weight (estimated token cost).
 #[derive(Debug)]
 pub(super) struct PieceField<'f> {
     pub(super) name: &'static str,
     content: PieceContent<'f>,
     /// The weight of the whole field, that is, its estimated token cost when nothing is cut.
     pub(super) want: u64,
-    /// The weight that the field gets first, before the rest of the budget is shared among the fields.
+    /// The weight (token cost) that the field always gets, before the rest of the token budget is shared among all
+    /// fields.
     pub(super) least: u64,
 }
 
-/// The result of rendering a field of the reply.
+/// A field of the reply of `task_load_context` after rendering, and how much of it was cut.
 pub(super) struct Rendered {
     /// The value of the field as JSON; `None` when the field was left out.
     pub(super) value: Option<Value>,
-    /// The amount that was left out: the number of characters of a text, or the number of items of a list.
+    /// The amount that was cut from the field: the number of characters of a text, or the number of items of a list.
     pub(super) left_out: u64,
 }
 
@@ -79,21 +82,21 @@ impl<'f> PieceField<'f> {
         Self::new(name, json.map_or(PieceContent::Whole(Value::Null), PieceContent::Json))
     }
 
-    /// Returns a field that holds a list, or `None` when the list is empty.
+    /// Returns a field for the reply of `task_load_context` that holds a list, or `None` when the list is empty.
     pub(super) fn list(name: &'static str, items: &'f [String]) -> Option<Self> {
         let content = PieceContent::List(items.iter().map(String::as_str).collect());
         (!items.is_empty()).then(|| Self::new(name, content))
     }
 
-    /// Renders as much of the field as the weight `grant` allows.
+    /// Renders as much of the field as the weight (token cost) `grant` allows.
     pub(super) fn render(&self, grant: u64) -> Rendered {
         let whole = grant >= self.want;
-        // The weight of the name, its quotes, the colon and the comma.
+        // Subtracts the weight (token cost) of the field's name with its quotes, the colon and the comma.
         let room = grant.saturating_sub(weight(self.name) + 2 * UNIT);
         let part = |text: &str| match cut(text, room) {
             Some((text, left_out)) => Rendered { value: Some(text.into()), left_out },
-            // An empty text that is left out counts as one character, because the list of cuts only names parts with a
-            // count above 0.
+            // An empty text that is left out counts as one character. Otherwise its count would be 0, and the list of
+            // cut pieces names only pieces with a count above 0.
             None => Rendered { value: None, left_out: characters(text).max(1) },
         };
         let all = |value: Value| Rendered { value: Some(value), left_out: 0 };
@@ -109,7 +112,7 @@ impl<'f> PieceField<'f> {
     }
 }
 
-/// Returns the first items of a list that fit into the weight `room`. The last of these items may be cut.
+/// Returns the first items of a list that fit into the weight (token cost) `room`. The last of these items may be cut.
 fn first_items(items: &[&str], room: u64) -> Rendered {
     let mut left = room;
     let mut kept: Vec<Value> = Vec::new();
@@ -127,8 +130,9 @@ fn first_items(items: &[&str], room: u64) -> Rendered {
     Rendered { value: (!kept.is_empty()).then(|| kept.into()), left_out }
 }
 
-/// Shares a budget among fields. A field that wants little gets all of it, and the larger fields get equal shares. When
-/// the share of the larger fields is below [`LEAST`], the last of them gets nothing, so that the others get more.
+/// Shares a budget (token cost) among fields. A small field gets all that it wants, and the larger fields get equal
+/// shares. When the equal share is below [`LEAST`], the last of the larger fields gets nothing, so that the others get
+/// more.
 pub(super) fn share(fields: &[PieceField<'_>], budget: u64) -> Vec<u64> {
     let least: u64 = fields.iter().map(|field| field.least).sum();
     let mut wants: Vec<u64> = fields.iter().map(|field| field.want - field.least).collect();
@@ -142,7 +146,8 @@ pub(super) fn share(fields: &[PieceField<'_>], budget: u64) -> Vec<u64> {
     }
 }
 
-/// Returns the largest weight that each field may get so that all fields together stay within the budget.
+/// Returns the largest weight (token cost) that can be offered to each field so that all fields together stay within
+/// the budget. A field takes no more than it wants.
 pub(super) fn level(wants: &[u64], budget: u64) -> u64 {
     let mut sorted = wants.to_vec();
     sorted.sort_unstable();
@@ -157,8 +162,8 @@ pub(super) fn level(wants: &[u64], budget: u64) -> u64 {
     u64::MAX
 }
 
-/// Reads stored JSON as a value. Returns the JSON as a string when the value is nested too deeply for clients. Returns
-/// null when the stored text is not JSON.
+/// Reads stored JSON as a value. Returns the JSON text as a string when the value is nested too deeply for clients.
+/// Returns null when the stored text is not JSON.
 fn read(json: &Json) -> Value {
     match parse(json.as_str()) {
         Ok(node) if depth_within(&node, VALUE_DEPTH_MAX) => node.to_value(),
@@ -176,8 +181,8 @@ fn depth_within(node: &JsonNode<'_>, levels: usize) -> bool {
     }
 }
 
-/// Cuts a text so that it fits into a budget as a JSON string, and appends a marker. Returns the cut text and the
-/// number of characters that were cut, or `None` when no text would remain.
+/// Cuts a text so that it fits into a budget (token cost) as a JSON string, and appends a marker that says how much was
+/// cut. Returns the text and the number of characters that were cut, or `None` when no text would remain.
 pub(super) fn cut(text: &str, budget: u64) -> Option<(String, u64)> {
     let end = beginning(text, budget.checked_sub(MARKER)?);
     if end == text.len() {
@@ -191,16 +196,16 @@ pub(super) fn cut(text: &str, budget: u64) -> Option<(String, u64)> {
     Some((format!("{kept} … [cut {left_out} characters]"), left_out))
 }
 
-/// Returns the first words of a text without line breaks, for a checkpoint that is shown as one line.
+/// Returns the first words of a text without line breaks, for a progress note of a task that is shown as one line.
 pub(super) fn first_words(text: &str, budget: u64) -> String {
-    // The first [`FEW_CHARACTERS`] characters are always shown, even when they cost more than the budget.
+    // The first [`FEW_CHARACTERS`] characters are always shown, even when they cost more tokens than the budget.
     let few = text.char_indices().nth(FEW_CHARACTERS).map_or(text.len(), |(at, _)| at);
     let end = beginning(text, budget).max(few);
     let kept = text[..end].trim();
     format!("{}{}", kept.replace(['\n', '\r', '\t'], " "), if end < text.len() { "…" } else { "" })
 }
 
-/// Returns the byte index after the last word for which the budget is enough.
+/// Returns the byte index at which a text must be cut so that the words before it fit into the budget (token cost).
 fn beginning(text: &str, budget: u64) -> usize {
     let (mut end, mut left) = (0, budget);
     while end < text.len() {
@@ -211,8 +216,8 @@ fn beginning(text: &str, budget: u64) -> usize {
     end
 }
 
-/// Returns the length in bytes of the first word together with the blanks before it. The length is at least one
-/// character.
+/// Returns the length in bytes of the first word of a text, together with the blanks before the word. The length is at
+/// least one character.
 fn word_bytes(text: &str) -> usize {
     let mut in_word = false;
     for (at, found) in text.char_indices() {

@@ -1,5 +1,5 @@
-//! The lists of other tasks in the reply of `task_load_context`: how many tasks fit, and how much of their outcomes is
-//! shown.
+//! The lists of other tasks in the reply of `task_load_context`. This module decides how many tasks a list shows, and
+//! how much of their outcomes.
 
 use engine::Json;
 use engine::task::{Task, TaskState};
@@ -9,7 +9,7 @@ use super::piece::{LEAST, PieceContent, PieceField, level};
 use crate::json::Value;
 use crate::tokens::{UNIT, weight};
 
-/// A task of a list, with the weights (estimated token costs) of its fields.
+/// One task in a list of tasks, with the weights (estimated token costs) of its fields.
 struct TaskEntry<'f> {
     /// The fields that every shown task has: the id, the name and the status.
     bare: Vec<PieceField<'f>>,
@@ -27,17 +27,18 @@ impl TaskEntry<'_> {
     }
 }
 
-/// The weight of the braces around an object and the comma after it.
+/// The weight (token cost) of the braces around a JSON object and the comma after it.
 const BRACES: u64 = 2 * UNIT;
 
-/// One of the reply's lists of tasks, such as `prior_tasks`.
+/// One of the lists of tasks in the reply of `task_load_context`, such as `prior_tasks`.
 pub(super) struct Tasks<'f> {
     name: &'static str,
     entries: Vec<TaskEntry<'f>>,
-    /// The number of tasks that belong to this list of the reply but were not loaded.
+    /// The number of tasks that belong to this list but were not loaded from the store.
     more: u32,
     pub(super) least: u64,
-    /// The weight of all tasks of the list with all their texts, in addition to the least weight.
+    /// The weight (token cost) of all tasks of the list with all their texts, in addition to `least`, the weight of the
+    /// empty list.
     pub(super) want: u64,
 }
 
@@ -52,7 +53,8 @@ impl<'f> Tasks<'f> {
         Self { name, entries, more, least: weight(&format!("\"{name}\":[],")), want }
     }
 
-    /// Renders the list of tasks. `grant` is the weight that the list may use in addition to the least weight.
+    /// Renders the list of tasks. `grant` is the weight (token cost) that the tasks may use in addition to the weight
+    /// of the empty list.
     pub(super) fn render(&self, grant: u64, cuts: &mut Cuts) -> Value {
         let (shown, left) = self.fitting(grant);
         let entries = &self.entries[..shown];
@@ -72,9 +74,9 @@ impl<'f> Tasks<'f> {
         list
     }
 
-    /// Returns the number of tasks that are shown, and the weight that is left for their texts (the outcomes). The
-    /// names get half of the grant and the texts the other half. When the grant is too small even for one text, the
-    /// names get all of it.
+    /// Returns the number of tasks that are shown, and the weight (token cost) that is left for their texts (the
+    /// outcomes). The names get up to half of `grant`, so that texts fit, too. When `grant` is too small even for one
+    /// text, the names get all of it.
     fn fitting(&self, grant: u64) -> (usize, u64) {
         let names: u64 = self.entries.iter().map(TaskEntry::least).sum();
         let room = if grant >= self.want || grant < LEAST { grant } else { grant / 2 };
@@ -96,7 +98,8 @@ impl<'f> Tasks<'f> {
         self.more_names(shown, texts, left)
     }
 
-    /// Shows further tasks, by name only, when the texts of the shown tasks need less than the weight that is left.
+    /// Shows further tasks, by name only, as long as the remaining weight (token cost) still covers the texts of all
+    /// shown tasks. Returns the new number of shown tasks and the weight that is left.
     fn more_names(&self, mut shown: usize, mut texts: u64, mut left: u64) -> (usize, u64) {
         while let Some(entry) = self.entries.get(shown) {
             let Some(rest) = left.checked_sub(entry.least()).filter(|rest| *rest >= texts) else { break };
@@ -108,8 +111,8 @@ impl<'f> Tasks<'f> {
     }
 }
 
-/// Renders a task of the list. `grant` is the weight for the task's texts in addition to its least weight. Returns
-/// `true` with the task when nothing was cut.
+/// Renders one task of a list. `grant` is the weight (token cost) for the task's texts, in addition to the weight of
+/// its id, name and status. Returns `true` with the task when nothing was cut.
 fn show(entry: &TaskEntry<'_>, grant: u64) -> (Value, bool) {
     let mut left = grant;
     let mut whole = true;

@@ -1,11 +1,12 @@
-//! The parts of the task's context that the caller of `task_load_context` asks for.
+//! The parts of a task's context that the caller of `task_load_context` asks for.
 
 use crate::lifecycle::Include;
 
-/// The number of the newest checkpoints that keep their detail by default.
+/// The number of newest checkpoints (progress notes of a task) that are shown with their detail by default.
 const RECENT_DEFAULT: u32 = 5;
 
-/// The parts of the context that the caller asks for. Every part that the caller did not mention has its default.
+/// The parts of a task's context that the caller of `task_load_context` asks for. A part that the caller did not
+/// mention has its default.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct WantedContext {
     pub(super) workflow: bool,
@@ -14,9 +15,10 @@ pub(super) struct WantedContext {
     pub(super) prior_detail: bool,
     pub(super) siblings: bool,
     pub(super) dependencies: bool,
-    /// Tells whether the whole history of checkpoints gets its tokens before any other part.
+    /// Tells whether the whole history of checkpoints (progress notes of the task) gets its tokens before any other
+    /// part.
     pub(super) history: bool,
-    /// The number of the newest checkpoints that are wanted with detail.
+    /// The number of newest checkpoints (progress notes of the task) that the caller wants with their detail.
     pub(super) detailed: u32,
 }
 

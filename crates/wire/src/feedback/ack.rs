@@ -1,4 +1,4 @@
-//! Acknowledgements: a review response answers every decision of its request exactly once, with the correct status.
+//! Acknowledgements: a review response confirms every decision in its request exactly once, with the correct status.
 
 use std::collections::{HashMap, HashSet};
 
@@ -26,25 +26,25 @@ vocabulary! {
     }
 }
 
-/// The parts of a review request that its response must answer. A part that cannot be read has a default value.
+/// The parts of a review request to which its response must fit. A part that cannot be read has a default value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AskedParts {
     pub(super) iteration: Number,
-    /// The ids of the findings that the request decides on, each once. `None` when the request has no
+    /// The ids of the findings on which the review request decides, each id once. `None` when the request has no
     /// `applied_feedback`.
     pub(super) decided: Option<Vec<String>>,
-    /// The ids of the findings in earlier responses of the session. `None` when these responses are not known.
+    /// The ids of the findings in earlier responses of the review session. `None` when these responses are not known.
     pub(super) issued: Option<HashSet<String>>,
 }
 
 impl AskedParts {
-    /// Returns the iteration number of the request, which the response must repeat.
+    /// Returns the iteration number of the review request, which the response must repeat.
     pub fn iteration(&self) -> &Number {
         &self.iteration
     }
 
-    /// Reads a request. `issued` has the ids of the findings in earlier responses of the session, or is `None` when
-    /// they are not known.
+    /// Reads a review request. `issued` has the ids of the findings in earlier responses of the review session, or is
+    /// `None` when these are not known.
     pub fn by(request: &[u8], issued: Option<Vec<String>>) -> Self {
         let node = std::str::from_utf8(request).ok().and_then(|text| parse_object(text).ok());
         let field = |name| node.as_ref().and_then(|node| node.get(name));
@@ -68,8 +68,8 @@ impl AskedParts {
     }
 }
 
-/// Checks that each decision of the request is acknowledged once. The status must be `acknowledged` for the id of an
-/// earlier finding, and `unknown_id` for any other id.
+/// Checks that the review response acknowledges each decision of its request once. The status must be `acknowledged`
+/// for the id of a finding in an earlier response, and `unknown_id` for any other id.
 pub(super) fn complete(ack: &JsonNode<'_>, asked: &AskedParts, report: &mut Report<'_>) {
     let Some(items) = ack.get("items").and_then(JsonNode::list) else { return };
     let decided = asked.decided.as_deref().unwrap_or_default();
@@ -110,8 +110,8 @@ pub(super) fn complete(ack: &JsonNode<'_>, asked: &AskedParts, report: &mut Repo
     }
 }
 
-/// Returns the acknowledgement that a response to this request must contain, or `None` when the request has no
-/// decisions.
+/// Returns the acknowledgement that a response to the review request `asked` must contain, or `None` when the request
+/// has no decisions.
 pub fn acknowledge(asked: &AskedParts) -> Option<Ack> {
     let items = asked.decided.as_ref()?.iter().filter_map(|id| {
         let known = asked.issued.as_ref().is_none_or(|issued| issued.contains(id));

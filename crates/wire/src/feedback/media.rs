@@ -23,7 +23,8 @@ fn is_media_type(text: &str) -> bool {
     let names = text.split(';').next().unwrap_or_default();
     let Some((kind, subtype)) = names.trim_end_matches([' ', '\t']).split_once('/') else { return false };
     let rest = &text[names.len()..];
-    // Blanks are legal before the semicolon of a media type's parameter, but not at the end.
+    // Blanks are legal before the semicolon that starts a parameter of a media type, but not at the end of the media
+    // type.
     let trailing = rest.is_empty() && names.ends_with([' ', '\t']);
     is_name(kind) && is_name(subtype) && !trailing && parameters(rest)
 }
@@ -59,7 +60,8 @@ fn parameters(mut rest: &str) -> bool {
     true
 }
 
-/// Returns the length in bytes of the quoted string at the start of the text.
+/// Returns the length in bytes of the quoted string at the start of the text. Returns `None` when the string is not
+/// closed or has an illegal character.
 fn quoted(text: &str) -> Option<usize> {
     let plain = |byte: u8| matches!(byte, b'\t' | b' '..=b'~');
     let bytes = text.as_bytes();
@@ -74,8 +76,8 @@ fn quoted(text: &str) -> Option<usize> {
     }
 }
 
-/// Tells whether a media type matches an entry of a review provider's list. Entries are `type/subtype`, `type/*` or
-/// `*/*`. Parameters and letter case are ignored.
+/// Tells whether a media type matches an entry of the list of types that a review provider accepts. Entries are
+/// `type/subtype`, `type/*` or `*/*`. Parameters and letter case are ignored.
 pub fn is_listed<'l>(media_type: &str, listed: impl IntoIterator<Item = &'l str>) -> bool {
     let essence = |text: &str| text.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     let wanted = essence(media_type);
@@ -87,7 +89,7 @@ pub fn is_listed<'l>(media_type: &str, listed: impl IntoIterator<Item = &'l str>
     })
 }
 
-/// Tells whether a text may be an entry of a provider's list of accepted media types.
+/// Tells whether a text may be an entry of the list of media types that a review provider accepts.
 pub fn is_listable(entry: &str) -> bool {
     match entry.strip_suffix("/*") {
         Some("*") => true,

@@ -9,13 +9,14 @@ use crate::report::{At, Hint, Report, Unknown};
 use crate::schema;
 use crate::shape::{ExtraFields, ListShape, NonBlank, ObjectFields, Shape, message, texts, vocabulary};
 
-/// The response of a review provider.
+/// The response of a review provider: its findings, or the reason why the review failed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Response {
     pub iteration: AnyInteger,
     pub outcome: ReviewOutcome,
     pub ack: Option<Ack>,
-    /// Extension fields, and those of the fields `feedback`, `error` and `applied_feedback_ack` that were null.
+    /// The fields that the protocol does not define. Also the fields `feedback`, `error` and `applied_feedback_ack`, if
+    /// they were present with the value null.
     pub extra: ExtraFields,
 }
 
@@ -126,7 +127,8 @@ impl Shape for Areas {
     }
 }
 
-/// Reads a response. The status of the response and the parts of the request decide which fields are required.
+/// Reads a review response. Its status, and the parts of the review request in `asked`, decide which fields it must
+/// have.
 pub(super) fn read(node: &JsonNode<'_>, asked: Option<&AskedParts>, report: &mut Report<'_>) -> Option<Response> {
     let at = At::top();
     let mut fields = ObjectFields::open(node, &at, report)?;
@@ -175,8 +177,8 @@ enum ResponseNeed {
     Unexpected,
 }
 
-/// Returns the rule for a field of a review response that belongs to one status. `own` tells whether the response has
-/// that status. `None` means that the status could not be read, so the field is allowed.
+/// Returns the rule for a field of a review response that belongs to one status, such as `error`. `own` tells whether
+/// the response has that status. It is `None` when the status could not be read; the field is allowed then.
 fn need(own: Option<bool>) -> ResponseNeed {
     match own {
         Some(true) => ResponseNeed::Required,
@@ -206,8 +208,8 @@ fn conditional<T: Shape>(
 }
 
 impl Response {
-    /// Returns a response that says why the review failed. Replaces a `code` or `message` that is not legal by a legal
-    /// text.
+    /// Returns a review response that says why the review failed. A `code` or `message` that is not legal is replaced
+    /// by a default text.
     pub fn failure(asked: &AskedParts, code: &str, message: &str) -> Option<Self> {
         let text = |text: &str, other: &str| NonBlank::new(text).or_else(|| NonBlank::new(other));
         let (code, message) = (text(code, "INTERNAL_ERROR")?, text(message, "no reason was given")?);

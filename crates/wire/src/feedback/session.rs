@@ -4,13 +4,15 @@
 use crate::json::{JsonKind, JsonNode};
 use crate::report::{At, Report, is_session};
 
-/// Refuses every key that names a session, at any depth. Only the artifact's content may have such keys.
+/// Refuses every key of a review message that names a session, at any depth. Only the content of the reviewed artifact
+/// may have such keys.
 pub(super) fn refuse(node: &JsonNode<'_>, report: &mut Report<'_>) {
     look(node, &At::top(), 0, report);
 }
 
-/// Checks a value and all values inside it. `content` counts the steps towards `/artifact/content`, where session keys
-/// are allowed: 0 at the top, 1 in `/artifact`, another number elsewhere.
+/// Checks a value of a review message and all values inside it for keys that name a session. Such keys are allowed only
+/// in `/artifact/content`. `content` tells how near the value is to that place: 0 at the top, 1 in `/artifact`, another
+/// number elsewhere.
 fn look(node: &JsonNode<'_>, at: &At<'_>, content: u8, report: &mut Report<'_>) {
     match &node.kind {
         JsonKind::Null | JsonKind::Bool(_) | JsonKind::Number(_) | JsonKind::Text(_) => {}

@@ -1,5 +1,5 @@
-//! The optional fields of a contract. They only inform. A wrong value causes a warning, but never makes a contract
-//! invalid.
+//! The optional fields of a handoff contract (an agent's report at the end of its turn). They only inform. A wrong
+//! value causes a warning, but never makes a contract invalid.
 
 use super::field::{ContractSource, ExtraMembers, Lenient, Listing, ObjectWriting, stated};
 use super::looping::number;
@@ -24,7 +24,7 @@ vocabulary! {
     }
 }
 
-/// A summary for the person. It is the only field of the contract that addresses the person.
+/// The agent's summary of its turn for a person. No other field of a handoff contract is written for people.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PersonSummary(NonBlank);
 
@@ -40,14 +40,15 @@ impl PersonSummary {
 pub struct Memorial {
     pub description: NonBlank,
     pub body: NonBlank,
-    /// The type of the memory. A type that is not on the list of types is kept as it was written.
+    /// The type of the suggested memory. A type that is not one of the words in [`MemoryType`] is kept as it was
+    /// written.
     pub kind: Lenient<MemoryType>,
     pub class: Lenient<MemoryClass>,
-    /// Other fields of the memory suggestion, such as `slug` and `rationale`.
+    /// The fields of the memory suggestion that have no field of their own here, such as `slug` and `rationale`.
     pub extra: ExtraMembers,
 }
 
-/// The part of its context window that the agent has used.
+/// The part of its context window that an agent has used, as the agent reports it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Consumption {
     /// The number of tokens that the agent used, an integer of at least 0.
@@ -86,8 +87,8 @@ pub(super) fn memory_suggestions(node: Option<&JsonNode<'_>>, findings: &mut Fin
 }
 
 pub(super) fn memorials(node: Option<&JsonNode<'_>>, findings: &mut Findings<'_>) -> Lenient<Listing<Memorial>> {
-    // Collects the memory suggestions whose type or class is not a legal word. The warnings about them must follow the
-    // warnings about all skipped elements.
+    // Collects the memory suggestions whose type or class is not a legal word. The warnings about them are added last,
+    // after the warnings about all suggestions that are skipped.
     let mut off_list = Vec::new();
     let source = findings.source;
     let read = |index, node| {
@@ -107,7 +108,7 @@ pub(super) fn memorials(node: Option<&JsonNode<'_>>, findings: &mut Findings<'_>
     all
 }
 
-/// Reads an optional field of a contract. Adds a warning when its value is not legal.
+/// Reads an optional field of a handoff contract. Adds a warning when the value of the field is not legal.
 fn read<T>(
     node: Option<&JsonNode<'_>>,
     wrong: &'static ContractRule,
@@ -123,7 +124,7 @@ fn read<T>(
     })
 }
 
-/// Reads an optional list of a contract. Skips each element that is not legal and adds a warning about it.
+/// Reads an optional list of a handoff contract. Skips each element that is not legal and adds a warning about it.
 pub(super) fn list<'n, 't, T>(
     node: Option<&'n JsonNode<'t>>,
     wrong: &'static ContractRule,
@@ -138,8 +139,8 @@ pub(super) fn list<'n, 't, T>(
     Lenient::Is(Listing::read(node, findings.source, |index, item| match element(index, item) {
         Ok(element) => Some(element),
         Err(lack) => {
-            // When one element is wrong, all others may be wrong, too. Therefore the first wrong element reserves the
-            // space for all warnings.
+            // When one element of the list is wrong, all other elements may be wrong, too. Therefore the first wrong
+            // element reserves the memory for as many warnings as the list has elements.
             findings.warnings.reserve(std::mem::take(&mut room));
             findings.warnings.push(findings.problem(skipped, Some(item)).at(index).lacking(lack));
             None

@@ -1,4 +1,4 @@
-//! The permission that the agent asks for: `approval_request`.
+//! The section `approval_request` of a handoff contract, in which an agent asks a person for a permission.
 
 use super::field::{ExtraMembers, Lenient, ObjectWriting, Spelt, given, stated};
 use super::problem::Findings;
@@ -16,8 +16,8 @@ vocabulary! {
     }
 }
 
-/// A request for an approval that a person can decide: it says how to undo the operation and how to verify that it
-/// worked.
+/// An agent's request for an approval, with the facts that a person needs to decide: how to undo the operation and how
+/// to verify that it worked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HandoffApproval {
     pub rollback: NonBlank,
@@ -29,20 +29,20 @@ pub struct HandoffApproval {
     pub extra: ExtraMembers,
 }
 
-/// The value of `approval_request` in a contract of any status.
+/// The value of the field `approval_request` in a handoff contract of any status.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ApprovalSection {
     Absent,
     Null,
-    /// The empty object `{}`.
+    /// The field `approval_request` is the empty object `{}`.
     Empty,
     Request(Box<HandoffApproval>),
 }
 
 const KNOWN: &[&str] = &["rollback", "verification", "operation", "exact_content", "scope", "risk_level"];
 
-/// Reads the request for an approval. Returns `None` when the request is wrong, or when the status needs a request and
-/// there is none.
+/// Reads the section `approval_request` of a handoff contract. Returns `None` when the request is wrong, or when the
+/// contract has the status APPROVAL_REQUEST but no request.
 pub(super) fn read(
     node: Option<&JsonNode<'_>>,
     plan: Option<PlanStatus>,
@@ -92,7 +92,8 @@ fn fields(node: &JsonNode<'_>, findings: &mut Findings<'_>) -> Option<HandoffApp
     })
 }
 
-/// Reads an advised field of an approval request. When the field is absent, adds only a warning.
+/// Reads a field of an approval request that is recommended but not required. When the field is absent, adds only a
+/// warning.
 fn advised(node: &JsonNode<'_>, name: &'static str, findings: &mut Findings<'_>) -> Lenient<NonBlank> {
     let found = node.get(name);
     let field = Lenient::read(found, findings.source, stated);

@@ -1,5 +1,5 @@
-//! The section `consolidation_report`: how the work relates to parts of the system that other agents own. The INPUT
-//! envelope may require it.
+//! The section `consolidation_report` of a handoff contract: how the work relates to parts of the system that other
+//! agents own. The INPUT envelope (the JSON that started the agent's turn) may require it.
 
 use super::field::{ExtraMembers, ObjectWriting, WrittenValue, given};
 use super::problem::{Findings, shown};
@@ -15,7 +15,8 @@ vocabulary! {
     }
 }
 
-/// A consolidation report with its six keys. The last five keys may hold any value except null.
+/// The section `consolidation_report` of a handoff contract, with its six required keys. All keys after the first may
+/// hold any value except null.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Consolidation {
     ownership_assessment: Ownership,
@@ -30,7 +31,8 @@ pub struct Consolidation {
 const KNOWN: &[&str] =
     &["ownership_assessment", "confirmed_findings", "suspected_findings", "conflicts", "open_gaps", "next_best_agent"];
 
-/// Reads the consolidation report. Returns `None` when the report is wrong, or when it is required and absent.
+/// Reads the section `consolidation_report` of a handoff contract. Returns `None` when the report is wrong, or when it
+/// is required and absent.
 pub(super) fn read(
     node: Option<&JsonNode<'_>>,
     is_required: bool,

@@ -1,5 +1,5 @@
-//! A valid contract. Its types can only hold values that the rules allow, and they keep every value of the agent's
-//! text.
+//! A valid handoff contract, that is, an agent's report at the end of its turn. The types can only hold values that the
+//! rules allow, and they keep every value of the agent's text.
 
 use super::advice::{Consumption, Memorial, PersonSummary};
 use super::approval::{ApprovalSection, HandoffApproval};
@@ -25,7 +25,7 @@ pub struct HandoffContract {
     status_extra: ExtraMembers,
     evidence: EvidenceReport,
     consolidation: Maybe<Consolidation>,
-    /// The section `approval_request` of a contract whose status does not ask for an approval.
+    /// The section `approval_request` of a handoff contract whose status is not APPROVAL_REQUEST.
     request: ApprovalSection,
     loop_state: Maybe<LoopState>,
     optional: Optional,
@@ -54,7 +54,7 @@ impl HandoffStatus {
     }
 }
 
-/// The optional fields of a contract. They only inform people and never make a contract invalid.
+/// The optional fields of a handoff contract. They only inform people and never make a contract invalid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Optional {
     pub(super) summary: Lenient<PersonSummary>,
@@ -65,7 +65,7 @@ pub(super) struct Optional {
     pub(super) context_consumption: Lenient<Consumption>,
 }
 
-/// All sections of a contract. A section that could not be read is absent.
+/// All sections of a handoff contract. A section that could not be read is `None`.
 #[derive(Debug)]
 pub(super) struct Sections {
     pub(super) agent_status: AgentStatusSection,
@@ -79,7 +79,7 @@ pub(super) struct Sections {
 }
 
 impl HandoffContract {
-    /// Builds a contract from its sections. Returns `None` when a required section could not be read.
+    /// Builds a handoff contract from its sections. Returns `None` when a required section could not be read.
     pub(super) fn of(sections: Sections) -> Option<Self> {
         let AgentStatusSection { plan, agent, pending_steps, next_action, extra: status_extra } = sections.agent_status;
         let plan = plan?;
@@ -141,8 +141,8 @@ impl HandoffContract {
         self.consolidation.get()
     }
 
-    /// Returns the approval request, even when it came with another status. Only the status
-    /// [`HandoffStatus::ApprovalRequest`] asks a person for a decision.
+    /// Returns the approval request of a handoff contract, even when the contract has another status. A person is asked
+    /// for a decision only when the status is [`HandoffStatus::ApprovalRequest`].
     pub fn request(&self) -> Option<&HandoffApproval> {
         match (&self.status, &self.request) {
             (HandoffStatus::ApprovalRequest { request }, _) => Some(request),
@@ -155,28 +155,28 @@ impl HandoffContract {
         self.loop_state.get()
     }
 
-    /// Returns the summary for the person, without white space around it.
+    /// Returns the agent's summary for a person, without white space around it.
     pub fn summary(&self) -> Option<&str> {
         self.optional.summary.get().map(PersonSummary::as_str)
     }
 
-    /// Returns the suggestions for the memory that are well-formed. The others were skipped.
+    /// Returns the well-formed suggestions of facts to store in the memory. Malformed suggestions were skipped.
     pub fn memorials(&self) -> &[Memorial] {
         self.optional.memorials.get().map_or(&[], Listing::kept)
     }
 
-    /// Returns the memory suggestions that are texts. Elements of other types were skipped.
+    /// Returns the elements of the list `memory_suggestions` that are texts. Elements of other types were skipped.
     pub fn memory_suggestions(&self) -> &[String] {
         self.optional.memory_suggestions.get().map_or(&[], Listing::kept)
     }
 
-    /// Returns the updates of project contracts that the agent has the permission to make, in the order in which they
-    /// apply.
+    /// Returns the updates of stored project contracts that the agent has the permission to make, in the order in which
+    /// they apply.
     pub fn applied(&self) -> impl Iterator<Item = &ContractUpdate> {
         self.updates().filter(|update| update.is_permitted())
     }
 
-    /// Returns the updates of project contracts that this agent has no permission to write.
+    /// Returns the updates of stored project contracts that the agent asked for but has no permission to make.
     pub fn denied(&self) -> impl Iterator<Item = &ContractUpdate> {
         self.updates().filter(|update| !update.is_permitted())
     }
@@ -193,12 +193,12 @@ impl HandoffContract {
         self.optional.context_consumption.get()
     }
 
-    /// Returns the top-level members of the contract that the specification does not list.
+    /// Returns the top-level members of a handoff contract that the specification does not list.
     pub fn extra(&self) -> &ExtraMembers {
         &self.extra
     }
 
-    /// Renders the contract as JSON. The result has the same value as the JSON that the agent wrote.
+    /// Renders a handoff contract as JSON. The result has the same value as the JSON that the agent wrote.
     pub fn render(&self) -> Value {
         let agent_status = status::render(&self.spelling, &self.agent, &self.pending_steps, &self.next_action);
         let verification = match &self.status {

@@ -1,5 +1,5 @@
-//! The section `evidence_report`: the agent's actions and results. It includes the verification that the status
-//! COMPLETE needs.
+//! The section `evidence_report` of a handoff contract: the agent's actions and results. It includes the verification
+//! that the status COMPLETE needs.
 
 use super::field::{ContractSource, ExtraMembers, ObjectWriting, WrittenValue, given};
 use super::problem::{Findings, quoted, shown};
@@ -7,14 +7,14 @@ use super::rule::{self, ContractRule};
 use super::status::PlanStatus;
 use crate::json::{JsonNode, Value};
 
-/// One entry of an evidence list: a text, or an object with any fields.
+/// One element of a list in an evidence report: a text, or an object with any fields.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EvidenceNote {
     Text(String),
     Record(WrittenValue),
 }
 
-/// Shows an entry of an evidence list as one text. An object is shown as JSON.
+/// Shows an element of a list in an evidence report as one text. An object is shown as JSON.
 impl std::fmt::Display for EvidenceNote {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -24,18 +24,18 @@ impl std::fmt::Display for EvidenceNote {
     }
 }
 
-/// A command in an evidence report that the agent ran.
+/// One command that an agent ran, as its evidence report lists it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EvidenceCommand {
     Line(String),
-    /// A command that the report lists with further fields, such as its result.
+    /// A command that the evidence report lists as an object with further fields, such as its result.
     Run {
         command: String,
         extra: ExtraMembers,
     },
 }
 
-/// The seven lists of an evidence report. All of them are present, and each may be empty.
+/// The section `evidence_report` of a handoff contract. All of its seven lists are present, and each may be empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EvidenceReport {
     pub patterns_checked: Vec<EvidenceNote>,
@@ -45,20 +45,21 @@ pub struct EvidenceReport {
     pub verbatim_outputs: Vec<EvidenceNote>,
     pub cross_layer_impacts: Vec<EvidenceNote>,
     pub open_gaps: Vec<EvidenceNote>,
-    /// The other keys of the evidence report, unchanged. They include `verification` when the status is not COMPLETE.
+    /// The keys of the evidence report that are none of its seven lists, unchanged. `verification` is one of them when
+    /// the status is not COMPLETE.
     pub extra: ExtraMembers,
 }
 
-/// A verification of the work whose result is "pass".
+/// An agent's statement that it verified its work and that the result is "pass".
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EvidenceVerification {
-    /// The word "pass" as the agent spelled it.
+    /// The result of the verification: the word "pass", as the agent spelled it.
     result: String,
     extra: ExtraMembers,
 }
 
 impl EvidenceVerification {
-    /// Returns the other fields of the verification, such as its method, checks and details.
+    /// Returns all fields of the verification except its result, such as its method, checks and details.
     pub fn extra(&self) -> &ExtraMembers {
         &self.extra
     }
@@ -73,15 +74,16 @@ impl EvidenceVerification {
     }
 }
 
-/// One of the seven keys of an evidence report, with the rules for an absent and for a wrong value.
+/// One of the seven keys of an evidence report, with the rule that is broken when its value is absent and the rule that
+/// is broken when its value is wrong.
 struct EvidenceKey {
     name: &'static str,
     absent: &'static ContractRule,
     wrong: &'static ContractRule,
 }
 
-/// Declares the keys of an evidence report: the name in JSON, the code for an absent key and the code for a wrong
-/// value.
+/// Declares the keys of an evidence report: for each, the name in JSON, the code of the problem when the key is absent,
+/// and the code of the problem when its value is wrong.
 macro_rules! keys {
     ($($key:ident = $name:literal, $wrong:ident;)*) => {
         $(static $key: EvidenceKey = EvidenceKey { name: $name, absent: &rule::$key, wrong: &rule::$wrong };)*
@@ -100,7 +102,7 @@ keys! {
     OPEN_GAPS = "open_gaps", OPEN_GAPS_TYPE;
 }
 
-/// Reads the evidence report. If the status is COMPLETE, also reads the verification.
+/// Reads the evidence report of a handoff contract. If the contract's status is COMPLETE, also reads the verification.
 pub(super) fn read(
     node: Option<&JsonNode<'_>>,
     plan: Option<PlanStatus>,

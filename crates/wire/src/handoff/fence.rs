@@ -1,31 +1,33 @@
-//! Finds the contract in the text of an agent. Recognises Markdown's fenced code blocks, but no other Markdown.
+//! Finds the handoff contract in the text of an agent. Recognises Markdown's fenced code blocks, but no other Markdown.
 
-/// The word after the opening fence that marks a code block as the contract.
+/// The word that follows the opening backticks of a code block and marks the block as the agent's handoff contract.
 pub(super) const TAG: &str = "agent_contract_handoff";
 
-/// The code blocks that a scan of an agent's text found.
+/// The Markdown code blocks that a search in an agent's text found.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Scan<'t> {
-    /// The number of contract blocks that were opened, including a block that was never closed.
+    /// The number of code blocks marked as contract that were opened, including a block that was never closed.
     pub(crate) opened: usize,
-    /// The last contract block that was closed. This block is the one that is judged.
+    /// The last closed code block that is marked as contract. Only this block is judged.
     pub(crate) block: Option<FencedBlock<'t>>,
     /// The last closed code block that is marked as `json` or not marked at all.
     pub(crate) json: Option<FencedBlock<'t>>,
 }
 
-/// The text between the opening and the closing fence line, without its last line end.
+/// A fenced code block of a Markdown text, that is, a block between lines of backticks or tildes.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct FencedBlock<'t> {
-    /// The byte offset of the code block's content in the whole text.
+    /// The byte offset of `body` in the whole text. `body` is the content of the code block without its last line end.
     pub(crate) start: usize,
     pub(crate) body: &'t str,
 }
 
-/// Scans a text line by line. Looks at each byte only once, so that no input makes the scan slow.
+/// Searches a text for Markdown code blocks, line by line. Looks at each byte only once, so that no input makes the
+/// search slow.
 pub(crate) fn scan(text: &str) -> Scan<'_> {
     let mut found = Scan { opened: 0, block: None, json: None };
-    // The fence of the current code block, and the byte at which its content begins.
+    // The opening fence (the line of backticks or tildes) of the code block at the current line, and the byte offset at
+    // which the content of the block begins.
     let mut open: Option<(Fence, usize)> = None;
     let mut at = 0;
     while at < text.len() {
@@ -45,7 +47,8 @@ pub(crate) fn scan(text: &str) -> Scan<'_> {
                 }
                 open = None;
             }
-            // Inside a code block every other line is content, also a line that looks like an opening fence.
+            // Inside a code block, every line except the closing fence is content, also a line that looks like an
+            // opening fence.
             Some(_) => {}
         }
         at = next;
@@ -67,7 +70,7 @@ struct Fence {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FenceKind {
-    /// A code block that is marked as the contract.
+    /// A code block that is marked as an agent's handoff contract.
     Ours,
     /// A code block that is marked as JSON or not marked at all.
     Json,
@@ -93,8 +96,8 @@ impl Fence {
     }
 }
 
-/// Reads a fence: at most three spaces, then three or more of the same mark (backtick or tilde). Returns the mark, the
-/// number of marks and the text after them.
+/// Reads a line as the fence of a Markdown code block: at most three spaces, then three or more of one mark (backtick
+/// or tilde). Returns the mark, the number of marks and the text after them.
 fn fence(line: &str) -> Option<(char, usize, &str)> {
     let marks = line.trim_start_matches(' ');
     if line.len() - marks.len() > 3 {
@@ -114,7 +117,8 @@ fn is_space(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// Checks the number of contract blocks that were opened, and the content of the last closed one.
+    /// Checks that a scan of `text` finds `opened` blocks marked as contract, and `body` as the content of the last
+    /// closed one.
     fn check(text: &str, opened: usize, body: Option<&str>) {
         let found = scan(text);
         assert_eq!((found.opened, found.block.as_ref().map(|block| block.body)), (opened, body), "{text:?}");

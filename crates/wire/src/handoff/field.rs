@@ -1,5 +1,5 @@
-//! Helpers for all sections of a contract: optional fields that may be wrong, and members that the specification does
-//! not list.
+//! Helpers for all sections of a handoff contract: optional fields that may be wrong, and members that the
+//! specification does not list.
 //!
 //! A value that no code reads is kept as its original text. So the value stays exactly the same, and it need not be
 //! parsed.
@@ -7,7 +7,7 @@
 use crate::json::{self, JsonMember, JsonNode, Object, Value};
 use crate::shape::{Maybe, NonBlank};
 
-/// The JSON text of a contract. Values that must stay unchanged are copied from it.
+/// The JSON text of a handoff contract. Values that must stay unchanged are copied from it.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct ContractSource<'t>(pub(super) &'t str);
 
@@ -36,12 +36,12 @@ impl WrittenValue {
     }
 
     pub fn value(&self) -> Value {
-        // The text was already parsed as part of the whole contract, so parsing it again does not fail.
+        // The text was already parsed as part of the whole handoff contract, so parsing it again does not fail.
         json::parse(&self.0).map_or(Value::Null, |node| node.to_value())
     }
 }
 
-/// The members of a contract's object that the specification does not list.
+/// The members of an object in a handoff contract that the specification does not list.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ExtraMembers(Vec<(String, WrittenValue)>);
 
@@ -50,14 +50,14 @@ impl ExtraMembers {
         self.iter().find(|(found, _)| *found == name).map(|(_, value)| value)
     }
 
-    /// Returns the names and values of the members in their original order.
+    /// Returns the names and values of the object's unlisted members in their original order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &WrittenValue)> {
         self.0.iter().map(|(name, value)| (name.as_str(), value))
     }
 }
 
-/// An optional field that never makes a contract invalid. A value that is not legal is kept as text, but its content is
-/// not used.
+/// An optional field that never makes a handoff contract invalid. A value that is not legal is kept as text, but no
+/// code uses it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Lenient<T> {
     Absent,
@@ -74,7 +74,7 @@ impl<T> Lenient<T> {
         }
     }
 
-    /// Reads an optional field. The function `read` returns `None` when the value is not legal.
+    /// Reads an optional field of a handoff contract. The function `read` returns `None` when the value is not legal.
     pub(super) fn read(
         node: Option<&JsonNode<'_>>,
         source: ContractSource<'_>,
@@ -97,16 +97,17 @@ impl<T> Lenient<T> {
     }
 }
 
-/// A list in a contract, without the malformed elements, which are skipped.
+/// A list in a handoff contract, without the malformed elements, which are skipped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listing<T> {
     pub(super) kept: Vec<T>,
-    /// The original text of the whole list, if some of its elements were skipped. Rendering uses this text.
+    /// The original text of the whole list, if some of its elements were skipped. The list is rendered from this text
+    /// then.
     whole: Option<WrittenValue>,
 }
 
 impl<T> Listing<T> {
-    /// Returns the elements that are well-formed.
+    /// Returns the well-formed elements of the list. Malformed elements were skipped.
     pub fn kept(&self) -> &[T] {
         &self.kept
     }
@@ -131,7 +132,8 @@ impl<T> Listing<T> {
     }
 }
 
-/// A word of a fixed list of legal words, together with the agent's spelling of the word.
+/// A word that is one of a fixed list of legal words, together with the agent's spelling of it, such as `blocked.` for
+/// BLOCKED.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spelt<T> {
     pub(super) word: T,
@@ -149,7 +151,7 @@ pub(super) fn given<'n, 't>(node: Option<&'n JsonNode<'t>>) -> Option<&'n JsonNo
     node.filter(|node| !node.is_null())
 }
 
-/// Returns the text of a string that is not blank.
+/// Returns the text of a JSON string that is not blank. Returns `None` for every other value.
 pub(super) fn stated(node: &JsonNode<'_>) -> Option<NonBlank> {
     node.text().and_then(NonBlank::new)
 }

@@ -10,12 +10,13 @@ use super::problem::{Findings, quoted};
 use super::rule;
 use crate::json::{JsonKind, JsonNode};
 
-/// The size limit in bytes of all reported JSON pointers of one contract. When it is reached, further live values are
-/// not reported. A hostile payload may have a hundred thousand values below one long name.
+/// The limit in bytes for all JSON pointers to live values that are reported for one handoff contract. When it is
+/// reached, further live values are not reported. A hostile agent may write a hundred thousand values below one long
+/// name.
 const POINTERS_BYTES_MAX: usize = 1 << 20;
 
-/// Names of numbers that only a running system knows, such as the count of ready replicas. The names are in lower case
-/// and without `_` and `-`.
+/// Names of numbers that only a running system knows, such as the count of ready replicas. The names are written in
+/// lower case and without `_` and `-`.
 const COUNTS: &[&str] = &[
     "availablereplicas",
     "currentreplicas",
@@ -72,25 +73,28 @@ const ANSWERS: &[&str] = &[
     "unhealthy",
 ];
 
-/// Words in the names of version fields. A version such as `1.2.3.4` looks like an IP address, but it is not live.
+/// Words that mark a field as a version when its name contains them. A version such as `1.2.3.4` looks like the IP
+/// address of a running machine, but it is not one.
 const VERSIONS: &[&str] = &["version", "release", "tag", "build", "revision"];
 
-/// A walk through the payloads of updates of project contracts that reports the live values in them.
+/// A walk through an agent's updates of project contracts. It reports live values, that is, values that a running
+/// system reports and that are soon out of date.
 pub(super) struct LiveWalk<'f, 't, 'n> {
     findings: &'f mut Findings<'t>,
-    /// The index of the update that is walked through now, in `update_contracts`.
+    /// The index in `update_contracts` of the update that is being searched.
     update: usize,
-    /// The path from the update's payload to the current value.
+    /// The path from the payload of an update to the value that is being looked at.
     path: Vec<PointerPart<'n>>,
     room: usize,
 }
 
-/// The kind of value that a name stands for. The elements of a list have the name of the list.
+/// The kind of value that a field holds according to its name. The elements of a list count as fields with the list's
+/// name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum NamedValue {
     Count,
     Condition,
-    /// The value is a version. Versions can also look like four numbers with dots.
+    /// The value is a version. A version with four numbers, such as `1.2.3.4`, must not count as an IP address.
     Version,
     Otherwise,
 }
@@ -100,7 +104,7 @@ impl<'f, 't, 'n> LiveWalk<'f, 't, 'n> {
         Self { findings, update: 0, path: Vec::new(), room: POINTERS_BYTES_MAX }
     }
 
-    /// Reports the live values in the payload of the update with this index.
+    /// Reports the live values (such as IP addresses and pod counts) in the payload of the update with this index.
     pub(super) fn look(&mut self, index: usize, payload: &'n JsonNode<'_>) {
         self.update = index;
         self.value(NamedValue::Otherwise, payload);
@@ -155,8 +159,8 @@ impl NamedValue {
     }
 }
 
-/// A word in lower case, without `_`, `-` and blanks. Only a short text becomes such a word, because all words in the
-/// lists are short.
+/// A word in lower case, without `_`, `-` and blanks, for a search in the lists of known words. Only a short text
+/// becomes such a word, because all words in these lists are short.
 struct Plain {
     letters: [u8; Self::MAX],
     length: usize,
@@ -196,7 +200,7 @@ fn is_live(named: NamedValue, text: &str) -> bool {
 }
 
 /// Tells whether a text is the IP address of one machine. Returns false for a network in CIDR notation, a mask and
-/// localhost, because they are configuration and not live.
+/// localhost: these are configuration and not values that a running system reports.
 fn is_address(text: &str) -> bool {
     // The longest text of an IP address has 45 characters; brackets and a port add 8.
     if text.len() > 53 || !text.contains([':', '.']) {
@@ -209,7 +213,7 @@ fn is_address(text: &str) -> bool {
     })
 }
 
-/// Tells whether a text is a host name that a cloud generates for a load balancer.
+/// Tells whether a text is a host name that a cloud provider generates for a load balancer.
 fn is_load_balancer(text: &str) -> bool {
     if text.len() > 253 || !text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.')) {
         return false;
@@ -229,7 +233,7 @@ mod tests {
     use super::*;
     use crate::json;
 
-    /// Returns the JSON pointers of the live values, relative to the payload.
+    /// Returns the JSON pointers to the live values (such as IP addresses) in the payload, relative to the payload.
     fn live(payload: &str) -> Vec<String> {
         let node = json::parse(payload).expect("JSON");
         let mut findings = Findings::default();

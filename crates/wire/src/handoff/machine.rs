@@ -1,9 +1,9 @@
-//! Decides which status may follow which status over the turns of one agent.
+//! Decides which status may follow which status in the reports of one agent over its turns.
 //!
 //! ```text
-//! (nothing) -> any of the five           the first report
-//! IN_PROGRESS -> any of the five         the third IN_PROGRESS in a row is refused
-//! any other -> IN_PROGRESS               by a report, or when the system resumes the agent
+//! (no status yet) -> any of the five statuses   the first report
+//! IN_PROGRESS -> any of the five statuses       the third IN_PROGRESS in a row is refused
+//! any other status -> IN_PROGRESS               by a report, or when the system resumes the agent
 //! ```
 
 use super::status::PlanStatus;
@@ -12,7 +12,7 @@ use crate::json::{Object, Value, object};
 /// The number of times that an agent may report IN_PROGRESS in a row. The next IN_PROGRESS is refused.
 const IN_PROGRESS_MAX: u8 = 2;
 
-/// The status that one agent reported last, over all its turns.
+/// The last status that one agent reported for its work, over all its turns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Machine {
     state: Option<PlanStatus>,
@@ -20,23 +20,22 @@ pub struct Machine {
     in_progress: u8,
 }
 
-/// The result of one report by the agent or one resumption by the system.
+/// The result of one event in an agent's history: the agent reported a status, or the system resumed the agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MachineStep {
-    /// The agent's status after this step. `None` when no report was accepted yet.
+    /// The agent's status after the event. `None` when no report was accepted yet.
     pub state: Option<PlanStatus>,
     pub refusal: Option<MachineRefusal>,
 }
 
-/// The reason why a report is refused. A refused report does not change the status.
+/// The reason why an agent's report of a status is refused. A refused report does not change the status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MachineRefusal {
     IllegalTransition {
         from: PlanStatus,
         to: PlanStatus,
     },
-    /// The agent reported IN_PROGRESS too often in a row. The task is blocked, but the agent may still report another
-    /// status.
+    /// The agent reported IN_PROGRESS too often in a row. It must report another status.
     InProgressLimit,
 }
 
@@ -74,8 +73,8 @@ impl Machine {
         }
     }
 
-    /// Applies a list of events, each `{"report": status}` or `{"resume": why}`. Returns `{steps: [{accepted, code?,
-    /// state}]}`. The error names the first event that has neither form.
+    /// Applies a list of events, each of the form `{"report": status}` or `{"resume": why}`. Returns `{steps:
+    /// [{accepted, code?, state}]}`. The error names the first event that has another form.
     pub fn run(events: &Value) -> Result<Value, String> {
         let events = events.as_list().ok_or("`events` must be an array")?;
         let mut machine = Self::default();
@@ -120,7 +119,7 @@ impl MachineRefusal {
         }
     }
 
-    /// Returns the reason as one line for the agent.
+    /// Returns the reason for the refusal as one line for the agent whose report was refused.
     pub fn message(&self) -> String {
         match self {
             Self::IllegalTransition { from, to } => format!(

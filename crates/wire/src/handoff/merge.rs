@@ -1,6 +1,6 @@
 //! Merges an update into a stored project contract. A merge adds and replaces values, but never deletes any.
 //!
-//! During a merge, objects and lists keep an index of their elements. Therefore a payload that names one record forty
+//! During a merge, objects and lists keep an index of their elements. Therefore an update that names one element forty
 //! thousand times does not cause forty thousand searches.
 
 use std::collections::{HashMap, HashSet};
@@ -8,31 +8,32 @@ use std::collections::{HashMap, HashSet};
 use super::pointer::{PointerPart, push_path};
 use crate::json::{Object, Value, object};
 
-/// The size limit in bytes of all warnings of one merge. When it is reached, further warnings are dropped. A hostile
-/// payload may change a hundred thousand types below one long name.
+/// The limit in bytes for all warnings of one merge. When it is reached, further warnings are dropped. A hostile update
+/// may change the types of a hundred thousand values below one long name.
 const WARNINGS_BYTES_MAX: usize = 16 << 20;
 
-/// The result of merging updates into a stored contract.
+/// The result of merging updates into a stored project contract.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MergedContract {
     pub value: Value,
-    /// The warnings `TYPE_CHANGED:<pointer into the stored contract>`. Each warning occurs once.
+    /// The warnings about values whose type changed, as `TYPE_CHANGED:<pointer into the stored contract>`. Each warning
+    /// occurs once.
     pub warnings: Vec<String>,
 }
 
 impl MergedContract {
-    /// Returns `{merged, warnings}`.
+    /// Returns the result of the merge as the JSON object `{merged, warnings}`.
     pub fn to_value(&self) -> Value {
         object([("merged", self.value.clone()), ("warnings", self.warnings.clone().into())])
     }
 }
 
-/// Merges one payload into a stored contract. `stored` is null when no contract is stored yet.
+/// Merges the payload of one update into a stored project contract. `stored` is null when no contract is stored yet.
 pub fn merge(stored: &Value, payload: &Value) -> MergedContract {
     merge_all(stored, [payload])
 }
 
-/// Merges payloads of updates into a stored contract, one after the other.
+/// Merges the payloads of updates into a stored project contract, one after the other.
 pub fn merge_all<'p>(stored: &Value, payloads: impl IntoIterator<Item = &'p Value>) -> MergedContract {
     let mut tree = MergeTree::Plain(stored.clone());
     let mut merging = Merging::default();
@@ -46,8 +47,8 @@ pub fn merge_all<'p>(stored: &Value, payloads: impl IntoIterator<Item = &'p Valu
     MergedContract { value: tree.into_value(), warnings: merging.warnings }
 }
 
-/// A value into which payloads are merged. An object or list gets an index when a payload of the same type is merged
-/// into it.
+/// A stored value into which the payloads of updates are merged. When an object is merged into an object, or a list
+/// into a list, the stored one gets an index of its elements.
 #[derive(Debug)]
 enum MergeTree {
     Plain(Value),
@@ -64,9 +65,10 @@ struct MergeFields {
 #[derive(Debug, Default)]
 struct MergeItems {
     items: Vec<MergeTree>,
-    /// For each record key, the position of the first element of the list with this key.
+    /// The records of the list, that is, the objects with a `name` or `id`: for each key, the position of the first
+    /// record with it.
     records: HashMap<RecordKey, usize>,
-    /// The canonical JSON of all elements of the list that are not records.
+    /// The canonical JSON of all elements of the list that are not records, that is, that have no `name` and no `id`.
     others: HashSet<String>,
 }
 
@@ -106,7 +108,7 @@ impl MergeTree {
         }
     }
 
-    /// Builds the index of this object or list if the payload has the same type.
+    /// Builds the index of this stored object or list if the payload to merge into it has the same type.
     fn open(&mut self, payload: &Value) {
         match (&mut *self, payload) {
             (Self::Plain(Value::Object(members)), Value::Object(_)) => {
@@ -179,8 +181,8 @@ impl MergeItems {
 
     fn add<'p>(&mut self, element: &'p Value, merging: &mut Merging<'p>) {
         let Some(key) = RecordKey::of(element) else {
-            // An element without a key never equals a record. Therefore it is compared only with the other elements
-            // without keys.
+            // An element without a key (a `name` or `id`) never equals an element with a key. Therefore it is compared
+            // only with the elements without keys.
             if self.others.insert(element.canonical()) {
                 self.items.push(MergeTree::Plain(element.clone()));
             }
@@ -197,7 +199,7 @@ impl MergeItems {
     }
 }
 
-/// The path to the value that is merged now, and the warnings so far.
+/// The state of a merge: the path to the value that is being merged, and the warnings so far.
 #[derive(Debug, Default)]
 struct Merging<'p> {
     path: Vec<PointerPart<'p>>,
@@ -250,7 +252,8 @@ mod tests {
     fn of_several_records_the_first_counts() {
         let two = r#"{"s":[{"id":"a","v":1},{"id":"a","v":2}]}"#;
         check(two, r#"{"s":[{"id":"a","v":2,"w":1}]}"#, r#"{"s":[{"id":"a","v":2,"w":1},{"id":"a","v":2}]}"#, &[]);
-        // An object whose `name` is not a string is not a record, even when it has an `id`.
+        // An object whose `name` is not a string has no key by which it could be merged, even when it has an `id`.
+        // Therefore it is added to the list.
         check(
             r#"{"s":[{"id":"a"}]}"#,
             r#"{"s":[{"id":"a","name":1}]}"#,

@@ -1,4 +1,4 @@
-//! The problems of a contract. They take little memory, and their texts are made only when they are read.
+//! The problems of a handoff contract. They take little memory, and their texts are made only when they are read.
 //!
 //! A hostile contract may have half a million problems, and often none of them is ever read.
 
@@ -14,11 +14,11 @@ use crate::text::is_blank;
 /// The most characters of a wrong value that a problem's code shows. The rest of the value is left out.
 const VALUE_MAX: usize = 64;
 
-/// One problem of a contract. Each problem is one code in the verdict.
+/// One problem of a handoff contract. The verdict on the contract lists it as one code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HandoffProblem {
     rule: &'static ContractRule,
-    /// The place of the wrong value in the agent's text. It has no meaning when the value is absent.
+    /// The place of the wrong value in the agent's text. The place has no meaning when the value is absent.
     span: Span,
     found: FoundValue,
     subject: CodeSubject,
@@ -30,18 +30,18 @@ pub struct HandoffProblem {
 enum CodeSubject {
     None,
     Index(u32),
-    /// A text, which is stored in [`Words::subject`].
+    /// The part of the code after the colon is a text, which is stored in [`Words::subject`].
     Text,
 }
 
-/// Texts that most problems do not need. They are stored separately to keep a problem small.
+/// Texts that most problems of a handoff contract do not have. They are stored separately to keep a problem small.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 struct Words {
     subject: Box<str>,
     found: Option<Box<str>>,
 }
 
-/// The kind of value that was found in a contract instead of a legal one.
+/// The kind of value that was found in a handoff contract instead of a legal one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FoundValue {
     Nothing,
@@ -58,7 +58,7 @@ enum FoundValue {
     Lacking(RequiredPart),
 }
 
-/// A member of an object in a contract that is required and was absent or wrong.
+/// A required member of an object in a handoff contract that was absent or wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RequiredPart {
     Iteration,
@@ -73,7 +73,7 @@ pub(super) enum RequiredPart {
     PctWindow,
 }
 
-/// The required member that is absent or wrong, or `None` when the object as a whole is wrong.
+/// The required member that is absent or wrong in an object, or `None` when the value as a whole is wrong.
 pub(super) type Lack = Option<RequiredPart>;
 
 impl HandoffProblem {
@@ -81,7 +81,7 @@ impl HandoffProblem {
         self.rule
     }
 
-    /// Returns the place of the wrong value in the whole text, or `None` when the value is absent.
+    /// Returns the place of the wrong value in the agent's whole text, or `None` when the value is absent.
     pub fn span(&self) -> Option<Span> {
         (self.found != FoundValue::Nothing).then_some(self.span)
     }
@@ -118,19 +118,21 @@ impl HandoffProblem {
         Self { subject: CodeSubject::Index(u32::try_from(index).unwrap_or(u32::MAX)), ..self }
     }
 
-    /// Sets the name of the field or value that the problem is about.
+    /// Sets the name of the field or value that the problem is about. The name follows the colon in the problem's code.
     pub(super) fn named(mut self, name: impl Into<Box<str>>) -> Self {
         self.subject = CodeSubject::Text;
         self.words.get_or_insert_default().subject = name.into();
         self
     }
 
-    /// Sets the required member that is absent or wrong in the value that the problem is about, if there is one.
+    /// Sets the reason why an object is wrong: the required member that is absent or wrong in it. `None` changes
+    /// nothing.
     pub(super) fn lacking(self, lack: Lack) -> Self {
         Self { found: lack.map_or(self.found, FoundValue::Lacking), ..self }
     }
 
-    /// Sets a description of the found value that replaces the usual one.
+    /// Sets the words that describe the wrong value in the problem's message. Without them, the message names the
+    /// value's type.
     pub(super) fn saying(mut self, found: impl Into<Box<str>>) -> Self {
         self.words.get_or_insert_default().found = Some(found.into());
         self
@@ -195,12 +197,12 @@ impl RequiredPart {
     }
 }
 
-/// The problems of one contract, in three lists: missing, invalid and warnings.
+/// The problems of one handoff contract, in three lists: missing fields, invalid fields and warnings.
 #[derive(Debug, Default)]
 pub(super) struct Findings<'t> {
-    /// The JSON text in the contract block.
+    /// The JSON text of the handoff contract, as the agent wrote it.
     pub(super) source: ContractSource<'t>,
-    /// The byte offset of the contract's JSON text in the agent's whole text.
+    /// The byte offset of the handoff contract's JSON text in the agent's whole text.
     start: u32,
     pub(super) missing: Vec<HandoffProblem>,
     pub(super) invalid: Vec<HandoffProblem>,
@@ -227,31 +229,33 @@ impl<'t> Findings<'t> {
         self.invalid.push(problem);
     }
 
-    /// Creates a problem of the contract without adding it to one of the lists.
+    /// Creates a problem of the handoff contract without adding it to one of the three lists (missing, invalid,
+    /// warnings).
     pub(super) fn problem(&self, rule: &'static ContractRule, node: Option<&JsonNode<'_>>) -> HandoffProblem {
         let span = node.map_or_else(Span::default, |node| self.place(node.span));
         HandoffProblem { rule, span, found: FoundValue::of(node), subject: CodeSubject::None, words: None }
     }
 
-    /// Converts a place in the contract block to a place in the agent's whole text.
+    /// Converts a place in the JSON text of the handoff contract to a place in the agent's whole text.
     pub(super) fn place(&self, span: Span) -> Span {
         Span { start: span.start.saturating_add(self.start), end: span.end.saturating_add(self.start) }
     }
 }
 
-/// Returns a value for a message: in backticks, on one line and cut to an excerpt.
+/// Returns a wrong value in the form for a message: in backticks, on one line and cut to an excerpt.
 pub(super) fn quoted(value: &str) -> String {
     format!("`{}`", excerpt(value))
 }
 
-/// Returns a wrong value in the form for a problem's code. A string is returned whole and without quotes. Another value
-/// becomes compact JSON, cut to [`VALUE_MAX`] characters.
+/// Returns a wrong value in the form for a problem's code. A string is returned whole and without quotes. Any other
+/// value becomes compact JSON, cut to [`VALUE_MAX`] characters.
 pub(super) fn shown<'n>(node: &'n JsonNode<'_>) -> Cow<'n, str> {
     if let Some(text) = node.text() {
         return Cow::Borrowed(text);
     }
     let mut short = Short { text: String::new(), room: VALUE_MAX };
-    // Writing fails when all characters are used up. The error is ignored, because the rest of the value is not needed.
+    // Writing fails when the characters that `short` accepts are used up. The error is ignored, because the rest of the
+    // value is not needed.
     let _ = write!(short, "{node}");
     Cow::Owned(short.text)
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use super::remote::{NoIdentity, RemoteIdentity, identity};
 use crate::json::{Value, object};
 
-/// A resource, and the repository that contains it.
+/// The name of a resource (a table and a name in it), with the repository that contains the resource.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Reference {
     identity: RemoteIdentity,
@@ -13,7 +13,7 @@ pub struct Reference {
     name: String,
 }
 
-/// The reason why a text is not a reference.
+/// The reason why a text is not a reference to a resource in another repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NoReference {
     Space,
@@ -46,7 +46,8 @@ impl fmt::Display for NoReference {
 impl std::error::Error for NoReference {}
 
 impl Reference {
-    /// Parses a reference. Ignores the letter case of the repository's identity. All other parts must be exact.
+    /// Parses a reference of the form `host/owner/repo:table/name`. Ignores the letter case of the repository. All
+    /// other parts must be exact.
     pub fn parse(text: &str) -> Result<Self, NoReference> {
         if text.contains(|letter: char| letter.is_whitespace() || letter.is_control()) {
             return Err(NoReference::Space);

@@ -1,11 +1,11 @@
-//! Turns every form of a git remote into one name for the repository: `host/owner/repo`.
+//! Turns every form of a git remote's URL into one name for the repository: `host/owner/repo`.
 
 use std::fmt;
 use std::net::Ipv6Addr;
 
 use crate::json::{Value, object};
 
-/// The host and the path of a repository, in lower case. It has no credentials, no port and no `.git`.
+/// The identity of a repository: its host and its path, in lower case. It has no credentials, no port and no `.git`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RemoteIdentity(String);
 
@@ -14,7 +14,7 @@ impl RemoteIdentity {
         &self.0
     }
 
-    /// Returns the number of path segments after the host.
+    /// Returns the number of path segments after the host in the repository's identity, such as 2 in `host/owner/repo`.
     pub(super) fn path_segments(&self) -> usize {
         self.0.matches('/').count()
     }
@@ -26,7 +26,7 @@ impl fmt::Display for RemoteIdentity {
     }
 }
 
-/// The reason why a git remote has no identity.
+/// The reason why the URL of a git remote cannot be turned into the identity `host/owner/repo`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoIdentity {
     Space,
@@ -57,21 +57,22 @@ impl fmt::Display for NoIdentity {
 impl std::error::Error for NoIdentity {}
 
 impl NoIdentity {
-    /// Returns `{identity}` for a git remote. `identity` is null when the remote has no identity.
+    /// Returns the JSON object `{identity}` for a git remote. `identity` is null when the remote has no identity.
     pub fn to_value(found: &Result<RemoteIdentity, Self>) -> Value {
         object([("identity", found.as_ref().ok().map(RemoteIdentity::as_str).into())])
     }
 }
 
-/// Returns the identity of any git remote.
+/// Returns the identity `host/owner/repo` of the repository behind a git remote, or the reason why it has none.
 pub fn identity(remote: &str) -> Result<RemoteIdentity, NoIdentity> {
     if remote.contains(|letter: char| letter.is_whitespace() || letter.is_control() || letter == '\\') {
-        // A backslash occurs in Windows paths, which are local. Any other remote with a backslash is refused like one
-        // with a space.
+        // A remote with a backslash is a local path if it looks like a Windows path. Any other remote with a backslash
+        // is refused, like a remote with a space.
         let is_local = remote.starts_with("\\\\") || is_drive(remote);
         return Err(if is_local { NoIdentity::Local } else { NoIdentity::Space });
     }
-    // Git treats a text as the address of a host only if there is a colon before the first slash.
+    // Git takes a text for a remote address only if a colon comes before the first slash. Any other text is a local
+    // path.
     let first = &remote[..remote.find('/').unwrap_or(remote.len())];
     let Some((before, after)) = first.split_once(':') else { return Err(NoIdentity::Local) };
     if is_drive(remote) || is_file(before) {
@@ -90,7 +91,7 @@ fn is_drive(remote: &str) -> bool {
     matches!(remote.as_bytes(), [letter, b':', ..] if letter.is_ascii_alphabetic())
 }
 
-/// Tells whether a scheme is `file`, or a combination that ends with it such as `git+file`.
+/// Tells whether a URL's scheme is `file`, or a combination that ends with it such as `git+file`.
 fn is_file(scheme: &str) -> bool {
     scheme.rsplit('+').next().is_some_and(|last| last.eq_ignore_ascii_case("file"))
 }
@@ -100,7 +101,7 @@ fn is_scheme(text: &str) -> bool {
     text.starts_with(|first: char| first.is_ascii_alphanumeric()) && text.bytes().all(is_letter)
 }
 
-/// Reads `scheme://user:password@host:port/path?query#fragment`.
+/// Reads a git remote of the form `scheme://user:password@host:port/path?query#fragment`.
 fn url(scheme: &str, rest: &str) -> Result<RemoteIdentity, NoIdentity> {
     if !is_scheme(scheme) {
         return Err(NoIdentity::Scheme);
@@ -117,7 +118,7 @@ fn url(scheme: &str, rest: &str) -> Result<RemoteIdentity, NoIdentity> {
     join(host, path)
 }
 
-/// Reads `user@host:path`. `first` is the part of the remote before the first slash.
+/// Reads a git remote of the form `user@host:path`. `first` is the part of the remote before the first slash.
 fn scp(remote: &str, first: &str) -> Result<RemoteIdentity, NoIdentity> {
     // A path may contain `@` and a password may contain `:`. Therefore the user ends at the last `@` before the last
     // colon, and the host follows.
@@ -135,14 +136,15 @@ fn scp(remote: &str, first: &str) -> Result<RemoteIdentity, NoIdentity> {
     join(host, path)
 }
 
-/// Tells whether a path may contain a password. When a password has a slash, or when the scheme is missing, the user
-/// looks like the host and the password like the path. Such a remote must not be stored.
+/// Tells whether the path of a git remote may contain a password. When a password has a slash, or when the scheme is
+/// missing, the user looks like the host and the password like the path. Such a remote must not be stored.
 fn may_hold_password(path: &str) -> bool {
     let first = path.trim_start_matches('/').split('/').next();
     first.is_some_and(|first| first.rfind('@').is_some_and(|at| at > 0))
 }
 
-/// Splits a text into the host at its beginning and the text after the colon.
+/// Splits a text into the host at its beginning and the text after the colon that follows. Returns `None` when the host
+/// is not legal.
 fn split_host(place: &str) -> Option<(&str, &str)> {
     let end = if place.starts_with('[') { place.find(']')? + 1 } else { place.find(':').unwrap_or(place.len()) };
     let (host, rest) = place.split_at(end);
@@ -164,7 +166,8 @@ fn join(host: &str, path: &str) -> Result<RemoteIdentity, NoIdentity> {
     if let Some(last) = segments.last_mut() {
         *last = without_git(last);
     }
-    // If the last segment was only `.git`, it is empty now. An empty segment is not a name, so it is removed.
+    // If the last segment of the path was only `.git`, it is empty now. An empty segment is not a name, so it is
+    // removed.
     segments.retain(|segment| !segment.is_empty());
     if segments.is_empty() || segments.iter().any(|segment| matches!(*segment, "." | "..")) {
         return Err(NoIdentity::Path);

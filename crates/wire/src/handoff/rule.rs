@@ -1,24 +1,25 @@
-//! The rules of a contract. Each rule has a code, which verdicts list, and the words that explain it.
+//! The rules of a handoff contract (an agent's report at the end of its turn). Each rule has a code, which verdicts
+//! list, and the words that explain it.
 
-/// A rule of a contract: its code, the field that it is about, and the values that are legal there.
+/// A rule of a handoff contract: its code, the field that it is about, and the values that are legal there.
 #[derive(Debug, PartialEq, Eq)]
 pub struct ContractRule {
     /// The code of the rule, such as `AGENT_ID`. For a code with a colon, such as `AGENT_ID:unknown`, only the part
     /// before the colon.
     pub code: &'static str,
-    /// The path of the field, with dots between names. When the path is empty or ends with a dot, the part of the code
-    /// after the colon completes it.
+    /// The path of the field in the contract, with dots between names. When the path is empty or ends with a dot, the
+    /// part of the problem's code after the colon completes it.
     pub field: &'static str,
     /// A description of the values that are legal in the field, for the agent that must repair its output.
     pub legal: &'static str,
 }
 
-/// Declares the rules in the order of the specification. The name of each rule is its code.
+/// Declares the rules of a handoff contract in the order of the specification. The name of each rule is its code.
 macro_rules! rules {
     ($($code:ident: $field:expr, $legal:expr;)*) => {
         $(pub(super) static $code: ContractRule = ContractRule { code: stringify!($code), field: $field, legal: $legal };)*
 
-        /// All rules of a contract, in the order in which a verdict lists them.
+        /// All rules of a handoff contract, in the order in which a verdict lists the problems.
         pub static RULES: &[&ContractRule] = &[$(&$code),*];
     };
 }

@@ -30,7 +30,8 @@ fn fields(required: &[&str], properties: Vec<(&str, Value)>) -> Value {
     ])
 }
 
-/// Returns a pattern for words in any letter case, with white space around them and the pattern `tail` after them.
+/// Returns a schema for strings that are one of the words, in any letter case and with white space around it. A text
+/// that matches the pattern `tail` may follow the word.
 fn spelt(words: &[&str], tail: &str) -> Value {
     let letter = |letter: char| match letter.to_ascii_lowercase() {
         lower @ 'a'..='z' => format!("[{}{lower}]", lower.to_ascii_uppercase()),
@@ -81,7 +82,7 @@ fn looping() -> Value {
     )
 }
 
-/// Returns a schema that applies only to contracts with the status `word`.
+/// Returns a schema that applies only to handoff contracts with the status `word`.
 fn when(word: PlanStatus, then: Value) -> Value {
     let found = fields(
         &["agent_status"],
@@ -90,7 +91,7 @@ fn when(word: PlanStatus, then: Value) -> Value {
     object([("if", found), ("then", then)])
 }
 
-/// Returns the schema of the JSON in a contract block.
+/// Returns the JSON Schema of a handoff contract, the JSON with which an agent ends its turn.
 pub fn schema() -> Value {
     let steps = any_of(vec![array(kind("string")), object([("type", "string".into()), ("minLength", 1_u64.into())])]);
     let agent_status = fields(

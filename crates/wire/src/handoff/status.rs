@@ -1,4 +1,5 @@
-//! The section `agent_status` and its four fields.
+//! The section `agent_status` of a handoff contract, with its four fields: status, agent id, pending steps, next
+//! action.
 
 use std::fmt;
 
@@ -20,7 +21,8 @@ vocabulary! {
     }
 }
 
-/// The id by which an agent is resumed: the letter `a` and at least five digits of `0-9a-f`.
+/// The id of an agent in handoff contracts, by which the agent is resumed: the letter `a` and at least five digits of
+/// `0-9a-f`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AgentId(String);
 
@@ -42,7 +44,7 @@ impl fmt::Display for AgentId {
     }
 }
 
-/// The steps that remain to be done: one text, or a list that may be empty.
+/// The steps of an agent's work that remain to be done: one text, or a list of texts that may be empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PendingSteps {
     /// The pending steps as one text, which is not empty.
@@ -60,12 +62,12 @@ impl PendingSteps {
     }
 }
 
-/// The section `agent_status`. A field that could not be read is absent. A contract needs all fields; resuming the
-/// agent for a repair needs only the agent's id.
+/// The section `agent_status` of a handoff contract. A field that could not be read is `None`. A valid contract needs
+/// all fields. Resuming the agent for a repair needs only the agent's id.
 #[derive(Debug, Default)]
 pub(super) struct AgentStatusSection {
     pub(super) plan: Option<Spelt<PlanStatus>>,
-    /// A well-formed id of an agent. It may differ from the id under which the agent was started.
+    /// The id that the agent wrote, if it is well-formed. It may differ from the id under which the agent was started.
     pub(super) agent: Option<AgentId>,
     pub(super) pending_steps: Option<PendingSteps>,
     pub(super) next_action: Option<NonBlank>,
@@ -102,7 +104,7 @@ fn plan(node: Option<&JsonNode<'_>>, findings: &mut Findings<'_>) -> Option<Spel
         findings.invalid.push(findings.problem(&rule::PLAN_STATUS, Some(node)).showing(&shown(node)));
         return None;
     };
-    // A status in its usual spelling is found at once, without making a normalised copy.
+    // Finds a status in its usual spelling first, because this needs no normalised copy of the text.
     if let Some(word) = PlanStatus::parse(text) {
         return Some(Spelt { word, text: text.to_owned() });
     }
@@ -181,7 +183,7 @@ impl PendingSteps {
     }
 }
 
-/// Renders the fields of the section `agent_status` in the order of the specification.
+/// Renders the fields of the section `agent_status` of a handoff contract, in the order of the specification.
 pub(super) fn render(plan: &str, agent: &AgentId, steps: &PendingSteps, action: &NonBlank) -> ObjectWriting {
     ObjectWriting::default()
         .field("plan_status", plan)

@@ -1,4 +1,5 @@
-//! The section `update_contracts`: the changes that the agent wants to make to the project's stored contracts.
+//! The section `update_contracts` of a handoff contract: the changes that the agent wants to make to the stored
+//! contracts of the project.
 
 use std::collections::HashSet;
 
@@ -9,13 +10,13 @@ use super::problem::{Findings, Lack, RequiredPart, quoted};
 use super::rule;
 use crate::json::{JsonNode, Value};
 
-/// An update of one stored project contract, together with the decision whether the agent may make it.
+/// An agent's update of one stored project contract, with the decision whether the agent may make it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContractUpdate {
     /// The index of the update in the list `update_contracts`.
     index: usize,
     contract: String,
-    /// The values to merge into the stored contract. The payload is always an object.
+    /// The values to merge into the stored project contract. They are always an object.
     payload: WrittenValue,
     is_permitted: bool,
     extra: ExtraMembers,
@@ -30,12 +31,12 @@ impl ContractUpdate {
         &self.contract
     }
 
-    /// Returns the values to merge into the stored contract, see [`super::merge()`].
+    /// Returns the values to merge into the stored project contract, see [`super::merge()`].
     pub fn payload(&self) -> Value {
         self.payload.value()
     }
 
-    /// Tells whether the INPUT envelope lists the contract as writable.
+    /// Tells whether the INPUT envelope (the JSON that started the agent's turn) lists the stored contract as writable.
     pub fn is_permitted(&self) -> bool {
         self.is_permitted
     }
@@ -86,8 +87,8 @@ pub(super) fn read(
     field
 }
 
-/// Returns the names of the contracts that the agent may write. Without an INPUT envelope, or without the list in it,
-/// there are none.
+/// Returns the names of the stored project contracts that the agent may write. There are none without an INPUT envelope
+/// (the JSON that started the agent's turn), or without the list of names in it.
 fn writable(input: Option<&Value>) -> impl Iterator<Item = &str> {
     let sections = input.and_then(|input| input.get("write_permissions")?.get("writable_sections")?.as_list());
     sections.unwrap_or_default().iter().filter_map(Value::as_text)

@@ -1,4 +1,4 @@
-//! The verdict on the text of an agent: whether its contract is valid, every problem, and the next step to repair it.
+//! The verdict on the text of an agent: whether its handoff contract is valid, every problem, and how to repair it.
 
 use super::contract::HandoffContract;
 use super::problem::{Findings, HandoffProblem};
@@ -6,23 +6,23 @@ use super::status::{AgentId, PlanStatus};
 use super::{BODY_BYTES_MAX, rule};
 use crate::json::{Object, Span, SyntaxError, Value, object};
 
-/// The verdict on one text of an agent. Warnings never make a verdict invalid.
+/// The verdict on the text that an agent wrote at the end of its turn. Warnings never make a verdict invalid.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HandoffVerdict {
-    /// The reason why the text has no contract that can be read. `None` when a contract was read.
+    /// The reason why no handoff contract could be read from the text. `None` when a contract was read.
     pub reason: Option<NoContractReason>,
     pub plan_status: Option<PlanStatus>,
     pub missing: Vec<HandoffProblem>,
     pub invalid: Vec<HandoffProblem>,
     pub warnings: Vec<HandoffProblem>,
     pub repair: Repair,
-    /// The contract that was read. It is present exactly when the verdict is valid.
+    /// The handoff contract that was read from the text. It is present exactly when the verdict is valid.
     pub contract: Option<HandoffContract>,
-    /// The place of the contract's JSON in the agent's text; `None` when the text has no contract block.
+    /// The place of the handoff contract's JSON in the agent's text; `None` when the text has no contract block.
     pub body: Option<Span>,
 }
 
-/// The reason why a text has no contract to judge.
+/// The reason why an agent's text has no handoff contract to judge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NoContractReason {
     NoBlock,
@@ -30,14 +30,14 @@ pub enum NoContractReason {
     TooLarge {
         bytes: usize,
     },
-    /// The content of the contract block is not JSON. Line and column count from the start of the content.
+    /// The content of the contract's code block is not JSON. Line and column count from the start of the content.
     InvalidJson(SyntaxError),
 }
 
-/// The next step to repair a contract.
+/// The next step to get a valid handoff contract from an agent whose contract was not valid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Repair {
-    /// The contract is valid and needs no repair.
+    /// The handoff contract is valid and needs no repair.
     None,
     ResumeSameAgent(AgentId),
     Escalate,
@@ -53,7 +53,7 @@ impl NoContractReason {
         }
     }
 
-    /// Returns the reason why there is no readable contract, as one line for the agent that must repair its output.
+    /// Returns the reason why no handoff contract could be read, as one line for the agent that must repair its output.
     pub fn message(&self) -> String {
         match self {
             Self::NoBlock => {
@@ -91,8 +91,8 @@ impl Repair {
 }
 
 impl HandoffVerdict {
-    /// Returns the verdict on a text without a readable contract. The verdict lists every section that is always
-    /// required as missing.
+    /// Returns the verdict on a text without a readable handoff contract. The verdict lists as missing every part that
+    /// each contract must have.
     pub(super) fn unparsed(reason: NoContractReason, mut findings: Findings<'_>, dispatched: Option<AgentId>) -> Self {
         for rule in [
             &rule::AGENT_STATUS,
@@ -110,7 +110,7 @@ impl HandoffVerdict {
         Self { reason, plan_status: None, missing, invalid, warnings, repair, contract: None, body: None }
     }
 
-    /// Tells whether a contract could be read from the text, whether it is valid or not.
+    /// Tells whether a handoff contract could be read from the text. The contract need not be valid.
     pub fn is_parsed(&self) -> bool {
         self.reason.is_none()
     }
@@ -119,13 +119,14 @@ impl HandoffVerdict {
         self.contract.is_some()
     }
 
-    /// Returns all problems of the contract: first the missing fields, then the invalid ones, then the warnings.
+    /// Returns all problems of the handoff contract: first the missing fields, then the invalid ones, then the
+    /// warnings.
     pub fn problems(&self) -> impl Iterator<Item = &HandoffProblem> {
         self.missing.iter().chain(&self.invalid).chain(&self.warnings)
     }
 
-    /// Returns the verdict as `{parsed, reason?, valid, plan_status, missing, invalid, warnings, repair, applies?,
-    /// messages}`. `applies` has the indices of the updates that take effect.
+    /// Returns the verdict as the JSON object `{parsed, reason?, valid, plan_status, missing, invalid, warnings,
+    /// repair, applies?, messages}`. `applies` has the indexes of the contract updates that take effect.
     pub fn to_value(&self) -> Value {
         let codes = |problems: &[HandoffProblem]| problems.iter().map(HandoffProblem::code).collect::<Vec<_>>();
         let mut members = Object::new();

@@ -72,14 +72,14 @@ fn spelled(number: &Number) -> String {
     if value.is_finite() { double(value) } else { number.to_string() }
 }
 
-/// Writes a double as ECMAScript's `Number::toString` does.
+/// Writes a 64-bit floating-point number as ECMAScript's `Number::toString` does.
 fn double(value: f64) -> String {
     if value == 0.0 {
         return "0".to_owned();
     }
     let sign = if value < 0.0 { "-" } else { "" };
-    // Uses the fewest digits that give the same double again, as `d.ddde±n`. Several numbers may have that many digits.
-    // ECMAScript then takes the nearest one, and of two equally near ones the even one. Rounding the double to that
+    // Chooses the fewest digits that give the same double again, as `d.ddde±n`. When several numbers have that few
+    // digits, ECMAScript takes the nearest one, and of two equally near ones the even one. Rounding the double to that
     // many digits makes the same choice.
     let shortest = format!("{:e}", value.abs());
     let places = shortest.split_once('e').map_or(0, |(mantissa, _)| mantissa.len().saturating_sub(2));
@@ -88,7 +88,7 @@ fn double(value: f64) -> String {
     let (mantissa, exponent) = spelled.split_once('e').unwrap_or((&spelled, "0"));
     let digits = mantissa.replace('.', "");
     let count = i32::try_from(digits.len()).unwrap_or(i32::MAX);
-    // The position of the decimal point in the written number, counted from its first digit.
+    // The position of the decimal point in the number that is written, counted from its first digit.
     let point = exponent.parse::<i32>().unwrap_or(0) + 1;
     let zeros = |count: i32| "0".repeat(usize::try_from(count).unwrap_or(0));
     let body = if count <= point && point <= 21 {

@@ -1,20 +1,21 @@
 //! Counts the values of a JSON text before the text is parsed, because every parsed value takes memory.
 
-/// The counts of the values in a JSON text. For a text that is not JSON, they have no meaning.
+/// The number of values and the length of the longest list in a JSON text. Both have no meaning when the text is not
+/// JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct JsonMeasure {
-    /// The number of values of all kinds. It may be slightly too high, because an empty list or object counts one value
-    /// too many.
+    /// The number of JSON values of all kinds. It may be slightly too high, because an empty list or object counts one
+    /// value too many.
     pub(crate) values: usize,
-    /// The number of entries in the longest list of the text.
+    /// The number of elements in the longest list of the text.
     pub(crate) longest_list: usize,
 }
 
 /// The deepest level of nesting that is counted. Counting stops at a deeper list or object, because the parser refuses
-/// such a text.
+/// a text that is nested so deeply.
 const DEPTH_MAX: usize = 256;
 
-/// Counts the values of a text in one pass, without copying the text.
+/// Counts the values of a JSON text in one pass, without copying the text.
 pub(crate) fn measure(bytes: &[u8]) -> JsonMeasure {
     let mut measure = JsonMeasure { values: 1, longest_list: 0 };
     // The number of commas so far in each open list; `None` for an object.

@@ -1,4 +1,4 @@
-//! Numbers of any size, which keep their original spelling.
+//! JSON numbers of any size, which keep their original spelling.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -8,8 +8,8 @@ use std::fmt;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Number(Spelling);
 
-/// The spelling of a number. Most numbers are small integers. They are stored as integers, from which their text can be
-/// restored exactly.
+/// The spelling of a JSON number. Most numbers are small integers. They are stored as integers, from which their text
+/// can be restored exactly.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Spelling {
     Small(i64),
@@ -19,8 +19,8 @@ enum Spelling {
 impl Number {
     /// Creates a number. The text must be a number by JSON's grammar.
     pub(crate) fn of(text: &str) -> Self {
-        // Every integer of up to eighteen characters fits into an `i64`. Of these spellings only `-0` could not be
-        // restored, because it would become `0`.
+        // Every integer of up to eighteen characters fits into an `i64`, which restores its spelling. Only the spelling
+        // `-0` would be lost, because it would become `0`.
         match text.parse::<i64>() {
             Ok(number) if text.len() <= 18 && text != "-0" => Self(Spelling::Small(number)),
             _ => Self(Spelling::Written(text.into())),
@@ -34,7 +34,7 @@ impl Number {
         }
     }
 
-    /// Tells whether the number is written without fraction and exponent.
+    /// Tells whether the number is written without a fraction and without an exponent.
     pub fn is_integer(&self) -> bool {
         match &self.0 {
             Spelling::Small(_) => true,
@@ -58,7 +58,7 @@ impl Number {
         self.text().parse().unwrap_or(f64::NAN)
     }
 
-    /// Compares the values of two numbers, in any spelling: `1.0` equals `1`.
+    /// Compares the values of two numbers and ignores their spelling: `1.0` equals `1`.
     pub fn compare(&self, other: &Self) -> Ordering {
         if let (Spelling::Small(left), Spelling::Small(right)) = (&self.0, &other.0) {
             return left.cmp(right);
@@ -66,7 +66,7 @@ impl Number {
         Decimal::of(&self.text()).compare(&Decimal::of(&other.text()))
     }
 
-    /// Returns the same text for all numbers with the same value.
+    /// Returns a text that is the same for all spellings of a value, such as `1.0` and `1`.
     pub(super) fn canonical(&self) -> String {
         let Decimal { negative, digits, exponent } = Decimal::of(&self.text());
         format!("{}{digits}e{exponent}", if negative { "-" } else { "" })
@@ -123,8 +123,7 @@ impl Decimal {
         if digits.is_empty() {
             return Self { negative: false, digits, exponent: 0 };
         }
-        // An exponent that is too large for an `i128` becomes the largest or smallest one. No other exponent is further
-        // from zero.
+        // An exponent that does not fit into an `i128` is replaced by the largest or the smallest `i128`.
         let far = if power.starts_with('-') { i128::MIN } else { i128::MAX };
         let power = power.strip_prefix('+').unwrap_or(power).parse::<i128>().unwrap_or(far);
         let whole = i128::try_from(whole.len()).unwrap_or(i128::MAX);

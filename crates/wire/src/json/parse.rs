@@ -7,13 +7,14 @@ use std::hash::{BuildHasher, RandomState};
 
 use super::{JsonKind, JsonMember, JsonNode, Span};
 
-/// The size in bytes of a text above which its objects release the memory that they reserved but do not use. In a large
-/// text, this memory would add up.
+/// The size in bytes above which a JSON text counts as large. The objects of a large text release memory that they
+/// reserved but do not use, because it would add up.
 const LARGE_BYTES: usize = 1 << 20;
 
-/// The deepest nesting of a value; a deeper text is refused. The top value is level 1.
+/// The deepest nesting of a JSON value. A deeper text is refused. The top value is level 1.
 pub const DEPTH_MAX: usize = 128;
-/// The size limit of a text in bytes; a larger text is refused, because the places of values are stored in four bytes.
+/// The size limit of a JSON text in bytes. A larger text is refused, because the places of values are stored in four
+/// bytes.
 const TEXT_MAX: usize = u32::MAX as usize;
 
 /// The reason why a text is not JSON, and the place of the error. Line and column count from 1, the column in
@@ -44,13 +45,13 @@ pub fn parse(text: &str) -> Result<JsonNode<'_>, SyntaxError> {
     })
 }
 
-/// Reads a text that must be one JSON object. Returns `None`, without a reason, when the text is something else.
+/// Reads a text that must be one JSON object. Returns `None`, without a reason, when the text is not one.
 pub(crate) fn object_or_none(text: &str) -> Option<JsonNode<'_>> {
     let mut parser = Parser { text, bytes: text.as_bytes(), at: 0, depth: 0 };
     parser.whole().ok().filter(|node| matches!(node.kind, JsonKind::Object(_)))
 }
 
-/// Reads a text that must be one JSON object. The error tells what is wrong.
+/// Reads a text that must be one JSON object. The error says why the text is not one, and at which line and column.
 pub fn parse_object(text: &str) -> Result<JsonNode<'_>, SyntaxError> {
     let node = parse(text)?;
     if matches!(node.kind, JsonKind::Object(_)) {
@@ -69,7 +70,7 @@ impl SyntaxError {
         Self { line, column: before[line_start..].chars().count() + 1, at, problem }
     }
 
-    /// Returns the error for bytes that are not UTF-8.
+    /// Returns the error for bytes that are not UTF-8. `at` is the offset of the first wrong byte.
     pub(crate) fn not_utf8(bytes: &[u8], at: usize) -> Self {
         let before = String::from_utf8_lossy(bytes.get(..at).unwrap_or_default());
         Self { at, ..Self::at(&before, before.len(), "these bytes are not UTF-8 text".into()) }
@@ -83,8 +84,8 @@ struct Parser<'t> {
     depth: usize,
 }
 
-/// A syntax error whose message is not made yet. The message is made only when it is needed, because a stream may have
-/// half a million bad lines.
+/// A JSON syntax error whose message is not made yet. The message is made only when it is needed, because a stream of
+/// JSON lines may have half a million bad lines.
 enum Wrong {
     Plain(&'static str),
     /// The JSON text has another character in the place of this expected one.
@@ -172,14 +173,14 @@ impl<'t> Parser<'t> {
         Ok(kind)
     }
 
-    /// Reads a list from the position after its opening bracket up to and including its closing bracket.
+    /// Reads a JSON list from the position after its opening bracket up to and including its closing bracket.
     fn list(&mut self) -> Parsed<JsonKind<'t>> {
         self.blank();
         if self.peek() == Some(b']') {
             return Ok(JsonKind::List(Vec::new()));
         }
-        // Reserves space for one element only, because hostile documents have many lists with one element. A longer
-        // list grows at the next element.
+        // Reserves memory for one element only, because hostile documents have many lists with one element. A longer
+        // list gets more memory at its next element.
         let mut items = Vec::with_capacity(1);
         loop {
             self.blank();
@@ -367,15 +368,15 @@ impl<'t> Parser<'t> {
     }
 }
 
-/// The names of one object, to find a repeated name. A few names are compared directly. When there are many, their
-/// hashes are kept.
+/// The names of one JSON object, to find a name that occurs twice. A few names are compared directly. When there are
+/// many, their hashes are kept.
 #[derive(Default)]
 struct ObjectNames(Option<(RandomState, HashSet<u64>)>);
 
 impl ObjectNames {
     const FEW: usize = 16;
 
-    /// Adds a name. Returns true when the object does not have this name yet.
+    /// Adds the name of a member. Returns true when the object does not have a member with this name yet.
     fn add(&mut self, members: &[JsonMember<'_>], name: &str) -> bool {
         if members.len() < Self::FEW {
             return members.iter().all(|member| member.name != name);

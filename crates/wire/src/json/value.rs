@@ -1,4 +1,4 @@
-//! JSON values without their places in a text. Messages store such values and are written from them.
+//! JSON values without their places in a text. Code builds messages from such values and keeps them.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ pub enum Value {
     Object(Object),
 }
 
-/// Creates a JSON object from member names that are written in the code.
+/// Creates a JSON object from names and values that the code gives.
 pub fn object<const N: usize>(members: [(&str, Value); N]) -> Value {
     Value::Object(members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
 }
@@ -42,7 +42,8 @@ impl Value {
         self.canonical() == other.canonical()
     }
 
-    /// Returns the same text for all values that are equal as JSON.
+    /// Returns a text that is the same for all values that are equal as JSON, such as `{"a":1,"b":2}` and
+    /// `{"b":2,"a":1.0}`.
     pub fn canonical(&self) -> String {
         let mut text = String::new();
         self.write_canonical(&mut text);

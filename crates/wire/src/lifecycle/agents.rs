@@ -31,7 +31,8 @@ message! {
 }
 
 vocabulary! {
-    /// The activity that an agent reports about itself. Only the agent's claims show whether it is really busy.
+    /// The activity that an agent reports about itself. Only the agent's claims of tasks show whether it is really
+    /// busy.
     pub enum Activity {
         Online = "online",
         Busy = "busy",
@@ -82,7 +83,8 @@ message! {
 }
 
 impl AgentRegister {
-    /// Returns the registration. `slug` is the slug of the agent's card, if the project has a card for the agent.
+    /// Returns the agent's registration for the engine. `slug` is the short name from the agent's card, if the project
+    /// has a card for the agent.
     pub fn register(&self, slug: Option<String>) -> Register {
         Register {
             name: self.name.to_string(),

@@ -1,4 +1,4 @@
-//! The replies of the lifecycle tools.
+//! The replies of the tools that agents call, as types.
 
 use engine::id::{
     AgentId, ApprovalId, CheckpointId, MessageId, RepositoryId, TaskId, ThreadId, WorkflowId, WorkspaceId,
@@ -390,8 +390,8 @@ reply! {
 }
 
 reply! {
-    /// The reply to a posted wire document. The document caused one act, such as a claim, and the reply has the fields
-    /// of that act.
+    /// The reply to an agent that posted an Agent Wire document. The document caused one act, such as a claim. Only the
+    /// fields that belong to that act are present.
     pub struct Posted {
         done: &'static str,
         task_id: some TaskId,

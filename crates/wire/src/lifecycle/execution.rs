@@ -64,8 +64,8 @@ message! {
 }
 
 impl WorkflowStart {
-    /// Returns the names of the arguments that the caller gave but that are ignored. Clients of the original server
-    /// (whose tools Handover also offers) give them; the configuration of the runner decides their values.
+    /// Returns the names of the arguments that the caller gave but that have no effect. Clients of the original server
+    /// (whose tools Handover also offers) give them, but in Handover the runner's configuration decides these values.
     pub fn ignored(&self) -> Vec<String> {
         let configured = [
             ("max_agents", self.max_agents.is_some()),
@@ -97,8 +97,8 @@ impl RunnerRow {
 }
 
 reply! {
-    /// A running program of an agent. The field names are those of the original server, whose clients Handover
-    /// supports.
+    /// A running program of an agent, as a tool's reply shows it. The field names are those of the original server,
+    /// whose clients Handover supports.
     #[expect(non_snake_case, reason = "the original's names")]
     pub struct Handle {
         turnId: TurnId,
@@ -158,7 +158,7 @@ reply! {
     }
 }
 
-/// Returns a sentence that tells the caller which runners are alive.
+/// Returns a sentence that tells the caller which runners (programs that start agents) are alive.
 pub fn who_works(runners: &[Runner]) -> String {
     match runners {
         [] => "no runner is alive; a person starts one with `handover run`, or agents claim the tasks themselves"
@@ -283,7 +283,8 @@ fn word(status: WorkflowStatus) -> &'static str {
 }
 
 reply! {
-    /// A task, and whether its work is merged into a branch. `merged` is null when this machine cannot tell.
+    /// A task, and whether its work is merged into a branch. `merged` is null when the repository on this machine lacks
+    /// the branch or the task's commit.
     pub struct MergedRow {
         task_id: TaskId,
         name: String,

@@ -1,4 +1,4 @@
-//! Shapes for the engine's ids and for other arguments that several calls have.
+//! The engine's ids and other values that several tools take as arguments.
 
 use engine::id::{
     AgentId, ApprovalId, CheckpointId, Ids, MessageId, RepositoryId, ReviewId, TaskId, TemplateId, ThreadId, TokenId,
@@ -12,22 +12,22 @@ use crate::report::{At, Report, Unknown};
 use crate::schema;
 use crate::shape::{ListShape, Map, Shape};
 
-/// An id of the engine, read from the text of a caller. A text that cannot be an id of its kind names nothing, so the
-/// caller gets the same refusal as for an id that does not exist, and a list that it filters is empty.
+/// An id of the engine, read from a text that a caller wrote. For a text that is not a well-formed id, the caller gets
+/// the same refusal as for an id that does not exist, and a list that is filtered by it is empty.
 pub trait NamedId: Sized + std::str::FromStr + std::fmt::Display {
-    /// Returns the id that stands for a text that is no id. No store has this id. Equal texts have equal ids, so that
-    /// two calls with the same text count as the same call.
+    /// Returns an id to use for a text that is not a well-formed id. Nothing in the store has this id. Equal texts give
+    /// equal ids, so that two calls with the same text count as the same call.
     fn stand_in(text: &str) -> Self;
 }
 
-/// Returns a seed for the random characters of the id that stands for a text that is no id. The result is as unlikely
-/// to equal an existing id as two new ids are to be equal.
+/// Returns the seed from which an id is made for a text that is not a well-formed id. The seed is a hash of the text,
+/// so the made id is as unlikely to equal an existing id as two new ids are to be equal.
 fn seed(text: &str) -> u128 {
     let hash = Sha256::digest(text.as_bytes());
     hash.first_chunk().map_or(0, |bytes| u128::from_be_bytes(*bytes))
 }
 
-/// Implements [`NamedId`] for the engine's ids that callers can name in arguments.
+/// Implements [`NamedId`] for the kinds of ids that callers can name in arguments.
 macro_rules! named {
     ($($name:ty)*) => {$(
         impl NamedId for $name {
@@ -43,7 +43,7 @@ named! {
     TokenId
 }
 
-/// Declares the engine's ids as shapes of arguments, each with the prefix of its text, such as `tk` for a task.
+/// Declares the engine's ids as types of tool arguments, each with the prefix of its text, such as `tk` for a task.
 macro_rules! known {
     ($($name:ty = $prefix:literal;)*) => {$(
         impl Shape for $name {
@@ -87,7 +87,7 @@ known! {
     ReviewId = "ses";
 }
 
-/// Any JSON object, as the value of an argument.
+/// Any JSON object, as the value of a tool's argument.
 pub type DetailObject = Map<AnyOrNull>;
 
 /// An integer from `MIN` to `MAX`, both inclusive.
@@ -125,11 +125,11 @@ impl<const MIN: u32, const MAX: u32> Shape for Within<MIN, MAX> {
     }
 }
 
-/// The argument that limits the number of rows that a call returns.
+/// The argument that limits how many rows of a list a tool returns.
 pub type Limit = Within<1, 500>;
 /// The number of an attempt, that is, of a claim of a task: 1 for the first claim.
 pub type AttemptNumber = Within<1, { u32::MAX }>;
-/// The argument with the number of rows that a call skips.
+/// The argument that says how many rows at the start of a list a tool skips.
 pub type Offset = Within<0, { u32::MAX }>;
 
 /// The body of a message: a text, or a JSON object that is passed on unchanged.
@@ -165,7 +165,7 @@ impl Shape for Body {
     }
 }
 
-/// One value, or a list of values, in the same argument.
+/// The value of a tool's argument that may be written as one value or as a list of values.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OneOrMany<T>(pub Vec<T>);
 

@@ -1,5 +1,5 @@
-//! The rows that show messages, with the field names of the original server (whose clients Handover supports) or of
-//! Agent Wire.
+//! The rows that show messages in replies of tools. Their field names are those of the original server (whose clients
+//! Handover supports) or those of Agent Wire.
 
 use engine::Timestamp;
 use engine::id::{AgentId, MessageId, TaskId, ThreadId, WorkflowId};
@@ -36,7 +36,8 @@ fn said_in(message: &Message) -> Value {
     message.draft.json().map_or_else(|| message.draft.body.as_str().into(), |json| ReplyPart::render(&json))
 }
 
-/// Returns true when the message asks a person a question that is not answered yet. Returns `None` otherwise.
+/// Returns `Some(true)` when the message asks a person a question that is not answered yet. Returns `None` otherwise,
+/// so that the reply leaves the field out.
 fn awaits_reply(message: &Message) -> Option<bool> {
     message.is_open_question().then_some(true)
 }
@@ -73,7 +74,7 @@ impl MessageRow {
 }
 
 reply! {
-    /// A message with the field names of Agent Wire.
+    /// A message in the reply of a tool, with the field names of Agent Wire.
     pub struct InboxRow {
         id: MessageId,
         sequence: u32,
@@ -92,8 +93,8 @@ reply! {
 }
 
 impl InboxRow {
-    /// Builds the row of a message. `sender` is the slug of the sending agent, or the name of a sender that is not an
-    /// agent.
+    /// Builds the row that shows a message. `sender` is the slug of the sending agent, or the name of a sender that is
+    /// not an agent, such as `human`.
     pub fn of(message: &Message, sender: String) -> Self {
         Self {
             id: message.id,

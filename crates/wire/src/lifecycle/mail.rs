@@ -1,5 +1,5 @@
-//! Tools for messages: the original server's message tools, the inbox of Agent Wire, and the posting of wire documents.
-//! All of them use the same mailboxes.
+//! Tools for messages: the message tools of the original server (whose clients Handover supports), the inbox of Agent
+//! Wire, and the posting of Agent Wire documents. All of them use the same mailboxes.
 
 use engine::Command;
 use engine::id::{AgentId, MessageId, TaskId, ThreadId, WorkflowId};
@@ -27,7 +27,8 @@ impl Shape for Address {
             report.error("BLANK", at, node.span, "must be an agent's id or slug, or `human`");
             return None;
         }
-        // A text that can be no slug is the slug of no agent, and is refused as an unknown recipient.
+        // A text that is not a well-formed slug is taken as a slug, too. No agent has it, so the call is refused later
+        // with an unknown recipient.
         Some(Self(Recipients::Slug(text.to_owned())))
     }
 
@@ -311,7 +312,7 @@ impl MessageBroadcast {
             runtime: word(filter.and_then(|filter| filter.runtime.as_ref())),
             workflow: None,
             // When the caller gives no list of statuses, offline agents also get the message. They find it when they
-            // come back.
+            // are online again.
             include_silent: statuses.is_none_or(|statuses| statuses.0.contains(&offline)),
         }
     }

@@ -146,7 +146,7 @@ impl RepositoryRegister {
 }
 
 impl WorkspaceCreate {
-    /// Returns the command that records a workspace for the worktree at this path.
+    /// Returns the command that records a workspace for the git worktree at this path.
     pub fn create(&self, path: &str, created_by_us: bool) -> CreateWorkspace {
         CreateWorkspace {
             workflow: self.workflow_id,
@@ -174,7 +174,7 @@ impl WorkspaceUpdate {
 }
 
 impl TemplateFile {
-    /// Judges the content of a template file. The places of the report's problems are places in `text`.
+    /// Judges the content of a file with a workflow template. The places of the report's problems are places in `text`.
     pub fn judge(text: &str) -> JudgedDocument<'_, Self> {
         super::arguments_of(text.as_bytes(), crate::document::BYTES_MAX)
     }
@@ -185,8 +185,8 @@ impl TemplateFile {
 }
 
 impl TemplatePlan {
-    /// Returns the tasks and the default values of the template. A variable may have no default. Then applying the
-    /// template asks for the variable's value.
+    /// Returns the tasks of a workflow template and the default values of its variables. A variable without a default
+    /// must get its value when the template is applied.
     pub fn body(&self) -> TemplateBody {
         body(&self.tasks, self.defaults.as_ref())
     }

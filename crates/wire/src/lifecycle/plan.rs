@@ -1,4 +1,4 @@
-//! Plans of workflows and of tasks, as callers write them.
+//! Plans of workflows and of tasks, as callers of the tools write them.
 
 use engine::Json;
 use engine::id::{AgentId, RepositoryId, WorkflowId};
@@ -11,8 +11,8 @@ use crate::json::{Object, Value};
 use crate::message::Brief;
 use crate::shape::{ListShape, NonBlank, Shape, Text, message, vocabulary};
 
-/// Declares an object that has the fields of a task. The first braces hold further fields before the task's fields, the
-/// second braces further fields after them.
+/// Declares an object that has all fields of a planned task. The fields in the first braces come before the task's
+/// fields, the fields in the second braces after them.
 macro_rules! with_task_fields {
     ($(#[$about:meta])* pub struct $name:ident { $($before:tt)* } { $($behind:tt)* }) => {
         message! {
@@ -48,12 +48,13 @@ macro_rules! with_task_fields {
 
         impl $name {
             /// Returns the path of the task's repository; `None` for a task without one. The caller must register this
-            /// repository before it calls `planned`.
+            /// repository to get the id that `planned` takes.
             pub fn repository(&self) -> Option<&str> {
                 self.repository_path.as_ref().map(NonBlank::as_str)
             }
 
-            /// Returns the task for the engine's plan. `repository` is the id of the task's registered repository.
+            /// Converts the task to the form in which the engine keeps planned tasks. `repository` is the id of the
+            /// task's registered repository.
             pub fn planned(&self, repository: Option<RepositoryId>) -> PlanTask {
                 let mut touches = texts(self.touches.as_ref());
                 for path in texts(self.files_likely_affected.as_ref()) {
@@ -104,7 +105,7 @@ macro_rules! with_task_fields {
     };
 }
 
-/// Returns an object with those members that have a value, or `None` when no member has one.
+/// Returns a JSON object with the members that have a value, or `None` when no member has one.
 fn parts<const N: usize>(members: [(&str, Option<Value>); N]) -> Option<Json> {
     let members: Object = members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect();
     (!members.is_empty()).then(|| Json::from_stored(Value::Object(members).to_string()))
@@ -145,7 +146,7 @@ message! {
 }
 
 message! {
-    /// A new plan for a workflow. It replaces the tasks that have not started.
+    /// A new plan for a workflow. Its tasks replace the tasks that have not started.
     pub struct NewPlan {
         summary: required NonBlank,
         reason: required NonBlank,
@@ -154,8 +155,8 @@ message! {
 }
 
 impl WorkflowPlan {
-    /// Returns the plan's notes, such as its risks and assumptions, without the tasks. They become part of the
-    /// workflow's configuration.
+    /// Returns the notes of a workflow's plan: its approach, risks and assumptions. They become part of the workflow's
+    /// configuration.
     pub fn notes(&self) -> Option<Json> {
         let notes = parts([
             ("approach", self.approach.as_ref().map(Shape::render)),
@@ -167,7 +168,7 @@ impl WorkflowPlan {
 }
 
 message! {
-    /// The plan that an agent makes for the task that it holds.
+    /// The plan that an agent makes for the task that it has claimed.
     pub struct TaskPlan {
         approach: required NonBlank,
         steps: required ListShape<NonBlank>,

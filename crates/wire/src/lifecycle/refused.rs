@@ -1,4 +1,4 @@
-//! The error that a caller gets when a call was not carried out. It has the same fields for all causes.
+//! The error that a caller of a tool gets when the call was not carried out. It has the same fields for all causes.
 
 use engine::Refusal;
 
@@ -6,7 +6,7 @@ use super::Tool;
 use crate::json::{Object, Value, object};
 use crate::report::Report;
 
-/// An error for a caller: `{code, message, recoverable, suggestion, details?}`.
+/// The error that a tool returns to its caller: `{code, message, recoverable, suggestion, details?}`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolError {
     pub code: &'static str,
@@ -33,8 +33,8 @@ impl ToolError {
 const GIVEN_CHARS_MAX: usize = 80;
 
 impl ToolError {
-    /// Replaces each id that only stands for a text of the caller by that text. A call whose argument is no id gets
-    /// such a stand-in.
+    /// Puts the caller's own words back into the error. An argument that is not a well-formed id was replaced by a
+    /// made-up id, its stand-in. Each pair in `stand_ins` has such an id and the caller's text.
     #[must_use]
     pub fn with_given_texts(self, stand_ins: &[(String, String)]) -> Self {
         stand_ins.iter().fold(self, |said, (id, text)| {
@@ -49,7 +49,7 @@ impl ToolError {
     }
 }
 
-/// Replaces the text `from` by `to` in all texts of a JSON value.
+/// Replaces `from` by `to` in all strings of a JSON value.
 fn replaced(value: Value, from: &str, to: &str) -> Value {
     match value {
         Value::Text(text) => text.replace(from, to).into(),
@@ -76,7 +76,7 @@ fn field(name: &str, problem: &str) -> Value {
     object([("fields", vec![object([("field", name.into()), ("problem", problem.into())])].into())])
 }
 
-/// Returns the facts of a refusal as fields, so that a program need not read the message.
+/// Returns the facts of a refusal as JSON fields, so that a program need not parse the message.
 #[expect(clippy::too_many_lines, reason = "one match that names every refusal")]
 fn details(refusal: &Refusal) -> Option<Value> {
     let names = |list: &[String]| Value::from(list.iter().map(String::as_str).collect::<Vec<_>>());
@@ -113,7 +113,7 @@ fn details(refusal: &Refusal) -> Option<Value> {
         Refusal::WorkflowLocked { owner, until } => {
             object([("locked_by", owner.as_str().into()), ("expires_at", Value::Number(until.0.into()))])
         }
-        // For these refusals the message says everything, so they have no details.
+        // The messages of these refusals contain all facts, so their errors have no details.
         Refusal::WorkflowNotFound { .. }
         | Refusal::TaskNotFound { .. }
         | Refusal::AgentNotFound { .. }
@@ -164,11 +164,11 @@ fn details(refusal: &Refusal) -> Option<Value> {
     })
 }
 
-/// The most problems of the arguments that one error lists. Further problems are only counted in the message.
+/// The most wrong arguments that one error lists. Further problems are only counted in the message.
 const FIELDS_MAX: usize = 50;
 
-/// Returns the error for arguments that the tool does not accept. It lists the wrong fields. For an unknown field, it
-/// also names the known field with the most similar name.
+/// Returns the error for a call whose arguments the tool does not accept. The error lists the wrong fields. For an
+/// unknown field, it also names the known field with the most similar name.
 pub fn rejection(tool: &Tool, report: &Report<'_>) -> ToolError {
     let schema = (tool.plain_arguments)();
     let told: Vec<(String, String, Option<String>)> = report
@@ -215,11 +215,12 @@ pub fn rejection(tool: &Tool, report: &Report<'_>) -> ToolError {
     }
 }
 
-/// The advice in the error for arguments that are too large.
+/// The advice to a caller whose arguments are too large.
 const SEND_LESS: &str =
     "send less: keep long texts in files and name the files, or split the work into several workflows";
 
-/// Returns the known field whose name is the most similar to the unknown field at `pointer`.
+/// Returns the known field of a tool's arguments whose name is the most similar to the unknown field at `pointer`.
+/// Returns `None` when no name is similar.
 fn nearest(schema: &Value, pointer: &str) -> Option<String> {
     let mut steps: Vec<&str> = pointer.split('/').skip(1).collect();
     let wrong = steps.pop()?;
@@ -236,8 +237,8 @@ fn nearest(schema: &Value, pointer: &str) -> Option<String> {
     (distance <= wrong.chars().count().max(4) / 2).then(|| name.clone())
 }
 
-/// Returns the error for an internal failure that the caller did not cause. With `unknown`, the call may have changed
-/// data. Otherwise nothing was changed.
+/// Returns the error for an internal failure that the caller did not cause. `unknown` is true when the call may have
+/// changed data; otherwise it changed nothing.
 pub fn fault(message: &str, unknown: bool) -> ToolError {
     let suggestion = if unknown {
         "it may have happened: look, or repeat it with the same idempotency_key"

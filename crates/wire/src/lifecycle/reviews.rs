@@ -53,8 +53,8 @@ vocabulary! {
 }
 
 impl ReviewAnswer {
-    /// Returns the review session and the id of a finding. The argument is `ses_…/ID`. It may also be only the id of a
-    /// finding in the last session; then the returned session is `None`.
+    /// Returns the review session and the id of the finding that the argument `finding` names, in the form `ses_…/ID`.
+    /// Without a session in the argument, the returned session is `None`, which means the last session.
     pub fn place(&self) -> (Option<ReviewId>, String) {
         let text = self.finding.as_str();
         match text.split_once('/').and_then(|(session, name)| Some((session.parse().ok()?, name))) {
@@ -131,8 +131,8 @@ reply! {
 }
 
 impl ReviewReply {
-    /// Builds the reply from the last round of a review. A round that still runs after its time limit is shown as
-    /// `lost`.
+    /// Builds the reply of a review tool from the last round of the review. A round that still runs after its time
+    /// limit is shown as `lost`.
     pub fn of(found: &Reviewed, now: Timestamp) -> Self {
         let Review { id, provider, open, gate, .. } = &found.review;
         let last = found.last();
@@ -186,7 +186,7 @@ reply! {
     }
 }
 
-/// Tells whether the review has the engine's status `Running`.
+/// Tells whether a round of the review is running according to the store.
 pub fn is_running(found: &Reviewed) -> bool {
     found.review.status == review::ReviewStatus::Running
 }

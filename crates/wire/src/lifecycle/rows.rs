@@ -1,5 +1,5 @@
-//! The rows that show stored data in replies. Their field names are those of the original server, whose clients
-//! Handover supports.
+//! The rows that show stored data in replies of tools. Their field names are those of the original server, whose
+//! clients Handover supports.
 
 use engine::Json;
 use engine::Timestamp;
@@ -15,8 +15,8 @@ use engine::workspace::{Repository, Workspace};
 use crate::json::{Value, object};
 use crate::reply::{NamedParts, ReplyPart, reply};
 
-/// The most characters of a task's description, outcome or error in a list. A longer text is cut; `task_get` returns
-/// all of it.
+/// The most characters of a task's description, outcome or error that a list of tasks shows. A longer text is cut;
+/// `task_get` returns all of it.
 const DESCRIPTION_CHARS_MAX: usize = 500;
 
 reply! {
@@ -390,8 +390,8 @@ impl TemplateRow {
         Self { id, name, description, template: body(&row.body), source, created_at: Some(row.created) }
     }
 
-    /// Returns the row of a template that is a file of the project. Callers apply such a template by its name, so the
-    /// id is the name.
+    /// Returns the row of a workflow template that is a file of the project. Callers apply such a template by its name,
+    /// so the name is also the row's id.
     pub fn of_file(path: String, name: String, description: Option<String>, plan: &TemplateBody) -> Self {
         Self { id: name.clone(), name, description, template: body(plan), source: path, created_at: None }
     }
@@ -416,7 +416,7 @@ fn body(plan: &TemplateBody) -> Value {
 }
 
 reply! {
-    /// A task in short form, for lists inside other replies of tools.
+    /// A task in short form, for lists of tasks in the replies of tools.
     pub struct Mention {
         id: TaskId,
         name: String,

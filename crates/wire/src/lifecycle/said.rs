@@ -1,4 +1,4 @@
-//! Converts the engine's replies to the replies of the lifecycle tools.
+//! Converts the engine's replies to the replies of the tools that agents call.
 
 use engine::Reply;
 
@@ -14,8 +14,8 @@ fn done() -> Value {
     Success { success: true }.render()
 }
 
-/// Returns the reply to a call that is exactly one command. Returns `None` when the tool's reply needs more than the
-/// engine's reply.
+/// Returns the reply to a tool call that runs exactly one command of the engine. Returns `None` when the tool's reply
+/// needs more data than the engine's reply has.
 #[expect(clippy::too_many_lines, reason = "one match that names every reply")]
 pub fn answer(call: &Call, reply: &Reply) -> Option<Value> {
     Some(match reply {
@@ -112,8 +112,8 @@ pub fn answer(call: &Call, reply: &Reply) -> Option<Value> {
         | Reply::Moved { .. }
         | Reply::TaskPlanned
         | Reply::WorkspaceAssigned => done(),
-        // These engine replies become no tool reply here: no tool is exactly such a command, or the tool shows more
-        // than the engine replies.
+        // These replies of the engine are not converted here. Either no tool runs exactly one such command, or the
+        // tool's reply needs more data.
         Reply::Renewed { .. }
         | Reply::SessionClosed { .. }
         | Reply::SentBack { .. }

@@ -1,20 +1,20 @@
-//! Limits the number of values in a tool's arguments before the arguments are parsed. A parsed value takes many times
-//! the memory of its text.
+//! Limits the number of JSON values in a tool's arguments before the arguments are parsed. A parsed value takes many
+//! times the memory of its text.
 
 use crate::document::BYTES_MAX;
 use crate::json::{Span, measure};
 use crate::report::{At, Report};
 
-/// The most entries in one list of a tool's arguments; arguments with a longer list are refused. It equals the number
-/// of tasks that a plan may have.
+/// The most elements in one list of a tool's arguments. Arguments with a longer list are refused. The limit equals the
+/// number of tasks that a plan may have.
 const LIST_ITEMS_MAX: usize = engine::limits::PLAN_TASKS_MAX;
-/// The most JSON values in a tool's arguments; arguments with more are refused. A parsed value takes up to 100 bytes. A
-/// plan with the most tasks and many dependencies has half as many values.
+/// The most JSON values in a tool's arguments. Arguments with more are refused, because a parsed value takes up to 100
+/// bytes. Even a plan with the most tasks and many dependencies has only half as many values.
 const VALUES_MAX: usize = 4_000_000;
 
-/// Refuses the arguments of a tool before they are parsed if their values would take too much memory. Does not check
-/// arguments of up to [`BYTES_MAX`], because they are too small for that, nor those above `bytes_max`, which are
-/// refused elsewhere.
+/// Refuses the arguments of a tool before they are parsed if their values would take too much memory. Accepts all
+/// arguments of up to [`BYTES_MAX`], which are too small for that. Ignores arguments above `bytes_max`, because another
+/// check refuses them.
 pub(super) fn too_many(bytes: &[u8], bytes_max: usize) -> Option<Report<'_>> {
     if bytes.len() <= BYTES_MAX || bytes.len() > bytes_max {
         return None;

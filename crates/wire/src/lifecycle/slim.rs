@@ -1,8 +1,8 @@
-//! Shortens the schemas of tool arguments for models.
+//! Shortens the JSON Schemas of tool arguments, because models pay for every token of them.
 
 use crate::json::{Object, Value};
 
-/// Removes the parts of a schema that a model does not need to make a legal call, such as patterns and bounds.
+/// Removes the parts of a JSON Schema that a model does not need to make a legal call, such as patterns and bounds.
 pub(super) fn slim(schema: &Value) -> Value {
     const LEFT_OUT: [&str; 6] = ["pattern", "minimum", "maximum", "minItems", "not", "additionalProperties"];
     match schema {
@@ -12,7 +12,7 @@ pub(super) fn slim(schema: &Value) -> Value {
                 !LEFT_OUT.contains(&name.as_str()) && !open
             });
             let mut kept: Object = kept.map(|(name, value)| (name.clone(), slim(value))).collect();
-            // Some model services reject an `enum` without a `type`.
+            // Some model services reject a schema with an `enum` but without a `type`.
             let has = |wanted: &str| kept.iter().any(|(name, _)| name == wanted);
             if has("enum") && !has("type") {
                 kept.insert(0, ("type".to_owned(), "string".into()));

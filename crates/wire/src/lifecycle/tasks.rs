@@ -80,7 +80,7 @@ message! {
 }
 
 message! {
-    /// The parts of the task's context that the caller wants.
+    /// The parts of a task's context that the caller of `task_load_context` wants.
     pub struct Include {
         workflow_plan: optional bool,
         workflow_summary: optional bool,
@@ -271,7 +271,8 @@ impl TaskUpdateStatus {
         Command::Move { task: self.id, attempt: attempt(self.attempt), to: self.target() }
     }
 
-    /// Returns the status that the caller asks for, with the texts that belong to this status, such as the outcome.
+    /// Returns the status to which the caller wants to move the task, with the texts that belong to this status, such
+    /// as the outcome.
     pub fn target(&self) -> Target {
         let (detail, reason) = (carried(self.outcome_detail.as_ref()), text(self.reason.as_ref()));
         match self.status {

@@ -1,4 +1,4 @@
-//! The description of a tool for clients.
+//! The description of a tool that agents can call, for their clients.
 
 use super::{Call, TOOLS, ToolId, slim};
 use crate::document::JudgedDocument;
@@ -8,27 +8,28 @@ use crate::json::Value;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
     Reads,
-    /// Adds or changes stored data. The data from before can be restored.
+    /// The tool adds or changes stored data. The old data can be restored.
     Writes,
-    /// May delete stored data.
+    /// The tool may delete stored data.
     Destroys,
 }
 
-/// The set of tools to which a tool belongs. A client is offered the default set or the full set; the full set has all
-/// tools.
+/// The condition under which a client is offered a tool. Each client gets either the default set of tools or the full
+/// set, which has all tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Set {
-    /// The tool is in the default set. Clients that load most tools only on demand load this tool at once.
+    /// The tool is in the default set of tools. Clients that load most tools only on demand load this tool at once.
     Core,
-    /// The tool is in the default set.
+    /// The tool is in the default set of tools.
     Default,
-    /// The tool is in the default set only if the settings have an agent that can review; it is always in the full set.
+    /// The tool is in the default set of tools only if the project's settings have an agent that can review. It is
+    /// always in the full set.
     Review,
     /// The tool is in the full set of tools, but not in the default set.
     Full,
 }
 
-/// The description of a tool for clients.
+/// The description of a tool that agents can call, for their clients.
 #[derive(Debug, Clone, Copy)]
 pub struct Tool {
     pub id: ToolId,
@@ -42,7 +43,7 @@ pub struct Tool {
     pub bytes_max: usize,
     pub(super) judge: for<'t> fn(&'t [u8]) -> JudgedDocument<'t, Call>,
     pub(super) arguments: fn() -> Value,
-    /// Returns the schema of the tool's arguments in which null is not legal for optional arguments.
+    /// Returns the schema of the tool's arguments without the rule that null stands for an absent optional argument.
     pub(super) plain_arguments: fn() -> Value,
     pub(super) reply: fn() -> Value,
 }
@@ -58,15 +59,15 @@ impl Tool {
         (self.arguments)()
     }
 
-    /// Returns a short schema of the arguments for models: names, types and words only. Each pattern would cost tokens
-    /// in every conversation. When an argument breaks a pattern, the error explains the pattern. That an optional
-    /// argument may be null would also cost tokens and helps no model.
+    /// Returns a short schema of the tool's arguments for models: only names, types and legal words. Patterns would
+    /// cost tokens in every conversation; the error for a broken pattern explains it. The schema also leaves out that
+    /// an optional argument may be null, because this helps no model.
     pub fn offered(&self) -> Value {
         slim::slim(&(self.plain_arguments)())
     }
 
-    /// Returns the schema of the tool's reply. Its top level requires no field. Some clients also check errors against
-    /// this schema, and they would hide an error without the required fields from their model.
+    /// Returns the schema of the tool's reply, without required fields at its top level. Some clients also check errors
+    /// against this schema, and an error without the required fields would be hidden from the model.
     pub fn reply(&self) -> Value {
         match (self.reply)() {
             Value::Object(mut members) => {

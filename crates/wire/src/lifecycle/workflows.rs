@@ -285,6 +285,6 @@ impl WorkflowRemoveTask {
     }
 }
 
-/// Fails to compile when the engine's limit changes, because the schema of `max_parallel_tasks` must have the same
-/// limit.
+/// Fails to compile when the engine's limit of parallel tasks changes, because the schema of the argument
+/// `max_parallel_tasks` has the same number.
 const _: () = assert!(limits::PARALLEL_MAX == 10_000);

@@ -40,8 +40,8 @@ impl PromptProblem {
 }
 
 impl Sources {
-    /// Reads the data from a JSON object with the members
-    /// `{card, persona, skills, shared_skills, memory, inbox, brief}`.
+    /// Reads the data for a system prompt from a JSON object with the members `{card, persona, skills, shared_skills,
+    /// memory, inbox, brief}`.
     pub fn from_value(value: &Value) -> Result<Self, PromptProblem> {
         let list = |name: &str| match value.get(name) {
             None | Some(Value::Null) => Ok(&[][..]),

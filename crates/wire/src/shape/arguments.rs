@@ -1,10 +1,10 @@
-//! The fields that many tools' arguments have: the calling agent, the owner of a lock, the idempotency key.
+//! The arguments that many tools have: the calling agent, the session that owns a lock, and the idempotency key.
 
 use engine::id::AgentId;
 
 use super::NonBlank;
 
-/// The values of the arguments that many tools have.
+/// The values of the arguments that many tools have: the calling agent, the session and the idempotency key.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CommonArguments {
     /// The calling agent; `None` if the call does not name it.
@@ -15,14 +15,14 @@ pub struct CommonArguments {
     pub key: Option<String>,
 }
 
-/// A message that says which of its fields are common arguments. `message!` implements it from the names of the
-/// fields in Rust: `agent_id`, `session_id` and `idempotency_key`. So an argument that names the caller under another
-/// name in JSON is declared as `agent_id = "sender_id"`.
+/// A message that knows which of its fields are arguments that many tools have. `message!` implements it for fields
+/// with the Rust names `agent_id`, `session_id` and `idempotency_key`. Therefore an argument that names the calling
+/// agent under another name in JSON is declared as `agent_id = "sender_id"`.
 pub trait CommonFields {
     fn common(&self) -> CommonArguments;
 }
 
-/// A shape whose value can name an agent.
+/// The type of an argument whose value can name an agent.
 pub trait AgentName {
     /// Returns the agent's id, or `None` if the value is not an agent's id.
     fn agent(&self) -> Option<AgentId>;
@@ -34,13 +34,13 @@ impl AgentName for AgentId {
     }
 }
 
-/// The value of one field of a message, if the field is a common argument of many tools.
+/// One field of a tool's arguments, classified: an argument that many tools have, with its value, or any other field.
 #[derive(Debug)]
 pub enum CommonField {
     Agent(Option<AgentId>),
     Session(Option<String>),
     Key(Option<String>),
-    /// The field is no common argument; it belongs to this message only.
+    /// The field is not one of the arguments that many tools have.
     Own,
 }
 

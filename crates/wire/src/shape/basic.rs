@@ -1,4 +1,4 @@
-//! Shapes of booleans, numbers and texts.
+//! Types for the booleans, numbers and texts in messages.
 
 use super::Shape;
 use crate::json::{JsonKind, JsonNode, Number, Value, object};
@@ -6,7 +6,7 @@ use crate::report::{At, Report, Unknown, at_least};
 use crate::schema;
 use crate::text;
 
-/// Returns the text of a string. When the value is not a string, returns `None` and reports that.
+/// Returns the text of a JSON string. When the value is not a string, returns `None` and adds an error to the report.
 pub(crate) fn string<'n>(
     node: &'n JsonNode<'_>,
     at: &At<'_>,
@@ -20,7 +20,7 @@ pub(crate) fn string<'n>(
     found
 }
 
-/// Any JSON value except null. The presence of the field decides whether null is legal.
+/// Any JSON value except null. A field of this type may still be declared as nullable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Any(pub Value);
 
@@ -148,7 +148,7 @@ impl Shape for Measure {
     }
 }
 
-/// Declares types of texts, each by the check that a legal text passes.
+/// Declares types of texts. Each type has a check that its legal texts pass.
 macro_rules! texts {
     ($($(#[$attribute:meta])* $name:ident $(<const $max:ident>)?: $read:expr, $schema:expr, $legal:expr;)*) => {$(
         $(#[$attribute])*
@@ -156,7 +156,7 @@ macro_rules! texts {
         pub struct $name$(<const $max: usize>)?(String);
 
         impl$(<const $max: usize>)? $name$(<$max>)? {
-            /// Creates a value from a text. Returns `None` when the text is not legal.
+            /// Creates a value of this type from a text. Returns `None` when the text is not legal.
             pub fn new(text: impl Into<String>) -> Option<Self> {
                 let text = text.into();
                 Self::is_legal(&text).then_some(Self(text))

@@ -4,10 +4,10 @@ use super::Shape;
 use crate::json::{JsonMember, JsonNode, Object, Span, Value};
 use crate::report::{At, Report};
 
-/// The keys of an object that its shape does not declare, with their values.
+/// The keys of a JSON object that its type does not declare, with their values.
 pub type ExtraFields = Object;
 
-/// A field that may be absent, and that may be null when it is present.
+/// The value of a field that may be absent, and that may be null when it is present.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Maybe<T> {
     #[default]
@@ -50,8 +50,8 @@ pub struct ObjectFields<'r, 'n, 't, 'x> {
     count: usize,
 }
 
-/// The most field names of one object that are remembered; a further field would count as unknown. No object has as
-/// many fields.
+/// The most names of fields that are remembered for one object. A further field would count as unknown, but no declared
+/// object has that many fields.
 const KNOWN_MAX: usize = 32;
 
 impl<'r, 'n, 't, 'x> ObjectFields<'r, 'n, 't, 'x> {
@@ -115,7 +115,7 @@ impl<'r, 'n, 't, 'x> ObjectFields<'r, 'n, 't, 'x> {
         }
     }
 
-    /// Returns the text of a field that is a string, even when the text is not legal.
+    /// Returns the text of a field that is a JSON string, even when the text is not legal for the field.
     pub(crate) fn text(&self, name: &str) -> Option<&'n str> {
         self.members.iter().find(|member| member.name == name)?.node.text()
     }
@@ -128,7 +128,7 @@ impl<'r, 'n, 't, 'x> ObjectFields<'r, 'n, 't, 'x> {
         self.report.plain_warning(kind, self.span, hint);
     }
 
-    /// Adds a warning whose place is the object that is read.
+    /// Adds a warning whose place is the object that is being read.
     pub fn warning_here(&mut self, kind: &'static str, hint: &'static str) {
         self.report.warning(kind, self.at, self.span, hint);
     }
@@ -137,8 +137,8 @@ impl<'r, 'n, 't, 'x> ObjectFields<'r, 'n, 't, 'x> {
         (self.report, self.at)
     }
 
-    /// Ends the reading. Reports the unknown members and returns them. A member is unknown when no field with its name
-    /// was read.
+    /// Ends the reading of an object. Reports the unknown members and returns them. A member is unknown when no field
+    /// with its name was read before.
     pub fn close(self) -> ExtraFields {
         let known = |member: &&JsonMember<'t>| !self.known[..self.count].iter().any(|name| member.name == *name);
         let mut extra = ExtraFields::new();

@@ -1,4 +1,4 @@
-//! Shapes of lists and maps.
+//! Types for the lists and maps in messages.
 
 use super::Shape;
 use crate::json::{JsonNode, Value, object};
@@ -14,7 +14,7 @@ impl<T> Default for ListShape<T> {
     }
 }
 
-/// Returns the items of an array. When the value is not an array, returns `None` and reports that.
+/// Returns the items of a JSON array. When the value is not an array, returns `None` and adds an error to the report.
 pub(crate) fn items<'n, 't>(
     node: &'n JsonNode<'t>,
     at: &At<'_>,

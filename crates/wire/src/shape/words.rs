@@ -1,4 +1,4 @@
-//! Shapes of names that have a grammar, such as slugs and ids.
+//! Types for the names in messages that have a grammar, such as slugs and ids.
 
 use super::basic::texts;
 use crate::report::Hint;
@@ -20,7 +20,7 @@ fn slug(text: &str) -> JudgedWord {
     )
 }
 
-/// Slugs that are reserved. An agent cannot have one of them as its slug.
+/// Reserved names. An agent cannot have one of them as its slug, the short name in messages.
 const TAKEN: [&str; 4] = ["system", "human", "runner", "exec"];
 
 fn agent_slug(text: &str) -> JudgedWord {
@@ -35,13 +35,13 @@ fn route(text: &str) -> JudgedWord {
 
 texts! {
     Slug: slug, schema::pattern(SLUG), "a slug such as `quinn`";
-    /// The slug of an agent. It is not one of the reserved slugs.
+    /// The slug (short name) of an agent. It is none of the reserved names.
     AgentSlug: agent_slug, schema::pattern("^(?!(?:system|human|runner|exec)$)[a-z0-9][a-z0-9_-]{0,63}$"),
         "a slug such as `quinn`, but not `system`, `human`, `runner` or `exec`";
-    /// The id of a task, project or client.
+    /// The id of a task, project or client in an Agent Wire message.
     Id: |text| pattern(is_id(text), "must be 1 to 128 characters without white space"), schema::pattern(&schema::id()),
         "1 to 128 characters without white space";
-    /// The target of an escalation: an agent's slug, a role or `exec`.
+    /// The name to which a problem is escalated: an agent's slug, a role or `exec`.
     Route: route, schema::pattern("^(?:roles\\.)?[a-z0-9][a-z0-9_-]{0,63}$"),
         "an agent's slug, `roles.<slug>` or `exec`";
     NeverDoes: |text| pattern(text.starts_with("I never "), "must begin with `I never `"), schema::pattern("^I never "),

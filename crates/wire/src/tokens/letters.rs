@@ -1,21 +1,21 @@
-//! The prices of words of Latin letters. They depend on the letters, their case and the character before the word.
+//! The token costs of words of Latin letters. They depend on the letters, their case and the character before the word.
 
 use super::{Before, CLASSES, CharacterClass, UNIT};
 
-/// The number of symbols that have prices: the border of a word, the 26 letters, and one symbol for all Latin letters
-/// beyond ASCII.
+/// The number of symbols in the price tables: the border of a word, the 26 letters, and one symbol for all Latin
+/// letters beyond ASCII.
 const LETTERS: usize = 28;
 const OTHER: usize = LETTERS - 1;
 
-/// The numbers of prices for a letter after one, two and three other letters. A common sequence of letters is usually
-/// inside one token, a rare one is split. Each pair of letters has its own price. Sequences of three or four letters
-/// share prices by a hash.
+/// The numbers of prices for sequences of two, three and four letters. A common sequence is usually inside one token, a
+/// rare one is split. Each pair of letters has its own price. Sequences of three or four letters share prices by a
+/// hash.
 const PAIRS: usize = LETTERS * LETTERS;
 const TRIPLES: usize = 1 << 10;
 const FOURS: usize = 1 << 13;
 
-/// The fitted prices in weight units. The file has one character for each price, a hundred on each line. A price is the
-/// distance of its character from `[` in ASCII.
+/// The prices of sequences of letters, in parts of a token. The file has one character for each price, a hundred on
+/// each line. A price is the distance of its character from `[` in ASCII.
 const PRICES: [i8; PAIRS + TRIPLES + FOURS] = {
     let text = include_bytes!("prices.txt");
     let mut prices = [0; PAIRS + TRIPLES + FOURS];
@@ -27,15 +27,17 @@ const PRICES: [i8; PAIRS + TRIPLES + FOURS] = {
     prices
 };
 
-/// The price of a word by the character before it, then by its shape: `small`, `Capital`, `A` (one capital letter),
-/// `ALL`, `SOMEFirst`.
+/// The amount that is added to the token cost of a word, first by the character before the word (a space, nothing, a
+/// mark, a backslash), then by the word's case: `small`, `Capital`, `A` (one capital letter), `ALL`, `SOMEFirst`.
 const SHAPES: [[i8; 5]; 4] = [[-7, -8, -10, 1, 4], [-6, -3, -11, -5, 4], [7, 20, 18, 13, 29], [10, 29, 27, 24, 35]];
 
-/// The price of a word by its number of letters. All words with 15 or more letters have the last price.
+/// The amount that is added to the token cost of a word, by its number of letters. All words with 15 or more letters
+/// get the last amount.
 const LENGTHS: [i8; 16] = [0, 2, -3, -2, -2, -2, -3, -2, -1, -2, -1, 0, 0, 1, 0, 1];
-/// The price of each capital letter: first in a word of only capitals, then in a word that begins with several.
+/// The amount that each capital letter adds to the token cost of a word: first for a word of only capitals, then for a
+/// word that begins with several.
 const CAPITALS: [i64; 2] = [2, 1];
-/// The price of a contraction such as `'s`. It belongs to the word before it.
+/// The amount that a contraction such as `'s` adds to the token cost of the word before it.
 const CONTRACTION: i64 = 20;
 
 /// Tells whether the bytes begin with a Latin letter beyond ASCII.
@@ -55,8 +57,8 @@ fn latin(bytes: &[u8]) -> usize {
     }
 }
 
-/// Returns the price and the length in bytes of the word with which the bytes begin. A word has capital letters first,
-/// then small letters.
+/// Returns the token cost and the length in bytes of the word with which the bytes begin. A word has capital letters
+/// first, then small letters.
 pub(super) fn word(bytes: &[u8], before: Before) -> (u64, usize) {
     let mut letters = Letters { bytes, at: 0, last: [0; 3], count: 0, price: 0 };
     letters.take(CharacterClass::Upper);
@@ -90,8 +92,8 @@ pub(super) fn word(bytes: &[u8], before: Before) -> (u64, usize) {
         + i64::from(LENGTHS[count.min(15)])
         + of_capitals
         + if tail > 0 { CONTRACTION } else { 0 };
-    // A long run of one letter has only common sequences, so its price would be too low. In fact its tokens have at
-    // most eight letters. Therefore a long word has a least price.
+    // In a long run of one letter, every sequence of letters is common, so the computed price would be too low. The
+    // real tokens of such a run have at most eight letters. Therefore a long word has a least price.
     let least = ONE + 5 * many(count.saturating_sub(12));
     (u64::try_from(total.max(least)).unwrap_or(UNIT), at + tail)
 }
@@ -101,15 +103,15 @@ const ONE: i64 = UNIT as i64;
 struct Letters<'t> {
     bytes: &'t [u8],
     at: usize,
-    /// The last three letters that were read, the newest first. A position before the beginning of the word has the
-    /// value 0.
+    /// The last three letters of the word that were read, the newest first. A position before the beginning of the word
+    /// has the value 0.
     last: [usize; 3],
     count: usize,
     price: i64,
 }
 
 impl Letters<'_> {
-    /// Reads all following letters of one case and adds their prices. Letters beyond ASCII count as small letters.
+    /// Reads all following letters of one case and adds their token costs. Letters beyond ASCII count as small letters.
     fn take(&mut self, case: CharacterClass) {
         while let Some(byte) = self.bytes.get(self.at) {
             let class = CLASSES[usize::from(*byte)];
@@ -129,7 +131,7 @@ impl Letters<'_> {
         }
     }
 
-    /// Adds the price of a letter, or of the end of the word (`letter` is 0).
+    /// Adds the token cost of a letter, or of the end of the word (`letter` is 0).
     fn step(&mut self, letter: usize) {
         let [one, two, three] = self.last;
         let pair = one * LETTERS + letter;
@@ -147,12 +149,12 @@ impl Letters<'_> {
     }
 }
 
-/// An odd factor of the hash that spreads sequences of letters over the shared prices. Only low bits of the product are
-/// used, so an overflow does no harm.
+/// A factor for hashing sequences of letters, so that they are spread evenly over the table of prices. Only low bits of
+/// the product are used, so an overflow does no harm.
 const SPREAD: usize = 40_503;
 
-/// Returns the length in bytes of the contraction with which the bytes begin: `'s`, `'t`, `'re`, `'ve`, `'m`, `'ll` or
-/// `'d` in any case. Returns 0 when there is none.
+/// Returns the length in bytes of the English contraction with which the bytes begin: `'s`, `'t`, `'re`, `'ve`, `'m`,
+/// `'ll` or `'d` in any case. Returns 0 when there is none.
 fn contraction(bytes: &[u8]) -> usize {
     let [b'\'', rest @ ..] = bytes else { return 0 };
     let small = |at: usize| rest.get(at).map(u8::to_ascii_lowercase);

@@ -1,8 +1,8 @@
-//! The prices of runs of punctuation.
+//! The token costs of runs of punctuation.
 
 use super::{CLASSES, CharacterClass, UNIT};
 
-/// Groups of punctuation characters by their use. The characters of one group have the same prices.
+/// Groups of punctuation characters by their use. All characters of one group have the same token costs.
 const QUOTE: u8 = 0;
 const OPEN: u8 = 1;
 const CLOSE: u8 = 2;
@@ -13,7 +13,7 @@ const SIGN: u8 = 6;
 const NAME: u8 = 7;
 const LINE: u8 = 8;
 
-/// The price of a punctuation character after another one, in weight units. The row is the group of the first
+/// The price of a punctuation character after a different one, in parts of a token. The row is the group of the first
 /// character, the column the group of the second.
 const PAIRS: [[i8; 9]; 9] = [
     [23, 22, 13, 7, 17, 18, 23, 19, 8],
@@ -27,12 +27,13 @@ const PAIRS: [[i8; 9]; 9] = [
     [0, 0, 0, 0, 0, 17, 0, 0, 0],
 ];
 
-/// The price of a punctuation character after the same character, by its group.
+/// The price of a punctuation character that is repeated, in parts of a token, by the group of the character.
 const SAME: [i8; 9] = [12, 18, 18, 7, 2, 8, 5, 12, 6];
-/// Characters with which people draw lines. Tokenizers have tokens for long runs of them, so such a run costs little.
+/// Characters with which people draw lines, such as `----`. Tokenizers have tokens for long runs of them, so such a run
+/// costs little.
 const RULED: &[u8] = b"-=*#_./~";
 const RULED_PRICE: i64 = 2;
-/// The part of the price that is subtracted from every run of punctuation. Short runs are common, so tokenizers have
+/// The amount that is subtracted from the price of every run of punctuation. Short runs are common, so tokenizers have
 /// tokens for them.
 const FREE: i64 = 8;
 
@@ -61,7 +62,7 @@ const USES: [u8; 256] = {
     uses
 };
 
-/// Returns the price and the length in bytes of the run of punctuation with which the bytes begin.
+/// Returns the token cost and the length in bytes of the run of punctuation with which the bytes begin.
 pub(super) fn run(bytes: &[u8]) -> (u64, usize) {
     let is_mark = |byte: &u8| CLASSES[usize::from(*byte)] == CharacterClass::Mark;
     let marks = bytes.iter().position(|byte| !is_mark(byte)).unwrap_or(bytes.len());

@@ -1,4 +1,4 @@
-//! The prices of characters that are not Latin, by their Unicode block.
+//! The token costs of characters that are not Latin, by their Unicode block.
 //!
 //! When the tokenizer knows the words of a script, a character costs only a part of a token. Characters of other
 //! scripts cost up to one token for each byte. Languages that share a script differ, so each price fits the most
@@ -74,10 +74,11 @@ pub(super) fn price(found: char) -> u64 {
     behind.checked_sub(1).and_then(|block| BLOCKS.get(block)).map_or(32, |(_, price)| u64::from(*price) * 2)
 }
 
-/// Tells whether people draw lines with this character. Tokenizers have tokens for runs of such characters.
+/// Tells whether people draw lines with this character. Tokenizers have tokens for runs of such characters, so these
+/// runs cost little.
 pub(super) fn is_ruled(found: char) -> bool {
     matches!(found, '─' | '━' | '═' | '—' | '…')
 }
 
-/// The price of a character with which people draw lines after the same character, in weight units.
+/// The price of each repetition of a character with which people draw lines, such as `───`, in parts of a token.
 pub(super) const RULED_PRICE: u64 = 6;

@@ -1,4 +1,4 @@
-//! Translates wire messages and agent cards to the engine's commands.
+//! Translates Agent Wire messages and agent cards to the engine's commands.
 
 use engine::command::{Register, Target};
 use engine::id::{TaskId, WorkflowId};
@@ -13,12 +13,13 @@ use crate::json::{Value, object};
 use crate::message::{Blocked, Brief, Complete, Id, InboxMessage, MessageType, Wire, WirePayload};
 use crate::shape::Shape;
 
-/// The reason why a legal wire message or card cannot be translated to a command.
+/// The reason why a legal Agent Wire message cannot be translated to a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Rejection {
-    /// The document names a task by a text that is not an id of the engine, so there is no such task.
+    /// The message names a task by a text that is not an id of the engine, so there is no such task.
     UnknownTask { task: String },
-    /// The document is a brief, and the caller does not say to which workflow the brief's task is added.
+    /// The message is a brief, that is, the description of a new task, and the caller does not say to which workflow
+    /// the task is added.
     WorkflowRequired,
 }
 
@@ -37,7 +38,8 @@ fn task(id: &Id) -> Result<TaskId, Rejection> {
     id.as_str().parse().map_err(|_| Rejection::UnknownTask { task: id.to_string() })
 }
 
-/// Translates a wire message to the command for the act that it describes. A brief becomes a new task of `workflow`.
+/// Translates an Agent Wire message to the command for the act that it describes. A brief becomes a new task of
+/// `workflow`.
 pub fn wire(wire: &Wire, workflow: Option<WorkflowId>) -> Result<Acts, Rejection> {
     let one = |command, left: Vec<LeftPart>| Acts { commands: vec![command], left };
     Ok(match &wire.payload {

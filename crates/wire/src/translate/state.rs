@@ -13,30 +13,30 @@ use crate::path::InsidePath;
 use crate::shape::{Integer, ListShape, Map, Maybe, Measure, NonBlank, Summary, Text};
 use crate::time::DateTime;
 
-/// The money and the time that a turn of an agent cost.
+/// The money and the time that an agent's turn cost.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TurnCost {
     pub usd: f64,
     pub seconds: f64,
 }
 
-/// The data for the input envelope that an agent gets with its task.
+/// The data for an input envelope, the JSON that an agent gets with its task.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskInput<'a> {
     pub feature: Option<&'a str>,
     pub workflow: &'a str,
-    /// The number of the turn within its attempt. The first turn is 1.
+    /// The number of the agent's turn within its attempt at the task. The first turn is 1.
     pub iteration: u32,
     pub action: &'a str,
     pub params: Vec<(String, crate::json::Value)>,
-    /// The names and the paths of the files of the task. The paths are relative to the repository.
+    /// The names and the paths of the task's files. The paths are relative to the repository.
     pub paths: Vec<(String, String)>,
     /// The notes of finished tasks, oldest first, without the names of the agents that wrote them.
     pub notes: Vec<String>,
 }
 
-/// Returns the input envelope of a turn. Returns `None` when a part is not legal, such as a blank name or a path
-/// outside the repository.
+/// Returns the input envelope, the JSON with which an agent starts its turn. Returns `None` when a part is not legal,
+/// such as a blank name or a path outside the repository.
 pub fn input(given: TaskInput<'_>) -> Option<EnvelopeInput> {
     let path = |(name, path): (String, String)| Some((name, InsidePath::new(path)?));
     let notes: Vec<Text> = given.notes.into_iter().filter_map(Text::new).collect();
@@ -62,8 +62,8 @@ fn sender(actor: &str) -> Option<Sender> {
     Sender::new(actor)
 }
 
-/// Returns a message of a mailbox as a wire message. `from` and `to` are slugs of agents, which only the store knows.
-/// `from` is ignored when the sender is a person, the runner or the engine.
+/// Returns a stored message as an Agent Wire message. `from` and `to` are the slugs of the agents, which the stored
+/// message does not contain. `from` is ignored when the sender is a person, the runner or the engine.
 pub fn inbox(message: &Message, from: &str, to: &str) -> Option<Wire> {
     let kind = MessageType::parse(message.draft.kind.as_str())?;
     let from = match message.from {
@@ -89,8 +89,8 @@ pub fn inbox(message: &Message, from: &str, to: &str) -> Option<Wire> {
     })
 }
 
-/// Returns the wire message by which the runner announces that a task is complete. A summary of more than 150 words is
-/// cut. Returns `None` for a task in another state.
+/// Returns the Agent Wire message by which the runner announces that a task is complete. A summary of more than 150
+/// words is cut. Returns `None` when the task is not complete.
 pub fn complete(task: &Task, agent: &str, verification: WireVerification, cost: TurnCost) -> Option<Wire> {
     let TaskState::Completed { outcome, .. } = &task.state else { return None };
     let words: Vec<&str> = outcome.split_whitespace().collect();
@@ -108,7 +108,7 @@ pub fn complete(task: &Task, agent: &str, verification: WireVerification, cost: 
     announced(WirePayload::Complete(payload), task.updated)
 }
 
-/// Returns the wire message that a task is blocked, or `None` for a task in another state.
+/// Returns the Agent Wire message that a task is blocked. Returns `None` when the task is not blocked.
 pub fn blocked(task: &Task, agent: &str) -> Option<Wire> {
     let TaskState::Blocked(block) = &task.state else { return None };
     let blocker_type = blocker(block.kind);

@@ -1,4 +1,5 @@
-//! Translates the document that ends a turn, an output envelope or a handoff, to the engine's commands.
+//! Translates the document with which an agent ends its turn, an output envelope or a handoff contract, to the engine's
+//! commands.
 
 use engine::approval::ApprovalRequest;
 use engine::checkpoint::Kind;
@@ -21,7 +22,7 @@ fn moved(turn: TurnFence, to: Target) -> Command {
     Command::Move { task: turn.task, attempt: Some(turn.attempt), to }
 }
 
-/// Returns the command that sends a question to the person, with the highest priority.
+/// Returns the command that sends a message of an agent to a person, with the highest priority.
 fn asks(turn: TurnFence, kind: MessageKind, subject: String, body: String) -> Command {
     let draft = MessageDraft {
         kind,
@@ -42,19 +43,21 @@ fn records(turn: TurnFence, summary: String, detail: Json) -> Command {
     Command::AddCheckpoint { task: turn.task, attempt: Some(turn.attempt), note }
 }
 
-/// The one act that the end of a turn asks for. An output envelope and a handoff have different words for the same acts.
+/// The one act that an agent asks for at the end of its turn. An output envelope and a handoff contract have different
+/// words for the same acts.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TurnAct {
-    /// The work is done: `COMPLETE` in a handoff, `proceed` in an envelope.
+    /// The agent's work is done: `COMPLETE` in a handoff contract, `proceed` in an output envelope.
     Complete { outcome: String, detail: Json },
-    /// The agent needs another turn: `IN_PROGRESS` in a handoff, `retry` in an envelope.
+    /// The agent needs another turn: `IN_PROGRESS` in a handoff contract, `retry` in an output envelope.
     Continue { summary: String, detail: Json },
-    /// The agent asks a person: `NEEDS_INPUT` in a handoff, `escalate` in an envelope. `reason` says why the task pauses.
+    /// The agent asks a person: `NEEDS_INPUT` in a handoff contract, `escalate` in an output envelope. `reason` says
+    /// why the task pauses.
     Ask { reason: String, question: String },
-    /// The agent asks for an approval: `APPROVAL_REQUEST` in a handoff. The request has no folder yet, because a document
-    /// cannot be trusted to name it.
+    /// The agent asks for an approval: `APPROVAL_REQUEST` in a handoff contract. The request has no working folder yet,
+    /// because the agent's document cannot be trusted to name it.
     RequestApproval { reason: String, request: Box<ApprovalRequest> },
-    /// The agent cannot continue: `BLOCKED` in a handoff.
+    /// The agent cannot continue: `BLOCKED` in a handoff contract.
     Block { kind: BlockKind, reason: String },
 }
 
@@ -74,7 +77,7 @@ impl TurnAct {
         }
     }
 
-    /// Returns the act of a handoff. Checks nothing, because every [`HandoffContract`] is valid.
+    /// Returns the act that a handoff contract asks for. Checks nothing, because every [`HandoffContract`] is valid.
     pub fn of_handoff(contract: &HandoffContract) -> Self {
         let evidence = contract.render().get("evidence_report").cloned().unwrap_or(Value::Null);
         let (next, detail) = (contract.next_action().to_owned(), carried(&evidence));
@@ -96,7 +99,8 @@ impl TurnAct {
         }
     }
 
-    /// Returns the engine's commands for the act, in the order in which they must be executed.
+    /// Returns the engine's commands for what the agent asked for at the end of its turn, in the order in which they
+    /// must be executed.
     pub fn commands(self, turn: TurnFence) -> Vec<Command> {
         match self {
             Self::Complete { outcome, detail } => {
@@ -116,7 +120,8 @@ impl TurnAct {
     }
 }
 
-/// Translates an output envelope to the engine's commands: complete the task, try again, or ask a person.
+/// Translates an output envelope (the JSON with which an agent ends its turn) to the engine's commands: complete the
+/// task, try again, or ask a person.
 pub fn output(output: &EnvelopeOutput, turn: TurnFence) -> Acts {
     let left = [
         LeftPart::when(!output.artifacts.0.is_empty(), "/artifacts", "files are written by whoever ran the turn"),
@@ -125,7 +130,7 @@ pub fn output(output: &EnvelopeOutput, turn: TurnFence) -> Acts {
     Acts { commands: TurnAct::of_output(output).commands(turn), left: left.into_iter().flatten().collect() }
 }
 
-/// Translates a handoff to the engine's commands.
+/// Translates a handoff contract (an agent's report at the end of its turn) to the engine's commands.
 pub fn handoff(contract: &HandoffContract, turn: TurnFence) -> Acts {
     let rendered = contract.render();
     let has = |name: &str| rendered.get(name).is_some_and(|found| *found != Value::Null);
@@ -148,8 +153,8 @@ pub fn handoff(contract: &HandoffContract, turn: TurnFence) -> Acts {
     Acts { commands: TurnAct::of_handoff(contract).commands(turn), left: left.into_iter().flatten().collect() }
 }
 
-/// Returns the kind of a blocked task's obstacle, and the reason. The kind depends on who owns the obstacle, and it
-/// decides who is notified.
+/// Returns the kind of obstacle that blocks a task, and the reason. The kind depends on whether the agent owns the part
+/// of the system with the obstacle, and it decides who is notified.
 pub(crate) fn obstacle(contract: &HandoffContract) -> (BlockKind, String) {
     let kind = match contract.consolidation().map(crate::handoff::Consolidation::ownership_assessment) {
         Some(Ownership::CrossSurfaceDependency | Ownership::NotMySurface) => BlockKind::Dependency,
@@ -169,8 +174,8 @@ fn lines(notes: &[crate::handoff::EvidenceNote]) -> String {
     notes.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }
 
-/// Returns the request for the approval that a handoff asks for. If the handoff names no operation, its next action is
-/// the operation.
+/// Returns the request for the approval that a handoff contract asks for. If the contract names no operation, its next
+/// action is the operation.
 fn approval_request(request: &HandoffApproval, next_action: &str) -> ApprovalRequest {
     let text = |found: Option<&NonBlank>| found.map(ToString::to_string).unwrap_or_default();
     ApprovalRequest {
@@ -184,7 +189,7 @@ fn approval_request(request: &HandoffApproval, next_action: &str) -> ApprovalReq
     }
 }
 
-/// Returns the text from which a person can decide about an approval.
+/// Returns the text of an approval request, with all facts that a person needs to decide.
 fn approval_text(request: &ApprovalRequest) -> String {
     let parts = [
         ("operation", &request.operation),

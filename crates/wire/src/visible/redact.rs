@@ -1,4 +1,4 @@
-//! Removes text that looks like a secret, from every view and from all data that leaves this machine. In doubtful
+//! Removes text that looks like a secret, from all text that is shown to people or leaves this machine. In doubtful
 //! cases, the text is removed.
 
 /// The text that replaces a secret.
@@ -38,12 +38,13 @@ const PREFIXES: &[&str] = &[
     "sntrys_",
     "age-secret-key-",
 ];
-/// The fewest characters of a word with a known prefix that is treated as a secret. A shorter word is shown.
+/// The fewest characters of a word that begins like the secrets of a known service and counts as a secret. A shorter
+/// word is shown.
 const SECRET_CHARS_MIN: usize = 12;
-/// The fewest characters of a word of mixed capitals, small letters and digits that is treated as a secret. A shorter
-/// word is shown. No word of a language is as long and as mixed.
+/// The fewest characters of a word of mixed capitals, small letters and digits that counts as a secret. A shorter word
+/// is shown. No word of a natural language is so long and so mixed.
 const MIXED_CHARS_MIN: usize = 32;
-/// Parts of names, such as `password`. The value after a name with such a part is treated as a secret.
+/// Parts of names, such as `password`. The value that follows a name with such a part counts as a secret.
 const NAMES: &[&str] = &[
     "password",
     "passwd",
@@ -106,8 +107,8 @@ pub fn redacted(text: &str) -> String {
     without_users(&out)
 }
 
-/// Splits the text after a name, such as `="my secret" next`, at a value in quotes. Returns the text up to the value,
-/// the value, and the text from its closing quote. Returns `None` when the value has no quotes.
+/// Splits the text that follows a name, such as `="my secret" next`, at its value in quotes. Returns the text up to the
+/// value, the value, and the text from the closing quote on. Returns `None` when the value has no quotes.
 fn quoted(behind: &str) -> Option<(&str, &str, &str)> {
     let sign = behind.trim_start_matches(['"', '\'', '`', ' ']);
     let value = sign.strip_prefix(['=', ':']).unwrap_or(behind).trim_start();
@@ -122,7 +123,7 @@ fn is_break(letter: char) -> bool {
     letter.is_whitespace() || "\"'`=:,;(){}[]<>|&?".contains(letter)
 }
 
-/// Tells whether a word is an authorization scheme, as in `Authorization: Bearer …`.
+/// Tells whether a word is an HTTP authorization scheme, as in `Authorization: Bearer …`.
 fn is_scheme(word: &str) -> bool {
     ["bearer", "basic"].iter().any(|scheme| word.eq_ignore_ascii_case(scheme))
 }
@@ -140,7 +141,7 @@ fn is_secret(word: &str) -> bool {
     let has = |kind: fn(char) -> bool| word.chars().any(kind);
     let plain = word.chars().all(|letter| letter.is_ascii_alphanumeric() || "+/_-.".contains(letter));
     let mixed = has(|c| c.is_ascii_uppercase()) && has(|c| c.is_ascii_lowercase()) && has(|c| c.is_ascii_digit());
-    // Excludes long file paths, which have many short parts: a secret has at least one long part.
+    // Excludes long file paths, which have only short parts. A secret has at least one long part.
     let unbroken = word.split(['/', '.', '-', '_']).any(|part| part.len() >= MIXED_CHARS_MIN / 2);
     plain && mixed && unbroken && word.len() >= MIXED_CHARS_MIN
 }

@@ -1,7 +1,7 @@
-//! Translates documents to the engine's commands. Each file in `fixtures/acts/*.json` has a document, the expected
-//! commands and the parts of the document that no command contains.
+//! Tests the translation of documents to the engine's commands. Each file in `fixtures/acts/*.json` has a document, the
+//! expected commands and the parts of the document that become no command.
 //!
-//! With `UPDATE=1` the test writes the expected parts into the files again.
+//! With `UPDATE=1` the test writes the found commands and parts into the files as the new expectation.
 
 use std::path::PathBuf;
 
@@ -39,7 +39,8 @@ fn converted(value: Value, lost: &[translate::LeftPart]) -> Value {
     object([("document", value), ("lost", left(lost))])
 }
 
-/// Translates a document by its kind. Returns the commands that it becomes and the document in another protocol.
+/// Translates a document of the given kind. Returns the engine's commands, and for some kinds the document in another
+/// protocol.
 fn translated(kind: &str, document: &[u8]) -> Vec<(&'static str, Value)> {
     use wire::shape::Shape;
     match kind {
@@ -92,7 +93,7 @@ fn translated(kind: &str, document: &[u8]) -> Vec<(&'static str, Value)> {
     }
 }
 
-/// Returns the engine's command for a call. Only the tools that have a file in `fixtures/acts` are named.
+/// Returns the engine's command for a tool call. Handles only the tools that have a file in `fixtures/acts`.
 #[expect(clippy::wildcard_enum_match_arm, reason = "a new file needs an arm here and says so")]
 fn command(call: &lifecycle::Call) -> engine::Command {
     use lifecycle::Call;

@@ -7,14 +7,14 @@ use wire::json::{Value, parse};
 
 pub(crate) struct Case(Value);
 
-/// Returns the folder of the test cases.
+/// Returns the folder with the test cases of the protocols.
 pub(crate) fn folder() -> PathBuf {
     let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     let beside = here.join("../../../shared/vectors");
     if beside.is_dir() { beside } else { here.join("tests/fixtures/vectors") }
 }
 
-/// Calls `judge` with every test case of a file.
+/// Calls `judge` with every test case in a file.
 pub(crate) fn each(file: &str, mut judge: impl FnMut(&Case)) {
     let path = folder().join(file);
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
@@ -44,7 +44,8 @@ impl Case {
         self.get("id").as_text().unwrap_or("a case without an id")
     }
 
-    /// Returns the document of a case. It is stored as text, as base64, or as parts that are repeated.
+    /// Returns the document of a test case. The file has it as text, as base64, or as a list of parts with a number of
+    /// repetitions each.
     pub(crate) fn bytes(&self) -> Vec<u8> {
         if let Some(text) = self.find("text").and_then(Value::as_text) {
             return text.as_bytes().to_vec();
@@ -77,7 +78,8 @@ fn base64(text: &str) -> Vec<u8> {
 }
 
 impl Case {
-    /// Returns the facts from outside the document that its rules need.
+    /// Returns the facts from outside the document that the check of the document needs, such as the request that it
+    /// answers.
     pub(crate) fn context(&self) -> wire::check::CheckContext {
         let issued = self.find("issued_ids").and_then(Value::as_list);
         wire::check::CheckContext {

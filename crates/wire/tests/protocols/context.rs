@@ -1,4 +1,5 @@
-//! Tests the reply of `task_load_context`: it never exceeds the budget, and it lists every piece that is missing.
+//! Tests the reply of `task_load_context`: it never costs more tokens than the caller allows, and it lists every piece
+//! that is missing.
 
 use engine::Actor;
 use std::path::Path;
@@ -47,7 +48,7 @@ fn any_include(chance: &mut SeededRandom) -> Option<Include> {
     (chance.below(4) > 0).then_some(include)
 }
 
-/// Returns the names of the parts that the reply lists as cut.
+/// Returns the names of the parts that the reply of `task_load_context` lists as cut.
 fn cut(reply: &Value) -> Vec<String> {
     let entries = reply.get("cut").and_then(Value::as_list).unwrap_or_default();
     let parts = entries.iter().map(|entry| entry.get("part").unwrap().as_text().unwrap());
@@ -233,7 +234,8 @@ fn a_long_history_is_quick() {
     hold(&facts, None, MAX_TOKENS_MIN);
 }
 
-/// Compares a reply with the file `name` in `fixtures/context`. With `UPDATE=1`, writes the file again.
+/// Compares a reply of `task_load_context` with the file `name` in `fixtures/context`. With `UPDATE=1`, writes the
+/// reply to the file first.
 fn reads_like(name: &str, reply: &Value) {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/context").join(name);
     if std::env::var_os("UPDATE").is_some() {

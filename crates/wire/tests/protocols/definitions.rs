@@ -1,5 +1,5 @@
-//! Tests that the schemas in `definitions/` match the types, and that they agree with the checkers on all rules that a
-//! schema can express.
+//! Tests that the JSON Schemas in `definitions/` match the Rust types, and that they agree with the checkers of
+//! documents on all rules that a schema can express.
 
 use std::path::PathBuf;
 
@@ -24,7 +24,7 @@ fn the_files_are_fresh() {
     }
 }
 
-/// The codes of rules that a schema cannot express, each with the reason.
+/// The codes of rules that the checkers enforce but that a JSON Schema cannot express, each with the reason.
 const UNSAYABLE: &[(&str, &str)] = &[
     ("TOO_LONG", "words, sentences and bytes are not counted by a schema"),
     ("TYPE", "an integer written as 1.0 is one for a schema"),
@@ -47,7 +47,7 @@ const UNSAYABLE: &[(&str, &str)] = &[
     ("PATTERN", "a pattern does not know the calendar"),
 ];
 
-/// Returns the codes of a finding's errors, without their places.
+/// Returns the codes of the errors that a check found, without their places.
 fn errors(finding: &CheckFinding) -> Vec<&str> {
     let errors = finding.notes.iter().filter(|note| note.severity == Severity::Error);
     errors.map(|note| note.code.split(':').next().unwrap()).collect()
@@ -77,8 +77,8 @@ fn schemas_and_checkers_agree() {
     ] {
         each(file, |case| {
             let finding = check(kind, &case.bytes(), &case.context());
-            // The schema validator works on documents that `serde_json` reads. A document that `serde_json` cannot read
-            // is skipped, for example bad JSON or a number that fits into no double.
+            // The schema validator works on documents that `serde_json` has read. A document that `serde_json` cannot
+            // read is skipped, for example bad JSON or a number that fits into no double.
             let Ok(document) = serde_json::from_slice(&case.bytes()) else { return };
             let codes: Vec<&str> = errors(&finding);
             if codes == ["NOT_JSON"] {
@@ -104,7 +104,7 @@ fn schemas_and_checkers_agree() {
     assert!(idle.is_empty(), "a schema can say these after all, or no case shows it: {idle:?}");
 }
 
-/// The codes of contract rules that a schema cannot express, each with the reason.
+/// The codes of rules for handoff contracts that a JSON Schema cannot express, each with the reason.
 const UNSAYABLE_OF_CONTRACTS: &[(&str, &str)] = &[
     ("CONSOLIDATION_REPORT", "whether it is required stands in the INPUT"),
     ("LOOP_STATE_INCOMPLETE", "two numbers are not compared by a schema"),
@@ -150,7 +150,7 @@ fn the_contract_and_its_schema_agree() {
     assert!(idle.is_empty(), "a schema can say these after all, or no case shows it: {idle:?}");
 }
 
-/// Tests that the frames (lines of a review stream) that this crate writes match their schema.
+/// Tests that the lines that this crate writes for a review tool's output match the JSON Schema of these lines.
 #[test]
 fn frames_fit_their_schema() {
     use wire::stream::Frame;

@@ -36,8 +36,8 @@ fn examples_of_the_specifications() {
     assert!(count >= 20, "only {count} examples were found");
 }
 
-/// Tests the examples of lifecycle calls. Each file is named after its tool. The specification shortens most ids, such
-/// as `tk_xyz...`. Such a text names nothing, but the call is legal.
+/// Tests the examples of tool calls. Each file is named after its tool. The specification shortens most ids, such as
+/// `tk_xyz...`. A shortened id names nothing, but the call is legal.
 #[test]
 fn examples_of_the_lifecycle() {
     let files = files(&PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/lifecycle/accept"));

@@ -1,4 +1,4 @@
-//! Facts about tasks, from tiny to hostile, for the tests of `task_load_context`.
+//! Makes facts about tasks, from tiny to hostile ones, as input for the tests of `task_load_context`.
 
 use engine::checkpoint::{Checkpoint, Kind};
 use engine::command::Note;
@@ -84,7 +84,7 @@ pub(crate) fn task(ids: &mut Ids, workflow: engine::id::WorkflowId, name: &str, 
     }
 }
 
-/// Adds notes as checkpoints, as if an agent had recorded them one minute apart.
+/// Adds checkpoints (progress notes) to a task, as if an agent had recorded them one minute apart.
 pub(crate) fn record(facts: &mut ContextFacts, notes: impl IntoIterator<Item = Note>) {
     let ids = &mut Ids::new(77);
     for note in notes {
@@ -119,7 +119,7 @@ fn text(chance: &mut SeededRandom, bytes: usize) -> String {
     }
 }
 
-/// Returns a random size that is mostly small, sometimes large, and rarely the largest that is legal.
+/// Returns a random size that is mostly small, sometimes large, and rarely near the legal maximum `max`.
 fn size(chance: &mut SeededRandom, max: usize) -> usize {
     let scale = *chance.one_of(&[20, 60, 60, 200, 200, 200, 1_000, 1_000, 5_000, 40_000]);
     1 + chance.below(scale.min(max))
@@ -195,7 +195,7 @@ fn note(chance: &mut SeededRandom) -> Note {
     Note { kind: *chance.one_of(Kind::ALL), summary: text(chance, bytes), detail, files: texts(chance, 1_000, 40) }
 }
 
-/// Returns random facts about a task, of any kind that may be stored.
+/// Returns random facts about a task. Everything that may be stored about a task can occur.
 pub(crate) fn any(chance: &mut SeededRandom) -> ContextFacts {
     let mut facts = plain(u128::from(chance.word()));
     let long = |chance: &mut SeededRandom| {

@@ -1,4 +1,5 @@
-//! Compares the verdicts of the handoff module with the test vectors: every case of every file, every expected field.
+//! Compares the verdicts on handoff contracts with the test vectors (files of cases with expected results): every case
+//! of every file, every expected field.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,8 +7,8 @@ use std::path::{Path, PathBuf};
 use wire::handoff::{HandoffContext, HandoffVerdict, Machine, NoIdentity, Reference, identity, judge, merge_all};
 use wire::json::{Value, parse, parse_object};
 
-/// Returns the folder of the test vectors: next to the repository if it exists there, otherwise the copy in the
-/// repository.
+/// Returns the folder of the test vectors (files of cases with expected results): next to the repository if it exists
+/// there, otherwise the copy in the repository.
 fn folder() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let beside = here.join("../../../shared/vectors");
@@ -26,7 +27,7 @@ fn text<'v>(case: &'v Value, name: &str) -> &'v str {
     case.get(name).and_then(Value::as_text).unwrap()
 }
 
-/// Returns the agent's text of a case. Long texts are stored in parts that are repeated.
+/// Returns the agent's text in a test case. A long text is stored as parts that are repeated.
 fn said(case: &Value) -> String {
     String::from_utf8(crate::cases::Case::of(case.clone()).bytes()).unwrap()
 }
@@ -36,13 +37,15 @@ fn verdict(case: &Value) -> HandoffVerdict {
     judge(&said(case), &HandoffContext { input: case.get("input_envelope"), dispatch_agent_id })
 }
 
-/// Removes the warnings about live state. Recognising live state is a matter of judgement, so it is not compared.
+/// Removes the warnings about live state (values of a running system, such as IP addresses). Recognising live state is
+/// a matter of judgement, so these warnings are not compared.
 fn without_live_state(value: &Value) -> Value {
     let is_other = |code: &&Value| !code.as_text().unwrap().starts_with("LIVE_STATE:");
     Value::List(value.as_list().unwrap().iter().filter(is_other).cloned().collect())
 }
 
-/// Compares all cases of a file before it fails, so that one run shows every wrong case.
+/// Judges all test cases of a file with `found`, which returns the difference for a wrong case. Fails only at the end,
+/// so that one run shows every wrong case.
 fn check(file: &str, found: impl Fn(&Value) -> Option<String>) {
     let cases = cases(file);
     let wrong: Vec<String> =

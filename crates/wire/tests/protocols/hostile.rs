@@ -1,4 +1,5 @@
-//! Tests that no input makes a checker slow: every checker judges a mebibyte of any input in under 50 milliseconds.
+//! Tests that no input makes a checker of documents slow: every checker judges a mebibyte of any input in under 50
+//! milliseconds.
 
 use std::time::Duration;
 
@@ -11,12 +12,13 @@ use wire::{card, envelope, feedback, handoff, message, stream};
 
 const MEBIBYTE: usize = 1 << 20;
 /// The time limit for judging one document. A build with debug checks takes about three times as long, and more on a
-/// busy machine. A benchmark measures the release build.
+/// busy machine, so its limit is higher.
 const BOUND: Duration = Duration::from_millis(if cfg!(debug_assertions) { 250 } else { 50 });
 
 type Judge = fn(&[u8]) -> usize;
 
-/// Every checker, as a function from bytes to the number of problems that the checker finds.
+/// Every checker of documents, as a function from bytes to the number of problems that it finds. Each has the file of
+/// its test cases.
 const JUDGES: &[(&str, Judge)] = &[
     ("envelope/input.jsonl", |bytes| count(&envelope::judge_input(bytes).report)),
     ("envelope/output.jsonl", |bytes| count(&envelope::judge_output(bytes).report)),
@@ -53,8 +55,8 @@ fn judged_in_time(judge: Judge, bytes: &[u8], what: &str) {
     }
 }
 
-/// Judges a document several times until one try is within the time limit `bound`. When no try is, the error has the
-/// best time.
+/// Judges a document up to `tries` times, until one try takes less time than `bound`. When no try does, the error has
+/// the shortest time.
 fn best_of(tries: u32, judge: Judge, bytes: &[u8], bound: Duration) -> Result<(), Duration> {
     let mut best = Duration::MAX;
     for _ in 0..tries {
@@ -111,8 +113,8 @@ fn text_that_is_no_document() {
     }
 }
 
-/// Returns large values, each with a name. The test puts them in the place of every value of a document, so that the
-/// document has a mebibyte.
+/// Returns large values, each with a name. The test replaces every value of a document by each of them in turn, so that
+/// the document has a mebibyte.
 fn fillings(room: usize) -> Vec<(&'static str, String)> {
     let list = |item: &str| format!("[{}{item}]", long(&format!("{item},"), room - 2 * item.len() - 4));
     let text = |piece: &str| format!("\"{}\"", long(piece, room - 4));
@@ -162,7 +164,8 @@ fn places(value: &Value, path: &mut Vec<usize>, found: &mut Vec<Vec<usize>>) {
     }
 }
 
-/// Puts a marker in the place of the value at a path. Later the test replaces the marker in the text by a large value.
+/// Replaces the value at a path by a marker. Later the test replaces the marker in the document's text by a large
+/// value.
 fn mark(value: &mut Value, path: &[usize]) {
     match (path, value) {
         ([], value) => *value = "@@".into(),
@@ -186,7 +189,7 @@ fn documents_with_one_huge_part() {
             }
             let valid = case.find("expect").is_none_or(|expect| expect.get("valid") == Some(&Value::Bool(true)));
             let Some(document) = std::str::from_utf8(&bytes).ok().and_then(|text| parse(text).ok()) else { return };
-            // Long and deeply nested documents are skipped. The largest of the others has every field.
+            // Skips long and deeply nested test cases. The largest of the other valid documents has every field.
             if valid && bytes.len() < 1_500 && !case.id().contains("depth") && !case.id().contains("deep") {
                 tried.push(document.to_value());
             }
@@ -203,8 +206,8 @@ fn documents_with_one_huge_part() {
             let marked = marked.to_string();
             for ((what, filling), (_, quarter)) in fillings.iter().zip(&quarters) {
                 let with = |filling| format!("{before}{}{after}", marked.replace("\"@@\"", filling));
-                // If a quarter of the size takes at most a sixteenth of the time limit, the whole document stays within
-                // the limit, even if the time grows quadratically.
+                // If a quarter of the document takes at most a sixteenth of the time limit, the whole document stays
+                // within the limit, even if the time grows quadratically. Then the whole document need not be tried.
                 if best_of(1, *judge, with(quarter).as_bytes(), BOUND / 16).is_ok() {
                     continue;
                 }
@@ -215,8 +218,8 @@ fn documents_with_one_huge_part() {
     }
 }
 
-/// Tests the kinds of input that accompany documents, such as merges and references. The measured time includes the
-/// whole finding with its verdict.
+/// Tests the time to check inputs that are not messages, such as merges of project contracts and references to other
+/// repositories. The time includes making the texts of all problems.
 #[test]
 fn the_parts_beside_the_documents() {
     use wire::check::{CheckContext, DocumentKind, check};
@@ -244,8 +247,8 @@ fn the_parts_beside_the_documents() {
             list("{\"stored\":{\"a\":[{\"name\":\"n\"}]},\"payload\":{\"a\":[", "{\"name\":\"n\",\"b\":1}", "]}}"),
         ),
     ];
-    // Quadratic time would be minutes. The time limit is larger here, because a finding also includes the texts of its
-    // problems.
+    // The time limit of this test. It is larger than for judging alone, because the texts of all problems are made,
+    // too. Quadratic time would be minutes.
     const WHOLE: Duration = Duration::from_secs(1);
     for (kind, text) in cases {
         let best = (0..3)

@@ -1,5 +1,5 @@
-//! Tests of the protocols as a whole: the cases of the rules, the examples of the specifications, the schemas, and the
-//! properties of every document.
+//! Tests of all agent protocols: the test cases of the rules, the examples of the specifications, the JSON Schemas, and
+//! properties that every document must have.
 #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
 mod acts;

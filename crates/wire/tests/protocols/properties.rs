@@ -1,5 +1,5 @@
-//! Properties that hold for every document and not only for the test cases. The tests make documents by random changes
-//! of the cases.
+//! Tests properties that hold for every document and not only for the test cases. The tests make documents by random
+//! changes of the documents in the test cases.
 //!
 //! `FUZZ_SECONDS` makes the tests run longer. `FUZZ_SEED` repeats a run with the same random numbers.
 
@@ -22,7 +22,7 @@ const FILES: &[(&str, DocumentKind)] = &[
     ("handoff/cases.jsonl", DocumentKind::Handoff),
 ];
 
-/// Returns the test cases that are small enough to be changed a million times.
+/// Returns the documents of the test cases that are small enough to be changed a million times.
 fn documents() -> Vec<(DocumentKind, Vec<u8>, CheckContext)> {
     let mut documents = Vec::new();
     for (file, kind) in FILES {
@@ -67,7 +67,7 @@ fn seed() -> u64 {
     std::env::var("FUZZ_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(20_261_116)
 }
 
-/// A guard that prints the seed of the random numbers when a test fails.
+/// A guard that prints the seed of the random numbers when a test fails, so that the failure can be repeated.
 struct Telling(u64);
 
 impl Drop for Telling {
@@ -90,7 +90,8 @@ fn changed_documents() {
         let mut chance = SeededRandom::new(seed);
         seed += 1;
         let (kind, bytes, context) = chance.one_of(&documents);
-        // A handoff contract is changed inside its code block, so that the block itself stays readable.
+        // A handoff contract stands in a code block of an agent's text. Only the JSON in the block is changed, so that
+        // the block itself stays readable.
         let contract = std::str::from_utf8(bytes).ok().filter(|_| *kind == DocumentKind::Handoff);
         let contract =
             contract.and_then(|text| wire::handoff::judge(text, &wire::handoff::HandoffContext::default()).contract);
@@ -114,7 +115,8 @@ fn changed_documents() {
     assert!(valid > 50 && broken > 50, "{valid} valid and {broken} broken documents were tried");
 }
 
-/// Tests that bytes that are hardly a document any more get a verdict and cause no panic.
+/// Tests that bytes with so many random changes that they are hardly a document any more get a verdict and cause no
+/// panic.
 #[test]
 #[expect(clippy::disallowed_methods, reason = "runs for some seconds")]
 fn scrambled_bytes() {
@@ -140,7 +142,7 @@ fn scrambled_bytes() {
     assert!(tried > 500, "only {tried} were tried");
 }
 
-/// Tests that a required field that is removed is reported with its JSON pointer.
+/// Tests that the check reports each required field that is removed from a valid document, with its JSON pointer.
 #[test]
 fn a_missing_field_is_named() {
     for (kind, bytes, context) in documents() {
@@ -156,8 +158,8 @@ fn a_missing_field_is_named() {
     }
 }
 
-/// Tests that any text from another source stays inside its fences. The test reads the prompt as Markdown and checks
-/// where that text stands.
+/// Tests that text from memories and messages cannot leave the fenced code blocks of a system prompt. The test reads
+/// the prompt as Markdown and checks the lines outside of code blocks.
 #[test]
 fn foreign_text_cannot_break_out_of_the_prompt() {
     const PIECES: &[&str] = &[

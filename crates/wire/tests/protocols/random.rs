@@ -1,9 +1,9 @@
-//! Random changes of documents.
+//! Random changes of documents, for tests.
 
 use chance::SeededRandom;
 use wire::json::{Number, Value};
 
-/// Texts that have caused errors in programs before.
+/// Texts that programs often handle wrongly.
 const TEXTS: &[&str] = &[
     "",
     " ",

@@ -1,4 +1,4 @@
-//! Compares the estimate of tokens with a real tokenizer.
+//! Compares our estimate of a text's number of tokens with a real tokenizer.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ pub(crate) fn real(text: &str) -> usize {
 struct Sample {
     name: String,
     text: String,
-    /// Tells whether the text is English or code, for which the estimate must also be close.
+    /// Tells whether the text is English or code. For such a text the token estimate must not be much too high.
     near: bool,
 }
 
@@ -28,7 +28,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Returns the files below a folder with one of these endings, in a fixed order.
+/// Returns the files below a folder whose names have one of these extensions, in a fixed order.
 fn files(folder: &Path, endings: &[&str]) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     found.sort();
@@ -64,7 +64,7 @@ fn samples() -> Vec<Sample> {
     samples
 }
 
-/// Returns samples of texts that people send but do not write by hand, such as base64.
+/// Returns sample texts that programs make and people send, such as base64.
 fn made(chance: &mut SeededRandom) -> Vec<Sample> {
     const BASE64: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     const WORDS: &[&str] =

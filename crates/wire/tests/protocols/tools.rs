@@ -1,10 +1,11 @@
-//! Tests how many tokens the descriptions of the tools cost a model, and properties of the tools that clients rely on.
+//! Tests how many tokens the descriptions of the tools cost a model, and checks properties of the tools that clients
+//! rely on.
 
 use wire::json::{Value, object};
 use wire::lifecycle::{Set, TOOLS, Tool};
 
-/// The most tokens that the default set of tools may cost in every conversation, as our rules demand. The test fails
-/// when the tools cost more.
+/// The most tokens that the descriptions of the default set of tools may cost in every conversation. The test fails
+/// when they cost more.
 const DEFAULT_TOKENS_MAX: usize = 4_000;
 
 fn cost(tools: impl Iterator<Item = &'static Tool>) -> usize {
@@ -27,8 +28,8 @@ fn the_default_set_fits_its_budget() {
 fn descriptions_are_what_clients_take() {
     for tool in TOOLS {
         let name = tool.name;
-        // Clients add prefixes to the names of tools, replace dashes and limit the length. One client hides a tool
-        // named `ask_user`.
+        // Clients add prefixes to the names of tools, replace dashes and limit the length, so names must be short and
+        // without dashes. One client hides a tool named `ask_user`.
         assert!(name.len() <= 40 && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'), "{name}");
         assert_ne!(name, "ask_user");
         assert!((10..=160).contains(&tool.about.len()) && tool.about.ends_with('.'), "{name}: {}", tool.about);
@@ -55,7 +56,8 @@ fn a_plan_with_too_many_tasks_is_refused_before_it_is_parsed() {
     let said = wire::lifecycle::rejection(Tool::find("workflow_set_plan").unwrap(), &judged.report);
     assert!(said.message.contains("a list has 100001 entries; at most 100000 are allowed"), "{}", said.message);
     assert!(said.suggestion.starts_with("send less"), "{}", said.suggestion);
-    // Seven million numbers would take hundreds of megabytes as parsed values, although no single list is too long.
+    // Seven million numbers would take hundreds of megabytes as parsed values, although no single list here is too
+    // long.
     let many = vec![format!("[{}0]", "0,".repeat(90_000)); 80].join(",");
     let text = format!(r#"{{"id":"wf_000000000000","plan":{{"summary":"s","tasks":[{many}]}}}}"#);
     let judged = wire::lifecycle::judge("workflow_set_plan", text.as_bytes()).unwrap();
@@ -65,8 +67,8 @@ fn a_plan_with_too_many_tasks_is_refused_before_it_is_parsed() {
     assert_eq!(judged.report.codes().0, [""; 0]);
 }
 
-/// Tests that null for an optional argument counts as absent. Clients write null for every argument that their model
-/// left out.
+/// Tests that null for an optional argument of a tool counts as absent. Clients write null for every argument that
+/// their model left out.
 #[test]
 fn null_for_an_optional_argument_of_any_tool_is_the_argument_left_out() {
     let mut optional = 0;
@@ -97,8 +99,8 @@ fn null_for_an_optional_argument_of_any_tool_is_the_argument_left_out() {
                 optional += 1;
                 assert!(about.is_empty(), "{} {name}: {about:?}", tool.name);
                 assert!(!schema_refuses, "the schema of {} refuses null for {name}", tool.name);
-                // The schema for models allows null only where null has a meaning, because each mention costs tokens in
-                // every conversation.
+                // The schema that models get mentions null only where null has a meaning of its own, because each
+                // mention costs tokens in every conversation.
                 let told = offered.get("properties").and_then(|all| all.get(name)).and_then(|one| one.get("anyOf"));
                 let tells = told.is_some_and(|either| either.to_string().contains(r#"{"type":"null"}"#));
                 assert_eq!(tells, name == "current_task_id" && tool.name == "agent_update", "{} {name}", tool.name);
@@ -131,7 +133,7 @@ fn a_call_with_null_is_the_call_without_the_argument() {
         assert_eq!(with, without);
         assert_eq!(with.fingerprint(), without.fingerprint());
     }
-    // Null does not mean absent for a required argument, nor for an item of a list.
+    // For a required argument and for an item of a list, null does not count as absent but is an error.
     let judged = wire::lifecycle::judge("workflow_set_plan", br#"{"id":null,"plan":{"summary":null,"tasks":[null]}}"#);
     assert_eq!(judged.unwrap().report.codes().0.len(), 3);
 }

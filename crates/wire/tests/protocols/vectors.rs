@@ -1,4 +1,4 @@
-//! Judges the test cases of all rules and compares every verdict field by field.
+//! Judges the test cases of all protocol rules and compares every verdict with the expected one, field by field.
 
 use crate::cases::{Case, each};
 use wire::json::Value;
