@@ -1,4 +1,5 @@
-//! Judges any text as a command: without an abort or a panic, the same twice, and never allowed where it could not be read.
+//! Judges a random text as a command. The gate must not abort or panic, must decide the same when asked twice, and must
+//! not allow a text that it cannot read.
 #![no_main]
 
 use std::path::Path;

@@ -38,7 +38,7 @@ impl Arg {
         Self { spot: Some(PathSpot::Inside(folder.to_owned())), ..Self::unknown() }
     }
 
-    /// Returns an argument that stands for unknown files below the folder that this one names.
+    /// Returns an argument that stands for unknown files below the folder that this argument names.
     pub(super) fn below(&self) -> Self {
         match &self.spot {
             Some(PathSpot::At(folder)) => Self::inside(folder),
@@ -67,7 +67,7 @@ impl Arg {
         }
     }
 
-    /// Returns the rest of this word after its first `letters` bytes, as far as it is known.
+    /// Returns the part of this word after its first `letters` bytes, as far as it is known.
     pub(super) fn behind(&self, letters: usize) -> Self {
         match &self.text {
             Some(text) => Self::known(text.get(letters..).unwrap_or_default()),
@@ -113,7 +113,7 @@ pub(crate) struct WorkTreeMove {
     pub(crate) questions: Vec<GitQuestion>,
     /// True if the command needs approval when git cannot list the changed files.
     pub(crate) asks: bool,
-    /// The folders where the command runs, once they are known.
+    /// The folders where the command may run. None until the reader of the command text fills them in.
     pub(crate) folders: Option<CommandFolders>,
 }
 
@@ -121,9 +121,10 @@ pub(crate) struct WorkTreeMove {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct GitQuestion {
     pub(crate) arguments: Vec<String>,
-    /// The arguments of a second call, which runs when the first call fails. They spell the same question differently.
+    /// The arguments of a second git call, which runs when the call with `arguments` fails. It asks for the same files
+    /// in another spelling.
     pub(crate) otherwise: Option<Vec<String>>,
-    /// True if a failed call means that there are no files. False if it means that the files are unknown.
+    /// True if a failed git call means that there are no files. False if it means that the files are unknown.
     pub(crate) optional: bool,
 }
 
@@ -180,32 +181,34 @@ pub(super) struct SeenCommand {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct CommandLevel {
     pub(super) words: Vec<Arg>,
-    /// The index of the word at which the inner command begins: 1 for `sudo rm x`. None when no inner command is in the
-    /// words.
+    /// The index of the word at which the inner command begins: 1 for `sudo rm x`. None when the words hold no inner
+    /// command.
     pub(super) inner: Option<usize>,
-    /// The reason why this command needs approval unless a rule names it.
+    /// The reason why this command needs approval by a person, unless a gate rule names the command.
     pub(super) ask: Option<String>,
-    /// The reason why this command cannot be analyzed. If no rule names the command, the setting `opaque` decides about
-    /// it.
+    /// The reason why this command cannot be analyzed. If no rule names the command, the setting `opaque` of the gates
+    /// decides about it.
     pub(super) opaque: Option<String>,
-    /// Options that may write or run something. An option that is missing in the program's table is one of them.
+    /// Options of the command that may write or run something. An option that is missing in the program's option table
+    /// is one of them.
     pub(super) doubts: Vec<String>,
-    /// True if the command may run or write its arguments in unknown ways. Its arguments are then compared with the
-    /// rules.
+    /// True if the program may run its arguments as commands, or write to them, in ways that the gate does not know.
+    /// The arguments are then searched for the commands and paths of the rules.
     pub(super) searched: bool,
     /// Texts in a language that the gate does not parse, such as the code of `python -c`, or text piped into an
     /// interpreter.
     pub(super) codes: Vec<String>,
-    /// True if the command holds a script or other commands, as `sh -c` does. Those are judged separately.
+    /// True if the command holds a script or other commands, as `sh -c` does. The script and these commands are judged
+    /// separately.
     pub(super) holds: bool,
-    /// True if the command does more than run its inner command. A rule that allows the inner command then does not
-    /// allow this one.
+    /// True if a wrapper such as `sudo` does more than run its inner command. A rule that allows the inner command then
+    /// does not allow the wrapper.
     pub(super) matters: bool,
     /// The folders where the command may run.
     pub(super) folders: CommandFolders,
 }
 
-/// A write to a path that a call makes.
+/// A write to a path that was found in a tool call.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct PathWrite {
     pub(super) spot: Option<PathSpot>,
@@ -218,15 +221,16 @@ pub(super) struct PathWrite {
 /// The kind of a write. It decides which rules apply to the written path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum WriteCause {
-    /// A tool or a redirection writes the path. If no rule names the path, the default decision applies.
+    /// A tool or a redirection writes the path. If no rule names the path, the default decision of the gates applies.
     Itself,
-    /// A program writes the path. Its command is judged too, so only a rule that names the path applies to the write.
+    /// A program writes the path. The command that starts the program is judged too, so only a rule that names the path
+    /// applies to this write.
     Program,
-    /// A program copies the path without following links. If the path is a link, the copy is a link too, so the link's
-    /// target counts as written. Otherwise the copy is not judged.
+    /// A program copies the path without following links. If the path is a link, the copy is a link too, so the target
+    /// of the link counts as written. If the path is not a link, the copy is not judged.
     Copy,
-    /// A program works in the folder that is the path or holds it. It may write anything there, so a rule about the path
-    /// makes the command need approval.
+    /// A program such as make works in the folder at this path, or in the folder that holds the path. It may write
+    /// anything there, so the command needs approval if a rule is about the path.
     Work,
 }
 
@@ -234,23 +238,26 @@ pub(super) enum WriteCause {
 pub(super) struct FoundActs {
     pub(super) commands: Vec<SeenCommand>,
     pub(super) writes: Vec<PathWrite>,
-    /// Reasons why the call needs approval, even if the rules allow it.
+    /// Reasons why the tool call needs approval, even if the rules allow it.
     pub(super) asks: Vec<String>,
-    /// Changes to git's settings that decide about hooks or programs, made without writing a file. They need approval
-    /// even if the rules allow the command.
+    /// Changes to hooks, or to settings that make git run a program, such as `git config core.pager x`. They need
+    /// approval even if the rules allow the command.
     pub(super) guarded: Vec<String>,
-    /// Reasons why the call cannot be analyzed, in addition to its commands: variables that change the behaviour of a
-    /// toolchain.
+    /// Reasons why the call cannot be analyzed that come from no single command: it sets variables that change the
+    /// behaviour of a toolchain, such as `RUSTFLAGS`.
     pub(super) opaques: Vec<String>,
     /// Git commands that bring another state of the repository into the work tree, such as `git switch`. Git must list
     /// the files that they write.
     pub(super) moves: Vec<WorkTreeMove>,
-    /// True if the text moves file descriptors. `/dev/stdout` may then be a file that was opened for reading.
+    /// True if the command text opens or copies file descriptors, as `3<file` does. Then `/dev/stdout` may lead to a
+    /// file that was opened for reading.
     pub(super) reopened: bool,
-    /// Reasons to doubt the meaning of a command, because a variable that the same text sets may change it.
+    /// Reasons why a command may mean something else than its words show: the same command text sets a variable that
+    /// may change them.
     pub(super) doubts: Vec<String>,
-    /// Literal words and here-documents of the text. They may be the content of a file that the text writes.
+    /// Literal words and here-documents of the command text. They may be the content of a file that the command text
+    /// writes.
     pub(super) texts: Vec<String>,
-    /// The findings in arguments of unknown programs, read as if each argument were a command.
+    /// The commands and writes found in arguments of unknown programs. Each argument was read as if it were a command.
     pub(super) suspects: Vec<FoundActs>,
 }

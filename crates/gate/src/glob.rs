@@ -1,5 +1,5 @@
-//! Tells how a path fits the glob of a rule. The globs are those that `touches` of a task has, and may also start at `/`
-//! or `~/`.
+//! Tells how a path fits the glob of a gate rule. The syntax is that of the globs in a task's field `touches`. A glob
+//! of a rule may also start at `/` or `~/`.
 
 use std::path::PathBuf;
 
@@ -86,8 +86,8 @@ impl Glob {
 }
 
 impl Glob {
-    /// Returns the folder that holds everything that the glob matches: its parts before the first wildcard. Returns
-    /// None when the glob has several alternatives, or starts with a wildcard.
+    /// Returns the folder that holds everything that the glob matches: the parts of the glob before its first wildcard.
+    /// Returns None when the glob has several alternatives, or starts with a wildcard.
     pub(super) fn literal_start(&self) -> Option<PathBuf> {
         let [parts] = self.alternatives.as_slice() else { return None };
         let mut path = PathBuf::new();
@@ -106,8 +106,8 @@ impl Glob {
         (path != PathBuf::new()).then_some(path)
     }
 
-    /// Returns how some entries of a folder fit the glob: the entries whose names match a shell pattern. With `tree`,
-    /// everything below these entries is included.
+    /// Returns how the entries of a folder fit the glob. Only entries whose names match the shell pattern count. With
+    /// `tree`, everything below these entries counts too.
     pub(super) fn fit_entries(&self, folder: &[&str], pattern: &str, tree: bool) -> PathFit {
         let (pattern, None) = glob::symbols(pattern) else { return PathFit::Below { certain: false } };
         let mut best = PathFit::No;
@@ -146,8 +146,8 @@ fn meet(one: &[GlobSymbol], shell: &[GlobSymbol]) -> bool {
     glob::names_meet(one, shell)
 }
 
-/// Returns the positions in the glob that can be reached after this path. All positions are followed at once, so `**`
-/// needs no recursion.
+/// Matches the names of a path against the parts of a glob. Returns every position in `parts` at which the match may
+/// continue after the last name. All positions are followed at once, so `**` needs no recursion.
 fn walk(parts: &[GlobPart], path: &[&str]) -> Vec<usize> {
     let mut here = reach(parts, [0].into_iter());
     for name in path {
@@ -169,7 +169,7 @@ fn fit(parts: &[GlobPart], path: &[&str]) -> PathFit {
     if here.is_empty() {
         return PathFit::No;
     }
-    // If the glob has no wildcard in its parts up to the end of the path, it names a place below the path.
+    // If the parts of the glob are literal up to the length of the path, the glob surely names a place below the path.
     let literal = parts.iter().take_while(|part| match part {
         GlobPart::Any => false,
         GlobPart::One(symbols) => symbols.iter().all(|symbol| matches!(symbol, GlobSymbol::Exactly(_))),
@@ -177,7 +177,8 @@ fn fit(parts: &[GlobPart], path: &[&str]) -> PathFit {
     PathFit::Below { certain: literal.count() >= path.len() }
 }
 
-/// Returns the given positions. A `**` may stand for nothing, so the positions after it are returned as well.
+/// Returns the given positions in a glob. If the part at a position is `**`, which may stand for no folder at all, the
+/// position after it is returned as well.
 fn reach(parts: &[GlobPart], from: impl Iterator<Item = usize>) -> Vec<usize> {
     let mut all: Vec<usize> = Vec::new();
     for mut at in from {

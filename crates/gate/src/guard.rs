@@ -9,7 +9,8 @@ use super::place::{self, Entries};
 
 const PATHS: &str = include_str!("programs/tables/guarded.txt");
 
-/// A guarded path: one line of the list `tables/guarded.txt`.
+/// A guarded path, that is, one that controls agents, hooks or repositories. It is one line of the list
+/// `tables/guarded.txt`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct GuardedPath {
     glob: Glob,
@@ -17,8 +18,8 @@ pub(super) struct GuardedPath {
     only: bool,
 }
 
-/// Returns all guarded paths. Some lines of the list name a folder by an environment variable, which is read from this
-/// process. The list is read once.
+/// Returns all guarded paths of the list `tables/guarded.txt`, which is read once. Some lines name a folder by an
+/// environment variable, which is read from this process.
 pub(super) fn paths() -> &'static [GuardedPath] {
     static READ: OnceLock<Vec<GuardedPath>> = OnceLock::new();
     READ.get_or_init(|| {
@@ -40,8 +41,8 @@ fn path(line: &str, variable: impl Fn(&str) -> Option<String>) -> Option<Guarded
     Some(GuardedPath { glob: Glob::new(&whole).ok()?, only })
 }
 
-/// Returns the folder of a repository's hooks, such as `.husky`, if the repository's settings name one. Returns None
-/// when the hooks are in git's default folder.
+/// Returns the folder that a repository's git settings name for hooks, such as `.husky`. Returns None when they name no
+/// folder, so that the hooks are in git's default folder.
 pub(super) fn hooks_folder(root: &Path) -> Option<PathBuf> {
     let git = root.join(".git");
     // In a linked worktree `.git` is a file that names a folder inside the repository's `.git` folder. The repository's
@@ -64,7 +65,8 @@ fn escaped(letter: char) -> [Option<char>; 2] {
 }
 
 impl GuardedPath {
-    /// Tells whether writing a path writes a guarded path. With `tree`, everything below the path is written as well.
+    /// Tells whether writing a path changes a file that this guard protects. With `tree`, everything below the path is
+    /// written as well.
     pub(super) fn is_written(&self, path: &Path, roots: &[PathBuf], tree: bool, entries: Option<Entries<'_>>) -> bool {
         match place::fit(&self.glob, path, roots, entries) {
             PathFit::Yes if self.only => self.is_itself(path, roots),
@@ -74,13 +76,14 @@ impl GuardedPath {
         }
     }
 
-    /// Tells whether a guarded path may exist below a folder, with a name that fits the pattern of `find -name`.
+    /// Tells whether a file that this guard protects may exist below a folder, with a name that fits a pattern of
+    /// `find -name`.
     pub(super) fn may_be_found(&self, folder: &Path, pattern: &str, roots: &[PathBuf]) -> bool {
         place::may_find(&self.glob, folder, pattern, roots)
     }
 
-    /// Tells whether a path is the guarded path itself and not below it: the glob fits the path, but not the folder
-    /// above.
+    /// Tells whether a path is the guarded path itself and not a path below it: the glob fits the path, but does not
+    /// fit the folder above the path.
     fn is_itself(&self, path: &Path, roots: &[PathBuf]) -> bool {
         path.parent().is_none_or(|above| place::fit(&self.glob, above, roots, None) != PathFit::Yes)
     }

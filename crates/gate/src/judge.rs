@@ -1,4 +1,5 @@
-//! Applies the rules to the findings in a call. The result is the strictest decision, with the reasons for it.
+//! Applies the gate rules to the commands and writes that were found in a tool call. The result is the strictest
+//! decision, with its reasons.
 
 mod code;
 mod copied;
@@ -17,7 +18,7 @@ use super::rule::{self, GateRule, Matter};
 use super::{GateDecision, GateVerdict};
 use crate::programs::{options, program};
 
-/// The largest number of reasons in a verdict. Of further reasons only the number is reported.
+/// The largest number of reasons in the verdict about a tool call. Of further reasons only the number is reported.
 const REASONS_MAX: usize = 3;
 /// The largest number of written paths that are checked in one call, because each check reads the disk. A call with
 /// more paths needs approval.
@@ -31,17 +32,17 @@ pub(super) struct Judge<'g> {
     rules: &'g [GateRule],
     /// The decision for a command or a path that no rule names.
     otherwise: GateDecision,
-    /// The decision for programs that cannot be analyzed.
+    /// The decision for programs that cannot be analyzed, such as an unknown script.
     opaque: GateDecision,
     directory: &'g Path,
     decision: GateDecision,
     reasons: Vec<String>,
-    /// The repository folders from which globs of rules start. They are looked up when the first path is checked.
+    /// The repository folders from which the globs of rules start. They are looked up when the first path is checked.
     here: OnceCell<Vec<PathBuf>>,
-    /// The hook folders that the settings of the repositories in `here` name. Git's default hook folders are not among
-    /// them.
+    /// The hook folders that the repositories' git settings name, such as `.husky`. Git's default hook folders are not
+    /// among them.
     hooks: OnceCell<Vec<PathBuf>>,
-    /// True if `/dev/stdout` may be a file, because the text moved file descriptors.
+    /// True if `/dev/stdout` may lead to a file, because the command text opens or copies file descriptors.
     reopened: bool,
 }
 
@@ -127,7 +128,7 @@ impl<'g> Judge<'g> {
         self.prepared(found);
     }
 
-    /// Tells whether some rule is about written paths and asks or denies.
+    /// Tells whether some rule asks about, or denies, writes to paths.
     fn narrows_writes(&self) -> bool {
         self.rules.iter().any(|rule| matches!(rule.matter, Matter::Write(_)) && rule.decision != GateDecision::Allow)
     }
@@ -145,8 +146,8 @@ impl<'g> Judge<'g> {
             let last = number + 1 == seen.levels.len();
             let named = self.level(level);
             if let Some(words) = named.allowed {
-                // If the rule's words reach into the inner command (`sudo rm` for `sudo rm x`), the rule allows the
-                // inner command too.
+                // If the words of the rule reach into the inner command (the rule `sudo rm` for the command
+                // `sudo rm x`), the rule allows the inner command too.
                 let within = level.inner.is_some_and(|inner| words > inner);
                 allowed_to = allowed_to.max(number + 1 + usize::from(within));
             }
@@ -168,8 +169,8 @@ impl<'g> Judge<'g> {
         }
     }
 
-    /// Asks a person about options that are missing in the program's table, if a rule names the program or restricts
-    /// writes. Otherwise the decision for programs that cannot be analyzed applies.
+    /// Handles options that are missing in the program's option table. Asks a person if a rule names the program or
+    /// restricts writes. Otherwise applies the decision for programs that cannot be analyzed.
     fn doubts(&mut self, level: &CommandLevel, named: bool) {
         let Some(doubt) = level.doubts.first() else { return };
         let program = level.words.first().map(|word| options::base(word.as_text())).unwrap_or_default();
@@ -212,7 +213,7 @@ impl<'g> Judge<'g> {
     }
 }
 
-/// The rules that name one command, summarized.
+/// A summary of the rules that name one command.
 struct NamedByRules {
     any: bool,
     /// The number of words of the longest rule that allows the command. None when no rule allows it.

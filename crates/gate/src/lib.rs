@@ -1,14 +1,14 @@
 //! Gates decide which commands and writes of an interactive agent wait for a person, and which are refused.
 //!
 //! ```text
-//! tool call ── tool ──> acts: a command | paths written | neither
-//! command   ── text ──> words and a plain text ── brush-parser ──> walk ──> every simple command, every write
-//!                                                                 effect: by the program's table; wrappers unwrapped
-//! each      ── rule ──> allow | ask | deny; the strictest counts
+//! tool call          ── tool ─────────> a command text, or the paths that the tool writes
+//! command text       ── shell, walk ──> every command and every write in it
+//! command            ── programs ─────> the files that it writes, and the commands that it runs
+//! command or write   ── rule, judge ──> allow, ask or deny; the strictest decision counts
 //! ```
 //!
-//! A gate narrows and never widens: a call that cannot be read needs the approval of a person. A gate is not a
-//! sandbox, only a second look at the calls that an agent announces.
+//! A gate can only restrict a tool call, never permit more: a call that cannot be read needs the approval of a person.
+//! A gate is not a sandbox. It only checks the calls that an agent's client reports before it makes them.
 
 mod command;
 mod glob;
@@ -39,14 +39,14 @@ pub use rule::GateRule;
 pub use tool::COMMAND_FIELDS;
 use tool::GatedAct;
 
-/// The stack size of the thread that reads a command, in bytes. The system reserves memory only for the part that is
-/// used.
+/// The stack size of the thread that reads a command, in bytes. It costs little, because the operating system gives
+/// memory only to the part of the stack that is used.
 const STACK_BYTES: usize = 64 << 20;
-/// The longest time for reading a command. A command that takes longer needs approval. The client waits for the gate,
-/// and a command that a person can read takes less than a thousandth of this time.
+/// The longest time for reading a command. A command that takes longer needs approval. The agent's client waits during
+/// this time. A command that a person can read takes less than a thousandth of it.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A decision about a call, from the mildest to the strictest. `Ask` means that a person must approve the call.
+/// A decision about a tool call, from the mildest to the strictest. `Ask` means that a person must approve the call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum GateDecision {
@@ -55,10 +55,10 @@ pub enum GateDecision {
     Deny,
 }
 
-/// A tool call that a client is about to make, as its hook reports it.
+/// A tool call that an agent's client is about to make, as the client's hook reports it.
 #[derive(Debug, Clone, Copy)]
 pub struct GateCall<'a> {
-    /// The client's own name of the tool.
+    /// The name of the tool in the client, such as `Bash`.
     pub tool: &'a str,
     pub input: &'a Value,
     /// The folder where the client works, as an absolute path.
@@ -68,8 +68,8 @@ pub struct GateCall<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GateVerdict {
     pub decision: GateDecision,
-    /// The rule or the part of the command that decided, and the next step for the agent. Empty when the call is
-    /// allowed.
+    /// The rule or the part of the command that led to the decision, and the next step for the agent. Empty when the
+    /// call is allowed.
     pub reason: String,
 }
 
@@ -87,12 +87,12 @@ pub struct Gates {
     rules: Vec<GateRule>,
 }
 
-/// The table `[gates]` as it is written in a configuration.
+/// The table `[gates]` of a configuration file, with the decisions that apply when no rule does.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Basics {
     default: Option<Otherwise>,
-    /// The decision for programs that cannot be analyzed.
+    /// The decision for programs that cannot be analyzed, such as an unknown script.
     opaque: Option<Otherwise>,
 }
 
@@ -112,14 +112,14 @@ impl Gates {
         Ok(Self { default: basics.default, opaque: basics.opaque, rules })
     }
 
-    /// Tells whether every call is allowed: there are no rules, and no default asks.
+    /// Tells whether these gates allow every call: there are no rules, and no default decision is `ask`.
     pub fn is_empty(&self) -> bool {
         let asks = Some(Otherwise::Ask);
         self.rules.is_empty() && self.default != asks && self.opaque != asks
     }
 
-    /// Decides about a call. The function reads links and folders on the disk and asks git, writes nothing and never
-    /// panics.
+    /// Decides about a tool call. The function reads links and folders on the disk and runs git to list files. It
+    /// writes nothing and never panics.
     pub fn judge(&self, call: &GateCall<'_>) -> GateVerdict {
         if self.is_empty() {
             return GateVerdict::allow();
@@ -129,11 +129,11 @@ impl Gates {
             Otherwise::Allow => GateDecision::Allow,
         };
         let otherwise = self.default.map_or(GateDecision::Ask, decision);
-        // `opaque` is the decision for a program that cannot be analyzed. If it is not set, the default for commands
-        // that no rule names applies.
+        // `opaque` is the decision for a program that cannot be analyzed. If the configuration does not set it, the
+        // default for commands that no rule names applies.
         let opaque = self.opaque.map_or(otherwise, decision);
-        // Tools of other MCP servers are allowed unless a rule names them, because those servers decide about the
-        // calls of their tools.
+        // Tools of MCP servers other than Handover's are allowed unless a rule names them, because each server decides
+        // itself about the calls of its tools.
         let defaults =
             if tool::is_foreign(call.tool) { (GateDecision::Allow, GateDecision::Allow) } else { (otherwise, opaque) };
         let mut judge = Judge::new(&self.rules, defaults, call.directory);
@@ -161,7 +161,7 @@ impl Gates {
     }
 }
 
-/// Returns the findings for the paths that a tool writes, in the form that commands use.
+/// Returns the paths that a tool writes as `FoundActs`, so that they are judged like the writes of a command.
 fn written(paths: &[String], folder: &Path, by: WriteCause) -> FoundActs {
     let folders = command::CommandFolders::Known(vec![folder.to_owned()]);
     let write = |path: &String| PathWrite {
@@ -173,13 +173,14 @@ fn written(paths: &[String], folder: &Path, by: WriteCause) -> FoundActs {
     FoundActs { writes: paths.iter().map(write).collect(), ..FoundActs::default() }
 }
 
-/// Tells whether a file is guarded: writing it needs approval as soon as the configuration has any gate.
+/// Tells whether a file is guarded, that is, controls agents, hooks or git. Writing it needs approval as soon as the
+/// configuration has any gate.
 pub fn is_guarded(path: &Path, root: &Path) -> bool {
     guard::paths().iter().any(|guarded| guarded.is_written(path, &[root.to_owned()], false, None))
 }
 
-/// Returns every command that a text would run, as lists of words. `None` stands for a word whose value is unknown
-/// before the command runs. An error is the reason why the text needs approval regardless of the rules.
+/// Returns every command that a shell text would run, each as a list of words. `None` stands for a word whose value is
+/// unknown before the command runs. An error is the reason why the text needs approval regardless of the rules.
 pub fn commands(text: &str, directory: &Path) -> Result<Vec<Vec<Option<String>>>, String> {
     let (text, directory): (String, PathBuf) = (text.to_owned(), directory.to_owned());
     let found = aside(move || walk::text(&text, &directory));
@@ -193,13 +194,13 @@ pub fn commands(text: &str, directory: &Path) -> Result<Vec<Vec<Option<String>>>
     Ok(levels().map(|level| level.words.iter().map(|word| word.text.clone()).collect()).collect())
 }
 
-/// Runs `read` on a thread with a large stack, because the parser recurses deeply. If the thread fails or takes too
-/// long, the result is that the text needs approval.
+/// Runs `read` on a thread with a large stack, because the parser of commands recurses deeply. If the thread fails or
+/// takes too long, the command needs approval.
 fn aside(read: impl FnOnce() -> FoundActs + Send + 'static) -> FoundActs {
     let ask = |reason: &str| FoundActs { asks: vec![reason.to_owned()], ..FoundActs::default() };
     let (tell, told) = mpsc::sync_channel(1);
     let started = std::thread::Builder::new().stack_size(STACK_BYTES).spawn(move || {
-        // If reading took too long, the receiver is gone, so a failed send is ignored.
+        // If reading took too long, the receiver no longer exists, so a failed send is ignored.
         let _: Result<(), _> = tell.send(read());
     });
     if started.is_err() {

@@ -7,9 +7,10 @@ use std::path::{Component, Path, PathBuf};
 use super::glob::{self, Glob, GlobRoot, PathFit};
 use crate::spot::home;
 
-/// The largest number of links that are followed for one path, as in Linux. A path with more links counts as a circle.
+/// The largest number of links that are followed for one path, the same as in Linux. If a path has more links, they
+/// count as going in circles.
 const LINKS_MAX: usize = 40;
-/// A folder that has one of these entries is the root of a repository.
+/// The names of entries that mark a folder as the root of a repository.
 const MARKS: [&str; 2] = [".git", ".handover"];
 
 /// Returns a path without `.` and `..`. Links are not followed: `a/link/..` becomes `a`.
@@ -25,8 +26,8 @@ pub(super) fn tidy(path: &Path) -> PathBuf {
     tidy
 }
 
-/// Returns the path after every link in it is followed. Returns None when links go in circles. The file itself does not
-/// have to exist.
+/// Returns the path after every link in it is followed. Returns None when links go in circles. The path does not have
+/// to exist.
 pub(super) fn resolve(path: &Path) -> Option<PathBuf> {
     let mut left: VecDeque<OsString> = parts(path);
     let mut real = PathBuf::from("/");
@@ -72,11 +73,11 @@ pub(super) fn roots(path: &Path) -> Vec<PathBuf> {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Entries<'p> {
     pub(super) pattern: &'p str,
-    /// True if everything below the entries is included.
+    /// True if everything below these entries is included.
     pub(super) tree: bool,
 }
 
-/// Tells whether the text of a path leads to an open file (`/dev/fd/3`) or to another process's view of the disk
+/// Tells whether a path, as it is spelled, leads to an open file (`/dev/fd/3`) or to another process's view of the disk
 /// (`/proc/1/root`).
 pub(super) fn is_through_processes(path: &Path) -> bool {
     let spelled = tidy(path);
@@ -84,7 +85,7 @@ pub(super) fn is_through_processes(path: &Path) -> bool {
     spelled.starts_with("/proc") || spelled.starts_with("/dev/fd") || text == "/dev/stdin"
 }
 
-/// Tells whether a path, or any link on its way, leads through `/proc` or to an open file.
+/// Tells whether a path, or any link that it passes, leads through `/proc` or to an open file.
 pub(super) fn passes_processes(path: &Path) -> bool {
     let mut left: VecDeque<OsString> = parts(path);
     let mut real = PathBuf::from("/");
@@ -110,11 +111,12 @@ pub(super) fn passes_processes(path: &Path) -> bool {
     true
 }
 
-/// The largest number of entries that are checked below one folder. If there are more, a match counts as possible.
+/// The largest number of entries that are checked below one folder. If there are more, the answer is the cautious one:
+/// a match is possible.
 const ENTRIES_MAX: usize = 5_000;
 
-/// Tells whether a file that fits a glob may exist below a folder. Its own name, or the name of a folder on the way,
-/// must fit a pattern. The answer depends on the files that are on the disk now.
+/// Tells whether `find` may select a file that a glob covers, below a folder. The name of the file, or of a folder
+/// between `folder` and the file, must fit the pattern. The answer depends on the files that are on the disk now.
 pub(super) fn may_find(glob: &Glob, folder: &Path, pattern: &str, roots: &[PathBuf]) -> bool {
     let home = home().map(PathBuf::from);
     let from = match glob.root() {
@@ -150,8 +152,8 @@ fn holds(place: &Path, pattern: &str) -> bool {
     false
 }
 
-/// Tells whether a name below a folder has a blank or a quote in it, or whether there are too many names to look at. Such
-/// a name in a list of files may be read as several names.
+/// Tells whether a file below a folder has a blank or a quote in its name, or whether there are too many files to
+/// check. A program that reads a list of such names may split one name into several.
 pub(super) fn has_odd_names(place: &Path) -> bool {
     let odd = |name: &str| name.contains(|letter: char| letter.is_whitespace() || "'\"\\".contains(letter));
     let (mut open, mut seen) = (vec![place.to_owned()], 0);
@@ -169,8 +171,8 @@ pub(super) fn has_odd_names(place: &Path) -> bool {
     false
 }
 
-/// Returns how a path fits a glob that starts in one of these root folders. If the results differ, the closest fit is
-/// returned.
+/// Returns how a path fits a glob that starts in one of the given root folders. If the results for the roots differ,
+/// returns the closest fit.
 pub(super) fn fit(glob: &Glob, path: &Path, roots: &[PathBuf], entries: Option<Entries<'_>>) -> PathFit {
     let from_home;
     let from: &[PathBuf] = match glob.root() {
@@ -193,7 +195,8 @@ pub(super) fn fit(glob: &Glob, path: &Path, roots: &[PathBuf], entries: Option<E
                     None => glob.fit(&names),
                 }
             }
-            // The path is above the root or the root itself, so it contains everything that the glob can match.
+            // The path is a folder above the root folder of the glob, so it contains everything that the glob can
+            // match.
             Err(_) if root.starts_with(path) => match entries {
                 Some(Entries { pattern, tree }) => above(path, root, pattern, tree),
                 None => PathFit::Below { certain: true },
@@ -214,8 +217,8 @@ pub(super) fn fit(glob: &Glob, path: &Path, roots: &[PathBuf], entries: Option<E
     best
 }
 
-/// Returns how entries of a folder above a root fit a glob. If the pattern fits the name of the entry that holds the
-/// root, a match is possible.
+/// Returns how entries of a folder above a glob's root folder fit the glob. A match is possible if the pattern fits the
+/// name of the entry that holds the root, and everything below the entries counts (`tree`).
 fn above(folder: &Path, root: &Path, pattern: &str, tree: bool) -> PathFit {
     let name = root.strip_prefix(folder).ok().and_then(|below| below.iter().next()).map(|name| name.to_string_lossy());
     let fits = name.is_some_and(|name| {
@@ -225,8 +228,8 @@ fn above(folder: &Path, root: &Path, pattern: &str, tree: bool) -> PathFit {
     if fits && tree { PathFit::Below { certain: false } } else { PathFit::No }
 }
 
-/// Tells whether this folder is shared by all users, like `/tmp`. If a repository happens to be at such a folder, files
-/// with unknown names in the folder do not count as files of that repository.
+/// Tells whether a folder is shared by all users, like `/tmp`. Files with unknown names in such a folder do not count
+/// as files of a repository, even if the folder is the root of one.
 pub(super) fn is_common(path: &Path) -> bool {
     let own = std::env::var_os("TMPDIR").map(PathBuf::from);
     ["/tmp", "/var/tmp", "/dev/shm"].iter().any(|folder| path == Path::new(folder))

@@ -1,5 +1,5 @@
-//! Compares the option parser with the real programs: every spelling of every option that writes or runs something is
-//! run in a scratch folder, and the changes are compared with the findings of the gate.
+//! Compares the gate's option parser with the real programs. Every spelling of every option that writes or runs
+//! something is run in a scratch folder, and the files that change are compared with the decision of the gate.
 
 #![expect(clippy::disallowed_methods, reason = "it starts real programs in a folder of its own")]
 
@@ -37,7 +37,7 @@ fn gates() -> Gates {
     Gates::new(basics, vec![rule("write = \"infra/**\"\ndecision = \"deny\"")]).unwrap()
 }
 
-/// A repository with several commits, in which the gate denies the folder `infra`.
+/// A repository with several commits, in which the gate denies writes below the folder `infra`.
 struct RealFolder {
     folder: tempfile::TempDir,
 }
@@ -54,7 +54,8 @@ fn run(folder: &Path, text: &str) {
 }
 
 impl RealFolder {
-    /// Copies a folder that was made once. A copy for git has its history, and a copy for another program has none.
+    /// Copies the prepared folder `first`, so that each program starts from the same files. Only a copy for git has the
+    /// git history.
     fn copy_of(first: &Self, program: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let from = first.root().display().to_string();
@@ -83,7 +84,7 @@ impl RealFolder {
         fs::canonicalize(self.folder.path()).unwrap()
     }
 
-    /// Returns everything below the denied folder, with its kind, content and permissions.
+    /// Returns everything below the denied folder `infra`, with its kind, content and permissions.
     fn state(&self) -> BTreeMap<PathBuf, String> {
         use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
         let (mut found, mut open) = (BTreeMap::new(), vec![self.root().join("infra")]);
@@ -104,7 +105,7 @@ impl RealFolder {
     }
 }
 
-/// Returns every spelling of an option with its value.
+/// Returns every spelling of an option with its value, such as `-o file`, `-ofile` and `--output=file`.
 fn spellings(table: &ProgramTable, option: KnownOption, value: &str) -> Vec<String> {
     let name = option.name;
     let mut found = Vec::new();
@@ -113,7 +114,7 @@ fn spellings(table: &ProgramTable, option: KnownOption, value: &str) -> Vec<Stri
         if option.takes == ValueNeed::Always {
             found.push(format!("{name} {value}"));
         }
-        // All abbreviations are tried, because the shortest one that the program accepts is not known.
+        // All abbreviations are tried, because the test does not know the shortest one that the program accepts.
         for length in 1..long.len() {
             found.push(format!("{}={value}", &name[..2 + length]));
         }
@@ -132,7 +133,8 @@ fn spellings(table: &ProgramTable, option: KnownOption, value: &str) -> Vec<Stri
     found
 }
 
-/// Returns the options of a template that write or run something, in every spelling, and one empty text for no option.
+/// Returns the texts to put into a command template: each option of the table that writes or runs something, in every
+/// spelling, and an empty text for no option.
 fn slots(table: &ProgramTable, root: &Path) -> Vec<String> {
     let mut found = vec![String::new()];
     let out = root.join("infra/out");
@@ -150,13 +152,14 @@ fn slots(table: &ProgramTable, root: &Path) -> Vec<String> {
         };
         found.extend(spellings(table, *option, &value));
     }
-    // Add flags in front of a command that writes anyway: none of them may hide the write.
+    // Each flag without a value is tried too. Some templates write a file anyway, and no flag may hide that write from
+    // the gate.
     let flags = table.options().iter().filter(|option| option.takes == ValueNeed::Never);
     found.extend(flags.map(|flag| flag.name.to_owned()).filter(|name| !LEFT_OUT.contains(&name.as_str())));
     found
 }
 
-/// Returns the command templates to run, and the programs that are listed as untried.
+/// Returns the command templates of the list `real.list`, and the programs that the list marks as `untried`.
 fn rows() -> (Vec<&'static str>, Vec<&'static str>) {
     let lines = TEMPLATES.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
     let (untried, rows): (Vec<&str>, Vec<&str>) = lines.partition(|line| line.starts_with("untried "));
@@ -164,7 +167,7 @@ fn rows() -> (Vec<&'static str>, Vec<&'static str>) {
     (rows, untried.iter().filter_map(name).collect())
 }
 
-/// Returns the name of the table that a row is about: `git-diff` of `git diff --output OUT`.
+/// Returns the name of the option table that a command template is about: `git-diff` for `git diff --output OUT`.
 fn subject(row: &str) -> String {
     let mut words = row.split(' ').filter(|word| !word.starts_with('-') && *word != "infra");
     match (words.next(), words.next()) {
@@ -173,8 +176,8 @@ fn subject(row: &str) -> String {
     }
 }
 
-/// A program whose table has options that write or run something has a row, or it is listed as untried with the
-/// reason.
+/// Checks that every program whose option table has options that write or run something has a command template in
+/// `real.list`, or is listed there as `untried` with the reason.
 #[test]
 fn every_table_with_outputs_has_rows() {
     let (rows, untried) = rows();
@@ -244,14 +247,14 @@ fn try_rows(rows: &[&'static str], rounds: usize, gates: &Gates, first: &RealFol
     tally
 }
 
-/// Fails if a program changed the denied folder although the gate allowed its command. `FUZZ_ROUNDS` (4 by default)
-/// limits how many spellings of each template are run; a large number runs all of them.
+/// Fails if a program changed the denied folder although the gate allowed its command. About `FUZZ_ROUNDS` (4 by
+/// default) option spellings of each command template are run; a large number runs all of them.
 #[test]
 fn real_programs_write_nothing_that_was_allowed() {
     let rounds = std::env::var("FUZZ_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(4);
     let (gates, first) = (gates(), RealFolder::new());
     let rows: &'static [&'static str] = Vec::leak(rows().0);
-    // Most of the time is spent waiting for programs to end.
+    // Several threads run the commands, because most of the time is spent waiting for programs to end.
     let tallies: Vec<Tally> = std::thread::scope(|scope| {
         let (gates, first) = (&gates, &first);
         let part = |rows: &'static [&'static str]| scope.spawn(move || try_rows(rows, rounds, gates, first));
@@ -263,7 +266,7 @@ fn real_programs_write_nothing_that_was_allowed() {
     let mut missing: Vec<&str> = tallies.iter().flat_map(|one| one.missing.iter().copied()).collect();
     missing.dedup();
     if !missing.is_empty() {
-        // Missing programs are printed, so that a run without them is not mistaken for a complete run.
+        // Programs that are not installed are printed, so that a run without them is not mistaken for a complete run.
         println!("not installed, so not tried: {}", missing.join(", "));
     }
     println!("{ran} commands were run, and {wrote} of them wrote below the denied folder");

@@ -1,5 +1,5 @@
-//! One rule of a configuration, written as `[[gate]]`. It names the first words of a command or a pattern of written
-//! paths, and has a decision.
+//! One gate rule of a configuration, written as `[[gate]]`. It names the first words of a command, or a pattern of
+//! written paths, and has a decision.
 
 use serde::Deserialize;
 
@@ -9,7 +9,8 @@ use super::glob::Glob;
 use crate::programs::git;
 use crate::programs::options::base;
 
-/// The largest number of rules in one file. A file with more rules is refused, because no person would read them all.
+/// The largest number of rules in one configuration. A configuration with more rules is refused, because no person
+/// would read them all.
 pub(crate) const RULES_MAX: usize = 1_000;
 /// The largest number of words in one rule. A rule with more words is refused.
 const WORDS_MAX: usize = 32;
@@ -81,25 +82,27 @@ pub(super) enum RuleFit {
     Yes,
 }
 
-/// Tells whether a rule that allows commands names this command. The words must be exactly the same, so that a similar
-/// command is not allowed by mistake.
+/// Tells whether a rule that allows commands names this command. The words must be exactly the same, because a similar
+/// command may do something else.
 pub(super) fn allows(rule: &[String], words: &[Arg]) -> bool {
     rule.len() <= words.len() && rule.iter().zip(words).all(|(wanted, word)| word.text.as_deref() == Some(wanted))
 }
 
-/// Programs that have the same commands with the same effects outside of the machine. A rule of two or more words for one
-/// of them may be meant for the others. The second list has the commands for which that holds; an empty list means all.
+/// Programs that have the same commands with the same effects on remote services. A rule of two or more words for one
+/// of them may be meant for the others too. The second list has the commands for which that holds; an empty list means
+/// all.
 const FAMILIES: &[(&[&str], &[&str])] = &[
     (&["terraform", "tofu", "terragrunt"], &[]),
     (&["docker", "podman", "nerdctl"], &["push", "login", "logout"]),
     (&["npm", "pnpm", "yarn", "bun"], &["publish", "unpublish", "deprecate", "owner", "access", "token", "login"]),
     (&["kubectl", "oc"], &[]),
 ];
-/// Commands that do what another command of the same program does: `terraform destroy` is `terraform apply -destroy`.
+/// A program, the command of a rule, and another command of that program that does the same: `terraform destroy` is
+/// `terraform apply -destroy`.
 const SYNONYMS: &[(&str, &str, &str)] = &[("terraform", "apply", "destroy"), ("npm", "publish", "npm")];
 
-/// Tells whether a program of another name does what the rule is for: `tofu apply` for `terraform apply`, `pip3` for
-/// `pip`.
+/// Tells whether a program of another name does what the rule names: `tofu apply` for the rule `terraform apply`,
+/// `pip3` for the rule `pip`.
 fn does_the_same(rule: &[String], program: &str, words: &[Arg]) -> bool {
     let bare = |name: &str| {
         name.trim_end_matches(|letter: char| letter.is_ascii_digit() || matches!(letter, '.' | '-')).to_owned()
@@ -115,8 +118,8 @@ fn does_the_same(rule: &[String], program: &str, words: &[Arg]) -> bool {
     (commands.is_empty() || commands.contains(&rule[1].as_str())) && concerns(rule, &renamed()) != RuleFit::No
 }
 
-/// Tells whether a rule that asks or denies is about this command. Other spellings count too: the program by its path,
-/// or options between the words.
+/// Tells whether a rule that asks or denies is about this command. The command may be spelled differently: the program
+/// by its path, or options between the words.
 pub(super) fn concerns(rule: &[String], words: &[Arg]) -> RuleFit {
     let (Some(wanted), Some(program)) = (rule.first(), words.first()) else { return RuleFit::No };
     let Some(program) = program.text.as_deref().map(base) else { return RuleFit::Perhaps };
@@ -146,8 +149,8 @@ pub(super) fn concerns(rule: &[String], words: &[Arg]) -> RuleFit {
     for wanted in &rule[1..] {
         let rest = words.get(at..).unwrap_or_default();
         if wanted.starts_with('-') {
-            // An option of the rule may be anywhere in the command. It may also be part of a bundle of letters, so any
-            // other option makes the result uncertain.
+            // An option of the rule may be anywhere in the command. It may also be one letter of another option, as
+            // `-f` of `-xf`, so any other option makes the result uncertain.
             if rest.iter().any(|word| word.text.as_deref() == Some(wanted)) {
                 continue;
             }
@@ -169,8 +172,8 @@ pub(super) fn concerns(rule: &[String], words: &[Arg]) -> RuleFit {
             {
                 return RuleFit::Perhaps;
             }
-            // This word is an option, and the next word may be the option's value. So it is uncertain where the next
-            // command word is.
+            // This word is an option, and the next word may be its value. So it is uncertain which word is the
+            // sub-command that the rule names.
             Some(Arg { text: Some(word), .. }) if word.starts_with('-') => {
                 let later = rest.iter().any(|word| word.text.as_deref().is_none_or(|word| word == wanted));
                 return if later { RuleFit::Perhaps } else { RuleFit::No };
@@ -181,11 +184,11 @@ pub(super) fn concerns(rule: &[String], words: &[Arg]) -> RuleFit {
     if doubt { RuleFit::Perhaps } else { RuleFit::Yes }
 }
 
-/// The largest number of words that are compared after a word that fits the rule's first word. Later words are ignored,
-/// because a command inside the arguments is not that long.
+/// The largest number of arguments that are compared after an argument that fits the rule's first word. A command
+/// inside the arguments is shorter, so later words are ignored.
 const WINDOW: usize = 64;
 
-/// Tells whether the arguments of a program contain the command of a rule. The program may run that command.
+/// Tells whether the arguments of a program contain the command of a rule, which the program may then run.
 pub(super) fn stands_in(rule: &[String], arguments: &[Arg]) -> bool {
     let Some(wanted) = rule.first().map(|word| base(word)) else { return false };
     arguments.iter().enumerate().any(|(at, word)| {
@@ -199,8 +202,8 @@ pub(super) fn stands_in(rule: &[String], arguments: &[Arg]) -> bool {
     })
 }
 
-/// Tells whether a rule is about these words, which another program may run. The first word may be only a name, such as
-/// a folder `git`. So the other words of the rule must follow, or unknown words that may be the same.
+/// Tells whether a rule is about these words, which another program may run. The first word alone may be only a name,
+/// such as a folder `git`. So the other words of the rule, or words with an unknown value, must follow.
 pub(super) fn is_likely(rule: &[String], words: &[Arg]) -> bool {
     let rest = words.get(1..).unwrap_or_default();
     let follows = |wanted: &String| rest.iter().any(|word| word.text.as_deref().is_none_or(|text| text == wanted));
@@ -222,14 +225,14 @@ pub(super) fn stands_in_text(rule: &[String], text: &str) -> bool {
     stands_in(rule, &words)
 }
 
-/// Tells whether a rule may be about a command of which only the beginning is known.
+/// Tells whether a rule may be about a command of which only the beginning, `text`, is known.
 pub(super) fn may_begin(rule: &[String], text: &str) -> bool {
     let words: Vec<Arg> = text.split_whitespace().map(Arg::known).chain([Arg::unknown()]).collect();
     concerns(rule, &words) != RuleFit::No || stands_in(rule, &words)
 }
 
 impl GateRule {
-    /// Returns the rule for messages to people: `command git push`.
+    /// Returns the rule as messages to people show it, such as `command git push`.
     pub(super) fn shown(&self) -> String {
         match &self.matter {
             Matter::Command(words) => format!("command {}", words.join(" ")),

@@ -19,7 +19,7 @@ pub(crate) enum PathSpot {
 }
 
 impl PathSpot {
-    /// Returns the path, or the folder that holds the paths.
+    /// Returns the path, or the folder that holds all the paths.
     pub(crate) fn path(&self) -> &str {
         match self {
             Self::At(path)

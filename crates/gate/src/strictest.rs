@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{GateDecision, Gates, Otherwise};
 
 impl Gates {
-    /// Returns the decision for a call that no rule names.
+    /// Returns the decision for a command or a write that no rule names.
     pub fn otherwise(&self) -> GateDecision {
         match self.default {
             _ if self.is_empty() => GateDecision::Allow,
@@ -14,7 +14,7 @@ impl Gates {
         }
     }
 
-    /// Returns the decision for programs that cannot be analyzed.
+    /// Returns the decision for programs that cannot be analyzed, such as an unknown script.
     pub fn opaque(&self) -> GateDecision {
         match self.opaque {
             _ if self.is_empty() => GateDecision::Allow,

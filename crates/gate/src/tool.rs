@@ -14,7 +14,7 @@ use crate::spot::home;
 pub use fields::COMMAND_FIELDS;
 use fields::plain;
 
-/// One thing that a tool call does and that gates judge.
+/// One thing that a tool call does, which the gate judges.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum GatedAct {
     /// A text that a shell runs, and the folder where it runs.
@@ -22,11 +22,12 @@ pub(super) enum GatedAct {
     /// The words of a command that is started without a shell, and the folder where it runs.
     Words(Vec<String>, PathBuf),
     Writes(Vec<String>, PathBuf),
-    /// A text that the tool may run as a command. Only rules that ask or deny apply to it.
+    /// A text that the tool may run as a command. Only rules that ask or deny apply to it, because it may be no
+    /// command.
     Suspect(String, PathBuf),
-    /// Paths that the tool may write. Only rules that name one of the paths apply.
+    /// Paths that the tool may write. Only rules that name one of the paths apply, because the tool may only read them.
     MayWrite(Vec<String>, PathBuf),
-    /// The words of the tool's own name, with a value of its input: `git push` for a tool `git_push`.
+    /// The words of the tool's own name, and perhaps a value of its input: `git push` for the tool `git_push`.
     Name(Vec<String>),
     /// The call runs or writes something that the gate cannot see.
     Unseen(String),
@@ -67,23 +68,23 @@ const WRITERS: &[&str] = &[
     "create",
     "insert",
 ];
-/// Tools that apply a patch of several files. The names are in the form of `plain`: without case, underscores and
-/// hyphens.
+/// Tools that apply a patch to several files. The names are written without capitals, underscores and hyphens, because
+/// `plain` removes them from the tool's name.
 const PATCHES: &[&str] = &["applypatch"];
 /// Tools that send text to a process that already runs, or to a shell that the gate does not parse. They always need
 /// approval.
 const UNSEEN: &[&str] = &["write_stdin", "PowerShell", "powershell", "REPL"];
 
-/// Tools that only read their paths, regardless of the other fields in their input.
+/// Tools that only read the paths in their input, regardless of the other fields.
 const READERS: &[&str] = &["Read", "read", "read_file", "view", "Grep", "grep", "Glob", "glob", "LS", "ls", "list_dir"];
 /// The largest depth of objects within objects in the input of a tool. Deeper objects are ignored.
 const DEPTH_MAX: usize = 8;
 
-/// The prefix of the tools of Handover's own MCP server. The module `desk` decides about their calls.
+/// The prefix of the tools of Handover's own MCP server. Gates skip them, because the server itself checks their calls.
 const OURS: &str = "mcp__handover__";
 
-/// Returns everything that a call runs and writes. All input fields that look like commands or paths are read, not only
-/// the first.
+/// Returns everything that a tool call runs and writes. All input fields that look like commands or paths are read, not
+/// only the first.
 pub(super) fn acts(call: &GateCall<'_>) -> Vec<GatedAct> {
     if call.tool.starts_with(OURS) {
         return Vec::new();
@@ -97,7 +98,8 @@ pub(super) fn acts(call: &GateCall<'_>) -> Vec<GatedAct> {
     }
     let runs = fields::RUNNING_WORDS.iter().any(|word| plain(call.tool).contains(word));
     if is_foreign(call.tool) && !runs {
-        // A tool of another MCP server may use a field such as `command` for something else, such as a query.
+        // A tool of another MCP server may use a field such as `command` for something else, such as a query. So its
+        // text is only suspected to be a command.
         let milder = |act| match act {
             GatedAct::Text(text, folder) => GatedAct::Suspect(text, folder),
             other @ (GatedAct::Words(..)
@@ -125,12 +127,13 @@ pub(super) fn acts(call: &GateCall<'_>) -> Vec<GatedAct> {
     found
 }
 
-/// Tells whether a tool belongs to another MCP server. Only rules apply to such a tool, and no default does.
+/// Tells whether a tool belongs to an MCP server other than Handover's. Such a tool is allowed unless a rule names what
+/// it does.
 pub(super) fn is_foreign(tool: &str) -> bool {
     tool.starts_with("mcp__")
 }
 
-/// Returns the acts in the input fields whose names say that they hold a command or a path.
+/// Returns the commands and writes in the input fields whose names say that they hold a command or a path.
 fn plainly(call: &GateCall<'_>) -> Vec<GatedAct> {
     let name = plain(named::own_name(call.tool));
     let patches = PATCHES.contains(&name.as_str());
@@ -164,7 +167,7 @@ fn plainly(call: &GateCall<'_>) -> Vec<GatedAct> {
     found
 }
 
-/// Returns the input and every object inside it.
+/// Returns the input object of a tool call and every object inside it.
 fn objects(input: &Value) -> Vec<&[(String, Value)]> {
     let (mut found, mut open) = (Vec::new(), vec![(input, 0)]);
     while let Some((value, depth)) = open.pop() {
@@ -196,8 +199,8 @@ fn unreadable(call: &GateCall<'_>) -> GatedAct {
     GatedAct::Unseen(format!("the input of {} names no command and no path where they are expected", call.tool))
 }
 
-/// Returns the folders where a call may run, by the fields of its input. Only some shell tools certainly use such a
-/// field. For other tools, the folder of the call is returned too.
+/// Returns the folders where a tool call may run, by the fields of its input. Only some shell tools are known to use a
+/// folder field. For other tools, the folder of the call itself is returned too.
 fn folders(call: &GateCall<'_>, object: &[(String, Value)]) -> Vec<PathBuf> {
     let named = members(object, fields::FOLDERS).filter_map(|(_, value)| value.as_text());
     let mut found: Vec<PathBuf> = named.map(|named| call.directory.join(named)).collect();
@@ -217,7 +220,8 @@ fn commands(call: &GateCall<'_>, tool: &str, object: &[(String, Value)], found: 
                 Value::Text(text) => found.push(GatedAct::Text(text.clone(), here.clone())),
                 Value::List(words) => {
                     found.extend(listed(words, &here));
-                    // A list in a field of any other name may hold several commands, one in each text.
+                    // In a field of a name other than `command` and `cmd`, a list may hold several commands, one in
+                    // each text.
                     let texts = words.iter().filter(|_| !matches!(name.as_str(), "command" | "cmd"));
                     found.extend(
                         texts.filter_map(Value::as_text).map(|text| GatedAct::Text(text.to_owned(), here.clone())),
@@ -233,7 +237,7 @@ fn commands(call: &GateCall<'_>, tool: &str, object: &[(String, Value)], found: 
         let runs = fields::RUNNING_WORDS.iter().any(|word| tool.contains(word)) && !SHELLS.contains(&call.tool);
         for (name, text) in members(object, fields::TEXTS_TO_RUN).filter(|_| runs) {
             let Some(text) = text.as_text() else { continue };
-            // The language of the code is unknown, so it is judged like code for python.
+            // The language of the code in this field is unknown, so it is judged like code for python.
             let words = || ["python", "-c", text].map(str::to_owned).to_vec();
             let is_code = matches!(name.as_str(), "code" | "source" | "content");
             found.push(if is_code {
@@ -282,7 +286,7 @@ fn programs(call: &GateCall<'_>, object: &[(String, Value)], here: &Path) -> Vec
     found
 }
 
-/// Returns the names of the environment variables in a field. The field may be an object, a list or a text.
+/// Returns the names of the environment variables in an input field. The field may be an object, a list or a text.
 fn variables(field: &Value) -> Vec<String> {
     let before = |text: &str| text.split('=').next().unwrap_or(text).trim().to_owned();
     match field {
@@ -300,7 +304,7 @@ fn variables(field: &Value) -> Vec<String> {
     }
 }
 
-/// Returns the acts of a list. The list may hold the words of one command, or several commands.
+/// Returns the commands in a list of texts. The list may hold the words of one command, or several commands.
 fn listed(words: &[Value], folder: &Path) -> Vec<GatedAct> {
     let texts: Option<Vec<String>> = words.iter().map(|word| word.as_text().map(str::to_owned)).collect();
     match texts.as_deref() {
@@ -310,7 +314,8 @@ fn listed(words: &[Value], folder: &Path) -> Vec<GatedAct> {
         }
         Some(words) if !words.is_empty() => {
             let mut found = vec![GatedAct::Words(words.to_vec(), folder.to_owned())];
-            // The first word contains a blank, so it is not a program. Each text of the list may be a command.
+            // The first text contains a blank, so it is not the name of a program. Each text of the list may be a
+            // command.
             if words.first().is_some_and(|word| word.contains(' ')) {
                 found.extend(words.iter().map(|text| GatedAct::Text(text.clone(), folder.to_owned())));
             }

@@ -1,7 +1,7 @@
-//! Finds every command and every write in a text.
+//! Finds every command and every write in a command text.
 //!
-//! The walk knows the shell and knows nothing about rules: it follows lists, pipes, substitutions and functions,
-//! remembers in which folder a command runs, and unwraps programs that run others.
+//! This module knows the shell and knows nothing about rules. It follows lists, pipes, substitutions and functions,
+//! remembers in which folder a command runs, and finds the commands that programs such as `sudo` run.
 
 mod builtin;
 mod compound;
@@ -26,45 +26,48 @@ use crate::shell::word::ShellWord;
 use crate::spot::PathSpot;
 use variable::{VariableValue, VariableValues};
 
-/// The largest depth of wrappers in wrappers, and of scripts in scripts. A deeper command needs approval.
+/// The largest depth of wrappers (such as `sudo`) in wrappers, and of scripts in scripts. A deeper command needs
+/// approval.
 const DEPTH_MAX: u32 = 8;
 /// The longest command that is read, in bytes. A longer command needs approval.
 pub(super) const TEXT_BYTES_MAX: usize = 16 << 10;
-/// The largest number of blocks and subshells in a text. The parser recurses into each one, and its stack must hold
-/// them all. A text with more needs approval.
+/// The largest number of blocks and subshells in a command text. The parser recurses into each one, and its stack must
+/// hold them all. A text with more needs approval.
 const OPENERS_MAX: usize = 400;
-/// The largest number of `case` commands in a text. The parser reads the last part of a `case` twice, so each nested
-/// one doubles its time. A text with more needs approval.
+/// The largest number of `case` commands in a command text. The parser reads the last part of a `case` twice, so each
+/// nested one doubles the time. A text with more needs approval.
 const CASES_MAX: usize = 8;
 #[derive(Debug)]
 pub(super) struct CommandWalk {
     pub(super) found: FoundActs,
-    /// Variables that are used in computations.
+    /// Variables that are used in computations such as `$((x + 1))`.
     computed: BTreeSet<String>,
-    /// Variables that the text sets to numbers.
+    /// Variables that the command text sets to numbers.
     numbers: BTreeSet<String>,
-    /// Variables that the text sets to other values than numbers.
+    /// Variables that the command text sets to other values than numbers.
     others: BTreeSet<String>,
-    /// Functions that the text itself defines.
+    /// Shell functions that the command text defines.
     functions: BTreeSet<String>,
-    /// True if the text sets a variable to words that may become options where the variable is used.
+    /// True if the command text sets a variable to words that may become options where the variable is used.
     plants_options: bool,
-    /// True if the text sets a variable to letters, such as a slash or a blank, that may end a script into which the
-    /// value is inserted.
+    /// True if the command text sets a variable to a value with a slash or a blank. Inserted into a script, such as the
+    /// script of sed, the value may end a part of the script.
     plants_text: bool,
-    /// Doubts that count only if the text sets a variable to a value that could change the command's meaning.
+    /// Doubts about commands with a variable. They count only if the command text sets some variable to a value that
+    /// could change the meaning of the command.
     fragile: Vec<(Fragility, String)>,
-    /// The literal words of the last simple command. If a pipe follows, they are the input of the next command.
+    /// The literal words of the last simple command. If a pipe follows, they are part of the input of the next command.
     printed: Vec<String>,
-    /// The places of the files that the last simple command lists. If a pipe follows, they are known to the next command.
+    /// The places of the files that the last simple command lists. If a pipe follows, the next command gets these
+    /// files.
     listed: Option<Vec<Arg>>,
-    /// True if the text that is read is only an argument of an unknown program, read as if it were a command.
+    /// True if the text is only an argument of an unknown program that is read as if it were a command.
     suspicious: bool,
-    /// The values that this reading of the text has found for each variable.
+    /// The values that the command text assigns to each variable, as far as the text is read now.
     values: VariableValues,
-    /// The values of all variables in the whole text, found by a first reading.
+    /// The values that the whole command text assigns to each variable. The first of two readings collects them.
     constants: VariableValues,
-    /// The values of loop variables in the loop round that is read now.
+    /// The values of loop variables in the round of the loop that is read now.
     bound: BTreeMap<String, VariableValue>,
     /// The number of loop rounds that were read so far.
     rounds: usize,
@@ -73,16 +76,16 @@ pub(super) struct CommandWalk {
 /// The standard input of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum StandardInput {
-    /// The standard input that the client gives to its shell.
+    /// The standard input that the agent's client gives to its shell.
     Inherited,
     /// The text of a here-document or a here-string, completely known.
     Text(String),
-    /// A file that a redirection names.
+    /// A file that a redirection such as `<file` names.
     File,
     /// The text of a here-document or a here-string with unknown parts.
     Partly(String),
-    /// The output of other commands in a pipe. `printed` holds the literal words of these commands. `listed` holds the
-    /// places of the files, if the output is a list of files.
+    /// The output of the other commands in a pipe. `printed` holds the literal words of these commands. `listed` holds
+    /// the places of the files, if the output is a list of files.
     Pipe {
         printed: Vec<String>,
         listed: Option<Vec<Arg>>,
@@ -95,14 +98,14 @@ pub(super) enum StandardInput {
 pub(super) struct WalkScope {
     pub(super) folders: CommandFolders,
     pub(super) depth: u32,
-    /// True if a shell other than bash may read the text. Syntax that only bash has may then mean something else.
+    /// True if a shell other than bash may run the text. Syntax that only bash has may then mean something else.
     pub(super) foreign: bool,
     pub(super) input: StandardInput,
     /// Variables that certainly have a value when the command runs.
     pub(super) set: BTreeSet<String>,
 }
 
-/// Finds the commands and writes of a text, as a shell that starts in this folder would run it.
+/// Finds the commands and writes in a command text, as a shell that starts in the given folder would run it.
 pub(super) fn text(text: &str, directory: &Path) -> FoundActs {
     let mut walk = CommandWalk::new();
     walk.text(text, &mut WalkScope::new(directory));
@@ -110,14 +113,14 @@ pub(super) fn text(text: &str, directory: &Path) -> FoundActs {
     if constants.is_empty() {
         return walk.finish();
     }
-    // A variable may be set again after its use. So the text is read twice: the first reading collects all values, and
-    // the second uses them.
+    // A variable may be set again after its use. So the command text is read twice: the first reading collects all
+    // values, and the second uses them.
     let mut walk = CommandWalk { constants, ..CommandWalk::new() };
     walk.text(text, &mut WalkScope::new(directory));
     walk.finish()
 }
 
-/// Finds the commands and writes of one command that is started without a shell.
+/// Finds the commands and writes of one command that is started without a shell, as a list of words.
 pub(super) fn words(words: &[String], directory: &Path) -> FoundActs {
     let mut walk = CommandWalk::new();
     let mut scope = WalkScope::new(directory);
@@ -222,14 +225,14 @@ impl CommandWalk {
         }
     }
 
-    /// Reads the commands that bash runs when it expands a word.
+    /// Reads the commands that bash runs when it expands a word, such as `$(date)`.
     fn inside(&mut self, word: &ShellWord, scope: &WalkScope) {
         for script in &word.inner {
             self.script(script, &mut scope.clone());
         }
     }
 
-    /// Records that the text sets a variable. `value` is the assigned word, or None when the word is unknown.
+    /// Records that the command text sets a variable. `value` is the assigned word, or None when the word is unknown.
     fn assigned(&mut self, name: &str, value: Option<&ShellWord>) {
         if program::changes_programs(name) {
             self.ask(format!("an assignment of {name}, which changes what programs do"));
@@ -250,10 +253,10 @@ impl CommandWalk {
         }
     }
 
-    /// Records a write if the variable names a folder, such as `TMPDIR`, because programs write there.
+    /// Records a write if the value of the variable is a folder or file that programs write, as for `TMPDIR`.
     fn placed(&mut self, name: &str, value: &Arg, scope: &WalkScope) {
         let known = matches!(&value.spot, Some(PathSpot::At(path)) if !path.is_empty());
-        // A word without a slash is often no path: `RUST_LOG=debug`.
+        // A value without a slash is often no path: `RUST_LOG=debug`.
         let output = program::names_output(name) && value.as_text().contains('/');
         if (program::names_folder(name) || output) && known {
             self.writes(value, TreeEffect::No, command::WriteCause::Program, scope);
@@ -266,8 +269,8 @@ impl CommandWalk {
         self.found.writes.push(PathWrite { spot, folders, tree: tree == TreeEffect::Yes || inside, by });
     }
 
-    /// Reads a command and its inner commands. `outer` holds the wrappers around it. The folder of `scope` changes only
-    /// if the command runs in this shell, as `cd` does.
+    /// Reads a command and its inner commands. `outer` holds the wrappers around it, such as `sudo`. The folder of
+    /// `scope` changes only if the command runs in this shell, as `cd` does.
     fn command(&mut self, words: &[Arg], outer: &[CommandLevel], scope: &mut WalkScope) {
         let at_home = suspect::from_home(words);
         let words = at_home.as_deref().unwrap_or(words);
@@ -288,8 +291,8 @@ impl CommandWalk {
         let mut level = self.level(name, words, &does, scope);
         for effect in &does {
             match effect {
-                // If a program is an interpreter, a rule that names it can allow it. Any other program with a command
-                // that the gate cannot see needs approval regardless of the rules.
+                // The program has a part that the gate cannot see. If it is a shell or the like, a rule that names it
+                // can allow the command. Any other program needs approval regardless of the rules.
                 ProgramEffect::Ask(reason) if wrapper::interprets(name) => {
                     level.ask = level.ask.take().or_else(|| Some(reason.clone()));
                 }
@@ -324,8 +327,8 @@ impl CommandWalk {
             .iter()
             .all(|level| level.words.first().is_some_and(|word| matches!(word.as_text(), "command" | "builtin")));
         self.builtin(words, here, scope);
-        // A rule may allow a shell whose script has unknown parts. The known parts of the script are checked
-        // nevertheless.
+        // A rule may allow a shell whose script has unknown parts. The known parts of the script are checked all the
+        // same.
         let partly = wrapper::interprets(name) && words.iter().any(|word| word.text.is_none());
         if level.searched || partly {
             self.suspect(words, scope);
@@ -341,7 +344,8 @@ impl CommandWalk {
         self.held(&does, words, levels, scope);
     }
 
-    /// Reads the inner commands of a command. If it has none, the command itself is recorded.
+    /// Reads the commands that a wrapper such as `sudo` runs, and the other effects. If a command runs no other
+    /// command, the command itself is recorded.
     fn held(&mut self, does: &[ProgramEffect], words: &[Arg], levels: Vec<CommandLevel>, scope: &mut WalkScope) {
         let name = words.first().map(|word| options::base(word.as_text()).to_owned()).unwrap_or_default();
         let wraps = wrapper::is_wrapper(&name);
@@ -400,13 +404,14 @@ impl CommandWalk {
         if alone {
             self.found.commands.push(SeenCommand { levels });
         }
-        // These builtins run a command in the shell itself, so a change of the folder stays.
+        // These builtins run a command in the shell itself. So a folder to which the command changes stays the folder
+        // of the shell.
         if matches!(name.as_str(), "eval" | "command" | "builtin") {
             scope.folders = std::mem::replace(&mut scope.folders, CommandFolders::Unknown).and(within.folders);
         }
     }
 
-    /// Reads a text that a program passes to a shell.
+    /// Reads a command text that a program passes to a shell, as `sh -c text` does.
     fn nested(&mut self, name: &str, text: &str, within: &mut WalkScope) {
         within.foreign |= !matches!(name, "bash" | "eval");
         within.set.clear();

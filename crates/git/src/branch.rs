@@ -1,4 +1,5 @@
-//! The branches of a workflow: the workflow's branch, into which the heads of its tasks' branches are merged.
+//! The branches of a workflow. Each task of the workflow has a branch, and the last commit of that branch (its head) is
+//! merged into the branch of the workflow.
 //!
 //! ```text
 //! base ── handover/<workflow> ─────────────●───────────────●──>      moved only by compare-and-swap
@@ -39,13 +40,13 @@ pub use merge::{is_merged, merge};
 pub use room::workspace;
 
 pub const PREFIX: &str = "handover";
-/// The maximum length of a commit message; a longer message is refused. Git gets the message in one argument.
+/// The maximum length of a commit message in bytes; a longer message is refused. Git gets the message in one argument.
 const MESSAGE_BYTES_MAX: usize = 64 << 10;
 /// The maximum number of paths in the list of a merge's conflicts. Further paths are left out, and the field `more` is
 /// true.
 const PATHS_MAX: usize = 200;
 
-/// The worktree of a task, and the branch that must be checked out there.
+/// The worktree of a task, and the branch that must be checked out in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskWorkspace {
     /// Any folder of the repository that the worktree must belong to.
@@ -76,7 +77,7 @@ pub struct Merge {
 /// The result of committing the work that an agent left in its worktree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CommitResult {
-    /// The worktree had no work to commit, except possibly the paths in `left`.
+    /// The worktree had nothing to commit, except perhaps the paths in `left`, which Handover does not commit.
     Clean {
         head: String,
         left: Vec<UncommittedPath>,
@@ -85,9 +86,9 @@ pub enum CommitResult {
         head: String,
         left: Vec<UncommittedPath>,
     },
-    /// Files still have conflicts of an unfinished merge, so no commit was made. A conflict in a text file is fixed
-    /// when its markers are gone. For a conflict without markers, such as in a binary file, the agent must run `git
-    /// add`.
+    /// Files still have conflicts of an unfinished merge, so no commit was made. A conflict in a text file counts as
+    /// fixed when its markers are gone. For a conflict without markers, such as in a binary file, the agent must run
+    /// `git add`.
     Unmended {
         paths: Vec<String>,
     },
@@ -127,12 +128,13 @@ pub enum MergeResult {
         /// True when there are more paths with conflicts than `paths` lists.
         more: bool,
     },
-    /// The commit to merge has a file below `.handover/state`, where agents may never write. The branch did not change.
+    /// The commit to merge has a file below `.handover/state`, where Handover keeps its database. The branch did not
+    /// change.
     HasState {
         path: String,
     },
     /// A worktree has the branch checked out. A merge would move the branch without changing the files of that
-    /// worktree, so the branch did not change.
+    /// worktree, so the merge was not made.
     CheckedOut {
         path: PathBuf,
     },
@@ -154,7 +156,7 @@ pub fn task_branch(task: &str, attempt: u32) -> String {
 }
 
 /// Returns the branch of a workflow, and creates it when it does not exist. A new branch starts from `base` (a branch,
-/// tag or commit). Without a base, it starts from the commit that the main worktree has checked out.
+/// tag or commit). When `base` is `None`, it starts from the commit that the main worktree has checked out.
 pub async fn line(git: &Git, repository: &Path, workflow: &str, base: Option<&str>) -> Result<BranchTip, GitProblem> {
     check_id("workflow", workflow)?;
     let repository = GitRepository::find(git, repository).await?;
@@ -165,7 +167,8 @@ pub async fn line(git: &Git, repository: &Path, workflow: &str, base: Option<&st
     }
     let base = repository.base(git, base).await?;
     let arguments = ["update-ref", "-m", "handover: workflow", "--create-reflog", "--end-of-options"];
-    // The last argument is the expected old value of the branch. An empty value means that the branch must not exist.
+    // The last argument of `git update-ref` is the expected old value of the branch. An empty value means that the
+    // branch must not exist.
     let made = GitCall::write(&repository.home, &arguments).and(&name).and(&base.commit).and("").run(git).await?;
     match repository.commit(git, &name).await? {
         // The branch exists now. This call created it, or another process created it first.
@@ -178,7 +181,7 @@ pub async fn line(git: &Git, repository: &Path, workflow: &str, base: Option<&st
     }
 }
 
-/// Returns the worktree that has a branch checked out, or `None` when there is none.
+/// Returns the worktree that has the given branch checked out, or `None` when no worktree has it checked out.
 pub async fn standing(git: &Git, repository: &Path, branch: &str) -> Result<Option<TaskWorkspace>, GitProblem> {
     let found = GitRepository::find(git, repository).await?;
     let name = reference(branch);
@@ -190,8 +193,8 @@ pub async fn standing(git: &Git, repository: &Path, branch: &str) -> Result<Opti
     }))
 }
 
-/// Deletes a task's branch if the workflow's branch contains its work; otherwise the branch stays. The caller must make
-/// sure that no worktree has the branch checked out.
+/// Deletes a task's branch if the workflow's branch contains all its commits; otherwise the branch stays. The caller
+/// must make sure that no worktree has the branch checked out.
 pub async fn forget(
     git: &Git,
     repository: &Path,
@@ -214,7 +217,7 @@ impl Author {
         let name: String =
             self.name.chars().map(|c| if c.is_control() || "<>".contains(c) { ' ' } else { c }).collect();
         let name = name.trim();
-        // Git refuses a name of punctuation only. Use the slug instead of such a name.
+        // Git refuses a name that consists of punctuation only, so the slug is used instead.
         let has_letter = name.chars().any(char::is_alphanumeric);
         let (name, mail) = (if has_letter { name } else { &self.slug }, format!("{}@{PREFIX}", self.slug));
         let call = call.env("GIT_AUTHOR_NAME", name).env("GIT_AUTHOR_EMAIL", &mail);
@@ -230,8 +233,8 @@ fn check_id(field: &'static str, id: &str) -> Result<(), GitProblem> {
     Err(GitProblem::input(field, "must be up to 100 of the characters A-Z, a-z, 0-9, _ and -"))
 }
 
-/// Checks the commit message and the author of a commit. Handover writes the message, but the message may quote text of
-/// an agent.
+/// Checks the message and the author of a commit. Handover writes the message, but the message may quote text of an
+/// agent.
 fn check_words(message: &str, author: &Author) -> Result<(), GitProblem> {
     check_id("author", &author.slug)?;
     if message.trim().is_empty() || message.contains('\0') || message.len() > MESSAGE_BYTES_MAX {

@@ -1,5 +1,5 @@
-//! Waits for a child process, with bounds on its time and output. After a timeout, it ends the process and the
-//! processes that it started.
+//! Waits for a child process, with bounds on its time and output. After a timeout, ends the process and all processes
+//! that it started.
 
 use std::io;
 use std::time::Duration;
@@ -8,14 +8,15 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::Child;
 use tokio::time::timeout;
 
-/// The maximum number of bytes of a process's standard output that are kept; the rest is dropped. It is enough to list
-/// a repository with 20,000 worktrees.
+/// The maximum number of bytes of a process's standard output that are kept; the rest is dropped. This is enough for
+/// git to list 20,000 worktrees.
 const STDOUT_BYTES_MAX: usize = 8 << 20;
 const STDERR_BYTES_MAX: usize = 16 << 10;
-/// The time that a process has to clean up after the signal to end. After it, the process is killed.
+/// The time that a process has to clean up after the signal that asks it to end. After this time, the process is
+/// killed.
 const FAREWELL: Duration = Duration::from_secs(2);
-/// The time to read the rest of the output after a process ended. The children of the process may keep the output open,
-/// and this module does not wait for them any longer.
+/// The time to read the rest of the output after a process ended. Processes that it started may keep the output open
+/// for longer, and this module does not wait for them.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// The way in which a child process ended.
@@ -31,7 +32,7 @@ pub(super) enum ChildEnd {
     Lost(io::Error),
 }
 
-/// The first bytes of an output stream. The later bytes are read, so that the writer is not blocked, and dropped.
+/// The first bytes of an output stream. Later bytes are read, so that the writer is not blocked, and then dropped.
 #[derive(Debug)]
 pub(super) struct KeptOutput {
     pub(super) bytes: Vec<u8>,
@@ -60,8 +61,8 @@ pub(super) async fn attend(child: &mut Child, limit: Duration) -> ChildEnd {
                 signal(child, Signal::Ask);
             }
             let patience = if ended.is_err() { FAREWELL } else { LAST_WORDS };
-            // Read the output for a bounded time. After it, either all writers have closed the stream, or the rest of
-            // the output is ignored.
+            // Read the output for a bounded time. After this time, either all writers have closed the stream, or the
+            // rest of the output is ignored.
             drop(timeout(patience, &mut reading).await);
         }
         ended
@@ -95,13 +96,13 @@ impl KeptOutput {
 
 #[derive(Clone, Copy)]
 enum Signal {
-    /// Asks the process to end. Git then deletes its unfinished files.
+    /// Asks the process to end (SIGTERM). Git then deletes its unfinished files.
     Ask,
     Kill,
 }
 
-/// Sends a signal to the whole process group of a child. No code has waited for the child yet, so no other process can
-/// have its process id.
+/// Sends a signal to the process group of a child process. The process id cannot belong to another process by now,
+/// because no code has waited for the child yet.
 fn signal(child: &mut Child, signal: Signal) {
     let pid = child.id().and_then(|id| i32::try_from(id).ok()).and_then(rustix::process::Pid::from_raw);
     let signal = match signal {
@@ -109,7 +110,7 @@ fn signal(child: &mut Child, signal: Signal) {
         Signal::Kill => rustix::process::Signal::KILL,
     };
     if let Some(pid) = pid {
-        // Ignore the error: the process group has already ended, which is the wanted result.
+        // An error means that the process group has already ended. That is the wanted result, so ignore it.
         let _ = rustix::process::kill_process_group(pid, signal);
     }
 }

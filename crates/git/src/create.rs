@@ -1,8 +1,8 @@
 //! Creates a branch and its worktree, or neither.
 //!
 //! ```text
-//! branch (fails if there)  ->  folder (fails if there)  ->  git worktree add
-//!          \________________________ \______________________ on failure, this call deletes what it created
+//! branch (fails if it exists)  ->  folder (fails if it exists)  ->  git worktree add
+//!          \____________________________ \______________________ on failure, this call deletes what it created
 //! ```
 //! The branch is created before the folder. So when two callers use the same branch name, the second one gets the error
 //! that the branch exists.
@@ -42,8 +42,8 @@ pub(crate) async fn create(git: &Git, request: &WorktreeRequest) -> Result<MadeW
     }
 }
 
-/// Creates the branch. The last argument of `git update-ref` is the expected old value; an empty one means that the
-/// branch must not exist. Git compares and writes under its own lock.
+/// Creates the branch at the commit of its base. The last argument of `git update-ref` is the expected old value; an
+/// empty one means that the branch must not exist. Git compares and writes under its own lock.
 async fn make_branch(git: &Git, repository: &GitRepository, branch: &str, base: &Base) -> Result<(), GitProblem> {
     let arguments = ["update-ref", "-m", "handover: created", "--create-reflog", "--end-of-options"];
     let call = GitCall::write(&repository.home, &arguments).and(reference(branch)).and(&base.commit).and("");
@@ -65,7 +65,7 @@ async fn make_branch(git: &Git, repository: &GitRepository, branch: &str, base: 
     }
 }
 
-/// Returns an existing branch whose name prevents the new branch. Git cannot have both `a` and `a/b`.
+/// Returns an existing branch whose name prevents the new branch. Git cannot have both a branch `a` and a branch `a/b`.
 async fn in_the_way(git: &Git, repository: &GitRepository, branch: &str) -> Result<Option<String>, GitProblem> {
     for (end, _) in branch.match_indices('/') {
         if repository.commit(git, &reference(&branch[..end])).await?.is_some() {
@@ -77,8 +77,8 @@ async fn in_the_way(git: &Git, repository: &GitRepository, branch: &str) -> Resu
     Ok(Some(below.text()).filter(|name| !name.is_empty()))
 }
 
-/// Creates the folder of the worktree and checks the branch out there. `ours` gets the path of the folder that this
-/// call created, also when a later step fails.
+/// Creates the folder of the worktree and checks the branch out there. Sets `ours` to the path of the folder that this
+/// call created, even when `git worktree add` fails afterwards.
 async fn fill(
     git: &Git,
     repository: &GitRepository,
@@ -87,8 +87,8 @@ async fn fill(
 ) -> Result<PathBuf, GitProblem> {
     let root = folder::root(&repository.home, request.root.as_deref())?;
     let path = folder::reserve(&root, &name::folder(&request.branch))?;
-    // Git still has a registration of another worktree at this path. Keep that registration, and delete only the folder
-    // that this call created.
+    // Git still has a registration of a worktree at this path, whose folder was missing. Keep that registration, and
+    // delete only the folder that this call created.
     if is_listed(git, repository, &path).await.inspect_err(|_| drop(std::fs::remove_dir(&path)))? {
         drop(std::fs::remove_dir(&path));
         return Err(GitProblem::PathTaken { path, by: Occupant::Registration });
@@ -103,7 +103,7 @@ async fn is_listed(git: &Git, repository: &GitRepository, path: &Path) -> Result
     Ok(repository.worktrees(git).await?.iter().any(|entry| entry.path == path))
 }
 
-/// Removes a worktree whose creation was not finished.
+/// Removes a worktree that was only partly created.
 pub async fn undo(git: &Git, repository: &GitRepository, path: PathBuf) -> Result<(), GitProblem> {
     match undo_folder(git, repository, path).await {
         None => Ok(()),
@@ -113,8 +113,8 @@ pub async fn undo(git: &Git, repository: &GitRepository, path: PathBuf) -> Resul
     }
 }
 
-/// Removes the folder of an unfinished worktree, which Handover created. Then lets git delete the registration, which
-/// has no folder any more. Returns a description of anything that could not be removed.
+/// Removes the folder of a worktree that Handover only partly created. Then lets git delete its registration of this
+/// worktree. Returns a description of anything that could not be removed.
 async fn undo_folder(git: &Git, repository: &GitRepository, path: PathBuf) -> Option<String> {
     let folder = path.clone();
     let gone = tokio::task::spawn_blocking(move || match std::fs::remove_dir_all(&folder) {

@@ -1,4 +1,4 @@
-//! The root folder, which contains all worktrees of a repository, and the creation of new folders in it.
+//! The root folder of worktrees, which contains all worktrees of a repository, and the creation of new folders in it.
 
 use std::fs;
 use std::io::{self, ErrorKind, Write};
@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 
 use super::problem::{GitProblem, Occupant};
 
-/// The names of the folders on the path of the default root folder, below the home of the repository.
+/// The default root folder of the worktrees, as folder names below the main worktree: `.handover/state/worktrees`.
 const DEFAULT: [&str; 3] = [".handover", "state", "worktrees"];
 
 /// Creates the root folder of the worktrees if it does not exist. Returns its path with all links resolved.
 ///
-/// A configured root may be a link. Every part of the default root must be a real folder and no link, because the
-/// default root is inside the repository, and a repository can contain links.
+/// A root folder that the user configured may be a link. Every part of the default root must be a real folder and no
+/// link, because the default root is inside the repository, and a repository can contain links.
 pub(super) fn root(home: &Path, configured: Option<&Path>) -> Result<PathBuf, GitProblem> {
     let state = home.join(DEFAULT[0]).join(DEFAULT[1]);
     let wanted = configured.map(|root| home.join(root)).unwrap_or_else(|| state.join(DEFAULT[2]));
@@ -29,8 +29,8 @@ pub(super) fn root(home: &Path, configured: Option<&Path>) -> Result<PathBuf, Gi
     wanted.canonicalize().map_err(|error| unusable(&wanted, &error))
 }
 
-/// Creates a folder directly below the root. When two callers use the same name, only one succeeds, because creating a
-/// folder that exists fails.
+/// Creates a folder directly below the root folder of the worktrees. When two callers use the same name, only one
+/// succeeds, because creating a folder that exists fails.
 pub(super) fn reserve(root: &Path, name: &str) -> Result<PathBuf, GitProblem> {
     let path = root.join(name);
     if path.parent() != Some(root) || path.file_name().is_none_or(|last| last != name) {
@@ -46,8 +46,8 @@ pub(super) fn reserve(root: &Path, name: &str) -> Result<PathBuf, GitProblem> {
     }
     match path.canonicalize() {
         Ok(real) if real == path => Ok(path),
-        // A link replaced the root just before the folder was created. So the new folder is at another place; delete
-        // it.
+        // A link replaced the root folder just before the new folder was created. So the new folder is at a wrong
+        // place; delete it.
         Ok(_) | Err(_) => {
             drop(fs::remove_dir(&path));
             Err(GitProblem::PathTaken { path, by: Occupant::Link })
@@ -81,7 +81,7 @@ fn make(folder: &Path) -> Result<(), GitProblem> {
     }
 }
 
-/// Writes a `.gitignore` into the state folder, so that the state is not committed.
+/// Writes a `.gitignore` into the folder `.handover/state`, so that nothing in it is committed.
 fn ignore(state: &Path) -> io::Result<()> {
     match fs::File::create_new(state.join(".gitignore")) {
         Ok(mut file) => file.write_all(b"*\n"),

@@ -2,9 +2,9 @@
 //! without losing work.
 //!
 //! This crate needs git 2.31 or later. It keeps no record of the worktrees: the caller records the result of [`create`]
-//! and passes it to [`remove`]. A call that has started is finished even when the caller drops its future. So a caller
-//! that goes away leaves no unfinished worktree. A process that is killed can leave a worktree that no caller has
-//! recorded. A later call for the same branch then gets `BRANCH_EXISTS`, with the path where the branch is checked out.
+//! and passes it to [`remove`]. A call that has started is finished even when the caller drops its future, so such a
+//! caller leaves no unfinished worktree. A process that is killed can leave a worktree that no caller has recorded. A
+//! later call for the same branch then gets `BRANCH_EXISTS`, with the path where the branch is checked out.
 
 pub mod branch;
 mod child;
@@ -28,8 +28,8 @@ pub use program::{Git, TIME_LIMIT_DEFAULT};
 
 /// The folder at the top of a project that has Handover's settings and state.
 pub const FOLDER: &str = ".handover";
-/// The folder of the state that belongs to this machine, such as the database. No commit and no merge contains a file
-/// of it.
+/// The folder of the state that belongs to this machine, such as the database. No commit and no merge of Handover
+/// contains a file below it.
 pub const STATE: &str = ".handover/state";
 
 /// A request to create a branch and a worktree for it.
@@ -41,7 +41,8 @@ pub struct WorktreeRequest {
     /// `.handover/state/worktrees`.
     pub root: Option<PathBuf>,
     pub branch: String,
-    /// The branch, tag or commit to start from. The default is the commit that the main worktree has checked out.
+    /// The branch, tag or commit from which the new branch starts. The default is the commit that the main worktree has
+    /// checked out.
     pub base: Option<String>,
 }
 
@@ -51,7 +52,8 @@ pub struct MadeWorktree {
     /// The path of the worktree, with links resolved. It is directly below the root folder of the worktrees.
     pub path: PathBuf,
     pub branch: String,
-    /// The name of the branch or tag that the worktree starts from. Without a name, the hash of the commit.
+    /// The name of the branch or tag that the worktree starts from. If it starts from an unnamed commit, the hash of
+    /// the commit.
     pub base_branch: String,
     pub base_commit: String,
 }
@@ -62,18 +64,19 @@ pub struct Removal {
     pub repository: PathBuf,
     pub path: PathBuf,
     pub branch: String,
-    /// The branch that should contain the work of the worktree's branch. `None` means the branch of the main worktree.
+    /// The branch that should contain the work of the removed worktree. `None` means the branch of the main worktree.
     pub base: Option<String>,
-    /// The squash commit that brought the work into the base branch. `None` when the work was not squashed.
+    /// The squash commit, that is, the single commit with which the work came into the base branch. `None` when the
+    /// work was not squashed.
     pub merge_commit: Option<String>,
-    /// When true, deletes uncommitted changes and removes the worktree even if it is locked. It has no influence on
-    /// whether the branch is deleted.
+    /// When true, the removal deletes uncommitted changes, and removes the worktree even if it is locked. It has no
+    /// influence on whether the branch is deleted.
     pub force: bool,
     /// The present time in Unix milliseconds. A deleted branch can be restored for 30 days from this time.
     pub now_ms: i64,
 }
 
-/// The result of a removal, for the worktree and its branch.
+/// The result of removing a worktree: whether the worktree is removed, and whether its branch is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Removed {
     /// True when the worktree is gone, also when a person had already removed it.
@@ -91,7 +94,7 @@ pub enum Branch {
     Kept(KeptBranch),
 }
 
-/// The reasons why a removal did not delete the branch: the branch was kept, or it did not exist.
+/// The reason why a removal did not delete the branch of the worktree. `Gone` means that the branch did not exist.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KeptBranch {
     Gone,
@@ -102,11 +105,11 @@ pub enum KeptBranch {
     MergeNotFound {
         base: String,
     },
-    /// The given merge commit is older than the commits of the branch, so it cannot contain them.
+    /// The given merge commit is an ancestor of the branch's last commit, so it cannot contain the work of the branch.
     MergeBeforeBranch {
         merge: String,
     },
-    /// The given merge commit is not a merge of the branch, and its files lack changes of the branch.
+    /// The given merge commit does not contain the commits of the branch, and its files lack changes of the branch.
     MergeLacks {
         merge: String,
         file: Option<String>,
@@ -124,9 +127,9 @@ pub enum KeptBranch {
 /// The branch, commit and changes of a worktree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorktreeState {
-    /// The branch that is checked out. `None` when a commit is checked out without a branch.
+    /// The branch that is checked out in the worktree. `None` when a commit is checked out without a branch.
     pub branch: Option<String>,
-    /// The commit that is checked out. `None` before the first commit.
+    /// The commit that is checked out in the worktree. `None` before the first commit.
     pub head: Option<String>,
     pub tree: TreeState,
 }
@@ -135,21 +138,22 @@ pub struct WorktreeState {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TreeState {
     Clean,
-    /// The worktree has uncommitted changes. `files` has up to twenty names; `more` is true when there are others.
+    /// The worktree has uncommitted changes. `files` has up to twenty file names; `more` is true when further files
+    /// changed.
     Dirty {
         files: Vec<String>,
         more: bool,
     },
 }
 
-/// Creates a branch and a worktree for it. After a failure neither of them exists.
+/// Creates a branch and a worktree for it. After a failure neither the branch nor the worktree exists.
 pub async fn create(git: &Git, request: &WorktreeRequest) -> Result<MadeWorktree, GitProblem> {
     let (git, request) = (git.clone(), request.clone());
     finish(async move { create::create(&git, &request).await }).await
 }
 
-/// Removes the recorded worktree, if git lists a worktree with exactly that path and branch. A second call gives the
-/// same answer.
+/// Removes the recorded worktree, if git lists a worktree with exactly that path and branch. A repeated call succeeds
+/// too.
 ///
 /// Ignored files do not count as work. They do not prevent the removal, and they are deleted with the worktree.
 pub async fn remove(git: &Git, removal: &Removal) -> Result<Removed, GitProblem> {
@@ -157,7 +161,7 @@ pub async fn remove(git: &Git, removal: &Removal) -> Result<Removed, GitProblem>
     finish(async move { remove::remove(&git, &removal).await }).await
 }
 
-/// Returns the state of a worktree. `path` is the root folder of the main worktree or of a linked one.
+/// Returns the state of a worktree. `path` is the root folder of the main worktree or of a linked worktree.
 pub async fn state(git: &Git, path: &Path) -> Result<WorktreeState, GitProblem> {
     status::state(git, path).await
 }

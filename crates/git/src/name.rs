@@ -1,17 +1,18 @@
-//! Names of branches, bases and commits, and the folder name of a branch.
+//! Checks the names of branches, of bases (the commit or branch to start from) and of commits, and makes the folder
+//! name of a branch.
 //!
 //! Handover checks a name before git does, so that the error says what is wrong with it. Git makes the final decision.
 
 use super::problem::GitProblem;
 use wire::visible::is_hidden;
 
-/// The maximum length of a branch name in bytes; a longer name is refused. File names have at most 255 bytes, and the
-/// rest is for `.lock`, which git appends, and for the escapes in the folder name.
+/// The maximum length of a branch name in bytes; a longer name is refused. A file name has at most 255 bytes. The other
+/// 55 are for `.lock`, which git appends, and for the escapes in the folder name.
 const NAME_BYTES_MAX: usize = 200;
 const FOLDER_BYTES_MAX: usize = 240;
 /// The minimum number of digits that git accepts for an abbreviated commit hash.
 const HEX_MIN: usize = 4;
-/// The lengths of full commit hashes in digits: SHA-1 and SHA-256.
+/// The numbers of digits in a full commit hash: 40 for SHA-1 and 64 for SHA-256.
 const HEX_WHOLE: [usize; 2] = [40, 64];
 
 /// Checks a name for a new branch.
@@ -33,8 +34,8 @@ pub fn check_branch(name: &str) -> Result<(), GitProblem> {
     Ok(())
 }
 
-/// Checks the name of a base (a branch, tag or commit). Refuses git expressions such as `main~2`, so that the name has
-/// one meaning.
+/// Checks the name of a base, that is, of the branch, tag or commit to start from. Refuses git expressions such as
+/// `main~2`, so that the name has only one meaning.
 pub fn check_base(name: &str) -> Result<(), GitProblem> {
     check("base_branch", name)
 }
@@ -129,7 +130,7 @@ mod tests {
                 name.push(['a', '-', '/'][rest % 3]);
                 rest /= 3;
             }
-            // Replace the letters `a` at the end by a single `a`, so that shorter names are tested, too.
+            // Replace all letters `a` at the end by a single `a`, so that shorter names are tested too.
             let name = name.trim_end_matches('a').to_owned() + "a";
             if check_branch(&name).is_err() {
                 continue;

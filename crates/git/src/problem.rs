@@ -4,10 +4,10 @@
 use std::fmt;
 use std::path::PathBuf;
 
-/// The maximum number of file names that an answer lists. Further names are left out.
+/// The maximum number of file names that an error message lists. Further names are left out.
 pub(crate) const NAMES_SHOWN_MAX: usize = 20;
 
-/// The maximum number of characters of git's error message that is kept, about as much as a person reads. The rest of
+/// The maximum number of characters of git's error message that are kept, about as much as a person reads. The rest of
 /// the message is cut.
 const STDERR_CHARS_MAX: usize = 2_000;
 
@@ -40,7 +40,8 @@ pub enum GitProblem {
         path: PathBuf,
         dirt: Dirt,
     },
-    /// Git does not list the recorded worktree, so Handover must not remove it.
+    /// The folder is not the recorded worktree: git does not list a worktree with this path and branch. So Handover
+    /// must not change or remove it.
     WorkspaceNotOurs {
         path: PathBuf,
         problem: String,
@@ -66,7 +67,7 @@ pub enum MissingBase {
     Unknown { base: String },
 }
 
-/// The kinds of things that can exist at a path that should be free for a new worktree.
+/// The kind of thing that exists at a path that should be free for a new worktree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Occupant {
     Folder,
@@ -79,7 +80,7 @@ pub enum Occupant {
 /// Work that would be lost if a worktree were removed. Ignored files do not count; they are deleted with the worktree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Dirt {
-    /// Uncommitted changes and untracked files. `more` is true when there are others than `files` lists.
+    /// Uncommitted changes and untracked files. `more` is true when there are more files than `files` lists.
     Changes {
         files: Vec<String>,
         more: bool,
@@ -91,7 +92,7 @@ pub enum Dirt {
     Submodules,
 }
 
-/// The code of a problem, whether the caller can fix its request and retry, and the advice what to do next.
+/// The code of a problem, whether the caller can correct its request and retry, and the advice what to do next.
 struct ProblemRow(&'static str, bool, &'static str);
 
 impl GitProblem {
@@ -186,7 +187,7 @@ impl GitProblem {
         Self::GitFailed { command: command.to_owned(), stderr: readable(stderr) }
     }
 
-    /// Adds the names of files that could not be cleaned up to the problem.
+    /// Adds to the problem the names of branches, folders and registrations that could not be cleaned up.
     pub(crate) fn with_remains(self, remains: &[String]) -> Self {
         if remains.is_empty() {
             return self;
@@ -252,7 +253,8 @@ impl fmt::Display for Dirt {
     }
 }
 
-/// Returns text of another program, cut to a maximum length and with hidden characters made visible.
+/// Returns a text of another program, such as git's error message, cut to a maximum length and with hidden characters
+/// made visible.
 pub(crate) fn readable(text: &str) -> String {
     let lines = text.trim().lines().map(str::trim_end).filter(|line| !line.is_empty());
     let text = lines.map(wire::visible::one_line).collect::<Vec<_>>().join("\n");

@@ -18,19 +18,18 @@ use tokio::process::Command;
 use super::child::{self, ChildEnd};
 use super::problem::GitProblem;
 
-/// The default limit for the time of one git call, enough to check out a large repository. A call that takes longer is
-/// ended.
+/// The default time limit of one git call, enough to check out a large repository. A call that takes longer is ended.
 pub const TIME_LIMIT_DEFAULT: Duration = Duration::from_secs(60);
-/// The maximum number of tries of a git call that another git process disturbs, with `PAUSE` between two tries. The
-/// other process usually needs a millisecond to write its worktree registration, and on a busy machine a second or two.
+/// The maximum number of tries of a git call that fails because another git process changes the worktrees, with `PAUSE`
+/// between two tries. The other process usually needs a millisecond, and on a busy machine a second or two.
 const TRIES_MAX: u32 = 200;
 const PAUSE: Duration = Duration::from_millis(25);
 
 /// Git settings that override the configuration of the user and of the repository.
 const SETTINGS: &[&str] = &[
     "core.hooksPath=/dev/null",
-    // Newer versions of git also run hooks that a configuration names. Switch off the hooks for the events of our git
-    // commands.
+    // Newer versions of git also run hooks that the configuration names. Switch off the hooks for all events that our
+    // git calls cause.
     "hook.post-checkout.enabled=false",
     "hook.post-index-change.enabled=false",
     "hook.reference-transaction.enabled=false",
@@ -42,10 +41,10 @@ const SETTINGS: &[&str] = &[
     "hook.post-merge.enabled=false",
     "core.fsmonitor=false",
     "submodule.recurse=false",
-    // When two processes create the same branch, the second waits up to ten seconds for the lock of the first. Then it
-    // learns that the branch exists.
+    // When two git processes create the same branch, the second waits up to ten seconds for the lock of the first. Then
+    // it learns that the branch exists.
     "core.filesRefLockTimeout=10000",
-    // Show untracked files, because they are work, even if the user's configuration hides them.
+    // Untracked files are work. So git must list them even if the user's configuration hides them.
     "status.showUntrackedFiles=normal",
 ];
 
@@ -63,18 +62,19 @@ const KEPT: &[&str] = &[
     "GIT_SSL_CAINFO",
 ];
 
-/// Tells whether an environment variable must not reach git: it would change what git does, and is not in `KEPT`.
+/// Tells whether an environment variable must be removed before git starts: it would change what git does, and it is
+/// not in `KEPT`.
 fn is_foreign(name: &OsStr) -> bool {
     name.to_str().is_some_and(|name| name.starts_with("GIT_") && !KEPT.contains(&name))
 }
 
-/// The git program, and the limits of its calls.
+/// The git program to run, and the limits of its calls.
 #[derive(Debug, Clone)]
 pub struct Git {
     pub program: PathBuf,
     pub time_limit: Duration,
     /// A file that every git process gets as its standard input, without reading it. A lock on this file lasts until
-    /// the last git process has ended, even when this process was killed.
+    /// the last git process has ended, even when the Handover process that started it was killed.
     pub held: Option<Arc<File>>,
 }
 
@@ -91,7 +91,7 @@ pub struct GitCall {
     access: Access,
     reach: RepositoryReach,
     arguments: Vec<OsString>,
-    /// Git settings for this call that override every configuration file.
+    /// Git settings for this call. They override every configuration file.
     settings: Vec<(String, String)>,
     environment: Vec<(&'static str, String)>,
 }
@@ -103,17 +103,17 @@ enum Access {
     Write,
 }
 
-/// The folders in which git looks for the repository.
+/// The folders in which git looks for the repository of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RepositoryReach {
     Upwards,
-    /// Git looks only in the given folder. Otherwise git would use the repository around a worktree that has lost its
-    /// `.git` file.
+    /// Git looks only in the folder of the call. If it also looked above, it would use the surrounding repository for a
+    /// worktree that has lost its `.git` file.
     HereOnly,
 }
 
 /// The output and exit code of a git call. An exit code other than zero is not an error here; the caller decides what
-/// it means.
+/// the code means.
 #[derive(Debug)]
 pub struct GitOutput {
     command: String,
@@ -159,7 +159,7 @@ impl GitCall {
         self
     }
 
-    /// Runs the git call, and retries it while another git process disturbs it.
+    /// Runs the git call, and retries it while it fails because of another git process.
     pub async fn run(self, git: &Git) -> Result<GitOutput, GitProblem> {
         let mut tries = 1;
         loop {
@@ -173,8 +173,8 @@ impl GitCall {
     }
 
     async fn run_once(&self, git: &Git) -> Result<GitOutput, GitProblem> {
-        // Check the folder before the start. For a missing folder and for a missing program, starting a process gives
-        // the same error.
+        // Check the folder first: starting a process gives the same error for a missing folder and for a missing
+        // program.
         if !self.folder.is_dir() {
             return Err(GitProblem::NotARepository { path: self.folder.clone() });
         }
@@ -205,8 +205,8 @@ impl GitCall {
             .env("GIT_TERMINAL_PROMPT", "0")
             .env("GIT_ASKPASS", "")
             .env("GCM_INTERACTIVE", "never");
-        // Pass the settings in the environment instead of `-c` arguments, because the name of a driver may contain any
-        // character, also `=`.
+        // Pass the settings in the environment instead of `-c` arguments, because the name of a merge driver may
+        // contain any character, even `=`.
         command.env("GIT_CONFIG_COUNT", self.settings.len().to_string());
         for (number, (name, value)) in self.settings.iter().enumerate() {
             command.env(format!("GIT_CONFIG_KEY_{number}"), name).env(format!("GIT_CONFIG_VALUE_{number}"), value);
@@ -241,11 +241,10 @@ impl GitOutput {
         self.code == Some(0)
     }
 
-    /// Tells whether the call failed because of another git process. Git reads the registrations of all worktrees
-    /// before it works with one of them. It fails when another git process has not finished writing a registration, or
-    /// is removing one. It also fails to create its own registration when another git process has just removed the last
-    /// one and, with it, the folder `.git/worktrees`. In these cases the failed call has changed nothing, so it can be
-    /// retried.
+    /// Tells whether the call failed only because of another git process, and changed nothing, so that it can be
+    /// retried. Git reads the registrations of all worktrees first, and fails when another process is just writing or
+    /// removing one. It also fails when another process has just removed the folder `.git/worktrees` with the last
+    /// registration.
     fn is_disturbed(&self) -> bool {
         let is_about_entry = |line: &str| {
             let is_unread = line.contains("failed to read ") || line.contains("Invalid path ");

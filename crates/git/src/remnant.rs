@@ -6,7 +6,7 @@
 //! worktrees/NAME/locked         "initializing": the worktree was being made
 //! worktrees/NAME                without `commondir`, `gitdir` or `HEAD`: its registration was being written
 //! ```
-//! An incomplete registration makes every other git call in the repository fail, so it must be removed.
+//! An incomplete registration of a worktree makes every other git call in the repository fail, so it must be removed.
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};
@@ -21,15 +21,16 @@ use super::repository::{GitRepository, reference};
 const UNFINISHED: &str = "initializing";
 /// The files that git writes into the registration of a worktree. Without one of them, the registration is incomplete.
 const REGISTRATION: [&str; 3] = ["commondir", "gitdir", "HEAD"];
-/// The maximum depth of folders in which locks of a registration are searched. Deeper folders are skipped.
+/// The maximum depth of folders in which lock files of a worktree's registration are searched. Deeper folders are
+/// skipped.
 const DEPTH_MAX: u32 = 4;
-/// The time after which an unchanged lock file counts as left behind by a killed process. Our git calls wait for a lock
-/// for the same time.
+/// The time after which an unchanged lock file counts as left behind by a killed process. Our own git calls wait for a
+/// lock for the same time.
 const LOCK_WAIT: Duration = Duration::from_secs(10);
 const LOOK: Duration = Duration::from_millis(200);
 
-/// Removes the locks and the unfinished worktree of one branch that a killed git process left. The caller must not have
-/// a git process that works on this branch.
+/// Removes the locks and the unfinished worktree that a killed git process left for one branch. The caller must not
+/// have a running git process that works on this branch.
 pub async fn clean_up(git: &Git, repository: &Path, root: Option<&Path>, branch: &str) -> Result<(), GitProblem> {
     let repository = GitRepository::find(git, repository).await?;
     let folder = super::folder::root(&repository.home, root)?.join(name::folder(branch));
@@ -41,8 +42,8 @@ pub async fn clean_up(git: &Git, repository: &Path, root: Option<&Path>, branch:
     }
 }
 
-/// Removes lock files that no running git process holds: the locks of branches directly below `prefix` (`handover` for
-/// `handover/...`), and of the packed references. Returns the paths of the removed lock files.
+/// Removes lock files that no running git process holds: those of branches directly below `prefix` (`handover` for
+/// `handover/...`), and that of the packed references. Returns the paths of the removed lock files.
 pub async fn clean_shared(git: &Git, repository: &Path, prefix: &str) -> Result<Vec<PathBuf>, GitProblem> {
     let repository = GitRepository::find(git, repository).await?;
     let held = shared_locks(&repository.common, prefix);
@@ -56,8 +57,8 @@ pub async fn clean_shared(git: &Git, repository: &Path, prefix: &str) -> Result<
         tokio::time::sleep(LOOK).await;
         waited += LOOK;
     }
-    // A git process that runs in this repository may own a lock file, even when the file did not change for the whole
-    // wait. So remove none.
+    // A git process that runs in this repository may own a lock file, even if the file did not change during the whole
+    // wait. So remove no lock file.
     if is_git_at_work(&repository.home) {
         return Ok(Vec::new());
     }
@@ -79,8 +80,8 @@ fn is_initializing(registration: &Path) -> bool {
 fn clean_branch(common: &Path, folder: &Path, branch: &str) -> std::io::Result<()> {
     gone(fs::remove_file(common.join(format!("{}.lock", reference(branch)))))?;
     let Some(registration) = registration(common, folder) else {
-        // Git has no registration for this folder. So the folder was only reserved, and contains at most the `.git`
-        // file.
+        // Git has no registration for this folder. So the folder was only created to reserve the name, and contains at
+        // most the `.git` file.
         let link = folder.join(".git");
         let entries = fs::read_dir(folder).map(|entries| entries.flatten().map(|entry| entry.path()).collect());
         let entries: Vec<PathBuf> = entries.unwrap_or_default();
@@ -91,31 +92,33 @@ fn clean_branch(common: &Path, folder: &Path, branch: &str) -> std::io::Result<(
     };
     let is_complete = REGISTRATION.iter().all(|name| !is_empty(&registration.join(name)));
     if is_complete && !is_initializing(&registration) {
-        // After a crash of the machine the index file may be empty. Delete it; git creates it again from the files.
+        // After a crash of the machine the index file of the worktree may be empty. Delete it; git creates it again
+        // from the files.
         if registration.join("index").exists() && is_empty(&registration.join("index")) {
             gone(fs::remove_file(registration.join("index")))?;
         }
         return remove_locks(&registration, DEPTH_MAX);
     }
-    // No agent has worked in this worktree yet, so delete it. Delete the folder before the registration: if this
-    // process is stopped in between, the next call still finds the registration.
+    // The worktree was not finished, so no agent has worked in it, and it can be deleted. Delete the folder before the
+    // registration: if this process is stopped in between, the next call still finds the registration.
     gone(fs::remove_dir_all(folder))?;
     gone(fs::remove_dir_all(&registration))?;
-    // Like git, remove the folder `worktrees` together with its last registration. This fails when other registrations
-    // are left, which is fine.
+    // Like git, remove the folder `worktrees` together with its last registration. The removal fails when other
+    // registrations are left, and that failure is ignored.
     let _others = fs::remove_dir(common.join("worktrees"));
     Ok(())
 }
 
-/// Returns the registration folder of the worktree at a path, also when git has only started to write the registration.
+/// Returns the folder in `.git/worktrees` where git registers the worktree at a path, also when git has only started to
+/// write the registration.
 fn registration(common: &Path, folder: &Path) -> Option<PathBuf> {
     let link = folder.join(".git");
     let entries = fs::read_dir(common.join("worktrees")).into_iter().flatten().flatten();
     let is_ours = |path: &PathBuf| match fs::read_to_string(path.join("gitdir")) {
-        // With some git configurations, the path in this file is relative to the registration folder.
+        // With some git configurations, the path in the file `gitdir` is relative to the registration folder.
         Ok(text) if !text.trim().is_empty() => plain(&path.join(text.trim_end())) == link,
-        // The file is missing or empty, so compare the names: git names a registration like its folder. When that name
-        // is taken, git adds a number.
+        // The file `gitdir` is missing or empty, so compare the names, because git names a registration like the folder
+        // of its worktree. If that name was taken, git added a number, and then the registration is not found.
         Ok(_) | Err(_) => path.file_name() == folder.file_name(),
     };
     entries.map(|entry| entry.path()).find(is_ours)
@@ -150,7 +153,7 @@ fn remove_locks(folder: &Path, depth: u32) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Turns the error that a file to remove does not exist into success.
+/// Treats the error that a file to remove does not exist as success.
 fn gone(result: std::io::Result<()>) -> std::io::Result<()> {
     match result {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
@@ -158,7 +161,7 @@ fn gone(result: std::io::Result<()>) -> std::io::Result<()> {
     }
 }
 
-/// The properties of a lock file that distinguish it from a later lock file with the same name.
+/// The properties by which a lock file is distinguished from a later lock file with the same name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct LockSeen {
     modified: Option<std::time::SystemTime>,
@@ -177,8 +180,8 @@ fn shared_locks(common: &Path, prefix: &str) -> Vec<PathBuf> {
     branches.map(|entry| entry.path()).filter(is_lock).chain(packed).collect()
 }
 
-/// Tells whether a git process runs in the repository. It sees only processes whose working folder the operating system
-/// shows.
+/// Tells whether a git process runs in the repository. It finds only processes that the operating system shows in
+/// `/proc`.
 fn is_git_at_work(home: &Path) -> bool {
     let is_git = |process: &Path| {
         let name = fs::read_to_string(process.join("comm")).unwrap_or_default();

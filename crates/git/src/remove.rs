@@ -18,13 +18,13 @@ enum RemovalPlan {
     Delete { tip: String },
 }
 
-/// The recorded worktree, as found on disk and in git's list.
+/// The result of looking for the recorded worktree on disk and in git's list of worktrees.
 enum FoundWorktree {
     Listed {
         entry: WorktreeEntry,
         folder: WorktreePresence,
     },
-    /// Neither git nor the disk has the worktree any more, because a person removed it.
+    /// Neither git's list nor the disk has the worktree any more, for example because a person removed it.
     Gone,
 }
 
@@ -52,12 +52,14 @@ pub(super) async fn remove(git: &Git, removal: &Removal) -> Result<Removed, GitP
         remove_folder(git, &repository, removal).await?;
     }
     let branch = settle(git, &repository, removal, plan).await;
-    // Delete old references of removed branches. Ignore a failure: they cost little, and the next removal tries again.
+    // Delete the old references that keep deleted branches for 30 days. Ignore a failure: the references cost little,
+    // and the next removal tries again.
     let _left = removed::prune(git, &repository, removal.now_ms).await;
     Ok(Removed { worktree_removed: true, branch })
 }
 
-/// Finds the linked worktree with exactly the recorded path and branch. Handover did not make any other worktree.
+/// Finds the linked worktree with exactly the recorded path and branch. Any other worktree is not Handover's, and is an
+/// error.
 fn find(repository: &GitRepository, entries: &[WorktreeEntry], removal: &Removal) -> Result<FoundWorktree, GitProblem> {
     let path = &removal.path;
     let not_ours = |problem: String| Err(GitProblem::WorkspaceNotOurs { path: path.clone(), problem });
@@ -117,8 +119,8 @@ async fn refuse_dirt(git: &Git, entry: &WorktreeEntry, folder: WorktreePresence)
     }
 }
 
-/// Decides whether the branch is deleted: its commits must be in the base branch, or a squash commit in the base branch
-/// must contain its changes.
+/// Decides whether to delete the worktree's branch: its commits must be in the base branch, or a squash commit in the
+/// base branch must contain its changes.
 async fn plan(
     git: &Git,
     repository: &GitRepository,
@@ -136,8 +138,8 @@ async fn plan(
         Err(GitProblem::BaseNotFound(_)) => return Ok(RemovalPlan::Keep(KeptBranch::BaseNotFound)),
         Err(problem) => return Err(problem),
     };
-    // Keep the branch when the base is the branch itself, because a branch does not prove that its own work is merged.
-    // Also keep it when the main worktree has a commit checked out without a branch.
+    // If the base is the branch itself, it proves nothing about a merge, so keep the branch. Also keep it when no base
+    // is given and the main worktree has a commit checked out without a branch.
     if base.name == removal.branch || (removal.base.is_none() && base.name == base.commit) {
         return Ok(RemovalPlan::Keep(KeptBranch::BaseNotFound));
     }
@@ -156,8 +158,8 @@ async fn plan(
     judge_squash(git, repository, (&base.commit, &tip), merge).await
 }
 
-/// Decides whether to delete a squashed branch. Compares the content of the files, because a squash commit contains the
-/// changes of the branch but not its commits.
+/// Decides whether to delete a branch that was squashed into one commit. Compares the content of the files, because a
+/// squash commit contains the changes of the branch but not its commits.
 async fn judge_squash(
     git: &Git,
     repository: &GitRepository,
@@ -180,8 +182,8 @@ async fn judge_squash(
     })
 }
 
-/// Removes the folder of the worktree with `git worktree remove`. Git checks once more for changes, so files that were
-/// written since our check are not lost.
+/// Removes the folder of the worktree with `git worktree remove`. Git checks once more for changes, so a file that was
+/// written after our own check is not lost.
 async fn remove_folder(git: &Git, repository: &GitRepository, removal: &Removal) -> Result<(), GitProblem> {
     let path = &removal.path;
     // Git removes a locked worktree only when `--force` is given twice.
@@ -203,8 +205,8 @@ async fn remove_folder(git: &Git, repository: &GitRepository, removal: &Removal)
     Err(output.failure())
 }
 
-/// Deletes or keeps the branch as planned. The worktree is already removed, so a branch that cannot be deleted is
-/// reported as kept and not as an error.
+/// Deletes or keeps the worktree's branch as planned. The worktree is already removed, so a branch that cannot be
+/// deleted is reported as kept and not as an error.
 async fn settle(git: &Git, repository: &GitRepository, removal: &Removal, plan: RemovalPlan) -> Branch {
     match plan {
         RemovalPlan::Keep(why) => Branch::Kept(why),

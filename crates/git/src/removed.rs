@@ -8,13 +8,13 @@ const PREFIX: &str = "refs/handover/removed/";
 /// The number of days for which a deleted branch can be restored.
 pub const KEPT_DAYS: i64 = 30;
 const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
-/// The maximum number of old references that one removal of a worktree deletes, so that one call stays short. Later
+/// The maximum number of expired references that one removal of a worktree deletes, so that one call stays short. Later
 /// removals delete the rest.
 const PRUNED_MAX: usize = 200;
 const TIP_CHARS: usize = 12;
 
-/// Deletes a branch if it still points to the commit `tip`. Returns the reference under which its commits stay
-/// reachable.
+/// Deletes a branch if it still points to the commit `tip`. Returns the name of a new reference that keeps the commits
+/// of the branch.
 pub async fn retire_branch(
     git: &Git,
     repository: &GitRepository,
@@ -23,8 +23,8 @@ pub async fn retire_branch(
 ) -> Result<String, GitProblem> {
     let short = tip.get(..TIP_CHARS).unwrap_or(tip);
     let kept = format!("{PREFIX}{now_ms}-{short}/{branch}");
-    // Create the reference before deleting the branch. If the process is killed in between, there is one reference too
-    // many and no commit is lost.
+    // Create the reference before deleting the branch. If the process is killed in between, a reference is left over,
+    // but no commit is lost.
     let arguments = ["update-ref", "-m", "handover: branch removed", "--end-of-options"];
     GitCall::write(&repository.home, &arguments).and(&kept).and(tip).run(git).await?.whole()?;
     if let Err(problem) = repository.delete_branch(git, branch, tip).await {
@@ -39,8 +39,8 @@ pub fn restore_command(branch: &str, kept: &str) -> String {
     format!("git branch {branch} {kept}")
 }
 
-/// Deletes the references of branches that were removed more than 30 days ago. After a failure, the references stay
-/// until the next call.
+/// Deletes the references that keep branches which were deleted more than 30 days ago. After a failure, the references
+/// stay until the next call.
 pub async fn prune(git: &Git, repository: &GitRepository, now_ms: i64) -> Result<(), GitProblem> {
     let arguments = ["for-each-ref", "--format=%(refname) %(objectname)", "--"];
     let output = GitCall::read(&repository.home, &arguments).and(PREFIX).run(git).await?;

@@ -10,7 +10,7 @@ use super::program::{Git, GitCall, GitOutput};
 #[derive(Debug)]
 pub struct GitRepository {
     /// The folder of the main worktree, or of the bare repository. The module `project::place` of the crate `base`
-    /// finds the same folder.
+    /// computes the same folder.
     pub home: PathBuf,
     /// The folder in which git keeps the data that all worktrees share (`.git` of the main worktree).
     pub common: PathBuf,
@@ -25,10 +25,10 @@ pub struct WorktreeEntry {
     pub locked: Option<String>,
 }
 
-/// The commit from which a new branch starts, or the branch into which work should be merged.
+/// The branch, tag or commit from which a new branch starts, or into which work should be merged.
 #[derive(Debug)]
 pub struct Base {
-    /// The name of the branch or tag, or the hash of the commit when there is no name.
+    /// The name of the branch or tag. For a commit without a name, the hash of the commit.
     pub name: String,
     pub commit: String,
 }
@@ -56,14 +56,15 @@ impl GitRepository {
         let (common, own) = (canonical(common)?, canonical(own)?);
         let home = match (common.file_name(), common.parent()) {
             (Some(name), Some(parent)) if name == ".git" => parent.to_owned(),
-            // The folder is a submodule, or a repository whose `.git` folder is at another place than its worktree.
+            // The folder is in a submodule, or in a repository whose `.git` folder is not in its worktree.
             _ if own == common && bare == b"false" => Self::top(git, &folder).await?.unwrap_or_else(|| common.clone()),
             _ => common.clone(),
         };
         Ok(Self { home, common })
     }
 
-    /// Returns the root folder of the worktree that contains `folder`. Returns `None` inside the `.git` folder.
+    /// Returns the root folder of the worktree that contains `folder`. Returns `None` when `folder` is inside a `.git`
+    /// folder.
     async fn top(git: &Git, folder: &Path) -> Result<Option<PathBuf>, GitProblem> {
         let arguments = ["rev-parse", "--path-format=absolute", "--show-toplevel"];
         let output = GitCall::read(folder, &arguments).run(git).await?;
@@ -71,7 +72,7 @@ impl GitRepository {
         Ok(if output.is_success() { found.canonicalize().ok() } else { None })
     }
 
-    /// Asks git whether it allows a name for a branch.
+    /// Asks git whether it allows this name for a branch. Returns an error when it does not.
     pub async fn allows(&self, git: &Git, branch: &str) -> Result<(), GitProblem> {
         let output = GitCall::read(&self.home, &["check-ref-format", "--branch"]).and(branch).run(git).await?;
         if output.is_success() && output.text() == branch {
@@ -85,7 +86,7 @@ impl GitRepository {
         let list = ["worktree", "list", "--porcelain"];
         let output = GitCall::read(&self.home, &list).and("-z").run(git).await?;
         // Exit code 129 means wrong usage: git before 2.36 does not know `-z`. Then use line breaks as separators. A
-        // path with a line break could show a worktree that does not exist, but git would refuse to remove that one.
+        // path with a line break could make a worktree appear that does not exist, but git would refuse to remove it.
         if output.code() == Some(129) {
             return Ok(entries(&GitCall::read(&self.home, &list).run(git).await?.whole()?, b'\n'));
         }
@@ -98,8 +99,8 @@ impl GitRepository {
         Ok(if output.is_success() { Some(output.text()) } else { None })
     }
 
-    /// Returns the commit of the named base. Without a name, returns the branch or commit that the main worktree has
-    /// checked out.
+    /// Returns the named base, that is, the branch, tag or commit to start from. Without a name, returns the branch or
+    /// commit that the main worktree has checked out.
     pub async fn base(&self, git: &Git, base: Option<&str>) -> Result<Base, GitProblem> {
         let Some(name) = base.filter(|base| *base != "HEAD") else { return self.head(git).await };
         name::check_base(name)?;
@@ -143,7 +144,7 @@ impl GitRepository {
         }
     }
 
-    /// Returns the last common commit of two branches, or `None` when they have none.
+    /// Returns the last common commit of two branches, at which they parted. Returns `None` when they have none.
     pub async fn fork(&self, git: &Git, one: &str, other: &str) -> Result<Option<String>, GitProblem> {
         let output =
             GitCall::read(&self.home, &["merge-base", "--end-of-options"]).and(one).and(other).run(git).await?;

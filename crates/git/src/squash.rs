@@ -1,8 +1,9 @@
-//! Decides whether a squash commit contains everything that a branch changed.
+//! Decides whether a squash commit contains everything that a branch changed. A squash commit brings all changes of a
+//! branch into another branch as one commit.
 //!
 //! This module does not use git's own merge, because attributes and configuration could name a merge driver that
-//! reports success without merging. Instead it compares the files one by one. A file that differs is merged by `git
-//! merge-file`, which reads no attributes.
+//! reports success without merging. Instead it compares the files one by one. A file that differs is merged by
+//! `git merge-file`, which reads no attributes.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -13,8 +14,8 @@ use super::problem::GitProblem;
 use super::program::{Git, GitCall};
 use super::repository::GitRepository;
 
-/// The maximum number of files that are compared by merging them, because each takes four git calls. With more files,
-/// the squash commit counts as lacking changes.
+/// The maximum number of files that are compared by merging them, because each comparison takes four git calls. With
+/// more files, the squash commit counts as lacking changes.
 const MERGED_FILES_MAX: usize = 200;
 
 /// The result of comparing a branch with a squash commit.
@@ -22,15 +23,15 @@ const MERGED_FILES_MAX: usize = 200;
 pub(super) enum SquashContent {
     /// The squash commit contains every change of the branch.
     Whole,
-    /// The branch changes no file. So a comparison of files cannot show whether the squash commit contains the commits
-    /// of the branch.
+    /// The branch changes no file. So a comparison of files cannot show whether the squash commit stands for the
+    /// commits of the branch.
     NothingToHold,
     Lacks {
         file: String,
     },
 }
 
-/// A file in a git tree: its mode and its object id. A mode of zeros means that the file is absent.
+/// A file in a git tree: its mode and its object id. A mode of zeros means that the tree does not have the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct TreeFile {
     mode: String,
@@ -57,7 +58,7 @@ pub(super) async fn content(
     let other = differences(git, repository, tip, squash).await?;
     let mut merged = 0;
     for (path, (before, after)) in &changed {
-        // A path that is not in `other` has the same content in the branch and in the squash commit.
+        // A path that is not in `other` has the same content at the tip of the branch and in the squash commit.
         let Some((_, squashed)) = other.get(path) else { continue };
         let lacks = || SquashContent::Lacks { file: String::from_utf8_lossy(path).into_owned() };
         merged += 1;
@@ -68,7 +69,7 @@ pub(super) async fn content(
     Ok(SquashContent::Whole)
 }
 
-/// Returns the files that differ between two trees. Each path comes with its file in the first and in the second tree.
+/// Returns the paths that differ between two trees. Each path comes with its file in the first and in the second tree.
 async fn differences(
     git: &Git,
     repository: &GitRepository,
@@ -80,7 +81,7 @@ async fn differences(
     let mut found = BTreeMap::new();
     let mut items = output.stdout.split(|byte| *byte == 0);
     while let (Some(head), Some(path)) = (items.next(), items.next()) {
-        // `git diff-tree` prints for each file: `:100644 100644 <object> <object> M`
+        // `git diff-tree` prints one such item before each path: `:100644 100644 <object> <object> M`
         let head = String::from_utf8_lossy(head);
         let words: Vec<&str> = head.trim_start_matches(':').split(' ').collect();
         let [mode, new_mode, object, new_object, _] = words[..] else {
@@ -92,7 +93,8 @@ async fn differences(
     Ok(found)
 }
 
-/// Tells whether the squash contains the branch's change of a file. The file in the squash may also have other changes.
+/// Tells whether the squash commit contains the branch's change of one file. In the squash commit the file may have
+/// other changes too.
 async fn holds(
     git: &Git,
     repository: &GitRepository,
@@ -121,8 +123,8 @@ async fn holds(
     for file in &files {
         call = call.and(file.path());
     }
-    // Exit code 0 means a merge without conflicts. If merging the branch's change into the squash's file changes
-    // nothing, the squash already contains that change.
+    // Exit code 0 means a merge without conflicts. If merging the branch's change into the file of the squash commit
+    // changes nothing, the squash commit already contains the change.
     let output = call.run(git).await?;
     Ok(output.is_success() && !output.cut && texts.first() == Some(&output.stdout))
 }

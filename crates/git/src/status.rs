@@ -24,8 +24,8 @@ pub(super) async fn state(git: &Git, path: &Path) -> Result<WorktreeState, GitPr
     Ok(parse(&output.stdout))
 }
 
-/// Parses the output of `git status`. Each item ends with a zero byte. The item of a renamed file is followed by its
-/// old name.
+/// Parses the output of `git status`. Each item ends with a zero byte. After the item of a renamed file comes an item
+/// with its old name.
 fn parse(bytes: &[u8]) -> WorktreeState {
     let mut state = WorktreeState { branch: None, head: None, tree: TreeState::Clean };
     let (mut files, mut more) = (Vec::new(), false);
@@ -36,7 +36,7 @@ fn parse(bytes: &[u8]) -> WorktreeState {
         } else if let Some(branch) = item.strip_prefix("# branch.head ") {
             state.branch = Some(branch.to_owned()).filter(|branch| branch != "(detached)");
         }
-        // The number of fields before the file name, by the kind of the item.
+        // The kind of an item is its first letter, and decides how many fields come before the file name.
         let fields = match item.bytes().next() {
             Some(b'?') => 1,
             Some(b'1') => 8,

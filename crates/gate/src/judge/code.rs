@@ -81,7 +81,7 @@ const WRITES_FROM: &[&str] = &["rm", "cp", "mv"];
 
 /// Tells whether code only reads: nothing in it shows that it writes, runs or moves something.
 pub(super) fn only_reads(text: &str) -> bool {
-    // Code may be in a text of the code: `eval("open(\"x\", \"w\")")`.
+    // A string in the code may hold more code, with escaped quotes: `eval("open(\"x\", \"w\")")`.
     let text = &text.replace("\\\"", "\"").replace("\\'", "'");
     let name = |letter: char| !(letter.is_alphanumeric() || letter == '_');
     let writes = |word: &str| {
@@ -91,8 +91,8 @@ pub(super) fn only_reads(text: &str) -> bool {
                 || WRITES_ALONE.contains(&word.as_str())
                 || WRITES_FROM.iter().any(|start| word.starts_with(start)))
     };
-    // `>` redirects output, and a backquote runs a command. A sign that joins texts counts only if it may build the
-    // name of a called function. A mode follows the path or a name: `open(p, 'w')`, `mode="w"`.
+    // Code may write if it has `>` (a redirection), a backquote (it runs a command), or joined texts as the name of a
+    // called function. It may also open a file with a mode that writes: `open(p, 'w')`, `mode="w"`.
     let opens = |mode: &&str| {
         [format!("'{mode}'"), format!("\"{mode}\""), format!("[[{mode}]]")].iter().any(|quoted| {
             let starts = text.match_indices(quoted.as_str()).map(|(at, _)| text[..at].trim_end());
@@ -108,7 +108,8 @@ pub(super) fn only_reads(text: &str) -> bool {
         && !text.split(name).any(writes)
 }
 
-/// Returns the words of a text that may be paths: words with a slash or a dot, words in quotes, and words after `cd`.
+/// Returns the words of a piece of code that may be paths: words with a slash or a dot, words in quotes, and words
+/// after `cd`.
 pub(super) fn paths_in(text: &str) -> Vec<PathSpot> {
     let part = |letter: char| !(letter.is_alphanumeric() || "_-./~@+*?".contains(letter));
     let quote = |letter: char| matches!(letter, '"' | '\'' | '`');
@@ -121,7 +122,7 @@ pub(super) fn paths_in(text: &str) -> Vec<PathSpot> {
         let word = text.get(from..end).unwrap_or_default();
         let before = text.get(..from).and_then(|before| before.chars().next_back());
         let opened = before.is_some_and(quote);
-        // A path follows the commands of shells and editors that change the folder or write a file.
+        // A path follows these commands of shells and editors, which change the folder or write a file.
         let moved = matches!(last, "cd" | ".cd" | "chdir" | "w" | "wq" | "write" | "sav" | "saveas");
         let redirected = before == Some('>') && quote(letter);
         let like = word.contains(['/', '.']) || opened && quote(letter) || moved || redirected;
@@ -138,8 +139,8 @@ pub(super) fn paths_in(text: &str) -> Vec<PathSpot> {
     found
 }
 
-/// Returns the files that a pattern in code may name. They are entries of the folder before the first part with a
-/// wildcard.
+/// Returns the files that a pattern in code, such as `src/*.rs`, may name. They are entries of the folder before the
+/// first part with a wildcard.
 fn pattern(word: &str) -> PathSpot {
     let star = word.find(['*', '?']).unwrap_or(word.len());
     let start = word.get(..star).and_then(|before| before.rfind('/')).map_or(0, |slash| slash + 1);

@@ -34,8 +34,8 @@ impl Judge<'_> {
         rule::concerns(words, &respelled)
     }
 
-    /// Asks a person if the text copies a program of the system and runs a program by its path, which may be that copy.
-    /// The words of a copy are not read, so it may write what a rule is for.
+    /// Asks a person if the command text copies a program of the system and runs a program by its path, which may be
+    /// that copy. The gate does not know the options of a copy, so the copy may write a path that a rule protects.
     fn copied_writer(&mut self, commands: &[SeenCommand]) {
         let levels = || commands.iter().flat_map(|seen| &seen.levels);
         let copies = |level: &CommandLevel| {
@@ -56,8 +56,8 @@ impl Judge<'_> {
         }
     }
 
-    /// Asks a person in two cases: the text copies a program that a rule names, or it runs a program by its path that
-    /// may be such a copy.
+    /// Asks a person in two cases: the command text copies a program that a rule names, or it runs a program by its
+    /// path that may be such a copy.
     pub(super) fn copied(&mut self, commands: &[SeenCommand]) {
         self.copied_writer(commands);
         let levels = || commands.iter().flat_map(|seen| &seen.levels);
@@ -77,8 +77,9 @@ impl Judge<'_> {
                 self.decide(GateDecision::Ask, text);
                 continue;
             }
-            // The text mentions the rule's program, for example in `which git`. If it also runs a program by its path
-            // with the words of the rule (`./x push`), that program may be a copy.
+            // Tells whether the command text mentions the rule's program, as `which git` does. If the text also runs a
+            // program by its path with the words of the rule (`./x push`), that program may be a copy of the rule's
+            // program.
             let named = levels().any(|level| {
                 let asks_where = matches!(level.words.first().map(Arg::as_text), Some("which" | "command" | "type"));
                 level.words.iter().skip(1).any(|word| names(word) || asks_where && word.as_text() == wanted)

@@ -17,19 +17,19 @@ use crate::programs::{git, options};
 use crate::rule::Matter;
 use crate::{GateDecision, guard, place};
 
-/// The longest wait for an answer of git. After it the files count as unknown. The client waits for the gate, and git
-/// lists the files of two commits in milliseconds.
+/// The longest wait for git's list of files. After this time the files count as unknown. The wait is short because the
+/// agent's client waits for the gate, and git usually lists the files of two commits in milliseconds.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// The largest number of bytes that are read of an answer of git. The rest is cut off.
+/// The largest number of bytes of git's output that are read. The rest is cut off.
 const ANSWER_BYTES_MAX: u64 = 32 << 20;
 /// Commands of git that create or change the name of a commit, such as `git branch x`.
 const RENAMES: &[&str] = &["branch", "tag", "update-ref", "symbolic-ref", "replace", "worktree"];
-/// Commands of git that make `HEAD`, or a commit, stand for other files without changing the work tree.
+/// Commands of git that make `HEAD` or a commit stand for other files, without changing the files of the work tree.
 const REPOINTS: &[&str] = &["update-ref", "symbolic-ref", "replace", "reset --soft", "reset --mixed"];
 
 impl Judge<'_> {
-    /// Judges a git command that changes the work tree. It needs approval if it changes a guarded file, or a file that
-    /// a rule asks about or denies.
+    /// Judges a git command that changes files of the work tree without naming them. It needs approval if it changes a
+    /// file that a rule asks about or denies, or a guarded file, which controls agents or git.
     pub(super) fn moved(&mut self, moved: &WorkTreeMove, commands: &[SeenCommand]) {
         let folders = match &moved.folders {
             Some(CommandFolders::Known(folders)) => folders.as_slice(),
@@ -58,9 +58,10 @@ impl Judge<'_> {
                 git && command.is_some_and(|command| RENAMES.contains(&command.as_text()))
             })
         };
-        // Git may not know the branch yet, because another command in the same text creates it.
+        // Git may not know the branch yet, because an earlier command in the same command text creates it.
         let made = !told && !moved.questions.is_empty() && commands.iter().any(renames);
-        // After such a command, git's answer about the state before it says nothing about the files of the move.
+        // The command text may first make `HEAD` or a branch stand for other files, as `git update-ref` does. Then the
+        // files that git lists now are not the files that the later command changes.
         let repointed = commands.iter().any(repoints);
         if self.narrows_writes() && (!told && (moved.asks || made) || repointed) {
             let text = format!(
@@ -91,7 +92,7 @@ impl Judge<'_> {
     }
 }
 
-/// Tells whether a command makes `HEAD` or a commit stand for other files.
+/// Tells whether a git command makes `HEAD` or a commit stand for other files, as `git update-ref` does.
 fn repoints(seen: &SeenCommand) -> bool {
     seen.levels.iter().any(|level| {
         let git = level.words.first().is_some_and(|program| options::base(program.as_text()) == "git");
@@ -104,7 +105,8 @@ fn repoints(seen: &SeenCommand) -> bool {
     })
 }
 
-/// Returns the files in the answers to all questions. Returns None when one question has no answer.
+/// Returns the files that the given git calls list together. Returns None when a call fails whose failure means that
+/// the files are unknown.
 fn files(folder: &Path, questions: &[GitQuestion]) -> Option<Vec<String>> {
     let mut found = Vec::new();
     for question in questions {
@@ -118,8 +120,8 @@ fn files(folder: &Path, questions: &[GitQuestion]) -> Option<Vec<String>> {
     Some(found)
 }
 
-/// Runs git and returns its answer. The call reads the repository, writes nothing and runs no program that the
-/// repository chooses.
+/// Runs git and returns the file names that it prints. The call only reads the repository, and git runs no hook and no
+/// monitor program that the repository's settings name.
 fn answer(folder: &Path, arguments: &[String]) -> Option<Vec<String>> {
     use std::io::Read as _;
     let mut ceiling = PathBuf::from("/");
@@ -127,7 +129,7 @@ fn answer(folder: &Path, arguments: &[String]) -> Option<Vec<String>> {
     let mut git = spawn::command("git", StartFolder::At(folder), StartEnvironment::Without(is_foreign));
     git.args(["--no-pager", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"]).args(arguments);
     let root = folder.ancestors().find(|above| above.join(".git").symlink_metadata().is_ok());
-    // Git must not find a repository in a folder above this one.
+    // Git must not find another repository in a folder above this repository.
     if let Some(above) = root.and_then(Path::parent) {
         ceiling = above.to_owned();
     }
@@ -142,7 +144,7 @@ fn answer(folder: &Path, arguments: &[String]) -> Option<Vec<String>> {
     let reader = std::thread::Builder::new().spawn(move || {
         let mut bytes = Vec::new();
         let read = output.take(ANSWER_BYTES_MAX).read_to_end(&mut bytes);
-        // After the timeout the receiver is gone, so a failed send is ignored.
+        // After the timeout the receiver no longer exists, so a failed send is ignored.
         let _: Result<(), _> = tell.send(read.map(|_| bytes));
     });
     let bytes = reader.ok().and_then(|_| told.recv_timeout(PATIENCE).ok()).and_then(Result::ok);

@@ -1,9 +1,10 @@
-//! Finds the arguments of a program without a complete table that probably name files which the program writes.
+//! Finds the arguments of a program that probably name files which the program writes. It is for options that are
+//! missing in the program's option table, and for programs without a table.
 
 use crate::command::Arg;
 use crate::programs::table::{self, CommandKind};
 
-/// Options that name an output file in most programs. The file is their value or an operand.
+/// Options that name an output file in most programs. The output file is the value of the option or another operand.
 const OUTPUTS: &[&str] = &[
     "-o",
     "-O",
@@ -48,8 +49,8 @@ const OUTPUT_PARTS: &[&str] = &[
     "tee",
 ];
 
-/// Parts of the names of options whose value may be a file that the program writes. Only the value counts, because other
-/// operands are often files that the program reads.
+/// Parts of the names of options whose value may be a file that the program writes. Only the value counts, because
+/// other operands are often files that the program reads.
 const VALUE_PARTS: &[&str] = &[
     "archive",
     "artifact",
@@ -126,7 +127,8 @@ const READ_PARTS: &[&str] = &[
     "workspace",
 ];
 
-/// Ends of the names of options whose value is a file that the program reads, unless another part says otherwise.
+/// Ends of the names of options whose value is a file that the program reads. They do not count if the name also has a
+/// part from `VALUE_PARTS`.
 const READ_ENDS: &[&str] = &["data", "file", "files", "path", "paths", "pattern"];
 
 /// Letters of options whose attached value is a file that the program reads, or no file: `-Iinclude`, `-DX=y`.
@@ -152,8 +154,9 @@ pub(super) fn outputs(name: &str, arguments: &[Arg]) -> Vec<String> {
             found.extend(value.filter(|_| is_value(&format!("--{option}"))).into_iter().flat_map(parts));
             continue;
         }
-        // The effects of an option that the program's table has are judged by the table, unless the table ends at the
-        // first operand.
+        // The option table of the program already says what this option does, so the option is skipped. A table of a
+        // program whose options end at the first operand does not count here, because this word may come after that
+        // operand.
         if known.is_some_and(|known| known.has(option) && !known.style.stop) {
             continue;
         }
@@ -173,7 +176,7 @@ pub(super) fn outputs(name: &str, arguments: &[Arg]) -> Vec<String> {
     let scaffolds = SCAFFOLDERS.contains(&name) && arguments.iter().any(|word| makes(word.as_text()));
     if writes || scaffolds {
         let operands = arguments.iter().filter_map(|word| word.text.clone()).filter(|text| !text.starts_with('-'));
-        // An operand may hold the folder after an equals sign: `type=local,dest=folder`.
+        // An operand may hold the output folder after an equals sign: `type=local,dest=folder`.
         let values = |text: String| [text.rsplit_once('=').map(|(_, value)| value.to_owned()), Some(text)];
         found.extend(operands.flat_map(values).flatten());
     }
@@ -181,7 +184,8 @@ pub(super) fn outputs(name: &str, arguments: &[Arg]) -> Vec<String> {
     found
 }
 
-/// Splits an option from the value in the same word: `--log=file`, `-Xlog:file`.
+/// Splits a word into an option and its value: `--log` and `file` for `--log=file`, `-Xlog` and `file` for
+/// `-Xlog:file`.
 fn split(text: &str) -> (&str, Option<&str>) {
     let sign = if text.starts_with("--") || !text.starts_with('-') { text.find('=') } else { text.find(['=', ':']) };
     sign.map_or((text, None), |at| (&text[..at], Some(&text[at + 1..])))
@@ -191,7 +195,8 @@ fn makes(word: &str) -> bool {
     matches!(word, "create" | "init" | "new" | "create-project") || word.starts_with("create-")
 }
 
-/// Returns the operands of a command that writes what it is given: `folder` of `foo init folder`.
+/// Returns the operands after a sub-command that writes the files which its operands name: `folder` of
+/// `foo init folder`.
 fn named_by_command(name: &str, arguments: &[Arg]) -> Vec<String> {
     let shows = arguments.iter().any(|word| SHOWS.contains(&word.as_text()));
     let operands: Vec<&str> =
@@ -204,21 +209,21 @@ fn named_by_command(name: &str, arguments: &[Arg]) -> Vec<String> {
         return Vec::new();
     }
     match verb.and_then(|at| operands.get(at + 1..)) {
-        // Without an operand, the command works in the current folder.
+        // Without an operand, the sub-command writes into the current folder.
         Some([]) => vec![".".to_owned()],
         Some(named) => named.iter().map(|path| (*path).to_owned()).collect(),
         None => Vec::new(),
     }
 }
 
-/// Returns the whole value of an option, and its parts: the file may stand after another sign, as in `--emit=asm=file`
+/// Returns the whole value of an option and its parts. The file name may be one of the parts, as in `--emit=asm=file`
 /// and `--cov-report=html:folder`.
 fn parts(value: &str) -> Vec<String> {
     let parts = value.split(['=', ':', ',']).chain([value]);
     parts.filter(|part| !part.is_empty()).map(str::to_owned).collect()
 }
 
-/// Returns the paths that an unknown option may have in its own word: `-MFfile`, `-Xlog:gc:file`, `--trace-to=file`.
+/// Returns the paths that may be attached to an unknown option: `-MFfile`, `-Xlog:gc:file`, `--trace-to=file`.
 fn attached(text: &str) -> Vec<String> {
     let (option, value) = split(text);
     if value.is_some() && reads(option) {
@@ -244,14 +249,15 @@ fn names_value(name: &str) -> bool {
     VALUE_PARTS.iter().any(|part| name.contains(part))
 }
 
-/// Tells whether the name of an option shows that its value is read.
+/// Tells whether the name of an option shows that the program only reads the file in the option's value.
 fn reads(option: &str) -> bool {
     let name = normalized(option);
     let has = |part: &&str| name.split('-').any(|word| word == *part) || part.len() > 3 && name.contains(*part);
     READ_PARTS.iter().any(has) || READ_ENDS.iter().any(|end| name.ends_with(end)) && !names_value(&name)
 }
 
-/// Tells whether the name of an option shows that its value may be written: a part of its name, or a folder at its end.
+/// Tells whether the name of an option shows that the program may write the file in the option's value. The name ends
+/// with `dir` or the like, or has a part from `VALUE_PARTS`.
 fn is_value(option: &str) -> bool {
     let name = normalized(option);
     let is_word = option.starts_with("--") || name.len() > 3;
@@ -269,7 +275,7 @@ fn is_output(option: &str) -> bool {
         && !about.iter().any(|word| name.contains(word))
 }
 
-/// Tells whether an option is a bundle of letters that ends with `o`: `-fo file`.
+/// Tells whether a word is several one-letter options, the last of which is `-o`: `-fo file`.
 fn is_bundled_output(option: &str) -> bool {
     let letters = option.strip_prefix('-').unwrap_or_default();
     letters.len() <= 5 && letters.ends_with('o') && letters.chars().all(|letter| letter.is_ascii_alphabetic())

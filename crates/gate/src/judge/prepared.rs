@@ -1,5 +1,5 @@
-//! Checks scripts that a command text first writes and then runs. Their content is judged by the literal texts in the
-//! command text.
+//! Checks scripts that a command text first writes and then runs. The literal texts in the command text are judged,
+//! because the script may consist of them.
 
 use super::{Judge, code, shown};
 use crate::command::{Arg, CommandLevel, FoundActs, WriteCause};
@@ -28,8 +28,8 @@ const BUILDS: &[(&[&str], &[&str])] = &[
 ];
 
 impl Judge<'_> {
-    /// Judges a file that the command text writes and then runs. The call needs approval if a literal text, which the
-    /// file may hold, contains a command that a rule asks about or denies.
+    /// Judges a file that the command text writes and then runs. The call needs approval if the file may hold a command
+    /// that a rule asks about or denies, that is, if a literal text of the command text contains such a command.
     pub(super) fn prepared(&mut self, found: &FoundActs) {
         let written: Vec<&str> = found
             .writes
@@ -48,7 +48,8 @@ impl Judge<'_> {
         if program::is_language(&name) {
             texts.extend(found.texts.iter().map(|text| code::calls(text, &name).folded));
         } else {
-            // The program is a shell, `make` or the like, so it reads the texts as commands.
+            // The program that runs the written file is a shell, `make` or the like. It would run the literal texts as
+            // commands.
             for text in found.texts.iter().filter(|text| text.contains('\n')) {
                 let (text, folder) = (text.replace('\t', " "), self.directory.to_owned());
                 self.suspect(&crate::aside(move || walk::text(&text, &folder)));
@@ -66,8 +67,8 @@ impl Judge<'_> {
     }
 }
 
-/// Returns a text as a program writes it into a file: escapes are resolved, and line ends separate the parts of a
-/// substitution (`s/a/b/`).
+/// Returns a text as `printf` or sed may write it into a file. Escapes such as `\n` are resolved, and in a substitution
+/// of sed (`s/a/b/`) each separator becomes a line end.
 fn plain(text: &str) -> String {
     let mut letters = text.chars().peekable();
     let mut apart = String::new();
@@ -85,7 +86,7 @@ fn plain(text: &str) -> String {
     crate::shell::unescaped(&apart)
 }
 
-/// Tells whether a command runs a file with one of these names.
+/// Tells whether a command runs a file with one of the names in `written`.
 fn runs_one_of(level: &CommandLevel, written: &[&str]) -> bool {
     let Some((program, rest)) = level.words.split_first() else { return false };
     let (path, name) = (program.as_text(), base(program.as_text()));

@@ -1,5 +1,5 @@
-//! Searches the arguments of unknown programs for the commands and paths that rules name. An unknown program may run or
-//! write them.
+//! Searches the arguments of unknown programs for the commands and paths that gate rules name, because an unknown
+//! program may run or write them.
 
 use std::collections::HashSet;
 
@@ -16,8 +16,8 @@ use crate::{GateDecision, rule};
 const PATHS_MAX: usize = 500;
 
 impl Judge<'_> {
-    /// Judges an argument of an unknown program as if it were a command. Only commands and writes that a rule asks
-    /// about or denies, and changes to guarded settings, make the call need approval.
+    /// Judges an argument of an unknown program as if it were a command. Only a command or write that a rule asks about
+    /// or denies, or a change to settings that control agents or git, makes the call need approval.
     pub(crate) fn suspect(&mut self, found: &FoundActs) {
         // The call already needs approval or is denied, so further reasons are not needed.
         if self.decision != GateDecision::Allow {
@@ -59,8 +59,9 @@ impl Judge<'_> {
         }
     }
 
-    /// Asks a person about a tool if its name and a value of its input form a command of a rule: `git_push` for
-    /// `git push`. For the client's own tools, a rule of one word is ignored: the tool only happens to have that name.
+    /// Asks a person about a tool if its name, alone or with a value of its input, is the command of a rule: the tool
+    /// `git_push` for the rule `git push`. For the client's own tools, a rule of one word is ignored, because such a
+    /// tool only happens to have that name.
     pub(crate) fn named_after(&mut self, words: &[String], foreign: bool) {
         let words: Vec<Arg> = words.iter().map(|word| Arg::known(word)).collect();
         for (number, wanted, rule) in self.commands().filter(|(_, _, rule)| rule.decision != GateDecision::Allow) {
@@ -72,7 +73,8 @@ impl Judge<'_> {
         }
     }
 
-    /// Looks for the commands and paths of rules in the arguments of a program that may run or write them.
+    /// Searches the arguments of a program for the commands and paths of rules, because the program may run or write
+    /// them.
     pub(super) fn search(&mut self, level: &CommandLevel) {
         let arguments = level.words.get(1..).unwrap_or_default();
         let name = level.words.first().map(|word| options::base(word.as_text())).unwrap_or_default();
@@ -93,7 +95,7 @@ impl Judge<'_> {
         for text in &codes {
             written.extend(self.computed(text, name, level));
         }
-        // The code may write the files that its arguments name.
+        // The code of `python -c code file` may write the files that the other arguments name.
         if !codes.is_empty() && program::is_language(name) {
             let plain = |word: &&String| !word.starts_with('-') && !word.contains([' ', '\n', '(', ';']);
             written.extend(arguments.iter().filter_map(|word| word.text.as_ref()).filter(plain).cloned().map(at));
@@ -101,7 +103,8 @@ impl Judge<'_> {
         self.may_write(written, level);
     }
 
-    /// Judges the commands that code builds from parts. Returns the paths that the code may write.
+    /// Judges the commands that code puts together from literals and variables. Returns the paths that the code may
+    /// write.
     fn computed(&mut self, text: &str, name: &str, level: &CommandLevel) -> Vec<PathSpot> {
         let shown = shown(level);
         let plain = crate::shell::unescaped(text);
@@ -131,7 +134,7 @@ impl Judge<'_> {
         walked
     }
 
-    /// Asks a person about the command if a rule asks about or denies a write to one of these paths.
+    /// Asks a person about the command if a rule asks about or denies a write to one of the given paths.
     pub(super) fn may_write(&mut self, mut written: Vec<PathSpot>, level: &CommandLevel) {
         let shown = shown(level);
         let mut seen = HashSet::new();
@@ -142,7 +145,8 @@ impl Judge<'_> {
         for spot in written.into_iter().take(PATHS_MAX) {
             let folders = match &level.folders {
                 CommandFolders::Known(folders) => CommandFolders::Known(folders.clone()),
-                // The folder of the program is unknown. The program is judged as if it ran in the folder of the call.
+                // The folder of the program is unknown. The program is judged as if it ran in the folder of the tool
+                // call.
                 CommandFolders::Unknown => CommandFolders::Known(vec![self.directory.to_owned()]),
             };
             let path = spot.path().to_owned();

@@ -1,4 +1,5 @@
-//! Applies the rules to paths that are written, and checks whether these paths are guarded.
+//! Applies the gate rules to paths that are written. Also checks whether these paths are guarded, that is, control
+//! agents or git.
 
 use std::path::{Path, PathBuf};
 
@@ -17,7 +18,8 @@ impl Judge<'_> {
                 Some(spot) => format!("{:?} in a folder that is not known", spot.path()),
                 None => "a path that is not literal".to_owned(),
             };
-            // A program without a literal folder works in the folder of the call as far as anyone can tell.
+            // An unknown working folder of a program (`WriteCause::Work`) is ignored here. It is most likely the folder
+            // of the tool call.
             if write.by != WriteCause::Work && narrows || write.by == WriteCause::Itself {
                 let decision = if narrows { GateDecision::Ask } else { self.otherwise };
                 self.decide(decision, format!("it writes to {shown}"));
@@ -39,14 +41,14 @@ impl Judge<'_> {
                 continue;
             }
             let through = || place::is_through_processes(path) || is_output(text) || place::passes_processes(path);
-            // A write to a file descriptor needs approval even without a rule about writes: the open file may be a
-            // guarded one.
+            // A write to a file descriptor needs approval even if no rule is about writes, because the open file may be
+            // one that controls agents or git.
             if is_descriptor(path) || narrows && through() {
                 let text = format!("it writes to {text:?}, which may be any file that is open; name the file itself");
                 self.decide(GateDecision::Ask, text);
             }
-            // A descriptor belongs to the shell. Resolving its path here would give an open file of this process
-            // instead.
+            // A path such as `/dev/fd/3` means an open file of the shell. Resolving the path here would find an open
+            // file of this process instead.
             if !is_descriptor(path) {
                 named &= self.path(path, write);
             }
@@ -115,8 +117,8 @@ impl Judge<'_> {
         named
     }
 
-    /// Judges the folder where a program works. A rule for everything in a repository is not about one of its folders, so
-    /// it does not apply: programs that no rule names may work in the repository.
+    /// Judges the folder where a program such as make works. A rule applies if its glob covers this folder. A glob that
+    /// covers the whole repository does not count, because otherwise no such program could run in the repository.
     fn worked_in(&mut self, path: &Path) {
         let Some(real) = place::resolve(path) else { return };
         let roots = [place::roots(&real), self.here.get_or_init(|| roots(self.directory)).clone()].concat();
@@ -141,8 +143,8 @@ impl Judge<'_> {
         }
     }
 
-    /// Judges files that `find` selects by a name. A rule applies if a file with such a name exists in a place that the
-    /// rule covers.
+    /// Judges files that `find` selects by a name pattern. A rule applies if a file that fits the pattern exists in a
+    /// place that the rule covers.
     fn found_below(&mut self, folder: &Path, pattern: &str, roots: &[PathBuf]) {
         for (number, rule) in self.rules.iter().enumerate() {
             let Matter::Write(glob) = &rule.matter else { continue };
@@ -163,7 +165,8 @@ impl Judge<'_> {
     }
 }
 
-/// Returns the repositories that hold the folder of the call. If there is none, returns that folder itself.
+/// Returns the repositories that hold the folder of the tool call. If no repository holds it, returns that folder
+/// itself.
 fn roots(directory: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for path in [Some(place::tidy(directory)), place::resolve(directory)].into_iter().flatten() {
@@ -178,8 +181,8 @@ fn roots(directory: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Returns every path that a write may change: one for each possible folder of the command. Returns None when the path
-/// is unknown.
+/// Returns every path that a write may change: one for each folder where the command may run. Returns None when the
+/// path is unknown.
 fn paths(write: &PathWrite) -> Option<Vec<PathBuf>> {
     let text = write.spot.as_ref()?.path();
     match &write.folders {
@@ -194,8 +197,8 @@ fn is_device(path: &str) -> bool {
     matches!(path, "/dev/null" | "/dev/tty" | "/dev/full" | "/dev/zero")
 }
 
-/// Tells whether the path names a file that is already open, such as `/dev/fd/3`. `/dev/stdout` and `/dev/stderr` are
-/// not included.
+/// Tells whether the path names a file that is already open, such as `/dev/fd/3`. The answer is false for `/dev/stdout`
+/// and `/dev/stderr`.
 fn is_descriptor(path: &Path) -> bool {
     let spelled = place::tidy(path);
     let number = spelled.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
@@ -204,8 +207,8 @@ fn is_descriptor(path: &Path) -> bool {
     spelled == Path::new("/dev/stdin") || held && !matches!(number.as_str(), "1" | "2")
 }
 
-/// Tells whether the path names the output of a command. If the text moves file descriptors, the path may be another
-/// file.
+/// Tells whether the path names the output of a command. If the command text opens or copies file descriptors, the path
+/// may lead to another file.
 fn is_output(path: &str) -> bool {
     matches!(path, "/dev/stdout" | "/dev/stderr")
 }

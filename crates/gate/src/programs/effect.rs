@@ -1,5 +1,5 @@
-//! Returns the effects of a command by its program's table: the paths that it writes, the commands inside it, and the
-//! parts that are unknown.
+//! Returns the effects of a command, by the option table of its program: the paths that it writes, the commands that it
+//! runs, and the parts that are unknown.
 
 mod archive;
 mod awk;
@@ -19,41 +19,42 @@ use crate::spot::PathSpot;
 /// One effect of a command. The order of effects is important: a `Folder` applies to all effects after it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ProgramEffect {
-    /// The words from this index to the end are a command.
+    /// The words of the command from this index to the end are another command, which the program runs.
     Rest(usize),
-    /// These words are a command.
+    /// The program runs another command, which has these words.
     Command(Vec<Arg>),
-    /// A text that a shell runs.
+    /// The program passes this text to a shell, which runs it.
     Script(String),
-    /// An environment variable is set to a value.
+    /// The program sets an environment variable to a value.
     Sets(String, Arg),
-    /// All later effects happen in this folder.
+    /// The program changes to this folder. All later effects in the list happen there.
     Folder(Arg),
     /// A path is written. With `TreeEffect::Yes` everything below the path is written too.
     Writes(Arg, TreeEffect),
-    /// The program works in a folder, which is this path or holds it. It may run or write anything there.
+    /// The program works in the folder at this path, or in the folder that holds the path. It may run or write anything
+    /// there.
     Works(Arg),
-    /// A path is copied without following links, so the copy of a link is a link.
+    /// The program copies a path without following links, so the copy of a link is a link.
     Copies(Arg),
-    /// The command cannot be analyzed. It needs approval even if the rules allow it.
+    /// A part of the command cannot be analyzed. The command needs approval even if the rules allow it.
     Ask(String),
     /// The command needs approval unless a rule names the program.
     AskUnlessNamed(String),
     /// An option may write or run something. The command needs approval if a rule restricts writes or names the
     /// program.
     Doubt(String),
-    /// A doubt that depends on variables: it counts only if the same text sets a variable to words that could change
-    /// the meaning of the command.
+    /// A variable in the command may change its meaning. This counts only if the same command text sets a variable to a
+    /// value that could do so.
     Fragile(Fragility, String),
-    /// The command may run or write more than its words show. The setting `opaque` decides about it.
+    /// The command may run or write more than its words show. The setting `opaque` of the gates decides about it.
     Opaque(String),
-    /// A git command brings another state of the repository into the work tree.
+    /// A git command such as `git switch` brings another state of the repository into the work tree.
     Moves(crate::command::WorkTreeMove),
-    /// The command changes hooks or settings. It needs approval even if the rules allow it.
+    /// The command changes hooks, or settings of git or of an agent. It needs approval even if the rules allow it.
     Guarded(String),
     /// A setting of git is changed. The fields are its key and its new value.
     Setting(Arg, Option<Arg>),
-    /// A text in a language that the gate does not parse.
+    /// Code in a language that the gate does not parse.
     Code(String),
     /// The command reads commands from its standard input, as `sh` without arguments does.
     Input,
@@ -64,7 +65,7 @@ pub(crate) enum ProgramEffect {
 pub(crate) enum Fragility {
     /// The variable is in a position where its value may become an option.
     Option,
-    /// The variable is inside a script or a pattern.
+    /// The variable is inside a script or a pattern, such as the script of sed.
     Text,
 }
 
@@ -74,7 +75,7 @@ pub(crate) enum TreeEffect {
     No,
 }
 
-/// The words that the line `does` of a table may begin with. Each one is a way to read a program's operands.
+/// The first words that the line `does` of an option table may have. Each one is a way to read a program's operands.
 #[cfg(test)]
 const KINDS: &[&str] = &[
     "none",
@@ -140,14 +141,14 @@ const KINDS: &[&str] = &[
     "shell",
 ];
 
-/// Tells whether the code has a reader for the value of a table's line `does`.
+/// Tells whether this crate can read operands in the way that the line `does` of an option table names.
 #[cfg(test)]
 pub(crate) fn knows(does: &str) -> bool {
     let kind = does.split(' ').next().unwrap_or_default();
     KINDS.contains(&kind) || git::knows_kind(kind)
 }
 
-/// Returns the effects of a command. Returns None when its program has no table.
+/// Returns the effects of a command. Returns None when its program has no option table.
 pub(crate) fn effects(words: &[Arg]) -> Option<Vec<ProgramEffect>> {
     let name = base(words.first()?.as_text());
     if git::is_git(name) {
@@ -184,8 +185,8 @@ pub(crate) fn effects(words: &[Arg]) -> Option<Vec<ProgramEffect>> {
     Some(found)
 }
 
-/// Returns the effects of each option on its own. If the effects of a program depend on several options together, it
-/// has a separate reader.
+/// Returns the effects of each given option by itself. Programs such as cp and curl, for which several options act
+/// together, are read by separate functions, so their options are skipped here.
 pub(crate) fn of_options(name: &str, table: &ProgramTable, parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     let own = matches!(table.does.as_str(), "copy" | "move" | "link" | "curl" | "wget" | "unzip" | "rsync");
     let mut found = Vec::new();
@@ -263,7 +264,8 @@ fn of_operands(name: &str, table: &ProgramTable, parsed: &ParsedOptions) -> Vec<
         "cpio" => archive::cpio(parsed),
         "ar" => archive::ar(parsed),
         "rename" => {
-            // The first operand may be a perl expression such as `s,^,infra/,`, which moves the files to another folder.
+            // The first operand of `rename` may be a perl expression such as `s,^,infra/,`, which moves the files to
+            // another folder.
             let expression = operands.first().and_then(|word| word.text.clone()).map(ProgramEffect::Code);
             operands.iter().map(write).chain(expression).collect()
         }
@@ -336,13 +338,14 @@ fn patch(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     }
     match parsed.operands.first() {
         Some(file) => vec![write(file)],
-        // patch refuses paths that lead out of the folder where it works, so it writes only below that folder.
+        // The program `patch` refuses paths that lead out of the folder where it works, so it writes only below that
+        // folder.
         None => vec![ProgramEffect::Writes(Arg::inside("."), TreeEffect::Yes)],
     }
 }
 
-/// Returns the folder that a backup's name contains: `old` for `old/*`. A backup whose name has no slash stays in the
-/// folder of its file.
+/// Returns the folder into which a backup option writes: `old` for the value `old/*`. If the value has no slash, the
+/// backup stays in the folder of the original file.
 fn backup(parsed: &ParsedOptions, options: &[&str]) -> Vec<ProgramEffect> {
     let value = |suffix: &Arg| match &suffix.text {
         Some(text) => text.rsplit_once('/').map(|(folder, _)| write(&Arg::inside(folder))),

@@ -19,11 +19,11 @@ pub(crate) use work::knows_kind;
 pub(crate) struct GitPreamble {
     /// The index of git's command among the words: 1 for `git push`.
     pub(crate) rest: usize,
-    /// True if an option is unknown. The position of git's command is then unknown too.
+    /// True if an option between `git` and its command is unknown. The position of git's command is then unknown too.
     pub(crate) unknown: bool,
-    /// The settings, folders and other effects of the options, in the order of the options.
+    /// The effects of the options between `git` and its command, such as a changed folder or setting, in their order.
     effects: Vec<ProgramEffect>,
-    /// The repository, if `--git-dir` or a similar option names it.
+    /// The repository that the option `--git-dir` names. None without that option.
     repository: Option<Arg>,
 }
 
@@ -52,7 +52,7 @@ const FLAGS: &[&str] = &[
 const VALUED: &[&str] =
     &["-C", "--git-dir", "--work-tree", "--namespace", "--super-prefix", "--list-cmds", "--attr-source"];
 
-/// Commands of git that write into the repository that `--git-dir` names.
+/// Commands of git that write into the repository which the option `--git-dir` names.
 const CHANGES: &[&str] =
     &["init", "fetch", "pull", "add", "commit", "config", "update-ref", "gc", "remote", "branch", "tag"];
 
@@ -104,8 +104,8 @@ pub(crate) fn is_equivalent(wanted: &str, rest: &[Arg]) -> bool {
     })
 }
 
-/// Tells whether a git command brings commits into another repository, as `push` does: a fetch there of a repository on
-/// this machine, with the name of a branch to write.
+/// Tells whether a git command brings commits into another repository, as `push` does. That is a fetch or pull from a
+/// path on this machine with a target branch: `git -C other fetch /repo main:main`.
 pub(crate) fn fetches_elsewhere(words: &[Arg]) -> bool {
     let preamble = preamble(words);
     let rest = words.get(preamble.rest..).unwrap_or_default();
@@ -165,7 +165,7 @@ pub(crate) fn preamble(words: &[Arg]) -> GitPreamble {
     found
 }
 
-/// Returns the effects of a whole git command, including the options before it.
+/// Returns the effects of a whole git command, including the options between `git` and the command.
 pub(crate) fn effects(words: &[Arg]) -> Vec<ProgramEffect> {
     let preamble = preamble(words);
     let mut found = preamble.effects.clone();
@@ -185,7 +185,7 @@ pub(crate) fn effects(words: &[Arg]) -> Vec<ProgramEffect> {
         found.push(ProgramEffect::Doubt("a command that is not literal".to_owned()));
         return found;
     };
-    // Some git commands have sub-commands, such as `git remote add`, with separate tables.
+    // Some git commands have sub-commands, such as `git remote add`, with option tables of their own.
     let second = rest.get(1).map(Arg::as_text).unwrap_or_default();
     let nested = format!("git-{name}-{second}");
     let (table, rest) = match table::exactly(&nested) {
@@ -201,7 +201,8 @@ pub(crate) fn effects(words: &[Arg]) -> Vec<ProgramEffect> {
     }
     let parsed = parse(table, rest);
     found.extend(of_options(&format!("git {name}"), table, &parsed).into_iter().filter(|effect| {
-        // The write of the configuration file is left out here: `git config` writes it only when it sets something.
+        // The write of the configuration file is dropped here, because `git config --file x` may only read. The
+        // function for `git config` adds the write when a setting is changed.
         !(name == "config" && matches!(effect, ProgramEffect::Writes(..)))
     }));
     found.extend(work::effects(name, &table.does, &parsed));

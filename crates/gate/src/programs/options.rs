@@ -7,7 +7,7 @@ use crate::programs::table::{KnownOption, OptionEffect, ProgramTable, ValueNeed}
 /// An option that was found in a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct GivenOption {
-    /// The name as the table spells it: `-C` or `--chdir`.
+    /// The name of the option as the option table spells it: `-C` or `--chdir`.
     pub(crate) name: &'static str,
     pub(crate) value: Option<Arg>,
     pub(crate) effect: OptionEffect,
@@ -19,16 +19,18 @@ pub(crate) struct ParsedOptions {
     pub(crate) given: Vec<GivenOption>,
     /// The words that are not options, in order.
     pub(crate) operands: Vec<Arg>,
-    /// The index of the first operand. It is used for programs whose options end there.
+    /// The index, among the words of the command, of the first operand. It is used for programs whose options end
+    /// there.
     pub(crate) rest: usize,
-    /// The number of operands before `--`.
+    /// The number of operands before the word `--`. Without that word, the number of all operands.
     pub(crate) before_dashes: usize,
     pub(crate) has_dashes: bool,
-    /// Options that are missing in the table, and words with unknown parts that may be options.
+    /// Options that are missing in the option table, and words with unknown parts that may be options.
     pub(crate) unknown: Vec<String>,
 }
 
-/// Splits words into options and operands as the real program would. Lists the options that are missing in the table.
+/// Splits words into options and operands as the real program would. Also lists the options that are missing in the
+/// program's option table.
 pub(crate) fn parse(table: &ProgramTable, words: &[Arg]) -> ParsedOptions {
     let mut parser = OptionParser { table, words, at: 1, found: ParsedOptions::default() };
     if table.style.tar {
@@ -76,7 +78,7 @@ impl<'a> OptionParser<'a> {
             } else if lead == "-" && self.table.option("-").is_some() {
                 self.give_flag("-");
             } else if self.table.style.stop {
-                // A word that is not literal may turn out to be an option or to be empty.
+                // This word is not literal: when the command runs, it may turn out to be an option or to be empty.
                 if word.text.is_none() && lead.is_empty() && !self.table.style.literal {
                     self.found.unknown.push("a word before its command that is not literal".to_owned());
                 }
@@ -109,7 +111,7 @@ impl<'a> OptionParser<'a> {
         }
     }
 
-    /// Tells whether a word is a mode of chmod: `-x`, `-rwx`.
+    /// Tells whether a word is a file mode for chmod and not an option: `-x`, `-rwx`.
     fn is_mode(&self, lead: &str) -> bool {
         let mode = |letter: char| "rwxXstugoa,+=-".contains(letter);
         self.table.style.modes && lead.chars().skip(1).all(mode) && self.table.option(lead).is_none()
@@ -126,7 +128,7 @@ impl<'a> OptionParser<'a> {
     fn long(&mut self, word: &Arg) {
         let end = word.lead.find('=');
         let name = &word.lead[..end.unwrap_or(word.lead.len())];
-        // A part of the option's name is unknown, so the option itself is unknown.
+        // A part of the option's name is unknown, so it is unknown which option this is.
         if word.text.is_none() && end.is_none() {
             return self.lacks(word);
         }
@@ -171,7 +173,7 @@ impl<'a> OptionParser<'a> {
                 return self.lacks(word);
             };
             let last = end == letters.len() && word.text.is_some();
-            // Some programs accept an equals sign behind a letter: `-C=folder`.
+            // Some programs accept an equals sign after an option letter: `-C=folder`.
             let sign = usize::from(self.table.style.loose && letters[end..].starts_with('='));
             let attached = (!last).then(|| word.behind(1 + end + sign));
             match option.takes {
@@ -204,7 +206,7 @@ impl<'a> OptionParser<'a> {
                 let value = self.value_of(option, attached);
                 self.give(option, value);
             }
-            // The table has no such whole-word option. The word may be an option letter with its value: `-l16`.
+            // The option table has no such whole-word option. The word may be an option letter with its value: `-l16`.
             None => {
                 let letter = short.chars().nth(1).and_then(|letter| self.table.option(&format!("-{letter}")));
                 match letter.filter(|option| option.takes == ValueNeed::Always) {
@@ -256,7 +258,8 @@ mod tests {
     use super::*;
     use crate::programs::table;
 
-    /// Returns the parts of a command line: options with their values, then operands, then unknown words.
+    /// Returns a command line as it was parsed: the options with their values, then the operands, then the unknown
+    /// words.
     fn told(line: &str) -> String {
         let words: Vec<Arg> = line.split(' ').map(Arg::known).collect();
         let table = table::find(base(words[0].as_text())).expect("a table");

@@ -1,11 +1,11 @@
-//! Holds facts about programs that option tables do not have: builtins that run a text, and variables that change the
-//! behaviour of programs.
+//! Holds facts about programs that are not in the option tables: builtins that run a text, and variables that change
+//! the behaviour of programs.
 
 use crate::command::Arg;
 use crate::programs::options::base;
 use crate::programs::table;
 
-/// Builtins and programs that need approval unless a rule names them: they run a text, give words another meaning, or
+/// Builtins and programs that need approval unless a rule names them. They run a text, give a new meaning to words, or
 /// run a command later.
 const ASKS: &str = "\
     trap alias unalias enable bind complete compgen fc let repeat foreach emulate zmodload autoload zle sched coproc at \
@@ -14,7 +14,7 @@ const ASKS: &str = "\
 /// Options with which a program only prints facts about itself, such as its version.
 const ABOUT: &[&str] = &["--version", "-V", "-v", "--help", "-h", "-version"];
 
-/// Variables that change which program runs, or how a program behaves. `*` stands for the rest of a name.
+/// Environment variables that change which program runs, or how a program behaves. `*` stands for the rest of a name.
 const VARIABLES: &str = "\
     PATH LD_* DYLD_* GIT_* BASH_ENV BASH_FUNC_* ENV SHELLOPTS BASHOPTS PS0 PS4 PROMPT_COMMAND IFS CDPATH HOME \
     OLDPWD PWD DIRSTACK SHELL EDITOR VISUAL PAGER MANPAGER LESSOPEN LESSCLOSE BROWSER \
@@ -22,13 +22,13 @@ const VARIABLES: &str = "\
     POSIXLY_CORRECT GZIP XZ_OPT XZ_DEFAULTS ZSTD_* BZIP BZIP2 UNZIP ZIPOPT LESS WGETRC CURL_HOME OPENSSL_CONF AWKPATH \
     CLAUDE_CONFIG_DIR CODEX_HOME GEMINI_CLI_HOME QWEN_HOME COPILOT_HOME GOOSE_PATH_ROOT OPENCODE_CONFIG* HANDOVER_*";
 
-/// Variables that change the behaviour of a toolchain. The gate cannot analyze a toolchain anyway, so setting such a
-/// variable is treated like running a program that cannot be analyzed.
+/// Environment variables that change the behaviour of a toolchain. The gate cannot analyze a toolchain anyway, so
+/// setting such a variable is treated like running a program that cannot be analyzed.
 const TOOLCHAINS: &str = "\
     PYTHON* PERL* RUBY* NODE_* MAKEFLAGS JAVA_TOOL_OPTIONS _JAVA_OPTIONS JDK_JAVA_OPTIONS MAVEN_OPTS RUSTC* RUSTFLAGS \
     RUSTDOCFLAGS CARGO_HOME CARGO_BUILD_* CARGO_ENCODED_* CARGO_TARGET_* CC CXX GOFLAGS npm_config_* NPM_CONFIG_*";
 
-/// Variables whose value is a folder or a file that programs write.
+/// Environment variables whose value is a folder or a file that programs write.
 const FOLDERS: &str = "\
     TMPDIR TMP TEMP TEMPDIR CARGO_TARGET_DIR CARGO_HOME RUSTUP_HOME GOBIN GOPATH GOCACHE GOTMPDIR GOMODCACHE PIP_TARGET \
     PIP_PREFIX PIP_CACHE_DIR PIP_LOG PYTHONPYCACHEPREFIX PYTHONUSERBASE npm_config_* NPM_CONFIG_* HISTFILE \
@@ -50,16 +50,17 @@ fn fits(patterns: &str, variable: &str) -> bool {
     })
 }
 
-/// Interpreters for whose code the gate can tell whether it only reads or also writes.
+/// Interpreters whose code the gate understands well enough to tell whether the code only reads.
 const LANGUAGES: &str = "python pypy node nodejs deno bun ruby php lua luajit perl ipython tsx ts-node julia";
 
-/// Tells whether a program is an interpreter of `LANGUAGES`. A version at the end of the name is ignored: `python3.12`.
+/// Tells whether a program is one of the interpreters in `LANGUAGES`. A version at the end of the name is ignored:
+/// `python3.12`.
 pub(crate) fn is_language(name: &str) -> bool {
     is_one_of(LANGUAGES, name.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.'))
 }
 
-/// Tells whether a command writes files, or runs the words after it. If the later words of such a command are unknown,
-/// it may write or run anything.
+/// Tells whether a command writes files, or runs the words after its first word. If the later words of such a command
+/// are unknown, it may write or run anything.
 pub(crate) fn is_writer(text: &str) -> bool {
     const WRITERS: &str = "rm rmdir mv cp tee touch mkdir truncate dd ln chmod chown sed tar unzip curl wget rsync shred \
                            unlink install patch sh bash zsh dash ksh fish sudo doas env xargs eval exec nohup timeout";
@@ -67,51 +68,51 @@ pub(crate) fn is_writer(text: &str) -> bool {
     text.contains(['>', ';', '|', '&', '`']) || is_one_of(WRITERS, first)
 }
 
-/// Tells whether a variable makes another program run, or makes the same program behave differently.
+/// Tells whether an environment variable makes another program run, or makes a program behave differently.
 pub(crate) fn changes_programs(variable: &str) -> bool {
     fits(VARIABLES, variable)
 }
 
-/// Tells whether a variable names a folder or a file that programs write.
+/// Tells whether the value of an environment variable is a folder or a file that programs write.
 pub(crate) fn names_folder(variable: &str) -> bool {
     fits(FOLDERS, variable)
 }
 
-/// Parts of the names of variables whose value is often a file that programs write: `TF_LOG_PATH`.
+/// Parts of the names of environment variables whose value is often a file that programs write: `TF_LOG_PATH`.
 const OUTPUT_PARTS: &[&str] = &[
     "_LOG", "LOGFILE", "_OUT", "OUTPUT", "REPORT", "CACHE", "_DUMP", "TRACE", "HISTORY", "HISTFILE", "COVERAGE",
     "DATA_DIR", "RESULTS", "REDIRECT", "_TMP", "_TEMP",
 ];
 
-/// Tells whether the name of a variable shows that its value is a file that programs write.
+/// Tells whether the name of an environment variable shows that its value is a file that programs write.
 pub(crate) fn names_output(variable: &str) -> bool {
     OUTPUT_PARTS.iter().any(|part| variable.contains(part))
 }
 
-/// Tells whether the value of a variable is a list of options for a program: `NODE_OPTIONS`, `MAKEFLAGS`.
+/// Tells whether the value of an environment variable is a list of options for a program: `NODE_OPTIONS`, `MAKEFLAGS`.
 pub(crate) fn holds_options(variable: &str) -> bool {
     ["OPTIONS", "OPTS", "OPT", "FLAGS", "_ARGS"].iter().any(|end| variable.ends_with(end))
         || variable.contains("CLI_ARGS")
 }
 
-/// Tells whether the value of a variable is code that an interpreter runs when it starts.
+/// Tells whether the value of an environment variable is code that an interpreter runs when it starts.
 pub(crate) fn holds_code(variable: &str) -> bool {
     variable.starts_with("LUA_INIT")
 }
 
-/// Tells whether an option of bash changes the meaning of later words.
+/// Tells whether an option of bash changes which files later patterns name, or where a later `cd` leads.
 pub(crate) fn changes_reading(option: &str) -> bool {
     is_one_of(READING, option)
 }
 
-/// Tells whether a variable makes a toolchain run another compiler or load other code.
+/// Tells whether an environment variable makes a toolchain run another compiler or load other code.
 pub(crate) fn changes_toolchain(variable: &str) -> bool {
-    // `CARGO_TARGET_DIR` only names the folder of the build output.
+    // `CARGO_TARGET_DIR` fits the pattern `CARGO_TARGET_*`, but only names the folder of the build output.
     fits(TOOLCHAINS, variable) && variable != "CARGO_TARGET_DIR"
 }
 
-/// Tells whether a program is a builtin that only changes folders or does nothing. The default decision does not apply
-/// to it; only a rule that names it does.
+/// Tells whether a program is a builtin that only changes folders or does nothing. Such a builtin is allowed unless a
+/// rule names it, even if the default decision is to ask.
 pub(crate) fn is_harmless(program: &str) -> bool {
     matches!(
         program,
@@ -119,8 +120,8 @@ pub(crate) fn is_harmless(program: &str) -> bool {
     )
 }
 
-/// Tells whether the gate relies on the meaning of a name when it reads the words after it. A function of that name
-/// would change the meaning.
+/// Tells whether the gate relies on the usual meaning of a program name, such as `cd` or `sudo`, to read the words
+/// after it. A shell function of that name would change the meaning.
 pub(crate) fn is_relied_on(name: &str) -> bool {
     is_harmless(name)
         || crate::programs::wrapper::is_wrapper(name)
@@ -133,7 +134,7 @@ pub(crate) fn is_relied_on(name: &str) -> bool {
 pub(crate) const DECLARES: &[&str] =
     &["export", "declare", "typeset", "local", "readonly", "readarray", "mapfile", "read", "unset", "printf"];
 
-/// Returns the reason why a program needs approval unless a rule names it.
+/// Returns the reason why a command needs approval unless a rule names it. Returns None when it needs none.
 pub(crate) fn asks(words: &[Arg]) -> Option<String> {
     let program = words.first()?.text.as_deref()?;
     let name = base(program);
@@ -143,7 +144,7 @@ pub(crate) fn asks(words: &[Arg]) -> Option<String> {
     if crate::shell::script::RESERVED.contains(&program) && program != "time" {
         return Some(format!("the keyword {program} where a command is expected"));
     }
-    // Without a definition, `alias` only prints.
+    // Without a definition, `alias` and `trap` only print the definitions that exist.
     let prints = matches!(name, "alias" | "trap") && words.iter().skip(1).all(|word| word.as_text() == "-p");
     if is_one_of(ASKS, name) && !prints {
         return Some(format!("{name} runs commands that are not looked into, now or later"));
@@ -178,8 +179,9 @@ fn is_letters(word: &str, letter: char) -> bool {
     word.strip_prefix('-').is_some_and(|letters| !letters.starts_with('-') && letters.contains(letter))
 }
 
-/// Returns the reason why sourcing a file needs approval. A script that is given by its name is treated as an unknown
-/// program. Any other source, such as standard input, is a text that the gate cannot see.
+/// Returns the reason why sourcing a file (`. file`) needs approval. A literal file name gives no reason here, because
+/// the script is treated as an unknown program. Any other source, such as standard input, is a text that the gate
+/// cannot see.
 fn sourced(words: &[Arg]) -> Option<String> {
     match words.get(1).map(|word| word.text.as_deref()) {
         Some(Some(file)) if !crate::programs::wrapper::is_input(file) => None,
@@ -187,12 +189,12 @@ fn sourced(words: &[Arg]) -> Option<String> {
     }
 }
 
-/// The knowledge about the effects of a program.
+/// The answer to the question how much the gate knows about the effects of a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ProgramKnowledge {
-    /// The words of the command show its effects.
+    /// The words of the command show the effects of the program.
     Known,
-    /// The program runs a script, a text or its input.
+    /// The program runs a script, a text or its standard input.
     Interpreter(String),
     /// The effects of the program are unknown.
     Unknown(String),
@@ -228,12 +230,12 @@ pub(crate) fn knowledge(words: &[Arg]) -> ProgramKnowledge {
     ProgramKnowledge::Unknown(format!("{} is a program that is not looked into", short(name)))
 }
 
-/// Tells whether a command only prints facts about its program.
+/// Tells whether a command only prints facts about its program, such as `git --version`.
 pub(crate) fn is_about(words: &[Arg]) -> bool {
     words.len() == 2 && words.get(1).is_some_and(|word| ABOUT.contains(&word.as_text()))
 }
 
-/// Shortens a name for messages to people.
+/// Shortens the name of a program for messages to people.
 fn short(name: &str) -> String {
     match name.char_indices().nth(60) {
         Some((end, _)) => format!("{}…", &name[..end]),
@@ -241,7 +243,7 @@ fn short(name: &str) -> String {
     }
 }
 
-/// Tells whether a program is in a folder where a system keeps its programs.
+/// Tells whether a program is in a folder where the operating system keeps its programs.
 pub(crate) fn is_of_the_system(program: &str) -> bool {
     let folders = ["/bin/", "/sbin/", "/usr/bin/", "/usr/sbin/", "/usr/local/bin/", "/opt/homebrew/bin/"];
     folders.iter().any(|folder| program.strip_prefix(folder).is_some_and(|name| !name.contains('/')))

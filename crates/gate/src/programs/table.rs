@@ -1,12 +1,12 @@
-//! Reads the option tables of programs from the text files next to this module.
+//! Reads the option tables of programs from the text files in the folder `tables`.
 //!
-//! A table says which options a program has, which of them take a value, and what a value means. Tables are data: a new
-//! program or option is a line in `tables/*.txt`.
+//! An option table says which options a program has, which of them take a value, and what a value means. A new program
+//! or option needs no code, only a line in one of the files `tables/*.txt`.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::OnceLock;
 
-/// The texts of all tables. A program is looked up in this order.
+/// The texts of all option tables. A program is looked up in this order.
 const TEXTS: [&str; 8] = [
     include_str!("tables/files.txt"),
     include_str!("tables/archives.txt"),
@@ -26,17 +26,17 @@ const VERBS: &str = include_str!("tables/verbs.txt");
 /// The options of one program, and the meaning of its operands.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct ProgramTable {
-    /// The value of the line `does`: the way to read the program's operands.
+    /// The value of the line `does` in the option table. It says what the program does with its operands.
     pub(crate) does: String,
     pub(crate) style: OptionStyle,
     options: Vec<KnownOption>,
-    /// Commands of the program that only read the folder where it works: `plan` of terraform.
+    /// Sub-commands of the program that only read the folder where it works: `plan` of terraform.
     reads: Vec<&'static str>,
-    /// Commands of the program that change what decides over agents and git: `install` of pre-commit.
+    /// Sub-commands of the program that change hooks, or settings of git or of an agent: `install` of pre-commit.
     guards: Vec<&'static str>,
 }
 
-/// One spelling of an option.
+/// One spelling of an option, such as `-o` or `--output`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct KnownOption {
     /// The name of the option with its dashes.
@@ -48,11 +48,11 @@ pub(crate) struct KnownOption {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ValueNeed {
     Never,
-    /// The value is in the same word or in the next.
+    /// The value is in the same word as the option (`-ofile`) or in the next word (`-o file`).
     Always,
-    /// The value is only in the same word.
+    /// The value, if there is one, is in the same word as the option.
     Attached,
-    /// The value is in the same word and has only digits. Other option letters may follow the digits.
+    /// The value is in the same word as the option and has only digits. Other option letters may follow the digits.
     Digits,
 }
 
@@ -68,13 +68,14 @@ pub(crate) enum OptionEffect {
     Run,
     /// The value of the option is the folder where the program works.
     Folder,
-    /// The value of the option is a folder, or a file in it. The program runs or writes what it finds there.
+    /// The value of the option is a folder, or a file in that folder. The program runs or writes what it finds there.
     Place,
-    /// The value of the option is a setting of git.
+    /// The value of the option is a setting of git, as in `git -c key=value`.
     Setting,
-    /// The option runs something that the gate cannot see.
+    /// The option runs something that the gate cannot see, so the command needs approval unless a rule names the
+    /// program.
     Asks,
-    /// The option may write or run something.
+    /// The option may write or run something. The gate treats it like an option that the table does not have.
     Doubt,
 }
 
@@ -82,30 +83,30 @@ pub(crate) enum OptionEffect {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is one word of the line `style`, and they are combined freely")]
 pub(crate) struct OptionStyle {
-    /// True if options end at the first operand.
+    /// True if the program reads no options after the first operand, as `sudo` does.
     pub(crate) stop: bool,
     /// True if `--no-x` turns `--x` off.
     pub(crate) negates: bool,
     /// True if a number with a dash, such as `-5`, is an option.
     pub(crate) numbers: bool,
-    /// True if options that are missing in the table have no effect that matters to a gate.
+    /// True if options that are missing in the option table have no effect that matters to a gate.
     pub(crate) loose: bool,
     /// True if the program may run or write more than its words show.
     pub(crate) opaque: bool,
-    /// True if one dash is followed by a whole word: `-out file`.
+    /// True if an option is a whole word after one dash: `-out file`.
     pub(crate) words: bool,
-    /// True if the first word may be option letters without a dash: `tar xf a`.
+    /// True if the first word after the program's name may be option letters without a dash: `tar xf a`.
     pub(crate) tar: bool,
-    /// True if a word that begins with a dash may be a mode: `chmod -x file`.
+    /// True if a word that begins with a dash may be a file mode: `chmod -x file`.
     pub(crate) modes: bool,
-    /// True if the program does more than run its inner command.
+    /// True if a program that runs another command, as `sudo` does, has effects of its own too.
     pub(crate) matters: bool,
-    /// True if only known paths count as written. The program always writes other paths too, so writes to unknown
-    /// paths are ignored.
+    /// True if only writes to known paths count. The program always writes some other files too, so a write to an
+    /// unknown path is ignored.
     pub(crate) literal: bool,
     /// True if the program runs or writes what it finds in the folder where it works, as make does.
     pub(crate) works: bool,
-    /// True if every operand is a command of the program, as the targets of make are.
+    /// True if every operand is a sub-command of the program, as the targets of make are.
     pub(crate) targets: bool,
 }
 
@@ -120,8 +121,8 @@ impl ProgramTable {
         }
         let mut found = self.options.iter().filter(|option| option.name.starts_with(name));
         let first = *found.next()?;
-        // The abbreviation fits several options. If all take the same kind of value and have the same effect, the
-        // choice among them does not matter.
+        // The abbreviation fits several options. If all of them take the same kind of value and have the same effect,
+        // any of them may be returned.
         found.all(|other| (other.takes, other.effect) == (first.takes, first.effect)).then_some(first)
     }
 
@@ -141,18 +142,19 @@ impl ProgramTable {
         self.options.iter().filter(|option| option.effect == OptionEffect::Folder).map(|option| option.name)
     }
 
-    /// Tells whether a command of the program only reads the folder where it works.
+    /// Tells whether a sub-command of the program only reads the folder where the program works.
     pub(crate) fn only_reads(&self, command: &str) -> bool {
         self.reads.contains(&command)
     }
 
-    /// Tells whether a command of the program changes what decides over agents and git. `*` in the table stands for
-    /// every command, and for none.
+    /// Tells whether a sub-command of the program changes hooks, or settings of git or of an agent. `*` in the table
+    /// means that every call of the program does, even without a sub-command.
     pub(crate) fn changes_guarded(&self, command: Option<&str>) -> bool {
         self.guards.contains(&"*") || command.is_some_and(|command| self.guards.contains(&command))
     }
 
-    /// Tells whether a name turns an option off: `--no-x` for the option `--x`. The name may be abbreviated.
+    /// Tells whether an option turns another option of the table off: `--no-x` turns `--x` off. The name may be
+    /// abbreviated.
     pub(crate) fn negates(&self, name: &str) -> bool {
         self.style.negates
             && name.strip_prefix("--no-").is_some_and(|rest| {
@@ -169,14 +171,14 @@ impl ProgramTable {
     }
 }
 
-/// Returns the table of a program, by the last part of the program's path. The name may end with a version
+/// Returns the option table of a program, by the last part of the program's path. The name may end with a version
 /// (`perl5.36`), or begin with the `g` that some systems put before the names of GNU programs (`gtouch`).
 pub(crate) fn find(program: &str) -> Option<&'static ProgramTable> {
     let versioned = program.trim_end_matches(|letter: char| letter.is_ascii_digit() || matches!(letter, '.' | '-'));
     exactly(program).or_else(|| exactly(versioned)).or_else(|| exactly(program.strip_prefix('g')?))
 }
 
-/// Returns the table of exactly this name. Each table is parsed at its first use.
+/// Returns the option table of exactly this program name. Each table is parsed at its first use.
 pub(crate) fn exactly(program: &str) -> Option<&'static ProgramTable> {
     static READ: OnceLock<HashMap<&'static str, OnceLock<Option<ProgramTable>>>> = OnceLock::new();
     let all = READ.get_or_init(|| blocks().flat_map(names).map(|name| (name, OnceLock::new())).collect());
@@ -184,7 +186,7 @@ pub(crate) fn exactly(program: &str) -> Option<&'static ProgramTable> {
     table.get_or_init(|| read(name)).as_ref()
 }
 
-/// Returns every table with all names of its program.
+/// Returns every option table with all names of its program.
 #[cfg(test)]
 pub(crate) fn all() -> Vec<(Vec<&'static str>, &'static ProgramTable)> {
     blocks().filter_map(|block| Some((names(block).collect(), exactly(names(block).next()?)?))).collect()
@@ -206,7 +208,7 @@ fn read(program: &str) -> Option<ProgramTable> {
         match kind {
             "does" => table.does = rest.to_owned(),
             "style" => table.style = style(rest),
-            // The line `like other` adds the options of another program after the program's own options.
+            // The line `like tar` adds the options of tar after the program's own options.
             "like" => table.options.extend(read(rest)?.options),
             "reads" => table.reads.extend(rest.split(' ')),
             "guards" => table.guards.extend(rest.split(' ')),
@@ -263,10 +265,10 @@ fn lists(text: &str, name: &str) -> bool {
     text.lines().filter(|line| !line.starts_with('#')).any(|line| line.split(' ').any(|word| word == name))
 }
 
-/// Tells whether a program is a tool of projects: a toolchain, a builder or an interpreter. If its name is an argument of
-/// another program, that program probably runs it: `poetry run black src`.
+/// Tells whether a program is a development tool: a toolchain, a builder or an interpreter. If such a name is an
+/// argument of another program, that program probably runs the tool: `poetry run black src`.
 pub(crate) fn is_tool(program: &str) -> bool {
-    // These names are also common words.
+    // These program names are also common words, so an argument of that name is probably not a program.
     let common = ["go", "just", "task", "R", "scalar", "view", "amp", "convert", "fab", "inv", "pants", "please"];
     static NAMES: OnceLock<HashSet<&'static str>> = OnceLock::new();
     let names = NAMES.get_or_init(|| {
@@ -276,21 +278,22 @@ pub(crate) fn is_tool(program: &str) -> bool {
     !common.contains(&program) && (names.contains(program) || is_interpreter(program))
 }
 
-/// Tells whether a program neither runs nor writes anything that its arguments name.
+/// Tells whether a program, such as `echo`, neither runs nor writes anything that its arguments name.
 pub(crate) fn is_plain(program: &str) -> bool {
     lists(PLAIN, program)
 }
 
-/// A kind of commands in the list `tables/verbs.txt`, which is for programs without a table.
+/// A kind of sub-commands in the list `tables/verbs.txt`, which is for programs without an option table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CommandKind {
-    /// The command only reads the folder where the program works: `foo list`.
+    /// The sub-command only reads the folder where the program works: `foo list`.
     Reads,
-    /// The command writes the files that its operands name: `foo init folder`.
+    /// The sub-command writes the files that its operands name: `foo init folder`.
     Writes,
 }
 
-/// Tells whether a word is a command of this kind in programs without a table.
+/// Tells whether a word is a sub-command of the given kind in programs without an option table: `list` reads, and
+/// `init` writes.
 pub(crate) fn is_verb(kind: CommandKind, word: &str) -> bool {
     let start = match kind {
         CommandKind::Reads => "reads ",
@@ -299,7 +302,7 @@ pub(crate) fn is_verb(kind: CommandKind, word: &str) -> bool {
     VERBS.lines().filter_map(|line| line.strip_prefix(start)).any(|line| line.split(' ').any(|verb| verb == word))
 }
 
-/// Tells whether the commands of a program act on a service, so that its operands are files it reads.
+/// Tells whether a program works on a remote service, as kubectl does. Files that its operands name are then only read.
 pub(crate) fn is_remote(program: &str) -> bool {
     VERBS
         .lines()
@@ -307,7 +310,7 @@ pub(crate) fn is_remote(program: &str) -> bool {
         .any(|line| line.split(' ').any(|name| name == program))
 }
 
-/// Tells whether a program runs a script, a text or its input.
+/// Tells whether a program is an interpreter, that is, runs a script, a text or its standard input.
 pub(crate) fn is_interpreter(program: &str) -> bool {
     let bare = program.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
     lists(INTERPRETERS, program) || lists(INTERPRETERS, bare)
@@ -349,7 +352,8 @@ mod tests {
         let curl = find("curl").expect("a table");
         assert_eq!(curl.option("--dump-he").map(|option| option.name), Some("--dump-header"));
         assert_eq!(curl.option("--output").map(|option| option.effect), Some(OptionEffect::Write));
-        // The word may mean an option with a file or one with a folder: the program refuses it, and so do we.
+        // `--outpu` may stand for `--output`, which names a file, or for `--output-dir`, which names a folder. curl
+        // refuses such an abbreviation, and so does the table.
         assert_eq!(curl.option("--outpu"), None);
         assert_eq!(curl.option("--nothing"), None);
         assert!(curl.negates("--no-progress-meter") && !curl.negates("--now"));

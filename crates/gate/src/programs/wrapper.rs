@@ -7,11 +7,11 @@ use crate::programs::program;
 use crate::programs::table::{self, ProgramTable};
 use crate::spot::PathSpot;
 
-/// First words of the line `does` in the tables of wrappers.
+/// The kinds of wrappers. The kind is the first word of the line `does` in the option table of the wrapper.
 const KINDS: &[&str] = &["command", "after", "assignments", "login", "joined", "remote", "input", "shell"];
 
-/// Tells whether a wrapper does more than run its inner command. A rule that allows the inner command then does not
-/// allow the wrapper.
+/// Tells whether a wrapper such as `sudo` does more than run its inner command. A rule that allows the inner command
+/// then does not allow the wrapper.
 pub(crate) fn matters(words: &[Arg]) -> bool {
     find(words).is_some_and(|table| table.style.matters)
 }
@@ -35,8 +35,8 @@ fn find(words: &[Arg]) -> Option<&'static ProgramTable> {
     table::find(name).filter(|_| is_wrapper(name))
 }
 
-/// Returns the inner commands of a program. The result is empty when the program is not a wrapper. `files` are the
-/// arguments that the program gets from its input, if they are known.
+/// Returns the commands that a wrapper runs. The result is empty when the program is not a wrapper. `files` are the
+/// arguments that xargs gets from its input, if they are known.
 pub(crate) fn unwrap(words: &[Arg], files: Option<&[Arg]>) -> Vec<ProgramEffect> {
     let Some(program) = words.first() else { return Vec::new() };
     let name = base(program.as_text());
@@ -95,7 +95,7 @@ fn command_at(at: usize, rest: &[Arg]) -> Option<ProgramEffect> {
     (!rest.is_empty()).then_some(ProgramEffect::Rest(at))
 }
 
-/// Replaces `-10` in `nice -10 program` by an option that the table of nice has.
+/// Replaces the number in `nice -10 program` by an option that the option table of nice has.
 fn bare_number(name: &str, words: &[Arg]) -> Vec<Arg> {
     let mut words = words.to_vec();
     if name == "nice"
@@ -134,7 +134,7 @@ fn assignments(name: &str, at: usize, rest: &[Arg]) -> Vec<ProgramEffect> {
     inner
 }
 
-/// Returns the words joined to one text, because the program passes them to a shell, which splits them again.
+/// Joins the words to one text, because a program such as `eval` passes them to a shell, which splits the text again.
 fn joined(name: &str, rest: &[Arg]) -> Vec<ProgramEffect> {
     let own = rest.iter().position(|word| word.as_text().starts_with(":::")).unwrap_or(rest.len());
     if rest.is_empty() && name == "eval" {
@@ -149,7 +149,7 @@ fn joined(name: &str, rest: &[Arg]) -> Vec<ProgramEffect> {
     };
     let mut inner = vec![ProgramEffect::Script(words.join(" "))];
     if name == "parallel" {
-        // parallel inserts its arguments into the text, and the shell reads those arguments as well.
+        // The program parallel inserts its arguments into the text, and the shell reads those arguments as well.
         inner.push(ProgramEffect::Ask("parallel, which puts its arguments into a text for the shell".to_owned()));
     }
     inner
@@ -159,11 +159,11 @@ fn remote(parsed: &ParsedOptions, rest: &[Arg]) -> Vec<ProgramEffect> {
     let Some((_, command)) = rest.split_first() else {
         return vec![ProgramEffect::Ask("ssh with words that are not literal".to_owned())];
     };
-    // With the user `git`, the host is a server for repositories, which gives no shell.
+    // For the user `git@host`, the host is a server for repositories, where ssh gives no shell.
     if command.is_empty() && rest.first().is_some_and(|host| host.as_text().starts_with("git@")) {
         return Vec::new();
     }
-    // ssh accepts options after the host as well, and they are not parsed here.
+    // ssh accepts options after the host as well. These options are not parsed here, so the command needs approval.
     if command.first().is_some_and(|word| word.as_text().starts_with('-')) {
         return vec![ProgramEffect::Ask("ssh with options behind the host".to_owned())];
     }
@@ -178,18 +178,19 @@ fn remote(parsed: &ParsedOptions, rest: &[Arg]) -> Vec<ProgramEffect> {
     }
 }
 
-/// Returns the command that xargs runs. xargs adds the words of its input at the end of the command, or inserts them at
-/// a mark such as `{}`.
+/// Returns the command that xargs runs. xargs adds the words of its input at the end of the command, or inserts them
+/// where the command has a mark such as `{}`.
 fn from_input(parsed: &ParsedOptions, rest: &[Arg], files: Option<&[Arg]>) -> Vec<ProgramEffect> {
     if rest.is_empty() {
         return Vec::new();
     }
-    // `-i` and `--replace` without a value insert the input at `{}`.
+    // The options `-i` and `--replace` of xargs, without a value, insert the input at `{}`.
     let bare = parsed.given.iter().any(|given| matches!(given.name, "-i" | "--replace") && given.value.is_none());
     let braces = Arg::known("{}");
     let mark = parsed.values(&["-I", "-i", "--replace", "-J"]).next().or(bare.then_some(&braces));
     let unknown = [Arg::unknown()];
-    // At a mark, xargs inserts a whole line. Several literal words may be one line.
+    // At a mark such as `{}`, xargs inserts a whole line of its input. Several literal words may come from one line, so
+    // they then count as unknown.
     let apart = |files: &&[Arg]| mark.is_none() || files.len() == 1 || files.iter().all(|file| file.text.is_none());
     let files = files.filter(apart).unwrap_or(&unknown);
     let mut words: Vec<Arg> = Vec::new();
@@ -197,7 +198,7 @@ fn from_input(parsed: &ParsedOptions, rest: &[Arg], files: Option<&[Arg]>) -> Ve
         let text = mark.map(|mark| mark.text.as_deref());
         match text {
             Some(Some(mark)) if word.as_text() == mark && !words.is_empty() => words.extend_from_slice(files),
-            // A mark as the command, or inside of a longer word, makes the whole word unknown.
+            // If the mark is the first word of the command, or a part of a longer word, the whole word is unknown.
             Some(mark) if mark.is_none_or(|mark| word.as_text().contains(mark)) => words.push(Arg::unknown()),
             Some(_) | None => words.push(word.clone()),
         }
@@ -210,7 +211,7 @@ fn from_input(parsed: &ParsedOptions, rest: &[Arg], files: Option<&[Arg]>) -> Ve
 
 fn in_shell(name: &str, parsed: &ParsedOptions, words: &[Arg]) -> Vec<ProgramEffect> {
     let first = words.get(parsed.rest);
-    // A word like `+e` is an option too, and the script's text comes after it.
+    // For a shell, a word like `+e` is an option too, and the script comes after it.
     if first.is_some_and(|word| word.as_text().starts_with('+')) {
         return vec![ProgramEffect::Ask(format!("{name} with an option that begins with a plus"))];
     }
@@ -234,7 +235,7 @@ fn in_shell(name: &str, parsed: &ParsedOptions, words: &[Arg]) -> Vec<ProgramEff
     }
 }
 
-/// Tells whether a path names standard input or another open file.
+/// Tells whether a path names standard input, or another file that is already open.
 pub(crate) fn is_input(path: &str) -> bool {
     path == "-" || path.starts_with("/dev/") || path.starts_with("/proc/")
 }
@@ -255,7 +256,8 @@ fn in_find(words: &[Arg]) -> Vec<ProgramEffect> {
                     inner.push(ProgramEffect::Ask("find with a command that has no end".to_owned()));
                     return inner;
                 };
-                // The word `{}` is a path that find found. Inside a longer word, `{}` makes the whole word unknown.
+                // The word `{}` stands for a path that find found. If `{}` is only a part of a word, the whole word is
+                // unknown.
                 let found = named(words, at - 1, &starts);
                 let put = |word: &Arg| match (word.as_text(), &found) {
                     ("{}", Some(path)) => vec![path.clone()],
@@ -264,7 +266,8 @@ fn in_find(words: &[Arg]) -> Vec<ProgramEffect> {
                     _ => vec![word.clone()],
                 };
                 if word.as_text().ends_with("dir") {
-                    // A program that works in a folder may do so in every folder below the start.
+                    // `find -execdir` runs the program in every folder below the start folders. So a program such as
+                    // make, which works in its folder, may write everywhere below them.
                     let works = rest.first().and_then(|word| table::find(base(word.as_text())));
                     if works.is_some_and(|table| table.style.works) {
                         inner.extend(starts.iter().map(|start| ProgramEffect::Writes(start.below(), TreeEffect::Yes)));
@@ -302,8 +305,8 @@ fn in_find(words: &[Arg]) -> Vec<ProgramEffect> {
     inner
 }
 
-/// Returns the files that find prints, as far as its words show them. Returns None when it runs or deletes something, or
-/// when a start folder is not literal.
+/// Returns the files that find prints, as far as its words show them. Returns None when find runs another program or
+/// prints in another format, or when a start folder is not literal.
 pub(crate) fn found_by_find(words: &[Arg]) -> Option<Vec<Arg>> {
     let is_start = |word: &&Arg| !word.lead.starts_with(['-', '(', '!']);
     let starts: Vec<Arg> = words.iter().skip(1).take_while(is_start).cloned().collect();
@@ -317,14 +320,14 @@ pub(crate) fn found_by_find(words: &[Arg]) -> Option<Vec<Arg>> {
     starts.iter().map(|start| start.text.as_deref().map(Arg::inside)).collect()
 }
 
-/// Tests of find that take no value. `TESTS_WITH_WORD` lists the tests that take one. If a command has any other test,
-/// or `-o`, the found files are unknown.
+/// Tests of find that take no value. `TESTS_WITH_WORD` lists tests that take a value. If a find command has any other
+/// test, or `-o`, the files that it finds are unknown.
 const TESTS_ALONE: &[&str] = &["-print", "-print0", "-empty", "-depth", "-mount", "-xdev"];
 const TESTS_WITH_WORD: &[&str] =
     &["-type", "-maxdepth", "-mindepth", "-mtime", "-mmin", "-newer", "-size", "-user", "-path"];
 
-/// Returns the files on which find acts at this word: the entries below one folder whose names fit the pattern of
-/// `-name`. Returns None when the start folders or the other tests make the files uncertain.
+/// Returns the files on which an action of find, such as `-delete` at the index `end`, acts: the entries below one
+/// start folder whose names fit the pattern of `-name`. Returns None when the words do not show these files.
 fn named(words: &[Arg], end: usize, starts: &[Arg]) -> Option<Arg> {
     let folder = match starts {
         [] => ".",
@@ -341,7 +344,7 @@ fn named(words: &[Arg], end: usize, starts: &[Arg]) -> Option<Arg> {
                 pattern.as_ref()?;
                 at += 2;
             }
-            // `! -path x` only excludes files. The names of the remaining files still fit the pattern.
+            // `! -path x` only excludes files. The names of the remaining files still fit the pattern of `-name`.
             "!" | "-not" if value?.as_text() == "-path" => at += 3,
             _ if TESTS_ALONE.contains(&test) => at += 1,
             _ if TESTS_WITH_WORD.contains(&test) => at += 2,

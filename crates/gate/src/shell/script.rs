@@ -1,9 +1,9 @@
 //! Splits the text of a command into words and a plain skeleton without any quotes.
 //!
-//! `git commit -m "$(date)" <<EOF …` becomes `W0 W1 W2 W3 <<< W4`, and the words are kept separately. Quotes,
-//! comments, substitutions and here-documents can hide a command from a parser. So this reader must follow bash
-//! exactly: a general parser accepts text that bash reads in another way. The reader knows the common forms exactly
-//! and gives up on all others. `brush-parser` then reads the grammar of the skeleton, which can no longer mislead it.
+//! `git commit -m "$(date)" <<EOF …` becomes the skeleton `W0 W1 W2 W3 <<< W4`, and the words are kept separately.
+//! Quotes, comments, substitutions and here-documents can hide a command from a parser. So this reader must follow bash
+//! exactly: a general parser accepts text that bash reads in another way. The reader knows the common forms exactly and
+//! gives up on all others. Then `brush-parser` parses the skeleton, in which no quote can mislead it.
 
 mod dollar;
 mod words;
@@ -12,10 +12,11 @@ use std::collections::HashMap;
 
 use crate::shell::word::ShellWord;
 
-/// The largest depth of substitutions within substitutions. A text with deeper ones is not read and needs approval.
+/// The largest depth of substitutions within substitutions, as in `$(a $(b))`. A command text with deeper ones is not
+/// read and needs approval.
 const NESTING_MAX: u32 = 32;
 
-/// The reason why a text was not read to its end.
+/// The reason why a command text was not read to its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct UnreadText(pub(crate) String);
 
@@ -28,20 +29,21 @@ impl From<&str> for UnreadText {
 /// The result of reading one command text.
 #[derive(Debug, Default)]
 pub(crate) struct ProgramText {
-    /// The skeleton of the text: its keywords and operators, with a name such as `W0` in place of each word.
+    /// The skeleton of the command text: its keywords and operators, with a name such as `W0` in place of each word.
     pub(crate) plain: String,
-    /// The words that the names in `plain` stand for.
+    /// The words that the names in `plain`, such as `W0`, stand for.
     pub(crate) words: HashMap<String, ShellWord>,
-    /// The `((…))` parts in the order of `plain`. Each one holds the commands that it runs.
+    /// The `((…))` parts of the command text, in the order in which they occur. Each one holds the commands that it
+    /// runs.
     pub(crate) arithmetic: Vec<ShellWord>,
-    /// Variables that are used in computations. bash evaluates the values of these variables, and a value may run a
+    /// Variables that are used in computations such as `$((x + 1))`. bash evaluates their values, and a value may run a
     /// command.
     pub(crate) computed: Vec<String>,
-    /// Variables to which a computation assigns a value. They hold numbers.
+    /// Variables to which a computation such as `((x = 1))` assigns a value. They hold numbers.
     pub(crate) numbers: Vec<String>,
     /// Variables that the form `${name=value}` sets.
     pub(crate) assigned: Vec<String>,
-    /// True if only bash reads the text in this way. For example, other shells read `((` as two subshells.
+    /// True if only bash reads the command text in this way. For example, other shells read `((` as two subshells.
     pub(crate) only_bash: bool,
 }
 
@@ -53,7 +55,7 @@ enum ListEnd {
     Parenthesis,
 }
 
-/// A here-document that was announced with `<<`. Its body begins on the next line.
+/// A here-document that the current line announces with `<<`. Its body begins on the next line.
 struct Pending {
     name: String,
     delimiter: String,
@@ -69,20 +71,22 @@ struct ScriptReader<'t> {
     pending: Vec<Pending>,
     /// True between `[[` and `]]`.
     in_test: bool,
-    /// True after `<<` was read inside a substitution. bash 5.2 rewrites such a substitution and loses a `;` in it, so
-    /// the reader gives up at a `;`.
+    /// True after `<<` was read inside a substitution such as `$(…)`. bash 5.2 rewrites such a substitution and loses a
+    /// `;` in it, so this reader gives up at a `;`.
     document_inside: bool,
     /// True after the body of a here-document inside a substitution was read.
     document_over: bool,
-    /// True between `name=(` and the `)` that ends the list.
+    /// True between `name=(` and the `)` that ends the list of values.
     in_list: bool,
     /// True if the word before the current one is `time`.
     after_time: bool,
-    /// True behind an assignment or a redirection of the same command, where bash knows no keywords: `a=1 if` runs `if`.
+    /// True after an assignment or a redirection at the start of a command, where bash reads no keywords: `a=1 if` runs
+    /// the program `if`.
     keywords_over: bool,
 }
 
-/// Words that stay in the skeleton as they are, because the parser needs them.
+/// Keywords of the shell. The skeleton of a command text has a name such as `W0` in place of each word, but keeps these
+/// keywords, because the parser needs them.
 pub(crate) const RESERVED: &[&str] = &[
     "!", "{", "}", "case", "do", "done", "elif", "else", "esac", "fi", "for", "if", "in", "then", "until", "while",
     "[[", "]]", "function", "select", "coproc", "time",
@@ -146,7 +150,7 @@ impl<'t> ScriptReader<'t> {
         self.script.plain.push(' ');
     }
 
-    /// Reads commands up to the end of the text, or through the parenthesis that closes the list.
+    /// Reads commands up to the end of the text, or up to and including the `)` that closes a substitution.
     fn list(&mut self, stop: ListEnd) -> Result<(), UnreadText> {
         let mut open = 0_u32;
         loop {
@@ -200,8 +204,8 @@ impl<'t> ScriptReader<'t> {
         }
     }
 
-    /// Ends the list of `name=(…)`, if one is open. Letters that follow the parenthesis are a part of the same word for
-    /// bash: `a=(x)git push` runs `push`.
+    /// Ends the list of `name=(…)`, if one is open. If letters follow the parenthesis directly, bash takes them as a
+    /// part of the same word: `a=(x)git push` runs `push`. This reader gives up on such a text.
     fn end_list(&mut self) -> Result<(), UnreadText> {
         let ended = std::mem::take(&mut self.in_list);
         self.keywords_over |= ended;
@@ -226,7 +230,7 @@ impl<'t> ScriptReader<'t> {
             "<<-" => self.document(true),
             _ => {
                 // The parser reads two parentheses in a row as arithmetic, even with a blank between them. bash reads
-                // these as subshells, so a line end is put between them.
+                // them as two subshells, so a line end is put between them.
                 if operator == "(" && self.script.plain.trim_end_matches(' ').ends_with('(') {
                     self.script.plain.push('\n');
                 }
@@ -244,8 +248,8 @@ impl<'t> ScriptReader<'t> {
         }
     }
 
-    /// Reads the delimiter after `<<`. In the skeleton the here-document becomes `<<<` and a word. The word gets the
-    /// body, which follows the line.
+    /// Reads the delimiter after `<<`. The skeleton (the command text with names for its words) gets `<<<` and a word
+    /// instead of the here-document. The word gets the body of the here-document later, after the end of the line.
     fn document(&mut self, tabs: bool) -> Result<(), UnreadText> {
         while matches!(self.peek(), Some(' ' | '\t')) {
             self.at += 1;
@@ -268,7 +272,7 @@ impl<'t> ScriptReader<'t> {
         Ok(())
     }
 
-    /// Reads the bodies of the here-documents that the last line announced.
+    /// Reads the bodies of the here-documents that the line before this position announced.
     fn documents(&mut self) -> Result<(), UnreadText> {
         self.document_over |= self.nesting > 0 && !self.pending.is_empty();
         for pending in std::mem::take(&mut self.pending) {
@@ -286,7 +290,7 @@ impl<'t> ScriptReader<'t> {
                     break;
                 }
                 // bash joins a line that ends with a backslash with the next line, before it looks for the delimiter.
-                // The reader does not follow that.
+                // This reader does not do that, so it gives up.
                 if !pending.quoted && line.ends_with('\\') {
                     return Err("a line of a here-document ends with a backslash".into());
                 }
@@ -308,7 +312,7 @@ impl<'t> ScriptReader<'t> {
         Ok(word)
     }
 
-    /// Reads a nested command or subshell, up to its closing parenthesis.
+    /// Reads the commands of a substitution or subshell, up to its closing parenthesis.
     fn nested(&mut self) -> Result<ProgramText, UnreadText> {
         let mut inner = ScriptReader::new(self.text, self.at, self.nesting + 1)?;
         inner.list(ListEnd::Parenthesis)?;
@@ -316,7 +320,7 @@ impl<'t> ScriptReader<'t> {
         Ok(inner.script)
     }
 
-    /// Reads `((…))`. bash reads it as arithmetic if it ends with `))`.
+    /// Reads `((…))` as arithmetic, as bash does if the text ends with `))`.
     fn arithmetic_command(&mut self) -> Result<(), UnreadText> {
         self.at += 2;
         let start = self.at;
@@ -338,7 +342,8 @@ impl<'t> ScriptReader<'t> {
 }
 
 impl ProgramText {
-    /// Adds the facts that another script tells about the whole text. The words of that script are not added.
+    /// Adds the variables that a nested text uses and sets, and whether only bash can read it. The words of the nested
+    /// text are not added.
     fn absorb(&mut self, other: &Self) {
         self.computed.extend_from_slice(&other.computed);
         self.numbers.extend_from_slice(&other.numbers);

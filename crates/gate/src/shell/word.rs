@@ -22,11 +22,11 @@ pub(crate) enum WordPiece {
     Tilde(String),
     /// A character of a file name pattern: `*`, `?` or `[`.
     Wild(char),
-    /// A number of unknown value, from `$((…))`.
+    /// A number of unknown value, the result of `$((…))`.
     Number,
     /// A variable that is used without any change of its value: `$x` or `${x}`.
     Variable { name: String, quoted: bool },
-    /// A variable in another form, such as `${x%.md}`, or the output of a command.
+    /// A part of unknown value: a variable in another form, such as `${x%.md}`, or the output of a command.
     Unknown,
 }
 
@@ -43,7 +43,7 @@ impl ShellWord {
         }
     }
 
-    /// Returns the text of this word, if every run gives the same text. Otherwise returns None.
+    /// Returns the text of this word, if it is the same in every run of the command. Otherwise returns None.
     pub(crate) fn literal(&self) -> Option<String> {
         let mut whole = String::new();
         for piece in &self.pieces {
@@ -77,7 +77,7 @@ impl ShellWord {
         plain().any(|text| text.contains('{')) && plain().any(|text| text.contains(',') || text.contains(".."))
     }
 
-    /// Returns the text of the word. Returns None when a part of it was quoted or is expanded.
+    /// Returns the text of the word if it is plain: without quotes, variables, substitutions and file name patterns.
     pub(crate) fn bare(&self) -> Option<&str> {
         match self.pieces.as_slice() {
             [WordPiece::Plain(text)] => Some(text),
@@ -152,7 +152,7 @@ impl ShellWord {
         if !self.has_choice() {
             return None;
         }
-        // Braces in quotes have no meaning. So each quoted part is replaced by a stand-in character, before the braces
+        // Braces in quotes have no meaning. So each quoted part is replaced by a stand-in character while the braces
         // are expanded.
         let (mut text, mut kept) = (String::new(), Vec::new());
         for piece in &self.pieces {
@@ -175,7 +175,8 @@ impl ShellWord {
             return None;
         }
         let words = braces::expand(&text, LoneBrace::Refuse).ok()?;
-        // Each resulting word must contain all quoted parts. Otherwise it is unknown which part belongs where.
+        // Each word that the braces make must contain all quoted parts. Otherwise it is unknown which part belongs
+        // where.
         let whole = |word: &String| {
             let mut parts = kept.iter();
             let mut full = String::new();
@@ -185,12 +186,12 @@ impl ShellWord {
             parts.next().is_none().then_some(full)
         };
         let whole: Option<Vec<String>> = words.iter().map(whole).collect();
-        // bash drops a resulting word that is empty and has no quotes.
+        // bash drops a word that is empty after the braces are expanded and has no quotes.
         whole.map(|words| words.into_iter().filter(|word| !word.is_empty() || !kept.is_empty()).collect())
     }
 
-    /// Returns the files that a file name pattern may name. Returns None when the word has no pattern, or its files are
-    /// unknown.
+    /// Returns the files that a word with a file name pattern may name. Returns None when the word has no pattern, or
+    /// its files are unknown.
     pub(crate) fn files(&self) -> Option<PathSpot> {
         let mut known = String::new();
         let mut pattern = String::new();
@@ -203,7 +204,7 @@ impl ShellWord {
                 WordPiece::Plain(text) | WordPiece::Quoted(text) => known.push_str(text),
                 WordPiece::Wild(letter) => {
                     wild = true;
-                    // A class such as `[a-z]` is not parsed here, so it counts as any text.
+                    // A class such as `[a-z]` is not parsed here, so it counts as `*`, which fits any text.
                     pattern.push(if *letter == '[' { '*' } else { *letter });
                 }
                 WordPiece::Tilde(_) | WordPiece::Number | WordPiece::Variable { .. } | WordPiece::Unknown => {
@@ -211,7 +212,8 @@ impl ShellWord {
                 }
             }
         }
-        // The pattern `.*` may also match `..`, and so may a class at the start. Such a word may name any file.
+        // The pattern `.*` may also match `..`, and so may a class such as `[.]` at the start. Such a word may name any
+        // file.
         let (folder, start) = known.rsplit_once('/').unwrap_or((".", &known));
         let classes = self.pieces.contains(&WordPiece::Wild('['));
         if !wild || self.has_choice() || start.starts_with('.') || pattern.contains("/.") || classes && start.is_empty()

@@ -1,18 +1,19 @@
-//! Lists names of input fields by the meaning of the field. Names are compared without case, underscores and hyphens.
+//! Lists the names of input fields of tools by the meaning of the field. Names are compared without case, underscores
+//! and hyphens.
 
-/// Fields that hold a command, regardless of the tool.
+/// Input fields that hold a command, in any tool.
 pub const COMMAND_FIELDS: &[&str] =
     &["command", "cmd", "script", "commands", "shell_command", "command_line", "commandLine", "cmdline", "bash"];
 
-/// More fields that hold a command, as one line for a shell.
+/// More input fields that hold a command, as one line for a shell.
 pub(super) const LINES: &[&str] =
     &["exec", "remotecommand", "shellscript", "bashcommand", "terminalcommand", "shellcmd"];
-/// Fields that hold a command or code, if the tool's name says that it runs something.
+/// Input fields that hold a command or code, but only if the tool's name says that it runs something.
 pub(super) const TEXTS_TO_RUN: &[&str] = &["text", "line", "input", "code", "source", "content"];
-/// Parts of the names of tools that run something.
+/// Parts of tool names that say that the tool runs something.
 pub(super) const RUNNING_WORDS: &[&str] =
     &["exec", "run", "shell", "terminal", "bash", "python", "process", "eval", "repl"];
-/// Fields that hold the name of a program. The arguments of the program are in a field of `WORDS`.
+/// Input fields that hold the name of a program. The arguments of the program are in a field that `WORDS` lists.
 pub(super) const PROGRAMS: &[&str] = &["program", "executable", "exe", "binary", "file", "command", "cmd"];
 pub(super) const WORDS: &[&str] = &["args", "arguments", "argv", "params"];
 pub(super) const PATHS: &[&str] = &[
@@ -52,13 +53,13 @@ pub(super) const PATHS: &[&str] = &[
     "directory",
     "dir",
 ];
-/// Fields that hold an object in which each name is the path of a changed file.
+/// Input fields that hold an object in which each name is the path of a changed file.
 pub(super) const CHANGES: &[&str] = &["changes", "files", "edits"];
 pub(super) const PATCHES: &[&str] = &["input", "patch", "command", "patchtext", "diff"];
 pub(super) const FOLDERS: &[&str] =
     &["workdir", "cwd", "workingdirectory", "workingdir", "dirpath", "directory", "directorypath", "dir", "folder"];
 pub(super) const VARIABLES: &[&str] = &["env", "environment", "envs", "environmentvariables", "envvars", "variables"];
-/// Fields that hold the new content of a file. Only a tool that writes files has them.
+/// Input fields that hold the new content of a file. Only a tool that writes files has them.
 pub(super) const TEXTS: &[&str] = &[
     "content",
     "contents",
@@ -73,7 +74,7 @@ pub(super) const TEXTS: &[&str] = &[
     "text",
     "changes",
 ];
-/// Fields that hold a text for people or a search text. The fields of `TEXTS` are not repeated here.
+/// Input fields that hold a text for people or a search text. Fields that `TEXTS` lists are not repeated here.
 pub(super) const PROSE: &[&str] = &[
     "prompt",
     "description",
@@ -124,8 +125,8 @@ pub(super) const WRITING_WORDS: &[&str] = &[
     "write", "edit", "delete", "remove", "move", "rename", "create", "replace", "insert", "patch", "save", "mkdir",
     "copy", "download", "append", "truncate",
 ];
-/// Words in the names of tools that search or read. If such a tool has a text field and a path, the text is not the
-/// content of the file.
+/// Words in the names of tools that search or read. If such a tool has a text field and a path, the text is not new
+/// content for a file.
 pub(super) const READING_WORDS: &[&str] = &["read", "search", "find", "grep", "list", "view", "glob", "show"];
 
 /// Returns a field name without case, underscores, hyphens and blanks, so that names can be compared.

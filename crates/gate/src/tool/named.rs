@@ -1,17 +1,18 @@
-//! Reads tool calls whose command is in an unusual place: in the tool's own name, or in a field whose name does not say
-//! that it holds a command.
+//! Reads tool calls whose command is in an unusual place: in the tool's own name, or in an input field whose name does
+//! not say that it holds a command.
 
 use wire::json::Value;
 
 use super::fields::{self, plain};
 
-/// The largest number of texts that are checked in one input. Further texts are ignored.
+/// The largest number of texts that are checked in the input of one tool call. Further texts are ignored.
 const TEXTS_MAX: usize = 200;
 /// The longest text that is checked, in bytes. A longer text is ignored, because it can hardly be a command or a path.
 const TEXT_BYTES_MAX: usize = 4 << 10;
-/// The largest depth of objects within objects in an input. Deeper objects are ignored.
+/// The largest depth of objects within objects in the input of a tool. Deeper objects are ignored.
 const DEPTH_MAX: usize = 8;
-/// MCP servers whose tools do on a remote host what git does. In the name of a tool, such a server counts as `git`.
+/// MCP servers whose tools do on a remote host what git does. In the name of a tool, the name of such a server is read
+/// as `git`.
 const GIT_HOSTS: &[&str] = &["github", "gitlab", "gitea", "forgejo", "bitbucket"];
 /// Tools whose input names another tool or command to run.
 const BY_NAME: &[&str] = &["Skill", "SlashCommand", "skill", "slash_command"];
@@ -21,7 +22,7 @@ pub(super) fn own_name(tool: &str) -> &str {
     tool.strip_prefix("mcp__").and_then(|rest| rest.split_once("__")).map_or(tool, |(_, name)| name)
 }
 
-/// Returns every text of an input with the name of its field. The name is in the form of `plain`: without case,
+/// Returns every text in the input of a tool call with the name of its field. The name is written without capitals,
 /// underscores and hyphens.
 pub(super) fn texts(input: &Value) -> Vec<(String, &str)> {
     let (mut found, mut open) = (Vec::new(), vec![(String::new(), input, 0)]);
@@ -47,8 +48,8 @@ pub(super) fn is_prose(field: &str) -> bool {
     fields::PROSE.contains(&field) || fields::TEXTS.contains(&field)
 }
 
-/// Returns the commands that a tool's name may stand for, alone or with one value of its input. `git push` comes from
-/// `git_push`, or from `git` with the value `push`.
+/// Returns the commands that a tool's name may stand for, alone or with one value of its input. The command `git push`
+/// comes from the tool `git_push`, or from the tool `git` with the value `push`.
 pub(super) fn names(tool: &str, input: &Value) -> Vec<Vec<String>> {
     let mut name: Vec<String> = words(tool).into_iter().filter(|word| word != "mcp").collect();
     // A tool's name often repeats the name of its server: `mcp__git__git_push`.

@@ -1,4 +1,4 @@
-//! Reads builtins that change the state of the shell: its folder and its variables.
+//! Reads shell builtins that change the state of the shell: its folder and its variables.
 
 use super::{CommandWalk, WalkScope};
 use crate::command::{Arg, CommandFolders};
@@ -6,7 +6,8 @@ use crate::programs::program;
 use crate::spot::home;
 
 impl CommandWalk {
-    /// Applies the effects of a builtin. `here` is true when the builtin runs in the shell itself and not in a wrapper.
+    /// Applies the effects of a shell builtin. `here` is true when the builtin runs in the shell itself and not in a
+    /// wrapper.
     pub(super) fn builtin(&mut self, words: &[Arg], here: bool, scope: &mut WalkScope) {
         let Some((program, arguments)) = words.split_first() else { return };
         match program.as_text() {
@@ -14,7 +15,7 @@ impl CommandWalk {
                 let mut operands = arguments.iter().filter(|word| !is_option(word.as_text()));
                 let to = operands.next().cloned().or_else(|| home().map(|home| Arg::known(&home)));
                 let to = to.filter(|_| program.as_text() == "cd" || !arguments.is_empty());
-                // More than one operand is left, because of an option with a value or the syntax of another shell. The
+                // If another operand is left, `cd` has an option with a value, or the syntax of another shell. The
                 // folder is then unknown.
                 let to = to.filter(|_| operands.next().is_none());
                 scope.folders = to.map_or(CommandFolders::Unknown, |to| scope.folders.moved(&to));
@@ -24,8 +25,8 @@ impl CommandWalk {
                 self.declares(program.as_text(), arguments, scope);
             }
             "read" | "mapfile" | "readarray" | "unset" | "getopts" => self.names(program.as_text(), arguments),
-            // `test -v 'x[$(command)]'` runs the command in the index. A rule that allows `test` does not allow that
-            // command.
+            // `test -v 'x[$(command)]'` runs the command in the index, even if a rule allows only `test`. So it needs
+            // approval.
             "test" | "["
                 if arguments.iter().any(|word| matches!(word.as_text(), "-v" | "-R"))
                     && arguments.iter().any(|word| word.text.as_deref().is_none_or(|text| text.contains('['))) =>
@@ -50,8 +51,8 @@ impl CommandWalk {
                 self.ask(format!("{program} of something that is not literal"));
                 continue;
             };
-            // An attribute such as `-i` or `-u` may change the value that is assigned. The value of the variable is
-            // then unknown.
+            // An attribute such as `-i` or `-u` of `declare` may change the assigned value. So the value of the
+            // variable counts as unknown.
             self.values.lose(text.split(['=', '+', '[']).next().unwrap_or(text));
             if text.starts_with(['-', '+']) {
                 if text.contains(['n', 'i']) {
@@ -75,8 +76,8 @@ impl CommandWalk {
         }
     }
 
-    /// Records that a builtin sets these variables. A name with an index needs approval, because bash evaluates the
-    /// index.
+    /// Records that a builtin sets the variables that its arguments name. A name with an index, such as `x[1]`, needs
+    /// approval, because bash evaluates the index.
     fn names(&mut self, program: &str, arguments: &[Arg]) {
         for argument in arguments {
             match argument.text.as_deref() {
@@ -91,7 +92,7 @@ impl CommandWalk {
         }
     }
 
-    /// Records that a loop sets this variable.
+    /// Records that a loop sets its variable.
     pub(super) fn looped(&mut self, variable: &str, numbers: bool) {
         if program::changes_programs(variable) || !is_name(variable) {
             self.ask(format!("a loop over {variable}, which changes what programs do"));

@@ -1,4 +1,4 @@
-//! Reads lists, pipes and blocks: which commands run, in which order and in which folders.
+//! Reads lists, pipes and blocks of a command text: which commands run, in which order and in which folders.
 
 use brush_parser::ast;
 
@@ -38,8 +38,8 @@ impl CommandWalk {
                 ast::AndOr::Or(_) => after.ill.clone(),
             };
             let (ast::AndOr::And(pipeline) | ast::AndOr::Or(pipeline)) = next;
-            // The command after `||` runs only if the first one failed. So only the variables that are set by the first
-            // command of the list, or before it, are certain.
+            // The command after `||` runs when a command before it failed, so the commands in between may not have run.
+            // Only the variables that are set up to the first command of the list are certain.
             if matches!(next, ast::AndOr::Or(_)) {
                 set.clone_from(&scope.set);
             }
@@ -74,7 +74,8 @@ impl CommandWalk {
                     self.one(command, script, &mut last);
                     printed.append(&mut self.printed);
                 }
-                // Some shells run the last command of a pipe in the shell itself, so its folder may stay.
+                // Some shells run the last command of a pipe in the shell itself. So a folder to which that command
+                // changes may stay the folder of the shell.
                 after = After::both(&before.and(last.folders));
             }
         }
@@ -121,8 +122,8 @@ impl CommandWalk {
                         self.word(pattern, script, scope);
                     }
                     let mut within = scope.clone();
-                    // After `;&` the item before continues into this one. So this item may start in any folder where
-                    // the item before ended.
+                    // If the item before this one in `case` ends with `;&`, bash continues with this item. So this item
+                    // may start in any folder where an item before it ended.
                     within.folders = within.folders.and(end.clone());
                     if let Some(list) = &item.cmd {
                         self.list(list, script, &mut within);
@@ -175,8 +176,8 @@ impl CommandWalk {
         }
     }
 
-    /// Asks a person if the parser found arithmetic where this crate's reader did not. The reader replaces the content
-    /// of each computation by `_`.
+    /// Asks a person if the parser found a computation that this crate's reader took for subshells. The reader replaces
+    /// the content of each computation that it finds by `_`.
     fn computation(&mut self, text: &str) {
         if !matches!(text.trim(), "_" | "") {
             self.ask("parentheses that are a computation to one reader and subshells to another");
@@ -199,8 +200,8 @@ impl CommandWalk {
         scope.folders = std::mem::replace(&mut scope.folders, CommandFolders::Unknown).and(end);
     }
 
-    /// Reads a body that runs more than once. If the body changes the folder, each round may start in another folder,
-    /// so the folder is then unknown.
+    /// Reads the body of a loop, which may run more than once. If the body changes the folder, each round may start in
+    /// another folder, so the folder is then unknown.
     fn repeated(&mut self, run: impl Fn(&mut Self, &mut WalkScope), scope: &mut WalkScope) {
         let (before, set) = (scope.folders.clone(), scope.set.clone());
         let first = self.found.writes.len();
@@ -212,8 +213,8 @@ impl CommandWalk {
         }
     }
 
-    /// Reads the definition of a function. The function runs in the folder of its caller. The calls are not followed,
-    /// so the folder counts as unknown.
+    /// Reads the definition of a shell function. The function runs in the folder of its caller. The calls are not
+    /// followed, so the folder counts as unknown.
     fn function(&mut self, function: &ast::FunctionDefinition, script: &ProgramText, scope: &mut WalkScope) {
         match self.word(&function.fname, script, scope).text {
             Some(name) if program::is_relied_on(&name) => {
@@ -276,7 +277,8 @@ impl CommandWalk {
         }
     }
 
-    /// Reads a regular expression after `=~`. In the skeleton it is several words without blanks between them.
+    /// Reads a regular expression after `=~`. In the skeleton, where a name such as `W0` stands for each word, it is
+    /// several names without blanks between them.
     fn words_of(&mut self, text: &str, script: &ProgramText, scope: &WalkScope) {
         let names = text.split(|letter: char| !letter.is_ascii_alphanumeric());
         for name in names {

@@ -1,4 +1,5 @@
-//! Gathers the facts about one command that the rules need: whether it is understood, and what it is searched for.
+//! Gathers the facts about one command that the rules need: whether the gate understands the command, and whether its
+//! arguments must be searched for other commands.
 
 use super::{CommandWalk, StandardInput, WalkScope, suspect};
 use crate::command::{Arg, CommandLevel};
@@ -7,7 +8,7 @@ use crate::programs::program::{self, ProgramKnowledge};
 use crate::programs::{git, wrapper};
 
 impl CommandWalk {
-    /// Returns the facts about one command, without its inner commands.
+    /// Returns the facts about one command. The commands that it runs are not included.
     pub(super) fn level(
         &mut self,
         name: &str,
@@ -35,8 +36,8 @@ impl CommandWalk {
         let made_here = self.functions.contains(words[0].as_text());
         match program::knowledge(words) {
             ProgramKnowledge::Known => {}
-            // The text defines this function, and its body was read. The function may still run its arguments, so they
-            // are searched.
+            // The command text itself defines a function of this name, and the body of the function was read. The
+            // function may still run its arguments, so the arguments are searched.
             ProgramKnowledge::Unknown(_) | ProgramKnowledge::Interpreter(_) if made_here => level.searched = true,
             ProgramKnowledge::Unknown(reason) => {
                 level.opaque = Some(reason);
@@ -58,7 +59,8 @@ impl CommandWalk {
     }
 }
 
-/// Adds what one effect tells about the command. Paths, folders and inner commands are recorded by the walk.
+/// Adds to `level` the facts that one effect of the command shows. Effects that write paths, change the folder or run
+/// other commands are handled elsewhere.
 fn add_effect(level: &mut CommandLevel, name: &str, effect: &ProgramEffect, input: &StandardInput) {
     match effect {
         ProgramEffect::AskUnlessNamed(reason) => {

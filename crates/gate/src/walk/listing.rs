@@ -1,5 +1,5 @@
-//! Reads commands that list files, such as `grep -rl x src`. If a pipe gives the list to xargs, the places of the files
-//! are known.
+//! Reads commands that list files, such as `grep -rl x src`. If a pipe passes the list to xargs, the folders of the
+//! files are known.
 
 use super::{CommandWalk, StandardInput};
 use crate::command::{Arg, CommandFolders, PathWrite};
@@ -8,14 +8,14 @@ use crate::programs::options::{self, base};
 use crate::programs::{table, wrapper};
 use crate::spot::PathSpot;
 
-/// Programs that pass on some of the lines that they get.
+/// Programs that print some of the lines that they read, unchanged.
 const FILTERS: &[&str] = &["sort", "uniq", "head", "tail", "tac", "shuf"];
 
-/// Options of `git ls-files` that have no value, and with which it prints paths from the current folder.
+/// Options of `git ls-files` that take no value, and with which it prints paths relative to the current folder.
 const LS_FILES: &[&str] =
     &["-z", "-c", "-d", "-m", "-o", "--cached", "--deleted", "--modified", "--others", "--exclude-standard"];
 
-/// Returns the folders in which the files are that a command lists. Returns None when the command lists something else,
+/// Returns the folders that hold the files which a command lists. Returns None when the command lists something else,
 /// or when its words do not show the folders.
 pub(super) fn listed(words: &[Arg], input: &StandardInput) -> Option<Vec<Arg>> {
     let (program, rest) = words.split_first()?;
@@ -63,13 +63,14 @@ fn literal(words: &[Arg]) -> Option<String> {
     texts.map(|texts| texts.join(" "))
 }
 
-/// Returns the words that xargs makes of a text. Returns None when quotes or backslashes give the text another meaning.
+/// Returns the words into which xargs splits a text. Returns None when quotes or backslashes give the text another
+/// meaning.
 fn plain_words(text: &str) -> Option<Vec<Arg>> {
     let words: Vec<Arg> = text.split_whitespace().map(Arg::known).collect();
     (!text.contains(['\'', '"', '\\']) && !words.is_empty()).then_some(words)
 }
 
-/// Returns the given folders as places of listed files. A path that is not literal may name any folder.
+/// Returns the given folders as the places of listed files. Returns None when one of them is unknown.
 fn below(folders: &[Arg]) -> Option<Vec<Arg>> {
     let plain = |word: &Arg| match (&word.text, &word.spot) {
         (Some(text), _) => (!text.starts_with(':')).then(|| Arg::inside(text)),
@@ -81,15 +82,15 @@ fn below(folders: &[Arg]) -> Option<Vec<Arg>> {
 }
 
 impl CommandWalk {
-    /// Returns the arguments that xargs gets from its input, as far as they or their places are known. xargs splits names
-    /// at blanks, so a name with a blank in it may become another path.
+    /// Returns the arguments that xargs gets from its input, as far as they or their folders are known. xargs splits
+    /// names at blanks, so a file name with a blank in it may become another path.
     pub(super) fn piped_files(
         &self,
         words: &[Arg],
         input: &StandardInput,
         folders: &CommandFolders,
     ) -> Option<Vec<Arg>> {
-        // The same text may make a file with such a name.
+        // The command text may itself create a file with a blank in its name, which xargs would split.
         let odd = |write: &PathWrite| {
             write.spot.as_ref().is_none_or(|spot| spot.path().contains(|letter: char| letter.is_whitespace()))
         };
@@ -122,12 +123,12 @@ impl CommandWalk {
 /// The way in which xargs splits its input.
 enum Split {
     Blanks,
-    /// At the ends of lines, or at zero bytes.
+    /// xargs splits at the ends of lines, or at zero bytes.
     Lines,
 }
 
-/// Returns how xargs splits its input. Returns None when another program is meant, or when xargs splits at another sign or
-/// reads a file.
+/// Returns how xargs splits its input. Returns None when the command is not xargs, or when xargs splits at another sign
+/// or reads a file.
 fn split_at(words: &[Arg]) -> Option<Split> {
     let table = table::find(base(words.first()?.as_text())).filter(|table| table.does == "input")?;
     let parsed = options::parse(table, words);

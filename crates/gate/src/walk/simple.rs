@@ -13,13 +13,13 @@ use crate::shell::word::ShellWord;
 impl CommandWalk {
     pub(super) fn simple(&mut self, simple: &ast::SimpleCommand, script: &ProgramText, scope: &mut WalkScope) {
         for item in simple.prefix.iter().flat_map(|prefix| &prefix.0) {
-            // Assignments and redirections before a command are not words of the command.
+            // Assignments and redirections before a command are not words of that command.
             self.item(item, script, scope, &mut Vec::new());
             if let ast::CommandPrefixOrSuffixItem::AssignmentWord(assignment, _) = item {
                 let (ast::AssignmentName::VariableName(name) | ast::AssignmentName::ArrayElementName(name, _)) =
                     &assignment.name;
                 let plain = matches!(assignment.name, ast::AssignmentName::VariableName(_)) && !assignment.append;
-                // Before a command (`X=1 make`), the value holds only for that command. Without a command (`X=1`), the
+                // Before a command (`X=1 make`), the value is set only for that command. Without a command (`X=1`), the
                 // variable stays set.
                 if plain && simple.word_or_name.is_none() && simple.suffix.is_none() {
                     scope.set.insert(name.clone());
@@ -67,8 +67,8 @@ impl CommandWalk {
         scope.input = before;
     }
 
-    /// Reads the value of a variable that is set for one command. The value may be a command, which the program then
-    /// runs: `RUNNER='git push' cargo run`.
+    /// Reads the value of a variable that is set for one command. The value may be a command that the program runs:
+    /// `RUNNER='git push' cargo run`.
     fn handed(&mut self, assignment: &ast::Assignment, script: &ProgramText, scope: &WalkScope) {
         let ast::AssignmentValue::Scalar(value) = &assignment.value else { return };
         let text = script.words.get(&value.value).and_then(ShellWord::literal);
@@ -79,7 +79,8 @@ impl CommandWalk {
         }
     }
 
-    /// Reads the value that a program gets in a variable. It may be a command, or options or code for the program.
+    /// Reads the value of an environment variable that a program gets. It may be a command, options or code for the
+    /// program.
     pub(super) fn hand(&mut self, name: &str, text: &str, scope: &WalkScope) {
         if program::holds_options(name) {
             let words: Vec<Arg> = std::iter::once("options").chain(text.split_whitespace()).map(Arg::known).collect();
@@ -183,8 +184,8 @@ impl CommandWalk {
                         if !is_argument || declares {
                             let given = script.words.get(&value.value);
                             self.assigned(name, given);
-                            // An attribute such as `-i` may change the value that is assigned. The value of the
-                            // variable is then unknown.
+                            // An attribute such as `-i` of `declare` may change the assigned value. So the value of the
+                            // variable counts as unknown.
                             if declares && words.first().is_some_and(|word| word.as_text() != "export")
                                 || words.len() > 1
                                 || assignment.append
@@ -220,13 +221,14 @@ impl CommandWalk {
                         }
                     }
                 }
-                // The parser reads `of=file` as an assignment, but it is an argument of the command. Assignments of
-                // declarations were already handled.
+                // The parser takes `of=file` for an assignment, but it is an argument of the command. For a builtin
+                // such as `export`, it is an assignment, which was already handled.
                 if !declares {
                     words.push(script.words.get(&word.value).map_or_else(Arg::unknown, Arg::of));
                 }
             }
-            // The reader turns process substitutions into words, so the parser should find none.
+            // This crate's reader turns process substitutions such as `<(ls)` into words, so the parser should find
+            // none.
             ast::CommandPrefixOrSuffixItem::ProcessSubstitution(..) => self.ask("what does not parse as a command"),
         }
     }
@@ -261,7 +263,8 @@ impl CommandWalk {
     }
 
     fn redirect(&mut self, redirect: &ast::IoRedirect, script: &ProgramText, scope: &WalkScope) {
-        // If a file is open for reading as another descriptor, its path below `/dev` can open it again for writing.
+        // If a file is open for reading under another descriptor number, as after `3<file`, its path below `/dev` can
+        // open it again for writing.
         if let ast::IoRedirect::File(number, kind, target) = redirect {
             let reads = matches!(kind, ast::IoFileRedirectKind::Read | ast::IoFileRedirectKind::DuplicateInput);
             let from = match target {

@@ -16,7 +16,7 @@ use crate::spot::PathSpot;
 /// approval.
 const SUSPECTS_MAX: usize = 64;
 /// The largest number of arguments of one command that name a program and are read as commands. A command with more
-/// needs approval.
+/// such arguments needs approval.
 const COMMANDS_MAX: usize = 32;
 /// Names of programs. If the arguments of another program contain one of them, that program probably runs it.
 const LIKELY_COMMANDS: &[&str] = &[
@@ -62,13 +62,13 @@ impl CommandWalk {
         let within = WalkScope { depth: scope.depth + 1, input, folders, set: BTreeSet::new(), ..scope.clone() };
         let reads = |text: &&str| text.contains([' ', '\t', '\n', ';', '|', '&', '>', '$', '`']);
         let arguments = words.get(1..).unwrap_or_default();
-        // A program that runs a text does not take that text as a message or a title, so such texts are skipped.
+        // A program does not run a text that it takes as a message or a title, so such texts are skipped.
         let runs = |(at, word): (usize, &'a Arg)| word.as_code().filter(|_| !is_prose(arguments, at));
         for text in arguments.iter().enumerate().filter_map(runs) {
             let value = text.split_once('=').map(|(_, value)| value);
             // The value of a setting may have quotes: `key="git push"`.
             let bare = value.and_then(|value| value.strip_prefix('"')?.strip_suffix('"'));
-            // git and gh mark an alias that is a command with `!`.
+            // In git and gh, an alias that begins with `!` is a command for a shell.
             let aliased = text.strip_prefix('!');
             let plain = text.contains('\\').then(|| unescaped(text));
             for text in
@@ -93,7 +93,7 @@ impl CommandWalk {
         }
     }
 
-    /// Reads words that another program may run, or may take as its options.
+    /// Reads words that another program may run as a command, or may take as options.
     pub(super) fn suspect_command(&mut self, words: &[Arg], scope: &WalkScope) {
         let mut within = WalkScope { depth: scope.depth + 1, set: BTreeSet::new(), ..scope.clone() };
         if !self.suspicious {
@@ -145,13 +145,14 @@ pub(super) fn working_folders(words: &[Arg], folders: &CommandFolders) -> Comman
     found
 }
 
-/// Tells whether an unknown program only reads the folder where it works, by its first two operands: `foo list`.
+/// Tells whether an unknown program only reads the folder where it works, by its first three operands: `foo list`.
 fn only_reads(words: &[Arg]) -> bool {
     let operands = words.iter().skip(1).filter(|word| !word.lead.starts_with('-'));
     operands.take(3).any(|word| table::is_verb(CommandKind::Reads, word.as_text()))
 }
 
-/// Returns the folders that options give to an unknown program. It may run or write anything in them.
+/// Returns the folders where an unknown program may work, if its options name one. The program may run or write
+/// anything in them.
 pub(super) fn given_folders(words: &[Arg], folders: &CommandFolders) -> Option<CommandFolders> {
     let name = words.first().map(|word| options::base(word.as_text())).unwrap_or_default();
     let all = working_folders(words, folders);
@@ -176,7 +177,8 @@ pub(super) fn through_link(words: &[Arg], folders: &CommandFolders) -> Vec<Progr
     effect::effects(&respelled).unwrap_or_else(|| wrapper::unwrap(&respelled, None))
 }
 
-/// Replaces `~` in the first word of a command by the home folder: `~/bin/x`. Returns None when the word has no `~`.
+/// Replaces `~` in the first word of a command by the home folder, as for `~/bin/x`. Returns None when the word has no
+/// `~`.
 pub(super) fn from_home(words: &[Arg]) -> Option<Vec<Arg>> {
     let (program, rest) = words.split_first()?;
     match (&program.text, &program.spot) {

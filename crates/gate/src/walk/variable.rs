@@ -1,7 +1,7 @@
-//! Follows variables whose values the text itself tells, to find the paths that they name.
+//! Follows variables whose values the command text itself sets, to find the paths that they name.
 //!
-//! A value counts if every value that the text gives to the variable is known, and one of them was certainly set
-//! before. Only the place that a path names becomes known in this way; a command or an option in a variable stays
+//! A value counts only if every value that the text gives to the variable is known, and if the variable is certainly
+//! set before its use. The values show only which place a path names. A command or an option in a variable stays
 //! unknown.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,8 +20,8 @@ const BY_ITSELF: &str = "\
     _ RANDOM SRANDOM SECONDS LINENO REPLY MAPFILE OPTARG OPTIND COPROC FUNCNAME PIPESTATUS DIRSTACK EPOCHSECONDS \
     EPOCHREALTIME HISTCMD UID EUID PPID GROUPS PWD OLDPWD HOME IFS";
 
-/// The largest number of loop rounds that are read one by one in a text. After that, the body of a loop is read only
-/// once.
+/// The largest number of loop rounds that are read one by one in a command text. After that, the body of each further
+/// loop is read only once.
 const ROUNDS_MAX: usize = 64;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,11 +34,11 @@ pub(super) enum VariableValue {
 /// A word that a loop runs over, with the place that the word names. None when the word is unknown.
 type LoopWord<'w> = Option<(&'w ShellWord, Option<PathSpot>)>;
 
-/// The values that a text assigns to its variables. A variable with an unknown value has None.
+/// The values that a command text assigns to its variables. A variable with an unknown value has None.
 #[derive(Debug, Default)]
 pub(super) struct VariableValues {
     given: BTreeMap<String, Option<Vec<VariableValue>>>,
-    /// Variables that loops set, each with the number of values that come from loops.
+    /// Variables that loops set, each with the number of values that it gets from loops.
     looped: BTreeMap<String, usize>,
     lost: bool,
 }
@@ -67,14 +67,14 @@ impl VariableValues {
         }
     }
 
-    /// Records that the text assigns a word to a variable.
+    /// Records that the command text assigns a word to a variable.
     pub(super) fn give(&mut self, name: &str, word: Option<&ShellWord>, functions: &BTreeSet<String>) {
         let value = word.and_then(|word| word.literal().or_else(|| temporary(word, functions)));
         self.add(name, value.map(VariableValue::Text));
     }
 
-    /// Records the values that a loop gives to its variable. `words` is None for a loop over the arguments of the
-    /// shell.
+    /// Records the values that a loop gives to its variable. `words` is None for a loop over the shell's own arguments
+    /// (`for x; do`).
     pub(super) fn loop_over(&mut self, name: &str, words: Option<Vec<LoopWord<'_>>>) {
         let Some(words) = words.filter(|words| !words.is_empty()) else { return self.lose(name) };
         for word in words {
@@ -104,8 +104,8 @@ impl VariableValues {
 }
 
 impl CommandWalk {
-    /// Reads the body of a loop once for every value of its variable. If something else sets the variable too, the body
-    /// is read only once.
+    /// Reads the body of a loop once for every value of the loop's variable. If anything else sets the variable too,
+    /// the body is read only once.
     pub(super) fn each_round(&mut self, name: &str, scope: &mut WalkScope, body: &dyn Fn(&mut Self, &mut WalkScope)) {
         let values = self.constants.of(name).map(<[VariableValue]>::to_vec).unwrap_or_default();
         let alone = self.constants.looped.get(name) == Some(&values.len());
@@ -120,7 +120,7 @@ impl CommandWalk {
         self.bound.remove(name);
     }
 
-    /// Returns the facts about a word, including the variables in it.
+    /// Returns the facts about a word, with the known values of the variables in it.
     pub(super) fn arg(&self, word: &ShellWord, scope: &WalkScope) -> Arg {
         let mut arg = Arg::of(self.filled(word, scope).as_ref().unwrap_or(word));
         if arg.text.is_none() && arg.spot.is_none() {
@@ -151,7 +151,7 @@ impl CommandWalk {
         changed.then_some(ShellWord { pieces, inner: Vec::new() })
     }
 
-    /// Returns the place that a word names, with the values of its variables.
+    /// Returns the place that a word names after the values of its variables are inserted.
     pub(super) fn spot(&self, word: &ShellWord, scope: &WalkScope) -> Option<PathSpot> {
         let mut open: Vec<Vec<WordPiece>> = vec![Vec::new()];
         let mut entry: Option<(usize, PathSpot)> = None;
@@ -194,8 +194,8 @@ impl CommandWalk {
 
     fn values_of(&self, name: &str, at: usize, word: &ShellWord, scope: &WalkScope) -> Option<Vec<VariableValue>> {
         let first = is_first(word, at);
-        // `$PWD` is the shell's folder and `$HOME` the home folder. Both are known, because setting them needs
-        // approval.
+        // `$PWD` is the current folder of the shell, and `$HOME` is the home folder. Both are known, because a command
+        // text that sets them needs approval.
         let ends = word.pieces.get(at + 1).is_none_or(
             |next| matches!(next, WordPiece::Plain(text) | WordPiece::Quoted(text) if text.starts_with('/')),
         );
@@ -211,7 +211,7 @@ impl CommandWalk {
     }
 }
 
-/// Tells whether nothing comes before this piece in its word.
+/// Tells whether the piece at this index is the first piece of its word that is not empty.
 fn is_first(word: &ShellWord, at: usize) -> bool {
     let empty =
         |piece: &WordPiece| matches!(piece, WordPiece::Plain(text) | WordPiece::Quoted(text) if text.is_empty());
@@ -225,8 +225,8 @@ fn range(word: &ShellWord) -> Option<Vec<String>> {
     (from <= to && to - from < 16).then(|| (from..=to).map(|number| number.to_string()).collect())
 }
 
-/// Returns the text that a variable's value gives in a word. Returns None if the variable is not quoted and bash would
-/// split the value or expand patterns in it.
+/// Returns the text that the value of a variable gives inside a word. Returns None if the variable is not quoted and
+/// bash would split the value or expand patterns in it.
 fn text_of(value: &VariableValue, quoted: bool, first: bool) -> Option<&String> {
     let VariableValue::Text(text) = value else { return None };
     let plain = |letter: char| letter.is_alphanumeric() || "_./@+:,=-".contains(letter);
@@ -234,7 +234,7 @@ fn text_of(value: &VariableValue, quoted: bool, first: bool) -> Option<&String> 
     (safe && !(first && text.starts_with(['-', '~']))).then_some(text)
 }
 
-/// Returns the place of a word that contains a loop variable over files: `$f` or `/tmp/$f`.
+/// Returns the place that a word names when it contains the variable of a loop over files, such as `$f` or `/tmp/$f`.
 fn with_entry(word: &ShellWord, at: usize, spot: PathSpot) -> Option<PathSpot> {
     let PathSpot::Matching { folder, pattern } = spot else { return None };
     let before = ShellWord { pieces: word.pieces.get(..at)?.to_vec(), inner: Vec::new() }.literal()?;
@@ -244,11 +244,11 @@ fn with_entry(word: &ShellWord, at: usize, spot: PathSpot) -> Option<PathSpot> {
         before if before.ends_with('/') => format!("{before}{folder}"),
         _ => return None,
     };
-    // With more text after the variable (`$f.bak`, `$f/x`), the path is in the same folder or below the entry.
+    // With more text after the variable (`$f.bak`, `$f/x`), the path is in the folder of the files or below it.
     Some(if behind.is_empty() { PathSpot::Matching { folder, pattern } } else { PathSpot::Inside(folder) })
 }
 
-/// Returns one folder that contains all of these paths.
+/// Returns one folder that contains all of the given paths.
 fn together(spots: &[PathSpot]) -> Option<PathSpot> {
     let mut common: Option<Vec<String>> = None;
     for spot in spots {

@@ -1,4 +1,4 @@
-//! Compares the gate with the real bash: the gate saw every command that bash ran, or asked for approval.
+//! Compares the gate with the real bash: the gate must find every command that bash runs, or ask for approval.
 
 use std::cell::Cell;
 use std::fs;
@@ -11,9 +11,9 @@ use super::Scratch;
 use super::hostile::{BITS, mutated};
 use chance::SeededRandom;
 
-/// Programs that record that they ran, and with which words.
+/// Names of fake programs. Each of them only records that it ran, and with which words.
 const CANARIES: &[&str] = &["git", "alpha", "beta", "ls"];
-/// Programs that really run others.
+/// Real programs that run other programs. The test puts them next to the fake ones.
 const REAL: &[&str] =
     &["env", "nohup", "timeout", "nice", "xargs", "find", "stdbuf", "setsid", "sh", "bash", "cat", "true"];
 
@@ -29,7 +29,7 @@ fn program(name: &str) -> Command {
 impl Stage {
     fn new() -> Self {
         let scratch = Scratch::new();
-        // Each program writes a separate file into the folder of the run that started it.
+        // Each fake program writes one file into the folder `log` of the run that started it.
         let text =
             "#!/bin/bash\nt=${0##*/}; for w; do t+=$'\\x1f'$w; done; printf '%s' \"$t\" > \"${0%/*}/../log/$$\"\n";
         let canary = scratch.root().join("canary");
@@ -38,7 +38,7 @@ impl Stage {
         Self { scratch, runs: Cell::new(0) }
     }
 
-    /// Returns the commands that really ran, as lists of words.
+    /// Runs a command text with bash. Returns the commands that really ran, as lists of words.
     fn run(&self, text: &str) -> Vec<Vec<String>> {
         self.runs.set(self.runs.get() + 1);
         let folder = self.scratch.root().join(format!("run/{}", self.runs.get()));
@@ -57,7 +57,7 @@ impl Stage {
             .env("PATH", &bin)
             .env("FUNCNEST", "4");
         bash.current_dir(self.scratch.root()).stdin(Stdio::null());
-        // The output ends when the last child process ends.
+        // `output` waits until the last process that bash started has ended.
         bash.output().unwrap();
         let files = fs::read_dir(&log).unwrap();
         let ran = files.map(|file| String::from_utf8_lossy(&fs::read(file.unwrap().path()).unwrap()).into_owned());
@@ -68,7 +68,8 @@ impl Stage {
     }
 }
 
-/// Tells whether a command of that name was seen whose known words are the same.
+/// Tells whether the gate found a command that ran: one with the same name, and with the same words as far as the gate
+/// knows them.
 fn was_seen(ran: &[String], seen: &[Vec<Option<String>>]) -> bool {
     seen.iter().any(|command| {
         let Some(Some(program)) = command.first() else { return false };
@@ -80,7 +81,8 @@ fn was_seen(ran: &[String], seen: &[Vec<Option<String>>]) -> bool {
     })
 }
 
-/// Returns the problem with a text, if there is one.
+/// Returns a message if bash runs a command of the text that the gate did not find. Returns None otherwise, and for a
+/// text that the gate cannot read.
 fn unseen(stage: &Stage, text: &str) -> Option<String> {
     let read = gate::commands(text, &stage.scratch.root());
     let Ok(seen) = read else { return None };
@@ -89,7 +91,7 @@ fn unseen(stage: &Stage, text: &str) -> Option<String> {
     (!missed.is_empty()).then(|| format!("bash ran {missed:?} of {text:?}, and only {seen:?} was seen"))
 }
 
-/// Commands without further nesting.
+/// Commands that contain no other commands.
 const SIMPLE: &[&str] = &[
     "git push",
     "git \"push\" 'origin main'",
@@ -121,7 +123,8 @@ const SIMPLE: &[&str] = &[
     "git push &>> out",
 ];
 
-/// Generates a command around a canary. Every form can be nested.
+/// Generates a command text that runs some of the fake programs in `CANARIES`. With a larger `depth`, commands are
+/// nested in other commands.
 fn generated(chance: &mut SeededRandom, depth: usize) -> String {
     let Some(depth) = depth.checked_sub(1) else { return (*chance.one_of(SIMPLE)).to_owned() };
     let mut inner = || generated(chance, depth);
@@ -183,8 +186,8 @@ fn generated(chance: &mut SeededRandom, depth: usize) -> String {
     }
 }
 
-/// The number of texts or the duration of a run, and the seed of its random numbers. `FUZZ_SECONDS` makes a run
-/// longer, and `FUZZ_SEED` repeats a run.
+/// The number of command texts in a test run, or its duration, and the seed of its random numbers. `FUZZ_SECONDS` makes
+/// a run longer, and `FUZZ_SEED` repeats a run.
 struct Rounds {
     seed: u64,
     left: usize,
@@ -207,7 +210,8 @@ impl Rounds {
     }
 }
 
-/// Most generated commands must be readable, so that the comparison means something.
+/// Compares the gate with bash for generated commands. The gate must be able to read most of them, because a command
+/// that it cannot read is not compared.
 #[test]
 fn bash_runs_nothing_unseen() {
     let stage = Stage::new();
@@ -225,7 +229,8 @@ fn bash_runs_nothing_unseen() {
     assert!(read > all / 2, "only {read} of {all} texts were read");
 }
 
-/// Commands with changes in one or two places, at which readers often fail.
+/// Compares the gate with bash for generated commands that are broken by changes in a few places. Readers of commands
+/// often fail on such texts.
 #[test]
 fn bash_runs_nothing_unseen_of_broken_commands() {
     let stage = Stage::new();
@@ -242,7 +247,8 @@ fn bash_runs_nothing_unseen_of_broken_commands() {
     assert!(wrong.is_empty(), "{} of {all} texts\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// Bits of shell and commands in any order, short enough that some of them run.
+/// Compares the gate with bash for bits of shell syntax and commands in random order. The texts are short, so that bash
+/// can run some of them.
 #[test]
 fn bash_runs_nothing_unseen_of_bits() {
     const COMMANDS: &[&str] = &["git push", "alpha", "beta a", "ls", "x", "env ", "sh -c ", "command "];
@@ -265,7 +271,7 @@ fn bash_runs_nothing_unseen_of_bits() {
     assert!(wrong.is_empty(), "{} of {all} texts\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// A text that bash refuses must not be read either: if the two differ, one of them is wrong.
+/// Checks that bash can parse every text that the gate can read. If bash refuses a text, the gate misread it.
 #[test]
 fn what_is_read_is_what_bash_parses() {
     let stage = Stage::new();

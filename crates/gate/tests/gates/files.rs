@@ -1,4 +1,4 @@
-//! Compares the gate with the real bash: no command that wrote below a denied folder was allowed.
+//! Compares the gate with the real bash: the gate must not allow a command that writes below a denied folder.
 
 use std::collections::BTreeMap;
 use std::fs;

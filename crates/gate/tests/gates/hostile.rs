@@ -1,4 +1,4 @@
-//! Tests texts that try to break the reader: as deep and as long as they may be, cut off anywhere, and noise.
+//! Tests the reader of commands with texts that try to break it: very deep, very long, cut off anywhere, and random.
 
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ const BYTES_MAX: usize = 16 << 10;
 const RULES: &str = "[gates]\ndefault = \"allow\"\n[[gate]]\ncommand = [\"git\", \"push\"]\ndecision = \"deny\"\n\
                      [[gate]]\nwrite = \"infra/**\"\ndecision = \"deny\"\n";
 
-/// The opening, the middle and the closing text of each nesting.
+/// The opening text, the middle text and the closing text of each construct that can be nested in itself.
 const NESTS: &[(&str, &str, &str)] = &[
     ("(", "git push", ")"),
     ("( ", "git push", " )"),
@@ -98,8 +98,8 @@ fn judged(gates: &gate::Gates, text: &str, scratch: &Scratch) -> GateDecision {
     decision
 }
 
-/// Judges the deepest form of every construct that fits, and some smaller depths. A command that is denied in the
-/// shallow form is never allowed in the deep one.
+/// Judges every construct in the deepest nesting that is short enough to be read, and in some smaller depths. If a gate
+/// stops the command at depth one, it must stop the nested command too.
 #[test]
 fn the_deepest_of_everything_ends_in_a_decision() {
     let scratch = Scratch::new();
@@ -112,14 +112,15 @@ fn the_deepest_of_everything_ends_in_a_decision() {
         for depth in [2, 33, 399, 401, most] {
             let text = nest(depth.min(most));
             let decision = judged(&gates, &text, &scratch);
-            // These opening texts also close, so two of them cancel each other.
+            // If one of these opening texts is repeated, it can cancel the one before it. The nested text then may hold
+            // no command.
             let pairs = matches!(*open, "echo `" | "\"" | "'" | "$'" | "sh -c \"" | "\\" | "#");
             assert!(
                 pairs || shallow == GateDecision::Allow || decision != GateDecision::Allow,
                 "{open} {depth}: {shallow:?}, {decision:?}"
             );
         }
-        // These are never closed, or never opened.
+        // The gate must also give a decision for constructs that are never closed, or never opened.
         judged(&gates, &open.repeat(most), &scratch);
         judged(&gates, &close.repeat(most), &scratch);
     }
@@ -141,7 +142,7 @@ fn what_is_too_long_asks() {
     assert_eq!(judged(&gates, &many, &scratch), GateDecision::Allow);
 }
 
-/// Numbers that are too large for a parser, and other odd texts, hide nothing that stands behind them.
+/// Checks that numbers that are too large for a parser, and other odd texts, do not hide the command after them.
 #[test]
 fn a_command_behind_a_huge_number_is_seen() {
     let scratch = Scratch::new();
@@ -174,7 +175,7 @@ fn a_command_behind_a_huge_number_is_seen() {
     }
 }
 
-/// Bits of text that matter to a shell.
+/// Pieces of text that have a special meaning to a shell.
 pub(crate) const BITS: &[&str] = &[
     "'",
     "\"",
@@ -258,7 +259,7 @@ pub(crate) const BITS: &[&str] = &[
     "a:~",
 ];
 
-/// Changes a text in a few places.
+/// Changes a text in a few random places.
 pub(crate) fn mutated(text: &str, chance: &mut SeededRandom) -> String {
     let mut letters: Vec<char> = text.chars().collect();
     for _ in 0..=chance.below(3) {

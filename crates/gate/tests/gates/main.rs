@@ -1,5 +1,5 @@
-//! Tests gates with lists of calls that are allowed, need approval or are denied, which a stranger can read. Also
-//! tests that bash runs nothing unseen.
+//! Tests gates with lists of commands that are allowed, need approval or are denied. Also checks that bash runs no
+//! command that the gate did not find.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 #![expect(
@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use gate::{GateCall, GateDecision, Gates};
 use wire::json::Value;
 
-/// The part of a project's settings that names gates.
+/// The part of a project's configuration that defines gates.
 #[derive(serde::Deserialize)]
 struct GateSettings {
     #[serde(default)]
@@ -28,7 +28,7 @@ struct GateSettings {
     rules: Vec<gate::GateRule>,
 }
 
-/// A repository with some folders and links in it.
+/// A temporary repository with some folders and links in it.
 pub(crate) struct Scratch {
     folder: tempfile::TempDir,
 }
@@ -68,8 +68,9 @@ pub(crate) fn bash_call(gates: &Gates, command: &str, directory: &Path) -> (Gate
     (verdict.decision, verdict.reason)
 }
 
-/// Plays every list: settings, then a line `----`, then lines of a decision and a command. `⏎` is a newline, `⇥` is a
-/// tab, `in <folder>` sets the folder of the following lines, `ROOT` is the repository.
+/// Checks every list of commands. A list is a file with gate settings, a line `----`, and lines of a decision and a
+/// command. `⏎` is a newline, `⇥` is a tab, `in <folder>` sets the folder of the following lines, `ROOT` is the
+/// repository.
 #[test]
 fn every_list_holds() {
     let lists = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/gates");
@@ -113,7 +114,7 @@ fn every_list_holds() {
     assert!(played > 300, "only {played} cases were found");
 }
 
-/// The lists about the five-minute example use exactly the example of the documentation.
+/// Checks that the lists `everyday`, `harmless` and `bypass` use exactly the gates of the example in `docs/gates.md`.
 #[test]
 fn lists_use_the_example_of_the_documentation() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"));

@@ -1,5 +1,5 @@
-//! Tests git commands that change files without naming them: git says which files, and only files that a rule covers
-//! need approval.
+//! Tests git commands that change files without naming them. Git lists the files, and the command needs approval only
+//! if a rule covers one of them, or one controls agents or git.
 
 use std::fs;
 use std::path::Path;
@@ -11,8 +11,9 @@ use super::{Scratch, bash_call};
 
 const RULES: &str = "[gates]\ndefault = \"allow\"\n[[gate]]\nwrite = \"infra/**\"\ndecision = \"deny\"\n";
 
-/// `infra-new` changes a file that a rule covers, `settings` changes a guarded file, and `plain` changes neither. Two
-/// stashes are kept: the newest changes `infra`.
+/// A script that makes a repository. Its branch `infra-new` changes a file that a rule covers, `settings` changes a
+/// guarded file (one that controls agents or git), and `plain` changes neither. Of two stashes, the newest changes the
+/// folder `infra`.
 const MADE: &str = "\
     rm -rf .git tree; git init -q -b main .; git config user.name x; git config user.email x@y; \
     git add -A; git commit -qm one; \
@@ -23,7 +24,7 @@ const MADE: &str = "\
     echo c > src/a.rs; git stash -q; echo c > infra/main.tf; git stash -q; \
     git update-ref refs/remotes/origin/far infra-new; true";
 
-/// Moves between the branches of [`MADE`], with the decision about each.
+/// Git commands that move between the branches of [`MADE`], with the decision that the gate must give for each.
 const MOVES: &[(&str, GateDecision)] = &[
     ("git switch plain", GateDecision::Allow),
     ("git checkout plain", GateDecision::Allow),
@@ -105,7 +106,8 @@ fn moves_ask_only_when_they_change_what_a_rule_is_for() {
         ("git switch -f main", GateDecision::Ask),
         ("git stash push -- src", GateDecision::Allow),
     ]);
-    // A guarded file needs approval even if no rule is about writes.
+    // A git command that changes a guarded file (one that controls agents or git) needs approval even if no rule is
+    // about writes.
     let gates = scratch.gates("[gates]\ndefault = \"allow\"\n[[gate]]\ncommand = [\"x\"]\ndecision = \"deny\"\n");
     assert_eq!(bash_call(&gates, "git switch settings", &root).0, GateDecision::Ask);
     assert_eq!(bash_call(&gates, "git switch infra-new", &root).0, GateDecision::Allow);

@@ -1,4 +1,4 @@
-//! Tests the tools of clients: their commands and writes, with the inputs that clients send.
+//! Tests the tools of agents' clients, such as `Bash` and `Edit`, with the inputs that the clients send.
 
 use std::path::Path;
 
@@ -76,7 +76,7 @@ fn tools_are_taken_for_what_they_do() {
     assert_eq!(judge(&gates, "Write", r#"{"file_path":"x","content":"a"}"#, &inside), GateDecision::Deny);
 }
 
-/// Every field that looks like a command or a path is judged, not only the first.
+/// Checks that every input field that looks like a command or a path is judged, not only the first.
 #[test]
 fn all_fields_of_a_payload_are_judged() {
     let scratch = Scratch::new();
@@ -111,7 +111,8 @@ fn all_fields_of_a_payload_are_judged() {
     }
 }
 
-/// Commands and paths in the tool's own name and in fields of any name are judged; texts for people are not.
+/// Checks that commands and paths in a tool's own name, and in input fields of any name, are judged. Texts for people
+/// are not judged.
 #[test]
 fn names_and_fields_of_any_tool_are_judged() {
     let scratch = Scratch::new();
@@ -163,7 +164,8 @@ fn names_and_fields_of_any_tool_are_judged() {
     }
 }
 
-/// By default a command or a write that no rule names needs approval. A call that is neither of them is allowed.
+/// Checks that a command or a write that no rule names needs approval by default. A tool call that is neither of them
+/// is allowed.
 #[test]
 fn the_default_is_for_commands_and_writes() {
     let scratch = Scratch::new();

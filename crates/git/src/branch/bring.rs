@@ -9,8 +9,9 @@ use crate::repository::GitRepository;
 use crate::{Dirt, GitProblem};
 
 /// Merges the workflow's branch into the task's worktree, which must have no uncommitted changes. After a conflict, the
-/// files in the worktree have conflict markers; the agent fixes them, and `commit` completes the merge. When a merge is
-/// already in progress, no new merge starts, and the result has the paths with unfixed conflicts.
+/// files in the worktree have conflict markers; the agent fixes them, and then the function `commit` completes the
+/// merge. When a merge is already in progress, no new merge starts, and the result has the paths with unfixed
+/// conflicts.
 pub async fn bring(
     git: &Git,
     line: &BranchTip,
@@ -20,7 +21,8 @@ pub async fn bring(
 ) -> Result<MergeResult, GitProblem> {
     check_words(message, author)?;
     let mut quiet = quiet(git, &workspace.path).await?;
-    // Clear the merge options of this branch, because they could name a merge strategy, which is a program.
+    // Clear the merge options in the configuration of the task's branch. They could name a merge strategy, which is a
+    // program.
     quiet.settings.push((format!("branch.{}.mergeOptions", workspace.branch), String::new()));
     let before = look(git, workspace, &quiet).await?;
     if before.merging.is_some() {

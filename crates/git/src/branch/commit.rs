@@ -12,11 +12,11 @@ use crate::GitProblem;
 use crate::program::{Git, GitCall};
 
 /// The maximum number of submodules and filtered files that a commit leaves out; with more of them, the commit fails.
-/// Git gets all their names in one call.
+/// The reason is that git gets all their names in one call.
 const LEFT_MAX: usize = 500;
 
 /// Commits all changes in the worktree except ignored files, submodules and files that need a filter program. When a
-/// merge is in progress, the commit gets both parents. A second call finds no work to commit.
+/// merge is in progress, the commit gets both parents. A repeated call finds nothing to commit.
 pub async fn commit(
     git: &Git,
     workspace: &TaskWorkspace,
@@ -66,9 +66,9 @@ pub async fn commit(
     Ok(CommitResult::Commit { head: head.text(), left })
 }
 
-/// Tells whether the agent fixed the conflict of an unmerged file: the file has no conflict markers and differs from
-/// our side of the merge. Some conflicts have no markers, for example in a binary file, or in a file that one side
-/// removed. The agent fixes those by `git add` or `git rm`, and git then no longer lists the file as unmerged.
+/// Tells whether the agent fixed the conflict of an unmerged file: the file has no conflict markers, and it differs
+/// from the version on the task's branch. If the agent keeps that version, or if one side removed the file, the agent
+/// must run `git add` or `git rm`; git then no longer lists the file as unmerged.
 async fn is_mended(git: &Git, workspace: &TaskWorkspace, file: &Unmerged) -> Result<bool, GitProblem> {
     let path = workspace.path.join(&file.path);
     let is_file = path.symlink_metadata().is_ok_and(|data| data.is_file());

@@ -8,21 +8,21 @@ use crate::GitProblem;
 use crate::program::{Git, GitCall};
 use crate::repository::{GitRepository, path, reference};
 
-/// The maximum number of paths in one git call; further paths go into further calls.
+/// The maximum number of paths in one git call. Further paths go into further calls.
 const CHUNK: usize = 500;
 
 #[derive(Debug, Default)]
 pub(super) struct WorktreeLook {
-    /// The paths that the agent staged with `git add`. They are committed even if they would otherwise be left out,
-    /// because the agent chose them.
+    /// The paths that the agent staged with `git add`. Because the agent chose them, they are committed even if
+    /// Handover would otherwise leave them out.
     pub(super) staged: Vec<PathBuf>,
     /// The paths that are changed, new, deleted or unmerged, and not staged. Submodules are in `nested` instead.
     pub(super) changed: Vec<PathBuf>,
     pub(super) unmerged: Vec<Unmerged>,
     /// The changed submodules, and the git repositories inside the worktree that are not submodules.
     pub(super) nested: Vec<PathBuf>,
-    /// The commit that is being merged, when a merge was started in the worktree and is not committed yet. `None`
-    /// without such a merge.
+    /// The commit that is being merged, when a merge was started in the worktree and is not committed yet. `None` when
+    /// no merge is in progress.
     pub(super) merging: Option<String>,
     pub(super) head: String,
 }
@@ -31,7 +31,7 @@ pub(super) struct WorktreeLook {
 #[derive(Debug)]
 pub(super) struct Unmerged {
     pub(super) path: PathBuf,
-    /// The object id of the file on our side of the merge (the task's branch). `None` when one side removed the file.
+    /// The object id of the file's version on the task's branch. `None` when one side of the merge removed the file.
     pub(super) ours: Option<String>,
 }
 
@@ -56,8 +56,8 @@ pub(super) async fn look(git: &Git, workspace: &TaskWorkspace, quiet: &Quiet) ->
                 look.head = text.strip_prefix("# branch.oid ").map_or(look.head, str::to_owned);
                 branch = text.strip_prefix("# branch.head ").map(str::to_owned).or(branch);
             }
-            // `git status` lists every single file here. So an untracked entry that ends with `/` is a git repository
-            // of its own.
+            // This call of `git status` lists every single file. So an untracked entry that ends with `/` is a git
+            // repository inside the worktree.
             Some(b'?') if item.ends_with(b"/") => look.nested.push(path(&item[2..item.len() - 1])),
             Some(b'?') => look.changed.push(path(&item[2..])),
             Some(b'1') => look.add(item, 8),
@@ -79,8 +79,8 @@ pub(super) async fn look(git: &Git, workspace: &TaskWorkspace, quiet: &Quiet) ->
 }
 
 impl WorktreeLook {
-    /// Adds an item of `git status`, which has the form `1 XY sub …` or `u XY sub …`. `fields` is the number of fields
-    /// before the path.
+    /// Adds one item of the output of `git status`, which has the form `1 XY sub …` or `u XY sub …`. `fields` is the
+    /// number of fields before the path.
     fn add(&mut self, item: &[u8], fields: usize) {
         let mut words = item.splitn(fields + 1, |byte| *byte == b' ');
         let (Some(letters), Some(sub)) = (words.nth(1), words.next()) else { return };
@@ -95,7 +95,7 @@ impl WorktreeLook {
 }
 
 impl Unmerged {
-    /// Parses an item of `git status` for an unmerged file: `u XY sub m1 m2 m3 mW h1 h2 h3 path`.
+    /// Parses the item of an unmerged file in the output of `git status`: `u XY sub m1 m2 m3 mW h1 h2 h3 path`.
     fn parse(item: &[u8]) -> Option<Self> {
         let words: Vec<&[u8]> = item.splitn(11, |byte| *byte == b' ').collect();
         let [_, letters, _, _, _, _, _, _, ours, _, name] = words[..] else { return None };
@@ -105,7 +105,8 @@ impl Unmerged {
     }
 }
 
-/// Returns the paths whose content git would pass through a filter program. Handover switches these programs off.
+/// Returns those of the given paths whose content git would pass through a filter program. Handover switches these
+/// programs off.
 pub(super) async fn filtered(
     git: &Git,
     workspace: &TaskWorkspace,
@@ -132,8 +133,8 @@ pub(super) async fn filtered(
     Ok(found)
 }
 
-/// Checks that the worktree belongs to the expected repository, because an agent may have changed its `.git` file to
-/// point to another one.
+/// Checks that the worktree belongs to the expected repository, because an agent may have changed the worktree's `.git`
+/// file so that it points to another repository.
 async fn check(git: &Git, workspace: &TaskWorkspace) -> Result<(), GitProblem> {
     let lost = || GitProblem::NotARepository { path: workspace.path.clone() };
     let repository = GitRepository::find(git, &workspace.repository).await?;

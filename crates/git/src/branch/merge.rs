@@ -9,12 +9,12 @@ use crate::GitProblem;
 use crate::program::{Git, GitCall, GitOutput};
 use crate::repository::{GitRepository, reference};
 
-/// The maximum number of tries of one merge; after them the merge fails. A try fails only when another merge moved the
-/// branch, and no workflow has this many merges at once.
+/// The maximum number of tries of one merge; after them the merge fails. A try must be repeated only when another merge
+/// moved the branch, and no workflow has this many merges at once.
 const TRIES_MAX: u32 = 50;
 
-/// Merges a commit into a branch. The branch moves only if its tip is still the commit that this function read. So the
-/// caller needs no lock.
+/// Merges a commit into a branch. The branch moves only if its tip is still the commit that this function read before,
+/// so the caller needs no lock.
 pub async fn merge(git: &Git, request: &Merge) -> Result<MergeResult, GitProblem> {
     let Merge { message, author, .. } = request;
     check_words(message, author)?;
@@ -55,8 +55,8 @@ pub async fn merge(git: &Git, request: &Merge) -> Result<MergeResult, GitProblem
         if moved.is_success() {
             return Ok(merged);
         }
-        // If the tip of the branch is unchanged, git failed for another reason. Otherwise another merge moved the
-        // branch, and the next try starts from the new tip.
+        // The update of the branch failed. If the tip of the branch is unchanged, git failed for another reason.
+        // Otherwise another merge moved the branch, and the next try starts from the new tip.
         if commit(git, &repository, &name).await? == tip {
             return Err(moved.failure());
         }
@@ -64,7 +64,7 @@ pub async fn merge(git: &Git, request: &Merge) -> Result<MergeResult, GitProblem
     Err(GitProblem::failed("update-ref", "the branch moves faster than it can be merged into"))
 }
 
-/// Tells whether a branch already contains a commit.
+/// Tells whether the branch in the request already contains the commit to merge.
 pub async fn is_merged(git: &Git, request: &Merge) -> Result<bool, GitProblem> {
     let repository = GitRepository::find(git, &request.repository).await?;
     let tip = commit(git, &repository, &reference(&request.branch)).await?;
@@ -72,7 +72,7 @@ pub async fn is_merged(git: &Git, request: &Merge) -> Result<bool, GitProblem> {
     repository.contains(git, &tip, &head).await
 }
 
-/// Returns the last common commit of two branches or commits.
+/// Returns the last common commit of two branches or commits, at which they parted.
 pub(super) async fn fork(git: &Git, repository: &GitRepository, one: &str, other: &str) -> Result<String, GitProblem> {
     let call = GitCall::read(&repository.home, &["merge-base", "--end-of-options"]).and(one).and(other);
     Ok(call.run(git).await?.whole()?.text())

@@ -6,12 +6,12 @@ use std::path::Path;
 use crate::GitProblem;
 use crate::program::{Git, GitCall};
 
-/// Git settings that override the same settings in every configuration file.
+/// Git settings with fixed values. They override the same settings in every configuration file.
 const FIXED: &[(&str, &str)] = &[
     ("commit.gpgSign", "false"),
     ("merge.verifySignatures", "false"),
     ("merge.autoStash", "false"),
-    // If true, `merge.renormalize` would pass every file through its filter program.
+    // With the value true, `merge.renormalize` would pass every file through its filter program.
     ("merge.renormalize", "false"),
     ("merge.default", "text"),
     ("rerere.enabled", "false"),
@@ -19,8 +19,8 @@ const FIXED: &[(&str, &str)] = &[
     ("maintenance.auto", "false"),
     ("i18n.commitEncoding", "UTF-8"),
 ];
-/// The maximum number of filters and merge drivers in a configuration; with more, the call fails. More do not occur in
-/// practice, and each takes space in the environment of a git process.
+/// The maximum number of filters and merge drivers in a git configuration; with more, the git call fails. More do not
+/// occur in practice, and each one takes space in the environment of a git process.
 const DRIVERS_MAX: usize = 200;
 
 /// The settings for every git call in a folder, and the names of the filter programs that these settings switch off.
@@ -60,8 +60,8 @@ pub async fn quiet(git: &Git, folder: &Path) -> Result<Quiet, GitProblem> {
         }
         quiet.settings.push((format!("filter.{name}.required"), "false".to_owned()));
     }
-    // Replace each merge driver by `exit 1`, which reports that it could not merge. With an empty driver, git would
-    // report a clean merge and keep our side.
+    // Replace each merge driver by the command `exit 1`, which reports a conflict. With an empty driver, git would
+    // report a merge without conflicts and keep only our side.
     quiet.settings.extend(drivers.into_iter().map(|name| (format!("merge.{name}.driver"), "exit 1".to_owned())));
     Ok(quiet)
 }

@@ -1,4 +1,5 @@
-//! Creates the worktree of a task, or finds the one that an earlier runner created before it was stopped.
+//! Creates the worktree of a task, or finds the one that a runner (the process that works on tasks) created before it
+//! was stopped.
 
 use std::path::Path;
 use std::time::Duration;
@@ -9,25 +10,26 @@ use crate::remnant::is_unfinished;
 use crate::repository::{GitRepository, reference};
 use crate::{self as worktree, GitProblem, MadeWorktree, Occupant, WorktreeRequest};
 
-/// The time between two checks whether a git process has finished creating a worktree. After `LOOKS_MAX` checks (20
-/// seconds in all) the worktree counts as unfinished. A checkout of many files takes long.
+/// The time between two checks whether another git process has finished creating a worktree. After `LOOKS_MAX` checks
+/// (20 seconds in all) the worktree counts as unfinished. The limit is high, because a checkout of many files takes
+/// long.
 const LOOK: Duration = Duration::from_millis(100);
 const LOOKS_MAX: u32 = 200;
-/// The maximum number of tries to get a finished worktree. A git process that fails deletes its files, and a try during
-/// that time still finds a folder at the path.
+/// The maximum number of tries to get a finished worktree. One try may not be enough: a git process that fails needs
+/// time to delete its files, and until then a folder is in the way.
 const TRIES_MAX: u32 = 5;
 
-/// Returns the worktree of a task, at the tip of the workflow's branch. If a runner created the worktree before it was
-/// stopped, that worktree is returned with its files. If a git process of that runner is still creating it, this
-/// function waits. If that git process died, the unfinished worktree is removed; no agent has worked there yet.
+/// Returns the worktree of a task. A new worktree starts at the tip of the workflow's branch. If a runner created the
+/// worktree before it was stopped, that worktree is returned with its files. If a git process is still creating it,
+/// this function waits. If that process died, the unfinished worktree is removed; no agent has worked there yet.
 pub async fn workspace(git: &Git, line: &BranchTip, request: &WorktreeRequest) -> Result<MadeWorktree, GitProblem> {
     let mut is_begun = false;
     for _ in 0..TRIES_MAX {
         let found = made_or_found(git, line, request).await;
         let path = match &found {
             Ok(made) if is_unfinished(&made.path) => &made.path,
-            // Wait for this folder: git is still creating it, or is deleting it after a failure. Any other folder at
-            // the path was not made by Handover and stays.
+            // A git process is still creating this folder, or is deleting it after a failure, so wait. Any other folder
+            // at the path was not made by Handover and stays.
             Err(GitProblem::PathTaken { path, by: Occupant::Folder }) if is_begun || path.join(".git").is_file() => {
                 path
             }
@@ -66,14 +68,14 @@ async fn made_or_found(git: &Git, line: &BranchTip, request: &WorktreeRequest) -
             let Some(tip) = repository.commit(git, &reference(&branch)).await? else {
                 return worktree::create(git, &request).await;
             };
-            // If the workflow's branch lacks commits of this task's branch, the task's branch has work and stays.
-            // Otherwise it is left over from a worktree that was never created.
+            // If the task's branch has commits that the workflow's branch lacks, it has work and stays. Otherwise the
+            // branch is left over from a worktree that was never created.
             if !repository.contains(git, &line.tip, &tip).await? {
                 return Err(GitProblem::BranchExists { branch, checked_out: None });
             }
             repository.delete_branch(git, &branch, &tip).await?;
             match worktree::create(git, &request).await {
-                // Delete an empty folder at the worktree's path, which is also left over. A folder with content stays.
+                // An empty folder at the worktree's path is left over too, so delete it. A folder with content stays.
                 Err(GitProblem::PathTaken { path, by: Occupant::Folder }) if std::fs::remove_dir(&path).is_ok() => {
                     worktree::create(git, &request).await
                 }

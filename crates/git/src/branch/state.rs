@@ -1,14 +1,14 @@
-//! Checks that no branch contains files of the project's state. Checking out such a branch would overwrite the token
-//! and the database.
+//! Checks that no commit contains files below `.handover/state`, the state of the project on this machine. Checking out
+//! such a commit would overwrite the token and the database there.
 
 use crate::GitProblem;
 use crate::program::{Git, GitCall};
 use crate::repository::GitRepository;
 use crate::{FOLDER, STATE};
 
-/// Returns the path of `.handover/state` in a commit, if the commit contains it. Also returns `.handover` when it is
-/// not a folder, because a link there would redirect the state to another place. Upper and lower case count as equal,
-/// because some file systems do not distinguish them.
+/// Returns the path of `.handover/state` in a commit, if the commit contains it. Also returns `.handover` if it is not
+/// a folder in the commit, because a link there would move the state to another place. Upper and lower case count as
+/// equal, because some file systems do not distinguish them.
 pub(super) async fn in_tree(git: &Git, repository: &GitRepository, commit: &str) -> Result<Option<String>, GitProblem> {
     for (kind, own) in entries(git, repository, commit).await? {
         if !own.eq_ignore_ascii_case(FOLDER) {
@@ -29,7 +29,7 @@ fn is_state(own: &str, name: &str) -> bool {
     format!("{own}/{name}").eq_ignore_ascii_case(STATE)
 }
 
-/// Returns the kind and name of each entry of a git tree. `git ls-tree` prints `mode kind hash\tname`.
+/// Returns the kind and name of each entry of a git tree. `git ls-tree` prints an entry as `mode kind hash\tname`.
 async fn entries(git: &Git, repository: &GitRepository, tree: &str) -> Result<Vec<(String, String)>, GitProblem> {
     let call = GitCall::read(&repository.home, &["ls-tree", "-z", "--full-tree", "--end-of-options"]).and(tree);
     let output = call.run(git).await?.whole()?;

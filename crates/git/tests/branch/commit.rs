@@ -1,4 +1,5 @@
-//! Tests of the files that an agent leaves in its worktree: committed, ignored, or left to the agent.
+//! Tests the commit of files that an agent leaves in its worktree: files that are committed, ignored, or left to the
+//! agent.
 
 use std::fs;
 
@@ -76,7 +77,7 @@ alone! {
         let Ok(CommitResult::Commit { left: found, .. }) = scene.commit(&workspace).await else { panic!() };
         assert!(found.contains(&nested()), "{found:?}");
         assert_eq!(git(&workspace.path, &["show", "--name-only", "--format="]), "mine");
-        // Now the submodule is tracked, and its commit changes.
+        // Now the agent commits the submodule itself. A further commit inside the submodule is again left to the agent.
         git(&workspace.path, &["add", "nested"]);
         git(&workspace.path, &["commit", "--quiet", "-m", "as the agent wants"]);
         save(&workspace.path.join("nested"), "y", "y");
@@ -94,7 +95,7 @@ alone! {
         assert_eq!(code(&workspace).await, "WORKSPACE_NOT_OURS");
         let person = TaskWorkspace { path: scene.home.clone(), branch: "main".to_owned(), ..workspace.clone() };
         assert_eq!(code(&person).await, "WORKSPACE_NOT_OURS", "the person's own");
-        // The worktree's `.git` file leads to another repository.
+        // In this case the worktree's `.git` file leads to another repository.
         git(&workspace.path, &["checkout", "--quiet", &workspace.branch]);
         let other = Scene::new();
         git(&other.home, &["branch", &workspace.branch]);
@@ -138,7 +139,8 @@ alone! {
         let before = head(&workspace);
         assert!(fs::read_to_string(workspace.path.join("a.txt")).unwrap().contains("<<<<<<< "));
         assert_eq!(scene.commit(&workspace).await, unmended);
-        // Our side alone could be a file that the agent never looked at.
+        // A file that is equal to the version on the task's branch does not count as fixed, because the agent may never
+        // have looked at it.
         fs::write(workspace.path.join("a.txt"), "OTHER\ntwo\nthree\n").unwrap();
         assert_eq!(scene.commit(&workspace).await, unmended);
         fs::remove_file(workspace.path.join("a.txt")).unwrap();

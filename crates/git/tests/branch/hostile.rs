@@ -1,4 +1,4 @@
-//! Tests with configuration and attributes that would run programs.
+//! Tests git configuration and attributes that would make git run programs: no program may run.
 
 use std::fs;
 
@@ -80,13 +80,14 @@ alone! {
         assert_eq!(scene.merge(&head).await, expected);
         assert_eq!(scene.bring(&other).await, expected);
         fs::write(other.path.join("a.txt"), "both").unwrap();
-        // The file whose driver did not run has no markers.
+        // The file `x.m` has a conflict without markers, because its merge driver did not run. The file is unchanged,
+        // so the conflict counts as not fixed.
         let unmended = CommitResult::Unmended { paths: vec!["x.m".to_owned()] };
         assert_eq!(scene.commit(&other).await, Ok(unmended));
         fs::write(other.path.join("x.m"), "both").unwrap();
         let Ok(CommitResult::Commit { head, .. }) = scene.commit(&other).await else { panic!() };
         assert_eq!(scene.merge(&head).await, Ok(MergeResult::FastForward { tip: head.clone() }));
-        // A merge without conflicts.
+        // Now a merge without conflicts, in which no program may run either.
         fs::write(third.path.join("third"), "3").unwrap();
         let Ok(CommitResult::Commit { head, .. }) = scene.commit(&third).await else { panic!() };
         scene.merge(&head).await.unwrap();
@@ -97,7 +98,7 @@ alone! {
         assert!(matches!(scene.merge(&head).await, Ok(MergeResult::Merge { .. })));
         assert!(matches!(scene.bring(&third).await, Ok(MergeResult::FastForward { .. })));
         assert_eq!(fs::read_to_string(&mark).unwrap_or_default(), "");
-        // Run the same by hand, to show that the filter does run otherwise.
+        // Call git without Handover's settings, to show that the filter program would run.
         fs::write(one.path.join("y.fa"), "more").unwrap();
         git(&one.path, &["add", "y.fa"]);
         assert!(fs::read_to_string(&mark).unwrap().contains("evil"));
@@ -128,7 +129,7 @@ alone! {
         }
         let Ok(CommitResult::Commit { .. }) = scene.commit(&workspace).await else { panic!() };
         assert_eq!(git(&workspace.path, &["status", "--porcelain"]), "");
-        // The same when such a path is left out.
+        // In this case a nested repository with a name like an option and a pattern is left out of the commit.
         fs::create_dir(workspace.path.join("-r*")).unwrap();
         git(&workspace.path.join("-r*"), &["init", "--quiet"]);
         save(&workspace.path.join("-r*"), "x", "x");

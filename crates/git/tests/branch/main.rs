@@ -1,4 +1,4 @@
-//! Tests of the branches of workflows and tasks with the real git: commits, merges, conflicts, and programs that must
+//! Tests the branches of workflows and tasks with the real git: commits, merges, conflicts, and programs that git must
 //! not run.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]

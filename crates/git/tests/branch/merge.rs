@@ -1,4 +1,4 @@
-//! Tests of merges into the workflow's branch, which change no checkout.
+//! Tests merges into the workflow's branch, which must not change any checked-out files.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +13,7 @@ fn conflict(paths: &[&str]) -> Result<MergeResult, GitProblem> {
     Ok(MergeResult::Conflict { paths: paths.iter().map(|&path| path.to_owned()).collect(), more: false })
 }
 
-/// Returns the parts of a checkout that a person would notice: commit, status and a file.
+/// Returns what a person would notice in a checked-out worktree: its commit, its status and the content of a file.
 fn checkout(path: &Path) -> (String, String, String) {
     let text = fs::read_to_string(path.join("a.txt")).unwrap();
     (git(path, &["rev-parse", "HEAD"]), git(path, &["status", "--porcelain", "--branch"]), text)
@@ -48,10 +48,10 @@ alone! {
         fs::write(one.path.join("work"), "work").unwrap();
         assert_eq!(scene.workspace("tk_1").await, one);
         assert!(one.path.join("work").exists());
-        // Only the branch was created.
+        // In this case a stopped runner created only the task's branch, and no worktree.
         scene.git(&["branch", &task_branch("tk_2", 1)]);
         assert!(scene.workspace("tk_2").await.path.is_dir());
-        // A branch that has work but no worktree is not replaced.
+        // A task's branch that has work but no worktree is not replaced.
         save(&one.path, "work", "work");
         scene.git(&["worktree", "remove", one.path.to_str().unwrap()]);
         let request = WorktreeRequest { repository: scene.home.clone(), root: None, branch: one.branch.clone(), base: None };
@@ -75,7 +75,8 @@ alone! {
 
     fn what_a_dead_git_left_half_made_is_made_anew(scene) {
         let (one, other) = (scene.workspace("tk_1").await, scene.workspace("tk_2").await);
-        // Git died before, or after, it wrote which branch is checked out.
+        // In this case git died while it created two worktrees: the first has its branch checked out, the second does
+        // not yet.
         git(&other.path, &["checkout", "--quiet", "--detach"]);
         for half in [&one, &other] {
             scene.git(&["worktree", "lock", "--reason", "initializing", half.path.to_str().unwrap()]);
@@ -169,7 +170,7 @@ alone! {
             for number in 0..2 {
                 let tree = scene.git(&["write-tree"]);
                 let blob = format!("{round}-{number}");
-                // Each commit adds a different file, without a worktree.
+                // Each commit adds a different file. The commits are made without a worktree.
                 let object = scene.beside(&blob);
                 fs::write(&object, &blob).unwrap();
                 let id = scene.git(&["hash-object", "-w", object.to_str().unwrap()]);

@@ -1,4 +1,5 @@
-//! A repository in a temporary folder with a workflow. The tests do not see the user's configuration.
+//! A repository in a temporary folder with a workflow, for tests. The tests do not see the git configuration of the
+//! user.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,11 +14,12 @@ use tempfile::TempDir;
 
 pub(crate) use crate::git::{git, program, script};
 
-/// The variable that is set for the process in which the test itself runs.
+/// The environment variable that marks the separate process in which a test really runs.
 const INSIDE: &str = "HANDOVER_TEST_INSIDE";
 pub(crate) const WORKFLOW: &str = "wf_0123456789ab";
 
-/// Runs each test again in a separate process, because the environment belongs to the process.
+/// Defines tests that run in a separate process each, because the environment variables of a test hold for its whole
+/// process.
 macro_rules! alone {
     ($(fn $name:ident($scene:ident $(, $key:literal = $value:literal)*) $body:block)*) => {$(
         #[test]
@@ -54,7 +56,7 @@ pub(crate) fn this_test(name: &str) -> Command {
 pub(crate) struct Scene {
     folder: TempDir,
     pub(crate) git: Git,
-    /// The main worktree, on the branch `main` with one commit.
+    /// The folder of the main worktree. It is on the branch `main`, which has one commit.
     pub(crate) home: PathBuf,
 }
 
@@ -93,7 +95,7 @@ impl Scene {
         commit(&self.git, workspace, "what the agent left", &author()).await
     }
 
-    /// Returns a request to merge a head into the workflow's branch.
+    /// Returns a request to merge the commit `head` into the workflow's branch.
     pub(crate) fn request(&self, head: &str) -> Merge {
         let branch = format!("handover/{WORKFLOW}");
         let (head, message) = (head.to_owned(), "merge the task".to_owned());
@@ -118,7 +120,7 @@ pub(crate) fn author() -> Author {
     Author { name: "Quinn <the> Tester".to_owned(), slug: "quinn".to_owned() }
 }
 
-/// Writes a file and commits everything, as a person or an agent does.
+/// Writes a file and commits everything, as a person or an agent does. Returns the hash of the commit.
 pub(crate) fn save(folder: &Path, file: &str, text: &str) -> String {
     fs::write(folder.join(file), text).unwrap();
     git(folder, &["add", "--all"]);

@@ -1,4 +1,4 @@
-//! Tests of a runner that is stopped between any two calls of git and started again.
+//! Tests a runner, the process that works on a task, that is killed at any of its git calls and started again.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,8 @@ use crate::scene::{Scene, WORKFLOW, alone, git, runtime, save, script, this_test
 
 const HOME: &str = "HANDOVER_TEST_HOME";
 
-/// Does a runner's work on one task. When it is repeated, it continues where it stopped.
+/// Does the work of a runner on one task: commits, merges and fixes the conflict. When it is called again after a stop,
+/// it continues where it stopped.
 async fn work(scene: &Scene) {
     let workspace = scene.workspace("tk_work").await;
     if git(&workspace.path, &["log", "--format=%s", "-1"]) == "a.txt" {
@@ -44,7 +45,8 @@ fn worked_in_a_process_of_its_own() {
     runtime().block_on(work(&scene));
 }
 
-/// Runs the work with a git that kills it at call number `stop`. Tells whether it was stopped.
+/// Runs `work` in a process of its own, with a fake git that kills this process at git call number `stop`. Tells
+/// whether the process was killed.
 fn is_stopped(home: &Path, stop: u32) -> bool {
     let count = home.with_file_name("count");
     fs::write(&count, "0").unwrap();
@@ -61,7 +63,7 @@ fn is_stopped(home: &Path, stop: u32) -> bool {
 
 alone! {
     fn between_any_two_calls(_scene) {
-        // Four run at a time, because most of the time is spent waiting for processes.
+        // Four runs work at the same time, because most of the time is spent waiting for processes.
         for first in (1..).step_by(4) {
             let stops = first..first + 4;
             let ends: Vec<bool> = std::thread::scope(|threads| {
@@ -76,11 +78,11 @@ alone! {
     }
 }
 
-/// Checks that a run that is stopped once and started again has the same result as one without a stop. Returns false
-/// when the run was not stopped.
+/// Checks that a run that is killed once and started again has the same result as a run without a stop. Returns false
+/// when the run ended before git call number `stop`, so that it was not killed.
 fn goes_on(stop: u32) -> bool {
     let scene = Scene::new();
-    // The task started, and then another task changed the same line first.
+    // The task starts, and then another task changes the same line of `a.txt` and is merged first.
     runtime().block_on(async {
         let first = scene.workspace("tk_first").await;
         scene.workspace("tk_work").await;

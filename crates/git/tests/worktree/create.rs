@@ -1,4 +1,4 @@
-//! Tests of creating worktrees: their place, their base, and many callers at once.
+//! Tests the creation of worktrees: their place, the commit that they start from, and many callers at once.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -61,7 +61,7 @@ alone! {
     fn the_base_is_what_was_named(scene) {
         let first = scene.git(&["rev-parse", "HEAD"]);
         scene.git(&["tag", "v1"]);
-        // When a tag and a branch have the same name, the branch counts.
+        // When a tag and a branch have the same name, the name means the branch.
         scene.git(&["tag", "dev"]);
         scene.git(&["branch", "dev"]);
         scene.git(&["update-ref", "refs/remotes/origin/dev", "HEAD"]);

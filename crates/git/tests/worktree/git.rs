@@ -1,4 +1,4 @@
-//! Runs the real git without the settings of this machine, as people and agents use it next to us.
+//! Runs the real git without the settings of this machine, as people and agents do in the same repository as Handover.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -19,7 +19,7 @@ pub(crate) fn git(folder: &Path, arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
-/// Writes a program that git can start.
+/// Writes an executable shell script, which git can start as a hook or filter.
 pub(crate) fn script(path: &Path, text: &str) {
     fs::write(path, format!("#!/bin/sh\n{text}\n")).unwrap();
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();

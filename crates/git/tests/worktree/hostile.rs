@@ -1,4 +1,4 @@
-//! Tests with hostile names, links, hooks, filters and environments.
+//! Tests worktrees with hostile branch names, links, hooks, filters and environments.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -9,7 +9,7 @@ use git::{Git, GitProblem, Occupant, create, state};
 
 use crate::scene::{alone, git, names, script};
 
-/// Hostile names. Git refuses most of them and would misread the others.
+/// Hostile branch names. Git refuses most of them and would misread the others.
 const NAMES: &[&str] = &[
     "",
     "-",
@@ -111,7 +111,8 @@ alone! {
         request.root = Some(scene.beside("link").join("trees"));
         let made = create(&scene.git, &request).await.unwrap();
         assert_eq!(made.path, scene.beside("disk/trees/b"));
-        // The recorded path has no links. When a part of it becomes a link, it is another path.
+        // The recorded path of the worktree has no links. If a folder in it is later replaced by a link, Handover must
+        // not remove the worktree.
         fs::rename(scene.beside("disk"), scene.beside("moved")).unwrap();
         symlink(scene.beside("moved"), scene.beside("disk")).unwrap();
         let problem = scene.remove(&made).await.unwrap_err();
@@ -151,7 +152,7 @@ alone! {
             scene.remove(&made).await.unwrap();
             assert!(!mark.exists(), "{}", fs::read_to_string(&mark).unwrap());
         }
-        // Without our settings the hooks run.
+        // Call git without Handover's settings, to show that the hooks would run.
         scene.git(&["worktree", "add", "--quiet", scene.beside("w").to_str().unwrap()]);
         assert!(fs::read_to_string(&mark).unwrap().contains("post-checkout"));
     }
@@ -204,7 +205,7 @@ alone! {
     fn a_checkout_that_hangs_is_ended_with_all_it_started(scene) {
         let pid = scene.beside("pid");
         let sleeper = scene.beside("sleeper");
-        // The program ignores SIGTERM.
+        // The filter program ignores SIGTERM, the signal that asks it to end.
         let text = format!("trap '' TERM\necho $$ > '{}'\nwhile :; do sleep 600 & wait $!; done", pid.display());
         script(&sleeper, &text);
         fs::write(scene.home.join(".gitattributes"), "*.txt filter=slow\n").unwrap();
@@ -218,7 +219,7 @@ alone! {
         assert_eq!(scene.remains(), ("main".to_owned(), String::new(), Vec::new()));
         let pid: i32 = fs::read_to_string(&pid).unwrap().trim().parse().unwrap();
         let pid = rustix::process::Pid::from_raw(pid).unwrap();
-        // The process is killed; its new parent removes it from the process table in a moment.
+        // The process is already killed. Wait until its new parent process removes it from the process table.
         while rustix::process::test_kill_process(pid).is_ok() && !is_zombie(pid) {
             tokio::task::yield_now().await;
         }

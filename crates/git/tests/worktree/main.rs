@@ -1,4 +1,4 @@
-//! Tests of worktrees with the real git: what is created and removed, and above all what must stay.
+//! Tests worktrees with the real git: what is created, what is removed, and above all what must stay.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 

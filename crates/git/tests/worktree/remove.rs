@@ -1,4 +1,4 @@
-//! Tests of removing worktrees: only ours are removed, and only when all work is saved.
+//! Tests the removal of worktrees: only Handover's own are removed, and only when all work is saved.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -22,7 +22,7 @@ fn removed_reference(time_ms: i64, branch: &str, tip: &str) -> String {
     format!("refs/handover/removed/{time_ms}-{}/{branch}", &tip[..12])
 }
 
-/// Returns the references of all removed branches.
+/// Returns the references that keep the commits of deleted branches.
 fn removed_references(scene: &Scene) -> Vec<String> {
     let listed = scene.git(&["for-each-ref", "--format=%(refname)", "refs/handover/removed"]);
     listed.lines().map(str::to_owned).collect()
@@ -41,7 +41,7 @@ fn has_branch(scene: &Scene, branch: &str) -> bool {
     scene.git(&["for-each-ref", &format!("refs/heads/{branch}")]).contains(branch)
 }
 
-/// Squashes the branch into main and returns the new commit.
+/// Squashes the branch into `main`, that is, commits all its changes as one commit. Returns the new commit.
 fn squash(scene: &Scene, branch: &str) -> String {
     scene.git(&["merge", "--quiet", "--squash", branch]);
     scene.git(&["commit", "--quiet", "-m", "squashed"]);
@@ -55,7 +55,7 @@ alone! {
         scene.git(&["merge", "--quiet", "--no-ff", "-m", "merged", "done"]);
         assert_eq!(scene.remove(&made).await, Ok(deleted(&made.branch, &tip)));
         assert_eq!(scene.remains(), ("main".to_owned(), String::new(), Vec::new()));
-        // A repeated removal succeeds, and the name can be used again.
+        // A repeated removal succeeds, and the branch name can be used again.
         assert_eq!(scene.remove(&made).await, Ok(kept(KeptBranch::Gone)));
         scene.create("done").await.unwrap();
     }
@@ -129,8 +129,8 @@ alone! {
         assert!(has_branch(&scene, "work"));
     }
 
-    // Each case has the file before the branch, on the branch, and in the commit that is said to be its squash; and
-    // whether the squash holds the branch's change.
+    // Each case has the content of a file before the branch, on the branch, and in the commit that is given as the
+    // squash commit. The last value tells whether that commit contains the branch's change.
     fn a_squash_is_judged_by_what_its_files_hold(scene) {
         let many = |first: &str, last: &str| format!("{first}\n1\n2\n3\n4\n5\n6\n7\n{last}\n");
         let cases = [
@@ -144,7 +144,7 @@ alone! {
         ];
         for (name, before, branch, squashed, holds) in cases {
             let file = format!("{name}.txt");
-            // A driver or attribute must not decide in place of the content.
+            // These attributes and this merge driver would report success. Only the content of the files may decide.
             scene.commit(".gitattributes", &format!("{file} merge=union\n*.txt merge=yes # {name}\n"));
             scene.git(&["config", "merge.yes.driver", "true"]);
             scene.commit(&file, &before);
@@ -203,7 +203,8 @@ alone! {
         scene.git(&["branch", "feature/one", &kept_as]);
         assert_eq!(scene.git(&["show", "feature/one:b.txt"]), "work");
         scene.git(&["branch", "-D", "feature/one"]);
-        // A reference with a foreign name stays. Ours is deleted by the first removal after 30 days.
+        // The first removal after 30 days deletes the reference of the deleted branch. A reference with a name that
+        // Handover did not make stays.
         scene.git(&["update-ref", "refs/handover/removed/notes", &tip]);
         for (time_ms, is_left) in [(NOW + 30 * day, true), (NOW + 30 * day + 1, false)] {
             let other = scene.create("other").await.unwrap();
@@ -276,7 +277,7 @@ alone! {
         let dirt = Dirt::Locked { reason: "busy: 3 tests".to_owned() };
         let expected = GitProblem::WorkspaceDirty { path: made.path.clone(), dirt };
         assert_eq!(scene.remove(&made).await, Err(expected.clone()));
-        // The worktree may be on a disk that is not mounted now.
+        // In this case the worktree's folder is missing, as on a disk that is not mounted now.
         let hidden = scene.beside("hidden");
         fs::rename(&made.path, &hidden).unwrap();
         assert_eq!(scene.remove(&made).await, Err(expected));

@@ -1,4 +1,4 @@
-//! A repository in a temporary folder. The tests do not see the user's configuration.
+//! A repository in a temporary folder, for tests. The tests do not see the git configuration of the user.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,10 +8,11 @@ use tempfile::TempDir;
 
 pub(crate) use crate::git::{git, program, script};
 
-/// The variable that is set for the process in which the test itself runs.
+/// The environment variable that marks the separate process in which a test really runs.
 const INSIDE: &str = "HANDOVER_TEST_INSIDE";
 
-/// Runs each test again in a separate process, because the environment belongs to the process.
+/// Defines tests that run in a separate process each, because the environment variables of a test hold for its whole
+/// process.
 macro_rules! alone {
     ($(fn $name:ident($scene:ident $(, $key:literal = $value:literal)*) $body:block)*) => {$(
         #[test]
@@ -38,13 +39,13 @@ pub(crate) fn run_alone(name: &str, environment: &[(&str, &str)], body: impl Asy
     assert!(said.contains("1 passed"), "{said}");
 }
 
-/// The time of every removal, in Unix milliseconds.
+/// The time of every removal in these tests, in Unix milliseconds.
 pub(crate) const NOW: i64 = 1_800_000_000_000;
 
 pub(crate) struct Scene {
     folder: TempDir,
     pub(crate) git: Git,
-    /// The main worktree, on the branch `main` with one commit.
+    /// The folder of the main worktree. It is on the branch `main`, which has one commit.
     pub(crate) home: PathBuf,
 }
 
@@ -106,7 +107,7 @@ impl Scene {
         self.home.join(".handover/state/worktrees")
     }
 
-    /// Returns everything that creating a worktree could leave behind: branches, registrations, folders.
+    /// Returns everything that the creation of a worktree could leave behind: branches, registrations and folders.
     pub(crate) fn remains(&self) -> (String, String, Vec<String>) {
         let branches = self.git(&["for-each-ref", "--format=%(refname:short)", "refs/heads"]);
         let registered = names(&self.home.join(".git/worktrees")).join(" ");

@@ -8,15 +8,15 @@ use super::reader::{CodeReader, closing, split};
 use super::token::{self, CodeToken};
 use crate::spot::PathSpot;
 
-/// The findings about calls that write or run something in one piece of code.
+/// The calls in one piece of code that write or run something, as far as they are known.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(in crate::judge) struct ComputedCalls {
-    /// The code after literals that it joins (`'a' + 'b'`) are replaced by the result. This text is compared with the
+    /// The code with joined literals replaced by their result: `'ab'` for `'a' + 'b'`. This text is compared with the
     /// rules as well.
     pub(in crate::judge) folded: String,
-    /// The first call whose path or command cannot be determined. None when there is no such call.
+    /// A description of the first call whose path or command cannot be determined. None when there is no such call.
     pub(in crate::judge) hidden: Option<String>,
-    /// The literal starts of commands whose other words are unknown.
+    /// The literal starts of commands that the code runs. The words after each start are unknown.
     pub(in crate::judge) beginnings: Vec<String>,
     /// Files that the code may find when it lists folders, and then write.
     pub(in crate::judge) walked: Vec<PathSpot>,
@@ -25,7 +25,7 @@ pub(in crate::judge) struct ComputedCalls {
 /// The largest number of variables that are followed to their values. The values of further variables are ignored.
 const FOLLOWED_MAX: usize = 64;
 
-/// The largest depth of code in the texts of other code, as in `eval("eval('x')")`. Deeper code is not read.
+/// The largest depth of code in strings of other code, as in `eval("eval('x')")`. Deeper code is not read.
 const EVALUATED_MAX: usize = 4;
 
 /// Finds the calls that write or run something in the code for an interpreter.
@@ -43,7 +43,7 @@ fn within(text: &str, interpreter: &str, depth: usize) -> ComputedCalls {
         return found;
     }
     if dollars {
-        // In these languages, backquotes run the text between them.
+        // In perl, ruby and php, backquotes run the text between them as a command.
         for held in text.split('`').skip(1).step_by(2) {
             found.beginnings.extend(held.find(['$', '#', '@']).map(|end| held[..end].to_owned()));
         }
@@ -96,8 +96,8 @@ impl<'t> CodeReader<'t> {
         let runs = RUNS.contains(&name)
             && match name {
                 "run" | "call" => owner != Some("asyncio") && self.has("subprocess"),
-                // Regular expressions have a method `exec` too. So a method `exec` counts only with `child_process` or
-                // `os`.
+                // Regular expressions have a method `exec` too. So `.exec(…)` counts as running a command only if the
+                // code mentions `child_process`, or if the name before the dot is `os`.
                 "exec" | "execute" => !self.is_member(at) || self.has("child_process") || owner == Some("os"),
                 _ => true,
             };
@@ -106,7 +106,7 @@ impl<'t> CodeReader<'t> {
             return;
         }
         let Some(arguments) = arguments.filter(|arguments| !arguments.is_empty()) else {
-            // Without an argument, perl's functions use `$_`. It may be any file that the code lists.
+            // Without an argument, perl's functions use the variable `$_`. It may hold any file that the code lists.
             if self.perl {
                 self.walks(self.tokens, found);
             }
@@ -231,7 +231,7 @@ impl<'t> CodeReader<'t> {
         found
     }
 
-    /// Adds the files of the folders that a part of the code lists, because the code may write these files.
+    /// Adds the files in the folders that this part of the code lists, because the code may write these files.
     fn walks(&self, part: &'t [CodeToken], found: &mut ComputedCalls) {
         for (at, token) in part.iter().enumerate() {
             let Some(name) = token.name().filter(|name| WALKS.contains(name)) else { continue };
@@ -292,7 +292,7 @@ fn lead(argument: &[CodeToken]) -> Option<&str> {
     }
 }
 
-/// Tells whether an expression computes a text, so that the text does not appear in the code.
+/// Tells whether an expression computes a text that does not appear in the code as it is.
 fn computes(part: &[CodeToken]) -> bool {
     let text = |token: Option<&CodeToken>| matches!(token, Some(CodeToken::Text { .. }));
     part.iter().enumerate().any(|(at, token)| match token {

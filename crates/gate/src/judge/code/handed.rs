@@ -1,11 +1,12 @@
-//! Finds the paths that code hands to functions which are not known to only read them.
+//! Finds the paths that code passes to functions which may write them.
 
 use super::names::{READING_CLASSES, READING_NAMES, READING_PARTS, READING_STARTS};
 use super::reader::{CodeReader, split};
 use super::token::{self, CodeToken};
 use crate::spot::PathSpot;
 
-/// Returns the paths that code hands to functions which are not known to only read them: `shelve.open('x')`.
+/// Returns the paths that code passes to functions which may write them, such as `shelve.open('x')`. Functions that are
+/// known to only read are skipped.
 pub(in crate::judge) fn handed(text: &str, interpreter: &str) -> Vec<PathSpot> {
     let language = interpreter.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
     let tokens = token::folded(&token::read(text, matches!(language, "perl" | "ruby" | "php")));
@@ -13,18 +14,18 @@ pub(in crate::judge) fn handed(text: &str, interpreter: &str) -> Vec<PathSpot> {
     let mut found = Vec::new();
     for (at, token) in tokens.iter().enumerate() {
         let named = token.name().is_some_and(|name| name != "def" && !code.is_reading(at, name));
-        // The function may be computed: `('to'.'uch')('x')`.
+        // The called function may be an expression and not a name: `('to'.'uch')('x')`.
         let computed = matches!(token, CodeToken::Sign(')' | ']') | CodeToken::Text { .. })
             && tokens.get(at + 1).is_some_and(|next| next.is_sign('('));
         if !named && !computed {
             continue;
         }
         for part in code.arguments(at).map(split).unwrap_or_default() {
-            // The argument is one text, or one text by its name: `filename='x'`.
+            // The argument is one literal text, with or without a parameter name: `'x'` or `filename='x'`.
             if let [CodeToken::Text { text, open: false }]
             | [_, CodeToken::Sign('='), CodeToken::Text { text, open: false }] = part
             {
-                // The address of a database begins with its kind: `sqlite:file`.
+                // The text may be the address of a database, with the path after the colon: `sqlite:file`.
                 let behind = text.split_once(':').map(|(_, path)| path.trim_start_matches("//"));
                 found.extend(
                     [Some(text.as_str()), behind].into_iter().flatten().map(|path| PathSpot::At(path.to_owned())),
@@ -41,7 +42,7 @@ impl CodeReader<'_> {
         let lower = name.to_lowercase();
         match name {
             "open" => self.opens_to_read(at),
-            // An object may create its file, as `PStore.new(path)` of ruby does.
+            // Making an object may create the file, as `PStore.new(path)` of ruby does.
             "new" => self.owner(at).is_none_or(|owner| READING_CLASSES.contains(&owner)),
             _ => {
                 READING_NAMES.contains(&name)
@@ -51,8 +52,8 @@ impl CodeReader<'_> {
         }
     }
 
-    /// Tells whether a call of `open` only reads. `open` of a module other than `io` may create a file, and a mode that is
-    /// not literal may be any mode.
+    /// Tells whether a call of `open` only reads. A function `open` of an unknown module may create a file. A mode that
+    /// is not literal may be any mode.
     fn opens_to_read(&self, at: usize) -> bool {
         if self.owner(at).is_some_and(|owner| !matches!(owner, "io" | "os" | "File" | "IO" | "codecs" | "gzip")) {
             return false;

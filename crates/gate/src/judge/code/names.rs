@@ -101,8 +101,8 @@ pub(super) const PAIRS: &[&str] = &[
     "moveSync",
     "cp_r",
 ];
-/// Function names that have other meanings as well. A call counts only if one of these modules is before the name:
-/// `os.remove`.
+/// Function names that have other meanings as well. A call counts only if one of the modules in the same line is before
+/// the name: `os.remove`.
 pub(super) const MEMBERS: &[(&str, &[&str])] = &[
     ("remove", &["os", "fs", "file", "FileUtils"]),
     ("replace", &["os"]),
@@ -117,8 +117,8 @@ pub(super) const MEMBERS: &[(&str, &[&str])] = &[
 /// Methods that write the path on which they are called: `path.write_text(…)`.
 pub(super) const METHODS: &[&str] =
     &["write_text", "write_bytes", "touch", "unlink", "rmdir", "mkdir", "rename", "symlink_to"];
-/// Modules whose functions take the path as an argument: `os.unlink(path)`. For these, the name before the dot is not a
-/// path.
+/// Modules whose functions take the path as an argument: `os.unlink(path)`. In such a call, the name before the dot is
+/// not a path.
 pub(super) const MODULES: &[&str] = &[
     "os",
     "fs",
@@ -208,13 +208,14 @@ pub(super) const MAKERS: &[&str] = &[
     "swapcase",
     "tr",
 ];
-/// Functions that unpack an archive, with the number of the argument that names the folder. Without that argument they
-/// write into the current folder.
+/// Functions that unpack an archive, with the index of the argument that names the target folder. Without that argument
+/// they write into the current folder.
 pub(super) const UNPACKS: &[(&str, usize)] =
     &[("extractall", 0), ("extractAllTo", 0), ("unpack_archive", 1), ("extract_all", 0)];
-/// Functions that run a text as code of the same language.
+/// Functions that run a text as code of the language in which they are called.
 pub(super) const EVALUATES: &[&str] = &["eval", "exec", "Function", "runInThisContext", "runInNewContext", "timeit"];
-/// Parts of the names of functions that only read a path which they get, or make another text of it.
+/// Parts of function names. A function with such a part in its name only reads a path that it gets, or makes another
+/// text from it.
 pub(super) const READING_PARTS: &[&str] = &[
     "assert", "check", "compare", "contain", "count", "decode", "diff", "digest", "echo", "encode", "ends", "equal",
     "exist", "expect", "find", "format", "glob", "hash", "import", "include", "index", "info", "insert", "join",
@@ -222,12 +223,14 @@ pub(super) const READING_PARTS: &[&str] = &[
     "resolve", "scan", "search", "show", "sort", "split", "starts", "stat", "str", "strip", "test", "trim", "url",
     "valid", "walk", "warn",
 ];
-/// Starts of the names of functions that only read a path which they get: `is_file`, `hasOwn`, `getsize`.
+/// Starts of function names. A function whose name starts so only reads a path that it gets: `is_file`, `hasOwn`,
+/// `getsize`.
 pub(super) const READING_STARTS: &[&str] = &["is", "has", "get"];
 /// Classes whose objects are made from a path without writing it: `File.new(path)`.
 pub(super) const READING_CLASSES: &[&str] =
     &["Array", "Dir", "Error", "File", "Map", "Path", "Pathname", "RegExp", "Regexp", "Set", "String", "URI", "URL"];
-/// Names of functions that only read a path which they get, and words that are no functions.
+/// Functions that only read a path that they get. Keywords such as `if` are listed too, because they look like
+/// functions.
 pub(super) const READING_NAMES: &[&str] = &[
     "File",
     "Map",

@@ -29,8 +29,8 @@ impl<'t> CodeReader<'t> {
         at > 0 && self.tokens[at - 1].is_sign('.')
     }
 
-    /// Returns the arguments after a function's name: the content of the brackets, or the rest of the statement if
-    /// there are no brackets.
+    /// Returns the arguments of the function whose name is at this position: the content of the brackets after the
+    /// name, or the rest of the statement if there are no brackets.
     pub(super) fn arguments(&self, at: usize) -> Option<&'t [CodeToken]> {
         let rest = self.tokens.get(at + 1..)?;
         if rest.first()?.is_sign('(') {
@@ -66,12 +66,12 @@ impl<'t> CodeReader<'t> {
             }
             from = before;
         }
-        // A word directly before the expression is included too: `return p` for `return p.unlink()`.
+        // A word directly before the expression is included too: the result for `return p.unlink()` is `return p`.
         &self.tokens[from..end]
     }
 }
 
-/// Returns the position of the bracket that closes the bracket at the start.
+/// Returns the position of the bracket that closes the bracket in the first token.
 pub(super) fn closing(tokens: &[CodeToken]) -> Option<usize> {
     let mut depth = 0_usize;
     for (at, token) in tokens.iter().enumerate() {

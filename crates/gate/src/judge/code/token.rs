@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-/// The largest number of tokens of one text. A longer text is cut off, and its call needs approval.
+/// The largest number of tokens in one piece of code. Longer code is cut off and counts as code with an unknown
+/// command.
 pub(super) const TOKENS_MAX: usize = 20_000;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,7 +43,7 @@ impl CodeToken {
     }
 }
 
-/// Splits a text into tokens. In `dollars` languages (perl, ruby, php) a dollar in double quotes inserts a value.
+/// Splits code into tokens. `dollars` is true for perl, ruby and php, where a dollar in double quotes inserts a value.
 pub(super) fn read(text: &str, dollars: bool) -> Vec<CodeToken> {
     let letters: Vec<char> = text.chars().collect();
     let (mut found, mut at) = (Vec::new(), 0);
@@ -139,7 +140,7 @@ pub(super) fn folded(tokens: &[CodeToken]) -> Vec<CodeToken> {
     joined(&once.iter().enumerate().map(put).collect::<Vec<CodeToken>>())
 }
 
-/// Inserts known values into a text: `{x}`, `${x}`, `#{x}`, `$x`.
+/// Inserts the known values of variables into a text, at `{x}`, `${x}`, `#{x}` and `$x`.
 fn filled(text: &str, constants: &BTreeMap<String, String>) -> CodeToken {
     let mut filled = text.to_owned();
     for (name, value) in constants {
@@ -151,8 +152,8 @@ fn filled(text: &str, constants: &BTreeMap<String, String>) -> CodeToken {
     CodeToken::Text { text: filled, open }
 }
 
-/// Tells whether the name at this position is a variable that is read. Members, called functions and assigned variables
-/// are not.
+/// Tells whether the name at this position is a variable that the code reads. A member, a called function and an
+/// assigned variable are not read.
 fn stands_for_value(tokens: &[CodeToken], at: usize) -> bool {
     let before = at.checked_sub(1).and_then(|before| tokens.get(before));
     let next = tokens.get(at + 1);
@@ -224,8 +225,8 @@ fn joined(tokens: &[CodeToken]) -> Vec<CodeToken> {
     found
 }
 
-/// Returns the text that the code joins to the text before this position, and the number of tokens that the joining
-/// takes.
+/// Returns the text that the code joins to the text before this position (`'b'` in `'a' + 'b'`), and the number of
+/// tokens that the joining takes.
 fn behind(tokens: &[CodeToken], at: usize) -> Option<(&CodeToken, usize)> {
     let is = |offset: usize, sign: char| tokens.get(at + offset).is_some_and(|token| token.is_sign(sign));
     let text = |offset: usize| tokens.get(at + offset).filter(|token| matches!(token, CodeToken::Text { .. }));
@@ -246,7 +247,8 @@ fn behind(tokens: &[CodeToken], at: usize) -> Option<(&CodeToken, usize)> {
     if is(0, '.') && concat && is(2, '(') && is(4, ')') { Some((text(3)?, 5)) } else { None }
 }
 
-/// Returns the literal texts of a list that follows these words, and the position after the list's last bracket.
+/// Returns the literal texts of a list that follows the given words, such as `.join(`. Also returns the position after
+/// the list's last bracket.
 fn items_behind(tokens: &[CodeToken], from: usize, words: &[&str]) -> Option<(Vec<String>, usize)> {
     let mut at = from;
     for word in words {
@@ -297,7 +299,7 @@ fn list_joined(found: &mut Vec<CodeToken>, tokens: &[CodeToken], at: usize) -> O
     Some((items.join(separator.first().map_or(",", String::as_str)), end))
 }
 
-/// Writes tokens as code again. Each literal text gets its own quotes.
+/// Writes tokens as code again. Each literal text gets quotes.
 pub(super) fn written(tokens: &[CodeToken]) -> String {
     let mut text = String::new();
     for token in tokens {

@@ -9,7 +9,8 @@ fn tree(path: &Arg) -> ProgramEffect {
     ProgramEffect::Writes(path.clone(), TreeEffect::Yes)
 }
 
-/// Returns the files that a command unpacks. If the command names no file, it may write any file below the folder.
+/// Returns the files that a command unpacks from an archive. If the command names no file, it may write any file below
+/// the current folder.
 fn members(named: &[Arg], renamed: bool) -> Vec<ProgramEffect> {
     let plain = |word: &Arg| word.text.as_deref().is_some_and(|text| !text.contains(['*', '?', '[']));
     if named.is_empty() || renamed || !named.iter().all(plain) {
@@ -126,7 +127,7 @@ pub(super) fn cpio(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
             .collect();
     }
     if parsed.has(&["-i", "--extract"]) {
-        // Without `--no-absolute-filenames`, cpio writes absolute paths as the archive names them.
+        // Without `--no-absolute-filenames`, cpio writes the absolute paths that are in the archive.
         let bounded = parsed.has(&["--no-absolute-filenames"]);
         return vec![if bounded { tree(&Arg::inside(".")) } else { write(&Arg::unknown()) }];
     }
@@ -144,8 +145,8 @@ pub(super) fn ar(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     found
 }
 
-/// Returns the files that lz4 writes. It writes one file, next to its source or at the second operand. With -m or -r it
-/// handles every operand.
+/// Returns the files that lz4 writes. It writes one file, next to its source or at the path in the second operand. With
+/// -m or -r it packs or unpacks every operand.
 pub(super) fn lz4(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     if parsed.has(&["-c", "--stdout", "-t", "--test", "--list"]) {
         return Vec::new();
@@ -172,7 +173,7 @@ pub(super) fn pax(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     match (parsed.has(&["-r"]), parsed.has(&["-w"])) {
         (true, true) => parsed.operands.last().into_iter().flat_map(|word| [write(word), inside(word)]).collect(),
         (false, true) => parsed.values(&["-f"]).map(write).collect(),
-        // pax writes absolute paths as the archive names them.
+        // When pax unpacks, it writes the absolute paths that are in the archive.
         (true, false) => vec![write(&Arg::unknown())],
         (false, false) => Vec::new(),
     }

@@ -31,7 +31,7 @@ pub(super) fn effects(name: &str, parsed: &ParsedOptions) -> Vec<ProgramEffect> 
     found
 }
 
-/// A token of an awk program. Only the details that show writes and commands are kept.
+/// A token of an awk program. Only the details are kept that show whether the program writes files or runs commands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum AwkToken {
     Text(String),
@@ -117,7 +117,7 @@ fn tokens(text: &str) -> Option<Vec<AwkToken>> {
                             'n' => word.push('\n'),
                             't' => word.push('\t'),
                             letter @ ('/' | '"' | '\\') => word.push(letter),
-                            // The meaning of any other escape is unknown, so the whole program is not read.
+                            // The meaning of any other escape is unknown, so the reader gives up on the whole program.
                             _ => return None,
                         },
                         letter => word.push(letter),

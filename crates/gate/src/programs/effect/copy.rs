@@ -25,7 +25,7 @@ pub(crate) fn operands(name: &str, kind: &str, parsed: &ParsedOptions) -> Vec<Pr
     let tree = if deep { TreeEffect::Yes } else { TreeEffect::No };
     let mut found: Vec<ProgramEffect> = Vec::new();
     for target in last.into_iter().chain(&named) {
-        // A target on another machine (`host:path`) writes no file on this machine.
+        // A target on another machine (`host:path`) means that no file on this machine is written.
         if kind == "copy-remote" && target.as_text().contains(':') {
             continue;
         }
@@ -63,7 +63,8 @@ pub(super) fn rsync(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
         let Some(value) = &given.value else { continue };
         match given.name {
             "-e" | "--rsh" | "--rsync-path" => match &value.text {
-                // For plain ssh, rsync itself adds the host and the command `rsync`, so no other command runs.
+                // With a plain `ssh` as the value of `-e`, rsync itself adds the host and the command `rsync`, so no
+                // other command runs.
                 Some(text) if is_plain_ssh(text) || text == "rsync" => {}
                 Some(text) => found.push(ProgramEffect::Script(text.clone())),
                 None if is_plain_ssh(&value.lead) => {}
@@ -117,8 +118,8 @@ fn is_plain_ssh(text: &str) -> bool {
         && !text.contains(|letter: char| ";|&<>()`\n\"'\\".contains(letter))
 }
 
-/// Returns the possible targets of a relative link. They are relative to the folder that holds the link: the given
-/// target, if it is a folder, or the folder above it.
+/// Returns the files to which a new relative link may lead. Its text is relative to the folder of the link. That folder
+/// is `target`, if `target` is a folder, or the folder above `target`.
 fn behind(target: &Arg, source: &Arg) -> Vec<Arg> {
     let (Some(PathSpot::At(target)), Some(source)) = (&target.spot, source.text.as_deref()) else { return Vec::new() };
     if source.starts_with('/') {
@@ -128,7 +129,8 @@ fn behind(target: &Arg, source: &Arg) -> Vec<Arg> {
     vec![Arg::known(&format!("{target}/{source}")), Arg::known(&format!("{above}/{source}"))]
 }
 
-/// Returns the path of a source below the target folder, with all folders of the source: `t/a/b` for `a/b`.
+/// Returns the path that `cp --parents` and `rsync -R` give to a source, with all its folders: `t/a/b` for the source
+/// `a/b` and the target `t`.
 fn joined(target: &Arg, source: &Arg) -> Arg {
     match (&target.spot, &source.text) {
         (Some(PathSpot::At(folder)), Some(source)) => {
@@ -138,7 +140,8 @@ fn joined(target: &Arg, source: &Arg) -> Arg {
     }
 }
 
-/// Returns the path that a source gets in the target folder, by its last part: `t/b` for `a/b`.
+/// Returns the path that a source gets in the target folder, by the last part of its name: `t/b` for the source `a/b`
+/// and the target `t`.
 pub(super) fn beneath(target: &Arg, source: &Arg) -> Arg {
     let name = source.text.as_deref().map(|text| base(text.trim_end_matches('/')));
     match (&target.spot, name, &source.spot) {

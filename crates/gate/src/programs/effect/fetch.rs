@@ -5,7 +5,7 @@ use crate::command::Arg;
 use crate::programs::options::ParsedOptions;
 use crate::spot::PathSpot;
 
-/// Joins a file to the folder that an option names.
+/// Joins a file name to the folder that an option of a download program names.
 fn in_folder(folder: Option<&Arg>, file: &Arg) -> Arg {
     let Some(folder) = folder else { return file.clone() };
     match (&folder.text, &file.text) {
@@ -16,7 +16,7 @@ fn in_folder(folder: Option<&Arg>, file: &Arg) -> Arg {
     }
 }
 
-/// Returns an entry with an unknown name in a folder, because the server chooses the name.
+/// Returns a file with an unknown name in a folder. The server of a download chooses the name.
 fn some_name(folder: Option<&Arg>) -> Arg {
     let folder = match folder {
         None => ".",
@@ -40,8 +40,8 @@ fn name_of(address: &Arg, default: Option<&str>, keeps_query: bool) -> Option<Ar
     } else {
         name.rsplit('/').next().unwrap_or_default().to_owned()
     };
-    // curl makes several names of `{a,b}` or `[1-9]` in an address, and `%` begins an escaped letter. The file name is
-    // then unknown.
+    // curl makes several file names from `{a,b}` or `[1-9]` in an address, and `%` begins an escaped letter. The file
+    // name is then unknown.
     if name.contains(['{', '[', '%']) {
         return None;
     }
@@ -157,8 +157,8 @@ pub(super) fn wget(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     found
 }
 
-/// Options of openssl's commands that name an output file. Options that end with `out` are not listed, because they all
-/// count.
+/// Options of openssl's commands that name an output file. Options that end with `out` are missing here, because they
+/// all count as output options.
 const OPENSSL_FILES: &[&str] = &[
     "writerand",
     "CAserial",
@@ -173,7 +173,7 @@ const OPENSSL_FILES: &[&str] = &[
     "crl_out",
     "serial_out",
 ];
-/// Options of openssl that end with `out` but take no file.
+/// Options of openssl that end with `out` but name no file.
 const OPENSSL_FLAGS: &[&str] = &["noout", "pubout", "text_out", "param_out", "nocertout", "timeout"];
 
 pub(super) fn openssl(words: &[Arg]) -> Vec<ProgramEffect> {

@@ -6,10 +6,11 @@ use crate::command::Arg;
 use crate::programs::options::{GivenOption, ParsedOptions};
 use crate::programs::table::{self, CommandKind, OptionEffect, ProgramTable};
 
-/// Commands after which the name of a script follows: `npm run build`.
+/// Sub-commands after which the name of a script follows: `run` of `npm run build`.
 const RUNS: &[&str] = &["run", "run-script", "task", "exec", "x"];
 
-/// Returns the commands of a program among its operands: the first operand, or the script that `run` starts.
+/// Returns the operands that are sub-commands or targets of a program: `check` of `cargo check`, `build` of
+/// `npm run build`, and all operands of `make a b`.
 fn commands<'p>(table: &ProgramTable, operands: &'p [Arg]) -> &'p [Arg] {
     let is_toolchain = |word: &&Arg| word.as_text().starts_with('+');
     let skipped = operands.iter().take_while(is_toolchain).count();
@@ -18,11 +19,11 @@ fn commands<'p>(table: &ProgramTable, operands: &'p [Arg]) -> &'p [Arg] {
     if table.style.targets { rest } else { rest.get(..1).unwrap_or_default() }
 }
 
-/// Tells whether a command only reads the folder where the program works. A program with targets reads only if all of
-/// its targets do, and an assignment such as `SHELL=x` among them may change what they run.
+/// Tells whether a command such as `terraform plan` only reads the folder where the program works. For make and similar
+/// programs, every operand must be a target that only reads. An assignment such as `SHELL=x` is no such target.
 fn only_reads(table: &ProgramTable, parsed: &ParsedOptions) -> bool {
     let commands = commands(table, &parsed.operands);
-    // Another file with targets may give them another meaning.
+    // An option such as `make -f other` names another file with targets. A target of the same name may write there.
     if table.style.targets && parsed.given.iter().any(|given| given.effect == OptionEffect::Place) {
         return false;
     }
@@ -31,7 +32,7 @@ fn only_reads(table: &ProgramTable, parsed: &ParsedOptions) -> bool {
         || both.is_some_and(|both| table.only_reads(&both))
 }
 
-/// Returns the places where the program works. Each of them is a folder, or a file in it.
+/// Returns the places where the program works. Each place is a folder, or a file in that folder.
 pub(super) fn places(table: &ProgramTable, parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     if only_reads(table, parsed) {
         return Vec::new();
@@ -51,7 +52,8 @@ pub(super) fn places(table: &ProgramTable, parsed: &ParsedOptions) -> Vec<Progra
             found.extend(parsed.operands.iter().skip(1).filter(is_path).cloned().map(ProgramEffect::Works));
         }
         "typescript" if !parsed.has(&["--noEmit", "--showConfig", "--listFilesOnly", "--help"]) => {
-            // The compiler writes beside the files that it reads, unless another folder is named.
+            // The TypeScript compiler writes its output next to the files that it reads, unless an option names another
+            // folder.
             found.extend(parsed.operands.iter().cloned().map(ProgramEffect::Works));
             found.push(ProgramEffect::Works(Arg::known(".")));
         }
@@ -64,8 +66,8 @@ pub(super) fn places(table: &ProgramTable, parsed: &ParsedOptions) -> Vec<Progra
     found
 }
 
-/// Returns the reason for approval, if the command changes what decides over agents and git. Listing such settings
-/// changes nothing.
+/// Returns the reason for approval of a command that changes hooks, or settings of git or of an agent. A command that
+/// only lists such settings needs no approval.
 pub(crate) fn guarded(name: &str, table: &ProgramTable, parsed: &ParsedOptions) -> Option<ProgramEffect> {
     let command = parsed.operands.first().map(Arg::as_text);
     let lists = parsed.operands.get(1).is_some_and(|word| table::is_verb(CommandKind::Reads, word.as_text()));

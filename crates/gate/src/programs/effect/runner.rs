@@ -1,12 +1,12 @@
-//! Reads commands of programs that run another command in an unusual place of their words: fd, start-stop-daemon,
-//! cmake and compilers.
+//! Reads commands of programs that run another command which is not simply the rest of their words: fd,
+//! start-stop-daemon, cmake and compilers.
 
 use super::ProgramEffect;
 use crate::command::Arg;
 use crate::programs::options::ParsedOptions;
 use crate::spot::PathSpot;
 
-/// Returns the command that fd runs for each file that it finds: the words behind `-x` or `-X`, and the file.
+/// Returns the command that fd runs for each file that it finds: the words after `-x` or `-X`, and then the file.
 pub(super) fn fd(words: &[Arg], parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     let runs = |word: &Arg| matches!(word.as_text(), "-x" | "-X" | "--exec" | "--exec-batch");
     let Some(at) = words.iter().position(runs) else { return Vec::new() };
@@ -58,7 +58,8 @@ pub(super) fn daemon(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     program.map(|program| ProgramEffect::Command(command(program))).into_iter().collect()
 }
 
-/// Returns the command that `cmake -E` runs: behind a folder (`chdir`), behind assignments (`env`), or at once (`time`).
+/// Returns the command that `cmake -E` runs. It comes after a folder (`chdir`), after assignments (`env`), or directly
+/// (`time`).
 pub(super) fn cmake(words: &[Arg]) -> Vec<ProgramEffect> {
     let Some(at) = words.iter().position(|word| word.as_text() == "-E") else { return Vec::new() };
     match words.get(at + 1).map(Arg::as_text) {
@@ -75,7 +76,7 @@ pub(super) fn cmake(words: &[Arg]) -> Vec<ProgramEffect> {
     }
 }
 
-/// Returns the command that a compiler's option `-wrapper` names. Commas separate its words.
+/// Returns the command that a compiler's option `-wrapper` names. Commas separate the words of the command.
 pub(super) fn compiler(words: &[Arg]) -> Vec<ProgramEffect> {
     let Some(at) = words.iter().position(|word| word.as_text() == "-wrapper") else { return Vec::new() };
     match words.get(at + 1).and_then(|word| word.text.as_deref()) {

@@ -1,5 +1,5 @@
-//! Reads sed scripts: `w` writes files and `e` runs commands. All other commands of sed change only the text that
-//! passes through.
+//! Reads sed scripts. The command `w` of sed writes files, and `e` runs commands. All other commands of sed only change
+//! the text that passes through sed.
 
 use std::iter::Peekable;
 use std::str::Chars;
@@ -49,8 +49,8 @@ pub(super) fn effects(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     found
 }
 
-/// Returns the effects of a sed script. If the reader does not understand the whole script, the script may write files
-/// and run commands.
+/// Returns the effects of a sed script. If a command of the script is unknown, the script counts as one that may write
+/// files and run commands.
 fn of_script(script: &str) -> Vec<ProgramEffect> {
     let mut reader = SedReader { letters: script.chars().peekable(), found: Vec::new() };
     match reader.commands() {
@@ -84,7 +84,8 @@ impl SedReader<'_> {
                 'w' | 'W' => self.file(),
                 'e' => {
                     let command = self.line();
-                    // `e` without a text runs the line that sed has read as a command.
+                    // The command `e` of sed, without a text after it, runs the current line of sed's input as a
+                    // command.
                     if command.trim().is_empty() {
                         self.found.push(ProgramEffect::Ask("sed with `e`, which runs what it reads".to_owned()));
                     } else {
@@ -125,7 +126,7 @@ impl SedReader<'_> {
         }
     }
 
-    /// Returns the rest of the line.
+    /// Returns the rest of the current line of the script.
     fn line(&mut self) -> String {
         let mut line = String::new();
         while let Some(letter) = self.letters.next_if(|letter| *letter != '\n') {
@@ -153,8 +154,8 @@ impl SedReader<'_> {
         }
     }
 
-    /// Skips to the next unescaped `mark`. Returns None for a mark in brackets, as in `s/[/]/x/`: versions of sed
-    /// disagree whether it ends the pattern.
+    /// Skips to the next unescaped `mark`, the letter that separates the parts of `s/a/b/`. Returns None for a mark in
+    /// brackets, as in `s/[/]/x/`: versions of sed disagree whether it ends the pattern.
     fn until(&mut self, mark: char) -> Option<()> {
         let mut bracketed = false;
         loop {

@@ -39,7 +39,7 @@ pub(super) fn npm(words: &[Arg]) -> Vec<ProgramEffect> {
     option(words, NPM_FOLDERS).iter().filter(|_| changes).map(tree).collect()
 }
 
-/// Returns the writes of cargo. `cargo new` and `cargo init` create the folder that they are given.
+/// Returns the writes of cargo. `cargo new folder` and `cargo init folder` write the whole folder.
 pub(super) fn cargo(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     let mut operands = parsed.operands.iter().filter(|word| !word.as_text().starts_with('+'));
     match operands.next().map(Arg::as_text) {
@@ -65,7 +65,7 @@ fn module_at(words: &[Arg]) -> Option<usize> {
     None
 }
 
-/// Returns the values of these options, in the same word after `=` or in the next word.
+/// Returns the values of the named options. The value is in the same word after `=`, or in the next word.
 fn option(words: &[Arg], names: &[&str]) -> Vec<Arg> {
     let value = |(at, word): (usize, &Arg)| match word.lead.split_once('=') {
         Some((name, _)) if names.contains(&name) => Some(word.behind(name.len() + 1)),
@@ -75,8 +75,8 @@ fn option(words: &[Arg], names: &[&str]) -> Vec<Arg> {
     words.iter().enumerate().filter_map(value).collect()
 }
 
-/// Returns the effects of `python -m`. Some modules write the files that their operands name. Others are programs with
-/// a table.
+/// Returns the effects of `python -m module`. Some modules write the files that their operands name. Others are
+/// programs with an option table.
 pub(super) fn python(words: &[Arg]) -> Vec<ProgramEffect> {
     let Some(at) = module_at(words) else { return Vec::new() };
     let Some(module) = words.get(at - 1) else { return Vec::new() };
@@ -98,7 +98,8 @@ pub(super) fn python(words: &[Arg]) -> Vec<ProgramEffect> {
         "json.tool" | "uu" => plain().nth(1).map(write).into_iter().collect(),
         "trace" => option(operands, &["-C", "--coverdir", "-f", "--file"]).iter().map(tree).collect(),
         name => {
-            // A package spells its module with `_` and its program with `-`: `pre_commit`.
+            // The module of a package is spelled with `_` and its program with `-`: module `pre_commit`, program
+            // `pre-commit`.
             let name = name.replace('_', "-");
             let words: Vec<Arg> = std::iter::once(Arg::known(&name)).chain(operands.iter().cloned()).collect();
             effects(&words).unwrap_or_default()
@@ -134,18 +135,18 @@ pub(super) fn copy_verb(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     target.map(|target| tree(&target.below())).into_iter().chain(settings).collect()
 }
 
-/// Returns the last operand as written, if the command of the program is one of these verbs: `folder` for
+/// Returns the last operand as a written path, if the sub-command of the program is one of these verbs: `folder` for
 /// `svn export URL folder`.
 pub(super) fn verb(verbs: &str, operands: &[Arg]) -> Vec<ProgramEffect> {
     let is_verb = |word: &Arg| verbs.split(' ').any(|verb| verb == word.as_text());
     let Some(at) = operands.iter().take(3).position(is_verb) else { return Vec::new() };
-    // Without an operand, the new project or repository is made in the current folder.
+    // Without an operand, `init`, `new` and `create` write into the current folder.
     let makes = matches!(operands[at].as_text(), "init" | "new" | "create");
     let here = || makes.then(|| ProgramEffect::Works(Arg::known(".")));
     operands.get(at + 1..).and_then(<[Arg]>::last).map(tree).or_else(here).into_iter().collect()
 }
 
-/// Returns the files that a formatter writes, if its first operand is this verb: `ruff format src`,
+/// Returns the files that a formatter writes, if the first operand is the given verb: `ruff format src`,
 /// `terraform fmt src`.
 pub(super) fn format(verb: &str, parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     let shows = parsed.has(&["--check", "--diff", "-check", "-diff", "-write=false", "--write=false"]);
@@ -160,14 +161,15 @@ pub(super) fn format(verb: &str, parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     }
 }
 
-/// Commands that change their operands. They are searched for in the command that runs in a container.
+/// Programs that write files. If one of them appears in the command that a container runs, the paths in that command
+/// count as written.
 const CONTAINER_WRITERS: &[&str] = &[
     "rm", "touch", "cp", "mv", "tee", "mkdir", "rmdir", "truncate", "dd", "ln", "chmod", "chown", "sed", "sh", "bash",
 ];
 
 /// Returns the writes of `docker run -v`. A container may write each folder that is mounted in it, unless the mount is
-/// read-only. If the container's command names a path below a mounted folder, the same path below the folder on this
-/// machine is written.
+/// read-only. If the container's command names a path below such a folder, the matching path on this machine counts as
+/// written.
 pub(super) fn mounts(words: &[Arg]) -> Vec<ProgramEffect> {
     let mut found = Vec::new();
     // In the path of a mount, a variable or a command is nearly always the current folder: `$PWD`, `$(pwd)`.
@@ -232,7 +234,8 @@ pub(super) fn compiler(words: &[Arg]) -> Vec<ProgramEffect> {
             continue;
         }
         match &word.text {
-            // The linker reads objects and libraries, and writes other files that its options name.
+            // The linker reads objects and libraries. Any other file that an option of the linker names counts as
+            // written.
             Some(text) if apart && !text.contains(['=', ',']) => {
                 let reads = [".o", ".a", ".so", ".ld"].iter().any(|end| text.ends_with(end)) || text.starts_with('-');
                 found.extend((!reads && text.contains('/')).then(|| write(word)));

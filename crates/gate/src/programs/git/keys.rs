@@ -1,10 +1,10 @@
-//! Lists the settings of git that make git run a program or that redirect something.
+//! Lists the settings of git that make git run a program, or that lead git to another place such as another address.
 
 use super::ProgramEffect;
 use crate::command::Arg;
 
-/// Keys of settings that make git run a program or that redirect something. `*` stands for any text between the dots,
-/// and that text may hold dots. The upstream of a branch and the address of a remote are not listed.
+/// Keys of settings that make git run a program or lead it to another place. `*` stands for any text, also with dots in
+/// it. The upstream of a branch and the address of a remote are not listed.
 const KEYS: &[&str] = &[
     "alias.*",
     "core.alternaterefscommand",
@@ -62,7 +62,7 @@ const KEYS: &[&str] = &[
     "bundle.*",
 ];
 
-/// The last parts of keys that name a program in any section: `x.askpass` for every `x`.
+/// The last parts of keys that choose a program or an address in any section: `x.askpass` for every `x`.
 const ENDS: &[&str] = &[
     "askpass",
     "browser",
@@ -88,10 +88,11 @@ const ENDS: &[&str] = &[
     "vcs",
 ];
 
-/// Tells whether a setting makes git run a program or redirects something. The key is compared without regard to case.
+/// Tells whether a setting makes git run a program or leads it to another place. The key is compared without regard to
+/// case.
 pub(super) fn decides(key: &str, value: Option<&str>) -> bool {
     let key = key.to_ascii_lowercase();
-    // In every setting that may hold a command, a value that begins with `!` is a command.
+    // In a setting that may hold a command, such as an alias, a value that begins with `!` is run by a shell.
     let runs = value.is_some_and(|value| value.trim_start().starts_with('!'));
     let fits = |pattern: &&str| match pattern.split_once('*') {
         Some((start, end)) => key.len() > start.len() + end.len() && key.starts_with(start) && key.ends_with(end),
@@ -101,7 +102,7 @@ pub(super) fn decides(key: &str, value: Option<&str>) -> bool {
     runs || KEYS.iter().any(fits) || ENDS.contains(&last) || last.ends_with("hook") || last.ends_with("command")
 }
 
-/// Returns the setting of `-c key=value` or of `--config-env`.
+/// Returns the git setting in the value of `-c key=value` or of `--config-env`.
 pub(crate) fn setting(value: &Arg) -> ProgramEffect {
     let (key, rest) = value.lead.split_once('=').map_or((value.lead.as_str(), None), |(key, rest)| (key, Some(rest)));
     if value.text.is_none() && rest.is_none() {
@@ -111,7 +112,7 @@ pub(crate) fn setting(value: &Arg) -> ProgramEffect {
     ProgramEffect::Setting(Arg::known(key), given)
 }
 
-/// Returns the reason why changing a setting needs approval. Returns None when the change needs none.
+/// Returns the reason why changing this git setting needs approval. Returns None when the change needs no approval.
 pub(crate) fn asks(key: &Arg, value: Option<&Arg>) -> Option<String> {
     let Some(name) = key.text.as_deref() else {
         return Some("a setting of git whose name is not literal".to_owned());

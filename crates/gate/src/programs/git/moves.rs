@@ -43,13 +43,13 @@ fn found(name: &str, questions: Option<Vec<GitQuestion>>, asks: bool) -> Vec<Pro
     }
 }
 
-/// Returns a change of the work tree without a git call that lists the files, so the files stay unknown.
+/// Returns a change of the work tree for which no git call can list the files, so the files stay unknown.
 pub(super) fn unknown(name: &str) -> Vec<ProgramEffect> {
     found(name, None, true)
 }
 
-/// Returns the effects of checkout and switch to another branch or commit. A short name may also mean a branch of a
-/// remote.
+/// Returns the effects of `git checkout` and `git switch` to another branch or commit. A short name may also mean a
+/// branch of a remote.
 pub(super) fn to_state(name: &str, start: Option<&Arg>, force: bool) -> Vec<ProgramEffect> {
     let mut questions = Vec::new();
     if force {
@@ -74,7 +74,8 @@ pub(super) fn reset(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     found("reset", Some(questions), true)
 }
 
-/// Returns the effects of merge, pull and rebase: the files that the other side changed since the common commit.
+/// Returns the effects of `git merge`, `git pull` and `git rebase`: they write the files that the other branch changed
+/// since the common commit.
 pub(super) fn joined(name: &str, parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     let upstream =
         || vec![question(&["diff", "--name-only", "-z", "--no-renames", "--no-relative", "HEAD...@{upstream}", "--"])];
@@ -101,7 +102,7 @@ pub(super) fn joined(name: &str, parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     found(name, questions.map(|questions| [questions, onto].concat()), false)
 }
 
-/// Returns the effects of cherry-pick and revert: the files that the named commits change.
+/// Returns the effects of `git cherry-pick` and `git revert`: they write the files that the named commits change.
 pub(super) fn picked(name: &str, parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     let changed = |state: String| match state.split_once("..") {
         Some((from, to)) => difference(from, to.trim_start_matches('.')),
@@ -110,7 +111,7 @@ pub(super) fn picked(name: &str, parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     found(name, parsed.operands.iter().map(|state| revision(state).map(changed)).collect(), false)
 }
 
-/// Returns the effects of stash: the files whose changes it puts away or brings back.
+/// Returns the effects of `git stash`: it writes the files whose changes it puts away or brings back.
 pub(super) fn stash(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     let operands = parsed.operands.as_slice();
     let (verb, rest) = operands.split_first().map_or(("push", operands), |(verb, rest)| (verb.as_text(), rest));

@@ -7,7 +7,8 @@ use crate::programs::effect::{ProgramEffect, TreeEffect, copy};
 use crate::programs::options::ParsedOptions;
 use crate::spot::PathSpot;
 
-/// Tells whether this module reads operands of this kind. The kind is the first word of a table's line `does`.
+/// Tells whether this module reads operands of the given kind. The kind is the first word of the line `does` of an
+/// option table.
 #[cfg(test)]
 pub(crate) fn knows_kind(kind: &str) -> bool {
     kind == "format-patch" || kind.starts_with("git-")
@@ -25,7 +26,8 @@ fn all(paths: &[Arg]) -> Vec<ProgramEffect> {
     paths.iter().flat_map(named).collect()
 }
 
-/// Returns the effects of a git command's operands. `does` is the kind of operands from the command's table.
+/// Returns the effects of a git command's operands. `does` is the line of that name in the command's option table,
+/// which says what the operands mean.
 pub(super) fn effects(name: &str, does: &str, parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     let operands = parsed.operands.as_slice();
     let first = operands.first().map(Arg::as_text).unwrap_or_default();
@@ -100,7 +102,8 @@ fn single(path: &Arg) -> Vec<ProgramEffect> {
     }
 }
 
-/// Returns the effects of checkout and restore. The words after `--` are paths. Without `--` every word may be a path.
+/// Returns the effects of `git checkout` and `git restore`. The words after `--` are paths. Without `--` every word may
+/// be a path.
 fn checkout(name: &str, parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     let mut found = Vec::new();
     if parsed.has(&["--pathspec-from-file"]) {
@@ -124,7 +127,7 @@ fn checkout(name: &str, parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     found
 }
 
-/// Returns the effects of switch, merge, pull, rebase, cherry-pick and revert.
+/// Returns the effects of `git switch`, `merge`, `pull`, `rebase`, `cherry-pick` and `revert`.
 fn state(name: &str, parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     match name {
         "switch" => switch(parsed),
@@ -136,7 +139,8 @@ fn state(name: &str, parsed: &ParsedOptions) -> Vec<ProgramEffect> {
 fn stash(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     let paths = match parsed.operands.split_first() {
         Some((verb, paths)) if verb.as_text() == "push" => paths,
-        // The operands of other stash commands are messages and names of stashes. Only the words after `--` are paths.
+        // The operands of other sub-commands of `git stash` are messages and names of stashes. Only the words after
+        // `--` are paths.
         Some(_) | None => parsed.operands.get(parsed.before_dashes..).unwrap_or_default(),
     };
     [all(paths), moves::stash(parsed)].concat()
@@ -146,8 +150,8 @@ fn stash(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
 fn switch(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     let force = parsed.has(&["-f", "--force", "--discard-changes"]);
     let mut found = moves::to_state("switch", parsed.operands.last(), force);
-    // A switch needs approval only in two cases: an operand is a variable, which may stand for any commit, or it is an
-    // expression like `HEAD~1`.
+    // If git cannot list the files, a switch needs approval only in two cases: an operand is a variable, which may
+    // stand for any commit, or it is an expression like `HEAD~1`.
     for effect in &mut found {
         if let ProgramEffect::Moves(moved) = effect {
             moved.asks &= parsed.operands.iter().any(|word| word.text.as_deref().is_none_or(is_revision));
@@ -209,7 +213,8 @@ fn submodule(command: &str, operands: &[Arg]) -> Vec<ProgramEffect> {
     }
 }
 
-/// Returns the settings that `git config` changes, in both of its syntaxes.
+/// Returns the settings that `git config` changes, in its older syntax (`git config key value`) and its newer one
+/// (`git config set key value`).
 fn config(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     let reads =
         ["--get", "--get-all", "--get-regexp", "--get-urlmatch", "--get-color", "--get-colorbool", "-l", "--list"];

@@ -3,14 +3,14 @@
 use super::{ScriptReader, UnreadText, read_at};
 use crate::shell::word::{ShellWord, WordPiece};
 
-/// The sign that ends a computation.
+/// The sign that ends a computation such as `$((1 + 2))`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Until {
-    /// The end is `))`.
+    /// The computation ends with `))`.
     Parentheses,
-    /// The end is `}`.
+    /// The computation ends with `}`.
     Brace,
-    /// The end is `]`.
+    /// The computation ends with `]`.
     Bracket,
 }
 
@@ -46,8 +46,8 @@ impl ScriptReader<'_> {
                 self.script.only_bash = true;
                 self.at += 1;
             }
-            // bash removes a backslash with a line end before it reads the text after the dollar. The reader does not
-            // follow that.
+            // bash removes a backslash at a line end before it reads the text after the dollar. This reader does not do
+            // that, so it gives up.
             Some('\\') if self.ahead(2) == Some('\n') => return Err("a line that ends behind a dollar".into()),
             Some(letter) if is_name_start(letter) => {
                 self.at += 1;
@@ -58,7 +58,7 @@ impl ScriptReader<'_> {
                 self.at += 2;
                 word.pieces.push(WordPiece::Unknown);
             }
-            // zsh expands a dollar before one of these letters, so the result is unknown.
+            // zsh expands a dollar before one of these letters, and bash does not, so the result is unknown.
             Some('=' | '~' | '^' | '+') => {
                 self.at += 1;
                 word.pieces.push(WordPiece::Unknown);
@@ -110,8 +110,8 @@ impl ScriptReader<'_> {
                         't' => word.push('\t', true),
                         '\\' | '\'' | '"' | '?' => word.push(next, true),
                         'x' | '0'..='7' => self.coded(next, word),
-                        // The value of any other escape is left unknown, because no name of a program and no path needs
-                        // it.
+                        // The value of any other escape counts as unknown. Names of programs and paths do not need such
+                        // an escape.
                         _ => word.pieces.push(WordPiece::Unknown),
                     }
                 }
@@ -165,8 +165,8 @@ impl ScriptReader<'_> {
             word.inner.extend(self.arithmetic(Until::Bracket)?.inner);
         }
         if indirect {
-            // In `${!name}` bash takes the value of the variable as the name of another one. It also evaluates
-            // computations in that name. Only the two forms that list names are accepted.
+            // For `${!name}` bash takes the value of the variable as the name of another variable, and evaluates
+            // computations in that name. So only the two forms that list variable names or indexes are accepted.
             let names = all && self.peek() == Some('}');
             let prefix = matches!(self.peek(), Some('*' | '@')) && self.ahead(1) == Some('}');
             if !names && !prefix {
@@ -196,9 +196,9 @@ impl ScriptReader<'_> {
         self.default(word, quoted)
     }
 
-    /// Reads the word after the operator of `${name-word}`, and the closing brace.
+    /// Reads the default value in `${name-value}`, and the closing brace.
     fn default(&mut self, word: &mut ShellWord, quoted: bool) -> Result<(), UnreadText> {
-        // Only the commands in the default value are needed. The value itself is dropped.
+        // Only the commands inside the default value are kept. The value itself is dropped.
         let mut value = ShellWord::default();
         loop {
             let letter = self.peek().ok_or("a brace is not closed")?;
@@ -228,8 +228,8 @@ impl ScriptReader<'_> {
         }
     }
 
-    /// Reads a computation through its end and returns the commands that it runs. Records its variables, because bash
-    /// evaluates their values and a value may run a command.
+    /// Reads a computation up to and including its end sign, and returns the commands that it runs. Records its
+    /// variables, because bash evaluates their values and a value may run a command.
     pub(super) fn arithmetic(&mut self, until: Until) -> Result<ShellWord, UnreadText> {
         let mut found = ShellWord::default();
         let mut open = 0_u32;

@@ -1,21 +1,23 @@
-//! Reads one word of a shell text: its quotes, escapes and patterns.
+//! Reads one word of a command text: its quotes, escapes and patterns.
 
 use super::{ListEnd, RESERVED, ScriptReader, UnreadText};
 use crate::shell::word::{ShellWord, WordPiece};
 
-/// The kind of text that is read. It decides where the text ends and what is expanded in it.
+/// The kind of text that is read. It decides where the text ends, and whether variables and commands in it are
+/// expanded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReadingPlace {
     /// A word of a command.
     Word,
-    /// The word after `<<`, in which nothing is expanded.
+    /// The delimiter after `<<`, in which bash expands nothing.
     Delimiter,
     /// The body of a here-document.
     Document,
 }
 
 impl ScriptReader<'_> {
-    /// Reads a word and adds its name, such as `W0`, to the skeleton.
+    /// Reads a word. Adds its name, such as `W0`, to the skeleton, that is, the command text with names in place of
+    /// words.
     pub(super) fn word(&mut self, stop: ListEnd) -> Result<(), UnreadText> {
         let start = self.at;
         let after_time = std::mem::take(&mut self.after_time);
@@ -23,17 +25,17 @@ impl ScriptReader<'_> {
             return Err("a list with indexes, or inside of a substitution".into());
         }
         let (name, word) = self.assignment_or_word()?;
-        // bash joins lines that end with a backslash before it looks for a name, so `PA\` and `TH=x` on the next line are an
-        // assignment.
+        // bash joins a line that ends with a backslash with the next line before it looks for a name. So `PA\` and
+        // `TH=x` on the next line are an assignment to `PATH`. This reader gives up on it.
         let joined = self.text[start..self.at].windows(2).any(|pair| pair == ['\\', '\n']);
         if joined && name.is_empty() && word.begins_assignment() {
             return Err("a line that ends inside of an assignment".into());
         }
-        // The name of an assignment as it is spelled, with a `+` and an index: `x[1]+=`.
+        // `spelled` is the name of an assignment as it is written, with an index and a `+`: `x[1]+=`.
         let name_end = self.text[start..].iter().position(|letter| *letter == '=').map_or(start, |by| start + by + 1);
         let spelled: String = self.text[start..name_end].iter().collect();
-        // The word contains a newline while a here-document is announced. Shells disagree whether the body of the
-        // document begins after that newline.
+        // The word contains a newline on a line that announces a here-document. Shells disagree whether the body of the
+        // document begins after that newline, so this reader gives up.
         if !self.pending.is_empty() && self.text[start..self.at].contains(&'\n') {
             return Err("a word with a newline on the line of a here-document".into());
         }
@@ -43,14 +45,14 @@ impl ScriptReader<'_> {
                 self.script.plain.push_str(bare);
                 return Ok(());
             }
-            // bash finds the `in` of `case` and `for` also behind a word that looks like an assignment.
+            // bash reads the `in` of `case` and `for` as a keyword even after a word that looks like an assignment.
             let keyword = !self.keywords_over || self.in_test || bare == "in";
             let as_it_is = RESERVED.contains(&bare) && keyword
                 || (after_time && bare == "-p")
                 || (self.in_test && (matches!(bare, "=" | "==" | "!=" | "=~") || is_test(bare)));
             if as_it_is {
-                // In `$(case x in a) …)` a parenthesis may end a pattern or the substitution. The reader does not
-                // decide which.
+                // In `$(case x in a) …)` a parenthesis may end a pattern or the substitution. This reader cannot tell
+                // which, so it gives up.
                 if stop == ListEnd::Parenthesis && matches!(bare, "case" | "esac") {
                     return Err("`case` inside of a substitution".into());
                 }
@@ -67,7 +69,7 @@ impl ScriptReader<'_> {
             }
         } else if word.pieces.is_empty() && self.peek() == Some('(') {
             self.script.only_bash = true;
-            // The value is a list, `name=(…)`. Its elements are read as the next words.
+            // The value of this assignment is a list, `name=(…)`. The elements of the list are read as the next words.
             self.in_list = true;
             self.keywords_over = true;
             self.script.plain.push_str(&name);
@@ -77,8 +79,8 @@ impl ScriptReader<'_> {
         self.keywords_over |= !name.is_empty() || self.follows_redirect();
         self.emit(&token);
         if !name.is_empty() {
-            // The text `of=file` may be an argument and not an assignment. So the whole word is kept here, and the
-            // value alone below.
+            // The word `of=file` may be an argument of a command and not an assignment. So the whole word is stored
+            // here, and the value alone is stored after this block.
             let mut whole = ShellWord::default();
             spelled.chars().for_each(|letter| whole.push(letter, false));
             whole.pieces.extend(word.pieces.iter().cloned());
@@ -103,7 +105,8 @@ impl ScriptReader<'_> {
         Ok(true)
     }
 
-    /// Tells whether the last token is the operator of a redirection, so that the next word is its target.
+    /// Tells whether the text before this position ends with the operator of a redirection, such as `>`. The next word
+    /// is then the target of the redirection.
     fn follows_redirect(&self) -> bool {
         let last = self.script.plain.trim_end_matches(' ').rsplit([' ', '\n']).next().unwrap_or_default();
         last.contains(['<', '>'])
@@ -121,8 +124,8 @@ impl ScriptReader<'_> {
         let mut name = String::new();
         if end > start {
             if letter(end) == '[' {
-                // bash reads any text in the brackets of an assignment such as `x[…]=1`. The reader accepts only plain
-                // letters there.
+                // bash accepts any text in the brackets of an assignment such as `x[…]=1`. This reader accepts only
+                // plain letters, and gives up otherwise.
                 let plain = |letter: &char| letter.is_ascii_alphanumeric() || "_-.*?!^".contains(*letter);
                 let index_end = end + 1 + self.text[end + 1..].iter().take_while(|letter| plain(letter)).count();
                 if letter(index_end) != ']' {
@@ -147,7 +150,7 @@ impl ScriptReader<'_> {
         Ok((name, word))
     }
 
-    /// Reads pieces of a word up to the end that the kind of text has.
+    /// Reads the pieces of a word, a delimiter or a here-document up to its end. `place` says which of the three it is.
     pub(super) fn pieces(&mut self, place: ReadingPlace) -> Result<ShellWord, UnreadText> {
         let mut word = ShellWord::default();
         let mut previous = None;
@@ -199,8 +202,8 @@ impl ScriptReader<'_> {
                     self.at += 1;
                     word.pieces.push(WordPiece::Wild(letter));
                 }
-                // bash expands a tilde at the start of a word, and in a value after `=` and `:`. The reader does it in
-                // every word, which finds too many paths rather than too few.
+                // bash expands a tilde at the start of a word, and after `=` and `:` in an assigned value. This reader
+                // expands it in every word, so it finds too many paths rather than too few.
                 '~' if before.is_none_or(|before| matches!(before, '=' | ':'))
                     && !(self.in_test && before == Some('=')) =>
                 {
@@ -295,7 +298,7 @@ fn is_blank(letter: char) -> bool {
     matches!(letter, ' ' | '\t' | '\n')
 }
 
-/// Tells whether a word is an operator of a test: `-f`, `-eq`.
+/// Tells whether a word is an operator of a test in `[[ … ]]`, such as `-f` or `-eq`.
 fn is_test(word: &str) -> bool {
     word.strip_prefix('-')
         .is_some_and(|word| (1..=2).contains(&word.len()) && word.chars().all(|letter| letter.is_ascii_alphabetic()))
