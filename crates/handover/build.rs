@@ -1,13 +1,14 @@
-//! Sets how the program is linked. The code that is built stays the same.
+//! Chooses linker options for the `handover` program. The compiled code stays the same.
 
 use std::io::Write as _;
 use std::process::Command;
 
-/// The first C library that can read packed relocations.
+/// The first version of the GNU C library (glibc) that can read packed relocations.
 const GLIBC_MIN: (u32, u32) = (2, 36);
 
-/// A program reads all its relocations when it starts, and keeps them in memory: over a megabyte here, some kilobytes when they are
-/// packed. Only where the C library of this machine can read them, and only in what is given to users.
+/// Asks the linker to pack the program's relocations. A program reads all its relocations when it starts and keeps them
+/// in memory: over a megabyte here, or some kilobytes when they are packed. They are packed only in release builds, and
+/// only when the C library of this machine can read them.
 fn main() -> std::io::Result<()> {
     let mut out = std::io::stdout();
     writeln!(out, "cargo::rerun-if-changed=build.rs")?;
@@ -20,7 +21,8 @@ fn main() -> std::io::Result<()> {
     Ok(())
 }
 
-/// As `getconf` tells it: `glibc 2.36`.
+/// Returns the version of this machine's GNU C library, which `getconf` prints as `glibc 2.36`; `None` when `getconf`
+/// reports no such version.
 #[expect(
     clippy::disallowed_methods,
     reason = "a build has no runner; it asks in the folder and environment cargo gives it"

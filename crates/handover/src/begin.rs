@@ -1,4 +1,5 @@
-//! The commands `handover init`, which writes a project's files, and `handover card`, which shows its agents' cards.
+//! The commands `handover init`, which writes a project's files, and `handover card`, which shows the agent cards (the
+//! files that describe the project's agents).
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -37,7 +38,7 @@ pub(crate) fn root() -> anyhow::Result<std::path::PathBuf> {
     Ok(place::root(&here).unwrap_or(here))
 }
 
-/// Prints the card of the agent with this slug.
+/// Prints the agent card with this slug. An agent card is a file that describes one agent of the project.
 pub(crate) fn card(slug: &str, json: bool) -> anyhow::Result<ExitCode> {
     let root = root()?;
     let cards = files::cards(&root).with_context(|| format!("read the cards of {}", root.display()))?;
@@ -52,7 +53,7 @@ pub(crate) fn card(slug: &str, json: bool) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Lists the agents' cards, each with the result of its check.
+/// Lists the agent cards of the project (the files that describe its agents), each with the result of its check.
 pub(crate) fn cards(json: bool) -> anyhow::Result<ExitCode> {
     let root = root()?;
     let cards = files::cards(&root).with_context(|| format!("read the cards of {}", root.display()))?;

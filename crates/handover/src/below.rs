@@ -2,9 +2,9 @@
 //! processes. Only a person may decide approvals and operate Handover; agents do the work.
 //!
 //! Each of three signs is enough: an environment variable that marks programs of agents; an ancestor process that is an
-//! agent's client, a turn host of Handover or a git that Handover started; an ancestor process that started a `handover
-//! mcp` that is still alive. Ancestors are read from `/proc`. On systems without `/proc` only the environment variables
-//! count.
+//! agent's client, a turn host (the process in which Handover hosts an agent's program) or a git that Handover started;
+//! an ancestor process that started a `handover mcp` that is still alive. Ancestors are read from `/proc`. On systems
+//! without `/proc` only the environment variables count.
 //!
 //! This check keeps agents from deciding by accident or because of a text that they read. It is not a security
 //! boundary: a program of the same user can detach from its ancestors and clear its environment.
@@ -23,14 +23,15 @@ use runner::turn_proof;
 pub use record::ClientRecord;
 use record::McpParent;
 
-/// The variables that clients' shell tools and the runner set for the programs that they start. One name per line.
+/// The environment variables that agent clients' shell tools and Handover's runner set for the programs that they
+/// start. One name per line.
 const MARKS: &str = include_str!("below/marks.txt");
 
 /// The evidence that a process runs below an agent, that is, that an agent started it directly or through other
 /// processes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BelowAgent {
-    /// The first sign of an agent that was found; there may be more.
+    /// The first sign of an agent that was found; there may be more signs.
     pub sign: AgentSign,
     /// The sessions of the live `handover mcp` processes that an ancestor of this process started, nearest ancestor
     /// first.
@@ -68,13 +69,13 @@ impl fmt::Display for AgentSign {
     }
 }
 
-/// Returns the names of environment variables that only programs below an agent have.
+/// Returns the names of environment variables that only programs started by an agent have.
 pub fn marks() -> impl Iterator<Item = &'static str> {
     MARKS.lines().filter(|line| !line.is_empty())
 }
 
-/// Returns the evidence that this process runs below an agent, or `None` without evidence. `live` is the folder with
-/// the session files of a store's processes.
+/// Returns the evidence that an agent started this process, directly or through other processes, or `None` without
+/// evidence. `live` is the folder in which the running Handover processes of a store keep their session files.
 pub fn look(live: Option<&Path>) -> Option<BelowAgent> {
     let mark = marked(|name| std::env::var_os(name));
     let ancestors = ancestry::ancestors();
@@ -101,8 +102,8 @@ pub fn look(live: Option<&Path>) -> Option<BelowAgent> {
     Some(BelowAgent { sign, sessions })
 }
 
-/// Returns the sessions of live `handover mcp` processes that belong to other clients than the one above this process.
-/// Returns none when the ancestors of this process cannot be read.
+/// Returns the sessions of the live `handover mcp` processes, except those that belong to the agent client that started
+/// this process. Returns none when the ancestors of this process cannot be read.
 pub fn foreign_sessions(live: &Path) -> Vec<SessionId> {
     let ancestors = ancestry::ancestors();
     if ancestors.is_empty() {
@@ -124,20 +125,22 @@ pub fn foreign_sessions(live: &Path) -> Vec<SessionId> {
     record::living(live).iter().filter(|parent| !is_own(parent)).filter_map(McpParent::session).collect()
 }
 
-/// Tells whether this process can prove that it belongs to the turn: by the proof in its environment, or by the turn's host
-/// process among its ancestors.
+/// Tells whether this process belongs to a turn, that is, to one run of an agent's program by Handover's runner. The
+/// proof is a random text in the environment, or the turn's host process among the ancestors of this process.
 pub fn is_part_of_turn(state: &Path, turn: TurnId) -> bool {
     turn_proof::is_shown(state, turn) || is_below_host_of(&turn_proof::turn_folder(state, turn))
 }
 
-/// Tells whether an ancestor of this process is the host process of the turn whose files are in `folder`.
+/// Tells whether an ancestor of this process is the host process of a turn (one run of an agent's program by the
+/// runner). The files of the turn are in `folder`.
 pub fn is_below_host_of(folder: &Path) -> bool {
     let Ok(folder) = folder.canonicalize() else { return false };
     let is_its = |named: &String| Path::new(named).canonicalize().is_ok_and(|named| named == folder);
     ancestry::ancestors().iter().any(|above| client::is_turn_host(above) && above.arguments.get(2).is_some_and(is_its))
 }
 
-/// Returns the first environment variable of [`marks`] that is set. A variable with an empty value counts as set.
+/// Returns the sign of an agent for the first environment variable of [`marks`] that is set; only agents' programs have
+/// these variables. A variable with an empty value counts as set.
 fn marked(variable: impl Fn(&str) -> Option<OsString>) -> Option<AgentSign> {
     marks().find(|name| variable(name).is_some()).map(AgentSign::Mark)
 }

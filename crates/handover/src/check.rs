@@ -1,4 +1,5 @@
-//! `handover check`: checks a document, for a person, a program or a file of cases.
+//! `handover check`: checks a document and prints the result for a person or a program. With `--batch`, it checks a
+//! file of test cases.
 //!
 //! It needs no store and no async runtime. Hooks call it often, so it runs before either is set up.
 
@@ -25,8 +26,8 @@ Examples:
 
 Exit code: 0 valid, 1 not valid, 2 wrong call or unreadable file (with --batch: 0 when every line was judged, else 2).";
 
-/// The number of bytes that are read of a document. Only a stream can be so long; all other kinds have a smaller limit,
-/// and a longer document of these is reported as invalid.
+/// The most bytes that are read of a document. Only the stream of a review tool's output can be so long. Every other
+/// kind of document has a smaller limit, and a longer document is reported as invalid.
 const BYTES_MAX: u64 = 1 << 30;
 
 #[derive(Debug, Args)]

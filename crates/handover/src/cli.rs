@@ -57,7 +57,7 @@ struct McpAlone {
 
 impl McpAlone {
     /// Parses the command line if it is `handover mcp`. Returns `None` for any other command, for wrong options and for
-    /// `--help`. The full parser then handles these, because it has the texts.
+    /// `--help`: the full parser handles these, because it has the error messages and the help texts.
     fn asked() -> Option<Self> {
         let mut words = std::env::args_os();
         let program = words.next()?;

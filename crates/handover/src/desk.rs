@@ -62,7 +62,8 @@ pub struct Visitor {
     pub owner: String,
     /// An idempotency key that the caller sent outside of the arguments, such as in an HTTP header.
     pub key: Option<String>,
-    /// The turn that the caller's process belongs to, if the runner started it for a turn.
+    /// The turn (one run of an agent's program) that the caller's process belongs to, if the runner started it for a
+    /// turn.
     pub seat: Option<TurnSeat>,
     /// The client's own names for the session, sub-agent and tool call that this call comes from.
     pub origin: Origin,
@@ -143,10 +144,10 @@ impl From<Refusal> for Stopped {
 
 type ToolAnswer = Result<Value, Stopped>;
 
-/// The folders and the store that the `Desk` works with.
+/// The folders and the store that a `Desk` needs to perform the calls of tools.
 #[derive(Debug, Clone, Default)]
 pub struct DeskSurroundings {
-    /// The root folder of the project. It holds the project's cards, templates and worktrees.
+    /// The root folder of the project. It holds the project's agent cards, templates and worktrees.
     pub root: Option<PathBuf>,
     /// The folder in which worktrees are created. Without it, the default folder is used.
     pub worktrees: Option<PathBuf>,
@@ -164,7 +165,8 @@ pub struct DeskSurroundings {
 pub struct Desk {
     service: Service,
     surroundings: Arc<DeskSurroundings>,
-    /// The time at which each caller's leases were last renewed, because the caller made a call.
+    /// The time at which each caller's leases (its claims on tasks, which expire) were last renewed because the caller
+    /// made a call.
     signs: Arc<Mutex<HashMap<String, Timestamp>>>,
     /// The reviews that run in the background, after the calls that asked for them returned.
     reviews: TaskTracker,
@@ -196,11 +198,11 @@ impl ToolRequest<'_> {
     }
 }
 
-/// The shortest time between two renewals of one caller's leases, in milliseconds. A call within this time after the
-/// last renewal renews nothing. The engine stores even fewer of the renewals.
+/// The shortest time between two renewals of one caller's leases (its claims on tasks, which expire), in milliseconds.
+/// A call within this time after the last renewal renews nothing. The engine stores even fewer of the renewals.
 const SIGN_MS: i64 = 20_000;
-/// The largest number of callers whose last renewal is remembered. When it is reached, all of them are forgotten, and
-/// each caller's next call renews again.
+/// The largest number of callers for which the time of the last renewal of their leases (claims on tasks) is
+/// remembered. When it is reached, all of them are forgotten, and each caller's next call renews again.
 const SIGNS_MAX: usize = 10_000;
 
 impl Desk {
@@ -276,7 +278,8 @@ impl Desk {
             None => self.serve(&request, call).await,
         };
         let outcome = outcome(answer);
-        // A write that succeeded has renewed the caller's leases already. A read, or a call that was refused, has not.
+        // A write that succeeded has renewed the caller's leases (its claims on tasks) already. A read, or a call that
+        // was refused, has not.
         if tool.effect == Effect::Reads || !matches!(outcome, ToolOutcome::Done(_)) {
             self.sign_of_life(&request);
         }
@@ -310,8 +313,8 @@ impl Desk {
         ToolRequest { visitor, caller, progress }
     }
 
-    /// Renews the leases of the calling agent, because every call shows that the agent is alive. The renewal runs in
-    /// the background: the call does not wait for it.
+    /// Renews the leases of the calling agent (its claims on tasks), because every call shows that the agent is alive.
+    /// The renewal runs in the background: the call does not wait for it.
     fn sign_of_life(&self, request: &ToolRequest<'_>) {
         let who = match (request.caller.agent, request.caller.session) {
             (Some(agent), _) => agent.to_string(),
@@ -331,8 +334,8 @@ impl Desk {
         let service = self.service.clone();
         let caller = Caller { key: None, lock_owner: None, ..request.caller.clone() };
         tokio::spawn(async move {
-            // Errors are ignored: a caller that is not an agent has no leases to renew, and a fault of the store shows
-            // again at the next command.
+            // Errors are ignored: a caller that is not an agent has no leases (claims on tasks) to renew, and a fault
+            // of the store shows again at the next command.
             let _ = service.execute(caller, Command::Renew).await;
         });
     }

@@ -1,15 +1,16 @@
 //! `handover hook EVENT`: the command that the client of an interactive agent runs at the client's own events.
 //!
 //! ```text
+//! event               effect                                                            database work
 //! SessionStart        tells the agent its name, its tasks, its mail and the next calls  one read
-//! PreToolUse          gates: by the configuration alone, or by an approval              nothing, or one commit
+//! PreToolUse          lets the call through, denies it, or asks for an approval         nothing, or one commit
 //! PostToolUse         a sign of life; joins a sub-agent with its registered agent       one read, sometimes one commit
-//! Stop, SubagentStop  the handoff of an agent with a claim: sent back, or accepted      one read, one commit if it is due
+//! Stop, SubagentStop  the handoff of an agent with a claim: sent back, or accepted      one read, one commit if due
 //! SessionEnd          offers the tasks of the session to other agents again             one commit
 //! ```
 //!
-//! When the agent runs in a turn that the runner started, the hook applies only the gates. The runner does everything
-//! else.
+//! When the agent runs in a turn that the runner started, the hook applies only the gates (the rules at `PreToolUse`).
+//! The runner does everything else.
 
 mod ask;
 mod event;
@@ -97,8 +98,8 @@ fn chain(error: &dyn std::error::Error) -> String {
 }
 
 /// Answers an invalid payload. The hook refuses it, because the client must not continue as if the hook had checked the
-/// call. Two cases only get a note. The first is the payload of another event when a hook already held this stop once,
-/// because the session could otherwise never end. The second is a payload that is too long, except before a tool call.
+/// call. Two kinds of payload only get a note: the payload of another event after a hook has already blocked this stop
+/// once, because the session could otherwise never end, and a payload that is too long, except before a tool call.
 fn misfit(event: HookEvent, bad: &Bad) -> HookAnswer {
     match bad {
         Bad::OtherEvent { again: true, .. } => HookAnswer::Note(bad.to_string()),
@@ -138,8 +139,8 @@ impl HookCall<'_> {
         Origin { conversation: Some(self.payload.session_id.clone()), part: self.payload.part(), call: None }
     }
 
-    /// Returns the conversation that the payload names, and the live connections of other clients. The payload may not
-    /// act for the agents of those connections.
+    /// Returns the conversation (the client's session) that the payload names, and the live connections of other
+    /// clients. The payload may not act for the agents of those connections.
     fn told(&self, office: &Office) -> who::ToldConversation {
         let (conversation, part) = (self.payload.session_id.clone(), self.payload.part());
         who::ToldConversation { conversation, part, foreign: below::foreign_sessions(&office.live) }
@@ -177,8 +178,8 @@ fn with_store(
     if hook.has_store()? { hook.open(work) } else { Ok(HookAnswer::Nothing) }
 }
 
-/// Applies the gates to a tool call. Reads only the configuration. Opens the store only when a gate requires a person's
-/// approval.
+/// Applies the project's gates, which are rules that allow or deny tool calls, to one call. Reads only the
+/// configuration. Opens the store only when a gate requires a person's approval.
 fn before_a_tool(hook: &HookCall<'_>) -> Result<HookAnswer, HookError> {
     let gates = match hook.root() {
         Some(root) => trust::gates(&root, base::project::place::data_folder().as_deref())?,
@@ -228,8 +229,8 @@ async fn after_a_tool(office: &Office, hook: &HookCall<'_>) -> Result<HookAnswer
     Ok(HookAnswer::Nothing)
 }
 
-/// Ends the conversation of the session, so that other agents can claim its tasks. Does nothing for the reasons `clear`
-/// and `resume`, because the session continues after them.
+/// Ends the client's session in the store, so that other agents can claim its tasks. Does nothing for the reasons
+/// `clear` and `resume`, because the session continues after them.
 fn ending(hook: &HookCall<'_>) -> Result<HookAnswer, HookError> {
     if matches!(hook.payload.reason.as_deref(), Some("clear" | "resume")) {
         return Ok(HookAnswer::Nothing);

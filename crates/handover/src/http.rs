@@ -50,7 +50,7 @@ pub const PORT_DEFAULT: u16 = 4747;
 /// The name of the file with the token of the person who owns this machine.
 pub const TOKEN_FILE: &str = "token";
 
-/// The options of the server from its command line.
+/// The options of the HTTP server from its command line.
 #[derive(Debug, Clone)]
 pub struct ServeOptions {
     pub port: Option<u16>,
@@ -82,7 +82,7 @@ pub enum Unserved {
     Serve(#[source] std::io::Error),
 }
 
-/// The state that all requests share.
+/// The state that all HTTP requests share.
 #[derive(Clone)]
 pub(crate) struct HttpState {
     desk: Desk,
@@ -95,7 +95,7 @@ pub(crate) struct HttpState {
     stopping: CancellationToken,
 }
 
-/// Serves until the process gets a signal to stop. Then finishes the requests that it has accepted.
+/// Serves HTTP requests until the process gets a signal to stop. Then finishes the requests that it has accepted.
 pub async fn serve(office: Office, wanted: ServeOptions) -> Result<(), Unserved> {
     let stop = mcp::asked_to_stop();
     let settings = match &office.place.root {
@@ -134,7 +134,7 @@ async fn know_owner(service: &Service, path: &Path) -> Result<(), Unserved> {
     Ok(())
 }
 
-/// The server before it listens on a port: its routes, its shared state and its limits.
+/// The HTTP server before it listens on a port: its routes, its shared state and its limits.
 pub struct Site {
     router: Router,
     door: Http<Reception>,

@@ -1,5 +1,5 @@
 //! The background work of a process that serves requests: it shows other processes that this one is alive, checks which
-//! other sessions are alive, ends expired leases, and sends notices to people.
+//! other sessions are alive, ends expired leases (claims on tasks), and sends notices to people.
 //!
 //! Every such process does this work, so no process depends on a server. When one process has done a piece of the work,
 //! the others find nothing left to do.
@@ -24,14 +24,15 @@ use base::live::{self, Live, LiveSessions};
 /// The pause between two rounds of the background work. When a process is killed, its tasks must be offered again
 /// within half a minute; five seconds leave room for a slow machine.
 const ROUND: Duration = Duration::from_secs(5);
-/// The number of rounds between two deletions of old idempotency keys. Each deletion removes at most a thousand keys;
-/// the next one continues.
+/// The number of rounds of the background work (five seconds each) between two deletions of old idempotency keys. Each
+/// deletion removes at most a thousand keys; the next one continues.
 const ROUNDS_BETWEEN_FORGETTING: u32 = 120;
-/// The number of rounds between two measurements of the host's clock: one minute. If the clock was set, it is measured
-/// earlier.
+/// The number of rounds of the background work (five seconds each) between two comparisons of this machine's clock with
+/// the database server's clock. If this machine's clock was set, the next comparison comes earlier.
 const ROUNDS_BETWEEN_MEASURES: u32 = 12;
 
-/// The session that this process keeps alive by its session file.
+/// The session (connection) that this process keeps alive by its session file, a locked file that other processes
+/// check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OwnSession {
     /// This process serves no connection, so it keeps no session alive.
@@ -79,8 +80,8 @@ impl Keeper {
         Ok(Self { own, _tasks: tasks })
     }
 
-    /// Notes that this process received a call. An error is harmless: other processes only learn later whether this one
-    /// is silent.
+    /// Notes in the session file that this process received a call. A failed write is ignored: other processes then
+    /// only learn later that this one is active.
     pub fn touch(&self) {
         if let Some(own) = &self.own {
             let _late = own.file.touch(own.live.waking_time());
@@ -102,21 +103,22 @@ impl OwnLife {
 
     fn tick(&self) {
         let now = self.live.waking_time();
-        // A runner counts as active while it runs, because its agent programs make no calls that would show activity.
+        // A runner counts as active while it runs, because the programs of its agents make no calls that would show
+        // activity.
         let _late = if self.is_runner { self.file.touch(now) } else { Ok(()) };
         let _late = self.file.tick(now);
     }
 }
 
-/// Runs one round of the background work for a process that ends soon. So the leases of killed processes end before
-/// this process reads the store.
+/// Checks once which sessions are alive, and ends expired leases (claims on tasks). A command calls this before it
+/// reads the store, so that it does not see the leases of killed processes.
 pub async fn once(desk: &Desk) {
     if let Some(live) = desk.service().live().cloned() {
-        // If the check of the live sessions fails, no lease is taken over, and the command that follows reports the
-        // error.
+        // If the check of the live sessions fails, no claim on a task is taken over, and the command that follows
+        // reports the error.
         let _unseen = look(desk, &live).await;
     }
-    // If the sweep of expired leases fails, the command that follows reports the fault.
+    // If ending the expired leases (claims on tasks) fails, the command that follows reports the fault.
     let _again = desk.service().sweep().await;
 }
 
@@ -139,7 +141,7 @@ async fn rounds(desk: Desk, live: Arc<LiveSessions>, own: Option<Arc<OwnLife>>) 
         }
         // If the check of the live sessions fails, the result of the last check stays valid.
         let _unseen = look(&desk, &live).await;
-        // If the sweep of expired leases fails, the next round retries.
+        // If ending the expired leases (claims on tasks) fails, the next round of the background work retries.
         let _again = desk.service().sweep().await;
         while telling.try_join_next().is_some() {}
         if let (Some(notifier), true) = (&notifier, telling.is_empty()) {
@@ -169,8 +171,8 @@ async fn look(desk: &Desk, live: &Arc<LiveSessions>) -> io::Result<()> {
         }
     }
     for session in found.dead_in_shared {
-        // A process of version 0.1 may have used another store in the same folder. Then that store must record the end
-        // of the session.
+        // Several stores share the folder of version 0.1. If the agents of the session are in another store, that store
+        // must record the end of the session.
         let known = service.ask(AgentIdNeed::OfSession(session)).await.map(|agents| !agents.is_empty());
         match (known, live.shared_folder()) {
             (Ok(true), Some(folder)) if close(desk, session).await => {

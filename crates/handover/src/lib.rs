@@ -1,5 +1,5 @@
-//! Handover as a library: the interfaces (MCP, HTTP, command line, hooks), and everything that only they need. The crate
-//! `base` has the service that all of them call.
+//! Handover as a library: the interfaces (MCP, HTTP, command line, hooks), and everything that only they need. The
+//! crate `base` has the service that all of them call.
 
 #[cfg(not(unix))]
 compile_error!("handover needs a Unix system: it uses process groups, file locks and file permissions");

@@ -7,8 +7,8 @@ mod cli;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    // A turn host runs for the whole time of an agent's turn and needs none of the code below. So its command is
-    // handled first.
+    // A turn host, the process that hosts an agent's program, runs for the whole time of a turn and needs none of the
+    // code below. So its command is handled first.
     if let Some(code) = agents::host::command(std::env::args_os()) {
         return code;
     }

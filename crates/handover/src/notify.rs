@@ -31,7 +31,7 @@ use base::service::Service;
 /// The longest time for sending one notice, even if the receiver does not answer. The store waits well beyond this time
 /// before it counts the sender as gone and lets another process send the notice.
 const SENDING_MAX: Duration = Duration::from_secs(30);
-/// The most notices that one round sends per channel; the next round continues.
+/// The most notices that one round of sending sends by each channel (command or webhook). The next round continues.
 const ROUND_MAX: u32 = 50;
 
 /// The sender of one project's notices, which tell people that an approval waits.
@@ -79,7 +79,7 @@ impl Notifier {
         (!found.is_empty()).then_some(found)
     }
 
-    /// Tells whether the scripts that the command runs are unchanged since a person accepted them.
+    /// Tells whether the scripts that the notification command runs are unchanged since a person accepted them.
     fn is_as_accepted(&self, words: &[String]) -> bool {
         let changed = || {
             let record = trust::record_of(&self.root, self.data.as_deref()?).ok()?;

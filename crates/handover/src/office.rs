@@ -29,7 +29,7 @@ pub struct Office {
     pub notes: Vec<String>,
 }
 
-/// The reasons why an [`Office`] cannot be opened.
+/// The reasons why an [`Office`], the opened store with its folders, cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OfficeClosed {
     #[error(transparent)]
@@ -48,7 +48,7 @@ pub enum OfficeClosed {
 }
 
 impl Office {
-    /// Returns the parts of the office that a runner needs.
+    /// Returns the service, the place of the store and the folders that a runner needs to run agents.
     pub fn run_site(&self) -> RunSite<'_> {
         RunSite { service: self.desk.service(), place: &self.place, state: &self.state, live: &self.live }
     }
@@ -70,7 +70,8 @@ impl OfficeClosed {
     }
 }
 
-/// Opens the store for the current folder, and creates the store on first use. Prints the notes to standard error.
+/// Opens the store for the current folder, and creates the store on first use. Prints notes about changes that this
+/// made to standard error.
 pub async fn open(named: Option<&str>) -> Result<Office, OfficeClosed> {
     let office = open_from(named, None).await?;
     for note in &office.notes {

@@ -35,18 +35,19 @@ pub enum NotAPerson {
 /// The environment variable with a token by which a person can decide without a terminal.
 const TOKEN: &str = "HANDOVER_TOKEN";
 
-/// Refuses a process that runs below an agent. Checks the clients of the store in `HANDOVER_STORE`, because the option
-/// `--store` is not parsed yet.
+/// Refuses a process that an agent started. Looks for agent clients that are connected to the store in
+/// `HANDOVER_STORE`, because this function does not get the option `--store`.
 pub fn here() -> Result<(), NotAPerson> {
     not_below(std::env::var("HANDOVER_STORE").ok().as_deref())
 }
 
-/// Refuses a process that runs below an agent, or below a client that is connected to the named store.
+/// Refuses a process that an agent started, directly or through other processes. A client that is connected to the
+/// named store counts as an agent, too.
 pub fn not_below(store: Option<&str>) -> Result<(), NotAPerson> {
     below_agent(store).map_or(Ok(()), |BelowAgent { sign, .. }| Err(NotAPerson::BelowAnAgent { sign }))
 }
 
-/// Returns the sign that this process runs below an agent, if there is one. Does not open the store.
+/// Returns the sign that an agent started this process, if there is one. Does not open the store.
 pub fn below_agent(store: Option<&str>) -> Option<BelowAgent> {
     below::look(live_folder(store).as_deref())
 }
@@ -65,8 +66,8 @@ pub fn secret() -> Option<String> {
     std::env::var(TOKEN).ok().map(|secret| secret.trim().to_owned()).filter(|secret| !secret.is_empty())
 }
 
-/// Returns the caller for decisions: a person at a terminal, or the holder of a person's token. Refuses a process that
-/// runs below an agent, even with a token.
+/// Returns the caller for decisions that only a person may make: a person at a terminal, or the holder of a person's
+/// token. Refuses a process that an agent started, even with a token.
 pub async fn decider(service: &Service) -> Result<Result<Caller, NotAPerson>, Error> {
     let person = Caller::with_rights(Rights::Person);
     let secret = match (at_a_terminal(), secret()) {
@@ -78,8 +79,8 @@ pub async fn decider(service: &Service) -> Result<Result<Caller, NotAPerson>, Er
     Ok(found.map(|token| Caller { agent: token.agent, ..person }).ok_or(NotAPerson::ForeignToken))
 }
 
-/// Returns the rights of a command that runs outside of agents: a person's rights at a terminal or with a person's
-/// token, else a script's rights.
+/// Returns the rights of a command that no agent started: a person's rights at a terminal or with a person's token,
+/// else a script's rights.
 pub async fn rights(service: &Service) -> Result<Rights, Error> {
     if has_terminal() {
         return Ok(Rights::Person);
@@ -89,7 +90,7 @@ pub async fn rights(service: &Service) -> Result<Rights, Error> {
     Ok(if is_person { Rights::Person } else { Rights::Script })
 }
 
-/// Refuses a process that runs below an agent or has no terminal, because it cannot ask a person.
+/// Refuses a process that an agent started or that has no terminal, because it cannot ask a person.
 pub fn at_a_terminal() -> Result<(), NotAPerson> {
     here()?;
     if has_terminal() { Ok(()) } else { Err(NotAPerson::NoTerminal) }

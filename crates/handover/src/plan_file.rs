@@ -9,7 +9,7 @@ use wire::lifecycle::{self, Call, Planned};
 use crate::desk::{Desk, ToolOutcome, Visitor};
 use base::ground::yaml;
 
-/// The fields of the file that belong to the plan. All other fields belong to the workflow.
+/// The fields of a plan file that belong to the plan. All other fields belong to the workflow.
 const OF_PLAN: &[&str] = &["summary", "approach", "risks", "assumptions", "tasks"];
 
 /// A plan file that was checked and is valid.
@@ -20,7 +20,7 @@ pub struct PlanFile {
 }
 
 impl PlanFile {
-    /// Reads and checks the whole file before anything is created. Otherwise a workflow could exist whose plan is
+    /// Reads and checks the whole plan file before anything is created. Otherwise a workflow could exist whose plan is
     /// refused.
     pub fn read(text: &str, variables: &[(String, String)]) -> Result<Self, String> {
         let Value::Object(mut members) = yaml::parse(text)? else {
@@ -68,7 +68,8 @@ async fn ask(desk: &Desk, tool: &str, arguments: &Value) -> Result<Value, String
     }
 }
 
-/// Checks the arguments of a tool. Returns the first problem, with its line in the file.
+/// Checks the arguments of a tool that were read from a plan file. Returns the first problem, with its line in the
+/// file.
 fn judged(tool: &str, arguments: &Value, below: &str, file: &str) -> Result<Call, String> {
     let text = arguments.to_string();
     let Some(judged) = lifecycle::judge(tool, text.as_bytes()) else { return Err(format!("there is no tool {tool}")) };
@@ -76,7 +77,8 @@ fn judged(tool: &str, arguments: &Value, below: &str, file: &str) -> Result<Call
         let code = judged.report.code(first);
         let pointer = code.split_once(':').map_or("", |(_, pointer)| pointer);
         let pointer = pointer.strip_prefix(below).unwrap_or(pointer);
-        // Computes the lines only for a refused plan, because it takes an entry for every value of the file.
+        // Compute the lines only for a refused plan, because the list of lines has an entry for every value of the
+        // file.
         let lines = if pointer.is_empty() { Vec::new() } else { yaml::lines(file) };
         let line = line(pointer, &lines).map_or_else(String::new, |line| format!("line {line}: "));
         return Err(format!("{line}{}", judged.report.message(first)));
@@ -84,8 +86,8 @@ fn judged(tool: &str, arguments: &Value, below: &str, file: &str) -> Result<Call
     judged.value.ok_or_else(|| "it cannot be read".to_owned())
 }
 
-/// Returns the line of a value in the file. When the value itself has no line, returns the line of the nearest value
-/// that contains it.
+/// Returns the line of a value in the plan file. When the value itself has no line, returns the line of the nearest
+/// value that contains it.
 fn line(pointer: &str, lines: &[(String, usize)]) -> Option<usize> {
     let found = lines.iter().find(|(known, _)| known == pointer).map(|(_, line)| *line);
     found.or_else(|| line(pointer.rsplit_once('/')?.0, lines))

@@ -158,7 +158,7 @@ impl Reception {
     }
 
     /// Configures the backend for a client that the runner started for a turn. The client acts as the turn's agent.
-    /// Closing its connection ends no lease, because the runner holds the claim.
+    /// When its connection closes, no task is released, because the runner holds the claim.
     pub fn below_a_turn(mut self, seat: Option<TurnSeat>) -> Self {
         if let Some(pipe) = &mut self.pipe {
             pipe.seat = seat;
@@ -383,7 +383,7 @@ impl Backend for Reception {
             }
             Ok(None)
         });
-        // If the store fails, return no session, because the agents of any session may hold tasks.
+        // If the store fails, name no session that may be ended, because the agents of any session may hold tasks.
         view.await.ok().flatten()
     }
 
@@ -400,7 +400,7 @@ impl Backend for Reception {
         let Some(session) = session else { return };
         let caller = Caller { session: Some(session), ..Caller::with_rights(Rights::Agent) };
         let close = Command::CloseSession { session, end: SessionEnd::Closed };
-        // Ignore a failure: the leases of the session's agents then expire at their time.
+        // Ignore a failure: the leases of the session's agents (their claims on tasks) then expire at their time.
         let _late = self.desk.service().execute(caller, close).await;
     }
 }

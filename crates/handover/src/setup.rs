@@ -4,7 +4,7 @@
 //! client, reach ──> layout: its files, and the entries they need
 //!                     └──> plan: each file before and after        nothing is written yet
 //!                            ├──> show: the difference
-//!                            └──> write: all files, and receipts   `--undo` reads receipts
+//!                            └──> write: all files, and receipts   a receipt lists the added entries, for `--undo`
 //! ```
 
 mod client;
@@ -163,8 +163,8 @@ pub async fn run(arguments: &Setup, root: &Path, store: Option<&str>) -> anyhow:
     Ok(outcome(arguments, changes, write))
 }
 
-/// Prints proposed gate rules for the commands that the project builds and tests with. Does this only after hooks were
-/// set up, and if the settings have no gates yet.
+/// Prints proposed gate rules (rules about tool calls) for the commands with which the project builds and tests itself.
+/// Does this only after hooks were set up, and if the settings have no gates yet.
 fn propose(arguments: &Setup, root: &Path) {
     let gated = base::project::settings::read(Some(root)).is_ok_and(|settings| !settings.gates.is_empty());
     if !arguments.hooks || arguments.undo || gated {
@@ -197,7 +197,7 @@ fn outcome(arguments: &Setup, changes: bool, written: bool) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Tells whether to write: `--yes` was given, or a person at the terminal answers yes.
+/// Tells whether to write the client's files: `--yes` was given, or a person at the terminal answers yes.
 fn agreed(arguments: &Setup) -> anyhow::Result<bool> {
     if arguments.yes {
         return Ok(true);
@@ -211,8 +211,8 @@ fn agreed(arguments: &Setup) -> anyhow::Result<bool> {
     Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }
 
-/// Returns the environment of a setup. The second value is `true` if the client will start this program by its full
-/// path, although the user asked for no path.
+/// Returns the facts about this machine that a setup needs. The second value is `true` if the client will start this
+/// program by its full path, although the user asked for no path.
 fn surroundings(named: Option<&str>, root: &Path) -> anyhow::Result<(SetupSurroundings, bool)> {
     let environment = std::env::vars_os();
     let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {

@@ -1,5 +1,5 @@
-//! Starts the programs that are no agents, such as git and notification commands. Each gets its own process group and few
-//! environment variables.
+//! Starts the programs that are no agents, such as git and notification commands. Each gets its own process group and
+//! few environment variables.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -7,8 +7,8 @@ use std::process::Stdio;
 use spawn::{StartEnvironment, StartFolder};
 use tokio::process::{Child, Command};
 
-/// The environment variables that a program inherits: the paths of programs and files, the user, the language, and the
-/// terminal. All others are removed.
+/// The environment variables that a started program inherits: the paths of programs and files, the user, the language,
+/// and the terminal. All others are removed.
 const KEPT: &[&str] = &["PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "USER", "TERM", "NO_COLOR"];
 
 /// Returns the command that starts a program in a folder, with pipes for standard input and output. The program is
@@ -23,7 +23,7 @@ pub fn command(program: &Path, folder: &Path) -> Command {
 /// Kills a program and its process group at once, as a crash would.
 pub fn kill(child: &Child) {
     if let Some(group) = child.id().and_then(|id| i32::try_from(id).ok()).and_then(rustix::process::Pid::from_raw) {
-        // The process may have ended already.
+        // Ignore the error: the process may have ended already.
         let _gone = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
     }
 }

@@ -1,4 +1,5 @@
-//! Recognises the program of a process: an agent's client, a turn host of Handover, or another program.
+//! Recognises the program of a process: an agent's client such as `claude`, a turn host (the process in which
+//! Handover's runner hosts an agent's program), or another program.
 
 use super::ancestry::{Ancestor, base};
 use agents::host;
@@ -58,8 +59,8 @@ pub(super) fn known(process: &Ancestor) -> Option<&'static str> {
     if SHELLS.contains(&base(&process.program)) {
         return None;
     }
-    // A program that sets its own title has its whole command line in the first argument. So only the first word
-    // counts.
+    // A program that sets its own title has its whole command line in the first argument. So only the first word of
+    // that argument counts.
     let called = process.arguments.first().and_then(|first| first.split_ascii_whitespace().next()).unwrap_or_default();
     let script = script(process);
     let names = [base(&process.program), base(called), process.title.as_str(), script.map(stem).unwrap_or_default()];
@@ -120,8 +121,8 @@ pub(super) fn is_our_git(process: &Ancestor, parent: &Ancestor) -> bool {
     process.name() == "git" && is_ours(parent)
 }
 
-/// Tells whether people, too, work below this program, so that it is no sign of an agent although it started a
-/// `handover mcp`.
+/// Tells whether people also work below this program, as they do in an editor. Such a program is no sign of an agent,
+/// although it started a `handover mcp`.
 pub(super) fn is_launcher(process: &Ancestor) -> bool {
     let names = [base(&process.program), process.title.as_str()];
     process.pid <= 1 || LAUNCHERS.lines().any(|line| !line.is_empty() && names.contains(&line))
@@ -209,7 +210,7 @@ mod tests {
         for program in ["/usr/bin/codex", "/usr/bin/node", "/usr/bin/bash", "/usr/bin/python3"] {
             assert!(!is_launcher(&process(program, program)), "{program}");
         }
-        // No agent client is also on the list of launchers, the programs below which people work, too.
+        // No agent client may also be on the list of launchers, which are programs below which people work, too.
         assert!(clients().all(|(name, _)| !LAUNCHERS.lines().any(|line| line == name)));
     }
 }

@@ -9,10 +9,10 @@ use wire::check::{CheckFinding, CheckNote, DocumentKind, Severity};
 use wire::json::Value;
 use wire::visible::is_hidden;
 
-/// The largest number of problems that are shown. The rest is only counted, because people do not read more. `--json`
-/// prints all of them.
+/// The largest number of a document's problems that are shown. The rest is only counted, because people do not read
+/// more. `--json` prints all of them.
 const SHOWN_MAX: usize = 40;
-/// The number of columns that are shown of a line. A longer line is cut around the wrong place.
+/// The number of columns that are shown of a line with a problem. A longer line is cut around the wrong place.
 const WIDTH: usize = 100;
 
 /// A switch for colours: `true` adds escape codes to texts, `false` leaves texts as they are.
@@ -52,8 +52,8 @@ pub(super) fn text(kind: DocumentKind, name: &str, bytes: &[u8], finding: &Check
         (errors, 0) => format!(": {}", plural(errors, "error")),
         (errors, warnings) => format!(": {}, {}", plural(errors, "error"), plural(warnings, "warning")),
     };
-    // For some kinds of documents a result was printed above. If it has no problems, a line "valid" below it is not
-    // needed.
+    // Documents of some kinds, such as a merge, have printed a result above. If such a document has no problems, the
+    // line with "valid" is left out.
     if !(finding.valid && finding.notes.is_empty() && is_result(kind)) {
         let _ = writeln!(out, "{}: {verdict} {}{counts}", plain(name), kind.as_str());
     }

@@ -1,12 +1,13 @@
-//! Rewrites the advice of a refusal for the command line. Names of tools become commands, and their arguments become
-//! options.
+//! Rewrites the suggestion that comes with a refused call, so that a person can type it: names of tools become
+//! commands, and their arguments become options.
 
 use serde_json::{Map, Value};
 use wire::lifecycle::TOOLS;
 
 use super::verbs::{ToolVerb, VERBS};
 
-/// Rewrites a suggestion so that a person can type it. The text of a refusal names tools, because models read it, too.
+/// Rewrites the suggestion of a refused call so that a person can type it. The suggestion names tools, because models
+/// read it, too.
 pub(crate) fn typed(suggestion: &str) -> String {
     let (mut typed, mut rest) = (String::new(), suggestion);
     while let Some(letter) = rest.chars().next() {
@@ -21,7 +22,7 @@ pub(crate) fn typed(suggestion: &str) -> String {
         rest = behind;
         let quoted = typed.ends_with('`');
         // Leave the text "the tool NAME" as it is. It is written where the agent must call the tool itself, because a
-        // command started by the agent does not do the same.
+        // command that the agent starts does not do the same as the tool.
         let is_tool = typed.ends_with("the tool ");
         if let Some(verb) = VERBS.iter().find(|verb| verb.tool.tool().name == word && !is_tool) {
             let arguments = arguments(&mut rest);

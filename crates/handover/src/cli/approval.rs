@@ -16,7 +16,7 @@ use super::outline::outline;
 use super::show::{self, refused};
 use super::{say, say_json};
 
-/// The largest number of rows in a list. Older ones are left out: people do not read more at once.
+/// The largest number of approvals in a list. Older approvals are left out: people do not read more at once.
 const ROWS: u32 = 200;
 
 #[derive(Debug, Subcommand)]

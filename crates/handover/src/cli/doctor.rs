@@ -1,4 +1,4 @@
-//! `handover doctor`: prints the results of all checks.
+//! `handover doctor`: checks the store, the settings and this machine, and prints the result of each check.
 
 use std::io::Write as _;
 use std::process::ExitCode;

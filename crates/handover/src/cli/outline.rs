@@ -6,10 +6,10 @@ use wire::json::{Object, Value};
 
 use super::show::{coloured, plain};
 
-/// The largest number of characters that are shown of one text. A longer text is cut with a note that `--json` prints
-/// all of it.
+/// The largest number of characters that are shown of one text in a reply. A longer text is cut with a note that
+/// `--json` prints all of it.
 const TEXT_CHARS_MAX: usize = 4_000;
-/// The width of the column with the names, in characters. The values begin after it.
+/// The width, in characters, of the column with the names of a reply's members. Their values begin after this column.
 const NAME_WIDTH: usize = 23;
 
 /// Renders the members of a tool's reply as indented lines. Skips members that are null or empty texts.

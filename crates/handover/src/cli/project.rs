@@ -12,7 +12,8 @@ use super::outline::outline;
 use super::say;
 use super::show::{refused, table};
 
-/// The largest number of rows in a list. Older ones are left out: people do not read more at once.
+/// The largest number of changes in the history of a section. Older changes are left out: people do not read more at
+/// once.
 const ROWS: u32 = 200;
 
 #[derive(Debug, Subcommand)]

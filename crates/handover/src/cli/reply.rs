@@ -1,4 +1,5 @@
-//! `handover inbox reply`: a person answers an agent. It is not a tool, so that no agent can answer in a person's name.
+//! `handover inbox reply`: a person answers an agent. It is only a command and no MCP tool, so that no agent can answer
+//! in a person's name.
 
 use std::process::ExitCode;
 
@@ -13,7 +14,7 @@ use wire::json::Value;
 use super::show::refused;
 use super::{say, say_json};
 
-/// The noun of `handover inbox reply`. The other commands of this noun call tools.
+/// The first word of the command `handover inbox reply`. The other commands that begin with `inbox` call tools.
 pub(super) const NOUN: &str = "inbox";
 const VERB: &str = "reply";
 

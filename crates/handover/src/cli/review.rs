@@ -1,5 +1,5 @@
 //! `handover review`: commands with which people ask for reviews and see them, and `review run`, with which other
-//! programs ask for a review by the feedback protocol.
+//! programs ask for a review by the feedback protocol (one JSON request in, a stream of JSON lines out).
 
 mod stream;
 
@@ -31,7 +31,8 @@ use wire::lifecycle::ToolError;
 use super::show::{plain, plain_lines, refused, table};
 use super::{say, say_json};
 
-/// The noun of the commands `handover review …`. The other commands of this noun call tools.
+/// The first word of the commands in this file, such as `handover review ask`. The other commands that begin with
+/// `review` call tools.
 pub(super) const NOUN: &str = "review";
 /// The largest number of reviews in a list. Older ones are left out: people do not read more at once.
 const ROWS: u32 = 200;
@@ -100,7 +101,7 @@ pub(super) fn commands() -> Vec<Command> {
     ReviewVerb::augment_subcommands(Command::new(NOUN)).get_subcommands().cloned().collect()
 }
 
-/// Returns the typed `handover review` command; `None` when another command or a tool's command was typed.
+/// Returns the typed `handover review` command; `None` when another command was typed, or one that calls a tool.
 pub(super) fn asked(matches: &ArgMatches) -> Option<ReviewVerb> {
     let (_, inner) = matches.subcommand().filter(|(noun, _)| *noun == NOUN)?;
     let (verb, _) = inner.subcommand()?;
@@ -242,8 +243,8 @@ async fn again(office: &Office, asked: &ReviewAgainArguments) -> anyhow::Result<
     held(office, &provider, known.review.id, &document, asked.json).await
 }
 
-/// Marks the artifact with the current state of the task's work. The worker can then complete the task as long as the
-/// work has this state.
+/// Records in the artifact (the file to review) the current state of the task's work. After the review, the worker can
+/// complete the task as long as the work still has this state.
 async fn of_task(office: &Office, artifact: ReviewedSubject, task: Option<TaskId>) -> anyhow::Result<ReviewedSubject> {
     let Some(task) = task else { return Ok(artifact) };
     let (service, state) = (office.desk.service(), Some(office.state.as_path()));
@@ -253,7 +254,8 @@ async fn of_task(office: &Office, artifact: ReviewedSubject, task: Option<TaskId
             let source = Some("A person chose this file to be reviewed.".to_owned());
             Ok(ReviewedSubject { reference: Some(work.name().to_owned()), source, ..artifact })
         }
-        // The task does not exist. Report nothing here, because opening the review refuses it.
+        // The task does not exist. Report nothing here: the store refuses to open a review for it, and that refusal is
+        // shown.
         Err(WorkProblem::Error(base::Error::Refused(_))) => Ok(artifact),
         Err(problem) => Err(problem.into()),
     }
@@ -263,7 +265,7 @@ fn shown(file: &Path, media_type: Option<&str>) -> anyhow::Result<ReviewedSubjec
     Ok(ReviewedSubject::of_file(file, media_type)?)
 }
 
-/// Runs one round of a review, and then shows the findings that are not decided yet.
+/// Runs one round of a review, and then shows the findings (the reviewer's remarks) that are not decided yet.
 async fn held(
     office: &Office,
     provider: &Provider,

@@ -124,8 +124,8 @@ fn is_accepted_now(office: &Office) -> anyhow::Result<bool> {
     office.place.root.as_deref().map_or(Ok(false), super::trust::ask_here)
 }
 
-/// Asks the person at the terminal whether to accept the settings, because they name the store. The store must be
-/// accepted before it is opened.
+/// Asks the person at the terminal whether to accept the project's settings, because they name the store. A store that
+/// the settings name must be accepted before it is opened.
 pub(super) fn is_store_accepted_now(asked: &RunArguments) -> anyhow::Result<bool> {
     let here = std::env::current_dir().context("find the current folder")?;
     match base::project::place::root(&here) {
@@ -190,7 +190,7 @@ fn report(ended: &RunEnded, json: bool) -> anyhow::Result<ExitCode> {
         RunEnded::Stuck(_) => ("stuck", 1),
         RunEnded::Stopped => ("stopped", 130),
     };
-    // Remove secrets and hidden characters from the reason, because agents wrote parts of it.
+    // Remove secrets and hidden characters from the reason why the run stopped, because agents wrote parts of it.
     let reason = if let RunEnded::Stuck(reason) = ended { Some(visible::redacted(reason)) } else { None };
     if json {
         let event = serde_json::json!({"event": "run_ended", "how": word, "reason": reason});
@@ -204,7 +204,8 @@ fn report(ended: &RunEnded, json: bool) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::from(code))
 }
 
-/// Waits for SIGINT or SIGTERM. After the first signal, running turns may finish. The second signal ends them.
+/// Waits for SIGINT or SIGTERM. After the first signal, running turns (runs of agents' programs) may finish. The second
+/// signal ends them.
 async fn listen(wishes: watch::Sender<RunnerOrder>, json: bool) {
     let (Ok(mut interrupt), Ok(mut terminate)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
     else {

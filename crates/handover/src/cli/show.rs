@@ -42,7 +42,7 @@ pub(crate) fn outcome(tool: &str, outcome: &ToolOutcome, json: bool, fresh: bool
             let part = |name: &str| problem.get(name).and_then(Value::as_text).unwrap_or_default();
             let near = problem.get("nearest").and_then(Value::as_text);
             let near = near.map(|near| format!(" (did you mean {near}?)")).unwrap_or_default();
-            // Skip a problem that the message contains already, unless there is a name to suggest.
+            // Skip a problem that the refusal's message already contains, unless there is a similar name to suggest.
             if !text("message").contains(part("problem")) || !near.is_empty() {
                 writeln!(out, "  `{}` {}{near}", plain(part("field")), plain(part("problem")))?;
             }
@@ -87,7 +87,8 @@ fn columns(tool: &str) -> Option<(&'static str, &'static [&'static str])> {
     })
 }
 
-/// The tools for which the other members of the reply are shown, too, in addition to the table.
+/// The tools whose reply is shown as a table and as lines. The lines show all members of the reply that are not in the
+/// table.
 const WITH_MORE: [&str; 5] =
     ["workflow_get", "workflow_execution_status", "workflow_check_merge", "review_status", "review_request"];
 

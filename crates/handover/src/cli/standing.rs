@@ -21,13 +21,14 @@ enum CommandList {
     BelowAgent,
 }
 
-/// One line of the table of commands.
+/// One line of the table that says which callers may run which command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct CommandRow {
     list: CommandList,
     /// The words of the command with one space between them, such as `token create`.
     command: String,
-    /// The option that must be typed for this line to apply, and the value that the option must have, if any.
+    /// The option that must be typed for this line of the table of commands to apply, and the value that the option
+    /// must have, if any.
     option: Option<(String, Option<String>)>,
 }
 

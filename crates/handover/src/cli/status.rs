@@ -22,14 +22,16 @@ use wire::visible;
 
 use super::show::{coloured, plain, table, without_secrets};
 
-/// The largest number of reviews that are shown. For more, a line names `handover review list`.
+/// The largest number of reviews that `handover status` shows. For more, a line names `handover review list`.
 const REVIEWS_SHOWN: usize = 5;
-/// The largest number of changed settings that are shown. The rest is only counted; `handover trust` shows all of them.
+/// The largest number of changed settings that `handover status` shows. The rest is only counted; `handover trust`
+/// shows all of them.
 const CHANGES_SHOWN: usize = 5;
-/// The largest number of interventions that are shown, the newest ones. An intervention is a change that a caller makes
-/// to a plan.
+/// The largest number of interventions that `handover status` shows, the newest ones. An intervention is a change that
+/// a caller makes to a plan.
 const INTERVENTIONS_SHOWN: usize = 10;
-/// The number of workflows whose logs are searched for interventions. Interventions in further workflows are not shown.
+/// The number of workflows whose logs `handover status` searches for interventions (changes to a plan). Interventions
+/// in further workflows are not shown.
 const WORKFLOWS_LOOKED_AT: usize = 20;
 
 #[derive(Debug, Args)]
@@ -309,7 +311,8 @@ fn text(found: &Overview, now: Timestamp, place: &str) -> String {
     text
 }
 
-/// Returns the lines of the screen about reviews with findings that no decision is recorded for yet.
+/// Returns the lines of the screen about reviews with findings (the reviewer's remarks) for which no decision is
+/// recorded yet.
 fn findings(reviews: &[Review]) -> String {
     if reviews.is_empty() {
         return String::new();

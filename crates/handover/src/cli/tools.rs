@@ -230,8 +230,8 @@ async fn with_ids(office: &Office, asked: &TypedToolCall) -> anyhow::Result<Valu
             *value = agent.to_string().into();
         }
     }
-    // Without `--json`, a person reads the reply, so also ask for the parts of the item. A program asks for the parts
-    // that it needs.
+    // Without `--json`, a person reads the reply, so ask for details, too, such as the tasks of a workflow. A program
+    // that uses `--json` names the details that it needs.
     let more: Option<(&str, Value)> = if asked.tool.id == ToolId::WorkflowGet {
         Some(("include_tasks", true.into()))
     } else if asked.tool.id == ToolId::WorkflowGetSummary {
@@ -245,8 +245,8 @@ async fn with_ids(office: &Office, asked: &TypedToolCall) -> anyhow::Result<Valu
     Ok(Value::Object(members))
 }
 
-/// Returns the caller of the command: the agent of the turn that started this process, the agent of the client that
-/// started it, a person, or a person's script.
+/// Returns the caller of the command: the agent of the runner's turn to which this process belongs, the agent of the
+/// client that started it, a person, or a person's script.
 async fn visitor(office: &Office, asked: &TypedToolCall) -> anyhow::Result<Result<Visitor, ToolError>> {
     if let Some(seat) = office.desk.seat().await? {
         return Ok(Ok(Visitor::seated(seat)));
@@ -258,8 +258,8 @@ async fn visitor(office: &Office, asked: &TypedToolCall) -> anyhow::Result<Resul
     let names_one = ["agent_id", "sender_id"].iter().any(|name| asked.arguments.get(name).is_some());
     let needs_one = asked.tool.effect != Effect::Reads && asked.tool.id != ToolId::AgentRegister && !names_one;
     Ok(match agents.only() {
-        // A call that changes something must name its agent if the client has several. A reviewer's process is exempt,
-        // because it may only read.
+        // A call that changes something must name its agent if the client has several agents. A reviewer's process is
+        // exempt, because it may only read.
         Err(required) if needs_one && !runner::review::is_below_a_review() => Err(required),
         Ok(_) | Err(_) => Ok(agents.visitor()),
     })

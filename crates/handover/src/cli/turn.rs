@@ -1,4 +1,4 @@
-//! `handover turn`: shows the turns of agents' programs, and the results of their verification.
+//! `handover turn`: shows turns, that is, single runs of agents' programs, and the results of their verification.
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -18,7 +18,8 @@ use super::say;
 use super::show::{refused, table};
 use super::status::cost;
 
-/// The largest number of turns in a list. Older ones are left out: people do not read more at once.
+/// The largest number of turns (runs of agents' programs) in a list. Older turns are left out: people do not read more
+/// at once.
 const ROWS: u32 = 200;
 
 #[derive(Debug, Subcommand)]

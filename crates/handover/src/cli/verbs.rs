@@ -1,5 +1,5 @@
-//! Maps commands to tools. Every argument of a tool becomes an option. The arguments in `places` are given without a
-//! name, by their position.
+//! Maps commands to tools. Every argument of a tool becomes an option, except the arguments in a command's `places`:
+//! these are given without a name, by their position.
 
 use wire::lifecycle::ToolId;
 
@@ -15,7 +15,7 @@ pub(crate) struct ToolVerb {
     pub(crate) about: &'static str,
 }
 
-/// The nouns of the commands, each with its line in `--help`.
+/// The first words of the commands, such as `task`, each with its line in `--help`.
 pub(crate) const NOUNS: &[(&str, &str)] = &[
     ("workflow", "Plans and their progress"),
     ("task", "Pieces of work: look at them, take them, finish them"),
@@ -184,7 +184,7 @@ pub(crate) const VERBS: &[ToolVerb] = &[
     ),
 ];
 
-/// Fails to compile when a tool has no command, or two.
+/// Fails to compile when a tool has no command, or two commands.
 const _: () = {
     let (mut seen, mut row) = (0_u128, 0);
     while row < VERBS.len() {

@@ -27,7 +27,7 @@ use wire::lifecycle::ToolError;
 
 use super::show::{self, plain};
 
-/// The noun of `handover task verify`. The other commands of this noun call tools.
+/// The first word of the command `handover task verify`. The other commands that begin with `task` call tools.
 pub(crate) const NOUN: &str = "task";
 const VERB: &str = "verify";
 
@@ -79,8 +79,8 @@ struct Prepared {
     team: settings::TeamSettings,
 }
 
-/// Finds the agent, the project and the worktree for a verification. Refuses unless a person accepted the commands of
-/// this clone's settings.
+/// Finds the agent, the project and the worktree for a verification. Refuses unless a person accepted the commands that
+/// this clone's settings name.
 async fn prepared(office: &Office, asked: &Verify) -> anyhow::Result<Result<Prepared, ToolError>> {
     if std::env::var_os(TURN).is_some_and(|turn| !turn.is_empty()) {
         let message = "this runs in a turn of the runner, which verifies the output when the turn ends";

@@ -23,7 +23,8 @@ impl DemoClient {
     pub(super) async fn start(program: &Path, folder: &Path, name: &str) -> Result<Self, Failed> {
         let mut command = side_program::command(program, folder);
         command.args(["mcp", "--tools", "full"]);
-        // Pass on the turn and its proof, so that the server knows which turn it works for.
+        // Pass on the two environment variables that name and prove the turn of the runner in which this agent works,
+        // so that the server knows the turn, too.
         command.envs([TURN, PROOF].into_iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
         // Put the server into the process group of this agent. When the demo kills the agent, the server dies with it,
         // as after a real crash.

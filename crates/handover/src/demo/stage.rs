@@ -24,8 +24,8 @@ use runner::attempt::shared::{RunNews, RunnerOrder, RunnerParts, RunnerShared};
 /// The plan of the demo: three tasks without dependencies, and three tasks that depend on them.
 const PLAN: &str = include_str!("plan.yaml");
 
-/// Creates a repository for the demo and opens its store and runner. Handover itself writes the repository's commands,
-/// so no person has to accept them first.
+/// Creates a repository for the demo and opens its store and runner. No person has to accept the commands in the
+/// repository's settings, because Handover itself wrote them.
 pub(super) async fn open(
     wanted: &DemoOptions,
     wish: watch::Receiver<RunnerOrder>,

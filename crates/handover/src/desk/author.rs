@@ -8,7 +8,8 @@ use super::{Desk, Stopped, ToolRequest};
 use base::error::Error;
 use base::project::task_extra::PLANNED_BY;
 
-/// The name that is recorded as author for a coordinator that is not a registered agent.
+/// The name that is recorded as the author of a task when the task was added by a coordinator that is no registered
+/// agent.
 const COORDINATOR: &str = "coordinator";
 
 impl Desk {

@@ -1,4 +1,5 @@
-//! Finds the agent as which a command acts that an agent's client started: the agent that this client registered.
+//! Finds the agent for a command that an agent client, such as Claude Code, started. The command acts as the agent that
+//! this client registered.
 
 use engine::id::{AgentId, SessionId};
 use engine::world::AgentIdNeed;
@@ -23,7 +24,7 @@ pub struct ClientAgents {
 }
 
 impl ClientAgents {
-    /// Finds the agents that are registered on the connections of the client.
+    /// Finds the agents that are registered on the connections of the client that started this command.
     pub async fn find(service: &Service, below: &BelowAgent) -> Result<Self, Error> {
         let sessions = below.sessions.clone();
         let session = if let [only] = sessions.as_slice() { Some(*only) } else { None };
@@ -55,7 +56,7 @@ impl ClientAgents {
         }
     }
 
-    /// Tells whether an agent belongs to the client.
+    /// Tells whether an agent belongs to the client that started this command.
     pub fn has(&self, agent: AgentId) -> bool {
         self.agents.iter().any(|(known, _)| *known == agent)
     }

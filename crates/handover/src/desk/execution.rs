@@ -38,7 +38,7 @@ impl Desk {
         Ok(status.as_str())
     }
 
-    /// Returns the runners that are alive, and the running turns of a workflow.
+    /// Returns the live runners (the processes that start agents), and the running turns of a workflow.
     async fn at_work(&self, workflow: WorkflowId) -> Result<(Vec<Runner>, Vec<Turn>), Stopped> {
         let now = self.service.now();
         let found = self.service.view(move |world| Ok((view::runners(world, now)?, view::running(world, workflow)?)));
@@ -116,7 +116,7 @@ impl Desk {
 struct CompletedTask {
     task: Task,
     workspace: Option<Workspace>,
-    /// The last verification of the task's current attempt.
+    /// The last verification of the task's work in its current attempt (claim).
     verification: Option<Verification>,
 }
 

@@ -1,4 +1,4 @@
-//! Reads mailboxes, for both groups of tools: `inbox_*` and `message_*`.
+//! Reads the mailboxes of agents and people, for the tools `inbox_*` and `message_*`.
 
 use engine::inbox::{MailboxOwner, Message, Recipients};
 
@@ -12,7 +12,7 @@ use wire::lifecycle::{
 use super::{Desk, Stopped, ToolAnswer, ToolRequest, bad_cursor, limit};
 use base::error::Error;
 
-/// Changes the refusal "unknown agent" to "unknown sender". For a call that sends a message, because the agent that
+/// Changes the refusal "unknown agent" to "unknown sender". It is used for calls that send a message: the agent that
 /// such a call names is the sender.
 pub(super) fn of_a_sender(error: Error) -> Error {
     if let Error::Refused(Refusal::AgentNotFound { agent: Some(sender) }) = error {
@@ -94,8 +94,8 @@ impl Desk {
             self.acting(request).await?;
         }
         match self.may_read(request, found.to).await {
-            // The caller has another agent than the owner of the mailbox. The engine's refusal speaks of connections,
-            // so refuse with the name of the mailbox's owner instead.
+            // The caller acts as another agent than the owner of the mailbox. The engine refuses this with a text about
+            // connections, so refuse with the name of the mailbox's owner instead.
             Err(Stopped::Error(Error::Refused(Refusal::AgentElsewhere { .. }))) => {
                 let problem = format!("{id} is in the mailbox of {}", found.to);
                 return Err(Refusal::NotPermitted { problem }.into());

@@ -1,5 +1,5 @@
-//! Creates and removes workspaces. Git creates or removes the worktree first. The store records the change only after
-//! git succeeded.
+//! Creates and removes workspaces, the git worktrees in which agents work. Git creates or removes the worktree first.
+//! The store records the change only after git succeeded.
 
 use std::path::{Path, PathBuf};
 
@@ -47,8 +47,8 @@ impl Desk {
         match recorded {
             Ok(reply) => self.created(&reply).await,
             Err(error) => {
-                // The store refused the new workspace, so its worktree must not stay. Nothing is lost: no agent has
-                // worked in it yet.
+                // The store refused the new workspace, so the worktree that git made for it must not stay. Nothing is
+                // lost: no agent has worked in it yet.
                 let named = (made.branch.as_str(), Some(made.base_commit.as_str()));
                 let removal = removal(&wanted.repository, &made.path, named, self.now_ms());
                 let _left = git::remove(&Git::default(), &removal).await;
@@ -57,8 +57,8 @@ impl Desk {
         }
     }
 
-    /// Asks the engine whether it would accept the workspace, and refuses it if not. This runs before git creates
-    /// anything.
+    /// Asks the engine whether it would accept the workspace (a worktree for an agent), and refuses it if not. This
+    /// runs before git creates anything.
     async fn may_place(&self, request: &ToolRequest<'_>, asked: &WorkspaceCreate) -> Result<(), Stopped> {
         let create = Command::CreateWorkspace(asked.create("worktree", true));
         self.service.would(without_key(request), create).await?;
@@ -181,7 +181,7 @@ pub(super) fn refused(problem: &GitProblem) -> Stopped {
             let files: Vec<&str> = files.iter().map(String::as_str).collect();
             Some(object([("files", files.into()), ("more", (*more).into())]))
         }
-        // The message says everything about these.
+        // The message of the refusal already says everything about these problems, so no details are added.
         GitProblem::WorkspaceDirty { dirt: Dirt::Locked { .. } | Dirt::Submodules, .. }
         | GitProblem::BranchExists { .. }
         | GitProblem::NotARepository { .. }
@@ -203,8 +203,8 @@ pub(super) fn refused(problem: &GitProblem) -> Stopped {
 }
 
 impl Desk {
-    /// Returns the command that registers an agent. If the project has a card for the agent, the agent gets the slug of
-    /// its card.
+    /// Returns the command that registers an agent. If the project has a card for the agent (a file that describes it),
+    /// the agent gets the slug of its card.
     pub(super) fn with_card(&self, asked: &AgentRegister) -> Command {
         let cards = self.surroundings.root.as_deref().and_then(|root| base::project::files::cards(root).ok());
         let slug = engine::agent::slug_of(asked.name.as_str());

@@ -17,8 +17,8 @@ use wire::lifecycle::{
 
 use super::{Desk, ToolAnswer, ToolRequest, bad_cursor, limit, place};
 
-/// Returns the text of a cursor: the time and the id of the last row, with a dot between them. The list is ordered by
-/// time.
+/// Returns the text of a cursor, a position in a list that is ordered by time: the time and the id of the last row,
+/// with a dot between them.
 fn cursor<I: std::fmt::Display>(next: Option<(Timestamp, I)>) -> Option<String> {
     next.map(|(time, id)| format!("{}.{id}", time.0))
 }

@@ -1,4 +1,5 @@
-//! Decides where agents may have workspaces: in the project's repository, and in repositories that a person registered.
+//! Decides where agents may have workspaces (worktrees): in the project's repository, and in repositories that a person
+//! registered.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -22,8 +22,8 @@ use runner::review::program::ProviderProgram;
 use runner::review::request::{ReviewedSubject, request as document};
 use runner::review::{self, NoProvider, Provider, ReviewContext, RoundToRun};
 
-/// The time that a call waits for a review when the call names none, in seconds. It is below a minute, because clients
-/// give up a call that is silent for a minute.
+/// The time that a call waits for a review when the call names no time, in seconds. It is below a minute, because
+/// clients give up a call that is silent for a minute.
 const WAIT_SECONDS_DEFAULT: u32 = 50;
 /// The number of newest reviews that are searched for the caller's last review. An older review must be named by its
 /// id.
@@ -101,7 +101,8 @@ impl Desk {
         }
         match (asked.session, asked.task_id) {
             (Some(session), _) => Ok(Some(session)),
-            // The call names no review session. For a task, the session is the one review of the task's attempt.
+            // The call names a task and no review session. The session is then the one review of the task's attempt,
+            // that is, of its claim.
             (None, Some(task)) => {
                 let attempt = self.attempt(task, asked.attempt).await?;
                 let known = self.service.view(move |world| view::gating(world, task, attempt)).await?;
@@ -226,8 +227,8 @@ impl Desk {
         Ok(FindingReply { success: true, session: review, open }.render())
     }
 
-    /// Returns the review session for a call that names none. In a turn of the runner it is the review of the turn's
-    /// task, otherwise the caller's newest review.
+    /// Returns the review session for a call that names no session. In a turn of the runner it is the review of the
+    /// turn's task, otherwise the caller's newest review.
     async fn last_review(&self, request: &ToolRequest<'_>) -> Result<ReviewId, Stopped> {
         if let Some(seat) = request.visitor.seat {
             let found = self.service.view(move |world| view::gating(world, seat.task, seat.attempt)).await?;
@@ -256,8 +257,8 @@ fn none() -> Stopped {
     Stopped::Said(said("REVIEW_NOT_FOUND", "you have asked for no review yet", "ask for one with review_request"))
 }
 
-/// Returns the total cost of the earlier rounds. It is needed because a reviewer that continues a session reports the
-/// earlier cost again, together with the new cost.
+/// Returns the total cost of a review's earlier rounds. It is needed because a reviewer that continues its session
+/// reports the earlier cost again, together with the new cost.
 fn spent(known: &Reviewed) -> Spent {
     known.rounds.iter().fold(Spent::default(), |sum, round| match &round.state {
         engine::review::RoundState::Answered(answered) => sum.and(answered.spent),
@@ -304,8 +305,8 @@ fn wait(asked: Option<Within<0, 50>>, default: u32) -> u32 {
 
 type Joined = Result<Result<Option<review::ReviewResponse>, review::program::ReviewError>, tokio::task::JoinError>;
 
-/// Turns the end of a round that never started into a refusal. Such a round ends because the request is invalid, or
-/// because it is not the next round.
+/// Turns the end of a review round that never started into a refusal. Such a round ends because the request is invalid,
+/// or because it is not the next round.
 fn not_begun(ended: Joined) -> Result<(), Stopped> {
     use review::program::ReviewError;
     use wire::feedback::ReviewOutcome;

@@ -1,5 +1,6 @@
-//! Handles calls from processes that the runner started for a turn. Such a caller acts as the turn's agent, and only on
-//! the turn's task. It holds no claim: the runner holds it.
+//! Handles calls from processes that the runner started for a turn, that is, for one run of an agent's program on a
+//! task. Such a caller acts as the turn's agent, and only on the turn's task. The runner holds the claim on the task,
+//! not the caller.
 //!
 //! `BelowTurn::of` says for each tool how its call is handled in such a process.
 
@@ -15,7 +16,8 @@ use agents::host;
 use base::error::Error;
 use base::project::trust;
 
-/// The turn that a caller's process belongs to, with the turn's agent, task and attempt.
+/// The turn (one run of an agent's program by the runner) that a caller's process belongs to, with its agent, task and
+/// attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TurnSeat {
     pub turn: TurnId,
@@ -24,22 +26,25 @@ pub struct TurnSeat {
     pub attempt: u32,
 }
 
-/// The way in which a tool's call is handled when it comes from a process of a turn.
+/// The way in which a tool's call is handled when it comes from a process that the runner started for a turn.
 #[derive(Debug)]
 enum BelowTurn {
-    /// The call is performed as for any agent.
+    /// The call of a turn's program is performed like the call of any agent.
     Goes,
-    /// The call is performed as for any agent if `task` is the turn's task, and if a program may set the status `to`.
+    /// The call of a turn's program is performed like the call of any agent if `task` is the turn's task, and if the
+    /// program may set the status `to`.
     OwnTask { task: TaskId, to: Option<Target> },
-    /// The runner has done this step already. The call succeeds and changes nothing.
+    /// The runner has already done this step for the turn's program, such as the claim. The call succeeds and changes
+    /// nothing.
     Done(RunnerStep),
-    /// The call is performed if the agent has `plans = true` in the settings. Otherwise it is refused.
+    /// The call adds tasks. It is performed if the turn's agent has `plans = true` in the settings. Otherwise it is
+    /// refused.
     Plans,
-    /// The call is refused.
+    /// The call of a turn's program is refused.
     Refused,
 }
 
-/// A step that the runner does before and after a turn, and that the program of the turn may ask for once more.
+/// A step that the runner does for the program of a turn. When the program asks for it, too, the call changes nothing.
 #[derive(Debug)]
 enum RunnerStep {
     Register,
@@ -54,7 +59,8 @@ impl BelowTurn {
         match call {
             // In a turn, `task_next` claims no task: it returns the turn's own task with its context.
             Call::TaskNext(_) => Self::Goes,
-            // Of the documents that `wire_post` takes, `TurnSeat::allows` lets only `blocked` and `inbox` through.
+            // Of the documents that the program of a turn posts with `wire_post`, `TurnSeat::allows` accepts only those
+            // of the kinds `blocked` and `inbox`.
             Call::ReviewRequest(_)
             | Call::ReviewAnswer(_)
             | Call::ReviewStatusGet(_)
@@ -125,15 +131,15 @@ impl BelowTurn {
 }
 
 impl Desk {
-    /// Returns the turn that this process belongs to. Returns `None` if the turn is not in this store, or if the
-    /// process cannot prove that it belongs to the turn.
+    /// Returns the turn of the runner that this process belongs to. Returns `None` if the turn is not in this store, or
+    /// if the process cannot prove that it belongs to the turn.
     pub async fn seat(&self) -> Result<Option<TurnSeat>, Error> {
         let Some(turn) = std::env::var(host::TURN).ok().and_then(|text| text.parse::<TurnId>().ok()) else {
             return Ok(None);
         };
         match self.service.view(move |world| world.turn(turn).cloned()).await {
-            // The process must prove that it belongs to a running turn. For an ended turn no proof is needed, because
-            // every call is refused there.
+            // The process must prove that it belongs to a running turn (a run of an agent's program by the runner). For
+            // an ended turn no proof is needed, because every call is refused there.
             Ok(row) if row.ended().is_none() && !self.belongs_to(turn) => Ok(None),
             Ok(row) => Ok(Some(TurnSeat { turn, agent: row.agent, task: row.task, attempt: row.attempt })),
             Err(Error::Refused(_)) => Ok(None),
@@ -141,12 +147,13 @@ impl Desk {
         }
     }
 
-    /// Tells whether this process can prove that it belongs to a turn.
+    /// Tells whether this process can prove that it belongs to a turn, that is, to a run of an agent's program by the
+    /// runner.
     pub(crate) fn belongs_to(&self, turn: TurnId) -> bool {
         self.surroundings.state.as_deref().is_some_and(|state| crate::below::is_part_of_turn(state, turn))
     }
 
-    /// Refuses the call when the caller's turn has ended and its program still runs.
+    /// Refuses the call when the runner has ended the caller's turn, but the program of the turn still runs.
     pub(super) async fn still_runs(&self, seat: TurnSeat) -> Result<(), Stopped> {
         let ended = self.service.view(move |world| world.turn(seat.turn).map(|turn| turn.ended().is_some())).await?;
         if !ended {
@@ -155,7 +162,8 @@ impl Desk {
         Err(Refusal::ClaimLost { task: seat.task, holder: None, attempt: seat.attempt }.into())
     }
 
-    /// Handles a call from a process of a turn. Returns `None` when the call is then performed as for any agent.
+    /// Handles a call from a process that the runner started for a turn. Returns `None` when the call is then performed
+    /// as for any agent.
     pub(super) async fn below_turn(
         &self,
         seat: TurnSeat,
@@ -164,7 +172,8 @@ impl Desk {
     ) -> Option<ToolAnswer> {
         let tool = call.tool();
         if request.caller.agent != Some(seat.agent) && tool.effect != Effect::Reads {
-            // The call names another agent than the turn's. The engine refuses such a call with the right code.
+            // The call of a turn's program names another agent than the turn's own. The engine refuses such a call with
+            // the right code.
             if let Err(stopped) = self.acting(request).await {
                 return Some(Err(stopped));
             }
@@ -187,7 +196,7 @@ impl Desk {
         }
     }
 
-    /// Returns the reply to a call for a step that the runner has done already.
+    /// Returns the reply when the program of a turn asks for a step that the runner has done already, such as a claim.
     async fn done_step(&self, seat: TurnSeat, tool: &str, step: &RunnerStep) -> Result<Reply, Stopped> {
         match step {
             RunnerStep::Register => self.registered(seat).await,
@@ -200,7 +209,7 @@ impl Desk {
         }
     }
 
-    /// Returns the reply to a registration in a turn: the turn's agent.
+    /// Returns the reply when the program of a turn registers an agent: the turn's own agent.
     async fn registered(&self, seat: TurnSeat) -> Result<Reply, Stopped> {
         let registered = self.service.view(move |world| {
             world.want([Need::Agent(seat.agent), TaskIdNeed::HeldBy(seat.agent).into()])?;
@@ -212,7 +221,7 @@ impl Desk {
         Ok(registered.await?)
     }
 
-    /// Returns the reply to a claim of the turn's own task: the claim that the runner holds.
+    /// Returns the reply when the program of a turn claims the turn's own task: the claim that the runner holds.
     async fn claimed(&self, seat: TurnSeat) -> Result<Reply, Stopped> {
         let task = seat.task;
         let found = self.service.view(move |world| world.task(task).cloned()).await?;
@@ -220,7 +229,7 @@ impl Desk {
         Ok(Reply::Claimed { task, attempt: seat.attempt, until, review: found.review })
     }
 
-    /// Tells whether the settings allow the turn's agent to add tasks.
+    /// Tells whether the settings allow the agent of a turn (a run of its program by the runner) to add tasks.
     async fn may_plan(&self, seat: TurnSeat) -> Result<bool, Stopped> {
         let slug = self.service.view(move |world| world.agent(seat.agent).map(|agent| agent.name.clone())).await?;
         let Some(root) = &self.surroundings.root else { return Ok(false) };
@@ -230,7 +239,7 @@ impl Desk {
 }
 
 impl Visitor {
-    /// Returns the caller for a process of a turn.
+    /// Returns the caller for a process that the runner started for a turn.
     pub fn seated(seat: TurnSeat) -> Self {
         Self {
             rights: Rights::Agent,
@@ -245,8 +254,8 @@ impl Visitor {
 }
 
 impl TurnSeat {
-    /// Refuses a call about another task than the turn's. Also refuses to set a status that only the runner sets, from
-    /// the turn's output.
+    /// Refuses a call of a turn's program about another task than the turn's own. Also refuses to set a status that
+    /// only the runner sets, from the turn's output.
     fn check_own(self, tool: &str, task: TaskId, to: Option<&Target>) -> Result<(), Stopped> {
         if task != self.task {
             return Err(self.refused(tool));
@@ -262,7 +271,7 @@ impl TurnSeat {
         }
     }
 
-    /// Refuses a posted document, unless it blocks the turn's task or sends mail.
+    /// Refuses an Agent Wire document that the program of a turn posts, unless it blocks the turn's task or sends mail.
     pub(super) fn allows(self, payload: &WirePayload) -> Result<(), Stopped> {
         let goes = match payload {
             WirePayload::Inbox(_) => true,

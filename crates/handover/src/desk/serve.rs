@@ -1,4 +1,4 @@
-//! Serves the calls of tools, with one arm for each tool. A tool that is declared and has no arm here does not compile.
+//! Serves the calls of tools, with one match arm for each tool. A declared tool without an arm here does not compile.
 
 use engine::{Caller, Command, Reply};
 use wire::json::Value;
@@ -95,7 +95,8 @@ impl Desk {
         answered(call, &reply)
     }
 
-    /// Sets the status of a task. The completion of a task names the state of its work, which a review must have seen.
+    /// Sets the status of a task. A command that completes a task carries the current state of the task's work, because
+    /// a required review must have seen this state.
     async fn update_status(&self, request: &ToolRequest<'_>, call: &Call, asked: &TaskUpdateStatus) -> ToolAnswer {
         let command = asked.command();
         let caller = self.with_work(request, &command).await?;

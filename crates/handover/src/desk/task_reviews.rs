@@ -18,12 +18,12 @@ use runner::review::provider::{own_slug, slug};
 use runner::review::request::ReviewedSubject;
 use runner::review::task_work::{DIFF, TaskWork, WorkGround, WorkProblem, state_to_complete};
 
-/// A task that needs a review before it can complete, with its attempt and its review.
+/// A task that needs a review before it can complete, with its attempt (the number of its claim) and its review.
 pub(super) struct TaskGate {
     pub(super) task: TaskId,
     pub(super) attempt: u32,
-    /// The review of this attempt, if one was opened. All rounds of the attempt belong to this one review, so that
-    /// `rounds_max` limits them.
+    /// The review of the task's attempt (its claim), if one was opened. All rounds of the attempt belong to this one
+    /// review, so that `rounds_max` limits them.
     pub(super) known: Option<Reviewed>,
     pub(super) rounds_max: Option<u32>,
     /// The reviewer that the plan names: an agent or a role.
@@ -56,7 +56,8 @@ impl Desk {
         let caller = engine::Caller { key: None, ..request.caller.clone() };
         self.service.would(caller, Command::OpenReview(open)).await?;
         let gate = self.gate_of(task, attempt).await?;
-        // Refuse here when no round is left. Later, the reviewer's protocol could only answer "invalid request".
+        // Refuse here when the review has no round left. Later, the reviewer's protocol could only answer "invalid
+        // request".
         if let Some(Reviewed { review, .. }) = &gate.known
             && review.rounds >= review.rounds_max
             && !request.is_person()
@@ -83,8 +84,8 @@ impl Desk {
         Ok(found.await?)
     }
 
-    /// Returns the agent that reviews the task. Refuses a request that names another reviewer, and the agent that works
-    /// on the task.
+    /// Returns the agent that reviews the task. Refuses a request that names another reviewer than the plan, and
+    /// refuses the agent that works on the task as its own reviewer.
     pub(super) fn reviewer_of(
         &self,
         gate: &TaskGate,
@@ -133,8 +134,8 @@ impl Desk {
                 engine::Refusal::InvalidInput { field: "content".to_owned(), problem: problem.to_owned() }
             })?,
         };
-        // Set the reference from the work, not from the caller: when the task completes, its work is compared with this
-        // reference.
+        // Name the artifact after the current state of the work, not after the caller's text. When the task completes,
+        // the state of its work is compared with this name.
         let (reference, source) = (Some(work.name().to_owned()), Some(work.source().to_owned()));
         Ok(ReviewedSubject { reference, source, ..artifact })
     }
@@ -160,7 +161,7 @@ impl Desk {
     }
 
     /// Returns the caller of a command. If the command completes a task, the caller also carries the current state of
-    /// the task's work.
+    /// the task's work, which a required review must have seen.
     pub(super) async fn with_work(&self, request: &ToolRequest<'_>, command: &Command) -> Result<Caller, Stopped> {
         let caller = request.caller.clone();
         let Command::Move { task, to: Target::Completed { .. }, .. } = command else { return Ok(caller) };
@@ -181,7 +182,7 @@ fn unseen(problem: WorkProblem) -> Stopped {
 
 /// The reason why an agent may not review a task.
 enum WrongReviewer<'a> {
-    /// The plan names another agent.
+    /// The plan names another agent as the reviewer of the task.
     Other { reviewer: &'a str },
     /// The named agent works on the task itself, and the plan names no other reviewer.
     Worker,

@@ -13,14 +13,15 @@ use wire::lifecycle::{ChangeAnswer, ReplyPart, TaskWait, Waited, Within};
 
 use super::{CallProgress, Desk, Stopped, ToolAnswer, ToolRequest};
 
-/// The time that a call waits when it names none, in seconds. It is below a minute, because clients give up a call that
-/// is silent for a minute.
+/// The time that a call waits when it names no time, in seconds. It is below a minute, because clients give up a call
+/// that is silent for a minute.
 const WAIT_SECONDS_DEFAULT: u32 = 50;
 /// The interval between two progress reports of a waiting call.
 const PROGRESS: Duration = Duration::from_secs(5);
 /// The number of log entries that are read at once. A loop reads the following entries.
 const ENTRIES_MAX: u32 = 500;
-/// The largest number of changes in one reply. The next call continues after the last of them.
+/// The largest number of changes in one reply to a waiting call. The caller's next call continues after the last of
+/// them.
 const CHANGES_MAX: usize = 50;
 
 /// The kind of log entries that wake a waiting call.
@@ -44,8 +45,8 @@ pub(super) struct WaitingCall {
 
 impl Desk {
     pub(super) async fn waiting(&self, request: &ToolRequest<'_>, seconds: u32) -> Result<WaitingCall, Stopped> {
-        // Start to watch the store before its state is read. Otherwise a change between the two would not wake this
-        // call.
+        // Start to watch the store before the end of its log is read. Otherwise a change between the two steps would
+        // not wake this call.
         let watch = self.service.bell();
         let cursor = self.service.end().await?;
         let left = Duration::from_secs(u64::from(seconds));
@@ -124,7 +125,7 @@ impl Desk {
 
 struct Topics {
     task: Option<TaskId>,
-    /// The topic of the log with the changes of the task's workflow.
+    /// The topic of the log with the changes of the workflow to which the awaited task belongs.
     tasks: Option<String>,
     inbox: Option<String>,
     /// `true` if the call also ends when a task becomes claimable.
@@ -177,7 +178,8 @@ impl WaitingCall {
         }
     }
 
-    /// Waits for the next change. Returns `false` when the time is over or the caller is about to leave.
+    /// Waits for the next change of the wanted kind. Returns `false` when the time of the call is over or the caller is
+    /// about to leave.
     pub(super) async fn more(&mut self, desk: &Desk, wanted: WantedChange) -> Result<bool, Stopped> {
         while !self.left.is_zero() {
             let step = self.left.min(PROGRESS);

@@ -1,5 +1,5 @@
-//! Posts Agent Wire documents. Posting a document also does what the document says, such as blocking a task or sending
-//! a message.
+//! Posts documents of the Agent Wire protocol, such as task briefs and messages. Posting a document also does what the
+//! document says, such as blocking a task or sending a message.
 
 use engine::approval::Source;
 use engine::command::AskApproval;
@@ -128,7 +128,7 @@ impl Desk {
         Ok(Some(approval))
     }
 
-    /// Refuses a document that names another sender than the caller.
+    /// Refuses a posted document that names another sender than the caller.
     async fn may_send(&self, request: &ToolRequest<'_>, sender: &str) -> Result<(), Stopped> {
         let own = match self.acting(request).await? {
             Some(agent) => Some(self.service.view(move |world| world.agent(agent).map(|row| row.slug.clone())).await?),
@@ -156,7 +156,7 @@ impl Desk {
     }
 }
 
-/// Adds the engine's reply to the answer. The kind of the document says which reply is expected.
+/// Adds the engine's reply to the answer for a posted document. The kind of the document says which reply is expected.
 fn note(posted: &mut Posted, payload: &WirePayload, reply: &Reply) -> Result<(), Stopped> {
     match (payload, reply) {
         (WirePayload::Brief(_), Reply::TaskAdded { task, .. }) => posted.task_id = Some(*task),

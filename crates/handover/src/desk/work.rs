@@ -20,8 +20,8 @@ use base::error::Error;
 /// The number of workflows that are searched for a claimable task: the newest ones. Older workflows are not searched
 /// unless the caller names one.
 const WORKFLOWS_MAX: u32 = 100;
-/// The number of other tasks of the same parallel group that a task's row lists. Later tasks of a larger group are left
-/// out.
+/// The number of other tasks of the same parallel group (tasks that are planned to run at the same time) that a task's
+/// row lists. Later tasks of a larger group are left out.
 const PARALLEL_MAX: u32 = 20;
 /// The time after which a caller should ask again when no task can be claimed, in milliseconds.
 const RETRY_MS: u32 = 5_000;
@@ -41,7 +41,7 @@ pub(super) fn running(world: &World, preferred: Option<WorkflowId>) -> Result<Ve
 #[derive(Debug, Clone, Default)]
 struct WorkSeeker {
     agent: Option<AgentId>,
-    /// The name under which the caller says that it has locked a workflow.
+    /// The name that the caller gives as the owner of its lock on a workflow; `None` if it gives none.
     lock: Option<String>,
     include_failed: bool,
 }
@@ -117,7 +117,8 @@ impl Desk {
 
     pub(super) async fn available(&self, request: &ToolRequest<'_>, asked: &TaskGetAvailable) -> ToolAnswer {
         let agent = match self.acting(request).await {
-            // Continue without an agent: every caller may read the list of claimable tasks.
+            // The caller has no agent as which it may act. Continue without an agent: every caller may read the list of
+            // claimable tasks.
             Err(Stopped::Error(Error::Refused(Refusal::AgentElsewhere { .. } | Refusal::AgentRequired { .. }))) => None,
             found => found?,
         };
@@ -317,7 +318,7 @@ fn next_row(world: &World, view: &view::TaskView) -> Result<NextRow, DecisionSto
         let list = TaskQuery::Group { workflow: task.workflow, group, limit: PARALLEL_MAX + 1 };
         together.extend(world.ask(&list)?.iter().map(|member| member.id).filter(|id| *id != task.id));
     }
-    // All dependencies of a claimable task are completed. The row names only the first of them.
+    // All dependencies of a claimable task are completed. The task's row in the list names only the first few of them.
     let on = world.ask(&TaskIdNeed::Dependencies(task.id))?;
     let on = on.get(..on.len().min(engine::limits::NAMED_MAX)).unwrap_or_default();
     world.want(on.iter().map(|id| Need::Task(*id)))?;

@@ -1,4 +1,5 @@
-//! Checks the environment of the store: settings, cards, git, the token, and the clients on this machine.
+//! Checks everything around the store: settings, agent cards, git, the token file, and the agent clients on this
+//! machine.
 
 use std::path::{Path, PathBuf};
 

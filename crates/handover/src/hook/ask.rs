@@ -1,5 +1,5 @@
-//! Asks a person when a gate requires it. A matching approval lets one tool call through. A call without an approval
-//! creates a request that waits for a person.
+//! Asks a person when a gate (a rule about tool calls) requires it. A matching approval lets one tool call through. A
+//! call without an approval creates a request that waits for a person.
 
 use engine::agent::Origin;
 use engine::approval::{ApprovalRequest, Source};
@@ -12,8 +12,8 @@ use crate::office::Office;
 use base::error::Error;
 use base::people::seal::{Seal, sealed_input};
 
-/// Consumes a matching approval, or creates a request for one. Both happen in one transaction, so that one approval
-/// never lets two calls through.
+/// Consumes a person's approval that matches the tool call, or creates a request for one. Both happen in one
+/// transaction, so that one approval never lets two calls through.
 pub(super) async fn ask(
     office: &Office,
     hook: &HookCall<'_>,

@@ -77,7 +77,7 @@ impl HookEvent {
         match self {
             Self::PreToolUse => 30,
             Self::SessionStart | Self::PostToolUse | Self::Other(_) => 15,
-            // A handoff that says "done" may have to run checks, which take minutes.
+            // When an agent stops and reports "done", the hook may have to run checks, which take minutes.
             Self::Stop | Self::SubagentStop => 600,
             // The agent client Codex waits at most 3 seconds for the hook when a session ends.
             Self::SessionEnd => 3,

@@ -1,5 +1,5 @@
-//! Applies a valid handoff that an agent in a person's own session wrote. The effects are the same as at the end of a
-//! turn that the runner started.
+//! Applies a valid handoff, the report with which an agent ends its work, when the agent runs in a person's own
+//! session. The effects are the same as at the end of a turn that the runner started.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -30,10 +30,10 @@ use runner::outcome::{
 use runner::review::task_work::{WorkGround, WorkProblem, state_to_complete};
 use runner::verify::EvaluatorQuestion;
 
-/// The message to an agent whose valid handoff the engine refused.
+/// The message to an agent whose handoff (its report at the end of its work) is valid, but was refused by the engine.
 const REFUSED: &str = "Your handoff is valid, but it cannot take effect. Fix the problem below, and hand over again.";
 
-/// A client's session whose agent stops with a handoff.
+/// A client's session whose agent stops with a handoff, that is, with a report at the end of its work.
 pub(super) struct StoppedSession<'a> {
     pub(super) office: &'a Office,
     pub(super) hook: &'a HookCall<'a>,
@@ -42,7 +42,8 @@ pub(super) struct StoppedSession<'a> {
 }
 
 impl StoppedSession<'_> {
-    /// Applies the agent's handoff to its task. When the engine refuses the handoff, answers with the reason.
+    /// Applies the agent's handoff (its report at the end of its work) to its task. When the engine refuses the
+    /// handoff, answers with the reason.
     pub(super) async fn hand_over(&self, result: &AgentResult) -> Result<HookAnswer, HookError> {
         match self.effect(result).await {
             Err(HookError::Error(Error::Refused(refusal))) => self.refused(&refusal).await,
@@ -54,8 +55,8 @@ impl StoppedSession<'_> {
         self.hook.payload.last_assistant_message.as_deref().unwrap_or_default()
     }
 
-    /// Writes the files of an output that says "done". If they cannot be written because of the output, the answer becomes
-    /// invalid, so that the agent repairs it.
+    /// Writes the files that an agent's output contains, if the output says "done". If they cannot be written because
+    /// of the output, the answer becomes invalid, so that the agent repairs it.
     pub(super) fn write_artifacts(&self, answer: &mut AgentAnswer) -> Result<(), HookError> {
         let Some(result) = answer.result.as_ref().filter(|result| !result.artifacts.is_empty()) else { return Ok(()) };
         if OutputStatus::of(&result.act) != OutputStatus::Done {
@@ -74,8 +75,8 @@ impl StoppedSession<'_> {
         }
     }
 
-    /// Returns a caller with an idempotency key. When the hook runs twice with the same handoff, the second run has no
-    /// effect.
+    /// Returns a caller with an idempotency key. When the hook runs twice with the same handoff (report of the agent),
+    /// the second run has no effect.
     fn once(&self, what: &str) -> Caller {
         let report = &self.due.report;
         let said = sha256(self.said().as_bytes());
@@ -114,9 +115,9 @@ impl StoppedSession<'_> {
         Ok(done)
     }
 
-    /// Executes the acts and further commands in one commit. Returns no replies when an earlier run of the hook already
-    /// applied the same handoff. `work` is the state of the completed work, which the engine compares with the reviewed
-    /// state.
+    /// Executes the effects of a handoff (the agent's report) and further commands in one commit. Returns no replies
+    /// when an earlier run of the hook already applied the same handoff. `work` is the state of the completed work,
+    /// which the engine compares with the state that a review saw.
     async fn execute(
         &self,
         work: Option<String>,
@@ -147,7 +148,7 @@ impl StoppedSession<'_> {
         })
     }
 
-    /// Returns the note for the person about the acts of a handoff that took effect.
+    /// Returns the note for the person about the effects of a handoff (the agent's report at the end of its work).
     fn told(&self, acts: &[OutcomeAct], replies: &[Reply]) -> HookAnswer {
         let task = self.due.task.id;
         let approval = replies
@@ -240,7 +241,8 @@ impl StoppedSession<'_> {
         let judge = async |asked: EvaluatorQuestion| Box::pin(open::judge(self.office.run_site(), task, &asked)).await;
         let evaluate = self.team.evaluator.is_some().then_some(judge);
         let done = finish(self.office.desk.service(), self.team, order, evaluate, &mut |_| ()).await;
-        // The evidence has the output of the checks. This folder was only for the host processes of the checks.
+        // The stored evidence of the verification has the output of the checks. This folder was only for the processes
+        // that ran the checks.
         let _kept = std::fs::remove_dir_all(&folder);
         match done {
             Ok(Finished::Completed(_)) => Ok(HookAnswer::Nothing),
@@ -259,8 +261,8 @@ impl StoppedSession<'_> {
         }
     }
 
-    /// Answers a refusal of the engine. An agent that lost the task has nothing to fix and gets a note. For any other
-    /// agent, the handoff is sent back with the problem.
+    /// Answers when the engine refuses a handoff (the agent's report). An agent that lost the task has nothing to fix
+    /// and gets a note. For any other agent, the handoff is sent back with the problem.
     async fn refused(&self, refusal: &Refusal) -> Result<HookAnswer, HookError> {
         if matches!(
             refusal,

@@ -9,8 +9,8 @@ use serde_json::value::RawValue;
 
 use super::event::HookEvent;
 
-/// The largest payload in bytes. A longer one is an error. The limit is high because the payload has the answer of the
-/// tool, which may have read a large file.
+/// The largest payload of a hook in bytes. A longer one is an error. The limit is high because the payload has the
+/// answer of the tool, which may have read a large file.
 pub(super) const BYTES_MAX: u64 = 16 << 20;
 
 #[derive(Debug, Deserialize)]

@@ -11,15 +11,16 @@ use super::{HookAnswer, HookCall, HookError, who};
 use crate::office::Office;
 use base::project::trust;
 
-/// The largest numbers of agents, tasks, messages and changed settings that the text shows. The text adds how many more
-/// tasks and settings there are, and the number of all unread messages.
+/// The largest numbers of agents, tasks, messages and changed settings in the text for the model of a new session. The
+/// text adds how many more tasks and settings there are, and the number of all unread messages.
 const AGENTS_MAX: usize = 5;
 const TASKS_MAX: usize = 10;
 const MAIL_MAX: usize = 10;
 const CHANGES_MAX: usize = 5;
-/// The longest name or subject in the text, in characters. A longer one is cut.
+/// The longest name or subject in the text for the model of a new session, in characters. A longer one is cut.
 const CHARS_MAX: usize = 200;
-/// The longest text in characters. The hook cuts a longer text itself, because a client could cut it at any place.
+/// The longest text for the model of a new session, in characters. The hook cuts a longer text itself, because a client
+/// could cut it at any place.
 const TEXT_CHARS_MAX: usize = 8_000;
 
 struct KnownAgent {
@@ -127,7 +128,7 @@ fn subject(message: &Message) -> String {
     format!("from {}, priority {}: {}", message.from, message.draft.priority.get(), short(subject))
 }
 
-/// Returns the text on one line, cut to `CHARS_MAX` characters.
+/// Returns a text on one line and without control characters, cut to `CHARS_MAX` characters.
 fn short(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     line.chars().filter(|letter| !letter.is_control()).take(CHARS_MAX).collect()

@@ -1,5 +1,5 @@
-//! Handles the stop of a session or a sub-agent. An agent must hand over before it stops when it holds a claim and its
-//! settings ask for a handoff.
+//! Handles the stop of a session or a sub-agent. An agent that holds a claim must hand over before it stops, that is,
+//! report on its work, when its settings ask for that.
 
 use engine::agent::{Agent, slug_of};
 use engine::checkpoint::Kind;
@@ -26,7 +26,7 @@ use runner::turn::brief;
 /// The longest last message of an agent that the store keeps with the task, in characters. A longer one is cut.
 const SAID_CHARS_MAX: usize = 8_000;
 
-/// A handoff that an agent owes before it may stop, with the agent and its task.
+/// A handoff (a report on its work) that an agent owes before it may stop, with the agent and its task.
 pub(super) struct DueHandoff {
     pub(super) agent: Agent,
     pub(super) task: Task,
@@ -35,13 +35,13 @@ pub(super) struct DueHandoff {
     /// review or has none yet.
     pub(super) review: Option<ReviewId>,
     pub(super) settings: team::AgentSettings,
-    /// The agent's card or persona. `None` when the project has neither for it.
+    /// The description of the agent in the project, its card or persona. `None` when the project has neither.
     pub(super) who: Option<PromptAgent>,
     pub(super) report: PromptReport,
-    /// The number of handoffs in a row before this stop that only reported progress.
+    /// The number of the agent's last handoffs in a row, before this stop, that only reported progress.
     pub(super) progress_reports: u32,
     pub(super) detail: TaskDetail,
-    /// The number of other tasks that this session holds and for which a handoff is due, too.
+    /// The number of other tasks that this session holds and for which the agent must report on its work, too.
     pub(super) others: usize,
 }
 
@@ -53,8 +53,9 @@ pub(super) fn stopping(hook: &HookCall<'_>) -> Result<HookAnswer, HookError> {
     let team = match hook.root() {
         Some(root) => {
             let view = trust::view(&root, base::project::place::data_folder().as_deref())?;
-            // For the agents, the settings as written are enough: they only give the form of an answer and start no
-            // program. The checks of an output start programs, so they come from the settings that a person accepted.
+            // Take the agents from the settings file, even if no person accepted it: they only give the form of an
+            // answer and start no program. The checks of an output start programs, so take them from the settings that
+            // a person accepted.
             settings::TeamSettings { agents: view.written.team.agents, ..view.settings.team }
         }
         None => settings::TeamSettings::default(),
@@ -79,8 +80,8 @@ fn owes(agent: &team::AgentSettings) -> bool {
     agent.output() == team::OutputSettings::Handoff
 }
 
-/// Returns the handoff that is due: for the latest claim of an agent that must hand over. Looks only at the agents of
-/// this part of the session, that is, of the main agent or of one sub-agent.
+/// Returns the handoff that is due, that is, the report that an agent owes for its latest claim on a task. Looks only
+/// at one part of the session: the main agent or one sub-agent.
 async fn due(office: &Office, hook: &HookCall<'_>, team: &TeamSettings) -> Result<Option<DueHandoff>, HookError> {
     let told = hook.told(office);
     let settings = team.agents.clone();
@@ -118,7 +119,7 @@ fn settings_of<'a>(settings: &'a [team::AgentSettings], agent: &Agent) -> Option
     by(&agent.slug).or_else(|| by(&slug_of(&agent.name)))
 }
 
-/// Reads the agent's last message. The rules are the same as at the end of a turn that the runner started.
+/// Reads the agent's last message as its answer, by the same rules as at the end of a turn that the runner started.
 fn read(due: &DueHandoff, said: &str) -> AgentAnswer {
     let input = brief::demands(&due.detail, &due.settings.writable_sections);
     let context = AnswerContext { wanted: OutputKind::Handoff, agent: Some(due.agent.id), input: Some(&input) };
@@ -130,8 +131,8 @@ impl StoppedSession<'_> {
         EscalationRoutes { who: self.due.who.as_ref(), settings: &self.team.routes }
     }
 
-    /// Sends the problems of a handoff back to the agent, which continues its session to fix them. When the agent has no
-    /// tries left, the task is blocked and the session may stop.
+    /// Sends the problems of a handoff (a report on its work) back to the agent, which continues its session to fix
+    /// them. When the agent has no tries left, the task is blocked and the session may stop.
     pub(super) async fn send_back(
         &self,
         reason: &str,
@@ -169,8 +170,8 @@ pub(super) fn let_go(due: &DueHandoff, refusal: &Refusal) -> HookAnswer {
     HookAnswer::Note(format!("the handoff of {} had no effect: {refusal}", due.task.id))
 }
 
-/// Returns a caller with the runner's rights. A handoff needs these rights, no matter whether a hook or a runner
-/// applies it.
+/// Returns a caller with the runner's rights. Applying a handoff (an agent's report) needs these rights, in a hook as
+/// well as in the runner.
 pub(super) fn runner(due: &DueHandoff) -> Caller {
     Caller { agent: Some(due.agent.id), ..Caller::with_rights(Rights::Runner) }
 }

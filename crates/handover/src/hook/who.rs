@@ -6,8 +6,9 @@ use engine::task::{Task, TaskState};
 use engine::world::{AgentIdNeed, TaskIdNeed};
 use engine::{DecisionStop, Need, World};
 
-/// The conversation that a payload names, with the live connections of other clients. A payload can name any
-/// conversation. Therefore it may not act for an agent that another client's connection registered.
+/// The conversation (the client's session) that a hook's payload names, with the live connections of other clients. A
+/// payload can name any conversation. Therefore it may not act for an agent that another client's connection
+/// registered.
 #[derive(Debug, Clone)]
 pub(super) struct ToldConversation {
     pub(super) conversation: String,
@@ -15,8 +16,8 @@ pub(super) struct ToldConversation {
     pub(super) foreign: Vec<SessionId>,
 }
 
-/// Returns the agents of this part of a conversation, the latest registered first. A part is the main agent's session
-/// or one sub-agent.
+/// Returns the agents of one part of a client's conversation, the latest registered first. A part is the main agent's
+/// session or one sub-agent.
 pub(super) fn agents(world: &World, told: &ToldConversation) -> Result<Vec<Agent>, DecisionStop> {
     let ToldConversation { conversation, part, foreign } = told;
     let ids = world.ask(&AgentIdNeed::OfConversation(conversation.clone()))?;
@@ -32,8 +33,9 @@ pub(super) fn agents(world: &World, told: &ToldConversation) -> Result<Vec<Agent
     Ok(found)
 }
 
-/// Returns the agent in whose name a gate asks a person. It is the agent of the turn, else the agent of the
-/// conversation that registered first, because that one stays the same when more agents register.
+/// Returns the agent in whose name a gate (a rule about tool calls) asks a person. It is the agent of the runner's
+/// turn, else the agent of the conversation that registered first, because that one stays the same when more agents
+/// register.
 pub(super) fn asker(
     world: &World,
     turn: Option<TurnId>,

@@ -19,9 +19,10 @@ use base::service::{Cursor, Entry, StoreWatch};
 
 /// The number of log entries that one read returns.
 ///
-/// An entry has up to a mebibyte, and a slow client keeps its unsent entries in memory.
+/// An entry has up to a mebibyte, and the entries that a slow client has not received yet stay in memory.
 const PAGE: u32 = 32;
-/// The interval at which an idle stream gets a comment. Without these, proxies and clients would close the stream.
+/// The interval at which an idle event stream gets a comment. Without these comments, proxies and clients would close
+/// the stream.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// The longest time between two reads of the log when no change of the store is reported.
 const LOOK: Duration = Duration::from_secs(10);
@@ -35,7 +36,7 @@ struct EventFilter {
 }
 
 impl EventFilter {
-    /// Tells whether the client asked for an entry. A topic that ends with `/*` matches all topics below it.
+    /// Tells whether the client asked for a log entry. A topic that ends with `/*` matches all topics below it.
     fn takes(&self, entry: &Entry) -> bool {
         let within = |topic: &String| match topic.strip_suffix('*') {
             Some(start) => entry.topic.starts_with(start),

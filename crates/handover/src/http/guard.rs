@@ -27,8 +27,8 @@ const TRUST_MS: i64 = 100;
 /// The largest number of cached tokens. When it is reached, the cache is emptied, and each token is read from the store
 /// again.
 const KNOWN_MAX: usize = 1_000;
-/// The largest number of requests without a valid token in one second, of all callers together. More get the refusal
-/// for too many requests.
+/// The largest number of requests without a valid token in one second, of all callers together. Further requests are
+/// refused with the error for too many requests.
 const STRANGERS_MAX: u32 = 200;
 
 pub(crate) struct Guard {
@@ -53,7 +53,8 @@ struct KnownToken {
     bucket: Bucket,
 }
 
-/// The number of requests in the current second. The count starts at zero in every second.
+/// A count of the requests in the current second, with one token or without a valid token. The count starts at zero in
+/// every second.
 #[derive(Debug, Default)]
 struct Bucket {
     second: i64,
@@ -173,7 +174,7 @@ impl Guard {
         Ok(Some(entry.token.clone()))
     }
 
-    /// Empties the cache after a token was revoked in this process.
+    /// Empties the cache of valid tokens, after a token was revoked in this process.
     pub(super) fn forget(&self) {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }

@@ -12,10 +12,11 @@ use wire::json::{Value, object};
 use super::HttpState;
 use super::problem::{HttpProblem, json};
 
-/// The time for which the result of a check is reused, in milliseconds. A check reads the full store and may take long.
+/// The time for which the result of a check of the store is reused, in milliseconds. A check reads the full store and
+/// may take long.
 const KEPT_MS: i64 = 10_000;
-/// The longest time that a request of `/readyz` waits for the check. After it, the reply says "ready" and that the
-/// store is not checked yet.
+/// The longest time that a request of `/readyz` waits for the check of the store. After this time, the reply says
+/// "ready" and that the store is not checked yet.
 const WAIT: Duration = Duration::from_secs(5);
 
 /// The result of the last check of the store.
@@ -38,7 +39,7 @@ pub(super) async fn ready(State(shared): State<HttpState>) -> Response {
     let check = tokio::spawn(check(Arc::clone(&shared.health), shared.clone()));
     let checked = match tokio::time::timeout(WAIT, check).await {
         Ok(Ok(checked)) => checked,
-        // The check is still running, or it panicked: report that there is no result yet.
+        // The check of the store is still running, or it panicked: report that there is no result yet.
         Ok(Err(_)) | Err(_) => None,
     };
     let Some(checked) = checked else {

@@ -17,13 +17,13 @@ use tokio::time::Sleep;
 use super::limits::HttpLimits;
 use super::problem::HttpProblem;
 
-/// The unit in which memory is reserved, in bytes.
+/// The unit in which memory for request bodies is reserved, in bytes.
 const UNIT_BYTES: usize = 1 << 10;
-/// The number of first bytes of each body that need no reservation. So many small requests pass while a few large ones
-/// arrive.
+/// The number of bytes at the start of each request body for which no memory is reserved. So many small requests pass
+/// while a few large ones arrive.
 const FREE_BYTES: usize = 64 << 10;
-/// The largest number of bytes for which one body reserves memory. Handlers keep no longer body, so bytes after these
-/// need no memory.
+/// The largest number of bytes for which one request body reserves memory. The handlers of requests keep no longer
+/// body, so further bytes need no memory.
 const KEPT_BYTES_MAX: usize = wire::lifecycle::PLAN_BYTES_MAX;
 
 #[derive(Debug)]
@@ -32,7 +32,7 @@ pub(super) struct Intake {
     time_max: Duration,
 }
 
-/// The memory that one request reserves, and the reason why its body was refused.
+/// The memory that one request reserves for its body, and the reason why the body was refused.
 #[derive(Debug, Default)]
 pub(super) struct HeldMemory {
     state: Mutex<IntakeState>,

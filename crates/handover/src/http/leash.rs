@@ -18,14 +18,16 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use super::intake::HeldMemory;
 use base::service::Service;
 
-/// A request that ends within this time is answered without another check of its token. A longer one is watched.
+/// A request that ends within this time is answered without another check of its token. During a longer request, the
+/// server watches whether the token is revoked.
 pub(super) const QUICK: Duration = Duration::from_millis(200);
 /// The shortest time between two reads of a token from the store, even when the log changes all the time.
 const PAUSE: Duration = Duration::from_millis(100);
 /// The longest time between two reads of a token from the store, when no change of the store is reported.
 const LOOK: Duration = Duration::from_secs(10);
 
-/// The tokens of all long requests that are running. Requests with the same token share one `Leash`.
+/// The tokens of all long requests that are running. Requests with the same token share one `Leash`, which tells when
+/// the token is revoked.
 #[derive(Debug)]
 pub(super) struct Leashes {
     service: Service,

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 #[derive(Debug, Clone)]
 pub struct HttpLimits {
-    /// The largest number of open connections. One more gets status 503. Each connection uses some kilobytes and a
-    /// file; a team has a few dozen.
+    /// The largest number of open connections. A further connection gets status 503. Each connection uses some
+    /// kilobytes and an open file; the clients of a team need a few dozen.
     pub connections_max: usize,
     /// The longest time to receive the head of a request, and the longest silence between two requests. A client that
     /// takes longer is disconnected.
@@ -16,14 +16,15 @@ pub struct HttpLimits {
     pub body_max: Duration,
     /// The longest time for which a client may read none of the bytes sent to it. After this time it is disconnected.
     pub stall_max: Duration,
-    /// The memory for all bodies that are being read, in bytes. A request that needs more gets status 503.
+    /// The memory for all request bodies that are being read, in bytes. A request that needs more gets status 503.
     pub bodies_bytes_max: usize,
     /// The time that running requests get to finish when the server stops. After it, they are cut off.
     pub drain_max: Duration,
-    /// The largest number of sessions for one token in the older versions of MCP, which have sessions. One more
-    /// replaces the oldest session that is idle and holds no task, or is refused.
+    /// The largest number of MCP sessions for one token. Only the older versions of MCP have sessions. A further
+    /// session replaces the oldest session that is idle and holds no task, or is refused.
     pub sessions_max: usize,
-    /// The longest silence of such a session. After it, the session ends.
+    /// The longest silence of an MCP session. After this time, the session ends. Only the older versions of MCP have
+    /// sessions.
     pub session_idle_max: Duration,
 }
 

@@ -19,8 +19,8 @@ use super::patience::Patient;
 /// The pause before the next try when the system could not accept a connection, for example because this process has
 /// too many open files.
 const PAUSE: Duration = Duration::from_millis(50);
-/// The time in which the server still reads requests after it was asked to stop. Clients may have sent them before.
-/// After it, connections without a request are closed.
+/// The time in which the server still reads requests after it was asked to stop, because clients may have sent them
+/// before the stop. After this time, connections without a request are closed.
 const LAST_WORDS: Duration = Duration::from_millis(100);
 /// The number of open files that are reserved for the store, git and this process. The rest of the system's limit is
 /// for connections.

@@ -63,7 +63,8 @@ impl Metrics {
 pub(super) async fn show(State(shared): State<HttpState>) -> Response {
     let mut text = shared.metrics.text();
     let now = shared.desk.service().now();
-    // If the store fails, these numbers are left out, but the page still has the counters of this process.
+    // If the store fails, the numbers that come from the store are left out, but the page still has the counters of
+    // this process.
     let alive = shared.desk.alive();
     if let Ok(found) = shared.desk.service().view(move |world| engine::view::overview(world, &alive, now)).await {
         let mut gauge = |name: &str, about: &str, number: usize| {

@@ -8,7 +8,7 @@ use std::path::Path;
 /// file.
 const BYTES_MAX: u64 = 512;
 
-/// Returns the token in the file. Creates a token when the file is missing or empty.
+/// Returns the token in the token file of this machine's owner. Creates a token when the file is missing or empty.
 ///
 /// Refuses a file that other users could have written or read: a repository may contain such a file with a secret that
 /// others know.
@@ -28,7 +28,7 @@ pub(super) fn token(path: &Path) -> io::Result<String> {
     make(path)
 }
 
-/// Replaces the token in the file with a new one, and returns it.
+/// Replaces the token in the token file with a new one, and returns the new token.
 pub(super) fn renewed(path: &Path) -> io::Result<String> {
     std::fs::remove_file(path)?;
     make(path)

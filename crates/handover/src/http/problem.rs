@@ -73,7 +73,7 @@ impl IntoResponse for HttpProblem {
     }
 }
 
-/// Returns the response to a request that is not what its route takes.
+/// Returns the response to a request with an invalid parameter, field or body.
 pub(super) fn invalid(message: impl Into<String>) -> HttpProblem {
     HttpProblem::new(
         StatusCode::UNPROCESSABLE_ENTITY,

@@ -1,5 +1,5 @@
-//! Renews the leases of the agents on this process's connection, so that processes on other machines, too, see that the
-//! connection is alive.
+//! Renews the leases (claims on tasks, which expire) of the agents on this process's connection, so that processes on
+//! other machines, too, see that the connection is alive.
 //!
 //! A lease is renewed when a tenth of its time has passed, so an agent without calls costs one write per tenth of its
 //! lease. After two hours without a call (not counting the time in which the machine sleeps) its leases are no longer
@@ -19,25 +19,27 @@ use base::error::Error;
 use base::service::Service;
 use base::service::recent_claims::HeldTask;
 
-/// The longest pause between two renewals: one round of [`crate::keeper`].
+/// The longest pause between two renewals of leases (claims on tasks): one round of [`crate::keeper`].
 const PAUSE_MAX: Duration = Duration::from_secs(5);
-/// The number of renewals within the time of one lease. When one renewal is late because of a slow disk, the next one
-/// is still in time.
+/// The number of renewals within the time of one lease (a claim on a task). When one renewal is late because of a slow
+/// disk, the next one is still in time.
 const RENEWALS_IN_A_LEASE: u32 = 5;
 const PAUSE_MIN: Duration = Duration::from_millis(200);
-/// A claim whose lease is shorter than this is renewed before the pause is over. A longer lease can wait until then.
+/// A new claim whose lease ends within this time is renewed before the pause between two renewals is over. A longer
+/// lease waits for the end of the pause.
 const LEASE_THAT_WAITS: Millis = Millis::seconds(25);
 
 /// The tasks that the agents of one connection hold.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct HeldWork {
     tasks: Vec<HeldTask>,
-    /// The agents that have a lease or a lock to renew.
+    /// The agents that have a lease (a claim on a task) or a lock on a workflow to renew.
     due: Vec<AgentId>,
     shortest: Option<Millis>,
 }
 
-/// Renews the leases of this process's agents until the future is dropped. Retries after failures.
+/// Renews the leases of this process's agents (their claims on tasks) until the future is dropped. Retries after
+/// failures.
 pub(super) async fn keep(service: Service, own: Arc<OwnLife>) {
     let mut known: Vec<HeldTask> = Vec::new();
     service.recent_claims().watch();

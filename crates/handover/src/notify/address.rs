@@ -42,13 +42,13 @@ fn of_v4(address: Ipv4Addr) -> AddressReach {
         [172, second, ..] if (16..32).contains(&second) => AddressReach::Private,
         // The range 100.64.0.0/10, which carriers and overlay networks share, is private.
         [100, second, ..] if (64..128).contains(&second) => AddressReach::Private,
-        // Addresses of "this" network, link-local, protocol assignments, documentation and the old 6to4 relay, then
-        // benchmarks.
+        // No webhook may reach these addresses: "this" network, link-local, protocol assignments, documentation, the
+        // old 6to4 relay and, in the next arm, benchmarks.
         [0, ..] | [169, 254, ..] | [192, 0, 0 | 2, _] | [198, 51, 100, _] | [203, 0, 113, _] | [192, 88, 99, _] => {
             AddressReach::Never
         }
         [198, 18 | 19, ..] => AddressReach::Never,
-        // Multicast, reserved and broadcast addresses.
+        // No webhook may reach multicast, reserved and broadcast addresses.
         [224..=255, ..] => AddressReach::Never,
         _ => AddressReach::Public,
     }
@@ -68,14 +68,15 @@ fn of_v6(address: Ipv6Addr) -> AddressReach {
         [0x2002, high, low, ..] => of_v4(v4(high, low)),
         // The metadata service of Amazon has a unique local address.
         [0xfd00, 0x0ec2, 0, 0, 0, 0, 0, 0x0254] => AddressReach::Never,
-        // Other unique local addresses (fc00::/7), which are private.
+        // All other unique local addresses (fc00::/7) are private.
         [first, ..] if first & 0xfe00 == 0xfc00 => AddressReach::Private,
-        // Exceptions within the global unicast addresses: protocol assignments with Teredo, documentation.
+        // These ranges of the global unicast addresses are exceptions: protocol assignments with Teredo, and
+        // documentation.
         [0x2001, second, ..] if second < 0x0200 || second == 0x0db8 => AddressReach::Never,
         [0x3fff, second, ..] if second < 0x1000 => AddressReach::Never,
         [first, ..] if first & 0xe000 == 0x2000 => AddressReach::Public,
-        // All other addresses: unspecified, the old compatible form, other NAT64 prefixes, discard, link-local,
-        // site-local, multicast, and unassigned.
+        // No webhook may reach any other address: unspecified, the old compatible form, other NAT64 prefixes, discard,
+        // link-local, site-local, multicast, and unassigned.
         _ => AddressReach::Never,
     }
 }

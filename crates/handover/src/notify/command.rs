@@ -9,7 +9,8 @@ use tokio::io::AsyncWriteExt as _;
 
 use crate::side_program;
 
-/// The longest run of the command; then it is killed. Opening a window or sending a mail needs less.
+/// The longest run of the notification command. After this time it is killed. Opening a window or sending a mail needs
+/// less.
 const RUN_MAX: Duration = Duration::from_secs(20);
 
 pub(super) async fn run(root: &Path, words: &[String], told: &str) -> Result<(), String> {
@@ -17,7 +18,8 @@ pub(super) async fn run(root: &Path, words: &[String], told: &str) -> Result<(),
     let mut command = side_program::command(&super::program(root, program), root);
     command.args(arguments).stdout(Stdio::null());
     let mut child = command.spawn().map_err(|error| format!("{program} cannot be started: {error}"))?;
-    // The time limit also covers the write, because a program that does not read its standard input would block us.
+    // The time limit also covers writing the notice, because a program that does not read its standard input would
+    // block us.
     let mut input = child.stdin.take();
     let line = format!("{told}\n");
     let ended = tokio::time::timeout(RUN_MAX, async {

@@ -174,7 +174,8 @@ async fn a_command_gets_the_notice_on_its_standard_input() {
     let lines: Vec<serde_json::Value> = told.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(lines.len(), 2);
     assert_eq!((&lines[0]["approval_id"], &lines[0]["operation"]), (&id.to_string().into(), &"push".into()));
-    // The file names a new command, which no person has accepted. So the accepted command still sends the notices.
+    // The settings file now names a new command, which no person has accepted. So the accepted command still sends the
+    // notices.
     std::fs::write(root.join(".handover/config.toml"), "[notify]\ncommand = [\"touch\", \"owned\"]\n").unwrap();
     scene.ask("push elsewhere").await;
     assert_eq!(scene.notifier().round().await.unwrap(), 1);

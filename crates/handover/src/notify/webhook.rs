@@ -48,7 +48,7 @@ pub(super) struct Letter<'a> {
 }
 
 /// Looks up the addresses of the host once and checks each of them. The request goes to exactly these addresses, so a
-/// later change of the name has no effect.
+/// later change of the host name's addresses has no effect.
 async fn addresses(target: &WebhookTarget, private: bool) -> Result<Vec<SocketAddr>, String> {
     let found: Vec<SocketAddr> = match target.host.parse::<IpAddr>() {
         Ok(address) => vec![SocketAddr::new(address, target.port)],
@@ -247,7 +247,7 @@ mod tests {
         assert!(addresses(&target, true).await.is_err(), "metadata is refused in any case");
         let target = WebhookTarget::of(&webhook("http://localhost:9/", &["localhost:9"])).unwrap();
         assert!(addresses(&target, true).await.is_ok());
-        // A name with several addresses is not called at all when one of them is forbidden.
+        // A host name with several addresses is not called at all when one of them is forbidden.
         let at = |texts: &[&str]| texts.iter().map(|text| text.parse().unwrap()).collect::<Vec<SocketAddr>>();
         let public = ["93.184.215.14:443", "[2606:2800:21f:cb07::1]:443"];
         assert_eq!(checked(&target, at(&public), false), Ok(at(&public)));

@@ -1,11 +1,11 @@
-//! Finds the session and the tool call of the client that a request comes from, in the client's own names. The client's
-//! hooks get the same names, so that a hook finds the agent.
+//! Finds the client's own names for the session and the tool call that a request comes from. The client's hooks get the
+//! same names, so that a hook finds the agent that registered in its session.
 
 use engine::agent::Origin;
 use engine::limits::KEY_BYTES_MAX;
 use serde_json::{Map, Value};
 
-/// The environment variable with which Claude Code tells a server that it starts the name of its session.
+/// The environment variable in which Claude Code gives the name of its session to a server that it starts.
 const SESSION: &str = "CLAUDE_CODE_SESSION_ID";
 /// The names of the metadata in which clients send the id of a tool call: first Claude Code's, then Codex's.
 const CALLS: [&str; 2] = ["claudecode/toolUseId", "callId"];
@@ -17,8 +17,9 @@ pub(super) fn conversation() -> Option<String> {
     std::env::var(SESSION).ok().filter(|name| fits(name))
 }
 
-/// Returns the origin of a call. A session in the metadata counts only from the client that started this process. Over
-/// a network, any client could name the session of another client.
+/// Returns the client's names for the session and the tool call that a request comes from. A session in the metadata
+/// counts only from the client that started this process. Over a network, any client could name the session of another
+/// client.
 pub(super) fn of(meta: &Map<String, Value>, is_pipe: bool, conversation: Option<&str>) -> Origin {
     let text = |name: &str| meta.get(name).and_then(Value::as_str).filter(|text| fits(text)).map(str::to_owned);
     let thread = || text(THREAD).filter(|_| is_pipe);

@@ -7,7 +7,7 @@ use clap::ValueEnum;
 use super::section::Marks;
 use super::want::Want;
 
-/// The name of Handover's server in every client's configuration.
+/// The name of Handover's MCP server in every client's configuration.
 pub(super) const SERVER: &str = "handover";
 
 /// A program that talks to a model and can use Handover's tools.

@@ -13,7 +13,7 @@ const BYTES_MAX: u64 = 16 << 20;
 /// The byte order mark that some editors put before a text to mark its encoding.
 pub(super) const MARK: &str = "\u{feff}";
 
-/// Returns the text of a file; `None` when the file does not exist.
+/// Returns the text of a client's file; `None` when the file does not exist.
 pub(super) fn read(path: &Path) -> Result<Option<String>, SetupProblem> {
     let unreadable = |cause| SetupProblem::Unreadable { path: path.to_owned(), cause };
     let about = match std::fs::metadata(path) {
@@ -34,8 +34,8 @@ pub(super) fn read(path: &Path) -> Result<Option<String>, SetupProblem> {
     String::from_utf8(bytes).map(Some).map_err(|_| SetupProblem::NotText { path: path.to_owned() })
 }
 
-/// Reads a file like `read`, to look at a setting in it. Returns `None` for a path that is not a file, such as a
-/// folder. `read` reports that as an error when the file is edited.
+/// Reads a client's file to look at a setting in it. Returns `None` for a path that is not a file, such as a folder.
+/// The function `read` reports such a path as an error later, when the file is edited.
 pub(super) fn peek(path: &Path) -> Result<Option<String>, SetupProblem> {
     let text = if path.is_file() { read(path)? } else { None };
     Ok(text.map(|text| text.strip_prefix(MARK).map_or_else(|| text.clone(), str::to_owned)))

@@ -55,7 +55,7 @@ pub(super) fn keys(client: ClientProgram, around: &SetupSurroundings) -> Vec<(&'
     keys.into_iter().chain(common(client)).collect()
 }
 
-/// Returns the key under which a client's entry holds the HTTP headers.
+/// Returns the key that holds the HTTP headers in the entry for Handover's server in a client's configuration.
 pub(super) fn headers_key(client: ClientProgram) -> &'static str {
     match client {
         ClientProgram::Codex => "http_headers",
@@ -88,7 +88,7 @@ fn reaching(client: ClientProgram, http: &HttpEntry) -> Vec<(&'static str, Value
     let url = json!(http.url);
     match client {
         ClientProgram::ClaudeCode | ClientProgram::Copilot => vec![("type", json!("http")), ("url", url), headers],
-        // Without the key `oauth`, opencode tries to log in before it sends the header.
+        // Without the key `oauth`, opencode tries to log in before it sends the `Authorization` header.
         ClientProgram::Opencode => vec![("type", json!("remote")), ("url", url), headers, ("oauth", json!(false))],
         ClientProgram::Codex => vec![("url", url), headers],
         ClientProgram::Gemini | ClientProgram::Qwen => vec![("httpUrl", url), headers],

@@ -1,4 +1,5 @@
-//! The hook entries for the clients that support hooks: one entry for each event. The entries of other programs stay.
+//! The entries in clients' settings that run Handover's hooks: one entry for each event, for the clients that support
+//! hooks. The entries of other programs stay.
 
 use serde_json::{Value, json};
 
@@ -15,8 +16,8 @@ const EVENTS: [HookEvent; 6] = [
     HookEvent::SessionEnd,
 ];
 
-/// Returns the hooks for Claude Code. If the hook before a tool call fails to run, Claude Code blocks the call: a gate
-/// that cannot answer must not allow it.
+/// Returns the hooks for Claude Code. If the hook before a tool call fails to run, Claude Code blocks the call, because
+/// a gate (a rule about tool calls) that cannot answer must not allow it.
 pub(super) fn claude_code(program: &str) -> Vec<Want> {
     EVENTS.map(|event| want(event, program, HookFailure::Blocks)).into()
 }
@@ -51,7 +52,7 @@ fn want(event: HookEvent, program: &str, failure: HookFailure) -> Want {
     Want::Item { at: vec!["hooks".to_owned(), event.as_str().to_owned()], item: entry }
 }
 
-/// Quotes the path of the program, because clients run the command in a shell.
+/// Quotes the path of the program that a hook starts, because clients run the hook's command in a shell.
 fn quoted(program: &str) -> String {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-+".contains(letter);
     if !program.is_empty() && program.chars().all(plain) {

@@ -177,8 +177,8 @@ fn set(object: &CstObject, key: &str, value: &Value) -> bool {
     false
 }
 
-/// Removes one of Handover's entries. Also removes a table above it if this made the table empty. A table that was
-/// empty before stays, because Handover did not make it.
+/// Removes one of Handover's entries from a client's JSON file. Also removes a table above it if this made the table
+/// empty. A table that was empty before stays, because Handover did not make it.
 fn take(root: &CstObject, want: &Want, made: RecordedPlaces<'_>) {
     let at = want.at();
     let (Some(key), Some(parent)) = (at.last(), descend(root, &at[..at.len().saturating_sub(1)])) else { return };
@@ -189,8 +189,8 @@ fn take(root: &CstObject, want: &Want, made: RecordedPlaces<'_>) {
             want.may_remove(made, |key| entry.as_ref().is_some_and(|entry| entry.get(key).is_some()))
         }
         Want::Key { .. } => made.has(&place(at)),
-        // Remove this key only if a receipt records that setup wrote it. Otherwise the owner of the file may have
-        // written it.
+        // Remove this key only if a receipt (the record of what setup wrote) lists it. Otherwise the owner of the file
+        // may have written it.
         Want::Seed { .. } => matches!(made, RecordedPlaces::Recorded(_)) && made.has(&place(at)),
         Want::Item { item, .. } => {
             let Some(list) = property.array_value().filter(|_| made.has(&item_place(at, item))) else { return };

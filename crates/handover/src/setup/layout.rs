@@ -1,6 +1,6 @@
-//! The files that each client reads, and the entries that they need.
+//! The files that each agent client reads, and the entries that Handover needs in them.
 //!
-//! Each layout was tested with the real program. Where a client asks its user for something, a note says so.
+//! Each layout was tested with the real client. If a client asks its user for something, a note in the layout says so.
 
 use std::path::{Path, PathBuf};
 
@@ -131,8 +131,8 @@ fn opencode(reach: SetupReach, around: &SetupSurroundings) -> Result<Layout, Set
     let rule = Want::Key { at: at(&["permission", "handover_*"]), value: json!("allow") };
     let wants = match one_word {
         None => wants.into_iter().chain([rule]).collect(),
-        // `permission` is a single word, such as `ask`, which applies to all tools. Leave it: this is the decision of
-        // the file's owner.
+        // In this opencode configuration, `permission` is a single word, such as `ask`, which applies to all tools.
+        // Leave it: this is the decision of the file's owner.
         Some(word) => {
             if word != "allow" {
                 layout.notes.push("`permission` is one word here, so opencode asks for our tools as for all others");
@@ -201,8 +201,8 @@ fn qwen(reach: SetupReach, around: &SetupSurroundings) -> Result<Layout, SetupPr
     Ok(layout)
 }
 
-/// Returns the layout of Gemini CLI and its forks. Setup marks Handover's server as trusted, so these clients do not
-/// ask before they use its tools.
+/// Returns the files and entries for Gemini CLI and its forks. Setup marks Handover's server as trusted, so these
+/// clients do not ask before they use its tools.
 fn trusting(
     client: ClientProgram,
     reach: SetupReach,
@@ -328,8 +328,8 @@ fn markdown(path: PathBuf) -> ClientFile {
 mod tests {
     use super::*;
 
-    /// Gates ask before a call writes to these files: the list of guarded files must contain every file that `setup`
-    /// configures.
+    /// Checks that the list of guarded files contains every settings file that `setup` configures. Before a tool call
+    /// writes to a guarded file, the gates ask a person.
     #[test]
     fn every_settings_file_is_guarded_by_gates() {
         let root = PathBuf::from("/repository");

@@ -32,7 +32,7 @@ impl SetupReach {
     }
 }
 
-/// The facts about this machine and the user's options that a plan depends on.
+/// The facts about this machine and the user's options that decide how a setup changes a client's files.
 #[derive(Debug, Clone)]
 pub struct SetupSurroundings {
     /// The root folder of the project that the client is configured for.
@@ -75,7 +75,8 @@ impl SetupSurroundings {
         self.home.as_ref().map(|home| home.join(name)).ok_or(SetupProblem::Homeless)
     }
 
-    /// Returns the folder that an environment variable names. Without the variable, returns a folder in the home folder.
+    /// Returns the folder that an environment variable names. Without the variable, returns a folder in the home
+    /// folder.
     pub(super) fn folder(&self, name: &str, otherwise: &str) -> Result<PathBuf, SetupProblem> {
         self.set(name).map_or_else(|| self.in_home(otherwise), Ok)
     }
@@ -86,7 +87,8 @@ impl SetupSurroundings {
     }
 }
 
-/// The change of one file. `before` or `after` is `None` when the file does not exist before or after the change.
+/// The change that setup makes to one file of a client. `before` or `after` is `None` when the file does not exist
+/// before or after the change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Edit {
     /// The path under which the client reads its file. It may be a symbolic link.
@@ -95,7 +97,7 @@ pub struct Edit {
     pub target: PathBuf,
     pub before: Option<String>,
     pub after: Option<String>,
-    /// A short description of Handover's entries in the file, for the reader of the plan.
+    /// A short description of Handover's entries in the file, for the person who reads the planned changes.
     pub about: &'static str,
     /// `true` if the edited file holds a token. Then only its owner may read it, and git must not track it.
     pub private: bool,
@@ -106,7 +108,8 @@ pub struct Edit {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Trace {
     Keep(Receipt),
-    /// Deletes the receipt. Also deletes these folders, which an earlier setup created, if they are empty.
+    /// Deletes the receipt, the record of what setup wrote. Also deletes these folders, which an earlier setup created,
+    /// if they are empty.
     Drop(Vec<PathBuf>),
     Leave,
 }
@@ -170,7 +173,8 @@ pub fn undo(client: ClientProgram, reach: SetupReach, around: &SetupSurroundings
         let known = Receipt::find(&around.receipts, &target)?;
         let recorded = |record: &String| known.as_ref().is_some_and(|known| known.made.contains(record));
         let (own, others) = (piece.entries(), piece.others(known.as_ref()));
-        // Skip a file that only a setup with HTTP uses, unless the receipt records Handover's HTTP entry in it.
+        // Skip a file that only a setup with `--http` uses, unless the receipt (the record of what setup wrote) lists
+        // Handover's HTTP entry in it.
         if piece.private && !within.contains(&piece.path) && !own.iter().any(|own| is_over_http(own) && recorded(own)) {
             continue;
         }
@@ -195,7 +199,8 @@ pub fn undo(client: ClientProgram, reach: SetupReach, around: &SetupSurroundings
 }
 
 impl ClientFile {
-    /// Adds the entries to the text. A byte order mark at the start is kept, although it is not part of the document.
+    /// Adds Handover's entries to the text of the client's file. A byte order mark at the start is kept, although it is
+    /// not part of the document.
     fn write(&self, text: Option<&str>) -> Result<WantedText, FileError> {
         match text.and_then(|text| text.strip_prefix(disk::MARK)) {
             Some(text) => self
@@ -251,7 +256,8 @@ impl ClientFile {
         }
     }
 
-    /// Returns the names under which a receipt records this file's entries for Handover's server.
+    /// Returns the names under which a receipt (the record of what setup wrote) lists this file's entries for
+    /// Handover's server.
     fn entries(&self) -> Vec<String> {
         let tables = self.wants().iter().filter(|want| matches!(want, Want::Table { .. }));
         let mut records = tables.flat_map(|want| [place(want.at()), want.record(), want.amended()]).collect::<Vec<_>>();
@@ -259,8 +265,8 @@ impl ClientFile {
         records
     }
 
-    /// Returns the names of further entries for Handover's server that the receipt records in this file. Such an entry
-    /// is for another project or for all projects, and an undo keeps it.
+    /// Returns the names of further entries for Handover's server that the file's receipt (the record of what setup
+    /// wrote) lists. Such an entry is for another project or for all projects, and an undo keeps it.
     fn others(&self, known: Option<&Receipt>) -> Vec<String> {
         let own = self.entries();
         let made = known.map_or(&[][..], |known| known.made.as_slice());
@@ -329,8 +335,8 @@ fn writable(edit: Edit) -> Result<Edit, SetupProblem> {
     if refused { Err(SetupProblem::ReadOnly { path: edit.path }) } else { Ok(edit) }
 }
 
-/// Returns the receipt for a change of a file. From it, an undo restores the text before the first setup, even after
-/// several setups.
+/// Returns the receipt for a change of a file: the record from which an undo restores the text before the first setup,
+/// even after several setups.
 fn receipt(
     piece: &ClientFile,
     around: &SetupSurroundings,

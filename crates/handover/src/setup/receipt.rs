@@ -13,12 +13,13 @@ use similar::{Algorithm, DiffOp, capture_diff_slices};
 use super::problem::SetupProblem;
 use base::ground::digest::sha256;
 
-/// The largest size of a receipt in bytes. A longer file is ignored, because Handover writes no such receipt.
+/// The largest size, in bytes, of a receipt (the record of how setup changed a file). A longer file is ignored, because
+/// Handover writes no such receipt.
 const BYTES_MAX: u64 = 1 << 20;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Receipt {
-    /// The path of the client's file that was configured. Only people who look into the folder of receipts need it.
+    /// The path of the client's file that setup configured. Only people who look into the folder of receipts need it.
     pub(super) path: String,
     /// `true` if the client's file existed before the first setup.
     pub(super) existed: bool,
@@ -41,7 +42,8 @@ struct Hunk {
 }
 
 impl Receipt {
-    /// Returns a receipt from which the text `before` can be restored when the file has the text `after`.
+    /// Returns a receipt, that is, a record from which the text `before` can be restored when the file has the text
+    /// `after`.
     pub(super) fn new(path: &Path, before: Option<&str>, after: &str) -> Self {
         Self {
             path: path.display().to_string(),
@@ -54,7 +56,8 @@ impl Receipt {
         }
     }
 
-    /// Returns the text before the first setup. Returns `None` if the file was changed since the last setup.
+    /// Returns the text that the client's file had before the first setup. Returns `None` if the file was changed since
+    /// the last setup.
     pub(super) fn restore(&self, now: &str) -> Option<String> {
         if sha256(now.as_bytes()) != self.after {
             return None;
@@ -70,7 +73,8 @@ impl Receipt {
         (sha256(text.as_bytes()) == self.before).then_some(text)
     }
 
-    /// Returns the receipt of a file, if there is one. A receipt that is too long or is not valid JSON is ignored.
+    /// Returns the receipt of a client's file (the record of how setup changed it), if there is one. A receipt that is
+    /// too long or is not valid JSON is ignored.
     pub(super) fn find(folder: &Path, target: &Path) -> Result<Option<Self>, SetupProblem> {
         let path = file(folder, target);
         let unreadable = |cause| SetupProblem::Unreadable { path: path.clone(), cause };
@@ -84,8 +88,8 @@ impl Receipt {
         Ok(serde_json::from_slice(&bytes).ok())
     }
 
-    /// Returns the receipt without the entries for which `gone` is true. The new receipt cannot restore the original
-    /// text.
+    /// Returns the receipt (the record of what setup wrote) without the entries for which `gone` is true. The new
+    /// receipt cannot restore the original text.
     pub(super) fn without(self, gone: impl Fn(&str) -> bool) -> Self {
         let made = self.made.into_iter().filter(|made| !gone(made)).collect();
         Self { made, after: String::new(), back: Vec::new(), ..self }
@@ -96,7 +100,7 @@ impl Receipt {
     }
 }
 
-/// Returns the path of the receipt for a file.
+/// Returns the path of the receipt for a client's file, that is, of the record of how setup changed the file.
 pub(super) fn file(folder: &Path, target: &Path) -> PathBuf {
     let mut name = sha256(target.display().to_string().as_bytes());
     name.truncate(16);
@@ -104,7 +108,7 @@ pub(super) fn file(folder: &Path, target: &Path) -> PathBuf {
 }
 
 /// Returns the differences between two texts. It compares words and not lines: some configurations are one long line,
-/// and the receipt must not contain the full text.
+/// and the receipt (the record of how setup changed a file) must not contain the full text.
 fn hunks(before: &str, after: &str) -> Vec<Hunk> {
     let (old, new) = (words(before), words(after));
     let mut hunks = Vec::new();

@@ -5,13 +5,13 @@ use super::want::{FileError, RemainingText};
 
 const BODY: &str = include_str!("instructions.md");
 
-/// The form of the two marks around Handover's section.
+/// The form of the two marks around Handover's section in a client's file of instructions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Marks {
     /// Each mark is an HTML comment, which Markdown does not show.
     Comment,
     /// Each mark is a line that begins with `#`. It is for plain text, which has no comments; people read such a line
-    /// as one.
+    /// as a comment.
     Sign,
 }
 
@@ -31,7 +31,8 @@ impl Marks {
     }
 }
 
-/// Replaces Handover's section in place. If the file has none, adds the section at the end.
+/// Replaces Handover's section in the text of a client's instructions. If the text has no such section, adds it at the
+/// end.
 pub(super) fn write(text: Option<&str>, marks: Marks) -> Result<String, FileError> {
     let text = text.unwrap_or_default();
     let end = if text.contains("\r\n") { "\r\n" } else { "\n" };
@@ -48,7 +49,7 @@ pub(super) fn write(text: Option<&str>, marks: Marks) -> Result<String, FileErro
     Ok(format!("{text}{gap}{section}"))
 }
 
-/// Removes Handover's section, and the empty line before it.
+/// Removes Handover's section from the text of a client's instructions, and the empty line before it.
 pub(super) fn remove(text: &str, marks: Marks) -> Result<RemainingText, FileError> {
     let Some((from, to)) = find(text, marks)? else {
         return Ok(RemainingText { text: text.to_owned(), empty: text.trim().is_empty() });
@@ -63,7 +64,8 @@ pub(super) fn remove(text: &str, marks: Marks) -> Result<RemainingText, FileErro
     Ok(RemainingText { empty: text.trim().is_empty(), text })
 }
 
-/// Returns the range of Handover's section in bytes, including its last line end.
+/// Returns the range of Handover's section in the text of a client's instructions, in bytes, including its last line
+/// end.
 fn find(text: &str, marks: Marks) -> Result<Option<(usize, usize)>, FileError> {
     let mut begin = None;
     let mut found = None;

@@ -1,4 +1,4 @@
-//! Shows a plan: as differences for a person, or as JSON for a program.
+//! Shows the changes that a setup plans: as differences for a person, or as JSON for a program.
 
 use std::path::Path;
 
@@ -9,8 +9,8 @@ use super::client::ClientProgram;
 use super::plan::{Edit, SetupPlan, SetupReach, SetupSurroundings};
 use wire::visible::{is_hidden, redacted};
 
-/// The largest number of characters that are shown of a line. A longer line is cut: in a generated file, one line may
-/// be the full text.
+/// The largest number of characters that are shown of a changed line. A longer line is cut: in a generated file, one
+/// line may be the full text.
 const LINE_CHARS_MAX: usize = 300;
 
 /// The choice between coloured and plain output.
@@ -64,7 +64,7 @@ pub fn diff(edit: &Edit) -> String {
     text.lines().map(|line| veil(line) + "\n").collect()
 }
 
-/// Returns all changes as text for a person.
+/// Returns all planned changes of a setup as text for a person.
 pub(super) fn text(plan: &SetupPlan, around: &SetupSurroundings, ink: Ink) -> String {
     let mut out = String::new();
     for edit in &plan.edits {
@@ -81,7 +81,7 @@ pub(super) fn text(plan: &SetupPlan, around: &SetupSurroundings, ink: Ink) -> St
     out
 }
 
-/// Returns all changes as JSON for a program.
+/// Returns all planned changes of a setup as JSON for a program.
 pub(super) fn json(client: ClientProgram, reach: SetupReach, plan: &SetupPlan, applied: bool) -> Value {
     let change = |edit: &Edit| {
         let action = Action::of(edit).as_str();

@@ -32,8 +32,8 @@ pub(super) fn remove(text: &str, wants: &[Want], made: RecordedPlaces<'_>) -> Re
             let (above, key) = (&want.at()[..depth - 1], &want.at()[depth - 1]);
             let Some(table) = descend(document.as_table_mut(), above) else { break };
             let Some(there) = table.get(key).and_then(Item::as_table_like) else { break };
-            // A table above Handover's entry is removed only if this made it empty. A table that was empty before
-            // stays, because Handover did not make it.
+            // A table above Handover's entry is removed only if removing the entry made it empty. A table that was
+            // empty before stays, because Handover did not make it.
             let ours = if depth == want.at().len() {
                 want.may_remove(made, |key| there.contains_key(key))
             } else {
@@ -67,8 +67,8 @@ pub(super) fn holds(text: &str, at: &[String]) -> bool {
     descend(document.as_table_mut(), at).is_some()
 }
 
-/// The line ends of a file. The TOML editor always writes line feeds, so `Return` means that carriage returns are put
-/// back.
+/// The line ends of a file. The TOML editor always writes line feeds, so in a file with `Return` the carriage returns
+/// are put back after an edit.
 #[derive(Clone, Copy)]
 enum Ends {
     Feed,
@@ -110,7 +110,7 @@ fn parse(text: &str, wants: &[Want]) -> Result<DocumentMut, FileError> {
     Ok(document.into_mut())
 }
 
-/// Adds one of Handover's entries. Returns whether the document had to change.
+/// Adds one of Handover's entries to a client's TOML file. Returns whether the file had to change.
 fn put(document: &mut DocumentMut, want: &Want, written: &mut WantedText) -> Result<bool, String> {
     let Want::Table { at, keys } = want else { return Ok(false) };
     let mut table: &mut dyn TableLike = document.as_table_mut();

@@ -4,28 +4,28 @@ use serde_json::Value;
 
 use super::client::SERVER;
 
-/// The keys with which a client's entry names a server on the network. If an existing entry has one, a person wrote it
-/// on purpose, and the key `command` in the same entry would contradict it.
+/// The keys with which an entry in a client's file names a server on the network. If an existing entry has one, a
+/// person wrote it on purpose, and the key `command` in the same entry would contradict it.
 const REMOTE: &[&str] = &["url", "httpUrl", "serverUrl", "uri"];
 
-/// The keys with which a client's entry names a program to start.
+/// The keys with which an entry in a client's file names a program to start.
 const STARTING: &[&str] = &["command", "cmd"];
 
 /// One entry that Handover needs in a client's file. Everything else in the file stays as it is.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Want {
-    /// A table that belongs to Handover. It must have these keys; other keys in it are left alone.
+    /// A table in the client's file that belongs to Handover. It must have these keys; other keys in it are left alone.
     Table { at: Vec<String>, keys: Vec<(&'static str, Value)> },
-    /// A key with this value, in a table of the file that other programs use, too.
+    /// A key of the client's file that must have this value, in a table that other programs use, too.
     Key { at: Vec<String>, value: Value },
-    /// An item of a list in the file that other programs use, too.
+    /// An item that must be in a list of the client's file. Other programs use this list, too.
     Item { at: Vec<String>, item: Value },
     /// A key that setup writes only into a new file. In an existing file, the owner decides about the key.
     Seed { at: Vec<String>, value: Value },
 }
 
 impl Want {
-    /// Returns the path of keys to the entry in the file.
+    /// Returns the path of keys to the entry in the client's file.
     pub(super) fn at(&self) -> &[String] {
         match self {
             Self::Table { at, .. } | Self::Key { at, .. } | Self::Item { at, .. } | Self::Seed { at, .. } => at,
@@ -42,7 +42,7 @@ impl Want {
         }
     }
 
-    /// Returns the name under which a receipt records the entry.
+    /// Returns the name under which a receipt (the record of what setup wrote) lists the entry.
     pub(super) fn record(&self) -> String {
         match self {
             Self::Table { at, keys } if is_remote(keys) => format!("{}{OVER_HTTP}", place(at)),
@@ -51,16 +51,19 @@ impl Want {
         }
     }
 
-    /// Returns the name under which a receipt records that the entry existed before and that setup added keys to it.
+    /// Returns the name under which a receipt (the record of what setup wrote) lists an entry that existed before and
+    /// to which setup added keys.
     pub(super) fn amended(&self) -> String {
         format!("{}{AMENDED}", self.record())
     }
 
-    /// Tells whether an undo may remove an existing entry. `has` tells whether the existing entry has a key.
+    /// Tells whether an undo may remove an existing entry from a client's file. `has` tells whether the existing entry
+    /// has a key.
     pub(super) fn may_remove(&self, made: RecordedPlaces<'_>, has: impl Fn(&str) -> bool) -> bool {
         let reaches = REMOTE.iter().any(|key| has(key));
         match self {
-            // An entry for HTTP is removed only if a receipt records it. Otherwise a person may have written it.
+            // An entry for HTTP is removed only if a receipt (the record of what setup wrote) lists it. Otherwise a
+            // person may have written it.
             Self::Table { keys, .. } if is_remote(keys) => {
                 reaches && matches!(made, RecordedPlaces::Recorded(_)) && made.has(&self.record())
             }
@@ -70,19 +73,19 @@ impl Want {
     }
 }
 
-/// The kind of entry that a file already has in the place of Handover's table.
+/// The kind of entry for Handover's server that a client's file already has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Met {
-    /// The file has no entry, or an entry to which Handover's keys can be added.
+    /// The client's file has no entry for Handover's server, or an entry to which Handover's keys can be added.
     Fitting,
-    /// The file has an entry that reaches a server over the network, while the wanted entry starts a program.
+    /// The client's file has an entry that reaches a server over the network, while the wanted entry starts a program.
     Network,
-    /// The file has an entry that starts a program, while the wanted entry reaches a server over the network.
+    /// The client's file has an entry that starts a program, while the wanted entry reaches a server over the network.
     Program,
 }
 
 impl Met {
-    /// Compares the keys of the wanted entry with the keys of the existing entry.
+    /// Compares the keys that setup wants in the entry for Handover's server with the keys of the existing entry.
     pub(super) fn of(keys: &[(&'static str, Value)], has: impl Fn(&str) -> bool) -> Self {
         match (is_remote(keys), REMOTE.iter().any(|key| has(key)), STARTING.iter().any(|key| has(key))) {
             (false, true, _) => Self::Network,
@@ -92,7 +95,8 @@ impl Met {
     }
 }
 
-/// The error when the existing entry starts a program, while the wanted entry reaches a server over the network.
+/// The error when the existing entry for Handover's server starts a program, while the wanted entry reaches a server
+/// over the network.
 pub(super) const STARTS: &str =
     "`handover` starts a program here: take that out first, with `handover setup` and --undo, then try again";
 
@@ -101,35 +105,39 @@ pub(super) fn is_remote(keys: &[(&'static str, Value)]) -> bool {
     keys.iter().any(|(key, _)| REMOTE.contains(key))
 }
 
-/// The end of an entry's name in a receipt, if the entry reaches a server over the network.
+/// The end of an entry's name in a receipt (the record of what setup wrote), if the entry reaches a server over the
+/// network.
 const OVER_HTTP: &str = " over HTTP";
 
-/// The end of an entry's name in a receipt, if the entry existed before the setup.
+/// The end of an entry's name in a receipt (the record of what setup wrote), if the entry existed before the setup.
 const AMENDED: &str = ", amended";
 
-/// Tells whether a name in a receipt stands for an entry that reaches a server over the network.
+/// Tells whether a name in a receipt (the record of what setup wrote) stands for an entry that reaches a server over
+/// the network.
 pub(super) fn is_over_http(record: &str) -> bool {
     record.strip_suffix(AMENDED).unwrap_or(record).ends_with(OVER_HTTP)
 }
 
-/// Tells whether a name in a receipt stands for an entry of Handover's server.
+/// Tells whether a name in a receipt (the record of what setup wrote) stands for an entry of Handover's server.
 pub(super) fn is_entry(record: &str) -> bool {
     let record = record.strip_suffix(AMENDED).unwrap_or(record);
     let place = record.strip_suffix(OVER_HTTP).unwrap_or(record);
     let above = place.strip_suffix(SERVER).and_then(|above| above.strip_suffix('/'));
-    // Check the part before `handover`, too, because a project's folder can also be called `handover`. Only Claude Code
-    // has entries below another table.
+    // Check the keys before `handover`, too. In Claude Code's file the path of a project is a key, and a project's
+    // folder can also be called `handover`. Only in that file do other keys come before `mcpServers`.
     above.is_some_and(|above| {
         ["mcpServers", "mcp", "mcp_servers", "extensions"].contains(&above) || above.ends_with("/mcpServers")
     })
 }
 
-/// Returns a path of keys as one text, such as `mcpServers/handover`. Receipts record entries in this form.
+/// Returns a path of keys as one text, such as `mcpServers/handover`. Receipts (the records of what setup wrote) list
+/// entries in this form.
 pub(super) fn place(at: &[String]) -> String {
     at.join("/")
 }
 
-/// Returns the name under which a receipt records an item of a list: the path of the list, `=`, and the item.
+/// Returns the name under which a receipt (the record of what setup wrote) lists an item of a list: the path of the
+/// list, `=`, and the item.
 pub(super) fn item_place(at: &[String], item: &Value) -> String {
     format!("{}={item}", place(at))
 }
@@ -146,8 +154,8 @@ pub(super) fn will_do(there: &Value, wanted: &Value) -> bool {
     }
 }
 
-/// Returns the new value of a key: the wanted value. If both values are tables, the other keys of the existing table
-/// are kept.
+/// Returns the new value of a key: the wanted value. If the existing and the wanted value are tables, the other keys of
+/// the existing table are kept.
 pub(super) fn completed(there: Option<&Value>, wanted: &Value) -> Value {
     match (there, wanted) {
         (Some(Value::Object(there)), Value::Object(wanted)) => {
@@ -163,9 +171,11 @@ pub(super) fn completed(there: Option<&Value>, wanted: &Value) -> Value {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct WantedText {
     pub(super) text: String,
-    /// The names of the entries that setup added because they did not exist before. The receipt records them.
+    /// The names of the entries that setup added because they did not exist before. The receipt (the record of what
+    /// setup wrote) lists them.
     pub(super) made: Vec<String>,
-    /// `true` if the existing entry reaches a server over the network. Setup has not changed it then.
+    /// `true` if the client's file already has an entry that reaches a server over the network. Setup has not changed
+    /// it then.
     pub(super) kept: bool,
 }
 
@@ -192,8 +202,8 @@ impl FileError {
     }
 }
 
-/// The entries that setup created, so that an undo may remove them: those that the receipt records. With `Unknown`,
-/// there is no receipt, and every entry counts as created by setup.
+/// The entries that setup created, so that an undo may remove them: those that the receipt (the record of what setup
+/// wrote) lists. With `Unknown`, there is no receipt, and every entry counts as created by setup.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum RecordedPlaces<'a> {
     Recorded(&'a [String]),

@@ -1,4 +1,4 @@
-//! Writes a plan: all of it or, as far as a file system can promise, nothing.
+//! Writes the planned changes of a setup: all of them or, as far as a file system can promise, none.
 //!
 //! Every text is first written to a temporary file next to its target. The temporary files replace the targets only
 //! after all of them are on the disk. If one replacement fails, the earlier ones are reverted.
@@ -13,7 +13,8 @@ use super::plan::{Edit, SetupPlan, Trace};
 use super::problem::SetupProblem;
 use super::receipt;
 
-/// Writes the files of a plan. Also writes or deletes the receipts in the folder `receipts`.
+/// Writes the files that a setup plans to change. Also writes or deletes the receipts (records for an undo) in the
+/// folder `receipts`.
 pub fn apply(plan: &SetupPlan, receipts: &Path) -> Result<(), SetupProblem> {
     let edits = plan.edits.iter().filter(|edit| edit.changes()).collect::<Vec<_>>();
     let mut staged = Staged::default();
@@ -36,7 +37,7 @@ pub fn apply(plan: &SetupPlan, receipts: &Path) -> Result<(), SetupProblem> {
 enum Audience {
     /// The same users that could read the file before.
     AsBefore,
-    /// Only the owner: the file holds a token or is a receipt.
+    /// Only the owner: the file holds a token or is a receipt (setup's record of its changes).
     Owner,
 }
 
@@ -46,7 +47,7 @@ impl Audience {
     }
 }
 
-/// The temporary files and the new folders that this run has created, so that a failed run can delete them.
+/// The temporary files and the new folders that this run of setup has created, so that a failed run can delete them.
 #[derive(Default)]
 struct Staged {
     files: Vec<PathBuf>,
@@ -64,8 +65,8 @@ fn carry_out(edits: &[&Edit], receipts: &Path, staged: &mut Staged) -> Result<()
             ready.push(None);
         }
     }
-    // Write the receipts before the files. If a file is then not written, its receipt is harmless, because it does not
-    // match the file.
+    // Write the receipts (records for an undo) before the files. If a file is then not written, its receipt is
+    // harmless, because it does not match the file.
     for edit in edits {
         if let Trace::Keep(kept) = &edit.trace {
             let path = receipt::file(receipts, &edit.target);
@@ -100,7 +101,7 @@ fn carry_out(edits: &[&Edit], receipts: &Path, staged: &mut Staged) -> Result<()
     Ok(())
 }
 
-/// Refuses an edit if its file was changed after the plan had read the file.
+/// Refuses an edit if its file was changed after the edit was planned.
 fn unchanged(edit: &Edit) -> Result<(), SetupProblem> {
     let now = disk::read(&edit.target)?;
     if now == edit.before { Ok(()) } else { Err(SetupProblem::Changed { path: edit.path.clone() }) }
@@ -115,8 +116,8 @@ fn stage(target: &Path, text: &str, audience: Audience, staged: &mut Staged) -> 
     std::fs::create_dir_all(folder).map_err(|cause| unwritable(folder, cause))?;
     let beside = folder.join(format!(".{}.handover-{}", name.to_string_lossy(), std::process::id()));
     let failed = |cause| unwritable(target, cause);
-    // Delete an old file of this name, and then create a new one: otherwise a link of this name could redirect the
-    // write.
+    // Delete an old temporary file of this name, and then create a new one: otherwise a link of this name could
+    // redirect the write.
     let _ = std::fs::remove_file(&beside);
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
@@ -133,7 +134,7 @@ fn stage(target: &Path, text: &str, audience: Audience, staged: &mut Staged) -> 
     Ok(beside)
 }
 
-/// Creates the folder for receipts. Only the user may read it.
+/// Creates the folder for receipts, the records of what setup wrote. Only the user may read it.
 fn private(folder: &Path) -> Result<(), SetupProblem> {
     std::fs::create_dir_all(folder).map_err(|cause| unwritable(folder, cause))?;
     std::fs::set_permissions(folder, Permissions::from_mode(0o700)).map_err(|cause| unwritable(folder, cause))

@@ -170,7 +170,7 @@ fn insert(text: &mut String, before: usize, new: &[String]) -> Result<(), FileEr
     Ok(())
 }
 
-/// Adds Handover's table to the parsed value of a file. The edited text must parse to the same value.
+/// Adds Handover's table to the parsed value of a file. After the edit, the text of the file must parse to this value.
 fn expect(value: &mut Value, at: &[String], keys: &[(&'static str, Value)]) {
     let mut here = value;
     for key in at {

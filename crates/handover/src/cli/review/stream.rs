@@ -1,4 +1,5 @@
-//! `handover review run`: reads a request of the feedback protocol and writes its stream.
+//! `handover review run`: reads a review request of the feedback protocol from standard input, and writes the review as
+//! a stream of JSON lines to standard output.
 
 use std::io::{Read as _, Write as _};
 use std::process::ExitCode;
