@@ -1,15 +1,15 @@
-//! Turns the order for one turn of an agent into the command line of the agent's program, and the program's output into
-//! facts.
+//! Turns the order for one turn (one run of an agent's program) into the program's command line, and the program's
+//! output into facts.
 //!
 //! ```text
-//! Order ── launch ──────> Launch        what the turn host starts, and the files it finds
-//! bytes ── Listener ────> Heard …       while it runs, for the live view
-//! exit  ── Listener ────> Said          once: text, tools, tokens, dollars and how it ended
-//! pipes ── acp::converse ─> Heard, Said if `Launch.input` is a `Relay`: the program needs a conversation
+//! TurnOrder ── launch ────────> ProgramLaunch         the program to start, and the files that it needs
+//! bytes     ── Listener ──────> HeardEvent …          while the program runs, for the live view
+//! exit      ── Listener ──────> TurnSaid              once: the text, the tools, the costs and how the turn ended
+//! pipes     ── acp::converse ─> HeardEvent, TurnSaid  if the input is `ProgramInput::Relay`: a conversation
 //! ```
 //!
-//! An exit code alone proves nothing. The module of each program (such as `claude`) lists the signs in its output that
-//! mislead and the signs that count.
+//! An exit code alone does not prove that a turn succeeded. The module of each program (such as `claude`) lists the
+//! signs in its output that mislead and the signs that count.
 
 mod account;
 pub mod acp;

@@ -1,13 +1,16 @@
-//! The turn host: a process of our own binary between the runner and an agent's program. It makes sure that no process
-//! of a turn outlives the turn.
+//! The turn host: a process of Handover's own binary between the runner and an agent's program. It makes sure that no
+//! process of a turn (one run of the program) outlives the turn.
 //!
 //! ```text
-//! runner ── standard input, the lifeline ──> host ──> program, in its own group ──> its children
-//!        <── events, or in relay its output ──    <── pipes, kept in the turn's folder ──
+//! runner ── standard input, the lifeline ───────────────> host ──> program, in its own group ──> its children
+//!        <── events, or in a relay turn the output ──────      <── pipes, kept in the turn's folder ──
 //!
 //! working ──> lingering (program ended) ────────────────> leaked processes are killed ──> end.json
 //!     └─────> asked (lifeline, time, output: SIGTERM) ──> SIGKILL to all remaining ─────> end.json
 //! ```
+//!
+//! The lifeline is a pipe that the runner keeps open. When it closes, the host ends the program. In a relay turn, the
+//! runner and the program talk to each other through the host's pipes.
 //!
 //! The host has no async runtime and one thread, because each running program has its own host. On Linux the host is a
 //! child subreaper: a process whose parent ended becomes a child of the host, in any group or session. So "no child
@@ -46,11 +49,12 @@ pub const TURN: &str = "HANDOVER_TURN";
 /// The name of the file with the program's standard output, in the turn's folder.
 pub const STDOUT: &str = "stdout";
 pub const STDERR: &str = "stderr";
-/// The name of the file with the host's events. It is used in relay turns, in which the host's standard output carries
-/// the program's output.
+/// The name of the file for the turn host's events. It is used only when the host's standard output carries the
+/// program's output, so that the events cannot be written there.
 pub const EVENTS: &str = "events";
 
-/// The program that a host starts, and its limits. It is stored as `launch.json`.
+/// The program that a turn host (the process that starts and ends one program) starts, and the program's limits. It is
+/// stored as `launch.json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HostLaunch {
@@ -92,12 +96,12 @@ pub enum HostInput {
     Relay,
 }
 
-/// One event, written as a line of the host's standard output or of the file `events`.
+/// One event of a turn. The turn host writes it as a line of its standard output or of the file `events`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HostEvent {
-    /// The host started a process that is to become the program. Only the record of the turn's end says whether it
-    /// could.
+    /// The turn host started a process that is to become the agent's program. Only the record of the turn's end tells
+    /// whether that succeeded.
     Started {
         pid: u32,
     },
@@ -115,9 +119,9 @@ pub struct HostEnded {
     pub how: ProgramEnd,
     /// True if the program ended by itself and left processes or open pipes behind.
     pub leaked: bool,
-    /// The number of processes that the host had to kill.
+    /// The number of processes that the turn host had to kill.
     pub killed: u32,
-    /// Processes that the host could not end in time. They are stuck in the kernel, or belong to another user.
+    /// Processes that the turn host could not end in time. They are stuck in the kernel, or belong to another user.
     pub survivors: Vec<Survivor>,
     pub stdout_bytes: u64,
     pub stderr_bytes: u64,
@@ -144,7 +148,7 @@ pub enum ProgramEnd {
     SpawnFailed {
         why: String,
     },
-    /// The host was killed, or it could not keep the program's output.
+    /// The turn host was killed, or it could not keep the program's output.
     Lost {
         why: String,
     },
@@ -163,8 +167,8 @@ impl HostEnded {
     }
 }
 
-/// Runs the turn host, if the arguments of this process ask for it. `main` calls this before anything else is set up.
-/// Returns None when the arguments are not for the host.
+/// Runs the turn host (the process that starts and ends one program), if the arguments of this process ask for it.
+/// `main` calls this before anything else is set up. Returns None when the arguments are not for the host.
 pub fn command(arguments: impl IntoIterator<Item = OsString>) -> Option<ExitCode> {
     let mut arguments = arguments.into_iter().skip(1);
     if arguments.next()? != COMMAND {

@@ -1,6 +1,7 @@
 //! Starts, reads and ends the programs of agents. This crate does not know tasks or workflows.
 //!
-//! - [`adapter`] knows the clients: their command lines, their event streams, their permissions.
+//! - [`adapter`] knows the agents' programs, such as Claude Code: their command lines, their event streams, their
+//!   permissions.
 //! - [`host`] is the small process that stays with a turn's program, keeps its output and ends everything it started.
 //! - [`program`] runs one turn of one program, with an adapter and a host.
 

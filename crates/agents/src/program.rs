@@ -1,5 +1,5 @@
-//! Runs an agent's program for one turn: writes its files, starts it through a host, reads its output, and reports how
-//! it ended.
+//! Runs an agent's program for one turn: writes its files, starts it through a turn host (a process that stays with
+//! it), reads its output, and reports how it ended.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -74,11 +74,12 @@ const GRACE_MS: u32 = 3_000;
 /// The details for starting a program for one turn.
 #[derive(Debug)]
 pub struct ProgramStart {
-    /// The path of Handover's own binary, which runs as the turn host.
+    /// The path of Handover's own binary, which runs as the turn host (the process that starts and ends the program).
     pub binary: PathBuf,
     pub turn: String,
     pub order: TurnOrder,
-    /// Environment variables from the settings. They override the variables that the adapter sets.
+    /// Environment variables from the settings. They override the variables that Handover sets for this kind of
+    /// program.
     pub environment: Vec<(String, String)>,
     pub output_bytes_max: u64,
     pub seconds_max: u32,
@@ -157,8 +158,8 @@ pub async fn run(
     Ok(judged(said, ended, why.map_or(ClosedBy::Not, ClosedBy::Cut)))
 }
 
-/// Returns the result of a program whose runner has ended, from the files in the turn's folder. Blocks while the turn's
-/// host still works.
+/// Returns the result of a program whose runner has ended, from the files in the turn's folder. Blocks while the turn
+/// host, the process that started the program, still works.
 pub fn recover(folder: &Path, kind: AdapterKind) -> io::Result<Ran> {
     let ended = host::settle(folder)?;
     let mut ears = OutputReader::new(kind, folder);
@@ -184,8 +185,8 @@ enum ClosedBy {
     Cut(CutReason),
 }
 
-/// Combines the report of the program with the record of the host. If the host ended the program, the host's reason
-/// counts. Otherwise the program's own report counts.
+/// Combines the program's report with the record of the turn host (the process that started the program). If the host
+/// ended the program, the host's reason counts. Otherwise the program's own report counts.
 fn judged(mut said: TurnSaid, ended: HostEnded, closed: ClosedBy) -> Ran {
     let has_answer = said.end == adapter::AgentEnd::Finished;
     let (end, reason) = match (&ended.how, closed) {
@@ -316,8 +317,8 @@ impl OutputReader {
     }
 }
 
-/// The runner's side of an ACP conversation. It keeps no lines, because the host keeps the agent's output and our texts
-/// are in the prompt files.
+/// The runner's side of a conversation over the Agent Client Protocol (ACP). It keeps no lines, because the turn host
+/// keeps the agent's output, and Handover's own texts are in the prompt files.
 struct Talk<'f, F> {
     follow: &'f mut F,
 }

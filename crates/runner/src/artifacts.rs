@@ -38,8 +38,8 @@ pub use output::write_output;
 /// The largest number of artifacts (files) in one output. An output with more is refused, and the agent gets the
 /// problem to fix.
 pub const ARTIFACTS_MAX: usize = 1_000;
-/// The largest size of all artifacts of one output together, in bytes. A larger output is refused, and the agent gets
-/// the problem to fix. All contents are in memory at the same time, and are read again after the process stopped.
+/// The largest size of all artifacts (files) of one output together, in bytes. A larger output is refused, and the
+/// agent gets the problem to fix. The size is limited because all contents are in memory at the same time.
 pub const BYTES_MAX: usize = 16 << 20;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,7 +60,7 @@ pub enum ArtifactOperation {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AppliedArtifacts {
-    /// The resolved paths of the written artifacts, in the order of the output.
+    /// The resolved paths of the written artifacts (files), in the order in which the output lists them.
     pub paths: Vec<String>,
     /// The paths of an earlier output whose writing was stopped halfway and which this call finished. The same task
     /// made that output.
@@ -70,7 +70,7 @@ pub struct AppliedArtifacts {
 /// The result of recovering an output whose writing was stopped halfway.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Recovered {
-    /// There was no output whose writing was stopped.
+    /// There was nothing to recover: no output was stopped halfway.
     Nothing,
     Undone,
     Finished {
@@ -110,8 +110,8 @@ pub enum ArtifactReason {
     Exists,
     /// The artifact is an `update`, and no regular file exists at its path, or the path leads through a link.
     Missing,
-    /// The path leads outside of the root folder, is the root folder itself, has a part `.git`, or is below
-    /// `.handover/state`.
+    /// The path leads outside of the root folder, is the root folder itself, contains a folder or file named `.git`, or
+    /// is below `.handover/state`.
     Outside,
     /// The path occurs twice, or one artifact is a file where another needs a folder.
     Duplicate,
@@ -148,7 +148,8 @@ pub fn apply(
     Ok(applied)
 }
 
-/// Finishes or undoes an output whose writing was stopped. Uses only the journal, not the output itself.
+/// Finishes or undoes an agent's output whose writing to the disk was stopped. Uses only the journal, not the output
+/// itself.
 pub fn recover(root: &Path, journal: &Path) -> Result<Recovered, ArtifactProblem> {
     let mut journal = Journal::open(journal)?;
     let root = ArtifactRoot::open(root)?;

@@ -1,5 +1,5 @@
-//! Asks the program of an agent until its answer is valid. Evaluators and reviewers are asked with this module. The
-//! caller decides how the program runs and where its cost is recorded.
+//! Asks the program of an agent until its answer is valid. Evaluators and reviewers, which judge the work of other
+//! agents, are asked with this module. The caller decides how the program runs and where its cost is recorded.
 
 use engine::turn::{Spent, TurnEnd};
 

@@ -1,5 +1,6 @@
-//! One attempt at one task: the claim, the folder in which the work is done, and the helpers that all stages of an
-//! attempt use. The stages are turns, the finish and the loop that starts them.
+//! Handles one attempt, that is, one claim of a task by an agent. Has the claim, the folder of the work, and the
+//! helpers that all stages of an attempt use: its turns (runs of the agent's program), its finish, and the loop that
+//! starts both.
 
 mod acts;
 mod answer;
@@ -130,8 +131,8 @@ impl AttemptRun {
         self.shared.service.execute(self.shared.caller(self.worker.agent), command).await
     }
 
-    /// Returns the agent that reviews the task: the agent that made the earlier rounds, else the agent that the plan
-    /// names. Returns `None` when there is no such agent.
+    /// Returns the agent that reviews the task: the agent that made the earlier review rounds, else the agent that the
+    /// plan names. Returns `None` when there is no such agent.
     pub(crate) fn reviewer(&self, facts: &Facts) -> Option<Arc<RunnerAgent>> {
         let worker = &self.worker.member.settings.slug;
         let named = match &facts.review {
@@ -141,10 +142,10 @@ impl AttemptRun {
         self.shared.agents.get(&reviewer_of(&self.shared.settings, &named, worker)?).cloned()
     }
 
-    /// Removes the folders of the attempt's turns. The output of the programs is also in the object store, which keeps
-    /// it.
+    /// Removes the folders of the attempt's turns. The output of the programs is not lost, because the object store
+    /// (files that are named by their hash) has a copy.
     pub(crate) async fn forget_turns(&self) {
-        // Reads the turns of this attempt, because the task may have a newer attempt.
+        // Reads the turns of this attempt by its number, because the task may have a newer attempt.
         if let Ok(turns) = remains::turns(&self.shared, self.task, self.attempt).await {
             remains::remove_folders(&self.shared, self.task, self.attempt, &turns).await;
         }

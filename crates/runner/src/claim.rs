@@ -1,4 +1,5 @@
-//! Claims tasks for the agents of the settings and works on them, attempt by attempt, until nothing is left to do.
+//! Claims tasks for the agents that the project's settings name, and works on the tasks, attempt by attempt, until
+//! nothing is left to do.
 
 mod fit;
 mod lease;

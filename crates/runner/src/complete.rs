@@ -26,8 +26,8 @@ use base::service::together::TransactionStep;
 use base::{Error, Service};
 use git::program::Git;
 
-/// The time between two renewals of the lease during a verification. The shortest lease is a minute, and a check may
-/// run for longer.
+/// The time between two renewals of the task's lease during a verification. The shortest lease is a minute, and a check
+/// may run for longer.
 const RENEW_INTERVAL: Duration = Duration::from_secs(15);
 
 /// The order to complete a task: the task, its agent, its worktree and the folders for the verification.
@@ -48,9 +48,10 @@ pub struct CompletionOrder<'a> {
     pub root: &'a Path,
     /// Handover's state folder on this machine.
     pub state: &'a Path,
-    /// The folder for the files of the checks' host processes.
+    /// The folder for the files of the host processes, which start and end the checks.
     pub folder: &'a Path,
-    /// The value of `HANDOVER_TURN` for all processes of the checks. It is unique to this verification.
+    /// The value of `HANDOVER_TURN` for all processes of the checks, by which Handover finds and ends them. It is
+    /// unique to this verification.
     pub mark: &'a str,
 }
 
@@ -285,7 +286,7 @@ impl HeldClaim {
 }
 
 impl Completed {
-    /// Returns the result as the JSON of a `complete` message of the protocol.
+    /// Returns the result as JSON, with the field names that a `complete` message has in Handover's message protocol.
     pub fn to_value(&self) -> Value {
         let verification = object([
             ("mechanical", Verdict::Pass.as_str().into()),

@@ -1,5 +1,6 @@
-//! The runner claims tasks for the agents of the settings and runs their programs turn by turn. It brings each task to
-//! a verified end, or passes the task to a person or an agent that can decide.
+//! The runner claims tasks for the agents that the project's settings name, and runs their programs turn by turn (one
+//! turn is one run of a program). It brings each task to a verified end, or passes the task to a person or an agent
+//! that can decide.
 //!
 //! ```text
 //!   claim ──> turn ──> output ──> step ──┬─> repair, continue       another turn of the same attempt

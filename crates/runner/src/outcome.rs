@@ -1,5 +1,5 @@
-//! Decides the effects of an agent's output. The runner's turn and the Stop hook of a person's own session both use
-//! this module, so the same output has the same effects at both places.
+//! Decides the effects of an agent's output. The runner uses this module after a turn, and the Stop hook uses it when
+//! an agent in a person's own session stops. So an output has the same effects in both cases.
 //!
 //! ```text
 //! last text ──> read ──> AgentAnswer ──> decide ──> Outcome ──> steps ──> one transaction
@@ -7,7 +7,8 @@
 //!                        AgentResult)    rules)     what follows)
 //! ```
 //!
-//! Nothing here reads a file, a clock or the store. The callers gather the facts, execute the acts and inform people.
+//! Nothing here reads a file, a clock or the store. The callers gather the facts, execute the acts (effects on the
+//! store) and inform people.
 
 mod acts;
 mod answer;

@@ -26,8 +26,8 @@ pub use round::{ReviewContext, ReviewResponse, RoundToRun, open, round};
 
 use agents::host::TURN;
 
-/// Tells whether a turn or a review started this process, directly or through other processes. Such a process may not
-/// request a review: a provider could otherwise request reviews from itself without end.
+/// Tells whether the program of a turn or of a review started this process, directly or through other processes. Such a
+/// process may not request a review: a reviewer could otherwise request reviews from itself without end.
 pub fn is_below_a_turn() -> bool {
     std::env::var_os(TURN).is_some_and(|turn| !turn.is_empty())
 }

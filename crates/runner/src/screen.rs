@@ -18,7 +18,8 @@ use wire::visible;
 /// The form in which a run is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ScreenLook {
-    /// For a terminal: lines that stay, and below them one line for each running turn that is drawn again and again.
+    /// The form for a terminal: lines that stay, and below them one line for each running turn that is drawn again and
+    /// again.
     Live,
     Lines,
     Json,
@@ -246,7 +247,8 @@ fn codes(verdict: &OutputVerdict) -> String {
     if verdict.says.is_some() { String::new() } else { fit(&verdict.codes.join(", "), 120) }
 }
 
-/// Returns the JSON event for an item of news. Returns null for news that is only shown to people.
+/// Returns the JSON event for an item of news (an event of the run). Returns null for news that is only shown to
+/// people.
 fn event(news: &RunNews) -> serde_json::Value {
     let base = |event: &str, more: serde_json::Value| {
         let mut all = json!({"event": event, "task_id": news.task.to_string(), "task": news.name, "agent": news.agent});

@@ -19,7 +19,8 @@ use base::ground::random;
 pub const PROOF: &str = "HANDOVER_TURN_PROOF";
 /// The name of the file with the proof (a random text), in the turn's folder.
 const FILE: &str = "proof";
-/// The most bytes of a proof that are read. A longer file was not written by us and never matches.
+/// The most bytes that are read of the file with a turn's proof (a random text). A longer file was not written by
+/// Handover and never matches.
 const BYTES_MAX: u64 = 256;
 
 /// Returns the folder with the files of a turn.

@@ -37,8 +37,8 @@ pub use tree::{CheckedTree, tree};
 
 use wire::message::Brief;
 
-/// Tells whether a task with this brief must pass a verification before it can be completed. The crate `wire` tells the
-/// engine the same when the task is planned.
+/// Tells whether a task with this brief must pass a verification before it can be completed. When the task is planned,
+/// the crate `wire` gives the engine the same answer.
 pub fn needs_verification(brief: &Brief) -> bool {
     brief.output_contract.is_verified()
 }

@@ -4,8 +4,8 @@
 use super::said::{AgentEnd, Exit, HeardEvent, SpentAmount, TurnSaid};
 use super::stream::head;
 
-/// The longest answer of a program that is kept, in bytes. Of a longer answer only the end is kept, because the agent's
-/// report is searched only there. An answer is a report and at most a few files.
+/// The longest answer of an agent's program that is kept, in bytes. Of a longer answer only the end is kept, because
+/// Handover looks for the agent's report only there. The limit leaves room for a report and a few files.
 const TEXT_BYTES_MAX: usize = 4 << 20;
 /// The longest text of an agent that a live view shows in one line, in bytes. A longer text is cut.
 const SHOWN_BYTES_MAX: usize = 400;

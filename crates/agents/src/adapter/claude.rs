@@ -1,8 +1,8 @@
-//! Claude Code: `claude -p` with an event stream.
+//! Runs Claude Code as an agent: `claude -p`, which prints a stream of events.
 //!
-//! Misleading signs: `is_error` comes with the subtype `success`; an interrupt exits with 0; a termination leaves no
-//! result; a refused tool exits with 0; and a resumed conversation keeps its first system prompt unless an option says
-//! otherwise.
+//! Signs that mislead: a failed run can have the subtype `success`, and then only `is_error` tells of the failure; the
+//! exit code is 0 after an interrupt and after a refused tool; a terminated run prints no result; and a resumed
+//! conversation keeps its first system prompt unless an option says otherwise.
 
 mod events;
 
@@ -28,11 +28,11 @@ pub(super) fn launch(order: &TurnOrder) -> Result<ProgramLaunch, Unlaunchable> {
         launch.say(&["--resume", conversation]);
     }
     if let Some(usd) = order.usd_left {
-        // `--max-budget-usd` counts only the costs of this process, so the remaining budget of the agent is passed.
+        // `--max-budget-usd` counts only the costs of this process, so the remaining budget of the task is passed.
         launch.say(&["--max-budget-usd", &format!("{usd:.4}")]);
     }
-    // The output format `stream-json` needs `--verbose`. The option also ends the list of tool names, so that arguments
-    // which a person appends are not read as tool names.
+    // The output format `stream-json` needs `--verbose`. The option also ends the list of tool names before it, so that
+    // arguments which a person appends are not read as tool names.
     launch.say(&["--verbose"]);
     launch.arguments.extend(order.args.iter().cloned());
     launch.input = ProgramInput::File(message.into());

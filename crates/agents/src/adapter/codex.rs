@@ -1,6 +1,7 @@
-//! Codex: `codex exec --json`, with all prompts on standard input.
+//! Runs Codex as an agent: `codex exec --json`, with all prompts on standard input.
 //!
-//! Misleading signs: items of the type `error` are warnings; the usage of a resumed turn includes all earlier turns.
+//! Signs that mislead: items of the type `error` are only warnings, and the token usage of a resumed turn includes all
+//! earlier turns.
 
 mod events;
 
@@ -12,8 +13,8 @@ pub(super) fn launch(order: &TurnOrder) -> Result<ProgramLaunch, Unlaunchable> {
     let mut launch = order.start()?;
     launch.say(&["exec", "--json", "--skip-git-repo-check"]);
     if let ProgramHome::Own(_) = order.home {
-        // A separate home of the agent has no plugins and no apps. Codex would still look for them on the network at
-        // every start, so both are disabled.
+        // An agent with a home folder of its own has no plugins and no apps. Codex would still look for them on the
+        // network at every start, so both are disabled.
         launch.say(&["--disable", "plugins", "--disable", "apps"]);
     }
     launch.say(&["-c", &server(&order.server), "-c", "approval_policy=\"never\""]);
@@ -36,8 +37,8 @@ pub(super) fn launch(order: &TurnOrder) -> Result<ProgramLaunch, Unlaunchable> {
     Ok(launch)
 }
 
-/// Returns the setting that defines Handover's MCP server as one whole table. If single keys were set, other keys of an
-/// entry with this name in the person's own file would stay.
+/// Returns the setting that defines Handover's MCP server as one whole table. If only single keys were set, the other
+/// keys of an entry with this name in the person's own configuration file would stay in effect.
 fn server(server: &McpServerLaunch) -> String {
     let names: Vec<&str> = server.environment.iter().map(|(name, _)| name.as_str()).collect();
     format!(

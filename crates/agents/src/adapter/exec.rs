@@ -5,8 +5,9 @@ use super::account::{Account, EventVerdict};
 use super::listener::EventDialect;
 use super::order::{ProgramInput, ProgramLaunch, TurnOrder, Unlaunchable};
 
-/// Returns the launch. A program of this kind remembers no conversation, so a turn that repairs an answer, or resumes
-/// work, starts the program again. The envelope tells the program which kind of turn it is.
+/// Returns the launch (the command line and the files) of a program. A program of this kind remembers no conversation,
+/// so a turn that repairs an answer, or resumes work, starts the program again. The envelope tells the program which
+/// kind of turn it is.
 pub(super) fn launch(order: &TurnOrder) -> Result<ProgramLaunch, Unlaunchable> {
     let mut launch = order.start()?;
     launch.arguments.extend(order.args.iter().cloned());

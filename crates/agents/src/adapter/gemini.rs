@@ -1,11 +1,13 @@
-//! Gemini: it runs by its command line if the agent has a separate home, and over ACP if it uses the person's home.
+//! Runs Gemini as an agent: by its command line if the agent has a home folder of its own, and over ACP (the Agent
+//! Client Protocol) if the agent uses the person's home folder.
 //!
-//! The command line has no option that names an MCP server for one run: settings come from its home, from the
-//! repository, or from files that only root may own. In a separate home we can install an extension. In the person's
-//! home a conversation over ACP names its server. There a conversation can be resumed at most once: loading it leaves
-//! a stub, and the next start takes the stub for a broken conversation and removes both.
+//! The command line has no option that names an MCP server for one run. Its settings come from the home folder, from
+//! the repository, or from files that only root may own. In the agent's own home folder Handover can install an
+//! extension. In the person's home folder a conversation over ACP names the server. There a conversation can be resumed
+//! at most once: loading it leaves a stub, and the next start takes the stub for a broken conversation and removes
+//! both.
 //!
-//! Misleading sign: the exit code of a refused request is its HTTP status without the high bits.
+//! A sign that misleads: the exit code of a refused request is its HTTP status without the high bits.
 
 mod events;
 
@@ -55,8 +57,9 @@ fn run(launch: &mut ProgramLaunch, order: &TurnOrder, home: &Path) -> Result<(),
     Ok(())
 }
 
-/// Returns Gemini's approval mode for the agent's permissions. Over ACP, Gemini asks before it uses a tool that the
-/// mode does not allow, and `acp::covers` answers. Without ACP, Gemini does not offer such a tool to the model.
+/// Returns Gemini's approval mode for the agent's permissions. Over the Agent Client Protocol (ACP), Gemini asks before
+/// it uses a tool that the mode does not allow, and `acp::covers` answers. Without ACP, Gemini does not offer such a
+/// tool to the model.
 fn mode(permissions: Permissions) -> &'static str {
     match permissions {
         Permissions::Read => "default",

@@ -1,7 +1,8 @@
-//! opencode: `opencode run --format json`, with settings that exist only for this turn.
+//! Runs opencode as an agent: `opencode run --format json`, with settings that exist only for this turn.
 //!
-//! Misleading signs: when a tool needs a permission that no person can grant, the run ends with exit code 0 and
-//! without an answer; an unknown agent is replaced by another one; and no line says that the run is over.
+//! Signs that mislead: when a tool needs a permission that no person can grant, the run ends with exit code 0 and
+//! without an answer; if the agent that the arguments name does not exist, another one does the work; and no line says
+//! that the run is over.
 
 mod events;
 
@@ -17,8 +18,8 @@ pub(super) fn launch(order: &TurnOrder) -> Result<ProgramLaunch, Unlaunchable> {
     let message = launch.write(order, "message.md", order.message.clone())?;
     launch.say(&["run", "--format", "json"]);
     match order.home {
-        // In the person's home plugins stay enabled, because the person's model provider may be reachable only through
-        // a plugin.
+        // In the person's home folder plugins stay enabled, because the person's model provider may be reachable only
+        // through a plugin.
         ProgramHome::User => {}
         ProgramHome::Own(_) => launch.say(&["--pure"]),
     }

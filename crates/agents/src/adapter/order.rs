@@ -1,11 +1,11 @@
-//! Defines the order for a turn, and the launch that an adapter makes from the order: the command line and files for
-//! the turn host.
+//! Defines the order for one turn (one run of an agent's program), and the launch that is made from the order: a
+//! command line and the files that the program needs.
 
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-/// A kind of agent program. In the configuration, the kinds have the same names in lower case.
+/// A kind of agent program. In the configuration, each kind has the name of its variant in lower case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AdapterKind {
@@ -70,21 +70,23 @@ impl McpServerLaunch {
     pub const NAME: &'static str = "handover";
 }
 
-/// The order for one turn. The texts `system`, `message` and `input` are never passed in an argument or in the
-/// environment: a program cannot be started with an argument or a variable of more than 128 KiB.
+/// The order for one turn, that is, for one run of an agent's program. The texts `system`, `message` and `input` are
+/// never passed in an argument or in the environment: a program cannot be started with an argument or a variable of
+/// more than 128 KiB.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TurnOrder {
     pub kind: AdapterKind,
     /// The program and its first arguments, as the configuration names them.
     pub command: Vec<String>,
-    /// Arguments from the configuration. They are appended to the arguments that the adapter makes.
+    /// Arguments from the configuration. They are appended to the arguments that Handover makes for this kind of
+    /// program.
     pub args: Vec<String>,
     pub model: Option<String>,
     pub system: String,
     /// The message of the turn. For the kind `exec` it is the input envelope, as one line of JSON.
     pub message: String,
-    /// The INPUT document of the handoff contract, as JSON. Only the kind `exec` passes it to the program separately.
-    /// None when the turn has no such document.
+    /// The facts about the task for the agent, as JSON (the INPUT document of the handoff protocol). Only the kind
+    /// `exec` passes it to the program separately. None when the turn has no such document.
     pub input: Option<String>,
     pub worktree: PathBuf,
     /// A folder for the files of this turn, such as its prompt. No other turn uses it.
@@ -97,7 +99,8 @@ pub struct TurnOrder {
     pub usd_left: Option<f64>,
 }
 
-/// A program that the turn host starts. Its working folder is the worktree.
+/// A program to start for one turn, with its arguments, its variables and its files. Its working folder is the
+/// worktree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProgramLaunch {
     pub program: String,
@@ -130,7 +133,8 @@ pub enum Unlaunchable {
 }
 
 impl TurnOrder {
-    /// Returns a launch with the program and its home, without the arguments that the adapter adds.
+    /// Returns a launch with the program, its first arguments and the variables for its home folder. The code for each
+    /// kind of program adds further arguments later.
     pub(super) fn start(&self) -> Result<ProgramLaunch, Unlaunchable> {
         let (program, arguments) = self.command.split_first().ok_or(Unlaunchable::NoCommand)?;
         let mut launch = ProgramLaunch {
@@ -159,8 +163,8 @@ impl TurnOrder {
     }
 
     /// Returns the system prompt and the message as one text, for programs that have no separate place for a system
-    /// prompt. The system prompt is repeated in each turn, because it can change between turns: mail that it showed
-    /// once counts as delivered and is not shown again.
+    /// prompt. The system prompt is sent in every turn, because it can change between turns: it shows each message from
+    /// another agent only once.
     pub(super) fn spoken(&self) -> String {
         format!("{}\n\n---\n\n{}\n", self.system.trim_end(), self.message.trim_end())
     }

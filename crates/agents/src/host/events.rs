@@ -1,4 +1,5 @@
-//! Reports the events of a turn to the runner, as one JSON line each. The host never waits for the runner to read them.
+//! Reports the events of a turn to the runner, as one JSON line each. The turn host never waits for the runner to read
+//! them.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -30,7 +31,8 @@ impl HostEvents {
     }
 
     /// Writes an event to the runner. If the runner does not read, the event is dropped, because the files of the turn
-    /// hold the same facts. Write errors are ignored: the host learns from the lifeline that the runner is gone.
+    /// hold the same facts. Write errors are ignored: when the runner is gone, the pipe that it kept open (the
+    /// lifeline) closes.
     pub(super) fn tell(&mut self, event: &HostEvent) {
         let Ok(mut line) = serde_json::to_vec(event) else { return };
         line.push(b'\n');

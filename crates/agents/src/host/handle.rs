@@ -13,8 +13,8 @@ use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
 use super::{COMMAND, HostEnded, HostEvent, HostInput, HostLaunch, record, sweep};
 
-/// The runner's handle of a running turn. Dropping the handle makes the host end the program. [`settle`](super::settle)
-/// can then return how the turn ended.
+/// The runner's handle of a running turn. Dropping the handle makes the turn host, the process that started the
+/// program, end the program. [`settle`](super::settle) can then return how the turn ended.
 #[derive(Debug)]
 pub struct TurnHost {
     folder: PathBuf,
@@ -26,7 +26,8 @@ pub struct TurnHost {
 #[derive(Debug)]
 enum Stdout {
     Events(Lines<BufReader<ChildStdout>>),
-    /// The program's output in a relay turn. None after the caller took it.
+    /// The program's output in a relay turn, in which the runner and the program talk through pipes. None after the
+    /// caller took it.
     Relay(Option<ChildStdout>),
 }
 
@@ -37,19 +38,19 @@ pub fn own_binary() -> io::Result<PathBuf> {
 }
 
 impl TurnHost {
-    /// Writes the launch into the turn's folder and starts the host. The folder is created if it is missing. A folder
-    /// that already has a launch is refused. If the host cannot be started, this function records no end of the turn;
-    /// `settle` records one later.
+    /// Writes the launch into the turn's folder and starts the turn host. The folder is created if it is missing. A
+    /// folder that already has a launch is refused. If the host cannot be started, this function records no end of the
+    /// turn; `settle` records one later.
     pub fn start(binary: &Path, folder: &Path, launch: &HostLaunch) -> io::Result<Self> {
         fs::DirBuilder::new().mode(0o700).recursive(true).create(folder)?;
         if folder.join(record::LAUNCH).try_exists()? {
             return Err(ErrorKind::AlreadyExists.into());
         }
         record::write(folder, record::LAUNCH, launch)?;
-        // The host process inherits everything here; it sets the folder and the environment of its program later.
+        // The turn host inherits the folder and the environment of the runner. It sets those of its program later.
         let mut command: Command = spawn::command(binary, StartFolder::Own, StartEnvironment::Whole).into();
-        // The host is started without a separate process group, because the leader of a group cannot create a session.
-        // It is not killed on drop, because it must end its program first.
+        // The turn host is started without a separate process group, because the leader of a group cannot create a
+        // session. The host is not killed on drop, because it must end its program first.
         command.arg(COMMAND).arg(folder).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn()?;
         let lifeline = child.stdin.take();
@@ -61,16 +62,17 @@ impl TurnHost {
         Ok(Self { folder: folder.to_owned(), child, lifeline, stdout })
     }
 
-    /// Returns the next event of the host. Returns None after the host has ended. In a relay turn it always returns
-    /// None: there the end of the program's output shows that the turn ends. Dropping the future loses nothing.
+    /// Returns the next event of the turn host. Returns None after the host has ended. In a relay turn (the runner and
+    /// the program talk through pipes) it always returns None: there the end of the program's output shows that the
+    /// turn ends. Dropping the future loses nothing.
     pub async fn event(&mut self) -> Option<HostEvent> {
         let Stdout::Events(lines) = &mut self.stdout else { return None };
         let line = lines.next_line().await.ok().flatten()?;
         serde_json::from_str(&line).ok()
     }
 
-    /// Returns the pipes to and from the program of a relay turn. They can be taken only once. The writing pipe is the
-    /// lifeline: dropping it does the same as `cut_off`.
+    /// Returns the pipes to and from the program, if the runner and the program talk to each other (a relay turn). They
+    /// can be taken only once. Dropping the writing pipe makes the host end the program, as `cut_off` does.
     pub fn relay(&mut self) -> Option<(ChildStdin, ChildStdout)> {
         match &mut self.stdout {
             Stdout::Events(_) => None,
@@ -78,17 +80,17 @@ impl TurnHost {
         }
     }
 
-    /// Makes the host end the program and all processes that it started, within ten seconds. `wait` returns when that
-    /// is done.
+    /// Makes the turn host end the program and all processes that the program started, within ten seconds. `wait`
+    /// returns when that is done.
     pub fn cut_off(&mut self) {
         self.lifeline = None;
     }
 
-    /// Waits for the end of the turn and returns it. If the host was killed and recorded no end, `settle` ends the
+    /// Waits for the end of the turn and returns it. If the turn host was killed and recorded no end, `settle` ends the
     /// remaining processes and records one.
     pub async fn wait(mut self) -> io::Result<HostEnded> {
-        // The events are not read here. They are only hints, and unread ones do not block the host. The lifeline stays
-        // open until the host ends, because closing it would cut the program off.
+        // The events are not read here. They are only hints, and unread ones do not block the host. The lifeline (the
+        // pipe to the host) stays open until the host ends, because closing it would make the host end the program.
         let lifeline = self.lifeline.take();
         self.child.wait().await?;
         drop(lifeline);

@@ -1,4 +1,5 @@
-//! Finds and ends the descendants of a host: its children and their children, in any group or session.
+//! Finds and ends the descendants of a turn host (the process that starts and ends an agent's program): its children
+//! and their children, in any group or session.
 //!
 //! A process keeps its number until its parent collects its exit status, and only the host does that for the host's
 //! direct children. So the host can signal its direct children by number. When a direct child dies, the processes that
@@ -20,7 +21,7 @@ const PAUSE_MIN: Duration = Duration::from_millis(1);
 const PAUSE_MAX: Duration = Duration::from_millis(50);
 const SURVIVORS_MAX: usize = 20;
 
-/// Tells whether the host still has descendants (processes that the turn started).
+/// The state of the turn host's descendants, that is, of all processes that the turn started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kin {
     Alive,
@@ -39,15 +40,15 @@ pub(super) struct Process {
     pub(super) is_stopped: bool,
 }
 
-/// The kind of session that the host runs in. It decides which processes a signal to a process group may reach.
+/// The kind of session that the turn host runs in. It decides which processes a signal to a process group may reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SignalReach {
-    /// The host has its own session, so only its descendants can be in a group of the session.
+    /// The turn host has its own session, so only its descendants can be in a group of the session.
     Own,
     Shared,
 }
 
-/// Collects the exit statuses of all children that have ended.
+/// Collects the exit statuses of all children of this process that have ended.
 pub(super) fn reap(mut each: impl FnMut(Pid, WaitStatus)) -> Kin {
     loop {
         match wait(WaitOptions::NOHANG) {
@@ -59,8 +60,8 @@ pub(super) fn reap(mut each: impl FnMut(Pid, WaitStatus)) -> Kin {
     }
 }
 
-/// Kills the host's descendants until none is left, including those that start during the loop. Returns the processes
-/// that still run at the time `until`.
+/// Kills the turn host's descendants until none is left, including those that start during the loop. Returns the
+/// processes that still run at the time `until`.
 pub(super) fn end_all(session: SignalReach, until: Instant, mut each: impl FnMut(Pid, WaitStatus)) -> Vec<Survivor> {
     let begun = now();
     let mut pause = PAUSE_MIN;

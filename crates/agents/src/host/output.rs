@@ -1,5 +1,5 @@
-//! Writes the program's output to the turn's files, up to the output limit. In a relay turn the output is also passed
-//! to the runner.
+//! Writes the program's output to the turn's files, up to the output limit. In a relay turn, in which the runner and
+//! the program talk to each other, the output is also passed to the runner.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -78,8 +78,8 @@ impl HostOutput {
         self.is_too_much || self.lost.is_some()
     }
 
-    /// Returns the relay if it still has bytes to write. The program's standard output is not read until these bytes
-    /// are written.
+    /// Returns the relay (the pipe that passes output to the runner) if it still has bytes to write. The program's
+    /// standard output is not read until these bytes are written.
     pub(super) fn busy_relay(&self) -> Option<&Relay> {
         self.relay.as_ref().filter(|relay| relay.is_busy())
     }
@@ -148,7 +148,7 @@ impl HostOutput {
     }
 
     /// Writes the waiting bytes to the runner, if it still reads, and syncs the files to disk. The files are on disk
-    /// before the record of the end states their sizes.
+    /// before the record of the turn's end states their sizes.
     pub(super) fn finish(&mut self, is_cut: bool) {
         let until = kin::now() + FLUSH;
         while !is_cut && self.busy_relay().is_some() && self.wait_relay(until) {

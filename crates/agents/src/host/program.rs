@@ -1,6 +1,7 @@
-//! Starts the agent's program by way of our own binary, which asks the kernel to kill the program when the host dies.
+//! Starts the agent's program by way of Handover's own binary, which asks the kernel to kill the program when the turn
+//! host, its parent, dies.
 //!
-//! Only a process can ask for its own death signal, and code between fork and exec cannot be safe code. So the host
+//! Only a process itself can ask for this death signal, and code between fork and exec cannot be safe Rust. So the host
 //! starts `handover turn-host --child`, which asks and then becomes the program. The kernel forgets the request in
 //! children of the program and in set-user-ID programs: `sweep` ends those.
 
@@ -30,7 +31,7 @@ pub(super) struct Program {
     pub(super) stderr: File,
 }
 
-/// Starts the program. Call it on a thread that runs as long as the host: the kernel sends the death signal when that
+/// Starts the program. Call it on a thread that runs as long as the turn host: the kernel kills the program when that
 /// thread ends.
 pub(super) fn start(folder: &Path, launch: &HostLaunch) -> Result<Program, String> {
     // A missing folder gives the same error as a missing program, so the folder is checked first.
@@ -52,15 +53,15 @@ pub(super) fn start(folder: &Path, launch: &HostLaunch) -> Result<Program, Strin
     Ok(Program { pid, handle: handle(pid), stdin: child.stdin.take(), stdout, stderr })
 }
 
-/// Asks the kernel for the death signal, and replaces this process by the program. Returns only when one of the two
-/// fails.
+/// Asks the kernel to kill this process when its parent, the turn host, dies. Then replaces this process by the agent's
+/// program. Returns only when one of the two fails.
 pub(super) fn become_it(folder: &Path, parent: &OsStr) -> ExitCode {
     if !is_bound(parent) {
         return ExitCode::from(CODE_REFUSED);
     }
     let why = match record::launch(folder) {
         Ok(launch) => {
-            // This process already has the folder and the environment of the launch.
+            // This process already has the working folder and the environment that the launch names.
             let mut command = spawn::command(&launch.program, StartFolder::Own, StartEnvironment::Whole);
             let error = command.args(&launch.arguments).exec();
             format!("{} cannot be started: {error}", launch.program.display())
@@ -71,7 +72,8 @@ pub(super) fn become_it(folder: &Path, parent: &OsStr) -> ExitCode {
     ExitCode::from(CODE_REFUSED)
 }
 
-/// Returns the reason why the child process could not become the program. Returns None when it did become the program.
+/// Returns the reason why the child process could not be replaced by the agent's program. Returns None when it was
+/// replaced.
 pub(super) fn refusal(folder: &Path, code: i32) -> Option<String> {
     if code == i32::from(CODE_REFUSED) { record::read(folder, record::REFUSAL).ok() } else { None }
 }
@@ -87,8 +89,8 @@ fn input(input: &HostInput) -> Result<Stdio, String> {
     }
 }
 
-/// Returns a command that runs our own binary. It works even if the binary's file was replaced or deleted after the
-/// start.
+/// Returns a command that runs Handover's own binary, which then becomes the agent's program. The command works even if
+/// the binary's file was replaced or deleted after the start.
 #[cfg(target_os = "linux")]
 fn stage(folder: &Path, launch: &HostLaunch) -> Command {
     let mut command = chosen(Path::new("/proc/self/exe"), launch);
@@ -96,7 +98,8 @@ fn stage(folder: &Path, launch: &HostLaunch) -> Command {
     command
 }
 
-/// Returns the command of the program itself, without our binary in between, because this system has no death signal.
+/// Returns the command of the agent's program itself. Handover's binary is not started in between, because this system
+/// cannot kill a process automatically when its parent dies.
 #[cfg(not(target_os = "linux"))]
 fn stage(_folder: &Path, launch: &HostLaunch) -> Command {
     let mut command = chosen(&launch.program, launch);
@@ -113,7 +116,8 @@ fn chosen(program: &Path, launch: &HostLaunch) -> Command {
     spawn::command(program, StartFolder::At(&launch.directory), StartEnvironment::Only(&names))
 }
 
-/// Asks the kernel to kill this process when the host dies. Returns false when the host had already ended before that.
+/// Asks the kernel to kill this process when the turn host, its parent, dies. Returns false when the host had already
+/// ended before that.
 #[cfg(target_os = "linux")]
 fn is_bound(parent: &OsStr) -> bool {
     use rustix::process::{Signal, getppid, set_parent_process_death_signal};

@@ -13,14 +13,15 @@ use super::{HostEnded, HostLaunch};
 
 pub(super) const LAUNCH: &str = "launch.json";
 pub(super) const END: &str = "end.json";
-/// The name of the file with the reason why the child process could not become the agent's program.
+/// The name of the file with the reason why the child process could not be replaced by the agent's program.
 pub(super) const REFUSAL: &str = "refusal.json";
 
 /// The largest record that is read, in bytes. It has room for the arguments and the environment of a program; the
 /// kernel accepts no more of those either.
 const BYTES_MAX: u64 = 4 << 20;
 
-/// Returns how the turn of this folder ended. Returns None while the turn runs, and also when its host was killed.
+/// Returns how the turn of this folder ended. Returns None while the turn runs, and also when the turn host was killed
+/// before it recorded the end.
 pub fn ended(folder: &Path) -> io::Result<Option<HostEnded>> {
     match read(folder, END) {
         Ok(ended) => Ok(Some(ended)),

@@ -1,4 +1,5 @@
-//! Runs the process of a turn host: locks the turn for itself, starts the program, and records how the turn ended.
+//! Runs the process of a turn host: locks the turn, so that no other process ends it, starts the agent's program, and
+//! records how the turn ended.
 
 use std::fs::File;
 use std::io;
@@ -15,10 +16,10 @@ use super::output::HostOutput;
 use super::turn::HostTurn;
 use super::{HostEnded, HostEvent, HostInput, ProgramEnd, program, record};
 
-/// Runs the host of the turn in this folder. The exit code is zero if the end of the turn was recorded.
+/// Runs the turn host for the turn in this folder. The exit code is zero if the end of the turn was recorded.
 pub(super) fn serve(folder: &Path) -> ExitCode {
-    // The host creates its own session. A signal that a terminal sends to the runner's group then does not end the host
-    // before its program.
+    // The turn host creates its own session. A signal that a terminal sends to the runner's group then does not end the
+    // host before its program.
     let session = if setsid().is_ok() { SignalReach::Own } else { SignalReach::Shared };
     match host(folder, session) {
         Ok(()) => ExitCode::SUCCESS,
@@ -32,8 +33,8 @@ pub(super) fn serve(folder: &Path) -> ExitCode {
 fn host(folder: &Path, session: SignalReach) -> io::Result<()> {
     let folder = &folder.canonicalize()?;
     let held = File::open(folder.join(record::LAUNCH))?;
-    // The lock is taken if another process runs `settle` for this turn. That process ends the turn, and records the end
-    // before it releases the lock.
+    // Fails while another process holds the lock because it runs `settle` for this turn. That process ends the turn,
+    // and records the end before it releases the lock.
     held.try_lock()?;
     if record::ended(folder)?.is_some() {
         return Err(io::Error::new(io::ErrorKind::AlreadyExists, "this turn is over"));

@@ -1,4 +1,5 @@
-//! Ends the remaining processes of a turn whose host was killed, and records an end for the turn.
+//! Ends the remaining processes of a turn whose host (the process that started the program) was killed, and records an
+//! end for the turn.
 
 use std::fs::{File, TryLockError};
 use std::io;
@@ -13,8 +14,8 @@ use super::kin::{self, Process};
 use super::{COMMAND, HostEnded, ProgramEnd, STDERR, STDOUT, Survivor, TURN, record};
 
 const SWEEP_MAX: Duration = Duration::from_secs(10);
-/// The longest wait for the host process of a turn that still runs. A host ends its processes within ten seconds, and
-/// then writes its files to disk.
+/// The longest wait for the turn host (the process that started the program) of a turn that still runs. A host ends its
+/// processes within ten seconds, and then writes its files to disk.
 const HOST_MAX: Duration = Duration::from_secs(20);
 const PAUSE: Duration = Duration::from_millis(20);
 /// The number of checks in a row that must find no process of the turn. One check can miss a process that forks and
@@ -43,10 +44,10 @@ pub fn sweep(folder: &Path) -> io::Result<Vec<Survivor>> {
     }
 }
 
-/// Returns the end of a turn that another runner started. While the turn's host still works, it waits for the host. If
-/// the host was killed, it ends the remaining processes and records the end. A stopped host is continued; the host then
-/// sees that its runner is gone and ends its program. A host that does not end in time is killed. Blocks for forty
-/// seconds at most.
+/// Returns how a turn ended, also when its runner was killed. Waits while the turn's host (the process that started the
+/// program) still works. If the host was killed, ends the remaining processes and records the end. A stopped host is
+/// continued; the host then sees that its runner is gone and ends its program. A host that does not end in time is
+/// killed. Blocks for forty seconds at most.
 pub fn settle(folder: &Path) -> io::Result<HostEnded> {
     let held = File::open(folder.join(record::LAUNCH))?;
     let until = kin::now() + HOST_MAX;
@@ -65,7 +66,7 @@ pub fn settle(folder: &Path) -> io::Result<HostEnded> {
             Err(error) => return Err(error.into()),
         }
     }
-    // This process holds the lock of the turn, so no host is alive and none can start.
+    // This process holds the lock of the turn, so no turn host of it is alive and none can start.
     if let Some(ended) = record::ended(folder)? {
         return Ok(ended);
     }
@@ -82,7 +83,7 @@ pub fn settle(folder: &Path) -> io::Result<HostEnded> {
     Ok(ended)
 }
 
-/// Returns the processes that are hosts of the turn in this folder, found by their command lines.
+/// Returns the processes that run as the turn host for this folder, found by their command lines.
 fn hosts(folder: &Path) -> Vec<Process> {
     let is_host = |process: &Process| {
         let line = std::fs::read(format!("/proc/{}/cmdline", process.pid.as_raw_pid())).unwrap_or_default();

@@ -1,5 +1,5 @@
-//! Runs the main loop of the turn host. It waits for the program, its output, the lifeline and the deadline, and then
-//! ends all processes of the turn.
+//! Runs the main loop of the turn host. It waits for the program, its output, the deadline and the end of the lifeline
+//! (the pipe that the runner keeps open), and then ends all processes of the turn.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read};
@@ -23,8 +23,8 @@ const GRACE_MAX: Duration = Duration::from_secs(5);
 /// The time after the program's end in which its last output may arrive. A process that still runs after that time
 /// counts as leaked.
 const LINGER: Duration = Duration::from_millis(500);
-/// The longest pause between two collections of ended child processes. The host has no signal handler, so no event
-/// reports their end.
+/// The longest time after which the turn host collects the exit statuses of ended child processes again. The host has
+/// no signal handler, so no event reports their end.
 const REAP_INTERVAL: Duration = Duration::from_secs(5);
 /// The pause between two checks whether processes have ended. It is used while the turn is ending, and also when the
 /// kernel offers no handle on which to wait for the program's end.
@@ -124,8 +124,8 @@ impl<'a> HostTurn<'a> {
             }
             TurnPhase::Working => {
                 if let Some(how) = self.reason(now) {
-                    // The host has not collected the program's exit status yet, so the process number cannot belong to
-                    // another process.
+                    // The turn host has not collected the program's exit status yet, so the process number cannot
+                    // belong to another process.
                     let _ = kill_process_group(self.program, Signal::TERM);
                     self.input = None;
                     self.phase = TurnPhase::Asked { how, since: now, until: now + self.grace };
@@ -145,7 +145,7 @@ impl<'a> HostTurn<'a> {
         }
     }
 
-    /// Returns the reason why the host must end the program now. Returns None when the program may continue.
+    /// Returns the reason why the turn host must end the program now. Returns None when the program may continue.
     fn reason(&self, now: Instant) -> Option<ProgramEnd> {
         if let Some(why) = &self.output.lost {
             return Some(ProgramEnd::Lost { why: why.clone() });
@@ -164,8 +164,8 @@ impl<'a> HostTurn<'a> {
             TurnPhase::Working => self.deadline,
             TurnPhase::Asked { until, .. } | TurnPhase::Lingering { until } => *until,
         };
-        // No event reports the end of an orphaned process. While the turn is ending, the host waits for such processes,
-        // so it checks for ended ones more often.
+        // No event reports the end of an orphaned process. While the turn is ending, the turn host waits for such
+        // processes, so it checks for ended ones more often.
         let look = match &self.phase {
             TurnPhase::Working if self.handle.is_some() => REAP_INTERVAL,
             TurnPhase::Working | TurnPhase::Asked { .. } | TurnPhase::Lingering { .. } => LOOK_INTERVAL,
@@ -180,15 +180,15 @@ impl<'a> HostTurn<'a> {
             sources.push(source);
             polled.push(PollFd::from_borrowed_fd(fd, flags));
         };
-        // After the exit status was collected, the handle stays readable and reports nothing new, so it is no longer
-        // polled.
+        // After the exit status was collected, the handle of the program's process stays readable and reports nothing
+        // new, so it is no longer polled.
         if let (Some(handle), None) = (&self.handle, self.status) {
             add(InputSource::Handle, handle.as_fd(), PollFlags::IN);
         }
         let is_input_busy = self.input.as_ref().is_some_and(Relay::is_busy);
         if let Some(lifeline) = &self.lifeline {
-            // While bytes still wait for the program's standard input, nothing more is read from the lifeline. `poll`
-            // reports the end of the lifeline nevertheless.
+            // The lifeline (the pipe from the runner) also carries the program's input. While bytes of the input still
+            // wait, nothing more is read from the lifeline. `poll` reports the end of the lifeline nevertheless.
             let flags = if is_input_busy { PollFlags::empty() } else { PollFlags::IN };
             add(InputSource::Lifeline, lifeline.as_fd(), flags);
         }
@@ -229,8 +229,8 @@ impl<'a> HostTurn<'a> {
         }
     }
 
-    /// Reads the lifeline. It counts as closed as soon as no process can write to it, even if it still holds unread
-    /// bytes.
+    /// Reads the lifeline, the pipe that the runner keeps open. It counts as closed as soon as no process can write to
+    /// it, even if it still holds unread bytes.
     fn read_lifeline(&mut self) {
         let Some(lifeline) = &mut self.lifeline else { return };
         let mut polled = [PollFd::new(lifeline, PollFlags::IN)];
@@ -278,7 +278,7 @@ impl<'a> HostTurn<'a> {
         HostEnded { leaked, killed, survivors, stdout_bytes, stderr_bytes, ..HostEnded::without_output(how) }
     }
 
-    /// Returns how the program ended by itself, for a turn in which the host did not end it.
+    /// Returns how the program ended, for a turn in which the program ended by itself.
     fn own_end(&self, folder: &Path) -> ProgramEnd {
         if let Some(why) = &self.output.lost {
             return ProgramEnd::Lost { why: why.clone() };

@@ -1,12 +1,14 @@
-//! Runs alone in its process, because it measures the memory of the whole process.
+//! Tests that reading a program's output needs only bounded memory. The test must run alone in its process, because it
+//! measures the memory of the whole process.
 
 use agents::adapter::{AdapterKind, Exit, Listener};
 
 const LINE_BYTES: usize = 64 << 20;
-/// The limit for the growth: twice the longest line that is read, and the other memory of a test.
+/// The largest growth of this process's memory that the test allows, in KiB. It is room for two lines of the greatest
+/// length that is read, and for the other memory of a test.
 const GROWTH_KIB_MAX: u64 = 48 << 10;
-/// The limit for the memory that 180 000 lines may leave behind: less than twelve bytes per line, so nothing of each
-/// line.
+/// The most memory that 180 000 lines may leave behind, in KiB. It is less than twelve bytes per line, so the listener
+/// cannot have kept something of every line.
 const LEFT_KIB_MAX: u64 = 2 << 10;
 
 fn memory_kib(which: &str) -> u64 {

@@ -1,4 +1,4 @@
-//! Checks that listening to a program ends well for any output.
+//! Checks that reading the output of a program never fails, and gives the right report, for any bytes.
 
 use agents::adapter::{AdapterKind, AgentEnd, Exit, Listener, Permissions, TurnSaid};
 use chance::SeededRandom;
@@ -6,7 +6,8 @@ use chance::SeededRandom;
 use super::recorded::{cases, understood};
 use super::replay::{bytes, is_two_sided, kind, listen, stderr, talk};
 
-/// Returns the recordings that hold standard output alone.
+/// Returns the recordings of a program's standard output, without the recordings that hold both sides of a
+/// conversation.
 fn one_sided() -> impl Iterator<Item = (String, Exit, Vec<u8>)> {
     let all = cases().into_iter().map(|(name, exit)| {
         let bytes = bytes(&name);
@@ -36,7 +37,8 @@ fn it_does_not_matter_where_the_bytes_are_cut() {
 #[test]
 fn a_stream_that_stops_early_is_never_finished() {
     for (name, exit, bytes) in one_sided() {
-        // This stream answers several messages, so it is finished several times.
+        // Output of the kind `exec` has no sign of its end, and the recording `streamin` answers several messages. Both
+        // can look finished when they are cut, so they are skipped.
         if kind(&name) == AdapterKind::Exec
             || name.contains("streamin")
             || listen(&name, &bytes, exit).end != AgentEnd::Finished

@@ -1,5 +1,5 @@
-//! Compares the launches of every program, permission, home and kind of start with `launch/*.txt`, which `UPDATE=1`
-//! rewrites.
+//! Compares the launches for every program, permission, home folder and kind of start (new or resumed) with the files
+//! `launch/*.txt`, which `UPDATE=1` rewrites.
 
 use std::fmt::Write;
 

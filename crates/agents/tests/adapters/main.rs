@@ -1,4 +1,4 @@
-//! Tests the adapters against the recorded output of real programs.
+//! Tests the adapters (the code for each agent program) against the recorded output of real programs.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod bounded;

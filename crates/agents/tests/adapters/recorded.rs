@@ -1,4 +1,4 @@
-//! Compares the report of every recording with `expected.txt`, which `UPDATE=1` rewrites.
+//! Compares Handover's report about every recorded program output with `expected.txt`, which `UPDATE=1` rewrites.
 
 use std::collections::BTreeSet;
 use std::fmt::{Display, Write};
@@ -7,7 +7,7 @@ use agents::adapter::{AgentEnd, Exit, Permissions, SpentAmount, TurnSaid};
 
 use super::replay::{bytes, folder, is_two_sided, listen, stderr, talk};
 
-/// Returns the names and exits of the recordings, in the order of the table.
+/// Returns the names and exits of the recorded program outputs, in the order of the file `expected.txt`.
 pub(crate) fn cases() -> Vec<(String, Exit)> {
     let table = std::fs::read_to_string(folder().join("expected.txt")).unwrap();
     let blocks = table.split("\n\n").map(|block| block.trim_matches('\n'));
@@ -101,7 +101,7 @@ fn spent<T, D: Display>(amount: SpentAmount<T>, show: impl Fn(T) -> D) -> String
     }
 }
 
-/// `turn show` reports an ended turn in this way, from the bytes that were kept of it.
+/// The command `handover turn show` reads the kept output of an ended turn in this way.
 #[test]
 fn a_kept_stream_says_again_what_was_said_and_called() {
     let mut called = 0;

@@ -1,4 +1,4 @@
-//! Plays a recording back.
+//! Plays back the recorded output of an agent's program, or a recorded conversation with it.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -25,7 +25,8 @@ pub(crate) fn kind(name: &str) -> AdapterKind {
     AdapterKind::named(name.split('-').next().unwrap()).unwrap()
 }
 
-/// Tells whether a recording holds both sides. Each of its lines then begins with a sign for the side.
+/// Tells whether a recording holds both sides of a conversation. Each of its lines then begins with a sign for the side
+/// that wrote it.
 pub(crate) fn is_two_sided(bytes: &[u8]) -> bool {
     bytes.starts_with(b"> ")
 }
@@ -59,7 +60,8 @@ pub(crate) fn order(kind: AdapterKind) -> TurnOrder {
     }
 }
 
-/// A host that keeps everything and permits the tool calls that its permissions cover.
+/// A stand-in for the runner in a conversation with an agent. It keeps everything that it hears, and permits the tool
+/// calls that its permissions cover.
 #[derive(Debug)]
 pub(crate) struct Desk {
     pub(crate) permissions: Permissions,
@@ -90,7 +92,8 @@ impl AcpHost for Desk {
     }
 }
 
-/// Plays the agent of a recording: says its lines, and waits for one of our lines where the recording has one.
+/// Plays the agent of a recorded conversation: sends the agent's lines, and waits for a line from Handover at each
+/// place where the recording has one.
 pub(crate) async fn converse(order: &TurnOrder, recording: &[u8], desk: &mut Desk) -> acp::Talked {
     let text = String::from_utf8_lossy(recording).into_owned();
     let (ours, its) = tokio::io::duplex(64 << 10);
@@ -108,14 +111,14 @@ pub(crate) async fn converse(order: &TurnOrder, recording: &[u8], desk: &mut Des
         }
     });
     let (read, write) = tokio::io::split(ours);
-    // Give up on an agent that waits for a line that never comes, as the runner's limit would.
+    // Ends the conversation if the agent waits for a line that never comes, as the runner's time limit would.
     let patience = tokio::time::sleep(Duration::from_secs(1800));
     let talked = acp::converse(order, (read, write), desk, patience).await;
     agent.abort();
     talked
 }
 
-/// Holds a recorded conversation again.
+/// Plays a recorded conversation, and returns the report about it and everything that was said.
 pub(crate) fn talk(bytes: &[u8], exit: Exit, stderr: &str, permissions: Permissions) -> (TurnSaid, Desk) {
     let mut order = TurnOrder { permissions, ..order(AdapterKind::Acp) };
     order.resume = resumed(&String::from_utf8_lossy(bytes));

@@ -1,4 +1,4 @@
-//! Conversations with agents that behave in ways no recording shows.
+//! Tests conversations with agents that behave in ways that no recorded conversation shows.
 
 use std::time::Duration;
 
@@ -9,7 +9,8 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 
 use super::replay::{Desk, order, runtime};
 
-/// Plays an agent that greets, begins a conversation and then says these lines; `{id}` is the number of the prompt.
+/// Plays an agent that answers the greeting and begins a conversation. After it got the prompt, it sends the lines of
+/// `after_prompt`.
 fn scripted(after_prompt: &[String], order: &TurnOrder) -> (TurnSaid, Desk) {
     let mut script = vec![
         "> ".to_owned(),
@@ -49,7 +50,7 @@ fn a_permission_is_given_once_and_never_for_ever() {
     let cases = [
         (Permissions::Edit, &all[..], json!({"outcome": "selected", "optionId": "b"})),
         (Permissions::Read, &all[..], json!({"outcome": "selected", "optionId": "c"})),
-        // "Once" is not offered, so a call that would be allowed is refused.
+        // No option allows just this one call, so a call that would be allowed is refused.
         (Permissions::Edit, &[all[0], all[2]], json!({"outcome": "selected", "optionId": "c"})),
         (Permissions::Edit, &[all[0], all[3]], json!({"outcome": "cancelled"})),
         (Permissions::Read, &[all[0], all[1], all[3]], json!({"outcome": "cancelled"})),
@@ -171,7 +172,7 @@ fn a_cancelled_agent_is_told_and_waited_for_a_moment() {
                 if obeys {
                     write.write_all(format!("{}\n", &answered("cancelled")[2..]).as_bytes()).await.unwrap();
                 }
-                // Keep running, as some agents do.
+                // The agent keeps running after it was cancelled, as some agents do.
                 let mut rest = Vec::new();
                 let _ = read.into_inner().read_to_end(&mut rest).await;
             });

@@ -14,10 +14,10 @@ use base::ground::digest::{hexadecimal, sha256};
 /// The permissions of a new file, before the umask of the process is applied.
 const MODE_NEW: u32 = 0o666;
 
-/// An output whose paths are all valid. The files on the disk have not been compared with them yet.
+/// An agent's output whose file paths are all valid. The files on the disk have not been compared with them yet.
 #[derive(Debug)]
 pub(super) struct ArtifactPlan {
-    /// The digest of the output. Equal outputs have equal digests.
+    /// The digest of the agent's output. Equal outputs have equal digests.
     pub(super) output: String,
     files: Vec<(String, ArtifactOperation, String)>,
 }
@@ -53,8 +53,8 @@ impl ArtifactPlan {
         self.files.iter().map(|(path, ..)| path.clone()).collect()
     }
 
-    /// Checks the output against the files on the disk, and returns the journal's record of the files to write. Writes
-    /// nothing itself.
+    /// Checks the output against the files on the disk. Returns the record of the files to write, for the journal that
+    /// tracks the writing. Writes nothing itself.
     pub(super) fn fit(self, root: &ArtifactRoot, made: &BTreeSet<String>) -> Result<JournalRecord, ArtifactProblem> {
         let mut record = JournalRecord { output: self.output, folders: Vec::new(), entries: Vec::new() };
         let mut folders = BTreeSet::new();

@@ -62,7 +62,7 @@ impl ArtifactRoot {
         step();
         let (folder, name) = split(path);
         match mkdirat(self.folder(folder)?, name, Mode::from_raw_mode(0o777)) {
-            // The folder exists already: another process created it, or this output did before it was stopped.
+            // The folder exists already: another process created it, or an earlier try to write this output did.
             Ok(()) | Err(Errno::EXIST) => Ok(()),
             Err(error) => Err(error.into()),
         }
@@ -178,7 +178,7 @@ pub(super) fn split(path: &str) -> (&str, &str) {
     path.rsplit_once('/').unwrap_or(("", path))
 }
 
-/// Marks a change of the disk that follows; every change calls this first. In tests, the process can be stopped here.
+/// Runs before every change of the disk. In tests, the process can be stopped here.
 pub(super) fn step() {
     #[cfg(test)]
     super::tests::step();

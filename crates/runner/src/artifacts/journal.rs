@@ -1,4 +1,5 @@
-//! The journal: one file that records how far the writing of an output has come. The name of the file is the state.
+//! The journal: one file that records how far the writing of an agent's output to the disk has come. The name of the
+//! file, such as `staging.json`, is the state.
 
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, ErrorKind, Write};
@@ -18,7 +19,8 @@ pub(super) struct Journal {
 pub(super) enum JournalStanding {
     /// Parts (temporary files with the new content) may exist next to their final paths.
     Staging,
-    /// All parts are on the disk. Some may already be moved to their final paths.
+    /// All parts (temporary files with the new content) are on the disk. Some may already be moved to their final
+    /// paths.
     Committed,
     Done,
 }
@@ -51,7 +53,8 @@ pub(super) enum PathState {
 }
 
 impl Journal {
-    /// Opens the journal in a folder. Creates the folder when it does not exist; its parent folder must exist.
+    /// Opens the journal (the file that tracks the writing of an output) in a folder. Creates the folder when it does
+    /// not exist; its parent folder must exist.
     pub(super) fn open(folder: &Path) -> io::Result<Self> {
         match DirBuilder::new().mode(0o700).create(folder) {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}

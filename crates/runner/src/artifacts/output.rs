@@ -1,4 +1,4 @@
-//! Writes the files of an agent's output, and remembers which files the attempt made.
+//! Writes the files of an agent's output, and remembers which files the attempt (one claim of a task) made.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -11,8 +11,8 @@ use super::{ArtifactOperation, ArtifactProblem, CheckedArtifact, apply};
 const MADE: &str = "made.json";
 const JOURNAL: &str = "journal";
 
-/// Writes the files of an output below `root`, all or none. `folder` is the folder of the attempt. A file that this
-/// attempt made earlier may be created again and may be updated.
+/// Writes the files of an agent's output below `root`, all or none. `folder` is the folder of the attempt (one claim of
+/// a task). A file that this attempt made earlier may be created again and may be updated.
 pub fn write_output(root: &Path, folder: &Path, artifacts: &[envelope::Artifact]) -> Result<(), ArtifactProblem> {
     let files: Vec<CheckedArtifact> = artifacts.iter().map(checked).collect();
     let made = folder.join(MADE);

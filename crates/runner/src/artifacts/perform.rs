@@ -1,4 +1,5 @@
-//! Writes a checked output to the disk, and finishes or undoes an output whose writing was stopped at any step.
+//! Writes the files of an agent's output to the disk, and finishes or undoes an output whose writing was stopped at any
+//! step.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -7,8 +8,8 @@ use super::disk::{ArtifactRoot, FoundFile, split};
 use super::journal::{Journal, JournalEntry, JournalRecord, JournalStanding};
 use super::{ArtifactProblem, CheckedArtifact, Recovered};
 
-/// The output that the caller wants to write. It is empty when the caller recovers a stopped output by the journal
-/// alone.
+/// The agent's output whose files the caller wants to write. It is empty when the caller recovers a stopped output by
+/// the journal alone.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct KnownOutput<'a> {
     pub(super) digest: &'a str,

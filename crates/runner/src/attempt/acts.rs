@@ -1,4 +1,5 @@
-//! The facts of an attempt that decide the effects of its outputs, and the act that blocks the attempt's task.
+//! Gathers the facts of an attempt (one claim of a task) that decide the effects of the agent's outputs, and blocks the
+//! task of the attempt.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -42,7 +43,7 @@ impl AttemptRun {
         }
     }
 
-    /// Blocks the task and informs the agent or role that the route for this kind of block names.
+    /// Blocks the task, and informs the agent or role that is responsible for this kind of block.
     pub(crate) async fn block(&self, facts: &Facts, kind: BlockKind, reason: String) -> Result<(), AttemptError> {
         let acts = outcome::block(&self.outcome_context(facts, Path::new("")), kind, &reason);
         let steps = outcome::steps(&acts, &self.step_scope(facts));

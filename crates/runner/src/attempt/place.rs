@@ -226,7 +226,8 @@ impl WorktreeGround {
     }
 }
 
-/// Returns the current time in milliseconds. A branch that is deleted at this time can be restored for 30 days.
+/// Returns the current time in milliseconds. Handover keeps the tip of a deleted branch for 30 days, under a name that
+/// contains this time.
 pub(crate) fn now_ms() -> i64 {
     SystemClock.now().0
 }

@@ -1,4 +1,5 @@
-//! The program of a turn: the MCP server that the program gets, and the conditions that stop the program.
+//! Prepares Handover's MCP server for the program of a turn (one run of an agent's program), and waits for the
+//! conditions that stop the program.
 
 use std::time::Duration;
 
@@ -36,8 +37,8 @@ impl AttemptRun {
     pub(crate) async fn cut(&self, mut exceeded: watch::Receiver<Option<String>>) -> CutReason {
         let mut wish = self.shared.wish.clone();
         loop {
-            // Checks the claim at an interval. If it checked at every change of the store, hundreds of running turns
-            // would all read the store at each change.
+            // Checks the claim at an interval. If this loop checked at every change of the store, hundreds of running
+            // turns would all read the store at each change.
             tokio::select! {
                 _ = wish.wait_for(|wish| *wish == RunnerOrder::Stop) => return CutReason::Cancelled,
                 Ok(over) = exceeded.wait_for(Option::is_some) => return CutReason::OverBudget(over.clone().unwrap_or_default()),

@@ -81,7 +81,7 @@ const NEWS_MAX: usize = 10_000;
 #[derive(Debug)]
 pub struct RunnerShared {
     pub service: Service,
-    /// The address of the store. The MCP server that the programs of agents get opens this store.
+    /// The address of the store. Handover's MCP server, which the agents' programs start, opens this store.
     pub store: String,
     pub ground: WorktreeGround,
     /// The state folder on this machine, with the folders of turns, program homes and stored objects.
@@ -96,7 +96,7 @@ pub struct RunnerShared {
     pub room: Arc<Semaphore>,
     pub wish: watch::Receiver<RunnerOrder>,
     pub news: mpsc::Sender<RunNews>,
-    /// Cancelled when the runner has nothing left to do. Attempts that wait for a person end when it is cancelled.
+    /// A token that is cancelled when the runner has nothing left to do. Attempts that wait for a person end then.
     pub closing: CancellationToken,
     /// The lock that allows one turn at a time outside of git, where all agents work in the same folder.
     pub alone: tokio::sync::Mutex<()>,
@@ -170,13 +170,13 @@ impl RunnerShared {
         Ok(RunnerAgent { agent, slug, room, member })
     }
 
-    /// Returns a caller with the runner's rights that acts for an agent.
+    /// Returns a caller (the sender of a command) that has the runner's rights and acts for an agent.
     pub fn caller(&self, agent: AgentId) -> Caller {
         Caller { session: Some(self.session), rights: Rights::Runner, ..Caller::agent(agent) }
     }
 
-    /// Returns a caller with an idempotency key, so that the effect `what` of a turn (such as its end) happens once,
-    /// even when the command is retried.
+    /// Returns a caller (the sender of a command) with an idempotency key. So the effect `what` of a turn, such as its
+    /// end, happens once, even when the command is retried.
     pub fn once(&self, agent: AgentId, turn: TurnId, what: &str) -> Caller {
         let key =
             service::key(KeyOwner::Fixed(format!("{} {what}", self.name)), format!("{turn} {what}"), &turn.to_string());
@@ -207,8 +207,8 @@ impl RunnerShared {
         turn_proof::turn_folder(&self.state, turn)
     }
 
-    /// Returns the folder of an attempt, in which it keeps the journal of its artifacts and the list of files that it
-    /// made.
+    /// Returns the folder of an attempt (one claim of a task). It holds the journal of the files that are being
+    /// written, and the list of files that the attempt made.
     pub fn attempt_folder(&self, task: TaskId, attempt: u32) -> PathBuf {
         self.state.join("turns").join(format!("{task}-{attempt}"))
     }

@@ -1,5 +1,5 @@
-//! Decides the next step of an attempt from the stored facts. The functions here are pure, so a runner that continues
-//! after a crash decides exactly as the earlier runner would have.
+//! Decides the next step of an attempt (one claim of a task) from the stored facts. The functions here are pure, so a
+//! runner that continues after a crash decides exactly as the earlier runner would have.
 //!
 //! ```text
 //! no turn ──> First                      done ──> Finish ──> (verification) ──> Merge, or back to the agent, or blocked
@@ -42,8 +42,8 @@ pub enum AttemptStep {
     /// Merges the verified work into the workflow's branch and completes the task.
     Merge(TurnId),
     /// Asks a person, requests an approval or blocks the task, as the output of this turn says. Normally this happens
-    /// in the transaction that ends the turn. The step is due only when a runner of version 0.1 stopped before this
-    /// act.
+    /// in the transaction that ends the turn. This step is needed only when a runner of version 0.1 ended the turn and
+    /// then stopped.
     Settle(TurnId),
     Block(BlockKind, String),
     /// Gives the task back to the store after a failure. The failure uses up one of the task's attempts.
@@ -52,7 +52,7 @@ pub enum AttemptStep {
     Return(String),
 }
 
-/// The reason for a further turn of an attempt, with the data that the texts of that turn need.
+/// The reason for the next turn of an attempt, with the data that the texts of that turn need.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TurnReason {
     Begins,
@@ -75,7 +75,7 @@ pub enum TurnReason {
     Reviewed,
 }
 
-/// The facts that the runner adds to the facts of the store when it decides the next step.
+/// The facts that the runner adds to the facts of the store when it decides the next step of an attempt.
 #[derive(Debug, Clone, Copy)]
 pub struct StepInput<'a> {
     pub agent: AgentId,
@@ -167,14 +167,14 @@ fn approval_after<'f>(facts: &'f AttemptView, turn: &Turn) -> Option<&'f Approva
     facts.approvals.iter().find(|approval| approval.asked >= ended_at(turn))
 }
 
-/// Returns the approval that was requested from a person since the turn started, by the agent or by a rule of the
-/// agent's card. Returns `None` when there is none.
+/// Returns the approval that the agent, or a rule of the agent's card (its description), requested from a person since
+/// the turn started. Returns `None` when there is none.
 fn gate_after<'f>(facts: &'f AttemptView, turn: &Turn) -> Option<&'f Approval> {
     facts.approvals.iter().find(|approval| approval.source == Source::ExecGate && approval.asked >= turn.started)
 }
 
-/// Returns the answer of a person after the time `at`. A person may also continue the task without an answer; then the
-/// text is a default.
+/// Returns the answer of a person after the time `at`. A person may also continue the task without an answer. In that
+/// case the text is "Go on."
 fn answer_after(facts: &AttemptView, at: Timestamp) -> String {
     let decided = facts.checkpoints.iter().rev().find(|row| row.note.kind == Kind::Decision && row.at >= at);
     decided.map_or_else(|| "Go on.".to_owned(), |row| row.note.summary.clone())
@@ -204,7 +204,7 @@ fn after(facts: &AttemptView, given: &StepInput<'_>, last: &Turn) -> AttemptStep
             return AttemptStep::Crash(format!("{}: {}", ended.end, reason()));
         }
     }
-    // The program was refused a permission in the last turn, and a request for it was made. The next turn tells the
+    // In the last turn the program was refused a permission, and a person was asked for it. The next turn tells the
     // agent what the person decided.
     if let Some(approval) = approval_after(facts, last).filter(|approval| approval.source == Source::Acp) {
         let because = match &approval.state {

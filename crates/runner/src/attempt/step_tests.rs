@@ -1,4 +1,4 @@
-//! Tests which step follows from the turns of an attempt that the store has.
+//! Tests which step of an attempt follows from the attempt's turns in the store.
 
 use engine::id::{TaskId, WorkflowId};
 use engine::task::{Lease, Priority, TaskDetail, TaskState};
@@ -149,8 +149,8 @@ fn the_stored_turns_decide_the_next_step() {
     let cases = [
         ("done", "finish"),
         ("goes_on", "next turn"),
-        // A turn asks, requests an approval or blocks the task when it ends. The step is due when an older runner
-        // stopped before that.
+        // The runner asks, requests an approval or blocks the task in the transaction that ends such a turn. The step
+        // `settle` is due only when an older runner stopped before that.
         ("asks", "settle"),
         ("wants_approval", "settle"),
         ("blocked", "settle"),

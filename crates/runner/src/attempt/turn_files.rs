@@ -16,7 +16,8 @@ use base::ground::objects;
 /// The data of a turn's prompt that is needed later to judge the answer.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct TurnRecord {
-    /// The INPUT document of the handoff, as JSON. `None` for agents whose output is an envelope.
+    /// The facts about the task that the agent got, as JSON (the INPUT document of the handoff protocol). `None` for
+    /// agents that answer with the other format, the envelope.
     pub(crate) input: Option<String>,
     /// The messages that the prompt showed to the agent. They are marked as read when the turn ends with a valid
     /// output.
@@ -62,7 +63,8 @@ impl TurnFiles {
         std::fs::read_to_string(self.folder.join(ANSWER))
     }
 
-    /// Saves everything that the turn's program wrote to standard output in the object store.
+    /// Saves everything that the turn's program wrote to standard output in the object store (files that are named by
+    /// their hash).
     pub(crate) async fn keep_stream(&self, state: &Path) -> io::Result<Option<StoredObject>> {
         let (state, path) = (state.to_owned(), self.folder.join(host::STDOUT));
         let kept = tokio::task::spawn_blocking(move || match File::open(path) {

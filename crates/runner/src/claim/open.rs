@@ -102,8 +102,8 @@ pub async fn open(
     Ok(Opened { shared, news, lock })
 }
 
-/// Asks the evaluator of the settings to judge an output outside of a run. The evaluator gets separate turns for this.
-/// Fails unless a person has accepted the configuration.
+/// Asks the evaluator (the agent that the settings name to judge outputs) about the output of a task that no runner
+/// completes. Fails unless a person has accepted the configuration.
 pub async fn judge(site: RunSite<'_>, task: TaskId, asked: &EvaluatorQuestion) -> Result<Judgement, String> {
     let told = |problem: &dyn std::fmt::Display| problem.to_string();
     let root = site.place.root.clone().ok_or_else(|| told(&NotOpened::NoProject))?;
@@ -144,8 +144,9 @@ pub async fn judge(site: RunSite<'_>, task: TaskId, asked: &EvaluatorQuestion) -
     }
 }
 
-/// Returns the folder in which a runner of version 0.1 has its lock file, so that both versions never run together.
-/// Version 0.1 has one lock for all stores of a folder, or one for each spelling of a store's address.
+/// Returns the folder in which a runner of version 0.1 has its lock file. The new runner does not start while that lock
+/// is held. Version 0.1 has one lock file for all stores in a folder, and for a store with an address (such as
+/// `postgres://…`) one for each spelling of the address.
 fn old_locks(site: RunSite<'_>) -> PathBuf {
     let store = &site.place.store;
     match base::project::place::data_folder().filter(|_| store.contains("://")) {

@@ -178,7 +178,8 @@ impl ClaimLoop {
         self.shared.tell(RunNews { task: TaskId::FIRST, name, agent, what: RunEvent::Warning { text } });
     }
 
-    /// Ends turns of this runner that are recorded as running although another agent has their task now.
+    /// Ends turns of this runner that are recorded as running although no agent of this runner holds their task any
+    /// more.
     async fn close_orphans(&self, held: &[(TaskId, u32)]) -> Result<(), Error> {
         let list = TurnQuery::Running { runner: self.shared.name.clone(), limit: 500 };
         let rows = self.shared.service.ask(list).await?;
@@ -263,7 +264,8 @@ impl ClaimLoop {
 
     /// Claims tasks for all agents that have free capacity and do not pause after a crash.
     async fn claim(&mut self) -> Result<(), Error> {
-        // Requests people's approvals for gated tasks whose other conditions are met.
+        // Requests the approvals of tasks that may start only after a person approves, once all other conditions of
+        // these tasks are met.
         self.shared.service.ask_gates().await?;
         for workflow in self.workflows().await? {
             if !self.is_fit(&workflow).await? {
@@ -278,8 +280,8 @@ impl ClaimLoop {
                     && !self.rests(&worker.member.settings.slug)
                 {
                     let Some(room) = self.room(&worker) else { break };
-                    // Claims a named task instead of using `ClaimNext`. `ClaimNext` picks the first open task, and this
-                    // agent may not be allowed to take that task.
+                    // In these cases the runner claims a named task. `ClaimNext` would claim the first open task, and
+                    // this agent may not be allowed to take that one.
                     let is_chosen_here = self.is_evaluator(&worker)
                         || !self.working.is_empty()
                         || offered.iter().any(|offered| offered.review.is_some());
@@ -380,8 +382,9 @@ impl ClaimLoop {
         Ok(Some(RunEnded::Stuck(prospect::why_stuck(&self.shared, id).await?)))
     }
 
-    /// Does for all workflows what `is_over` does for one. Ignores a workflow that lacks a requirement or is locked,
-    /// because none of its tasks can be claimed.
+    /// Returns the result of a run over all workflows. Returns `None` while an agent holds a task, or while an agent of
+    /// this runner could claim one. The open tasks of a workflow that is locked or lacks a requirement do not count,
+    /// because they cannot be claimed.
     async fn is_idle(&self) -> Result<Option<RunEnded>, Error> {
         let mut reasons = Vec::new();
         for workflow in self.workflows().await? {

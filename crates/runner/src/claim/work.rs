@@ -45,8 +45,8 @@ pub enum AttemptOver {
 }
 
 impl AttemptRun {
-    /// Performs the steps of the attempt until none is left. If a step fails, the next runner continues from the stored
-    /// state.
+    /// Performs the steps of the attempt until none is left. If this process is stopped in between, the next runner
+    /// continues from the stored state.
     pub async fn work(self, mut room: Option<Room>) -> AttemptOver {
         let mut tries = 0;
         let mut slow = 0;

@@ -1,5 +1,5 @@
 //! Has an evaluator judge the output of a task. The evaluator is another agent than the worker, and answers with an
-//! output envelope.
+//! output envelope (a JSON object).
 
 use std::sync::Arc;
 
@@ -105,7 +105,7 @@ impl AskedProgram for EvaluatorProgram<'_> {
     }
 }
 
-/// Returns the evaluator's question as an envelope, for a program that has no conversation.
+/// Returns the question to the evaluator as an input envelope (a JSON object), for a program that has no conversation.
 fn envelope(asked: &EvaluatorQuestion, facts: &Facts, codes: &[(String, String)]) -> Option<String> {
     let codes = codes.iter().map(|(code, _)| Value::from(code.as_str())).collect();
     let params = vec![

@@ -20,7 +20,7 @@ use super::cut;
 use super::lesson::{FindingNote, Lesson};
 use super::route::{EscalationRoutes, EscalationTarget};
 
-/// The facts that decide the acts of an output.
+/// The facts that decide the acts (effects on the store) of an agent's output.
 #[derive(Debug, Clone, Copy)]
 pub struct OutcomeContext<'a> {
     pub task: &'a Task,
@@ -40,13 +40,14 @@ pub struct OutcomeContext<'a> {
 /// One effect of an output on the store. All acts of an output take effect in one transaction.
 #[derive(Debug, Clone, PartialEq)]
 pub enum OutcomeAct {
-    /// Merges payloads into a section of the project context.
+    /// Merges payloads into a section of the project context (facts that agents have learned about the project).
     MergeSection {
         name: String,
         payloads: Vec<Value>,
     },
     AddCheckpoint(Box<Note>),
-    /// Tells the coordinators, or a person when there is none, which agent should continue the work.
+    /// Tells the agents with the role `coordinator`, or a person when there is none, which agent should continue the
+    /// work.
     SuggestAgent(String),
     DecideFinding {
         review: ReviewId,
@@ -65,7 +66,7 @@ pub enum OutcomeAct {
         reason: String,
         role: Option<String>,
     },
-    /// Sends a message about the task to the agent or role that a route (a rule for escalations) names.
+    /// Sends a message about the task to the agent or role that an escalation rule names.
     Tell {
         to: EscalationTarget,
         kind: MessageKind,
@@ -81,13 +82,14 @@ pub struct PersonQuestion {
     pub question: String,
 }
 
-/// The acts of an output, in the order in which they take effect, and the continuation after them.
+/// The acts (effects on the store) of an agent's output, in the order in which they take effect, and the continuation
+/// of the task after them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
-    /// The acts of everything that the output says besides its status, such as facts about the project. They come
+    /// The effects of everything that the output says besides its status, such as facts about the project. They come
     /// first.
     pub lessons: Vec<OutcomeAct>,
-    /// The acts that the status of the output causes, such as a question or a block.
+    /// The effects that the status of the output causes, such as a question or a block.
     pub acts: Vec<OutcomeAct>,
     pub then: AfterOutcome,
 }
@@ -121,7 +123,8 @@ fn of_lesson(lesson: Lesson) -> OutcomeAct {
     }
 }
 
-/// Returns the acts that the status of an output causes, and the continuation after them.
+/// Returns the acts (effects on the store) that the status of an output causes, and the continuation of the task after
+/// them.
 fn status_acts(result: &AgentResult, context: &OutcomeContext<'_>) -> (Vec<OutcomeAct>, AfterOutcome) {
     match &result.act {
         // The work is done, so the agent no longer needs the permission that was refused during the turn.
@@ -147,8 +150,8 @@ fn status_acts(result: &AgentResult, context: &OutcomeContext<'_>) -> (Vec<Outco
     }
 }
 
-/// Returns the acts of an output that does not say "done". When the program was refused a permission in this turn, a
-/// person decides on that call first, because the output probably reports the refused call.
+/// Returns the acts (effects on the store) of an output that does not say "done". When the program was refused a
+/// permission in this turn, a person decides on that call first, because the output probably reports the refused call.
 fn unfinished(
     context: &OutcomeContext<'_>,
     acts: Vec<OutcomeAct>,
@@ -163,7 +166,7 @@ fn unfinished(
     }
 }
 
-/// Returns the acts that block a task and inform the agent or role that the route for this kind of block names.
+/// Returns the acts that block a task and inform the agent or role that is responsible for this kind of block.
 pub fn block(context: &OutcomeContext<'_>, kind: BlockKind, reason: &str) -> Vec<OutcomeAct> {
     let route = context.routes.of_block(kind, reason);
     let mut acts =
@@ -176,8 +179,8 @@ pub fn block(context: &OutcomeContext<'_>, kind: BlockKind, reason: &str) -> Vec
     acts
 }
 
-/// Returns the acts that ask a person. A rule of the agent's card may require an approval instead of an answer, and may
-/// name an agent or role that gets the question, too.
+/// Returns the acts that ask a person. A rule of the agent's card (the file that describes the agent) may require an
+/// approval instead of an answer, and may name an agent or role that gets the question, too.
 fn ask(context: &OutcomeContext<'_>, reason: &str, question: &str) -> Vec<OutcomeAct> {
     let rule = context.routes.by_card(question);
     let asked = match &rule {

@@ -1,4 +1,5 @@
-//! Reads the last text of an agent, once. All effects of an output start from this result.
+//! Reads the last text of an agent in a turn, and checks the output in it. All effects of the output start from the
+//! result of this module.
 
 use engine::id::AgentId;
 use wire::envelope;
@@ -12,12 +13,14 @@ use super::lesson::{FindingNote, Lesson, lessons};
 /// The facts against which the answer of an agent is checked.
 #[derive(Debug, Clone, Copy)]
 pub struct AnswerContext<'a> {
-    /// The format that the agent was asked for. The other format is accepted with a warning.
+    /// The output format that the agent was asked for: handoff or envelope. An output in the other format is accepted
+    /// with a warning.
     pub wanted: OutputKind,
-    /// The agent that must be named as the author of a handoff. `None` when any agent may be.
+    /// The agent that a handoff (an agent's final report) must name as its author. `None` when any agent may be the
+    /// author.
     pub agent: Option<AgentId>,
-    /// The INPUT document that the agent got, or the part of it against which a handoff is checked. `None` without a
-    /// handoff.
+    /// The facts about the task that the agent got (the INPUT document of the handoff protocol), or the part of them
+    /// against which a handoff is checked. `None` without a handoff.
     pub input: Option<&'a Value>,
 }
 
@@ -33,14 +36,14 @@ pub struct AgentAnswer {
     pub result: Option<AgentResult>,
 }
 
-/// Everything that a valid output says. Handoffs and envelopes both become this type.
+/// Everything that a valid output says. Handoffs and envelopes, the two output formats, both become this type.
 #[derive(Debug, Clone)]
 pub struct AgentResult {
     pub act: TurnAct,
     pub summary: String,
-    /// The value of `success` in an envelope. `None` for a handoff.
+    /// The value of `success` in an envelope. `None` for a handoff, the other output format, which has no such field.
     pub success: Option<bool>,
-    /// The notes of an envelope, or the key outputs of a handoff.
+    /// The notes of the output: `notes` of an envelope or `key_outputs` of a handoff, the two output formats.
     pub notes: Vec<String>,
     pub artifacts: Vec<envelope::Artifact>,
     pub reference: SaidReference,
@@ -53,11 +56,11 @@ pub struct AgentResult {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SaidReference {
     pub summary: String,
-    /// The notes of an envelope, or the texts among `key_outputs` of a handoff, in their order.
+    /// The notes of the output, in their order: `notes` of an envelope, or the texts among `key_outputs` of a handoff.
     pub notes: Vec<String>,
 }
 
-/// Reads the last text of an agent as a handoff or an envelope, and checks it.
+/// Reads the last text of an agent as a handoff or an envelope, which are the two output formats, and checks it.
 pub fn read(text: &str, context: &AnswerContext<'_>) -> AgentAnswer {
     let alias = context.agent.map(wire::handoff::alias);
     let handoff = HandoffContext { input: context.input, dispatch_agent_id: alias.as_deref() };
@@ -136,7 +139,8 @@ impl AgentResult {
         self.artifacts.iter().map(|artifact| artifact.path.to_string()).collect()
     }
 
-    /// Returns the summary of a finished task. A handoff without a summary is summed up by its key outputs.
+    /// Returns the summary of a finished task. A handoff (an agent's final report) without a summary is summed up by
+    /// its key outputs.
     pub fn outcome(&self) -> &str {
         match &self.act {
             TurnAct::Complete { outcome, .. } if !outcome.trim().is_empty() => outcome,

@@ -1,5 +1,5 @@
-//! The lessons of a handoff: the parts besides its status. They are knowledge about the project, effects on other
-//! layers of the project, candidates for the memory, and the agent that should continue.
+//! The lessons of a handoff, that is, the parts of an agent's final report besides its status: knowledge about the
+//! project, effects on other layers of the project, candidates for the memory, and the agent that should continue.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +11,11 @@ use wire::json::{Value, object};
 
 use super::progress::note;
 
-/// One lesson of a handoff: a part that is recorded separately from the handoff's status.
+/// One lesson of a handoff (an agent's final report): a part that is recorded separately from the report's status.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Lesson {
-    /// Payloads to merge into the section `name` of the project context, in the order of the handoff.
+    /// Payloads to merge into the section `name` of the project context (facts that agents have learned), in the order
+    /// of the handoff.
     Section {
         name: String,
         payloads: Vec<Value>,
@@ -24,7 +25,8 @@ pub enum Lesson {
     NextAgent(String),
 }
 
-/// Returns all lessons of a handoff, in the order in which they take effect.
+/// Returns all lessons of a handoff (the parts of an agent's final report besides its status), in the order in which
+/// they take effect.
 pub(super) fn lessons(contract: &HandoffContract) -> Vec<Lesson> {
     let mut sections: BTreeMap<String, Vec<Value>> = BTreeMap::new();
     for update in contract.applied() {

@@ -1,5 +1,6 @@
 //! Decides which agent or role is informed when a task cannot continue. If the reason contains the trigger of a rule in
-//! the agent's card, that rule decides. Otherwise the settings decide by the kind of block.
+//! the agent's card (the file that describes the agent), that rule decides. Otherwise the settings decide by the kind
+//! of block.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +13,7 @@ use wire::prompt::PromptAgent;
 pub enum EscalationTarget {
     Role(String),
     Agent(String),
-    /// A person. People are informed of every block, also without a route.
+    /// A person. People are informed of every block, also when no rule names them.
     Person,
 }
 
@@ -33,17 +34,18 @@ impl EscalationTarget {
     }
 }
 
-/// The routes of one agent: the escalation rules of its card, and the `[routes]` of the settings.
+/// The routes of one agent, which name the agent or role that is informed of a block: the escalation rules of its card
+/// (its description), and the `[routes]` of the settings.
 #[derive(Debug, Clone, Copy)]
 pub struct EscalationRoutes<'a> {
-    /// The agent's card or persona. `None` when the project has neither for it.
+    /// The description of the agent: a card or a persona. `None` when the project has neither for the agent.
     pub who: Option<&'a PromptAgent>,
     pub settings: &'a BTreeMap<BlockKind, String>,
 }
 
 impl EscalationRoutes<'_> {
-    /// Returns the route of the first rule of the agent's card whose trigger occurs in the text. Ignores letter case
-    /// and spacing.
+    /// Returns the recipient that the agent's card (its description) names for a text: the one of the first rule whose
+    /// trigger occurs in the text. Ignores letter case and spacing.
     pub fn by_card(&self, text: &str) -> Option<(EscalationTarget, Via)> {
         let PromptAgent::Card(card) = self.who? else { return None };
         let said = folded(text);
@@ -52,8 +54,8 @@ impl EscalationRoutes<'_> {
         Some((EscalationTarget::parse(rule.route_to.0.as_str()), rule.via))
     }
 
-    /// Returns the agent or role that is informed of a blocked task. Returns `None` when the engine's own route for the
-    /// kind of block applies.
+    /// Returns the agent or role that is informed of a blocked task. Returns `None` when neither the card nor the
+    /// settings name one, so that the engine's default for the kind of block applies.
     pub fn of_block(&self, kind: BlockKind, reason: &str) -> Option<EscalationTarget> {
         let by_card = self.by_card(reason).map(|(target, _)| target);
         by_card.or_else(|| self.settings.get(&kind).map(|route| EscalationTarget::parse(route)))

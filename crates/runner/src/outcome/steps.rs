@@ -1,4 +1,4 @@
-//! Turns the acts (effects) of an output into the commands of one transaction.
+//! Turns the acts (effects on the store) of an agent's output into the commands of one transaction.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use base::people::seal::Seal;
 use base::service::merged_section;
 use base::service::together::TransactionStep;
 
-/// The claim that the commands are about, and the way in which progress reports are counted.
+/// The claim (task, attempt and agent) that the commands are about, and the way in which progress reports are counted.
 #[derive(Debug, Clone)]
 pub struct StepScope {
     pub task: TaskId,
@@ -26,10 +26,10 @@ pub struct StepScope {
     pub agent: AgentId,
     pub workflow: WorkflowId,
     pub progress: ProgressRecord,
-    /// The agents of this runner by slug. A message prefers them to other agents with the same slug.
+    /// The agents of this runner by slug (short name). A message prefers them to other agents with the same slug.
     pub own_agents: Arc<BTreeMap<String, AgentId>>,
-    /// True when the task is already paused. An earlier runner may have paused the task and stopped before it asked the
-    /// person.
+    /// True when the task is already paused, so that it is not paused again. An earlier runner may have paused the task
+    /// and stopped before it asked the person.
     pub is_paused: bool,
 }
 
@@ -42,7 +42,7 @@ pub enum ProgressRecord {
     Session(PromptReport),
 }
 
-/// Returns the commands for the acts of an output, in the same order.
+/// Returns the commands for the acts (effects) of an output, in the order of the acts.
 pub fn steps(acts: &[OutcomeAct], scope: &StepScope) -> Vec<TransactionStep> {
     acts.iter().flat_map(|act| steps_of(act.clone(), scope)).collect()
 }
@@ -51,8 +51,8 @@ fn steps_of(act: OutcomeAct, scope: &StepScope) -> Vec<TransactionStep> {
     let (task, attempt) = (scope.task, Some(scope.attempt));
     let one = |command| vec![TransactionStep::of(command)];
     match act {
-        // Merging a section is optional: a section with an invalid name, or one section too many, must not undo the
-        // agent's work.
+        // Merging facts into a section of the project context is optional: if the section has an invalid name, or is
+        // one section too many, the rest of the agent's output still takes effect.
         OutcomeAct::MergeSection { name, payloads } => {
             let label = format!("section {name}");
             vec![TransactionStep::made(move |world| merged_section(world, &name, &payloads, task)).optional(label)]
@@ -87,8 +87,8 @@ fn steps_of(act: OutcomeAct, scope: &StepScope) -> Vec<TransactionStep> {
     }
 }
 
-/// Returns the step that sends a message to the agent or role that a route names. The step is optional, because the
-/// recipient may not exist.
+/// Returns the step that sends a message to the agent or role that an escalation rule names. The step is optional,
+/// because the recipient may not exist.
 fn tell(
     scope: &StepScope,
     to: &EscalationTarget,
@@ -121,8 +121,8 @@ fn holders(role: &str) -> RecipientMatch {
     RecipientMatch { role: Some(role.to_owned()), include_silent: true, ..RecipientMatch::default() }
 }
 
-/// Returns the step that sends the name of the suggested next agent to all coordinators, or to a person when there is
-/// no other coordinator. Handover itself does not follow the suggestion.
+/// Returns the step that sends the name of the suggested next agent to all agents with the role `coordinator`, or to a
+/// person when there is no other coordinator. Handover itself does not follow the suggestion.
 fn suggest(name: &str, from: AgentId) -> TransactionStep {
     let draft = MessageDraft {
         kind: MessageKind::Question,

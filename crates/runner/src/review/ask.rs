@@ -59,13 +59,13 @@ impl Question for ProviderQuestion<'_> {
 }
 
 impl ProviderQuestion<'_> {
-    /// Tells whether the provider's program can resume a conversation.
+    /// Tells whether the reviewer's program can resume a conversation.
     pub fn resumes(&self) -> bool {
         self.kind != AdapterKind::Exec
     }
 }
 
-/// Returns the review response in a provider's answer, or all problems of an invalid answer.
+/// Returns the review response in a reviewer's answer, or all problems of an invalid answer.
 pub fn judge(answer: &[u8], asked: &AskedParts) -> Result<Box<Response>, Vec<(String, String)>> {
     let only = |code: &str, message: &str| Err(vec![(code.to_owned(), message.to_owned())]);
     // The program may answer with the protocol's event stream. In that case the response is inside of the stream.

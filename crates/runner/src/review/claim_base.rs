@@ -12,8 +12,8 @@ use git::program::{Git, GitCall};
 use git::repository::GitRepository;
 
 const FOLDER: &str = "review-bases";
-/// The largest number of repositories whose commits are recorded for a task. Other repositories get no base. The number
-/// is small because each repository takes three calls of git when a task with a review is claimed.
+/// The largest number of repositories whose commits are recorded for a task. For further repositories no commits are
+/// recorded. The number is small because each repository takes three calls of git when a task with a review is claimed.
 const REPOSITORIES_MAX: usize = 20;
 /// The largest number of branches whose tips are recorded in each repository, as an option of git. The branches with
 /// the latest commits are recorded.
@@ -61,14 +61,14 @@ impl ClaimBase {
         place(state, task).exists()
     }
 
-    /// Saves these commits as the base of a task, unless the task already has a base.
+    /// Saves these commits as the base of a task (the commits at its first claim), unless the task already has a base.
     pub fn keep(&self, state: &Path, task: TaskId) -> io::Result<()> {
         let folder = state.join(FOLDER);
         std::fs::create_dir_all(&folder)?;
         let mut file = tempfile::NamedTempFile::new_in(&folder)?;
         for ((home, name), commit) in &self.0 {
             // The file has one entry on each line, so a path with a line break is skipped. Such a repository is
-            // compared with the base of the task's workspace instead.
+            // compared with the base branch of the task's workspace instead.
             if let Some(home) = home.to_str().filter(|home| !home.contains('\n')) {
                 writeln!(file, "{commit} {name} {home}")?;
             }
@@ -80,8 +80,8 @@ impl ClaimBase {
         }
     }
 
-    /// Reads the base of a task. The result is empty when this machine has no base of the task: the task was claimed on
-    /// another machine or with an older version.
+    /// Reads the base of a task (the commits at its first claim). The result is empty when this machine has no base of
+    /// the task: the task was claimed on another machine or with an older version.
     pub fn read(state: &Path, task: TaskId) -> Self {
         let text = std::fs::read_to_string(place(state, task)).unwrap_or_default();
         let line = |line: &str| {

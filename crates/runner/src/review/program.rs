@@ -1,5 +1,5 @@
-//! Runs the program of a provider (the agent that reviews) outside of any task. The program gets a separate folder,
-//! where it cannot change other files.
+//! Runs the program of a provider (the agent that reviews) outside of any task. The program gets a separate folder and
+//! may only read.
 
 use std::path::{Path, PathBuf};
 
@@ -20,7 +20,8 @@ pub fn folder(state: &Path) -> PathBuf {
     state.join("reviews")
 }
 
-/// Runs a provider's program below this process. When this value is dropped, the program is ended.
+/// Runs the program of a provider (the agent that reviews) as a child of this process. When this value is dropped, the
+/// program is ended.
 #[derive(Debug)]
 pub struct ProviderProgram<'a, C> {
     pub provider: &'a Provider,
@@ -34,7 +35,7 @@ pub struct ProviderProgram<'a, C> {
     /// The cost of the conversation before this round. Some programs report a running total, from which this cost is
     /// subtracted.
     pub earlier: Spent,
-    /// A future that is ready when the provider's program must stop.
+    /// A future that is ready when the reviewer's program must stop.
     pub cut: C,
     starts: u32,
 }
@@ -49,8 +50,8 @@ pub enum ReviewError {
 }
 
 impl<'a, C> ProviderProgram<'a, C> {
-    /// Prepares the runs of a provider's program for one round. Before its first start, it ends the programs that an
-    /// earlier round left and removes their folders, because only one round of a session may run.
+    /// Prepares the runs of a provider's program for one round of a review. Before its first start, it ends the
+    /// programs that an earlier round left and removes their folders, because only one round of a review may run.
     pub fn new(
         provider: &'a Provider,
         review: ReviewId,
@@ -173,8 +174,8 @@ pub fn said(ran: &Ran, kind: AdapterKind, folder: &Path, earlier: Spent) -> Prog
     }
 }
 
-/// Follows a provider's program without recording its events. Rejects every tool call that needs a permission, because
-/// a provider has no permissions.
+/// Follows the program of a provider (the agent that reviews) without recording its events. Rejects every tool call
+/// that needs a permission, because a provider may only read.
 #[derive(Debug)]
 pub struct SilentProvider;
 

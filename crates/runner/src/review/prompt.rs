@@ -29,8 +29,8 @@ const PROTOCOL: &str = "# Reviewing\n\
     {\"code\": \"UNSUPPORTED_MEDIA_TYPE\" or \"INTERNAL_ERROR\", \"message\": \"why\"}}\n\
     - No field for the session anywhere; other fields of your own begin with `x-`.\n";
 
-/// Returns the system prompt: the agent's card or persona, the protocol, and the earlier findings when the program does
-/// not remember them.
+/// Returns the system prompt of a reviewer: the description of the agent, the review protocol, and the earlier findings
+/// when the program does not remember them.
 pub fn system(who: &PromptAgent, earlier: &[Finding], remembers: bool) -> String {
     let mut text = prompt::assemble(&Sources::of(who.clone()));
     text.push_str("\n\n");
@@ -67,8 +67,8 @@ fn history(earlier: &[Finding]) -> String {
     text
 }
 
-/// Returns the message to a provider's program that remembers its conversation. `wrong` lists the problems of its last
-/// answer.
+/// Returns the message to the program of a provider (the agent that reviews) that remembers its conversation. `wrong`
+/// lists the problems of its last answer.
 pub fn message(request: &Value, source: Option<&str>, wrong: &[(String, String)]) -> String {
     let mut text = String::new();
     if !wrong.is_empty() {
@@ -87,8 +87,8 @@ pub fn message(request: &Value, source: Option<&str>, wrong: &[(String, String)]
     text
 }
 
-/// Returns the input for a provider's program without a conversation: the request as JSON. The problems of its last
-/// answer are an extension field of that JSON.
+/// Returns the input for the program of a provider (the agent that reviews) that has no conversation: the request as
+/// JSON. The problems of its last answer are an extension field of that JSON.
 pub fn input(request: &Value, wrong: &[(String, String)]) -> String {
     let Value::Object(mut members) = request.clone() else { return request.to_string() };
     if !wrong.is_empty() {

@@ -33,8 +33,8 @@ fn list(known: &[String]) -> String {
 }
 
 impl Provider {
-    /// Returns the agent whose slug is `named`, else the first agent with the role `named`. Fails unless a person has
-    /// accepted the commands of the agent.
+    /// Returns the agent whose slug (short name) is `named`, else the first agent with the role `named`. Fails unless a
+    /// person has accepted the commands of the agent.
     pub fn find(root: Option<&Path>, data: Option<&Path>, named: &str) -> Result<Self, NoProvider> {
         let root = root.ok_or(NoProvider::NoProject)?;
         let mut settings = trust::require(root, data)?.settings.team;
@@ -57,7 +57,7 @@ impl Provider {
         is_listed(media_type, self.member.settings.media_types.iter().map(String::as_str))
     }
 
-    /// Returns the home folder in which the provider's program keeps its own files.
+    /// Returns the home folder in which the reviewer's program keeps its own files.
     pub fn home(&self, state: &Path) -> agents::adapter::ProgramHome {
         match self.member.settings.home {
             team::HomeSettings::User => agents::adapter::ProgramHome::User,
@@ -70,8 +70,8 @@ fn homes(state: &Path) -> PathBuf {
     state.join("homes")
 }
 
-/// Returns the slug that an agent has in the settings, from its slug in the store. The two differ for an agent with
-/// several roles, which registers as `slug-role` in the store.
+/// Returns the slug (short name) that an agent has in the settings, from its slug in the store. The two differ for an
+/// agent with several roles, which registers as `slug-role` in the store.
 pub fn own_slug(settings: &settings::TeamSettings, worker: &str) -> String {
     let own = settings.agents.iter().find(|agent| {
         worker == agent.slug || agent.roles.iter().any(|role| worker == format!("{}-{role}", agent.slug))
@@ -84,8 +84,8 @@ pub fn can_review(root: Option<&Path>) -> bool {
     settings::read(root).is_ok_and(|found| found.team.agents.iter().any(|agent| !agent.media_types.is_empty()))
 }
 
-/// Returns the slug of the agent that `named` means, or `None`. `named` is `roles.NAME`, a slug or a role. Skips the
-/// agent `but`, because an agent does not review its own work.
+/// Returns the slug (short name) of the agent that `named` means, or `None`. `named` is `roles.NAME`, a slug or a role.
+/// Skips the agent `but`, because an agent does not review its own work.
 pub fn slug(settings: &settings::TeamSettings, named: &str, but: Option<&str>) -> Option<String> {
     let others = || settings.agents.iter().filter(|agent| Some(agent.slug.as_str()) != but);
     let by_role = |role: &str| others().find(|agent| agent.roles.iter().any(|own| own == role));
@@ -96,7 +96,8 @@ pub fn slug(settings: &settings::TeamSettings, named: &str, but: Option<&str>) -
     found.map(|agent| agent.slug.clone())
 }
 
-/// Returns the slug of the agent that reviews this worker's work, when the plan names `named` as the reviewer.
+/// Returns the slug (short name) of the agent that reviews this worker's work, when the plan names `named` as the
+/// reviewer.
 pub fn reviewer_of(settings: &settings::TeamSettings, named: &str, worker: &str) -> Option<String> {
     slug(settings, named, Some(&own_slug(settings, worker)))
 }

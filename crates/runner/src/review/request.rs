@@ -63,7 +63,8 @@ impl ReviewedSubject {
     }
 }
 
-/// Returns the review request of an iteration. It has all decisions on findings that the provider has not received yet.
+/// Returns the review request of an iteration (one round of a review). It has all decisions on findings that the
+/// reviewer has not received yet.
 pub fn request(iteration: u32, artifact: &ReviewedSubject, findings: &[Finding]) -> Value {
     let mut shown: Object = vec![
         ("media_type".to_owned(), artifact.media_type.as_str().into()),

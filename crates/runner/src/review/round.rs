@@ -78,7 +78,7 @@ pub async fn open(
     Ok(review)
 }
 
-/// Runs a round of a review session. Returns `None` when Handover ended the provider's program itself, or when no
+/// Runs a round of a review session. Returns `None` when Handover ended the reviewer's program itself, or when no
 /// response can be formed.
 pub async fn round<P>(
     context: &ReviewContext<'_>,
@@ -190,7 +190,7 @@ struct Begun {
     tries: u32,
 }
 
-/// Records the start of a round in the store, or returns the reason why the round may not start.
+/// Records the start of a review round in the store, or returns the reason why the round may not start.
 async fn begin(
     context: &ReviewContext<'_>,
     which: RoundToRun,
@@ -290,7 +290,7 @@ fn found(feedback: &Feedback) -> Vec<FoundProblem> {
     feedback.areas_for_improvement.0.iter().map(area).collect()
 }
 
-/// Returns the error code that a provider gave, on one line of at most 64 characters.
+/// Returns the error code that a reviewer gave, on one line of at most 64 characters.
 fn word(code: &str) -> String {
     let word: String = code.chars().filter(|letter| !letter.is_control()).take(64).collect();
     if word.trim().is_empty() { "INTERNAL_ERROR".to_owned() } else { word }
@@ -344,7 +344,7 @@ fn is_file_of_path(file: &File, path: &Path) -> std::io::Result<bool> {
     }
 }
 
-/// Tells whether this provider is the agent that the stored review names as its reviewer.
+/// Tells whether this provider (an agent of the settings) is the agent that the stored review names as its reviewer.
 pub fn is_by(review: &Review, provider: &Provider) -> bool {
     review.provider == provider.slug()
 }

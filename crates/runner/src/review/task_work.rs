@@ -23,8 +23,7 @@ use git::GitProblem;
 use git::program::Git;
 use git::repository::{GitRepository, reference};
 
-/// The names of the reviewed state of a task's work when no git tree names it, because the worker gave the text to
-/// review.
+/// The names for a reviewed state of a task's work that has no git tree, because the worker gave the text to review.
 const GIVEN_UNCHANGED: &str = "given: no changes in the repository";
 const GIVEN_ANYWHERE: &str = "given: no repository";
 /// The media type of work that Handover gathered with git.
@@ -150,8 +149,8 @@ pub async fn state_to_complete(
     }))
 }
 
-/// Returns a short text that says whether Handover or the worker provided the work that a round showed. `name` is the
-/// name of the reviewed state. Returns `None` when the round did not show a task's work.
+/// Returns a short text that says whether Handover gathered the work that a reviewer saw, or the worker gave it. `name`
+/// is the name of the reviewed state. Returns `None` when the reviewer did not see a task's work.
 pub fn shown(name: &str, media_type: &str) -> Option<&'static str> {
     if name.starts_with("given: ") {
         return Some("given by the worker, not gathered");
@@ -200,7 +199,7 @@ struct Recorded {
     sharing: Sharing,
 }
 
-/// The ways in which other tasks use the same worktree.
+/// The ways in which other tasks use the worktree of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sharing {
     Alone,

@@ -18,7 +18,7 @@ use crate::outcome::{
     self, AgentAnswer, AgentResult, OutcomeAct, OutcomeContext, OutputStatus, OutputVerdict, PersonQuestion,
 };
 
-/// The closing of one turn of a worker.
+/// One turn of a worker (an agent that works on a task) that is to be closed, and the folder of its work.
 pub(crate) struct TurnClose<'a> {
     pub(crate) run: &'a AttemptRun,
     pub(crate) turn: TurnId,
@@ -57,7 +57,7 @@ impl TurnClose<'_> {
         self.record(&facts, ended, &acts, is_valid).await
     }
 
-    /// Performs the acts of an ended turn's output that were not performed when the turn ended.
+    /// Performs the acts (effects on the store) of an ended turn's output that were not performed when the turn ended.
     pub(crate) async fn settle(&self, facts: &Facts) -> Result<(), AttemptError> {
         let result = self.run.result(self.turn)?;
         let acts = self.decide(facts, &result, None).acts;
@@ -95,7 +95,8 @@ impl TurnClose<'_> {
         steps.extend(outcome::steps(acts, &self.run.step_scope(facts)));
         let messages = self.run.files(turn).record().shown;
         if is_valid && !messages.is_empty() {
-            // If marking is refused, the messages stay unread and are shown again, which is better than losing them.
+            // If marking the messages as read is refused, they stay unread and are shown again, which is better than
+            // losing them.
             steps.push(TransactionStep::of(Command::MarkRead { messages }).optional("mail stays unread"));
         }
         let caller = self.run.shared.once(self.run.worker.agent, turn, "end");
@@ -115,7 +116,7 @@ impl TurnClose<'_> {
         }
     }
 
-    /// Tells the screen which acts of the output took effect, and which of them were left out.
+    /// Tells the screen which acts (effects on the store) of the output were executed, and which of them were left out.
     fn tell(&self, facts: &Facts, acts: &[OutcomeAct], done: &TransactionResult) {
         let TransactionResult::Now { replies, left_out } = done else { return };
         for (name, refusal) in left_out {

@@ -18,7 +18,7 @@ pub(super) const FOUND: &str = "Your work was reviewed. Decide on each finding b
 /// The longest text of one finding in the list for a prompt, in characters. A longer text is cut.
 const SHOWN_CHARS_MAX: usize = 400;
 /// The longest text of all findings in one message to the worker, in characters. A longer text is cut, with a hint to
-/// `review_status`.
+/// the tool `review_status`.
 const MAIL_CHARS_MAX: usize = 60_000;
 
 /// Returns the open findings as pairs of id and text. Another agent wrote the texts, so each is escaped to one line.

@@ -1,5 +1,5 @@
-//! Permissions for which the program of an agent asks during a turn. A person's approval of exactly the same tool call
-//! allows that call once.
+//! Handles the permissions for which the program of an agent asks during a turn. A person's approval of exactly the
+//! same tool call allows that call once.
 
 use std::path::Path;
 

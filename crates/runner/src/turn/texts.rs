@@ -1,5 +1,5 @@
-//! Gathers the facts for the texts of a turn: the task and its brief, unread mail, notes of finished tasks that it
-//! depends on, and sections of the project context.
+//! Gathers the facts for the texts of a turn: the task and its brief, unread messages, notes of finished tasks that the
+//! task depends on, and sections of the project context (facts that agents have learned).
 
 use engine::id::{MessageId, TurnId};
 use engine::inbox::{MailboxOwner, Message};
@@ -130,8 +130,8 @@ impl AttemptRun {
     }
 }
 
-/// Returns the problems that a verification found. Puts the texts of checks and of the evaluator into fences, so that
-/// the agent does not take them for instructions.
+/// Returns the problems that a verification found. The texts of checks and of the evaluator are in fences (marked
+/// blocks), so that the agent does not take them for instructions.
 fn complaints(evidence: &str) -> Vec<(String, String)> {
     match VerificationEvidence::parse(evidence) {
         Some(evidence) => evidence.failed_complaints(),

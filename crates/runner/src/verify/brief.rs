@@ -1,4 +1,4 @@
-//! Reads the stored brief of a task.
+//! Reads the stored brief of a task, which has the task's goal and the contract for its output.
 
 use engine::task::TaskDetail;
 use wire::message::{Brief, judge_brief};

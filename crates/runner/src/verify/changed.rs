@@ -1,5 +1,5 @@
-//! Handles a check whose script the task itself changed. The result of such a check counts only after a person has seen
-//! the difference.
+//! Handles a check (a command that judges an output) whose script the task itself changed. The result of such a check
+//! counts only after a person has seen the difference.
 //!
 //! Handover asks the person with an ordinary approval request, whose fingerprint covers the new content of the scripts.
 //! After the person approves, Handover remembers this content with the person's other decisions for this clone. No task
@@ -20,8 +20,8 @@ use base::people::seal::Seal;
 use base::project::trust;
 use base::service::Service;
 
-/// The longest text of all differences in one request, in bytes. A longer text is cut, with a note that the rest is in
-/// the worktree.
+/// The longest text of all script differences in one approval request, in bytes. A longer text is cut, with a note that
+/// the rest is in the worktree.
 const CONTENT_BYTES_MAX: usize = 256 << 10;
 
 /// A verification whose checks ran changed scripts: the worktree, the task and the attempt that it belongs to.
@@ -49,9 +49,10 @@ pub(crate) enum CheckWait {
 /// A person's decision on the check scripts that a task changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum CheckAnswer {
-    /// The person approved the changed scripts, so the results of their checks count.
+    /// The person approved the changed scripts, so the results of the checks that run them count.
     Counts,
-    /// The person rejected the changed scripts. The results do not count, and the evidence has the person's reason.
+    /// The person rejected the changed scripts. The results of the checks do not count, and the evidence has the
+    /// person's reason.
     Rejected,
     Asked(ApprovalId),
 }
@@ -128,7 +129,7 @@ impl ChangedCheck<'_> {
     }
 
     /// Returns the difference between the script that a person accepted and the script that ran. The accepted content
-    /// comes from the record, because the agent may have changed the file in place.
+    /// comes from the person's record file, because the agent may have changed the script in place.
     fn difference(&self, name: &str, mark: &str) -> String {
         let (before, after) = (trust::accepted_content(self.record, name), trust::beginning(&self.worktree.join(name)));
         let side = |text: &Option<String>| if text.is_some() { name.to_owned() } else { "/dev/null".to_owned() };

@@ -40,16 +40,16 @@ pub const KEPT: &[&str] = &[
 /// such a check has nothing more to report.
 const GRACE_MS: u32 = 1_000;
 
-/// The place in which checks run, and their limits.
+/// The place in which checks (commands that judge an output) run, and their limits.
 #[derive(Debug, Clone, Copy)]
 pub struct CheckPlace<'a> {
     pub worktree: &'a Path,
-    /// The path of the `handover` program, which is started as the host process.
+    /// The path of the `handover` program. It runs as the host process, which starts and ends a check.
     pub binary: &'a Path,
-    /// The folder for the files of the host processes, with a subfolder for each check. It must be outside of the
-    /// worktree.
+    /// The folder for the files of the host processes (which start and end the checks), with a subfolder for each
+    /// check. It must be outside of the worktree.
     pub folder: &'a Path,
-    /// The value of `HANDOVER_TURN` for all processes of a check.
+    /// The value of `HANDOVER_TURN` for all processes of a check, by which Handover finds and ends them.
     pub turn: &'a str,
     /// Environment variables that a check gets in addition to the inherited ones.
     pub environment: &'a BTreeMap<String, String>,

@@ -52,8 +52,8 @@ pub struct Criterion<'a> {
     pub author: Option<&'a str>,
 }
 
-/// Builds the question for the evaluator. It has the criterion word for word. The output is fenced, so that the
-/// evaluator does not take it for an instruction. A criterion that an agent wrote is fenced, too.
+/// Builds the question for the evaluator. It has the criterion word for word. The output is put into a fence (a marked
+/// block), so that the evaluator does not take it for an instruction. A criterion that an agent wrote is fenced, too.
 pub fn ask(criterion: Criterion<'_>, output_ref: Option<&str>, output: &str) -> EvaluatorQuestion {
     let shown = &output[..output.floor_char_boundary(SHOWN_BYTES_MAX)];
     let reference = output_ref.filter(|name| *name != output);

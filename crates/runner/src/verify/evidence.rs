@@ -4,11 +4,12 @@
 use engine::Json;
 use serde::{Deserialize, Serialize};
 
-/// The longest command in the evidence, in bytes. A longer command is cut.
+/// The longest command in the evidence (the stored details) of a verification, in bytes. A longer command is cut.
 const COMMAND_MAX: usize = 1 << 10;
-/// The longest end of a check's output in the evidence, in bytes. The beginning of a longer output is left out.
+/// The longest end of a check's output in the evidence of a verification, in bytes. The beginning of a longer output is
+/// left out.
 pub(super) const TAIL_MAX: usize = 8 << 10;
-/// The longest text of an evaluator in the evidence, in bytes. A longer text is cut.
+/// The longest text of an evaluator in the evidence of a verification, in bytes. A longer text is cut.
 const EVALUATION_MAX: usize = 16 << 10;
 const NOTES_MAX: usize = 50;
 
@@ -234,7 +235,8 @@ impl VerificationEvidence {
     }
 }
 
-/// Returns the words of a command for the evidence. Cuts them when they are longer than `COMMAND_MAX` bytes together.
+/// Returns the words of a command for the evidence of a verification. Cuts them when they are longer than `COMMAND_MAX`
+/// bytes together.
 pub(super) fn shortened(command: &[String]) -> Vec<String> {
     let mut left = COMMAND_MAX;
     let mut short = Vec::new();
@@ -251,7 +253,7 @@ pub(super) fn shortened(command: &[String]) -> Vec<String> {
     short
 }
 
-/// Returns a text that has at most `bytes` bytes. Cuts a longer one and adds `…`.
+/// Returns the text unchanged if it has at most `bytes` bytes. Cuts a longer text to that length and adds `…`.
 fn head(text: &str, bytes: usize) -> String {
     if text.len() <= bytes {
         return text.to_owned();

@@ -1,5 +1,5 @@
-//! Tests the stored form of evidence and the form that agents see. Also tests that the largest evidence fits into one
-//! record.
+//! Tests the stored form of a verification's evidence and the form that agents see. Also tests that the largest
+//! evidence fits into one record.
 
 use super::super::contract::CHECKS_MAX;
 use super::*;

@@ -21,7 +21,7 @@ pub struct TurnFacts {
     /// The files that differ from the base commit and still exist, as paths relative to the worktree.
     pub changed: Vec<String>,
     pub has_remote: bool,
-    /// The head commit of the worktree. `None` when there are no commits since the base.
+    /// The head commit of the worktree. `None` when there are no commits since the base commit.
     pub commit: Option<String>,
 }
 
@@ -170,8 +170,8 @@ fn is_url(text: &str) -> bool {
         && path.chars().all(is_clean)
 }
 
-/// Returns the part of an address that identifies a pull request, for the address forms of the usual forges. Returns
-/// `None` for any other address.
+/// Returns the part of an address that identifies a pull request, for the address forms of the usual repository hosts.
+/// Returns `None` for any other address.
 fn request(url: &str) -> Option<&str> {
     const WORDS: [&str; 7] = ["pull", "pulls", "pull-requests", "pullrequest", "pullrequests", "merge_requests", "+"];
     let mut before = "";

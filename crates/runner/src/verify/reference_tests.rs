@@ -1,4 +1,5 @@
-//! Tests which reference of an output is found. The tables have texts of agents and changed files.
+//! Tests which reference of an output (a path, an address or a commit) is found in the texts of agents and in lists of
+//! changed files.
 
 use OutputType::{File, Json, Message, Pr, Report};
 
@@ -115,7 +116,7 @@ fn a_pull_request_is_its_address() {
             "url https://gitlab.example.org/g/p/-/merge_requests/7",
         ),
         ("at http://forge.local:3000/o/r/pulls/12?x=1", &[], "url http://forge.local:3000/o/r/pulls/12?x=1"),
-        // The host of the pull request is unknown, so the only web address counts.
+        // The address has no known form of a pull request's address. It counts, because it is the only web address.
         ("https://review.example.org/r/change", &[], "url https://review.example.org/r/change"),
         ("https://a.example.org/1 https://b.example.org/2", &[], "OUTPUT_REF_AMBIGUOUS"),
         ("Opened pull request 5.", &[], "OUTPUT_REF_MISSING"),

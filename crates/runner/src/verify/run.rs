@@ -44,11 +44,11 @@ pub struct VerificationFound {
 #[derive(Debug, Clone, PartialEq)]
 pub enum VerificationEnd {
     Found(Box<VerificationFound>),
-    /// A person has to see check scripts that the task changed.
+    /// A person has to see the scripts of checks that the task changed.
     WaitsForPerson(ApprovalId),
     /// The evaluator could not be asked. The text says why.
     NotEvaluated(String),
-    /// The evaluator's answers contained no judgement. The text has their codes.
+    /// The evaluator's answers contained no judgement. The text has the error codes of the last answer.
     NoJudgement(String),
     /// The verification was stopped: the runner must stop, or the claim of the task is lost.
     Stopped,

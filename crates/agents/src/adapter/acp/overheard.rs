@@ -1,4 +1,5 @@
-//! Reads the agent's messages in an ACP conversation: its texts, its tool calls and the end of its turn.
+//! Reads the agent's messages in a conversation over the Agent Client Protocol (ACP): its texts, its tool calls and the
+//! end of its turn.
 
 use std::collections::HashSet;
 
@@ -8,8 +9,8 @@ use super::super::said::{AgentEnd, SpentAmount};
 use super::super::stream::event;
 use super::message::{AcpFailure, AcpMessage, AcpSession, AcpText, AcpUpdate, Notified, Prompted};
 
-/// The largest number of tool calls whose ids are remembered. After that many, only announcements of calls are counted,
-/// because an update could belong to a call that was counted before.
+/// The largest number of tool calls whose ids are remembered. After that many, only the message that announces a call
+/// (`tool_call`) is counted, because an update could belong to a call that was counted before.
 const CALLS_MAX: usize = 4096;
 
 /// A reader of the lines that the agent sends. It reads the lines of the live conversation, and also the agent's lines

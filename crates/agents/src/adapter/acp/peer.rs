@@ -1,4 +1,4 @@
-//! Exchanges ACP messages with the agent's program over two pipes.
+//! Exchanges messages of the Agent Client Protocol (ACP) with the agent's program over two pipes.
 
 use std::collections::VecDeque;
 

@@ -21,7 +21,7 @@ pub struct PermissionQuestion {
 }
 
 /// The answer to a permission request. It holds for one call only. With the options `allow_always` and `reject_always`,
-/// later calls would not be checked by a gate again.
+/// the project's rules (its gates) would not check later calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Permit {
     AllowOnce,
@@ -54,8 +54,8 @@ pub fn covers(permissions: Permissions, worktree: &Path, asked: &PermissionQuest
         (Permissions::Read | Permissions::Edit, ToolKind::Read | ToolKind::Search | ToolKind::Think) => true,
         (Permissions::Edit, ToolKind::Edit | ToolKind::Delete | ToolKind::Move) => inside(),
         (Permissions::Edit, ToolKind::Execute | ToolKind::Fetch) => true,
-        // Tools of the kind `Other` belong to MCP servers. Only tools of our own server are allowed, because the
-        // effects of others are unknown. Switching the mode is refused, because a mode can lift every limit.
+        // Tools of the kind `Other` belong to MCP servers. Only the tools of Handover's own server are allowed, because
+        // the effects of other tools are unknown. Switching the mode is refused, because a mode can lift every limit.
         (Permissions::Read | Permissions::Edit, ToolKind::Other) => is_ours(&asked.title),
         (
             Permissions::Read,
@@ -77,8 +77,8 @@ fn is_ours(title: &str) -> bool {
     tool.is_some_and(|tool| !tool.is_empty() && tool.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'))
 }
 
-/// Tells whether the path is in the worktree. Compares only the text of the path; the gates, which check the call too,
-/// follow links.
+/// Tells whether the path is in the worktree. Compares only the text of the path. Symbolic links are followed by the
+/// project's gates (rules), which check the same call.
 fn is_inside(worktree: &Path, path: &Path) -> bool {
     let plain = path.components().all(|part| match part {
         Component::ParentDir => false,

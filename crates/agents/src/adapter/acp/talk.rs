@@ -1,4 +1,4 @@
-//! Holds the conversation of one turn over ACP, from the greeting to the answer.
+//! Holds the conversation of one turn over the Agent Client Protocol (ACP), from the greeting to the answer.
 
 use std::pin::Pin;
 use std::time::Duration;
@@ -26,7 +26,7 @@ const QUIET_MAX: Duration = Duration::from_secs(20);
 const FAREWELL: Duration = Duration::from_secs(5);
 const VERSION: u32 = 1;
 
-/// An ACP conversation that has ended. The agent's process may still run.
+/// A conversation over the Agent Client Protocol (ACP) that has ended. The agent's process may still run.
 #[derive(Debug)]
 pub struct Talked {
     account: Account,
@@ -34,8 +34,8 @@ pub struct Talked {
 }
 
 impl Talked {
-    /// Returns the report of the turn, as `Listener::end` does for programs without ACP. The exit status is used only
-    /// if the process ended before it gave an answer.
+    /// Returns the report of the turn, as `Listener::end` does for programs that do not use the Agent Client Protocol.
+    /// The exit status is used only if the process ended before it gave an answer.
     pub fn end(mut self, exit: Exit, stderr_tail: &str) -> TurnSaid {
         let verdict = self.overheard.verdict(stderr_tail, &mut self.account);
         self.account.close(verdict, exit, stderr_tail)

@@ -138,8 +138,8 @@ impl ClaudeEvents {
 }
 
 fn started(line: &ClaudeLine, account: &mut Account) {
-    // Hooks print lines with the same session id before the conversation starts. Only the line `init` says that the
-    // conversation started.
+    // Before the conversation starts, hooks print lines that already have its session id. Only the line `init` says
+    // that the conversation started.
     if line.subtype.as_deref() == Some("init") {
         account.conversation(line.session_id.as_deref().unwrap_or_default());
         for server in line.mcp_servers.iter().filter(|server| server.name == McpServerLaunch::NAME) {

@@ -11,8 +11,8 @@ use super::super::stream::event;
 #[derive(Debug, Default)]
 pub(in super::super) struct CodexEvents {
     ended: Option<EventVerdict>,
-    /// The message of the last `error` line, or None without such a line. It becomes the reason of the failure if no
-    /// later line says how the turn ended.
+    /// The message of the last `error` line, or None without such a line. It is the reason of the failure if a
+    /// `turn.failed` line has no message of its own, and a warning if there is no such line.
     error: Option<String>,
 }
 

@@ -138,7 +138,8 @@ impl OpencodeEvents {
             account.add_usd(cost);
         }
         let reason = part.reason.unwrap_or_default();
-        // After a refused tool, the step ends with `tool-calls`. The refusal is kept, because it explains more.
+        // After a refused tool, opencode ends the step with the reason `tool-calls`. The event `Refused` is kept in
+        // that case, because it explains more.
         if !(matches!(self.last, Last::Refused) && reason == "tool-calls") {
             self.last = Last::Finished(reason);
         }
