@@ -44,7 +44,7 @@ pub use watch::SessionWatch;
 /// The longest time without a call for which a session with an open connection counts as alive. After it the session
 /// counts as silent.
 pub const SILENCE_MAX: Duration = Duration::from_secs(2 * 60 * 60);
-/// The shortest time between two writes of a session's file that note a call. Calls in between are not noted.
+/// The shortest time between two writes that record a call in a session's file. Calls in between are not recorded.
 pub const NOTE_INTERVAL: Duration = Duration::from_secs(60);
 
 const PREFIX: &str = "ses_";
@@ -86,8 +86,8 @@ enum LiveWord {
 struct LiveLine {
     pid: u32,
     word: LiveWord,
-    /// A number that a process increases when it notes a call. When it changes, another process knows that there was a
-    /// call.
+    /// A number that a process increases when it records a call of its session. When the number changes, another
+    /// process knows that there was a call.
     calls_noted: u64,
     /// The inode of the file when it was written. If the file has another inode now, it is a copy (a person copied the
     /// folder), and no process was killed.
@@ -102,9 +102,9 @@ impl LiveLine {
 }
 
 impl Live {
-    /// Creates and locks the file of a session. The `now` of the other methods counts from this moment. Fails with
-    /// `AlreadyExists` when the session already has a file. If that file belongs to a dead session, first record the
-    /// end of that session and call [`forget`].
+    /// Creates and locks the file of a session. The argument `now` of the other methods is the time since this call.
+    /// Fails with `AlreadyExists` when the session already has a file. If that file belongs to a dead session, first
+    /// record the end of that session and call [`forget`].
     pub fn hold(folder: &Path, session: &str) -> io::Result<Self> {
         if !is_session(session) {
             return Err(io::Error::new(ErrorKind::InvalidInput, "not a session id"));
@@ -113,7 +113,7 @@ impl Live {
     }
 
     /// Creates and locks the file of a runner. Replaces the file of an earlier runner that was killed. Fails with
-    /// `AlreadyExists` when another runner of this name is alive.
+    /// `AlreadyExists` when another runner with this session id is alive.
     pub fn hold_runner(folder: &Path, session: &str) -> io::Result<Self> {
         if !is_session(session) {
             return Err(io::Error::new(ErrorKind::InvalidInput, "not a session id"));

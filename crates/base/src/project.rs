@@ -1,5 +1,5 @@
 //! A project as its files describe it: the place of its store, its settings and which of them a person accepted, its
-//! agents with their cards, and the limits and extra fields of its tasks.
+//! agents with their cards (descriptions), and the limits and extra fields of its tasks.
 
 pub mod budget;
 pub mod files;

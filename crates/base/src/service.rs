@@ -134,22 +134,23 @@ impl Service {
         &*self.store
     }
 
-    /// Returns log entries of all topics (logs) that come after a cursor. The entries of each topic are in order.
+    /// Returns the entries of all topics (the store's logs) that come after a cursor, a position in these logs. The
+    /// entries of each topic are in order.
     pub async fn follow(&self, after: Cursor, limit: u32) -> Result<LogPage, Error> {
         Ok(self.store.follow(after, limit).await?)
     }
 
-    /// Returns the cursor after the newest log entry.
+    /// Returns the cursor (a position in the log) after the newest log entry.
     pub async fn end(&self) -> Result<Cursor, Error> {
         Ok(self.store.end().await?)
     }
 
-    /// Returns the log entries of one topic whose number is greater than `after`.
+    /// Returns the entries of one topic (one of the store's logs) whose number is greater than `after`.
     pub async fn topic(&self, topic: String, after: i64, limit: u32) -> Result<Vec<Entry>, Error> {
         Ok(self.store.topic(topic, after, limit).await?)
     }
 
-    /// Returns the number of the last log entry of a topic, or 0 when the topic has no entry.
+    /// Returns the number of the last entry of a topic (one of the store's logs), or 0 when the topic has no entry.
     pub async fn topic_head(&self, topic: &str) -> Result<i64, Error> {
         Ok(self.store.head(topic.to_owned()).await?.map_or(0, |head| head.seq))
     }
@@ -190,8 +191,8 @@ impl Service {
         .await
     }
 
-    /// Merges payloads into a section of the project context. Reads, merges and writes in one transaction, so that two
-    /// writers cannot overwrite each other's text.
+    /// Merges JSON payloads into a section of the project context (facts that agents have learned). Reads, merges and
+    /// writes in one transaction, so that two writers cannot overwrite each other's text.
     pub async fn merge_section(
         &self,
         caller: Caller,
@@ -281,7 +282,7 @@ impl Service {
         Ok(store::view(&*self.store, Vec::new(), ask).await??)
     }
 
-    /// Returns the answer to one question from the stored state.
+    /// Returns the answer that the stored state gives to one question, such as a list query.
     pub async fn ask<Q>(&self, question: Q) -> Result<Q::Answer, Error>
     where
         Q: TypedQuestion<Answer: Clone> + Send + Sync,
@@ -289,7 +290,7 @@ impl Service {
         self.view(move |world| world.ask(&question).cloned()).await
     }
 
-    /// Returns the agent that has this slug in the project, or `None` when there is none.
+    /// Returns the agent that has this slug (short name) in the project, or `None` when there is none.
     pub async fn agent_by_slug(&self, slug: &str) -> Result<Option<AgentId>, Error> {
         if !engine::agent::is_slug(slug) {
             return Ok(None);
@@ -359,8 +360,8 @@ impl Service {
         Ok(())
     }
 
-    /// Ends the expired leases of all workflows, one workflow after the other. Each transaction ends a limited number
-    /// of leases.
+    /// Ends the expired leases of all workflows, one workflow after the other; each transaction ends a limited number
+    /// of leases. Then marks overdue approvals as expired, and asks a person about gated tasks that could start.
     pub async fn sweep(&self) -> Result<Swept, Error> {
         let mut swept = Swept::default();
         let now = self.settled_now().await;
@@ -372,7 +373,7 @@ impl Service {
                     Ok(Reply::Swept { offered, failed, more }) => {
                         swept.offered += offered;
                         swept.failed += failed;
-                        // Stop when a full page of leases ended none of them, because all were renewed since the page
+                        // Stop when none of a full page of leases was ended, because all were renewed since the page
                         // was read. Another read would return the same page.
                         if !more || offered + failed == 0 {
                             break;
@@ -389,8 +390,8 @@ impl Service {
     }
 }
 
-/// Returns the command that merges payloads into the stored text of a section of the project context and writes the
-/// result.
+/// Returns the command that merges JSON payloads into the stored text of a section of the project context (facts that
+/// agents have learned) and writes the result.
 pub fn merged_section(world: &World, name: &str, payloads: &[Value], task: TaskId) -> Result<Command, DecisionStop> {
     let stored = world.section(name)?;
     let body = stored.and_then(|section| wire::json::parse(section.body.as_str()).ok());

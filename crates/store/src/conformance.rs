@@ -51,7 +51,7 @@ impl StoreOrder {
         Self { caller, command, stamp: Stamp { now: Timestamp(now), seed } }
     }
 
-    /// Returns the job for [`Store::transact`] that decides this command.
+    /// Returns this command as the job that [`Store::transact`] takes.
     pub fn job(&self) -> Job {
         let Self { caller, command, stamp } = self.clone();
         Job {
@@ -91,15 +91,16 @@ pub async fn exercise(store: &dyn Store) {
     failure::leaves_nothing(store).await;
 }
 
-/// Runs a random script on an empty store and checks that the answers and the state equal those of the engine's own
-/// tables.
+/// Runs a random script (a sequence of commands) on an empty store, and checks that the answers and the state equal
+/// those of the engine's own tables.
 pub async fn same_results(store: &dyn Store, seed: u64, steps: usize) {
     let (oracle, _) = same_results_from(store, Oracle::default(), seed, steps).await;
     journal::is_sound(store, &oracle).await;
 }
 
-/// Runs a random script on the store and on the oracle (the engine's own tables in memory), starting from the state of
-/// the oracle. Returns the oracle after the script, and the names of the commands that were never accepted.
+/// Runs a random script (a sequence of commands) on the store and on the oracle (the engine's own tables in memory),
+/// starting from the state of the oracle. Returns the oracle after the script, and the names of the commands that were
+/// never accepted.
 async fn same_results_from(
     store: &dyn Store,
     mut oracle: Oracle,

@@ -19,7 +19,7 @@ pub enum Fault {
         #[source]
         cause: std::io::Error,
     },
-    /// Another process held the lock for writing for too long, for example because it was stopped.
+    /// Another process held the database's lock for writing for too long, for example because it was stopped.
     #[error("waited {seconds} seconds for another process to finish writing")]
     Busy { seconds: u64 },
     /// The connection broke or the disk failed during the commit. The store could not find out whether the change was

@@ -81,40 +81,41 @@ impl std::fmt::Debug for Job {
     }
 }
 
-/// The trait of all backends. When [`Store::transact`] returns a change, the change is durable, and every later call
-/// sees it.
+/// The trait of all backends (SQLite, PostgreSQL, memory). When [`Store::transact`] returns a change, the change is
+/// durable, and every later call sees it.
 pub trait Store: Send + Sync {
-    /// Loads the needs of a job, decides its command and writes the change, all in one transaction. After a fault the
-    /// command had no effect, except after [`Fault::Unknown`], where this is not known.
+    /// Loads the needs of a job (the rows that it asks for), decides its command and writes the change, all in one
+    /// transaction. After a fault the command had no effect, except after [`Fault::Unknown`], where this is not known.
     fn transact(&self, job: Job) -> Answer<'_, Change>;
 
-    /// Loads the rows that answer the needs, without writing. All rows have the state of the same moment. Never waits
-    /// for a writer.
+    /// Loads the rows that the needs and then `question` ask for, without writing. All rows have the state of the same
+    /// moment. Never waits for a writer.
     fn look(&self, needs: Vec<Need>, question: StateQuestion) -> Answer<'_, World>;
 
-    /// Returns log entries of all topics after a cursor (a position in the log), each topic in order. A caller that
-    /// always continues from the returned cursor misses no entry.
+    /// Returns the entries of all topics (logs) after a cursor (a position in these logs), each topic in order. A
+    /// caller that always continues from the returned cursor misses no entry.
     fn follow(&self, after: Cursor, limit: u32) -> Answer<'_, LogPage>;
 
-    /// Returns the cursor after the newest log entry.
+    /// Returns the cursor (a position in the log) after the newest log entry.
     fn end(&self) -> Answer<'_, Cursor>;
 
-    /// Returns the entries of one topic with numbers above `after`.
+    /// Returns the entries of one topic (one of the logs) with numbers above `after`.
     fn topic(&self, topic: String, after: i64, limit: u32) -> Answer<'_, Vec<Entry>>;
 
-    /// Returns the heads of the topics whose names sort after `after`, in the order of their names. A head is the last
-    /// number, hash and time of a topic.
+    /// Returns the heads of the topics (logs) whose names sort after `after`, in the order of their names. A head is
+    /// the number, hash and time of a topic's last entry.
     fn heads(&self, after: String, limit: u32) -> Answer<'_, Vec<Head>>;
 
-    /// Returns the head of one topic.
+    /// Returns the head of one topic (the number, hash and time of its last log entry), or `None` when the topic has no
+    /// entry.
     fn head(&self, topic: String) -> Answer<'_, Option<Head>>;
 
-    /// Returns the topic and number of the first log entry whose topic has no head. Such an entry shows that the head
-    /// was deleted.
+    /// Returns the topic and number of the first log entry whose topic has no head (the row with the topic's last
+    /// number and hash). Such an entry shows that the head was deleted.
     fn headless(&self) -> Answer<'_, Option<(String, i64)>>;
 
-    /// Returns a watch that wakes after changes, also after changes by other processes. A wake-up only says that
-    /// something may have changed; read the log to learn what changed.
+    /// Returns a watch that wakes up after changes of the store, also after changes by other processes. A wake-up only
+    /// says that something may have changed; read the log to learn what changed.
     fn watch(&self) -> StoreWatch;
 
     /// Returns the defects that the database itself finds in its file. The list is empty when there are no defects.
@@ -133,22 +134,25 @@ pub trait Store: Send + Sync {
         Box::pin(std::future::ready(Ok(None)))
     }
 
-    /// Passes every row of the store to the sink. All rows have the state of the same moment.
+    /// Passes every row of the store to the sink, a function that receives rows. All rows have the state of the same
+    /// moment.
     fn dump(&self, sink: Sink) -> Answer<'_, ()>;
 
-    /// Inserts all rows of the source, or none of them after a fault. Fails when the store is not empty.
+    /// Inserts all rows that the source, a function, returns, or none of them after a fault. Fails when the store is
+    /// not empty.
     fn fill(&self, source: RowSource) -> Answer<'_, ()>;
 }
 
-/// A function that receives rows of one table. The number is the index of the table in the list of tables.
+/// A function that receives rows of one table. The number is the index of the table in the store's list of tables.
 pub type Sink = Box<dyn FnMut(usize, Vec<Row>) -> Result<(), Fault> + Send>;
 
-/// A function that returns the next rows of a table together with the index of the table. Returns `None` after the last
-/// row.
+/// A function that returns the next rows of a table together with the index of the table in the store's list of tables.
+/// Returns `None` after the last row.
 pub type RowSource = Box<dyn FnMut() -> Result<Option<(usize, Vec<Row>)>, Fault> + Send>;
 
 /// Opens the store of a URL: `postgres://…`, `memory:`, or else the path of an SQLite file. Creates the folder of the
-/// file when it is missing. `seed` is any random number.
+/// file when it is missing. `seed` is any random number; it distinguishes the cursors of a new store from those of
+/// another store.
 pub async fn open(url: &str, seed: u64) -> Result<Arc<dyn Store>, Fault> {
     if url.starts_with("postgres://") || url.starts_with("postgresql://") {
         return Ok(Arc::new(Postgres::open(url, seed).await?));
@@ -166,7 +170,7 @@ pub async fn open(url: &str, seed: u64) -> Result<Arc<dyn Store>, Fault> {
     Ok(Arc::new(Sqlite::open(path, seed).await?))
 }
 
-/// Answers a question about the stored state, without writing. Loads rows until the question asks for no more needs.
+/// Answers a question about the stored state, without writing. Loads rows until `ask` has all rows that it needs.
 pub async fn view<T, F>(store: &dyn Store, needs: Vec<Need>, ask: F) -> Result<Result<T, Refusal>, Fault>
 where
     F: Fn(&World) -> Result<T, DecisionStop> + Send + Sync + Clone + 'static,

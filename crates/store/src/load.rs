@@ -1,7 +1,7 @@
 //! Turns a need (a request for rows) into a statement, and adds the rows of the answer to the world (the loaded state).
 //!
-//! This file has the needs for one row. `need` and `list` have the questions that are grouped by the type of their
-//! answer: the rows of a group are read in one way, for every statement that finds them.
+//! This file has the needs for one row. The modules `need` and `list` have the needs that are grouped by the type of
+//! their answer, so that all rows of a group are read by the same function.
 
 mod list;
 mod need;

@@ -12,14 +12,14 @@ use sha2::{Digest, Sha256};
 use crate::fault::Fault;
 use crate::value::{Columns, SqlValue};
 
-/// The value of the field `prev` (the previous hash) in the first entry of a topic.
+/// The value of the field `prev` (the previous hash) in the first entry of a topic (an append-only log).
 pub const ZERO_HASH: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
-/// One entry of a topic.
+/// One entry of a topic (an append-only log).
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Entry {
     pub topic: String,
-    /// The number of the entry in its topic, from 1, without gaps.
+    /// The number of the entry in its topic (log). Numbers start at 1 and have no gaps.
     pub seq: i64,
     pub at: Timestamp,
     #[serde(rename = "type")]
@@ -30,7 +30,7 @@ pub struct Entry {
     pub hash: String,
 }
 
-/// The number, hash and time of the last entry of a topic.
+/// The number, hash and time of the last entry of a topic (an append-only log).
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Head {
     pub topic: String,
@@ -49,8 +49,8 @@ impl Head {
         Ok(Self { topic: row.text()?, seq: row.int()?, hash: row.text()?, at: row.time()? })
     }
 
-    /// Appends an entry and returns it. A command gets its stamp before it waits in the queue, so stamps may arrive out
-    /// of order. The time of the entry is therefore the later of the stamp and the last time of the topic.
+    /// Appends an entry and returns it. A command gets its time `now` before it waits in the queue, so times may arrive
+    /// out of order. The time of the entry is therefore the later of `now` and the last time of the topic.
     pub(crate) fn append(&mut self, kind: &str, sender: &str, body: String, now: Timestamp) -> Entry {
         let mut entry = Entry {
             topic: self.topic.clone(),
@@ -89,8 +89,8 @@ impl Entry {
     }
 
     /// Searches for the entry number for which the hash of this entry is right, and returns its distance from the
-    /// present number. Returns 0 when the hash is right as it is. Returns `None` when no number within `REACH` and from
-    /// 1 to `last` fits.
+    /// entry's present number. Returns 0 when the hash is right as it is. Returns `None` when no number within `REACH`
+    /// and from 1 to `last` fits.
     pub(crate) fn distance(&self, last: i64) -> Option<i64> {
         const REACH: i64 = 10_000;
         if self.hash == self.computed_hash() {
@@ -144,12 +144,12 @@ impl std::str::FromStr for Cursor {
     }
 }
 
-/// A page of log entries of all topics, with the entries of each topic in their order, and the cursor for the next
+/// A page of entries of all topics (logs), with the entries of each topic in their order, and the cursor for the next
 /// page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogPage {
     pub entries: Vec<Entry>,
-    /// The cursor after each entry of `entries`, in the same order.
+    /// The cursor (position in the log) after each entry of `entries`, in the same order.
     pub places: Vec<Cursor>,
     pub next: Cursor,
 }
@@ -163,15 +163,15 @@ fn unhex(text: &str) -> Vec<u8> {
 }
 
 impl Cursor {
-    /// Returns this cursor if it belongs to the present generation of the store, which changes when the store is
-    /// restored. Any other cursor becomes the start of the log: reading an entry twice is better than missing it.
+    /// Returns this cursor if it belongs to the present generation of the store, a number that changes when the store
+    /// is restored. Any other cursor becomes the start of the log: reading an entry twice is better than missing it.
     pub(crate) fn in_generation(self, generation: i64) -> Self {
         if self.generation == generation { self } else { Self { generation, xid: 0, pos: 0 } }
     }
 }
 
 impl Cursor {
-    /// Builds a cursor from the row of the statement that finds the last log entry.
+    /// Builds a cursor (a position in the log) from the row of the statement that finds the last log entry.
     pub(crate) fn read(generation: i64, rows: Vec<Vec<SqlValue>>) -> Result<Self, Fault> {
         let Some(row) = rows.into_iter().next() else { return Ok(Self { generation, xid: 0, pos: 0 }) };
         let mut columns = Columns::new("event", row);
@@ -180,7 +180,7 @@ impl Cursor {
 }
 
 impl LogPage {
-    /// Builds a page from the rows of the statement that follows the log.
+    /// Builds a page of log entries from the rows of the statement that follows the log.
     pub(crate) fn read(after: Cursor, rows: Vec<Vec<SqlValue>>) -> Result<Self, Fault> {
         let mut next = after;
         let mut entries = Vec::with_capacity(rows.len());

@@ -1,4 +1,4 @@
-//! Turns a change into statements that write its rows and its log entries.
+//! Turns a change (the events of one command) into statements that write its rows and its log entries.
 
 use engine::plan::PlanPiece;
 use engine::task::TaskDetail;
@@ -11,7 +11,7 @@ use crate::sql;
 use crate::table::{self, Table};
 use crate::value::{SqlValue, Statement, text};
 
-/// A write operation that a backend runs.
+/// A write operation that a backend (SQLite or PostgreSQL) runs.
 #[derive(Debug)]
 pub(crate) enum Op {
     Run(Statement),
@@ -21,7 +21,8 @@ pub(crate) enum Op {
     DropTasks(Vec<String>),
 }
 
-/// Returns the operations that write the rows of a change, and applies the same writes to the world (the loaded state).
+/// Returns the operations that write the rows of a change (the events of one command), and applies the same writes to
+/// the world (the loaded state).
 pub(crate) fn rows(world: &mut World, change: &Change, now: Timestamp) -> Result<Vec<Op>, Fault> {
     let mut ops = Vec::new();
     for write in fold(world, &change.events, now) {
@@ -104,7 +105,7 @@ fn insert(piece: &PlanPiece, author: Option<Actor>, ops: &mut Vec<Op>) {
     }
 }
 
-/// Returns the topics in which a change writes log entries, each topic once.
+/// Returns the topics (logs) to which a change appends entries, each topic once.
 pub(crate) fn topics(change: &Change) -> Vec<Topic> {
     let mut topics: Vec<Topic> = change.events.iter().filter_map(engine::Event::topic).collect();
     topics.sort_unstable();
@@ -112,7 +113,8 @@ pub(crate) fn topics(change: &Change) -> Vec<Topic> {
     topics
 }
 
-/// Returns the log entries that a change appends to one topic, and the new head of the topic.
+/// Returns the log entries that a change appends to one topic, and the new head of the topic (the number and hash of
+/// its last entry).
 pub(crate) fn entries(
     change: &Change,
     topic: &Topic,

@@ -127,8 +127,8 @@ fn read_state(row: &mut Columns) -> Result<TaskState, Fault> {
     let note = row.maybe_text()?;
     let kind = row.maybe_text()?.as_deref().and_then(BlockKind::parse);
     let role = row.maybe_text()?;
-    // A constraint of the table refuses all other combinations when a row is written. This match refuses them when the
-    // row is read.
+    // A constraint of the table refuses a row whose status does not fit its lease, actor and note when the row is
+    // written. This match refuses such a row when it is read.
     match (status, lease, actor, note) {
         (Status::Pending, lease, None, _) => Ok(TaskState::Pending { lease }),
         (Status::Planning, Some(lease), None, _) => Ok(TaskState::Planning { lease }),

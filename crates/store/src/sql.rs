@@ -11,7 +11,7 @@
 pub(crate) struct SqlDialect {
     /// The type of a text column that is compared by bytes.
     pub(crate) text: &'static str,
-    /// The type of the column `pos`, the position of an event among the events of all topics.
+    /// The type of the column `pos`, the position of a log entry among the entries of all topics (logs).
     pub(crate) pos: &'static str,
     /// The clause that makes SQLite store the rows of a table inside the index of the table's primary key.
     pub(crate) keyed: &'static str,
@@ -41,8 +41,8 @@ pub(crate) const POSTGRES: SqlDialect = SqlDialect {
     append_event: "INSERT INTO event (topic, seq, at, type, sender, body, prev, hash, xid) \
                    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, pg_current_xact_id()::text::bigint)",
     // Return only entries of transactions older than the oldest running one: no further entry can appear among them. A
-    // transaction gets its number (`xid`) after it holds the lock of the topic. So within a topic the order by `xid` is
-    // the order of the entries.
+    // transaction gets its number (`xid`) after it holds the lock of the topic (log). So within a topic the order by
+    // `xid` is the order of the entries.
     follow: "SELECT topic, seq, at, type, sender, body, prev, hash, xid, pos FROM event \
              WHERE (xid, pos) > ($1, $2) AND xid < pg_snapshot_xmin(pg_current_snapshot())::text::bigint \
              ORDER BY xid, pos LIMIT $3",
@@ -92,7 +92,7 @@ pub(crate) const TOKEN_HASHED: &str =
     "SELECT id, name, hash, scope, agent, created, revoked FROM token WHERE hash = $1";
 pub(crate) const TOPIC: &str = "SELECT name, seq, hash, at FROM topic WHERE name = $1";
 
-// Statements that find many rows, up to a limit.
+// Statements that find several rows, up to a limit.
 pub(crate) const SLUG: &str = "SELECT id FROM agent WHERE slug = $1";
 /// The slugs (short names of agents) that consist of a base and a number (`ada-2`), the highest number first. Handover
 /// never makes numbers of more than ten digits. The code that reads the rows skips numbers that are still too high.
@@ -111,8 +111,8 @@ pub(crate) const ROLE_HOLDERS: &str = "SELECT id FROM agent WHERE role = $1 AND 
 pub(crate) const AGENTS: &str = "SELECT id FROM agent WHERE left_at IS NULL AND (CAST($1 AS TEXT) IS NULL OR role = $1) \
      AND (CAST($2 AS TEXT) IS NULL OR runtime = $2) AND (CAST($3 AS TEXT) IS NULL OR workflow = $3) ORDER BY id LIMIT $4";
 pub(crate) const HELD: &str = "SELECT id FROM task WHERE holder = $1 AND holder IS NOT NULL ORDER BY id LIMIT $2";
-/// The tasks of a workspace that an agent holds, in the order of the index of held tasks. That index is small, because
-/// few tasks are held.
+/// Finds the tasks in a workspace that an agent holds. The order is that of the index of held tasks, which is small,
+/// because few tasks are held.
 pub(crate) const HELD_IN: &str = "SELECT id FROM task WHERE workflow = $1 AND workspace = $2 AND holder IS NOT NULL \
      ORDER BY holder, id LIMIT $3";
 /// Returns a row when an agent holds more tasks than the given number.
@@ -244,7 +244,7 @@ pub(crate) const PUT_TOKEN: &str = "INSERT INTO token (id, name, hash, scope, ag
 pub(crate) const PUT_TOPIC: &str = "INSERT INTO topic (name, seq, hash, at) VALUES ($1, $2, $3, $4) \
      ON CONFLICT (name) DO UPDATE SET seq = excluded.seq, hash = excluded.hash, at = excluded.at";
 
-// Statements of the log.
+// Statements that read the log.
 /// The position of the last log entry, in SQLite only.
 pub(crate) const END: &str = "SELECT 0, max(pos) FROM event HAVING max(pos) IS NOT NULL";
 /// The position of the last log entry whose transaction is older than every running transaction, in PostgreSQL only.
@@ -254,7 +254,7 @@ pub(crate) const FRONTIER: &str = "SELECT xid, pos FROM event \
 pub(crate) const TOPIC_ENTRIES: &str = "SELECT topic, seq, at, type, sender, body, prev, hash, xid, pos FROM event \
      WHERE topic = $1 AND seq > $2 ORDER BY seq LIMIT $3";
 pub(crate) const HEADS: &str = "SELECT name, seq, hash, at FROM topic WHERE name > $1 ORDER BY name LIMIT $2";
-/// The first log entry whose topic has no row in the table of heads, which means that this row was deleted.
+/// Finds the first log entry whose topic has no row in the table `topic`, which means that this row was deleted.
 pub(crate) const HEADLESS: &str = "SELECT e.topic, e.seq FROM event e LEFT JOIN topic t ON t.name = e.topic \
      WHERE t.name IS NULL ORDER BY e.topic, e.seq LIMIT 1";
 
@@ -266,7 +266,7 @@ pub(crate) const IS_DEPENDENCY: &str = "SELECT task FROM dependency WHERE task =
 // Statements about the database itself: schema, clock and identity.
 pub(crate) const SCHEMA_TABLE: &str =
     "CREATE TABLE IF NOT EXISTS handover_meta (name TEXT PRIMARY KEY, value BIGINT NOT NULL)";
-/// The only statement that reads the server's clock. `Store::server_time` runs it.
+/// The only statement that reads the database server's clock. `Store::server_time` runs it.
 pub(crate) const SERVER_TIME: &str = "SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
 /// The identifier of a PostgreSQL server, which is created together with its data folder. `STORE_NUMBERS` distinguishes
 /// the stores on one server.
@@ -276,7 +276,7 @@ pub(crate) const STORE_NUMBERS: &str = "SELECT (SELECT oid FROM pg_database WHER
 pub(crate) const META: &str = "SELECT value FROM handover_meta WHERE name = $1";
 pub(crate) const PUT_META: &str = "INSERT INTO handover_meta (name, value) VALUES ($1, $2) \
      ON CONFLICT (name) DO UPDATE SET value = excluded.value";
-/// Changes a counter that no rule reads. The write overwrites the pages that a failed commit left in SQLite's
+/// Changes a counter that no rule reads. This write replaces the pages that a failed commit left in SQLite's
 /// write-ahead log.
 pub(crate) const COUNT_MENDING: &str = "INSERT INTO handover_meta (name, value) VALUES ('mended', 1) \
      ON CONFLICT (name) DO UPDATE SET value = handover_meta.value + 1";

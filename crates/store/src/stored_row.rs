@@ -10,7 +10,7 @@ pub struct Row(pub(crate) Vec<SqlValue>);
 /// The maximum number of rows that an export or an import handles at once.
 pub(crate) const PAGE: usize = 500;
 
-/// Returns the refusal of an import into a store that has rows.
+/// Returns the fault that refuses an import into a store that already has rows.
 pub(crate) fn not_empty() -> Fault {
     Fault::Import { problem: "the store is not empty; import into a new one".to_owned() }
 }

@@ -1,4 +1,4 @@
-//! The database tables and their columns. Inserts, exports and imports all use these lists.
+//! The database tables and their columns. Inserts, exports and imports all use the lists in this file.
 
 use std::sync::LazyLock;
 

@@ -183,7 +183,7 @@ pub async fn import<R: BufRead + Send + 'static>(store: &dyn Store, input: R) ->
     store.fill(upgraded.map_err(|error| Fault::Bug { what: error.to_string() })??).await
 }
 
-/// Returns the schema of an export from its first line.
+/// Returns the number of the database schema of an export, from its first line.
 fn schema_of(first: &str) -> Result<i64, Fault> {
     let header = serde_json::from_str::<ExportHeader>(first).ok();
     let header = header
@@ -199,7 +199,7 @@ fn schema_of(first: &str) -> Result<i64, Fault> {
     Ok(schema)
 }
 
-/// The schema of version 0.1.0, the first version whose exports can be read.
+/// The number of the database schema of version 0.1.0, the first version whose exports can be read.
 const SCHEMA_OLDEST: i64 = 7;
 
 fn read_line(number: usize, line: &str, schema: i64) -> Result<(usize, Row), Fault> {
@@ -218,9 +218,9 @@ fn read_line(number: usize, line: &str, schema: i64) -> Result<(usize, Row), Fau
     Ok((table, Row(values.collect())))
 }
 
-/// The last row of an import. The next row is compared with it, to check the order: table by table, the rows of a table
-/// by their key, and the entries of a topic by their numbers. Without this check the databases would report different
-/// errors, or keep the log in a different order.
+/// The last row of an import that was read. The next row is compared with it to check the order: table by table, the
+/// rows of a table by their key, and the entries of a topic (a log) by their numbers. Without this check the databases
+/// would report different errors, or keep the log in a different order.
 #[derive(Default)]
 struct RowOrder {
     table: usize,

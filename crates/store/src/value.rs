@@ -13,7 +13,7 @@ pub(crate) enum SqlValue {
     Text(String),
 }
 
-/// A statement with its values. The SQL text is always a constant, so a backend can keep the statement prepared.
+/// An SQL statement with its values. The SQL text is always a constant, so a backend can keep the statement prepared.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Statement {
     pub(crate) sql: &'static str,
@@ -97,7 +97,7 @@ pub(crate) fn list<T: serde::Serialize>(items: &[T]) -> SqlValue {
     if items.is_empty() { SqlValue::Null } else { serde_json::to_string(items).map_or(SqlValue::Null, SqlValue::Text) }
 }
 
-/// Reads the values of a row, column by column. A value of the wrong kind is a [`Fault::Damaged`] that names the
+/// A reader of the values of a row, column by column. A value of the wrong kind is a [`Fault::Damaged`] that names the
 /// column.
 #[derive(Debug)]
 pub(crate) struct Columns {

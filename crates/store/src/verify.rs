@@ -6,7 +6,7 @@ use crate::Store;
 use crate::fault::Fault;
 use crate::log::{Entry, Head, ZERO_HASH};
 
-/// The first wrong log entry of a topic, and the kind of tampering.
+/// The first wrong entry of a topic (log), and the kind of tampering.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TamperFinding {
     pub topic: String,
@@ -34,12 +34,13 @@ impl std::fmt::Display for TamperFinding {
     }
 }
 
-/// The state of checking the log of one topic, entry by entry, in the order of their numbers.
+/// The progress of a check of one topic's log. The entries are checked in the order of their numbers.
 #[derive(Debug)]
 struct Verifier<'a> {
     topic: &'a str,
     head: Option<&'a Head>,
-    /// Heads that a caller saved earlier outside of the database. The log must still contain their entries.
+    /// Heads (the number and hash of a topic's last entry) that a caller saved earlier outside of the database. The log
+    /// must still contain these entries.
     kept: Vec<&'a Head>,
     seq: i64,
     hash: String,
@@ -50,11 +51,11 @@ struct Verifier<'a> {
 #[derive(Debug, PartialEq, Eq)]
 enum Doubt {
     Certain(Tampering),
-    /// The entry with this hash is missing here. It was moved if the topic has it at another number, else it was
-    /// removed.
+    /// The entry with this hash is missing at its place. It was moved if the topic has it at another number, else it
+    /// was removed.
     Missing(String),
-    /// The entry with this hash does not belong here. It is an inserted copy if the topic also has it at another
-    /// number, else it was moved here.
+    /// The entry with this hash is at a wrong place. It is an inserted copy if the topic also has it at another number,
+    /// else it was moved.
     Stray(String),
 }
 
@@ -76,14 +77,14 @@ impl Verifier<'_> {
     }
 
     fn judge(&self, entry: &Entry, behind: Option<&Entry>) -> Option<Doubt> {
-        // `behind` is genuine when its hash is right for some number. If a genuine `behind` links to the entry before
-        // this one, this entry was inserted between the two. If only the link of `behind` was forged, its hash is
-        // wrong, and its own check finds that.
+        // The next entry, `behind`, is genuine when its hash is right for some number. If a genuine `behind` links to
+        // the entry before this one, this entry was inserted between the two. If only the link of `behind` was forged,
+        // the hash of `behind` is wrong, and its own check finds that.
         let skips = |behind: &Entry| behind.prev == self.hash && behind.distance(self.last()).is_some();
         let skipped = behind.is_some_and(skips);
         match entry.distance(self.last()) {
-            // The hash is right for a higher number. Either the entry was moved here, or the entry that belongs here
-            // was removed.
+            // The hash is right for a higher entry number. Either the entry was moved here, or the entry that belongs
+            // here was removed.
             Some(1..) if skipped => Some(Doubt::Stray(entry.hash.clone())),
             Some(1..) => Some(Doubt::Missing(entry.prev.clone())),
             Some(_) | None if skipped => Some(Doubt::Certain(Tampering::Inserted)),
@@ -95,8 +96,8 @@ impl Verifier<'_> {
                 let unlike_kept = self.kept.iter().any(|kept| kept.seq == entry.seq && kept.hash != entry.hash);
                 (rewritten || unlike_kept).then_some(Doubt::Certain(Tampering::Changed))
             }
-            // The hash is right for a lower number, or for none. The entry at a lower number was already found genuine,
-            // so this one is a copy of it. In both cases the entry that belongs here was overwritten.
+            // The hash is right for a lower entry number, or for none. An entry at a lower number was already found
+            // genuine, so this entry is a copy of it. In both cases the entry that belongs here was overwritten.
             Some(_) | None => Some(Doubt::Certain(Tampering::Changed)),
         }
     }
@@ -108,8 +109,8 @@ impl Verifier<'_> {
         heads.map(|head| head.seq).max().unwrap_or(0).saturating_mul(2).saturating_add(100)
     }
 
-    /// Checks the end of the topic: the head must describe the last entry, and the log must reach every head that was
-    /// saved earlier.
+    /// Checks the end of the topic: its head (stored number and hash of the last entry) must describe the last entry,
+    /// and the log must reach every head that was saved earlier.
     fn finish(&self) -> Result<(), (i64, Doubt)> {
         let heads = self.head.into_iter().chain(self.kept.iter().copied());
         if heads.map(|head| head.seq).max().unwrap_or(0) > self.seq {
@@ -122,8 +123,8 @@ impl Verifier<'_> {
     }
 }
 
-/// The result of verifying the log: the numbers of checked topics and entries, and the first wrong entry of each wrong
-/// topic.
+/// The result of verifying all topics (logs): the numbers of checked topics and entries, and the first wrong entry of
+/// each wrong topic.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LogVerdict {
     pub topics: u64,
@@ -131,8 +132,8 @@ pub struct LogVerdict {
     pub findings: Vec<TamperFinding>,
 }
 
-/// Recomputes every hash of every topic. `kept` are heads that the caller saved earlier. Only they show that the log
-/// was shortened, or rewritten from some entry to its end.
+/// Recomputes every hash of every topic (log). `kept` are heads (number and hash of a topic's last entry) that the
+/// caller saved earlier. Only they show that the log was shortened, or rewritten from some entry to its end.
 pub async fn verify(store: &dyn Store, kept: &[Head]) -> Result<LogVerdict, Fault> {
     let mut verdict = LogVerdict::default();
     let mut after = String::new();
@@ -200,7 +201,7 @@ async fn verify_topic(
     Ok(())
 }
 
-/// Returns whether the topic has an entry with this hash at a number other than `but`.
+/// Returns whether the topic (log) has an entry with this hash at a number other than `but`.
 async fn stands(store: &dyn Store, topic: &str, hash: &str, but: Option<i64>) -> Result<bool, Fault> {
     let mut after = i64::MIN;
     loop {

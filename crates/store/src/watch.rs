@@ -1,4 +1,4 @@
-//! Wakes callers that wait for a change.
+//! Wakes callers that wait for a change of the store.
 
 use std::time::Duration;
 
@@ -11,7 +11,8 @@ pub struct StoreWatch {
 }
 
 impl StoreWatch {
-    /// Waits for a change since the last call, at most for `at_most`. Returns `false` when the time ran out.
+    /// Waits for a change of the store since the last call, at most for `at_most`. Returns `false` when the time ran
+    /// out.
     pub async fn changed(&mut self, at_most: Duration) -> bool {
         match tokio::time::timeout(at_most, self.receiver.changed()).await {
             Ok(Ok(())) => true,
@@ -25,7 +26,7 @@ impl StoreWatch {
     }
 }
 
-/// The sending end of all watches of a store. Ringing it wakes the callers that wait.
+/// The sending end of all watches of a store. Ringing it wakes the callers that wait for a change.
 #[derive(Debug, Clone)]
 pub(crate) struct Bell {
     sender: watch::Sender<u64>,

@@ -187,8 +187,8 @@ async fn a_newer_schema_is_refused() {
     act(open(&path).await.as_ref(), &small(1)).await;
 }
 
-/// The statements that undo the database schemas 2, 3 and so on. Each item undoes one schema, so that a file then has
-/// the schema before it.
+/// The statements that undo the migrations to the database schemas 2, 3 and so on, one item for each schema. After an
+/// item, the file has the schema before that one.
 const SINCE: &[&str] = &[
     "DROP TABLE token; DROP INDEX workflow_created; DROP INDEX task_plan; DROP INDEX task_group; DROP INDEX task_since; \
      DROP INDEX task_stuck; DROP INDEX agent_created; DROP INDEX repository_created; \
@@ -223,8 +223,8 @@ const ONLY_ROWS: &[usize] = &[10];
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_file_of_an_older_schema_is_brought_up_to_date() {
-    // Compares tables by name and indexes by text, because the text of a table changes when a column is dropped and
-    // added again.
+    // Compare tables only by name, but indexes by their SQL text: the SQL text of a table changes when a column is
+    // dropped and added again.
     let schema = |connection: &Connection| -> Vec<String> {
         let text = "SELECT name || CASE type WHEN 'index' THEN ' ' || coalesce(sql, '') ELSE '' END FROM sqlite_master ORDER BY name";
         let mut all = must(connection.prepare(text), "prepare");

@@ -1,5 +1,5 @@
-//! Tests of several processes on one SQLite file. The other processes run this same test binary; the environment gives
-//! them their role.
+//! Tests of several processes on one SQLite file. The other processes run this same test binary; an environment
+//! variable says what they do.
 
 // This module lengthens time limits when the machine is loaded. The tests of the `handover` binary share it.
 #[path = "../../handover/tests/proof/busy.rs"]
@@ -112,7 +112,8 @@ fn wall() -> u64 {
     u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
 }
 
-/// Runs as the child process of another test, which gives the role in the environment. Without a role it does nothing.
+/// Runs as the child process of another test, which says in the environment what the child does. Without that variable
+/// it does nothing.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_other_process() {
     let Ok(role) = std::env::var(ROLE) else { return };
@@ -192,7 +193,8 @@ async fn processes_share_the_file_fairly() {
     let _alone = ALONE.lock().await;
     let folder = must(tempfile::tempdir(), "a folder");
     let mut best = 0.0_f64;
-    // A busy machine may delay one process. The write queue is not the cause of that, so the test has three tries.
+    // A busy machine may delay one process. The write queue (the file lock for writers) is not the cause of that, so
+    // the test has three tries.
     for round in 0..3 {
         let path = folder.path().join(format!("{round}.db"));
         let mut others = start_all("write", &path, 8);
@@ -217,8 +219,8 @@ async fn processes_share_the_file_fairly() {
     panic!("the slowest process got {best:.2} of the mean");
 }
 
-/// Checks that processes get the write queue in the order in which they ask. The test holds the queue while the child
-/// processes ask, each one when the one before it is seen to wait.
+/// Checks that processes get the write queue (the file lock for writers) in the order in which they ask. The test holds
+/// the queue while the child processes ask, each one when the one before it is seen to wait.
 #[tokio::test(flavor = "multi_thread")]
 async fn processes_come_in_the_order_in_which_they_ask() {
     let _alone = ALONE.lock().await;
@@ -232,7 +234,7 @@ async fn processes_come_in_the_order_in_which_they_ask() {
     let (mut cursor, mut next) = (Cursor::default(), 0_i64);
     for round in 0..5 {
         must(queue.lock(), "hold the queue");
-        // Each round starts with another process, so that the order is not simply that of the processes.
+        // Each round starts with another process, so that the order of asking differs from round to round.
         others.rotate_left(1);
         for (waiting, (other, number)) in others.iter_mut().zip(next..).enumerate() {
             other.tell(&number.to_string());
@@ -249,8 +251,8 @@ async fn processes_come_in_the_order_in_which_they_ask() {
     others.into_iter().for_each(Other::end);
 }
 
-/// Waits until `count` processes wait for the file lock of the write queue. The kernel lists them by the file's inode
-/// number.
+/// Waits until `count` processes wait for the file lock of the write queue. The kernel's list of locks names the file
+/// by its inode number.
 async fn wait_for_waiters(queue: &std::fs::File, count: usize) {
     use std::os::unix::fs::MetadataExt;
     let file = format!(":{} ", must(queue.metadata(), "the queue").ino());

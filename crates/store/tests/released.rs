@@ -109,7 +109,8 @@ fn rows(export: &str) -> Vec<Row> {
     export.lines().map(line).filter_map(row).collect()
 }
 
-/// Returns the heads that version 0.1.0 wrote. The log of a store must always contain them.
+/// Returns the heads that version 0.1.0 wrote: the number and hash of each topic's last log entry. The log of a store
+/// must always contain these entries.
 fn heads() -> Vec<store::Head> {
     let head = |(table, values): Row| {
         let text = |place: usize| values[place].as_str().unwrap_or_default().to_owned();
@@ -188,7 +189,7 @@ async fn a_file_and_an_export_of_0_1_0_become_the_same_store() {
     assert_eq!(is_whole(&memory, "the import into memory").await, from_export);
 }
 
-/// Checks that opening the file a second time changes no row.
+/// Checks that opening a file of version 0.1.0 a second time changes no row.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_file_of_0_1_0_is_migrated_once() {
     let folder = must(tempfile::tempdir(), "a folder");
@@ -215,7 +216,8 @@ async fn a_dump_and_an_export_of_0_1_0_become_the_same_store_on_postgres() {
     empty.remove().await;
 }
 
-/// Checks that a follower gets the whole log of a dump, on a server whose transactions have other numbers.
+/// Checks that a follower gets the whole log of a restored PostgreSQL dump, on a server whose transactions have other
+/// numbers.
 async fn followed(store: &dyn Store) {
     let expected = must(store::verify(store, &[]).await, "verify").entries;
     let (mut cursor, mut found, mut watch) = (store::Cursor::default(), 0, store.watch());
@@ -234,7 +236,7 @@ async fn followed(store: &dyn Store) {
     assert_eq!(found, expected, "entries that a follower gets");
 }
 
-/// A separate test database, because a dump names the schema in which it was made.
+/// A separate test database, because a PostgreSQL dump can only be loaded into the schema that it names.
 struct Database {
     url: String,
     name: String,

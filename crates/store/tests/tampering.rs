@@ -12,13 +12,13 @@ use store::{Entry, Head, Sqlite, Store, Tampering, verify};
 const TOPIC: &str = "registry";
 const LAST: i64 = 12;
 
-/// An edit by an intruder of a topic with the entries 1 to 12, and the expected findings.
+/// An intruder's edit of a topic (log) with the entries 1 to 12, and the findings that verification must report.
 struct Case {
     what: &'static str,
     edit: fn(&Intruder),
     /// The finding when only the file is verified. `None` when the file alone does not show the edit.
     alone: Option<(i64, Tampering)>,
-    /// The finding when the head of the topic was saved elsewhere before the edit.
+    /// The finding when the topic's head (the number and hash of its last entry) was saved elsewhere before the edit.
     kept: Option<(i64, Tampering)>,
 }
 
@@ -26,7 +26,8 @@ const fn case(what: &'static str, edit: fn(&Intruder), found: (i64, Tampering)) 
     Case { what, edit, alone: Some(found), kept: Some(found) }
 }
 
-/// Returns a case whose edit is found only with a head that was saved elsewhere before the edit.
+/// Returns a case whose edit is found only with a head (number and hash of the last entry) that was saved elsewhere
+/// before the edit.
 const fn hidden(what: &'static str, edit: fn(&Intruder), found: (i64, Tampering)) -> Case {
     Case { what, edit, alone: None, kept: Some(found) }
 }
@@ -206,7 +207,7 @@ impl Intruder {
         self.set(from, &format!("seq = {to}"));
     }
 
-    /// Renumbers a range of entries, starting at the end where numbers are free.
+    /// Renumbers a range of entries. Starts at the end of the range where the new numbers are free.
     fn shift(&self, first: i64, last: i64, by: i64) {
         let mut range: Vec<i64> = (first..=last).collect();
         if by > 0 {

@@ -1,4 +1,4 @@
-//! The clocks. No other code reads the time. Tests use a clock that they set themselves.
+//! The clocks of Handover. No other code reads the time. Tests use a clock that they set themselves.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{PoisonError, RwLock};
@@ -23,12 +23,12 @@ impl Clock for SystemClock {
     }
 }
 
-/// The largest difference in milliseconds between a host's clock and the database server's clock that is left as it is.
-/// If a host's clock differs by more, its time is corrected and the host gets a warning.
+/// The largest difference in milliseconds between a host's clock and the database server's clock at which the host's
+/// time is not corrected. If the clocks differ by more, the host's time is corrected and the host gets a warning.
 pub const SKEW_MAX_MS: i64 = 1_000;
-/// The time in milliseconds that must pass after a lease's end before another host may take the lease over. It applies
-/// when several hosts share a store: two hosts may each be off by [`SKEW_MAX_MS`] without a correction, and a
-/// measurement is not exact.
+/// The time in milliseconds that must pass after the end of a lease (an agent's claim of a task) before another host
+/// may take the lease over. It applies when several hosts share a store: two hosts may each be off by [`SKEW_MAX_MS`]
+/// without a correction, and a measurement is not exact.
 pub const LEASE_SLACK_MS: i64 = 3 * SKEW_MAX_MS;
 /// The longest time that the database server may take to answer when its clock is read. A slower answer is too inexact
 /// to measure the host's clock by. The server is then asked again, at most `SAMPLES` times in total, and the fastest
@@ -39,9 +39,10 @@ const SAMPLES: u32 = 3;
 /// The clock of a host that shares a database server with other hosts: the machine's clock, corrected when it is wrong.
 ///
 /// ```text
-/// host within a second of the server:  the host's time as it is
-/// host further off:                    the host's time and the measured difference
-/// host's clock was set since:          the measured time and what has passed since, until it is measured again
+/// host's clock within a second of the server's:  the host's time, unchanged
+/// host's clock further off:                      the host's time plus the measured difference
+/// host's clock was set after the measurement:    the time of the measurement plus the time that has passed since then,
+///                                                until the next measurement
 /// ```
 ///
 /// The server gives only the measured difference; the time itself always comes from the host.
@@ -62,21 +63,22 @@ pub struct ClockMeasure {
 }
 
 impl ServerClock {
-    /// Measures the difference to the server's clock for the first time. Returns `None` when the database has no server
-    /// clock.
+    /// Measures the difference between this host's clock and the database server's clock for the first time. Returns
+    /// `None` when the database is not on a server (SQLite, memory).
     pub async fn measured_by(store: &dyn Store) -> Result<Option<Self>, Fault> {
         let first = measure(store).await?;
         Ok(first.map(|first| Self { measured: RwLock::new(first), last: AtomicI64::new(i64::MIN) }))
     }
 
-    /// Measures the difference to the server's clock again. Keeps the last measurement when the server does not answer.
+    /// Measures the difference between this host's clock and the database server's clock again. Keeps the last
+    /// measurement when the server does not answer.
     pub async fn measure(&self, store: &dyn Store) {
         if let Ok(Some(found)) = measure(store).await {
             *self.measured.write().unwrap_or_else(PoisonError::into_inner) = found;
         }
     }
 
-    /// Returns the last comparison of the host's clock with the server's clock.
+    /// Returns the last comparison of this host's clock with the database server's clock.
     pub fn last_measure(&self) -> ClockMeasure {
         *self.measured.read().unwrap_or_else(PoisonError::into_inner)
     }
@@ -95,8 +97,8 @@ impl ClockMeasure {
         Timestamp(self.host.0.saturating_add(i64::try_from(passed).unwrap_or(i64::MAX)))
     }
 
-    /// Returns the milliseconds that must be added to the host's time to correct it. Returns 0 for a difference of at
-    /// most `SKEW_MAX_MS`.
+    /// Returns the milliseconds that must be added to the host's time to correct it. Returns 0 when the host's clock
+    /// differs from the server's clock by at most `SKEW_MAX_MS`.
     pub fn correction_ms(&self) -> i64 {
         if self.difference_ms.abs() > SKEW_MAX_MS { self.difference_ms } else { 0 }
     }
@@ -112,8 +114,8 @@ impl Clock for ServerClock {
     }
 }
 
-/// Asks the database server for its time up to three times and uses the fastest answer. The server read its clock at
-/// about the middle of that call.
+/// Asks the database server for its time up to three times and uses the fastest answer. Assumes that the server read
+/// its clock halfway between the request and the answer.
 async fn measure(store: &dyn Store) -> Result<Option<ClockMeasure>, Fault> {
     let mut best: Option<(Duration, ClockMeasure)> = None;
     for sample in 0..SAMPLES {

@@ -19,7 +19,7 @@ use crate::ground::digest::hexadecimal;
 const FOLDER: &str = "objects";
 /// The length of a SHA-256 in hexadecimal.
 const HASH_CHARS: usize = 64;
-/// The bytes of an object that are read into memory at a time.
+/// The number of bytes of an object (a stored output of a program) that are read into memory at a time.
 const CHUNK_BYTES: usize = 64 << 10;
 
 /// Stores all bytes of a reader as an object (a file that is named by its SHA-256). Equal contents are stored once.
@@ -43,7 +43,8 @@ pub fn put(state: &Path, mut bytes: impl Read) -> io::Result<StoredObject> {
     }
     let object = StoredObject { hash: hexadecimal(&hash.finalize()), bytes: count };
     let path = place(state, &object.hash)?;
-    // An existing file of another size is damaged, so the new file replaces it below.
+    // Keep an existing file of the right size, because it is this object. A file of another size is damaged, so the
+    // code below replaces it.
     if std::fs::symlink_metadata(&path).is_ok_and(|found| found.is_file() && found.len() == count) {
         return Ok(object);
     }
@@ -57,19 +58,20 @@ pub fn put(state: &Path, mut bytes: impl Read) -> io::Result<StoredObject> {
     Ok(object)
 }
 
-/// Tells whether the file of an object exists. It can be missing, because a copy of the store does not include its
-/// objects.
+/// Tells whether the file of an object (a stored output of a program) exists. It can be missing, because a copy of the
+/// store does not include its objects.
 pub fn has(state: &Path, object: &StoredObject) -> bool {
     place(state, &object.hash).is_ok_and(|path| path.is_file())
 }
 
-/// Opens an object for reading. Reading it to the end fails when the content does not match the hash.
+/// Opens an object (a file that is named by its SHA-256) for reading. Reading it to the end fails when the content does
+/// not match the hash.
 pub fn get(state: &Path, object: &StoredObject) -> io::Result<KeptObject> {
     let file = File::open(place(state, &object.hash)?)?;
     Ok(KeptObject { file, hash: Some(Sha256::new()), object: object.clone() })
 }
 
-/// A reader of an object. At the end it checks the content against the object's hash.
+/// A reader of an object (a file that is named by its SHA-256). At the end it checks the content against the hash.
 #[derive(Debug)]
 pub struct KeptObject {
     file: File,
@@ -96,8 +98,8 @@ impl Read for KeptObject {
     }
 }
 
-/// Returns the path of an object's file. Refuses a name that is not a hash: the name may come from a store that another
-/// user filled, and could be a path outside of the folder.
+/// Returns the path of an object, a file that is named by its SHA-256. Refuses a name that is not a hash: the name may
+/// come from a store that another user filled, and could be a path outside of the folder.
 fn place(state: &Path, hash: &str) -> io::Result<PathBuf> {
     let is_hash = hash.len() == HASH_CHARS && hash.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
     match hash.get(..2).filter(|_| is_hash) {

@@ -26,13 +26,13 @@ pub fn seed() -> Result<u128, Error> {
     unused.pop().ok_or_else(|| Error::Random("no bytes".to_owned()))
 }
 
-/// Returns a short unique text, which for example marks the pieces of a plan that is being written.
+/// Returns 32 random hexadecimal digits, which serve as a unique name, for example of an unfinished plan.
 pub fn token() -> Result<String, Error> {
     Ok(format!("{:032x}", seed()?))
 }
 
-/// Returns the random number that identifies a new store. The store's cursors contain it, so that a cursor of another
-/// store is recognised.
+/// Returns the random number that identifies a new store. The store's cursors (positions in its log) contain it, so
+/// that a cursor of another store is recognised.
 pub fn store_seed() -> Result<u64, Error> {
     Ok(u64::try_from(seed()? >> 64).unwrap_or_default())
 }

@@ -17,7 +17,7 @@ pub fn parse(text: &str) -> Result<Value, String> {
     }
 }
 
-/// The deepest nesting of a YAML document that is accepted; a deeper document is an error. No plan needs as much.
+/// The deepest nesting of a YAML document that is accepted; a deeper document is an error. A plan needs far less.
 const DEPTH_MAX: usize = 128;
 
 fn value(node: &Yaml<'_>, depth: usize) -> Result<Value, String> {

@@ -11,7 +11,7 @@ use super::{BIRTH, LINE_BYTES, LiveLine, LiveWord, RUNNER, inode, is_at, is_sess
 /// A machine has far fewer agents.
 pub const ENTRIES_MAX: usize = 10_000;
 
-/// The sessions that have files in a folder, by their state. Each list is sorted.
+/// The sessions that have files in a folder, grouped by their state (alive, silent or dead). Each list is sorted.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Survey {
     pub alive: Vec<String>,

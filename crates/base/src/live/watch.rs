@@ -1,5 +1,5 @@
-//! Surveys of session files that remember the results of earlier surveys. So they notice a process that is stopped
-//! (`SIGSTOP`).
+//! Surveys of session files that remember the results of earlier surveys. So a survey notices a process that is stopped
+//! (`SIGSTOP`): the number of its recorded calls no longer grows.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -9,8 +9,8 @@ use std::time::Duration;
 use super::SILENCE_MAX;
 use super::survey::{Life, Survey, look};
 
-/// The last observation of each session. A stopped process cannot write `silent` into its file, but the number of calls
-/// in the file stops increasing.
+/// The last observation of each session. A process that is stopped (`SIGSTOP`) cannot write `silent` into its file, but
+/// the number of calls in the file stops increasing.
 #[derive(Debug, Default)]
 pub struct SessionWatch {
     seen: BTreeMap<String, SeenSession>,
@@ -23,8 +23,8 @@ struct SeenSession {
 }
 
 impl SessionWatch {
-    /// Surveys the folder like [`survey`](super::survey). `now` is the time of this watcher, not counting the time in
-    /// which the machine sleeps.
+    /// Surveys the folder like [`survey`](super::survey). `now` is the time since the caller started, not counting the
+    /// time in which the machine sleeps.
     pub fn survey(&mut self, folder: &Path, now: Duration) -> io::Result<Survey> {
         let (lives, more) = look(folder)?;
         self.seen.retain(|session, _| lives.contains_key(session));

@@ -11,10 +11,10 @@ use crate::error::Error;
 use crate::service::Service;
 use wire::visible::redacted;
 
-/// The most characters of an approval's request in one line of a list. The rest is cut.
+/// The most characters of an approval request in one line of a list. The rest is cut.
 const ASKED_CHARS_MAX: usize = 120;
 
-/// The most characters of the line that names the operation of a request. The rest is cut.
+/// The most characters of the line that names the operation of an approval request. The rest is cut.
 const OPERATION_CHARS_MAX: usize = 300;
 
 /// The risk levels that approval requests can state, the highest first.
@@ -74,7 +74,8 @@ pub fn notice_row(notice: &Notice) -> Value {
     ])
 }
 
-/// Records that a person saw the pending approvals among these rows. Writes nothing when all of them were seen before.
+/// Records that a person saw these approvals, as far as they are pending. Writes nothing when all of them were seen
+/// before.
 pub async fn seen(service: &Service, rows: &[Approval], via: Via) -> Result<(), Error> {
     let now = service.now();
     let is_new = |row: &&Approval| {
@@ -146,7 +147,7 @@ pub fn row(approval: &Approval, now: Timestamp) -> Value {
         ApprovalState::Expired { at } => (None, Some(*at), None),
     };
     let used = if let ApprovalState::Consumed { by, at, .. } = &approval.state { Some((by, at)) } else { None };
-    // An approval whose time is over counts as expired, even if no sweep of the service has recorded this yet.
+    // An approval whose time is over counts as expired, even if the service has not recorded this yet.
     let status = if approval.is_over(now) { ApprovalStatus::Expired } else { approval.state.status() };
     let request = &approval.request;
     object([

@@ -15,8 +15,8 @@ use crate::people::seal::Seal;
 use crate::service::Service;
 
 impl Service {
-    /// Asks a person about each gated task that could start now, up to `GATED_TASKS_MAX` of them; the next call asks
-    /// about the others. Usually there are no such tasks.
+    /// Asks a person about each gated task (a task that starts only after an approval) that could start now. Asks about
+    /// at most `GATED_TASKS_MAX` tasks; the next call asks about the others. Usually there are no such tasks.
     pub async fn ask_gates(&self) -> Result<(), Error> {
         for task in self.ask(TaskQuery::Gated { limit: limits::GATED_TASKS_MAX }).await? {
             match self.ask_gate(task.id).await {
@@ -29,8 +29,8 @@ impl Service {
         Ok(())
     }
 
-    /// Asks a person to approve the next claim of a task. Returns the existing approval when a person was already
-    /// asked.
+    /// Asks a person to approve the next claim of a gated task, with which an agent starts to work on it. Returns the
+    /// existing approval when a person was already asked.
     pub async fn ask_gate(&self, id: TaskId) -> Result<ApprovalId, Error> {
         let (task, detail, workflow) = self
             .view(move |world| {
@@ -49,7 +49,8 @@ impl Service {
     }
 }
 
-/// Returns the approval request for a gated task. It shows the task as it is planned.
+/// Returns the approval request for a gated task, which starts only after a person approves. The request shows the task
+/// as it is planned.
 fn request(task: &Task, detail: &TaskDetail, workflow: &Workflow) -> ApprovalRequest {
     let brief = detail.brief.as_ref().map(|brief| brief.as_str().to_owned());
     let content = brief.or_else(|| detail.description.clone()).unwrap_or_else(|| task.name.clone());
@@ -65,7 +66,7 @@ fn request(task: &Task, detail: &TaskDetail, workflow: &Workflow) -> ApprovalReq
 }
 
 /// The most characters of an approval request's scope (the task's file patterns); the rest is cut. File patterns can be
-/// long and many. The limit of the store is in bytes, and a character has at most four.
+/// long and many. The limit of the store is in bytes, and a character has at most four bytes.
 const SCOPE_CHARS_MAX: usize = limits::SUMMARY_BYTES_MAX / 4;
 
 #[cfg(test)]
@@ -121,8 +122,8 @@ mod tests {
         assert_eq!(found.fingerprint, sealed.fingerprint());
         approvals::decide(&service, Rights::Person, asked, ApprovalDecision::Approve).await.unwrap();
         clock.advance(10_000);
-        // The ten seconds for a decision are over. The sweep expires the approval and asks again; the new approval is
-        // used in time.
+        // An approval must be used within ten seconds after the decision, and these are over. So the sweep marks the
+        // approval as expired and asks the person again. The second approval is used in time.
         service.sweep().await.unwrap();
         let status = async |id| approvals::show(&service, id).await.unwrap().state.status();
         assert_eq!(status(asked).await, ApprovalStatus::Expired);

@@ -16,7 +16,7 @@ use crate::service::Service;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Intervention {
     pub at: Timestamp,
-    /// The author of the change: the slug of an agent, `coordinator` or `human`.
+    /// The author of the change: the slug (short name) of an agent, `coordinator` or `human`.
     pub who: String,
     pub workflow: WorkflowId,
     /// The name of the task or the workflow that was changed.
@@ -27,7 +27,7 @@ pub struct Intervention {
     pub after: String,
 }
 
-/// The most log entries of one read. The functions here read again until they have all entries.
+/// The most log entries that one read returns. The functions of this file read again until they have all entries.
 const PAGE: u32 = 200;
 /// The number of entries at the end of a workflow's log that [`recent`] reads.
 const RECENT_ENTRIES: i64 = 500;
@@ -59,7 +59,7 @@ impl InterventionFollower {
         Ok(Self { service, cursor, only })
     }
 
-    /// Returns the interventions that the log got since the last call.
+    /// Returns the interventions that were added to the log since the last call.
     pub async fn next(&mut self) -> Result<Vec<Intervention>, Error> {
         let mut found = Vec::new();
         loop {
@@ -111,7 +111,7 @@ async fn read(service: &Service, entry: &Entry, only: Option<WorkflowId>) -> Res
     Ok(Some(Intervention { at: entry.at, who, workflow, subject, act, before, after }))
 }
 
-/// The names that replace the ids of a log entry.
+/// The names of the task, the workflow and the author, which a person sees instead of the ids in a log entry.
 struct InterventionNames {
     task: Option<String>,
     workflow: String,

@@ -13,7 +13,7 @@ pub fn of_user() -> String {
     format!("{USER_PREFIX}{}", user_id())
 }
 
-/// Returns the principal of calls that are made with this token.
+/// Returns the principal (the owner of a connection) of calls that are made with this token.
 pub fn of_token(token: TokenId) -> String {
     format!("token:{token}")
 }
@@ -23,19 +23,20 @@ pub fn is_token(principal: &str) -> bool {
     principal.starts_with("token:")
 }
 
-/// Returns the principal of an agent that was registered for a token with which no call was made yet. Only the token
-/// that is bound to the agent can act as this agent.
+/// Returns the principal (the owner of a connection) of an agent that was registered for a token with which no call was
+/// made yet. Only the token that is bound to the agent can act as this agent.
 pub fn of_unused_token() -> String {
     "token:unused".to_owned()
 }
 
-/// Returns the principal of the agents of a runner. No other principal can resume them.
+/// Returns the principal (the owner of a connection) of the agents of a runner. No other principal can resume these
+/// agents.
 pub fn of_runner(name: &str) -> String {
     format!("runner:{name}")
 }
 
-/// Returns the session id of the command line. It is always the same for one user on one host. The same id in two
-/// stores does no harm, because each store has its own agents.
+/// Returns the session id of calls from the command line. It is always the same for one user on one host. The same id
+/// in two stores does no harm, because each store has its own agents.
 pub fn command_line() -> SessionId {
     derived(&format!("handover command line {} {}", user_id(), host()))
 }

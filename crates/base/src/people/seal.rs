@@ -1,6 +1,6 @@
-//! The seal of an approval: a fingerprint of the request, the agent that asks, and the attempt. An action may use the
-//! approval only when its fingerprint is the same, byte for byte. Only the caption and the time limit of a shell call
-//! are left out of the fingerprint.
+//! The seal of an approval: a fingerprint of the request, the agent that asks, the task, and the attempt (the number of
+//! the task's claim). An action may use the approval only when its fingerprint is the same. Only the caption and the
+//! time limit of a shell call are left out of the fingerprint.
 
 use std::fmt;
 
@@ -29,8 +29,8 @@ const INCIDENTAL: &[&str] = &[
     "yield_time_ms",
 ];
 
-/// The content that the fingerprint of an approval covers. All sources of approvals use this type: handoffs, gate
-/// rules, gated tasks (`exec.gate`), and programs over ACP.
+/// The content that the fingerprint of an approval covers. All approvals use this type, whether a handoff, a gate rule,
+/// a gated task (`exec.gate`) or a program over ACP (Agent Client Protocol) asks for them.
 #[derive(Debug, Clone, Copy)]
 pub struct Seal<'a> {
     pub request: &'a ApprovalRequest,

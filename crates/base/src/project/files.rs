@@ -1,5 +1,5 @@
-//! The files of a project in `.handover/`: the files that `handover init` writes, and the cards, contracts and
-//! templates that are read.
+//! The files of a project in `.handover/`: the files that `handover init` writes, and the files that are read (cards,
+//! which describe agents, contracts, which describe outputs, and templates of plans).
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -24,8 +24,8 @@ const FILES: &[(&str, &str)] = &[
     ("state/.gitignore", "*\n"),
 ];
 
-/// The role names that cards may use. They are roles to which blocked tasks are routed by default, and roles with which
-/// agents register.
+/// The role names that cards (descriptions of agents) may use. They are the roles to which blocked tasks are routed by
+/// default, and the roles with which agents register.
 const ROLES: &[&str] = &["ba", "infra", "pm", "supervisor", "worker", "coordinator", "developer", "reviewer"];
 
 /// The result of `handover init` for one file.
@@ -62,15 +62,15 @@ pub fn init(root: &Path) -> io::Result<Vec<InitResult>> {
 #[derive(Debug)]
 pub struct JudgedCard {
     pub path: PathBuf,
-    /// The card. `None` when the file is no valid card.
+    /// The card (description of an agent) in the file. `None` when the file is no valid card.
     pub card: Option<Card>,
     pub verdict: Value,
     /// The number of errors in the card file.
     pub errors: usize,
 }
 
-/// Returns every card file with the result of its check. A card may only use agents, roles and output types of this
-/// project.
+/// Returns every card file (description of an agent) with the result of its check. A card may only use agents, roles
+/// and output types of this project.
 pub fn cards(root: &Path) -> io::Result<Vec<JudgedCard>> {
     let documents: Vec<(PathBuf, Vec<u8>)> = files(&root.join(FOLDER).join("cards"), "json")?
         .into_iter()
@@ -125,8 +125,8 @@ pub fn templates(root: &Path) -> Result<Vec<ProjectTemplate>, String> {
     Ok(found)
 }
 
-/// Returns the names that cards may use: the agents of all cards, the output types of all contracts, and the known
-/// roles.
+/// Returns the names that cards (descriptions of agents) may use: the agents of all cards, the output types of all
+/// contracts, and the known roles.
 fn registry(root: &Path, documents: &[(PathBuf, Vec<u8>)]) -> io::Result<Registry> {
     let stems =
         |paths: Vec<PathBuf>| paths.iter().filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned())).collect();

@@ -24,7 +24,8 @@ use gate::Gates;
 pub struct Settings {
     /// The path or URL of the project's store, or `None`. The module `place` reads this key to find the store.
     pub store: Option<String>,
-    /// The folder for worktrees, relative to the root of the project. `None` means the default folder.
+    /// The folder in which git worktrees are made, relative to the root of the project. `None` means the default
+    /// folder.
     pub worktrees: Option<PathBuf>,
     pub serve: ServeSettings,
     pub approvals: Approvals,

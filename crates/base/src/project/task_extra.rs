@@ -9,18 +9,20 @@ use wire::json::{Value, parse};
 
 use crate::project::budget::Bounds;
 
-/// The key under which [`TaskExtra::planned_by`] is stored.
+/// The name of the stored field that holds [`TaskExtra::planned_by`], the agent that planned a task.
 pub const PLANNED_BY: &str = "planned_by";
 
-/// The fields of one task that the engine does not read.
+/// The fields of one task that the engine stores but does not read.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TaskExtra {
     /// The agent or role that reviews the task. `None` when the plan names no reviewer.
     pub review: Option<String>,
     pub limits: TaskLimits,
-    /// The kind of work, which the agent gets in its input envelope. `None` when the plan names none.
+    /// The kind of work, which the agent gets in its input envelope (the JSON document that describes its task). `None`
+    /// when the plan names no kind.
     pub action: Option<String>,
-    /// Names with their paths, which the agent gets in its input envelope.
+    /// Files and folders of the task: a name and a path for each. The agent gets them in its input envelope (the JSON
+    /// document that describes its task).
     pub paths: Vec<(String, String)>,
     /// The parts of the project (surfaces) that the task is about.
     pub surfaces: Vec<Value>,

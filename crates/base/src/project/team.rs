@@ -1,5 +1,5 @@
-//! Loads the agents that the settings name, with their cards, skills and programs. Reports a missing card or program
-//! before any task is claimed.
+//! Loads the agents that the settings name, with their cards (descriptions), skills (texts for the prompt) and
+//! programs. Reports a missing card or program before any task is claimed.
 
 use std::path::{Path, PathBuf};
 
@@ -11,40 +11,40 @@ use crate::project::settings::TeamSettings as Settings;
 use crate::project::settings::team::AgentSettings;
 use crate::project::trust;
 
-/// The most bytes of a skill file; a larger file is an error.
+/// The most bytes of a skill file (a text for agents' prompts); a larger file is an error.
 const SKILL_BYTES_MAX: u64 = 1 << 20;
 
-/// An agent of the settings, with the card and the program that were found for it.
+/// An agent that the settings name, with the card (description) and the program that were found for it.
 #[derive(Debug, Clone)]
 pub struct TeamMember {
     pub settings: AgentSettings,
     pub who: PromptAgent,
-    /// The skills that only this agent has, from `skills/<slug>/`.
+    /// The skills (texts for the prompt) that only this agent has, from `skills/<slug>/`.
     pub skills: Vec<Skill>,
     /// The path at which the program was found.
     pub program: PathBuf,
 }
 
-/// All agents of the settings, and the skills that they share, from `skills/`.
+/// All agents that the settings name, and the skills (texts for the prompt) that they share, from `skills/`.
 #[derive(Debug, Clone)]
 pub struct Team {
     pub members: Vec<TeamMember>,
     pub shared_skills: Vec<Skill>,
 }
 
-/// All reasons why the agents of the settings cannot work, one text per reason.
+/// All reasons why the agents that the settings name cannot work, one text per reason.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}", .0.join("\n"))]
 pub struct NotReady(pub Vec<String>);
 
-/// Returns the identity of one agent for its prompt: its card or persona. Returns `None` when it has neither, or its
-/// card is invalid.
+/// Returns the identity of one agent for its prompt: its card (description file) or its persona (description in the
+/// settings). Returns `None` when it has neither, or its card is invalid.
 pub fn identity(root: &Path, agent: &AgentSettings) -> Option<PromptAgent> {
     who(&files::cards(root).ok()?, agent).ok()
 }
 
 impl TeamMember {
-    /// Returns a copy of the agent for another one of its roles, with the role appended to its slug.
+    /// Returns a copy of the agent that has only this role, with the role appended to its slug (short name).
     pub fn in_role(&self, role: &str) -> Self {
         let mut other = self.clone();
         other.settings.slug = format!("{}-{role}", self.settings.slug);
@@ -62,7 +62,7 @@ impl TeamMember {
 }
 
 impl Team {
-    /// Loads the agents. `path` is the value of `PATH`, in which programs are searched.
+    /// Loads the agents that the settings name. `path` is the value of `PATH`, in which programs are searched.
     pub fn gather(root: &Path, settings: &Settings, path: Option<&std::ffi::OsStr>) -> Result<Self, NotReady> {
         let mut problems = Vec::new();
         let cards = files::cards(root).map_err(|error| NotReady(vec![format!("read the cards: {error}")]))?;
@@ -99,8 +99,8 @@ impl Team {
     }
 }
 
-/// Returns the identity of an agent for its prompt: from its card or, without a card, from its persona in the settings.
-/// An invalid card is an error, even when there is a persona.
+/// Returns the identity of an agent for its prompt: from its card (description file) or, without a card, from its
+/// persona (description in the settings). An invalid card is an error, even when there is a persona.
 fn who(cards: &[files::JudgedCard], agent: &AgentSettings) -> Result<PromptAgent, String> {
     let slug = &agent.slug;
     let stem = |judged: &&files::JudgedCard| judged.path.file_stem().is_some_and(|stem| stem == slug.as_str());
@@ -119,7 +119,8 @@ fn who(cards: &[files::JudgedCard], agent: &AgentSettings) -> Result<PromptAgent
     }
 }
 
-/// Returns the skills in a folder, sorted by name. Adds a text to `problems` for each file that cannot be read.
+/// Returns the skills (texts for agents' prompts) in a folder, sorted by name. Adds a text to `problems` for each file
+/// that cannot be read.
 fn skills(folder: &Path, problems: &mut Vec<String>) -> Vec<Skill> {
     let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
     let mut found = Vec::new();

@@ -39,12 +39,13 @@ use crate::project::settings::team::{AgentSettings, ScriptSource};
 use crate::project::settings::{Settings, SettingsFiles, Unreadable};
 use gate::Gates;
 
-/// The key of the items in the list of trust that stand for the content of a script and not for a setting.
+/// The key of an item that holds the content of a script. All other items in the list that a person accepts hold a
+/// setting.
 const SCRIPT: &str = "script";
 /// The most changes of settings that an error message names; `handover trust` shows all of them.
 const CHANGES_TOLD: usize = 5;
 
-/// The reasons why no program that a repository's settings name is started.
+/// The reasons why Handover starts none of the programs that a repository's settings name.
 #[derive(Debug, thiserror::Error)]
 pub enum Untrusted {
     #[error("NOT_TRUSTED the commands of {path} were not accepted on this machine; look at them with `handover trust`")]
@@ -68,10 +69,10 @@ fn told(changes: &[String]) -> String {
     if more > 0 { format!("{shown} and {more} more") } else { shown }
 }
 
-/// The settings of a clone: as they are written in its files, and as they take effect.
+/// The settings of a clone of the repository: as they are written in its files, and as they take effect.
 #[derive(Debug, Clone)]
 pub struct TrustView {
-    /// The path of the clone.
+    /// The path of the clone of the repository.
     pub path: String,
     /// The settings that take effect: for each key the stricter of the file's value and the accepted value.
     pub settings: Settings,
@@ -95,12 +96,13 @@ impl TrustView {
         self.changes.iter().filter(|change| change.waits).map(|change| change.text.clone()).collect()
     }
 
-    /// Tells whether a person accepted every setting and script of the files that needs it.
+    /// Tells whether a person accepted every setting and script in the files that a person must accept.
     pub fn is_trusted(&self) -> bool {
         self.is_accepted && self.changes.iter().all(|change| !change.waits)
     }
 
-    /// Returns one line for a person about changes that wait to be accepted, or `None` when no change waits.
+    /// Returns one line for a person about changes of the settings that wait for the person to accept them, or `None`
+    /// when no change waits.
     pub fn notice(&self) -> Option<String> {
         let waiting = self.waiting();
         if waiting.is_empty() {
@@ -166,8 +168,8 @@ pub fn basics(root: &Path, data: Option<&Path>) -> Result<Settings, Untrusted> {
     Ok(force::in_force(&found, &accepted))
 }
 
-/// Returns the settings that take effect, or an error when no person has accepted settings of this clone. Changes that
-/// wait to be accepted do not take effect.
+/// Returns the settings that take effect, or an error when no person has accepted settings of this clone. Later changes
+/// of the settings files that no person has accepted do not take effect.
 pub fn accepted(root: &Path, data: Option<&Path>) -> Result<TrustView, Untrusted> {
     if data.is_none() {
         return Err(Untrusted::Nowhere);
@@ -176,17 +178,17 @@ pub fn accepted(root: &Path, data: Option<&Path>) -> Result<TrustView, Untrusted
     if view.is_accepted { Ok(view) } else { Err(Untrusted::Never { path: view.path }) }
 }
 
-/// Returns the settings that take effect, or an error when a change waits to be accepted. Call this before starting
-/// agents.
+/// Returns the settings that take effect, or an error when a change of the settings files still waits for a person to
+/// accept it. Call this before starting agents.
 pub fn require(root: &Path, data: Option<&Path>) -> Result<TrustView, Untrusted> {
     let view = accepted(root, data)?;
     let changes = view.waiting();
     if changes.is_empty() { Ok(view) } else { Err(Untrusted::Changed { path: view.path, changes }) }
 }
 
-/// Returns the sets of gate rules for a hook: the rules of the file, and also the accepted rules when they differ. A
-/// tool call must pass every set. So a rule that is removed from the file still applies until a person accepts the
-/// removal.
+/// Returns the sets of gate rules that a hook applies: the rules of the settings file, and also the accepted rules when
+/// they differ. A tool call must pass every set. So a rule that is removed from the file still applies until a person
+/// accepts the removal.
 pub fn gates(root: &Path, data: Option<&Path>) -> Result<Vec<Gates>, Untrusted> {
     let text = SettingsFiles::config(root)?;
     let files = SettingsFiles { config: text, ..SettingsFiles::default() };
@@ -202,12 +204,12 @@ pub fn gates(root: &Path, data: Option<&Path>) -> Result<Vec<Gates>, Untrusted> 
     Ok(gates)
 }
 
-/// Records that a person accepted exactly the files from which the view was made.
+/// Records that a person accepted exactly the settings files from which the view was made.
 pub fn accept(data: &Path, view: &TrustView) -> io::Result<()> {
     let file = record::file(data, &view.path);
     record::change(&file, |known| {
         let mut scripts = view.scripts.clone();
-        // Contents of a check's script that a person accepted earlier stay accepted, in addition to the current
+        // Contents of a check's script that a person accepted in the past stay accepted, in addition to the current
         // content.
         for (name, before) in known.map(|known| known.scripts.0).unwrap_or_default() {
             if let Some(script) = scripts.0.get_mut(&name).filter(|script| !script.starts_something) {
@@ -226,7 +228,7 @@ pub fn accept(data: &Path, view: &TrustView) -> io::Result<()> {
 }
 
 /// Returns the scripts that a command runs and whose current content no person accepted. `record` is the file with the
-/// clone's accepted settings.
+/// accepted settings and script contents of the clone.
 pub fn changed_scripts(
     record: &Path,
     folders: ScriptFolders<'_>,
@@ -245,7 +247,7 @@ pub fn from_main_worktree(root: &Path, agent: &AgentSettings) -> AgentSettings {
     AgentSettings { command: command.to_vec(), args: args.to_vec(), ..agent.clone() }
 }
 
-/// Returns the beginning of the content of a script that a person accepted last, or `None` when none was accepted.
+/// Returns the beginning of the script content that a person accepted last, or `None` when no content was accepted.
 pub fn accepted_content(record: &Path, name: &str) -> Option<String> {
     record::read(record).ok()??.scripts.0.remove(name)?.content
 }

@@ -25,7 +25,7 @@ const WATCHED_MAX: usize = 10_000;
 pub enum WatchedSubject {
     Workflow(String),
     Task(String),
-    /// The inbox of an agent, by its slug.
+    /// The inbox of an agent, by the agent's slug (short name).
     Inbox(String),
 }
 
@@ -42,7 +42,7 @@ impl std::fmt::Debug for Feed {
     }
 }
 
-/// The reasons why a subject cannot be watched.
+/// The reasons why a workflow, a task or an inbox cannot be watched.
 #[derive(Debug, thiserror::Error)]
 pub enum Unwatched {
     #[error("too much is watched")]
@@ -67,7 +67,7 @@ impl Feed {
 
     fn receiver(&self, subject: WatchedSubject) -> Option<watch::Receiver<u64>> {
         let mut watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
-        // Make room: remove the subjects that no caller watches any more.
+        // Make room: remove the workflows, tasks and inboxes that no caller watches any more.
         if watched.len() >= WATCHED_MAX {
             watched.retain(|_, sender| sender.receiver_count() > 0);
         }

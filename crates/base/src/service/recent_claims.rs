@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 /// when it reads the store.
 const CLAIMS_MAX: usize = 1_000;
 
-/// One claim of a task.
+/// One claim of a task by an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HeldTask {
     pub agent: AgentId,

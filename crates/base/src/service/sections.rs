@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::service::Service;
 use crate::service::turns::value;
 
-/// Returns all sections of the project context, sorted by name.
+/// Returns all sections of the project context (facts that agents have learned), sorted by name.
 pub async fn list(service: &Service) -> Result<Vec<Value>, Error> {
     let limit = u32::try_from(engine::limits::SECTIONS_MAX).unwrap_or(u32::MAX);
     service
@@ -34,7 +34,7 @@ pub async fn show(service: &Service, name: &str) -> Result<Value, Error> {
         .await
 }
 
-/// Returns the writes of one section of the project context, newest first.
+/// Returns the writes of one section of the project context (facts that agents have learned), newest first.
 pub async fn history(service: &Service, name: &str, limit: u32) -> Result<Vec<Value>, Error> {
     let name = name.to_owned();
     service
@@ -47,8 +47,8 @@ pub async fn history(service: &Service, name: &str, limit: u32) -> Result<Vec<Va
         .await
 }
 
-/// Returns the section of the project context with this name. Refuses a text that cannot be a section's name before it
-/// asks the store, because a database may not accept every text.
+/// Returns the section of the project context with this name. Refuses a text that cannot be a section's name without
+/// asking the store, because a database does not accept every text.
 fn section<'a>(world: &'a World, name: &str) -> Result<&'a Section, DecisionStop> {
     let unknown = || DecisionStop::from(Refusal::SectionNotFound { section: name.chars().take(64).collect() });
     if !is_slug(name) {
@@ -64,8 +64,8 @@ fn writer(by: Actor) -> Option<Need> {
     }
 }
 
-/// Returns the slug of the agent that wrote, because people know agents by their slugs. Returns `None` for a writer
-/// that is no agent.
+/// Returns the slug (short name) of the agent that wrote a section, because people know agents by their slugs. Returns
+/// `None` for a writer that is no agent.
 fn slug(world: &World, by: Actor) -> Option<String> {
     match by {
         Actor::Agent(agent) => world.agent(agent).ok().map(|agent| agent.slug.clone()),

@@ -32,9 +32,10 @@ use crate::service::Service;
 /// The most checks of the live sessions for one decision; after them the command fails with a fault. A further check is
 /// needed only when one more lease expired during the check before.
 const LOOKS_MAX: u32 = 8;
-/// The value of `late` (the end of a lease) for a decision that treats no lease as expired.
+/// The value of `late` (the end of the expired lease) for a decision that treats no lease as expired.
 const NONE: i64 = i64::MIN;
-/// The value of `late` for a decision that treats no lease as expired, but treats the session of an agent as dead.
+/// The value of `late` (the end of the expired lease) for a decision that treats no lease as expired, but treats the
+/// session of an agent as dead.
 const LOOK: i64 = i64::MIN + 1;
 
 /// The time of a decision, and the sessions that are known to be alive at that time.
@@ -47,7 +48,7 @@ pub struct DecisionMoment {
 }
 
 impl DecisionMoment {
-    /// Adds the live sessions of this host to the caller, when this process knows them.
+    /// Returns the caller with the live sessions of this host added, when this process knows them.
     pub fn informed(&self, caller: Caller) -> Caller {
         with_living(caller, self.looked.as_ref())
     }
@@ -64,13 +65,13 @@ fn with_living(caller: Caller, looked: Option<&LiveSnapshot>) -> Caller {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LeaseTime {
     Now,
-    /// The current time less [`Service::lease_slack_ms`], for a sweep. With this time a sweep never waits, even if
-    /// several hosts with different clocks share a store.
+    /// The current time less [`Service::lease_slack_ms`], for a sweep, which ends expired leases. A lease that ended
+    /// before this time has expired by the clocks of all hosts, so the sweep need not wait.
     Slack,
 }
 
 impl Service {
-    /// Adds the sessions that the last check of the session files found alive to the caller.
+    /// Returns the caller with the sessions added that the last check of the session files found alive.
     pub fn informed(&self, caller: Caller) -> Caller {
         with_living(caller, self.live().map(|live| live.snapshot()).as_ref())
     }
@@ -135,7 +136,8 @@ fn judged_over(world: &World, change: &Change, now: Timestamp) -> Option<Timesta
     ended.chain(refused).filter_map(|task| end_of_lease(world, task)).filter(|until| *until <= now).max()
 }
 
-/// Tells whether the change moves an agent away from a session whose end was not recorded.
+/// Tells whether the change moves an agent away from a session that may still be alive, because its end was not
+/// recorded.
 fn judges_home(world: &World, change: &Change) -> bool {
     change.events.iter().any(|event| {
         let Event::Resumed { agent, session, .. } = event else { return false };

@@ -11,23 +11,25 @@ use wire::json::{Value, object};
 use crate::error::Error;
 use crate::service::Service;
 
-/// The number of workflows, newest first, whose turns are listed when the caller names no workflow.
+/// The number of workflows, newest first, whose turns (runs of agents' programs) are listed when the caller names no
+/// workflow.
 const WORKFLOWS: u32 = 20;
 /// The most verifications that one read returns. At most `PAGES_MAX` reads are made for one turn; further verifications
 /// are not shown.
 const PAGE: u32 = 500;
 const PAGES_MAX: u32 = 20;
 
-/// A turn, with the names of its agent and task in addition to their ids.
+/// A turn (one run of an agent's program), with the names of its agent and task in addition to their ids.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NamedTurn {
     pub turn: Turn,
-    /// The slug of the agent. The field `task` is the name of the task, or `None` after the task was removed.
+    /// The slug (short name) of the agent. The field `task` is the name of the task, or `None` after the task was
+    /// removed.
     pub agent: Option<String>,
     pub task: Option<String>,
 }
 
-/// Returns the newest turns of a task, of a workflow, or of the newest workflows.
+/// Returns the newest turns (runs of agents' programs) of a task, of a workflow, or of the newest workflows.
 pub async fn list(service: &Service, whose: Option<Whose>, limit: u32) -> Result<Vec<NamedTurn>, Error> {
     service
         .view(move |world| {
@@ -70,7 +72,7 @@ fn named(world: &World, rows: Vec<Turn>) -> Result<Vec<NamedTurn>, DecisionStop>
     Ok(rows.into_iter().map(|turn| NamedTurn { agent: agent(turn.agent), task: task(turn.task), turn }).collect())
 }
 
-/// Returns a turn, and the verifications of its output.
+/// Returns a turn (one run of an agent's program), and the verifications of its output.
 pub async fn show(service: &Service, id: TurnId) -> Result<(NamedTurn, Vec<Verification>), Error> {
     let found = service
         .view(move |world| {

@@ -1,10 +1,10 @@
-//! The random choices of a conformance script, made from its seed.
+//! The random choices of a test script (a sequence of random commands), made from its seed.
 
 use std::collections::BTreeMap;
 
 use chance::SeededRandom;
 
-/// The random choices of a conformance script.
+/// A source of random choices for a test script (a sequence of random commands).
 #[derive(Debug, Clone)]
 pub(super) struct Chance(SeededRandom);
 

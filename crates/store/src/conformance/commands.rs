@@ -1,4 +1,5 @@
-//! Random test commands on agents, workflows, plans, places and templates, with mostly sensible arguments.
+//! Random test commands on agents, workflows, plans, repositories, workspaces and templates, with mostly sensible
+//! arguments.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -175,7 +176,8 @@ impl ConformanceScript {
         (caller, command)
     }
 
-    /// Returns a command that sets a plan at once, or one step of setting it in pieces. The steps come in any order.
+    /// Returns a command that sets a whole plan, or one of the commands that together set a plan in pieces. These
+    /// commands come in any order.
     fn set_plan(&mut self, tables: &Tables, workflow: WorkflowId) -> Command {
         let prefix = self.new_name("plan");
         let planned = plans::tasks(&mut self.chance, &format!("{prefix}."), tables);
@@ -193,7 +195,8 @@ impl ConformanceScript {
             2 | 3 => Command::BeginPlan { workflow, token },
             4 | 5 => Command::ClearDraft { workflow, token },
             6 => {
-                // Stage the tasks before the dependencies, as the service does when it splits a large plan.
+                // Send only the tasks of the plan, as the service does for a large plan: it sends the tasks before
+                // their dependencies.
                 let tasks_only = PlanPiece { tasks: piece.tasks.clone(), edges: Vec::new() };
                 Command::StagePlan { workflow, token, piece: Arc::new(tasks_only) }
             }

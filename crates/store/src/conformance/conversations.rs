@@ -1,4 +1,4 @@
-//! Random test commands of clients' hooks, with mostly sensible arguments.
+//! Random test commands such as the hooks of clients (agents' programs) send, with mostly sensible arguments.
 
 use engine::agent::Origin;
 use engine::approval::{ApprovalRequest, Source};
@@ -17,7 +17,8 @@ const PARTS: [&str; 3] = ["p1", "p2", "p3"];
 const CALLS: [&str; 3] = ["t1", "t2", "t3"];
 const PROMPTS: [&str; 3] = ["q1", "q2", ""];
 
-/// Returns a random place in a client where an agent may run: a conversation, a sub-agent of it, and the id of a call.
+/// Returns a random origin of an agent in a client (the program it runs in): a conversation, a sub-agent of the
+/// conversation, and the id of a call.
 pub(super) fn origin(chance: &mut Chance) -> Origin {
     Origin {
         conversation: chance.percent(80).then(|| chance.word_of(&CONVERSATIONS)),

@@ -57,7 +57,7 @@ impl RaceField {
         found.map(|row| row.state.status()).unwrap_or_else(|| panic!("{approval} is gone"))
     }
 
-    /// Lets all callers ask for the same approval at once, and checks that one approval is created.
+    /// Lets all callers of the race ask for the same approval at once, and checks that only one approval is created.
     async fn askers(self: &Arc<Self>, agent: AgentId, words: &str) -> ApprovalId {
         let words = words.to_owned();
         let found = self
@@ -75,7 +75,8 @@ impl RaceField {
         found.into_iter().next().unwrap_or(ApprovalId::LAST)
     }
 
-    /// Lets all callers ask for the right to send the notice of an approval, and checks that only one of them gets it.
+    /// Lets all callers of the race ask for the right to send the notice of an approval, and checks that only one of
+    /// them gets it.
     async fn senders(self: &Arc<Self>, approval: ApprovalId) {
         let taken = self
             .all(|field, place| async move {
@@ -88,7 +89,7 @@ impl RaceField {
         assert_eq!(taken, [approval], "one sender");
     }
 
-    /// Lets half of the callers approve and half reject, and checks that one decision is accepted.
+    /// Lets half of the callers approve and half reject the same approval, and checks that one decision is accepted.
     async fn deciders(self: &Arc<Self>, approval: ApprovalId) {
         let heard = self
             .all(|field, place| async move {
@@ -202,7 +203,8 @@ impl RaceField {
         assert_eq!(found, Some((Status::InProgress, answers)), "every answer is there, and it goes on");
     }
 
-    /// Lets all callers claim a gated task, and checks that one claim succeeds with the only approval.
+    /// Lets all callers claim a gated task (it starts only after an approval), and checks that one claim succeeds with
+    /// the only approval.
     async fn gate(self: &Arc<Self>, agents: &[AgentId], round: usize) {
         let gated = PlanTask { gate: true, ..PlanTask::named(format!("gated {round}")) };
         let (_, tasks) = self.workflow(create(None), vec![gated]).await;

@@ -63,8 +63,8 @@ fn refused() -> Vec<StoreOrder> {
     commands.into_iter().map(|(caller, command)| StoreOrder::new(caller, command, 1, 1)).collect()
 }
 
-/// Checks that the store works: an agent registers and gets two messages. The second message has an older stamp than
-/// the first, so the store gives it the time of the first.
+/// Checks that the store works: an agent registers and gets two messages. The second message has an older time stamp
+/// than the first, so the store gives it the time of the first.
 async fn works(store: &dyn Store) {
     let before = rows(store).await.len();
     let seed = u128::try_from(before).unwrap_or(0) << 64;

@@ -1,4 +1,5 @@
-//! Checks the log of a store: topics without gaps, hashes that anyone can recompute, and followers that miss no entry.
+//! Checks the logs of a store: topics (single logs) without gaps, hashes that anyone can recompute, and followers that
+//! miss no entry.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -51,8 +52,8 @@ async fn topics_are_whole(store: &dyn Store, oracle: &Oracle) {
     }
 }
 
-/// Checks the entries of one topic: their numbers start at 1 and have no gaps, their times never go back, and their
-/// hashes are right. This function computes the hashes itself, from the documented formula.
+/// Checks the entries of one topic (a log): their numbers start at 1 and have no gaps, their times never go back, and
+/// their hashes are right. This function computes the hashes itself, from the documented formula.
 pub(super) fn check_chain(entries: &[Entry]) {
     let mut prev = ZERO_HASH.to_owned();
     let mut at = Timestamp(0);
@@ -100,8 +101,8 @@ async fn heads_are_listed(store: &dyn Store, oracle: &Oracle) {
     }
 }
 
-/// Follows the log from a cursor until `count` entries were read. Waits for late entries, because a database server may
-/// show the newest entries a moment after their commit.
+/// Follows the log from a cursor (a position in the log) until `count` entries were read. Waits for late entries,
+/// because a database server may show the newest entries a moment after their commit.
 pub(super) async fn follow(store: &dyn Store, mut cursor: Cursor, limit: u32, count: usize) -> Vec<(Entry, Cursor)> {
     let mut watch = store.watch();
     let mut found = Vec::new();
@@ -125,7 +126,7 @@ async fn tail_gives_everything(store: &dyn Store, expected: &[Entry]) {
         let found = follow(store, Cursor::default(), limit, expected.len()).await;
         assert!(found.iter().map(|(entry, _)| entry).eq(expected), "the tail in pages of {limit}");
     }
-    // A follower may start from any cursor, so try several of them.
+    // A follower of the log may start from any cursor (a position in the log), so try several of them.
     let one_by_one = follow(store, Cursor::default(), 1, expected.len().min(300)).await;
     for (place, (_, cursor)) in one_by_one.iter().enumerate().step_by(17) {
         let rest = follow(store, *cursor, 97, expected.len() - place - 1).await;
@@ -150,8 +151,8 @@ async fn cursors_are_texts(store: &dyn Store, count: usize) {
     assert_eq!(anew.first().map(|(entry, _)| entry), page.entries.first(), "a cursor of another store begins anew");
 }
 
-/// Checks the entries that a follower of the log got: each topic is in order and without gaps, and each entry came
-/// once.
+/// Checks the entries that a follower of all topics (logs) got: each topic is in order and without gaps, and each entry
+/// came once.
 pub(super) fn check_tail(entries: &[Entry]) {
     let mut topics: BTreeMap<&str, i64> = BTreeMap::new();
     for entry in entries {

@@ -20,8 +20,8 @@ use engine::{Need, Timestamp, World};
 use super::must;
 use crate::Store;
 
-/// Checks that the store answers every need (request for rows) like the tables of the engine: first all needs in one
-/// call, then each need in its own call.
+/// Checks that the store answers every need (request for rows) like the tables of the engine. Asks for all needs in one
+/// call. When the answers differ, asks for each need alone, to name the one with the wrong answer.
 pub(super) async fn same_answers(store: &dyn Store, tables: &Tables, now: Timestamp) {
     let needs = all(tables, now);
     if look(store, needs.clone()).await == expected(tables, &needs) {
@@ -54,7 +54,8 @@ impl NeedList {
     }
 }
 
-/// Returns the first and last keys of a table, some keys between them, and the given keys that do not exist.
+/// Returns the first and last keys of a table, some keys between them, and `strangers`, which are keys that do not
+/// exist.
 pub(super) fn some<K: Clone>(keys: impl Iterator<Item = K>, strangers: impl IntoIterator<Item = K>) -> Vec<K> {
     let all: Vec<K> = keys.collect();
     let step = all.len().div_ceil(12).max(1);
@@ -126,8 +127,8 @@ fn of_task(tables: &Tables, id: TaskId, needs: &mut NeedList) {
     }
 }
 
-/// Returns the moments to ask for: the beginning of time, now, the end of time, and the ends of leases, each with the
-/// millisecond before it.
+/// Returns the times for questions about leases: the beginning of time, now, the end of time, and the ends of leases,
+/// each with the millisecond before it.
 fn moments(tables: &Tables, now: Timestamp) -> Vec<Timestamp> {
     let ends = tables.tasks.values().filter_map(|task| task.state.lease()).map(|lease| lease.until);
     let around = some(ends, []).into_iter().flat_map(|end| [Timestamp(end.0 - 1), end]);

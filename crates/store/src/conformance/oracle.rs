@@ -39,7 +39,8 @@ impl Oracle {
         &self.contents.heads
     }
 
-    /// Decides the command on the tables of the oracle, and applies to them the row writes that follow from its events.
+    /// Decides the command on the oracle's own tables in memory, and applies to them the row writes that follow from
+    /// its events.
     pub(super) fn act(&mut self, order: &StoreOrder) -> Change {
         let job = order.job();
         let contents = &mut self.contents;

@@ -52,7 +52,7 @@ pub(super) fn maybe_json(chance: &mut Chance) -> Option<Json> {
 pub(super) fn task(chance: &mut Chance, name: String, earlier: &[String], tables: &Tables) -> PlanTask {
     let mut task = PlanTask::named(name);
     for _ in 0..chance.below(3) {
-        // A dependency that is named twice counts once.
+        // The same dependency may be added twice; it then counts once.
         task.depends_on.extend(chance.pick(earlier));
     }
     if chance.percent(15) {

@@ -218,8 +218,8 @@ impl RaceField {
         assert_eq!(open, u32::try_from(triples).ok(), "the counter of open tasks");
     }
 
-    /// Sends messages from all callers to one mailbox, and checks that they are numbered without gaps, in the order of
-    /// the mailbox.
+    /// Sends messages from all callers to one mailbox, and checks that the messages in the mailbox are numbered without
+    /// gaps and are in the order of their numbers.
     async fn messages(self: &Arc<Self>, to: AgentId) {
         let sent = self
             .all(|field, place| async move {
@@ -334,7 +334,7 @@ impl RaceField {
         claimed.into_iter().filter(|claimed| *claimed).count()
     }
 
-    /// Returns the log entries of all topics, and checks that the log verifies.
+    /// Returns the entries of all topics (logs), and checks that verification finds no tampering with them.
     async fn record(&self) -> Vec<Entry> {
         let store = self.stores[5].as_ref();
         let heads = must(store.heads(String::new(), u32::MAX).await, "heads");

@@ -124,7 +124,8 @@ impl ConformanceScript {
             (self.with_key(caller), command)
         };
         let order = StoreOrder::new(caller, command, self.now, self.chance.seed());
-        // The service sends each piece of a plan once, so a piece is never repeated.
+        // Remember the command, so that the script can repeat it later. But the service sends each piece of a plan
+        // once, so a piece is never repeated.
         if order.command.is_final() {
             self.recent.push_back(order.clone());
         }
@@ -160,7 +161,7 @@ impl ConformanceScript {
         self.now += if self.chance.percent(12) { -step.min(20_000) } else { step };
     }
 
-    /// Returns an earlier request of the script again, with its idempotency key.
+    /// Returns an earlier command of the script again, with its caller and its idempotency key.
     fn again(&mut self) -> (Caller, Command) {
         let place = self.chance.below(self.recent.len());
         let order = self.recent[place].clone();
@@ -197,7 +198,7 @@ impl ConformanceScript {
         Caller { agent, session, lock_owner, alive, ..Caller::with_rights(rights) }
     }
 
-    /// Returns the holder of a task in most cases, else any caller.
+    /// Returns the holder of a task (the agent that works on it) in most cases, else any caller.
     pub(super) fn holder(&mut self, tables: &Tables, task: &Task) -> Caller {
         match task.holder() {
             Some(holder) if self.chance.percent(80) => {

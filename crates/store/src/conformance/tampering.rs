@@ -11,7 +11,7 @@ use crate::Tampering::{Changed, Inserted, Moved, Removed};
 use crate::log::{Entry, Head, ZERO_HASH};
 use crate::{Store, Tampering, verify};
 
-/// Every kind of entry that a log can have, except `dependencies_kept`. Random commands write that one too rarely: it
+/// Every kind of entry that a log can have, except `dependencies_kept`. Random commands write this kind too rarely: it
 /// needs a task that is skipped between a protected task and a dependent.
 const KINDS: [&str; 46] = [
     "agent_updated",
@@ -61,13 +61,13 @@ const KINDS: [&str; 46] = [
     "workspace_created",
     "workspace_updated",
 ];
-/// The topic to which an intruder moves entries of other topics.
+/// The topic (log) to which an intruder moves entries of other topics.
 const ELSEWHERE: &str = "elsewhere";
 /// The maximum number of random commands that the test runs to get a log with every kind of entry. It is more than
 /// enough.
 const STEPS_MAX: usize = 12_000;
 
-/// Selects the entries of each topic that the test edits.
+/// Selects the entries of each topic (log) that the test edits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EditedEntries {
     All,
@@ -94,8 +94,8 @@ where
     found
 }
 
-/// Runs random commands and returns their log, which has every kind of entry, by topic. Each topic is cut after the
-/// last entry that is needed to have every kind.
+/// Runs random commands until their log has every kind of entry, and returns the log by topic. Each topic is cut after
+/// the last entry that is needed to have every kind.
 async fn real_log<F, O>(store: &dyn Store, run: &F) -> BTreeMap<String, Vec<Entry>>
 where
     F: Fn(String) -> O,
@@ -201,7 +201,7 @@ fn placed(entry: &Entry, seq: i64) -> Entry {
     Entry { seq, ..entry.clone() }
 }
 
-/// An edit of one topic, the statements that undo it, and the entry that verification must name.
+/// An intruder's edit of one topic (log), the statements that undo it, and the entry that verification must name.
 struct LogEdit {
     /// The number of the log entry at which the edit begins.
     at: i64,
@@ -238,9 +238,10 @@ where
     F: Fn(String) -> O,
     O: Future<Output = ()>,
 {
-    /// Makes every edit of every topic. Verification checks each topic separately. So each round makes one edit in
+    /// Makes every edit in every topic. Verification checks each topic separately. So each round makes one edit in
     /// every topic, verifies once, and undoes the edits. When `kept` is true, the hashes of the edited log still fit
-    /// together. Then only a comparison with heads that were saved before the edit shows it.
+    /// together. Then only heads (the number and hash of each topic's last entry) that were saved before the edit show
+    /// it.
     async fn check(&self, how: &str, kept: bool, edits: impl Fn(&[Entry]) -> Vec<LogEdit>) -> usize {
         self.is_sound(&format!("nothing, before {how}")).await;
         let of_topic = |entries: &Vec<Entry>| {
@@ -324,7 +325,8 @@ fn fields(entries: &[Entry]) -> Vec<LogEdit> {
     edits
 }
 
-/// Moves entries to another topic. The moved entries get new numbers, because a topic has each number only once.
+/// Returns the edits that move each entry to another topic. A moved entry gets a new number, because a topic has each
+/// number only once.
 fn topics(entries: &[Entry]) -> Vec<LogEdit> {
     let mut edits = Vec::new();
     for entry in entries {
@@ -357,8 +359,9 @@ fn orders(entries: &[Entry]) -> Vec<LogEdit> {
     edits
 }
 
-/// Inserts a forged entry at every position of a topic. The forged entry links correctly to the entry before it. The
-/// edit also renumbers the later entries and adjusts the head.
+/// Returns the edits that insert a forged entry at each position of a topic. The forged entry links correctly to the
+/// entry before it. The edit also renumbers the later entries and adjusts the topic's head (the number and hash of its
+/// last entry).
 fn insertions(entries: &[Entry]) -> Vec<LogEdit> {
     let mut edits = Vec::new();
     for (number, entry) in entries.iter().enumerate() {
@@ -396,7 +399,8 @@ fn heads(entries: &[Entry]) -> Vec<LogEdit> {
     ]
 }
 
-/// Shortens the log, or rewrites it from some entry to its end. The hashes of such a log still fit together.
+/// Returns the edits that shorten the log, or rewrite it from some entry to its end. The hashes of such a log still fit
+/// together.
 fn endings(entries: &[Entry]) -> Vec<LogEdit> {
     let Some(last) = entries.last() else { return Vec::new() };
     let mut edits = Vec::new();

@@ -1,4 +1,4 @@
-//! Random test commands of the runner and about approvals, with mostly sensible arguments.
+//! Random test commands that the runner sends, and commands about approvals, with mostly sensible arguments.
 
 use engine::approval::{Approval, ApprovalDecision, ApprovalRequest, ApprovalStatus, Source, Via};
 use engine::command::{AskApproval, RecordVerification, StartTurn};
@@ -114,8 +114,8 @@ impl ConformanceScript {
         (runner(Some(holder)), Command::RecordVerification(Box::new(found)))
     }
 
-    /// Returns a command that uses an approved request. An approval is valid for a few minutes only, so the script uses
-    /// most approvals at once.
+    /// Returns a command that uses an approved request. An approval is valid for a few minutes only, so the random
+    /// script uses most approvals soon.
     pub(super) fn use_of_what_was_given(&mut self, tables: &Tables) -> Option<(Caller, Command)> {
         let now = self.at();
         let is_usable = |row: &&Approval| {
@@ -202,7 +202,8 @@ impl ConformanceScript {
         self.chance.pick(Channel::ALL).unwrap_or(Channel::Command)
     }
 
-    /// Returns a command that asks for approval of a gated task, in most cases of one that no agent holds.
+    /// Returns a command that asks a person to approve a gated task (it starts only after an approval). In most cases
+    /// the task is one that no agent holds.
     fn ask_gate(&mut self, tables: &Tables) -> (Caller, Command) {
         let gated: Vec<_> = tables.tasks.values().filter(|task| task.gate && task.holder().is_none()).collect();
         let task = self.chance.pick(&gated).map(|task| (task.id, task.attempt + 1));

@@ -41,7 +41,7 @@ impl ConformanceScript {
                 Command::ReplanTask { task: id, attempt, reason: text(&mut self.chance), plan: json(&mut self.chance) }
             }
             11 => {
-                // Only a runner reports a crash, on behalf of the task's holder.
+                // Only a runner reports a crash, on behalf of the agent that holds the task.
                 let caller = Caller { agent: task.holder().or(caller.agent), ..Caller::with_rights(Rights::Runner) };
                 let reason = text(&mut self.chance);
                 return (caller, Command::Crash { task: id, attempt: task.attempt, reason });
@@ -52,7 +52,7 @@ impl ConformanceScript {
         (caller, command)
     }
 
-    /// Returns a command by which the last holder takes back a claim whose lease expired.
+    /// Returns a command by which the last holder of a task takes back its claim, whose lease expired.
     fn regain(&mut self, tables: &Tables) -> Option<(Caller, Command)> {
         let lapsed = |task: &Task| {
             let last = tables.checkpoints.get(&(task.id, task.checkpoints))?;

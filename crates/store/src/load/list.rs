@@ -1,4 +1,5 @@
-//! Turns a list query into a statement, and adds its rows to the world (the loaded state).
+//! Turns a list query (for a page of rows or a count) into a statement, and adds its rows to the world (the loaded
+//! state).
 
 mod review;
 mod turn;

@@ -1,5 +1,5 @@
-//! The SQL statements for the needs that are grouped by the type of their answer, and the functions that read the rows
-//! of these answers.
+//! The SQL statements for the needs (requests for rows) that are grouped by the type of their answer, and the functions
+//! that read the rows of these answers.
 
 use engine::id::TaskId;
 use engine::limits;
@@ -149,8 +149,8 @@ pub(super) fn number(need: &NumberNeed) -> Statement {
     }
 }
 
-/// Reads the number that answers a need. For the number of a slug, this is the highest number among the slugs that were
-/// found. For all other needs, the database has counted.
+/// Reads the number that answers a need (a request for data). For the number of a slug (`2` of `ada-2`), this is the
+/// highest number among the slugs that were found. For all other needs, the database has counted.
 pub(super) fn read_number(need: &NumberNeed, rows: Vec<Vec<SqlValue>>) -> Result<u32, Fault> {
     match need {
         NumberNeed::SlugNumber(base) => {
@@ -162,7 +162,7 @@ pub(super) fn read_number(need: &NumberNeed, rows: Vec<Vec<SqlValue>>) -> Result
     }
 }
 
-/// Returns the statement for a yes-or-no question. It finds a row when the answer is yes.
+/// Returns the statement for a need that is a yes-or-no question. The statement finds a row when the answer is yes.
 pub(super) fn is_so(need: &BoolNeed) -> Statement {
     match need {
         BoolNeed::TemplateNamed(name) => Statement::new(sql::TEMPLATE_NAMED, [name.into()]),

@@ -1,4 +1,4 @@
-//! Connections: the pool, TLS, and the encoding of values.
+//! Connections to PostgreSQL: the pool, TLS, and the encoding of values.
 
 use std::error::Error;
 use std::sync::Arc;

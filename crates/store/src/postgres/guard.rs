@@ -2,8 +2,8 @@
 //! the transaction, such as a workflow.
 //!
 //! They are advisory locks. A transaction takes them in sorted order, so two transactions cannot deadlock. It takes
-//! them before the server gives it a transaction number. So within a topic the order of transaction numbers is the
-//! order of entries (docs/decisions/0001).
+//! them before the server gives it a transaction number. So within a topic (a log) the order of transaction numbers is
+//! the order of entries (docs/decisions/0001).
 
 use std::collections::BTreeSet;
 
@@ -56,7 +56,8 @@ fn topic_name(topic: &Topic) -> String {
 }
 
 impl Guards {
-    /// Adds the locks that a need (a request for rows) requires. Returns true when at least one of these locks is new.
+    /// Adds the locks that the answer to a need (a request for rows) requires. Returns true when at least one of these
+    /// locks is new.
     pub(super) fn add(&mut self, need: &Need) -> bool {
         match need {
             Need::Task(id)
@@ -108,8 +109,9 @@ impl Guards {
             | Need::Bool(BoolNeed::TemplateNamed(_))
             | Need::Token(_)
             | Need::List(ListQuery::Tokens(_)) => self.names.insert("registry".to_owned()),
-            // These needs take no lock. A slug never changes and is unique in its table, and a race for a new slug ends
-            // in a retry. The other needs are lists, whose rows are read again under their own locks.
+            // These needs (requests for rows) take no lock. A slug never changes and is unique in its table, and a race
+            // for a new slug ends in a retry. The other needs only find rows. When a command changes such a row, it
+            // reads the row again under the row's own lock.
             Need::AgentIds(
                 AgentIdNeed::WithSlug(_)
                 | AgentIdNeed::OfCall(_)
@@ -153,8 +155,8 @@ impl HeldLocks {
         Self(rows.into_iter().filter_map(name).collect())
     }
 
-    /// Returns whether the transaction already holds the locks of a need, because it took the same names for another
-    /// need.
+    /// Returns whether the transaction already holds the locks of a need (a request for rows), because it took the same
+    /// locks for another need.
     pub(super) fn covers(&self, need: &Need, world: &engine::World) -> bool {
         let mut guards = Guards::default();
         guards.add(need);

@@ -56,7 +56,8 @@ impl ListenConnection {
         Ok(Self { bell: Bell::new(), dirty, pool, config, tls, listening: AtomicBool::new(false), runtime })
     }
 
-    /// Wakes the callers of this process that wait for a change, and the task that notifies other processes.
+    /// Wakes the callers of this process that wait for a change of the store, and the async task that notifies other
+    /// processes.
     pub(super) fn changed(&self) {
         self.bell.ring();
         self.dirty.notify_one();
@@ -82,7 +83,7 @@ impl ListenConnection {
 
 impl Drop for ListenConnection {
     fn drop(&mut self) {
-        // Wake the task that notifies other processes, so that it finds the store gone and ends.
+        // Wake the async task that notifies other processes, so that it notices that the store was dropped, and ends.
         self.dirty.notify_one();
     }
 }

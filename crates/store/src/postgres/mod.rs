@@ -25,8 +25,8 @@ use crate::{Answer, Job, RowSource, Sink, StateQuestion, Store, guarded, load, s
 use listen::ListenConnection;
 use transaction::{OpenTransaction, connect};
 
-/// The longest time for which a command is retried while the server is not available. After it, the caller gets the
-/// fault.
+/// The longest time for which a command is retried while the server is not available. After this time, the caller gets
+/// the fault.
 const WAIT_MAX: Duration = Duration::from_secs(30);
 
 pub struct Postgres {
@@ -141,9 +141,9 @@ async fn migrate(client: &Object, seed: u64) -> Result<i64, Fault> {
         Some(generation) => generation,
         None => i64::from(u32::try_from(seed >> 33).unwrap_or(1).max(1)),
     };
-    // Every entry has the number of the transaction that wrote it. After a restore into a new server, these numbers may
-    // be higher than the server's own, so followers would not see the entries. Set them to 0. A new generation makes
-    // old cursors invalid.
+    // Every log entry has the number of the transaction that wrote it. After a restore into a new server, these numbers
+    // may be higher than the server's own, so followers of the log would not see the entries. Set them to 0. Cursors
+    // with old numbers are invalid then, so change the generation, which every cursor contains.
     let future = "SELECT max(xid) >= pg_snapshot_xmax(pg_current_snapshot())::text::bigint FROM event";
     if client.query_one(future, &[]).await?.try_get::<_, Option<bool>>(0)?.unwrap_or(false) {
         client.batch_execute("UPDATE event SET xid = 0").await?;
@@ -213,7 +213,7 @@ impl Store for Postgres {
 
     fn integrity(&self) -> Answer<'_, Vec<String>> {
         Box::pin(async move {
-            // PostgreSQL checks its own pages. So this function checks only that the server answers.
+            // The server checks its own pages. So this function only checks that the server answers.
             transaction::again(|| self.read(Statement::new(sql::META, ["schema".into()]))).await?;
             Ok(Vec::new())
         })

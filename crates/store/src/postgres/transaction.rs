@@ -41,7 +41,8 @@ enum TransactionTry {
 /// The data by which a later check finds out whether a transaction was committed.
 struct Trail {
     /// The number of the transaction. After a crash, a server reuses the numbers of the transactions that it lost. So a
-    /// committed transaction with this number may be a different one, and `witness` decides.
+    /// committed transaction with this number may be a different one, and the statement `witness` finds out which one
+    /// it is.
     xid: i64,
     /// The statement that finds a row that only this transaction can have written. `None` when running the command
     /// twice has the same effect as running it once.
@@ -197,8 +198,8 @@ async fn decide_and_write(
     Ok(Some((change, xid.map(|xid| Trail { xid, witness }))))
 }
 
-/// Returns a statement that finds the first row of an insert. It is used for the pieces of a plan, which leave no entry
-/// in the log. Inserting such a row twice would fail.
+/// Returns a statement that finds the first row of an insert. A later check uses it to find out whether a piece of a
+/// plan was committed, because such a piece leaves no entry in the log. Inserting such a row twice would fail.
 fn inserted(op: &record::Op) -> Option<Statement> {
     let record::Op::Insert(table, rows) = op else { return None };
     let row = rows.first()?;
@@ -209,8 +210,9 @@ fn inserted(op: &record::Op) -> Option<Statement> {
     }
 }
 
-/// Begins the transaction, locks and loads, all in one round trip. For a command about a task, it also loads the
-/// workflow of the task and the head of the workflow's topic, because nearly every such command needs them.
+/// Begins the transaction, takes the locks and loads the rows, all in one round trip. For a command about a task, it
+/// also loads the workflow of the task and the head (last entry's number and hash) of the workflow's log, because
+/// nearly every such command needs them.
 async fn begin(
     client: &Object,
     job: &Job,
@@ -299,7 +301,8 @@ async fn ask(pool: &Pool, statement: &Statement) -> Result<Option<SqlValue>, Fau
     Ok(answers.into_iter().flatten().flatten().next())
 }
 
-/// The time since a command began, the number of its conflicts with other transactions, and the number of its retries.
+/// The patience with one command: the time since it began, the number of its conflicts with other transactions, and the
+/// number of its retries.
 struct Patience {
     began: Instant,
     races: u32,

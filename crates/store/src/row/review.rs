@@ -1,4 +1,4 @@
-//! Converts reviews, rounds and findings to columns and back.
+//! Converts reviews, their rounds and their findings to database columns and back.
 
 use engine::review::{
     Answered, Decided, Finding, FindingDecision, FindingState, Review, ReviewGate, ReviewRound, ReviewStatus,

@@ -1,4 +1,4 @@
-//! Converts turns, verifications, runners, project context and approvals to columns and back.
+//! Converts turns, verifications, runners, sections of the project context and approvals to database columns and back.
 
 use engine::Actor;
 use engine::approval::{Approval, ApprovalRequest, ApprovalState, ApprovalStatus, Source, WaitingTask};

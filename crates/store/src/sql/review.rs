@@ -1,4 +1,4 @@
-//! The statements for reviews, their rounds and their findings.
+//! The SQL statements for reviews, their rounds and their findings.
 
 macro_rules! review_columns {
     () => {

@@ -1,4 +1,4 @@
-//! The statements for turns, verifications, runners, project context and approvals.
+//! The SQL statements for turns, verifications, runners, the project context and approvals.
 
 macro_rules! turn_columns {
     () => {

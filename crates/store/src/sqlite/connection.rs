@@ -11,7 +11,7 @@ use crate::fault::Fault;
 use crate::value::{SqlValue, Statement};
 use crate::{migrate, sql};
 
-/// The settings of a connection, for the writer or for a reader.
+/// The settings of a connection, which differ between the writer and the readers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ConnectionSettings {
     /// The size of the page cache, in KiB.
@@ -28,8 +28,8 @@ impl ConnectionSettings {
 /// least recently used one is dropped.
 const PREPARED_MAX: usize = 128;
 /// The time of one wait for SQLite's own lock. A connection waits `BUSY_STEPS` times, about ten seconds in all, and
-/// then fails. Our processes wait in the file queue first. So the lock is held only by checkpoints, recovery or other
-/// programs.
+/// then fails. Our processes first wait for a separate file lock, the write queue. So only checkpoints, recovery or
+/// other programs hold SQLite's lock.
 const BUSY_STEP: Duration = Duration::from_millis(1);
 const BUSY_STEPS: i32 = 10_000;
 pub(super) const BUSY_MAX: Duration = Duration::from_secs(10);
@@ -46,8 +46,8 @@ pub(super) fn make(path: &Path) -> Result<(), Fault> {
 }
 
 /// Opens a database file. With settings for writing, it also migrates the file to the schema of this program; the
-/// caller must then hold the write queue. Returns the connection and the generation, which distinguishes the cursors of
-/// this store from those of another store.
+/// caller must then hold the write queue (the file lock for writers). Returns the connection and the generation, a
+/// number that distinguishes the cursors of this store from those of another store.
 pub(super) fn open(path: &Path, settings: ConnectionSettings, seed: Option<u64>) -> Result<(Connection, i64), Fault> {
     #[expect(clippy::disallowed_methods, reason = "the one place that opens a file")]
     let mut connection = Connection::open(path)?;

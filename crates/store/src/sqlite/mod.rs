@@ -29,11 +29,11 @@ use reply::{Others, ReplySender, ReplyTicket};
 pub(crate) use upgrade::upgrade;
 use writer::{Writer, WriterRequest};
 
-/// The options of an SQLite store.
+/// The options with which an SQLite store is opened.
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
-    /// The longest time that a caller waits for the writer to start its command. After it, the caller gets
-    /// [`Fault::Busy`].
+    /// The longest time that a caller waits for the writer thread to start its command. After this time, the caller
+    /// gets [`Fault::Busy`].
     pub wait_max: Duration,
 }
 
@@ -43,17 +43,17 @@ impl Default for Options {
     }
 }
 
-/// The longest time that dropping the store waits for the writer to end. The writer may itself wait for another process
-/// that is stopped.
+/// The longest time that dropping the store waits for the writer thread to end. This thread may itself wait for another
+/// process that is stopped.
 const CLOSE_MAX: Duration = Duration::from_secs(1);
-/// The maximum number of commands that may wait for the writer. A caller that comes when the queue is full gets a
-/// fault.
+/// The maximum number of commands that may wait for the writer thread. A caller that comes when the queue is full gets
+/// a fault.
 const QUEUE_MAX: usize = 16_384;
 /// The time between two checks whether another process changed the database. The checks run only while a caller waits
 /// for changes.
 const POLL: Duration = Duration::from_millis(25);
 
-/// Counters of the writer's work since the store was opened.
+/// Counters of the writer thread's work since the store was opened.
 #[derive(Debug, Default)]
 pub struct Statistics {
     commits: AtomicU64,

@@ -15,7 +15,7 @@ pub(super) struct Queue {
     path: std::path::PathBuf,
 }
 
-/// The right of this process to write. Dropping this value releases the file lock.
+/// The right of this process to write to the database. Dropping this value releases the file lock.
 #[derive(Debug)]
 pub(super) struct WriteTurn<'a> {
     queue: &'a Queue,

@@ -1,4 +1,4 @@
-//! Reads on separate connections, so that no read waits for the writer.
+//! Reads on separate connections, so that no read waits for the thread that writes.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -52,7 +52,8 @@ impl Readers {
             };
             connection.execute_batch("BEGIN")?;
             let result = read(&connection);
-            // Keep the connection for the next read only if its transaction ended. Otherwise it is closed.
+            // Keep the connection for the next read only if its transaction could be ended. Otherwise the connection is
+            // closed.
             if connection.execute_batch("COMMIT").is_ok() {
                 back.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
             }
@@ -169,12 +170,13 @@ pub(super) fn poll(readers: &Readers, bell: &Bell, running: &Mutex<bool>, every:
     };
     let mut last = version();
     // Wake the callers once at the start. Otherwise they would miss a commit that came after they began to wait and
-    // before this thread read the version.
+    // before this thread first read the database's `data_version`.
     bell.ring();
     loop {
         std::thread::park_timeout(every);
         let found = version();
-        // Also wake the callers when the version cannot be read: a needless wake-up is better than a missed change.
+        // Also wake the callers when SQLite's `data_version` cannot be read: a needless wake-up is better than a missed
+        // change.
         if found != last || found.is_none() {
             last = found;
             bell.ring();

@@ -1,4 +1,5 @@
-//! Delivers the answers of the writer to the callers. The answers of one transaction reach a runtime with one wake-up.
+//! Delivers the answers of the writer thread to the callers. The answers of one transaction reach an async runtime with
+//! one wake-up.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,19 +9,19 @@ use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use crate::fault::Fault;
 
-/// A flag that the writer sets to start a command, or that the caller sets to withdraw the command. Only the first of
-/// the two succeeds.
+/// A flag that the writer thread sets to start a command, or that the caller sets to withdraw the command. Only the
+/// first of the two succeeds.
 #[derive(Debug, Default)]
 pub(super) struct ReplyTicket(AtomicBool);
 
 impl ReplyTicket {
-    /// Sets the flag. Returns true when this call was the first to set it.
+    /// Sets the flag that starts or withdraws a command. Returns true when this call was the first to set it.
     pub(super) fn take(&self) -> bool {
         !self.0.swap(true, Ordering::SeqCst)
     }
 }
 
-/// The answer of the writer to one caller.
+/// The answer of the writer thread to one caller.
 pub(super) struct ToldReply<T> {
     pub(super) result: Result<T, Fault>,
     /// The answers to the other callers of the same transaction. They are sent when this field is dropped, also when
@@ -64,7 +65,7 @@ type DueReply = (ReplySender<Change>, Change);
 pub(super) struct Others(Arc<Mutex<Vec<DueReply>>>);
 
 impl Others {
-    /// Answers the first caller. The returned value answers the other callers when it is dropped.
+    /// Answers the first caller of a transaction. The returned value answers the other callers when it is dropped.
     pub(super) fn after_first(due: impl Iterator<Item = DueReply>) -> Self {
         let mut due = due;
         let Some((first, change)) = due.next() else { return Self::default() };

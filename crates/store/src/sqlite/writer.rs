@@ -38,18 +38,18 @@ pub(super) struct Writer {
     pub(super) queue: Arc<Queue>,
     pub(super) bell: Bell,
     pub(super) statistics: Arc<Statistics>,
-    /// The answers of the last batch that may not be sent yet. Dropping this value sends them.
+    /// The answers to the last batch of commands, as far as they are not sent yet. Dropping this value sends them.
     pub(super) untold: Others,
 }
 
 /// The maximum number of commands in one transaction; further commands wait for the next one. The number is large
 /// enough to share the cost of a commit, and small enough to keep the wait short.
 const BATCH_MAX: usize = 128;
-/// The time that the writer waits for new commands of the callers that it just answered. Callers often send the next
-/// command at once.
+/// The time that the writer thread waits for new commands of the callers that it just answered. Callers often send the
+/// next command at once.
 const GATHER: Duration = Duration::from_micros(50);
 
-/// The time that the writer thread stays awake after its last batch before it sleeps.
+/// The time that the writer thread stays awake after its last batch of commands before it sleeps.
 const AWAKE: Duration = Duration::from_micros(100);
 
 type WriterWaiter = (Job, ReplySender<Change>);
@@ -90,11 +90,12 @@ impl Writer {
         }
     }
 
-    /// Runs a batch of commands and answers each caller. A command that fails does not affect the other commands.
+    /// Runs a batch of commands in one transaction and answers each caller. A command that fails does not affect the
+    /// other commands.
     fn commit(&mut self, mut batch: Vec<WriterWaiter>) {
         let queue = Arc::clone(&self.queue);
-        // When the file lock is not free at once, answer the callers of the last batch first. They must not wait for
-        // other processes.
+        // When the file lock is not free at once, first answer the callers of the last batch of commands. They must not
+        // wait for other processes.
         let turn = queue.wait(|| self.untold = Others::default());
         // Drop the commands whose callers gave up during the wait.
         batch.retain(|(_, reply)| reply.begin());
@@ -122,16 +123,16 @@ impl Writer {
         };
         self.mend();
         if busy {
-            // Another program holds SQLite's own lock. Trying each command alone would only wait again, so fail all of
-            // them.
+            // Another program holds SQLite's own lock. Trying each command alone would only wait for this lock again,
+            // so fail all commands.
             drop(turn);
             batch.into_iter().for_each(|(_, reply)| reply.send(Err(Fault::Busy { seconds: BUSY_MAX.as_secs() })));
             return;
         }
         let mut answers = Vec::with_capacity(batch.len());
         for job in jobs {
-            // The batch failed, so run each command alone. This is rare, and cheaper than a savepoint around every
-            // command.
+            // The batch of commands failed, so run each command alone. This is rare, and cheaper than a savepoint
+            // around every command.
             match transaction(&self.connection, &[job]) {
                 Ok(mut changes) => {
                     self.count(1);
@@ -169,8 +170,8 @@ impl Writer {
     }
 
     /// Rolls back the failed transaction and returns the fault for the caller. A failed commit may leave pages in the
-    /// write-ahead log. The next successful write overwrites them. When that write fails, too, a later start may treat
-    /// those pages as committed. So the fault becomes [`Fault::Unknown`].
+    /// write-ahead log, so this function overwrites them with another write. When that write fails, too, a later start
+    /// may treat the pages as committed. Then the fault becomes [`Fault::Unknown`].
     fn settle(&mut self, failure: WriterFailure) -> Fault {
         self.mend();
         if failure.left_behind && overwrite(&self.connection).is_err() {
@@ -182,7 +183,7 @@ impl Writer {
 
     fn fill(&mut self, mut source: RowSource, reply: ReplySender<()>) {
         let queue = Arc::clone(&self.queue);
-        // An import takes long, so send the answers of the last batch first.
+        // An import takes long, so first send the answers to the last batch of commands.
         self.untold = Others::default();
         let turn = queue.wait(|| ());
         if !reply.begin() {
@@ -198,8 +199,8 @@ impl Writer {
 }
 
 /// Takes the commands that wait. When only few wait after a large batch, it first waits a moment for the callers that
-/// were just answered. Then two large groups of callers take turns: one is in the transaction while the other prepares
-/// its next commands. Without this wait, a batch of one command would alternate with a batch of all others.
+/// were just answered, because they often send the next command at once. Without this wait, a batch of one command
+/// would alternate with a batch of all others.
 fn gather(
     first: WriterWaiter,
     requests: &Receiver<WriterRequest>,
@@ -258,7 +259,7 @@ fn transaction(connection: &Connection, jobs: &[&Job]) -> Result<Vec<Change>, Wr
     for head in batch.heads.values() {
         batch.session.run(&Statement::new(sql::PUT_TOPIC, record::head_values(head)))?;
     }
-    // End the use of all statements before the commit, because a statement in use would prevent it.
+    // End the use of all prepared statements before the commit, because a statement in use would prevent it.
     drop(batch);
     commit(connection)?;
     Ok(changes)
@@ -268,11 +269,12 @@ fn transaction(connection: &Connection, jobs: &[&Job]) -> Result<Vec<Change>, Wr
 /// command finds the rows as the command before it left them.
 struct Batch<'c> {
     session: ConnectionSession<'c>,
-    /// The heads of the topics. Each head is written once, after all commands of the batch.
+    /// The heads (number and hash of the last entry) of the topics. Each head is written once, after all commands of
+    /// the batch.
     heads: BTreeMap<String, Head>,
-    /// The workflows and agents that earlier commands of the batch loaded. Most commands need them, and every change of
-    /// such a row goes through the world of a command. Tasks are not kept, because the statements of a plan change and
-    /// delete tasks directly.
+    /// The workflows and agents that earlier commands of the batch loaded. Most commands need them. Commands change
+    /// these rows only together with this loaded copy, so the copy stays right. Tasks are not kept, because the
+    /// statements of a plan change and delete tasks directly in the database.
     workflows: BTreeMap<WorkflowId, Option<Workflow>>,
     agents: BTreeMap<AgentId, Option<Agent>>,
 }

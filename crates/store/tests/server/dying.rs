@@ -1,4 +1,4 @@
-//! Tests with connections that are killed at random moments, under load.
+//! Tests with database connections that are killed at random moments, under load.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -33,7 +33,7 @@ async fn nothing_acknowledged_is_lost_and_nothing_is_done_twice() {
             let mut killed = 0;
             while !over.load(Ordering::SeqCst) {
                 must(client.batch_execute("SELECT pg_sleep(0.005 + random() * 0.03)").await, "pause");
-                // Kill mostly connections that are in the middle of a command, sometimes all.
+                // Kill the connections that are in the middle of a command, and some of the other connections.
                 killed += kill(
                     &client,
                     "application_name = 'test_dying' AND (random() < 0.3 OR state = 'active' OR state LIKE 'idle in%')",
@@ -102,7 +102,8 @@ async fn a_lost_answer_to_a_commit_is_found_out() {
         while killed == 0 && !sending.is_finished() {
             killed = kill(&client, "application_name = 'test_fate' AND wait_event = 'SyncRep'").await;
         }
-        // The server needs a moment until it waits for its standby.
+        // The first commits may not wait for the standby yet, because the server needs a moment to apply the new
+        // setting. So send further messages until a waiting commit was killed.
         if killed > 0 || sent > 1_000 {
             break sending;
         }

@@ -11,8 +11,8 @@ use store::{Cursor, Entry, Store};
 
 use super::{Place, agents, alone, message, shared};
 
-/// Triggers that delay the inserts of entries and the commits. The first row gives the transaction its number, and the
-/// entries get positions a while later. So numbers and positions are in different orders.
+/// Triggers that delay the inserts of log entries and the commits. The first row of a transaction gives it its number,
+/// and its entries get their positions a while later. So transaction numbers and positions are in different orders.
 const PAUSES: &str = "CREATE FUNCTION pause() RETURNS trigger LANGUAGE plpgsql AS $$ \
      BEGIN PERFORM pg_sleep(random() * 0.015); RETURN NEW; END $$; \
      CREATE TRIGGER after_number AFTER INSERT ON message FOR EACH ROW EXECUTE FUNCTION pause(); \
@@ -91,7 +91,7 @@ async fn tail(place: Arc<Place>, expected: usize) -> Vec<Entry> {
 }
 
 /// Runs transactions that do not belong to the store. Each gets its transaction number before it waits for the lock of
-/// a topic that the store's writers also need.
+/// a topic (log) that the store's writers also need.
 async fn stranger(place: Arc<Place>, agents: Arc<Vec<AgentId>>, number: usize, over: Arc<AtomicBool>) {
     let client = place.plain().await;
     while !over.load(Ordering::SeqCst) {
@@ -101,8 +101,8 @@ async fn stranger(place: Arc<Place>, agents: Arc<Vec<AgentId>>, number: usize, o
     }
 }
 
-/// Checks that a commit is shown as soon as the older open transaction that hid it has ended. No other write happens
-/// that could wake the follower instead.
+/// Checks that a follower of the log sees a commit as soon as the older open transaction that hid it has ended. No
+/// other write happens that could wake the follower instead.
 #[tokio::test(flavor = "multi_thread")]
 async fn is_woken_when_an_open_transaction_no_longer_holds_entries_back() {
     let _alone = alone().await;
@@ -118,7 +118,7 @@ async fn is_woken_when_an_open_transaction_no_longer_holds_entries_back() {
     let open = place.plain().await;
     must(open.batch_execute("BEGIN; SELECT pg_current_xact_id()").await, "an open transaction");
     act(&store, &message(agent, 1)).await;
-    // Waits longer than any wake-up about the commit itself takes.
+    // Wait longer than any wake-up about the commit itself takes.
     while watch.changed(Duration::from_millis(2_500)).await {
         assert_eq!(must(follower.follow(cursor, 10).await, "follow").entries, [], "what could still be overtaken");
     }

@@ -17,8 +17,8 @@ use store::{Postgres, Store};
 use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use tokio_postgres::{Client, NoTls};
 
-/// The lock of the test server. An open transaction holds back every follower on the server, so the test that leaves
-/// one open runs alone.
+/// The lock of the test server. An open transaction holds back every follower of the log on the server, so a test that
+/// leaves a transaction open runs alone.
 static SERVER: RwLock<()> = RwLock::const_new(());
 
 pub(crate) async fn shared() -> RwLockReadGuard<'static, ()> {
@@ -58,13 +58,13 @@ impl Place {
         must(Postgres::open(&self.url(), 11 << 40).await, "open")
     }
 
-    /// Opens a store that does not wait for the disk. It is for long scripts in which no process dies.
+    /// Opens a store that does not wait for the disk. It is for long tests in which no process dies.
     pub(crate) async fn open_hasty(&self) -> Postgres {
         let url = self.url().replace("options=", "options=-csynchronous_commit%3Doff%20");
         must(Postgres::open(&url, 11 << 40).await, "open")
     }
 
-    /// Opens a connection to the schema outside of the store.
+    /// Opens a plain connection to this test's database schema, which does not go through the store.
     pub(crate) async fn plain(&self) -> Client {
         plain(&self.url().replace("application_name=", "application_name=plain_")).await
     }

@@ -7,8 +7,8 @@ use store::conformance::{act, has_small, must, small};
 
 use super::{Place, alone, shared};
 
-/// Checks retries after serialization failures and deadlocks. A trigger that counts outside of transactions refuses two
-/// of three first tries.
+/// Checks retries after serialization failures and deadlocks. A trigger refuses the first two tries of each command. It
+/// counts tries with a sequence, because a rollback does not undo its count.
 #[tokio::test(flavor = "multi_thread")]
 async fn serialization_failures_and_deadlocks_are_tried_again() {
     let _shared = shared().await;
@@ -35,9 +35,9 @@ async fn serialization_failures_and_deadlocks_are_tried_again() {
     }
 }
 
-/// Checks the retry after a real deadlock. A foreign session holds a row that our command wants, and then wants a lock
-/// that our command holds. The server ends our transaction, because the foreign session has the longer deadlock
-/// timeout.
+/// Checks the retry after a real deadlock. A database session outside of the store holds a row that our command wants,
+/// and then wants a lock that our command holds. The server ends our transaction, because the other session has the
+/// longer deadlock timeout.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_real_deadlock_is_tried_again() {
     let _alone = alone().await;
@@ -59,7 +59,8 @@ async fn a_real_deadlock_is_tried_again() {
         }
         tokio::time::sleep(Duration::from_millis(2)).await;
     };
-    // This query returns only when the server ended our transaction, which holds the lock until then.
+    // This query waits for the lock that our transaction holds. So it returns only after the server ended our
+    // transaction.
     must(foreign.query("SELECT pg_advisory_xact_lock($1)::text", &[&key]).await, "take its lock");
     must(foreign.batch_execute("COMMIT").await, "go away");
     must(ours.await, "our command");

@@ -5,9 +5,9 @@ use std::collections::HashMap;
 
 use saphyr_parser::{Event, Parser};
 
-/// The most entries of one list in a YAML text; more are an error. A plan may have as many tasks.
+/// The most items of one list in a YAML text; a longer list is an error. It is also the most tasks of a plan.
 const LIST_ITEMS_MAX: u64 = engine::limits::PLAN_TASKS_MAX as u64;
-/// The most values in a YAML text, including the values that aliases repeat; more are an error.
+/// The most values in a YAML text, including the values that aliases repeat; a text with more values is an error.
 const VALUES_MAX: u64 = 2_000_000;
 
 /// A list or a mapping whose end is not read yet.

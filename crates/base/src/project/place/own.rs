@@ -119,8 +119,8 @@ fn may_have(root: &Path, path: &str) -> bool {
         Err(error) => return !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory),
     };
     let (Some(b"DIRC"), Some(&[0, 0, 0, version])) = (index.get(..4), index.get(4..8)) else { return true };
-    // Version 4 of the index shortens a path that starts like the one before. A split index has its paths in another
-    // file.
+    // Version 4 of git's index shortens a path that begins like the path before it. A split index keeps its paths in
+    // another file.
     let is_plain = matches!(version, 2 | 3) && !is_split(&index);
     !is_plain || contains(&index, path.as_bytes())
 }

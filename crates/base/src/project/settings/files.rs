@@ -1,5 +1,5 @@
-//! The files of the settings. Each file is read once, so that the text that was checked is exactly the text that is
-//! hashed and accepted.
+//! The files of the settings. Each file is read once. So the text that was checked is exactly the text that is hashed
+//! and that a person accepts.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -10,13 +10,13 @@ use super::{Settings, Unreadable, parse};
 use git::FOLDER;
 
 const CONFIG: &str = "config.toml";
-/// The folder of the contracts' JSON schemas, in `.handover/`.
+/// The folder in `.handover/` with the JSON schemas of contracts. Outputs of agents are checked against them.
 pub const CONTRACTS: &str = "contracts";
 /// The most bytes of `config.toml`; a longer file is an error. A usual file has some kilobytes, and a person cannot
 /// review more than this.
 const CONFIG_BYTES_MAX: u64 = 4 << 20;
-/// The most bytes of a schema file that are read: one byte more than a schema may have. So the check of the schema sees
-/// that the file is too long, and reports the schema's own limit.
+/// The most bytes of a schema file that are read: one byte more than a schema may have. So the later check of the
+/// schema notices a file that is too long, and its error names the schema's own limit.
 const CONTRACT_BYTES_MAX: u64 = (1 << 20) + 1;
 /// The most files of `contracts/` that are read; further files are ignored.
 const CONTRACTS_MAX: usize = 1_000;
@@ -62,7 +62,7 @@ impl SettingsFiles {
         }
     }
 
-    /// Parses the text that was read. `root` is only used to name the file in an error.
+    /// Parses the settings from the texts that were read before. `root` is only used to name the file in an error.
     pub fn settings(&self, root: &Path) -> Result<Settings, Unreadable> {
         let path = || root.join(FOLDER).join(CONFIG).display().to_string();
         let mut settings = parse(&self.config).map_err(|problem| Unreadable { path: path(), problem })?;

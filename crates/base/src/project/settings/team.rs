@@ -1,4 +1,5 @@
-//! The settings of the runner: limits, routes, agents, contracts.
+//! The settings of the runner, which lets agents work on tasks: limits, agents, contracts (checks of outputs), and
+//! routes (which role gets a blocked task).
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -35,14 +36,14 @@ impl Default for LimitSettings {
     }
 }
 
-/// The agent that judges whether an output meets the `evaluate` criterion of its contract.
+/// The agent that judges whether an output meets the criterion `evaluate` of its contract (the rules for the output).
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Evaluator {
     pub agent: String,
 }
 
-/// The kind of document with which an agent ends its turn.
+/// The kind of document with which an agent ends its turn (one run of its program).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OutputSettings {
@@ -75,7 +76,7 @@ pub struct AgentSettings {
     pub roles: Vec<String>,
     #[serde(default)]
     pub capabilities: Vec<String>,
-    /// A description of the agent, which is used when the agent has no card.
+    /// A description of the agent, which is used when the agent has no card (description file).
     pub persona: Option<String>,
     /// The media types of the outputs that the agent can review.
     #[serde(default = "texts")]
@@ -87,7 +88,8 @@ pub struct AgentSettings {
     pub output: Option<OutputSettings>,
     #[serde(default)]
     pub writable_sections: Vec<String>,
-    /// The sections of the project context that the agent can read. Without this key the agent can read all of them.
+    /// The sections of the project context (facts that agents have learned) that the agent can read. Without this key
+    /// the agent can read all of them.
     pub readable_sections: Option<Vec<String>>,
     /// True when the agent may add tasks to its workflow while it works.
     #[serde(default)]
@@ -141,7 +143,8 @@ fn ten_minutes() -> u32 {
     600
 }
 
-/// The settings that say which agents work, and with which limits, routes and contracts.
+/// The settings that name the agents, and their limits, routes (which role gets a blocked task) and contracts (checks
+/// of outputs).
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TeamSettings {
     pub limits: LimitSettings,
@@ -151,12 +154,13 @@ pub struct TeamSettings {
     pub contracts: BTreeMap<String, ContractSettings>,
     /// The files of `.handover/contracts/` by name: the text, or the reason why it cannot be read.
     pub schemas: BTreeMap<String, Result<String, String>>,
-    /// The record of the script contents that a person accepted. A check's scripts are compared with it. `None` means
-    /// that scripts are not compared.
+    /// The record of the script contents that a person accepted. When a script checks an output, its content is
+    /// compared with the record. `None` means that scripts are not compared.
     pub scripts: Option<ScriptSource>,
 }
 
-/// The places of the scripts that a person accepted: the record of their contents, and the worktree.
+/// The places that are needed to compare a script with its accepted content: the file that records the accepted
+/// contents, and the main worktree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScriptSource {
     pub record: PathBuf,

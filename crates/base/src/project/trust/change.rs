@@ -7,15 +7,16 @@ use super::list::{ItemOrder, TrustItem, TrustList};
 /// One difference between the accepted settings and the settings files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TrustChange {
-    /// One line, for example `+ check of code: make lint`, `- gate: deny write infra/**`, `~ limit usd: 5 -> 100`.
+    /// One line that shows the change to a person, for example `+ check of code: make lint`,
+    /// `- gate: deny write infra/**`, `~ limit usd: 5 -> 100`.
     pub text: String,
     /// True when a person must accept the change before it takes effect. False when it takes effect at once or has no
     /// effect.
     pub waits: bool,
 }
 
-/// Compares the accepted list of settings with the list of the files. Returns the changes in the order of the new list;
-/// removed items come last.
+/// Compares the list of settings that a person accepted with the list that the current files give. Returns the changes
+/// in the order of the new list; removed items come last.
 pub(super) fn changes(accepted: &TrustList, found: &TrustList) -> Vec<TrustChange> {
     let key = |item: &TrustItem| (item.key, item.subject.clone());
     let before: BTreeMap<_, _> = accepted.0.iter().map(|item| (key(item), item)).collect();
@@ -69,8 +70,8 @@ fn changed(known: &TrustItem, item: &TrustItem) -> TrustChange {
     TrustChange { text, waits }
 }
 
-/// Returns the common beginning of the lines of two items, up to and including its last colon. It is the name of the
-/// setting.
+/// Returns the common beginning of the two lines that show an item before and after a change, up to and including the
+/// last colon. It is the name of the setting.
 fn common<'a>(one: &'a str, other: &str) -> &'a str {
     let same = one.char_indices().zip(other.chars()).find(|((_, a), b)| a != b);
     let end = same.map_or(one.len().min(other.len()), |((at, _), _)| at);
@@ -96,12 +97,12 @@ fn is_loosened(item: &TrustItem, found: &TrustList) -> bool {
     match item.order {
         ItemOrder::Grant | ItemOrder::Bound(_) | ItemOrder::Noted => false,
         ItemOrder::Demand(_) => true,
-        // If the agent of this setting is removed too, its settings no longer matter.
+        // When the agent that the setting belongs to is removed, too, its settings no longer matter.
         ItemOrder::Fixed => agent_of(item).is_none_or(|slug| has_agent(found, slug)),
     }
 }
 
-/// Returns the slug of the agent that a setting belongs to, or `None` for a setting of no agent.
+/// Returns the slug (short name) of the agent that a setting belongs to, or `None` for a setting of no agent.
 fn agent_of(item: &TrustItem) -> Option<&str> {
     item.key.starts_with("agent.").then(|| item.subject.split(' ').next().unwrap_or_default())
 }

@@ -8,9 +8,9 @@ use crate::project::settings::mcp::McpSettings;
 use crate::project::settings::team::{AgentSettings, ContractSettings, LimitSettings};
 use crate::project::settings::{Approvals, Notify, ServeSettings, Settings, TeamSettings};
 
-/// Returns the settings with the stricter value of each key. Keys that need no acceptance come from the file. The gate
-/// rules also come from the file here, because one set of rules cannot express both; a hook checks a call against the
-/// accepted rules, too.
+/// Returns the settings with the stricter value of each key. Keys that no person must accept come from the file. The
+/// gate rules come from the file, too: one set of rules cannot hold the file's and the accepted rules. Therefore a hook
+/// checks a call against both sets.
 pub(super) fn in_force(file: &Settings, accepted: &Settings) -> Settings {
     Settings {
         store: file.store.clone(),
@@ -27,7 +27,7 @@ pub(super) fn in_force(file: &Settings, accepted: &Settings) -> Settings {
     }
 }
 
-/// Returns the accepted value of a key when the file still sets the key (to any value), else `None`.
+/// Returns the accepted value of a setting when the file still has the setting (with any value), else `None`.
 fn granted<T: Clone>(file: Option<&T>, accepted: Option<&T>) -> Option<T> {
     file.and(accepted).cloned()
 }
@@ -78,7 +78,8 @@ fn team(file: &TeamSettings, accepted: &TeamSettings) -> TeamSettings {
     }
 }
 
-/// Keeps the accepted checks of a contract, each with the shorter one of the file's and the accepted time limit.
+/// Keeps the accepted checks of a contract (commands that check outputs). The time limit of each check is the shorter
+/// one of the file's and the accepted limit.
 fn shorten(known: &mut ContractSettings, file: &ContractSettings) {
     for check in &mut known.checks {
         let same = file.checks.iter().filter(|other| other.command == check.command);

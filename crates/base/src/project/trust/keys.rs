@@ -18,7 +18,7 @@ pub enum KeyClass {
 pub struct SettingKey {
     pub key: &'static str,
     pub class: KeyClass,
-    /// The reason why the setting has this class.
+    /// The reason why a change of the setting waits, or does not wait, for a person.
     pub reason: &'static str,
 }
 
@@ -34,8 +34,8 @@ const fn free(key: &'static str, reason: &'static str) -> SettingKey {
     SettingKey { key, class: KeyClass::AsksNothing, reason }
 }
 
-/// All settings. A new setting needs a row here. Unless it has the class `AsksNothing`, it also needs an item in `list`
-/// and a line in `force`.
+/// All settings. A new setting needs a row here. Unless it has the class `AsksNothing`, it also needs an item in the
+/// module `list` and a line in the module `force`.
 pub const KEYS: &[SettingKey] = &[
     asks("store", "a URL, or a file outside of the repository, gets all work and all mail"),
     asks("worktrees", "folders are made and removed there"),
@@ -88,7 +88,8 @@ pub const KEYS: &[SettingKey] = &[
     narrows("mcp.coordinators", "each client is one more coordinator"),
 ];
 
-/// Returns the class of a setting. A setting that is missing in the table has the class `Asks`.
+/// Returns the class of a setting, which says whether a new value waits for a person. A setting that is missing in the
+/// table has the class `Asks`.
 pub fn class(key: &str) -> KeyClass {
     KEYS.iter().find(|row| row.key == key).map_or(KeyClass::Asks, |row| row.class)
 }

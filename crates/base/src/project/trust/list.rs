@@ -50,8 +50,8 @@ pub struct TrustItem {
 pub struct TrustList(pub Vec<TrustItem>);
 
 impl TrustList {
-    /// Makes the list of items for these settings. `store` is the store's URL or path if a person must accept it, else
-    /// `None`. `scripts` holds the contents of the scripts that commands name.
+    /// Makes the list of items that a person must accept in these settings. `store` is the store's URL or path if a
+    /// person must accept it, else `None`. `scripts` holds the contents of the scripts that commands name.
     pub(super) fn of(settings: &Settings, store: Option<&str>, scripts: &ScriptMarks) -> Self {
         let mut list = AcceptedItems::default();
         if let Some(store) = store {
@@ -95,7 +95,7 @@ impl TrustList {
         self.0.iter().filter(|item| !item.is_default).map(|item| item.text.clone()).collect()
     }
 
-    /// Returns the lines of the settings that run a program or call a URL.
+    /// Returns the lines that show the settings that run a program or call a URL.
     pub fn commands(&self) -> Vec<String> {
         let runs = ["agent.command", "contract.*.checks.command", "notify.command", "notify.webhook.url"];
         self.0.iter().filter(|item| runs.contains(&item.key)).map(|item| item.text.clone()).collect()
@@ -115,8 +115,8 @@ impl AcceptedItems {
         self.add((key, subject), value, text, ItemOrder::Grant);
     }
 
-    /// Adds an upper bound to the list, also when no file sets it and the default applies. A `value` of `None` means
-    /// that there is no bound.
+    /// Adds an upper bound to the list of settings that a person accepts, also when no file sets it and the default
+    /// applies. A `value` of `None` means that there is no bound.
     fn bound(&mut self, key: &'static str, name: &str, value: Option<f64>, default: Option<f64>) {
         let shown = value.map_or_else(|| "no limit".to_owned(), |value| value.to_string());
         let order = ItemOrder::Bound(value.unwrap_or(f64::INFINITY));
@@ -163,8 +163,8 @@ impl AcceptedItems {
         let near = if *private { ", also addresses of this machine and of private networks" } else { "" };
         let calls = allow.join(", ");
         let text = format!("notify: POST {}, signed with {signs}, may call {calls}{near}", redacted(url));
-        // All parts of the webhook are one item. As separate items, a mix of accepted and new parts would be an address
-        // that no person accepted.
+        // All parts of the webhook are one item. With separate items, a mix of accepted and new parts could take
+        // effect, and no person accepted that mix.
         let value = json!([url, secret_file, secret_env, allow, private]);
         self.grant("notify.webhook.url", "", value, text);
     }
@@ -251,7 +251,8 @@ impl AcceptedItems {
                 self.add(("contract.*.schema", name), json!(schema), text, ItemOrder::Demand(1));
             }
         }
-        // A schema in a new file only adds requirements for outputs. A changed schema may require less.
+        // A schema in a new file only adds requirements for outputs, so it takes effect at once. A changed schema may
+        // require less, so it waits for a person.
         for (name, text) in &settings.team.schemas {
             let Ok(text) = text else { continue };
             let hash = crate::ground::digest::sha256(text.as_bytes());
@@ -275,8 +276,8 @@ impl AcceptedItems {
         };
         let text = format!("gates: programs that cannot be looked into: {word}");
         let (key, subject, order) = ("gates.opaque", String::new(), ItemOrder::Demand(strength));
-        // When the file does not set `gates.opaque`, the decision for opaque commands is the default decision, which
-        // already has its own line.
+        // The setting `gates.opaque` decides about programs that cannot be analyzed. When the file does not set it, the
+        // default decision applies to them, which already has its own line.
         let is_default = settings.gates.opaque() == settings.gates.otherwise();
         self.0.push(TrustItem { key, subject, value: json!(word), text, is_default, order });
         for (matter, decision) in settings.gates.strictest() {

@@ -20,7 +20,7 @@ const BYTES_MAX: u64 = 1 << 30;
 /// The settings that a person accepted for one clone.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct AcceptedCopy {
-    /// The path of the clone.
+    /// The path of the clone of the repository.
     pub(super) path: String,
     /// The hash of the list of settings and scripts that the person saw and accepted.
     pub(super) sha256: String,
@@ -37,8 +37,8 @@ impl AcceptedCopy {
     }
 }
 
-/// Returns the folder of all accepted copies. Agents must not write there: an agent could accept settings in a person's
-/// name.
+/// Returns the folder of all accepted copies (files with the settings that a person accepted). Agents must not write
+/// there: an agent could accept settings in a person's name.
 pub fn folder(data: &Path) -> PathBuf {
     data.join(FOLDER)
 }
@@ -86,10 +86,10 @@ pub(super) fn change(file: &Path, make: impl FnOnce(Option<AcceptedCopy>) -> Acc
     maker.recursive(true).create(folder)?;
     let lock = File::options().create(true).truncate(false).write(true).open(folder.join("lock"))?;
     lock.lock()?;
-    // An accepted copy that cannot be read is replaced, because the person has just accepted the new one.
+    // A file of accepted settings that cannot be read is replaced, because the person has just accepted new settings.
     let known = read(file).ok().flatten();
     let text = serde_json::to_string_pretty(&make(known)).map_err(io::Error::other)?;
-    // Only its owner can read a temporary file, and so also the file that it replaces.
+    // The temporary file replaces the accepted copy below and keeps its permissions: only its owner can read it.
     let mut fresh = tempfile::NamedTempFile::new_in(folder)?;
     fresh.write_all(text.as_bytes())?;
     fresh.as_file().sync_all()?;

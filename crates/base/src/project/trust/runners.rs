@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 /// The most makefiles that one command can run, including the files that they include. Further included files are not
-/// compared.
+/// compared with the content that a person accepted.
 const INCLUDES_MAX: usize = 64;
 
 /// One program that runs files of the repository by convention, or several programs that read the same files.
@@ -102,25 +102,25 @@ const RUNNERS: &[CheckRunner] = &[
 ];
 const MAKEFILES: &[&str] = &["GNUmakefile", "makefile", "Makefile"];
 
-/// The manifest files, each with the name of the part that lists commands to run.
+/// The manifest files, each with the name of its part that lists commands to run.
 const PARTS: &[(&str, &str)] = &[("package.json", "scripts"), ("composer.json", "scripts"), ("deno.json", "tasks")];
 
-/// One call of a program of the `RUNNERS` table within a command.
+/// One call of a program that reads files by convention (such as `make`) within a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct RunnerCall {
     pub(super) runner: &'static CheckRunner,
-    /// The folder in which the program runs, relative to the folder in which the command runs.
+    /// The folder in which the program runs (`sub` in `make -C sub`), relative to the folder in which the command runs.
     pub(super) folder: PathBuf,
 }
 
-/// Returns the row of the `RUNNERS` table for a program, or `None` when the table has none.
+/// Returns the row of the `RUNNERS` table for a program such as `make`, or `None` when the table has no row for it.
 pub(super) fn find(program: &str) -> Option<&'static CheckRunner> {
     RUNNERS.iter().find(|runner| runner.programs.contains(&program))
 }
 
 impl RunnerCall {
-    /// Returns the files that the program reads, relative to the folder in which the command runs. Includes files that
-    /// do not exist, because a task can create them later.
+    /// Returns the files that the program reads by convention, relative to the folder in which the command runs.
+    /// Includes files that do not exist, because the task of an agent can create them later.
     pub(super) fn files(&self, runs_in: &Path) -> Vec<PathBuf> {
         let mut found: Vec<PathBuf> = self.runner.files.iter().map(|name| self.folder.join(name)).collect();
         if self.runner.files == MAKEFILES {
@@ -151,8 +151,8 @@ fn includes(makefile: &Path) -> Vec<PathBuf> {
     names.filter(|name| !name.contains(['$', '*', '?', '['])).map(PathBuf::from).collect()
 }
 
-/// Returns the part of a manifest that runs something, as JSON text. Returns `None` for a file that is not a manifest
-/// or not valid JSON; such a file is compared as a whole.
+/// Returns the part of a manifest (such as `package.json`) that lists commands to run, as JSON text. Returns `None` for
+/// a file that is not a manifest or not valid JSON; such a file is compared as a whole.
 pub(super) fn part(path: &Path, content: &[u8]) -> Option<String> {
     let name = path.file_name()?.to_str()?;
     let (_, part) = PARTS.iter().find(|(manifest, _)| *manifest == name)?;
@@ -160,12 +160,13 @@ pub(super) fn part(path: &Path, content: &[u8]) -> Option<String> {
     let empty = Value::Object(serde_json::Map::new());
     let found = manifest.as_object()?.get(*part).unwrap_or(&empty);
     let Some(entries) = found.as_object() else { return serde_json::to_string_pretty(found).ok() };
-    // Sort the entries of the part, because their order has no meaning.
+    // Sort the commands that the manifest lists, because their order has no meaning.
     let sorted: BTreeMap<&String, &Value> = entries.iter().collect();
     serde_json::to_string_pretty(&BTreeMap::from([(*part, sorted)])).ok().map(|text| text + "\n")
 }
 
-/// Tells whether the file is a manifest, of which only the part that runs something counts.
+/// Tells whether the file is a manifest (such as `package.json`). Of a manifest only the part that lists commands to
+/// run is compared.
 pub(super) fn is_manifest(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str());
     name.is_some_and(|name| PARTS.iter().any(|(manifest, _)| *manifest == name))

@@ -18,14 +18,15 @@ use super::runners;
 use super::words::{self, Atom, CommandWords};
 use crate::project::settings::Settings;
 
-/// The most bytes of a script. A larger script always counts as changed, because reading it at every check would take
-/// too long.
+/// The most bytes of a script that is compared. A larger script always counts as changed, because reading it at every
+/// check would take too long.
 const BYTES_MAX: u64 = 64 << 20;
 const MISSING: &str = "missing";
 const NO_FILE: &str = "no file";
 const TOO_LARGE: &str = "too large";
 
-/// The scripts that commands name, by their path relative to the folder in which the command runs.
+/// The scripts that commands name, by their path relative to the folder in which the command runs, with the hashes of
+/// their contents.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScriptMarks(pub BTreeMap<String, ScriptRecord>);
 
@@ -43,7 +44,7 @@ pub struct ScriptRecord {
     pub content: Option<String>,
 }
 
-/// A script whose current content no person accepted.
+/// A script that a command names, with its path and the hash of its current content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChangedScript {
     pub name: String,
@@ -52,7 +53,8 @@ pub struct ChangedScript {
 }
 
 impl ScriptRecord {
-    /// Returns a short text for a person: the beginning of the content's hash, or the reason why there is no hash.
+    /// Returns a short text for a person: the beginning of the hash of the script's content, or the reason why there is
+    /// no hash.
     pub(super) fn shown(&self) -> String {
         let mark = self.marks.iter().next_back().map_or(MISSING, String::as_str);
         if is_hash(mark) { format!("sha256 {}", &mark[..16]) } else { mark.to_owned() }
@@ -64,7 +66,7 @@ fn is_hash(mark: &str) -> bool {
 }
 
 impl ScriptMarks {
-    /// Reads every script in the main worktree that a command of the settings names, and its content.
+    /// Finds every script that a command of the settings names, and hashes its content in the main worktree.
     pub(super) fn look(root: &Path, settings: &Settings) -> Self {
         let mut found = Self::default();
         let mut add = |words: &[String], starts_something: bool| {
@@ -205,8 +207,8 @@ fn can_run(path: &Path) -> bool {
     File::open(path).and_then(|mut file| file.read_exact(&mut start)).is_ok() && start == *b"#!"
 }
 
-/// Returns the hash of a file's content; for a manifest the hash of its part that lists commands. Follows symbolic
-/// links, because the target is the file that runs.
+/// Returns the hash of a file's content. Of a manifest (such as `package.json`) only the part that lists commands
+/// counts. Follows symbolic links, because the target is the file that runs.
 pub(super) fn mark(path: &Path) -> String {
     let read = || -> io::Result<String> {
         let found = std::fs::metadata(path)?;
@@ -245,8 +247,8 @@ pub(super) fn mark(path: &Path) -> String {
 /// hash.
 pub const BEGINNING_BYTES: u64 = 64 << 10;
 
-/// Returns the beginning of a file as text; for a manifest the part that lists commands to run. Returns `None` when the
-/// path is not a regular file.
+/// Returns the beginning of a file as text; of a manifest (such as `package.json`) the part that lists commands to run.
+/// Returns `None` when the path is not a regular file.
 pub fn beginning(path: &Path) -> Option<String> {
     let bytes = first_bytes(path, if runners::is_manifest(path) { BYTES_MAX } else { BEGINNING_BYTES })?;
     let mut text = runners::part(path, &bytes).unwrap_or_else(|| String::from_utf8_lossy(&bytes).into_owned());

@@ -1,4 +1,4 @@
-//! Tests of trust: which changes of settings wait for a person, and which values take effect.
+//! Tests of trust in settings: which changes wait until a person accepts them, and which values take effect.
 
 mod keys;
 mod scripts;
@@ -62,7 +62,7 @@ fn nothing_is_started_before_a_person_accepted_it() {
     assert_eq!(clone.view().settings.team.agents, [], "an agent that nobody accepted is not in force");
     clone.accept();
     assert_eq!(clone.required(), Ok(()));
-    // A change of a route, a persona or a comment needs no acceptance.
+    // A change of a route, a persona or a comment takes effect without asking a person.
     clone.config(
         "# a comment\n[routes]\nspec_gap = \"roles.ba\"\n[[agent]]\nslug = \"quinn\"\nadapter = \"exec\"\n\
          persona = \"You are quick.\"\nroles = [\"developer\"]\ncommand = [\"sh\"]\n",
@@ -107,7 +107,8 @@ fn the_accepted_copy_is_the_owners_alone() {
     let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
     let file = record_of(&clone.root(), &clone.data()).unwrap();
     assert_eq!((mode(&file), mode(&folder(&clone.data()))), (0o600, 0o700));
-    // An accepted copy that other users can write does not count, because one of them could have written it.
+    // The file with the accepted settings does not count when other users can write it, because one of them could have
+    // written it.
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o666)).unwrap();
     assert!(view(&clone.root(), Some(&clone.data())).unwrap_err().to_string().contains("read what is trusted"));
     assert!(clone.required().is_err());
@@ -138,7 +139,7 @@ fn a_configuration_that_is_no_file_is_refused_and_does_not_block() {
     }
 }
 
-/// A settings file behind a link is read like a plain file: its text counts.
+/// When the settings file is a link, a person accepts the text of the file that the link leads to.
 #[test]
 fn a_configuration_behind_a_link_is_accepted_by_its_text() {
     let clone = Clone::new("");
@@ -181,8 +182,8 @@ fn the_hash_is_that_of_the_list() {
     assert_ne!(clone.view().list.sha256(), before);
 }
 
-/// A hook checks a call against the rules of the file and against the accepted rules. If nothing was accepted, it uses
-/// only the file.
+/// A hook checks a tool call against the gate rules of the settings file and against the gate rules that a person
+/// accepted. If nothing was accepted, it uses only the settings file.
 #[test]
 fn a_call_passes_the_gates_of_both_copies() {
     let rule =

@@ -67,7 +67,8 @@ const INTERPRETERS: &[&str] = &[
     "gawk",
     "mawk",
 ];
-/// Options of interpreters after which no script file follows: the next word is code (`sh -c CODE`) or a module.
+/// Options of interpreters after which no script file follows: the next word is code (`sh -c CODE`) or the name of a
+/// module (`python -m NAME`).
 const TEXT_OPTIONS: &[&str] = &["-c", "-e", "-m", "-p", "-E", "--eval", "--print", "-Command"];
 /// Programs that read, compare or write the files among their arguments, but never run them.
 const READERS: &[&str] = &[
@@ -181,15 +182,15 @@ struct WordReader {
     found: CommandWords,
     /// The program whose arguments are being read. `None` at the start of a command.
     program: Option<String>,
-    /// True when the next word that is not an option is a script.
+    /// True when the next word that is not an option names a script.
     wants_script: bool,
-    /// True after the current command named a program of the `runners` table, so that an option may belong to that
-    /// program.
+    /// True after the current command named a program of the `runners` table (such as `make`), so that an option may
+    /// belong to that program.
     is_runner: bool,
     /// The kind of the next word, if that word is the value of an option such as `make -C`. `None` otherwise.
     wants_value: Option<RunnerValue>,
-    /// The folder that the shell's text is in after its `cd` commands, relative to the folder in which the command
-    /// runs.
+    /// The current folder of the shell code after the `cd` commands read so far, relative to the folder in which the
+    /// command runs.
     folder: PathBuf,
 }
 
@@ -286,7 +287,7 @@ impl WordReader {
         }
     }
 
-    /// Handles a word that is an option of the last recorded program: `-C folder`, `-Cfolder`, `--file x` or
+    /// Handles a word that is an option of the last program that `run` recorded: `-C folder`, `-Cfolder`, `--file x` or
     /// `--file=x`. Returns whether the word is such an option.
     fn runner_option(&mut self, word: &str) -> bool {
         let call = self.found.runs.last().filter(|_| self.is_runner);

@@ -1,4 +1,5 @@
-//! Collects all keys that the settings parser knows and checks that each has a row in `keys::KEYS`.
+//! Collects all keys that the settings parser knows and checks that each has a row in `keys::KEYS`, the table that says
+//! which settings a person must accept.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -16,8 +17,8 @@ fn every_key_of_the_settings_is_classified() {
     assert_eq!(all_keys(), known);
 }
 
-/// Every setting of the class `Asks` must have an item in the list of trust. Without an item it would never be shown to
-/// a person.
+/// Every setting of the class `Asks` must have an item in the list that a person accepts. Without an item no person
+/// would see the setting.
 #[test]
 fn every_key_that_asks_is_in_the_list() {
     let settings: Settings = crate::project::settings::parse(
@@ -57,7 +58,8 @@ fn every_key_that_asks_is_in_the_list() {
     .unwrap();
     let list = super::super::TrustList::of(&settings, settings.store.as_deref(), &super::super::ScriptMarks::default());
     let mut shown: BTreeSet<&str> = list.0.iter().map(|item| item.key).collect();
-    // The list shows the values of these keys as parts of another key's item.
+    // The list that a person accepts has no items of their own for these keys; it shows their values in the item of
+    // another key.
     shown.extend(["agent.slug", "gate.decision"]);
     shown.extend(["secret_file", "secret_env", "allow", "private"].map(|key| match key {
         "secret_file" => "notify.webhook.secret_file",
@@ -96,8 +98,8 @@ enum FoundKey {
     Value,
 }
 
-/// A settings document that has a single path of keys. It records which fields or values the parser expects at the end
-/// of the path.
+/// A made-up settings document that has a single path of keys. It records which fields or values the parser expects at
+/// the end of the path.
 struct Spy<'a> {
     path: &'a [String],
     found: &'a mut Option<FoundKey>,
@@ -148,8 +150,8 @@ impl<'de> Deserializer<'de> for Spy<'_> {
                 Err(Nothing)
             }
             Some((_, rest)) => {
-                // The key `ambiguity` is valid in both kinds of maps: as a free name, and as a reason why a task is
-                // blocked.
+                // Some maps of the settings have free names as keys, and others the reasons why a task is blocked. The
+                // key `ambiguity` is valid in both.
                 let inner = Spy { path: rest, found: self.found };
                 visitor.visit_map(One { key: Some("ambiguity".to_owned()), value: Some(inner) })
             }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::Clone;
 use crate::project::trust::script::{ScriptFolders, ScriptMarks};
 
-/// A change that a task makes to a file.
+/// A change that a task of an agent makes to a script file.
 type ScriptChange = fn(&std::path::Path);
 
 fn command(text: &str) -> Vec<String> {
@@ -157,7 +157,7 @@ fn a_runner_whose_file_the_task_changed_is_a_changed_check() {
         ),
         ("npm test", "package.json", r#"{"name": "x"}"#, "package.json"),
         ("npm test", "package.json", "no JSON", "package.json"),
-        // Changes of dependencies, of the version and of the order of scripts need no new acceptance.
+        // When dependencies, the version or the order of scripts change, no person must accept the file again.
         (
             "npm test",
             "package.json",
@@ -166,7 +166,7 @@ fn a_runner_whose_file_the_task_changed_is_a_changed_check() {
         ),
         ("npm test", "package.json", r#"{"version": "2", "scripts": {"test":"jest","lint":"eslint ."}}"#, ""),
         ("npm test", "src/a.js", "1", ""),
-        // The task creates a configuration file that did not exist when the check was accepted.
+        // The task creates a configuration file that did not exist when a person accepted the check.
         ("npm test", ".npmrc", "script-shell=/bin/true", ".npmrc"),
         ("make test", "Makefile", "test:\n\ttrue\n", "Makefile"),
         ("make test", "GNUmakefile", "test:\n\ttrue\n", "GNUmakefile"),
@@ -273,8 +273,8 @@ fn a_script_is_compared_where_it_runs() {
     assert_eq!(changed(), []);
 }
 
-/// When a check's script changes in the main worktree, nothing waits. When the program that starts an agent changes, a
-/// person must accept it again.
+/// When the script of a check changes in the main worktree, the change does not wait for a person. When the program
+/// that starts an agent changes, a person must accept it again.
 #[test]
 fn a_program_that_starts_an_agent_is_asked_about_again() {
     let clone = Clone::new(

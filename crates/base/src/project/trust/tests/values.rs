@@ -6,8 +6,8 @@ use serde_json::json;
 use super::Clone;
 use crate::project::settings::Settings;
 
-/// An accepted settings file and a changed one. It has the expected changes that `handover trust` shows, which of them
-/// wait, and the value that takes effect until a person accepts.
+/// A settings file that a person accepted, and a changed one. The other fields are the expected changes, which of them
+/// wait for a person, and the value that takes effect until a person accepts.
 struct ValueCase {
     accepted: &'static str,
     file: &'static str,
@@ -335,7 +335,8 @@ fn of_two_copies_the_stricter_counts() {
     }
 }
 
-/// For every pair of settings files, the settings that take effect ask a person for nothing beyond the accepted ones.
+/// For every pair of an accepted and a current settings file, the settings that take effect contain nothing that a
+/// person would have to accept first.
 #[test]
 fn what_is_in_force_never_asks_for_more() {
     let files: Vec<&str> = cases().iter().flat_map(|case| [case.accepted, case.file]).collect();
@@ -347,8 +348,8 @@ fn what_is_in_force_never_asks_for_more() {
                 crate::project::trust::TrustList::of(settings, None, &crate::project::trust::ScriptMarks::default())
             };
             let mut force = crate::project::trust::force::in_force(&after, &before);
-            // Leave out gate rules, because a hook checks both the file's and the accepted ones. Leave out unaccepted
-            // contracts, because they run nothing.
+            // Leave out gate rules, because a hook checks the rules of the file and the accepted rules. Leave out
+            // unaccepted contracts, because they run no program.
             force.gates = before.gates.clone();
             force.team.contracts.retain(|_, contract| !contract.is_unaccepted);
             let changes = crate::project::trust::change::changes(&list(&before), &list(&force));
