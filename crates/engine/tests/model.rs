@@ -2,7 +2,7 @@
 //! agents and tasks. A second model (`model/homes.rs`) has connections, takeovers and a gated task.
 //!
 //! The step from state to state is the engine itself (`model/real.rs`). `MODEL_AGENTS`, `MODEL_TASKS`, `MODEL_TICKS`,
-//! `MODEL_ATTEMPTS` and `MODEL_MAIL` make the world larger: `MODEL_AGENTS=3 cargo test -p engine --release --test
+//! `MODEL_ATTEMPTS` and `MODEL_MAIL` set the size of the model: `MODEL_AGENTS=3 cargo test -p engine --release --test
 //! model`.
 
 #![expect(clippy::wildcard_enum_match_arm, reason = "the model looks for single events among many")]
@@ -20,7 +20,8 @@ use real::{Act, Ask, Engine, Fault, Mail, Outcome, Place, Row};
 use stateright::{Checker, Model, Property};
 
 const LEASE_TICKS: i64 = 2;
-/// The possible differences of an agent's clock from the true time, in ticks. The largest one is longer than a lease.
+/// The possible differences of an agent's clock from the true time, in ticks (the model's unit of time). The largest
+/// one is longer than a lease.
 const SKEWS: [i64; 3] = [-3, 0, 3];
 
 struct Claims {
@@ -34,8 +35,8 @@ struct Claims {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct World {
     rows: Vec<Row>,
-    /// The true time, in ticks. Timers use the true time. An agent's calls have the true time plus the error of the
-    /// agent's clock.
+    /// The true time, in ticks (the model's unit of time). Timers use the true time. An agent's calls have the true
+    /// time plus the error of the agent's clock.
     clock: i64,
     agents: Vec<Agent>,
     /// The writes of agents that are not delivered to the engine yet. They are sorted, so that two states with the same
@@ -47,23 +48,23 @@ struct World {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Agent {
     skew: i64,
-    /// For each task, the attempt that the agent believes it holds. An agent that loses an attempt gets no message
-    /// about that.
+    /// For each task, the number of the claim (the attempt) that the agent believes to hold. An agent that loses a
+    /// claim gets no message about that.
     believes: Vec<Option<u32>>,
 }
 
-/// The history of a task, as its log shows it.
+/// The history of one task, as the log shows it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 struct Past {
-    /// The attempts that were claimed, each with its agent, in order.
+    /// The claims of the task, each as its attempt number and its agent, in order.
     claims: Vec<(u32, usize)>,
-    /// The agents whose writes to the task were accepted, each with the task's last attempt at that time. Each pair is
-    /// listed once.
+    /// The agents whose writes to the task were accepted, each with the number of the task's last claim at that time.
+    /// Each pair is listed once.
     writers: Vec<(u32, usize)>,
     completions: u8,
-    /// The attempt number in the last write to the task that was accepted.
+    /// The claim number (attempt) in the last write to the task that was accepted.
     written: u32,
-    /// True when an accepted write had a lower attempt number than an earlier accepted write.
+    /// True when an accepted write had a lower claim number (attempt) than an earlier accepted write.
     went_back: bool,
 }
 
@@ -82,11 +83,11 @@ enum Action {
     /// delivered again.
     Deliver(Mail),
     Lose(Mail),
-    /// The agent stops and forgets its attempts. No process notices that.
+    /// The agent stops and forgets its claims. No process notices that.
     Crash {
         agent: usize,
     },
-    /// The agent's process is killed. The agent's machine notices that.
+    /// The agent's process is killed, and the agent's machine notices that.
     Kill {
         agent: usize,
     },
@@ -316,8 +317,8 @@ fn claims_are_fenced_in_every_order() {
     checker.assert_properties();
 }
 
-/// Checks that the model checker finds planted faults: without the check of attempts, or with attempt numbers that
-/// repeat, a property must break.
+/// Checks that the model checker finds planted faults: a property must break when the engine does not check the attempt
+/// number of a write, or gives two claims the same attempt number.
 #[test]
 fn planted_faults_are_found() {
     let cases = [

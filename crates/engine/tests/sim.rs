@@ -52,8 +52,8 @@ const SEEDS: u64 = 2_000;
 const STEPS: u64 = 120;
 /// The number of seeds within which the checker of the invariants must find every planted fault.
 const FAULT_SEEDS: u64 = 60;
-/// The number of seeds within which the simulated callers must meet every situation. The rarest situation is a script
-/// that resumes a task while a question to a person is open.
+/// The number of seeds within which the simulated callers must meet every situation of the list `WANTED`. The rarest
+/// one is a script that resumes a task while a question to a person is open.
 const TALLY_SEEDS: u64 = 300;
 
 struct Failure {
@@ -136,8 +136,8 @@ fn the_same_seed_gives_the_same_state() {
     }
 }
 
-/// Checks that the simulated callers meet every situation. Callers that are always refused, or never try anything,
-/// would break no rule and prove nothing.
+/// Checks that the simulated callers meet every situation of the list `WANTED`. Callers that are always refused, or
+/// never try anything, would break no rule and prove nothing.
 #[test]
 fn the_crew_tries_every_takeover_and_every_way_round() {
     let mut met = std::collections::BTreeMap::new();

@@ -1,4 +1,4 @@
-//! Tests `handover check`, called by a person and by a program, and with files of cases.
+//! Tests `handover check`, called by a person and by a program, and with files of test cases.
 #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 #![expect(clippy::disallowed_methods, reason = "starts the program itself")]
 
@@ -91,7 +91,8 @@ fn wrong_calls_are_told_apart_from_wrong_documents() {
     }
 }
 
-/// Checks every file of test cases through the program. It prints one verdict per line, in order, with the case's id.
+/// Checks every file of test cases with `handover check`, which prints one verdict per line, in order, with the case's
+/// id.
 #[test]
 fn files_of_cases() {
     let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
@@ -126,7 +127,7 @@ fn files_of_cases() {
     }
 }
 
-/// Checks the files of handoffs. Their expected verdicts are in separate files.
+/// Checks the files of handoff documents. Their expected verdicts are in separate files.
 #[test]
 fn files_of_handoffs() {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../wire/tests/fixtures/vectors/handoff");

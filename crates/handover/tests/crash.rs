@@ -1,8 +1,9 @@
-//! Kills writers with `SIGKILL` at random moments, and checks that no acknowledged write is missing.
+//! Kills processes that write to a SQLite store with `SIGKILL` at random moments, and checks that no acknowledged write
+//! is missing.
 //!
-//! A short run is part of the tests; `scripts/prove crash` makes a long one. Every round is made from a seed, which a
-//! failure prints. The moment of a kill also depends on the machine, so a seed repeats the plan and not the exact
-//! moment.
+//! A short run is part of the tests; `scripts/prove crash` makes a long one. A seed decides the plan of every round of
+//! writing and killing, and a failure prints the seed. The exact moment of a kill also depends on the machine, so a
+//! seed repeats the plan but not the exact moment.
 
 #![expect(clippy::unwrap_used, reason = "a proof that cannot go on has failed")]
 
@@ -35,15 +36,16 @@ use serde::{Deserialize, Serialize};
 use state::State;
 use store::Sqlite;
 
-/// The number of rounds on one database file. Then a new file is used, so that a long run does not spend its time on
-/// reading old rows.
+/// The number of rounds of writing and killing on one database file. Then a new file is used, so that a long run does
+/// not spend its time on reading old rows.
 const ROUNDS_PER_FILE: usize = 5;
 /// The longest time without a message from a child process. After that the child counts as hung and the test fails.
 const SILENCE_MAX: Duration = Duration::from_secs(30);
-/// About the time that writing a plan in pieces takes, in microseconds, so that the kill happens during it.
+/// The longest random wait, in microseconds, between the start of a large plan and the kill. Writing such a plan in
+/// pieces takes about this long, so the kill usually happens in the middle of it.
 const PLAN_MICROS: usize = if cfg!(debug_assertions) { 300_000 } else { 80_000 };
-/// The time by which the test's clock advances between two rounds: more than a lease and more than the life of a draft,
-/// a plan that is written in pieces.
+/// The time, in milliseconds, by which the test's clock advances between two rounds of writing and killing. It is
+/// longer than a lease, and longer than an unfinished plan is kept.
 const ROUND_MS: i64 = 120_000;
 
 /// The instructions for one child process, which writes to the store until it is killed.
@@ -84,7 +86,8 @@ struct Moment {
     call: &'static str,
     /// The suffix of the name of the file that the call is about, such as `-wal`.
     file: &'static str,
-    /// The kill happens at one of the first calls of this kind, up to this number.
+    /// The kill happens at a randomly chosen call among the first calls of this kind. This is the number of calls to
+    /// choose from.
     calls: usize,
 }
 
@@ -179,7 +182,7 @@ async fn write_until_killed(order: Order) {
             }
         });
     }
-    // The writers work until the kill. A writer that returns earlier has met a fault.
+    // The writers work until the test kills the process. A writer returns earlier only when the store failed.
     while let Some(ended) = tasks.join_next().await {
         let Err(error): Result<std::convert::Infallible, base::Error> = ended.unwrap();
         fault(&error);
@@ -247,8 +250,8 @@ fn campaign(rounds: usize, seed: u64) -> Figures {
         let site = Site { path: &path, shift_ms, processes };
         let mut problems = kill_writers(&site, &mut rng, &mut ledger, &mut figures);
         figures.acks += ledger.acks.len() - before;
-        // In half of the rounds the check opens a copy of the file. Then the next writers must recover the original
-        // file themselves.
+        // In half of the rounds the check opens a copy of the database file. Then the check does not recover the
+        // original file, and the next writers must do it themselves.
         let copy = tempfile::tempdir().unwrap();
         let looked_at = if rng.percent(50) { copy_of(&path, copy.path()) } else { path };
         problems.extend(runtime().block_on(check(&looked_at, shift_ms, &ledger, &mut figures)));
@@ -264,7 +267,7 @@ fn campaign(rounds: usize, seed: u64) -> Figures {
     figures
 }
 
-/// The database file, the clock shift and the number of processes of a round.
+/// The database file, the clock shift and the number of processes for one round of writing and killing.
 struct Site<'a> {
     path: &'a Path,
     shift_ms: i64,
@@ -284,14 +287,14 @@ fn kill_writers(site: &Site<'_>, rng: &mut SeededRandom, ledger: &mut Ledger, fi
     let mut problems = Problems::new();
     while !children.is_empty() {
         let (until, linger) = match rng.below(100) {
-            // Kill the writers before the first acknowledged write, while they create or recover the file.
+            // Kill a process before its first acknowledged write, while it creates or recovers the database file.
             0..15 => (Until::Acks(ledger.acks.len()), 60_000),
             _ if plans => (Until::LargePlan, PLAN_MICROS),
             _ => (Until::Acks(ledger.acks.len() + rng.below(300)), 4_000),
         };
         problems.extend(listen(&heard, until, micros(rng.below(linger)), ledger));
-        // The other processes continue to write after this kill. The next pass of the loop waits for their acknowledged
-        // writes.
+        // The processes that are still alive continue to write after this kill. The next pass of the loop waits for
+        // their acknowledged writes.
         children.swap_remove(rng.below(children.len())).end();
         figures.kills += 1;
     }
@@ -299,7 +302,7 @@ fn kill_writers(site: &Site<'_>, rng: &mut SeededRandom, ledger: &mut Ledger, fi
     problems
 }
 
-/// The condition that must be met before the writers are killed.
+/// The condition that must be met before the test kills a process of writers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Until {
     /// The kill waits until this many writes were acknowledged in total.
@@ -309,7 +312,7 @@ enum Until {
 }
 
 impl Until {
-    /// Tells whether the acknowledged writes so far meet the condition.
+    /// Tells whether the acknowledged writes so far are enough for the kill.
     fn is_over(self, acks: &[Ack]) -> bool {
         match self {
             Self::Acks(wanted) => acks.len() >= wanted,
@@ -320,7 +323,7 @@ impl Until {
     }
 }
 
-/// Records acknowledged writes until the condition is met, and for a moment after that.
+/// Records acknowledged writes in the ledger until the condition `until` is met, and then for the time `linger`.
 fn listen(heard: &Receiver<Word>, until: Until, linger: Duration, ledger: &mut Ledger) -> Problems {
     let mut problems = Problems::new();
     while problems.is_empty() && !until.is_over(&ledger.acks) {
@@ -364,7 +367,7 @@ fn copy_of(path: &Path, folder: &Path) -> PathBuf {
     folder.join("handover.db")
 }
 
-/// Opens the file as the next process would, and compares its content with the ledger of acknowledged writes.
+/// Opens the database file as the next process would, and compares its content with the ledger of acknowledged writes.
 async fn check(path: &Path, shift_ms: i64, ledger: &Ledger, figures: &mut Figures) -> Problems {
     let store = match Sqlite::open(path, 1).await {
         Ok(store) => Arc::new(store),

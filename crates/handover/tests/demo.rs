@@ -35,7 +35,8 @@ fn the_demo_is_a_team_that_comes_to_a_verified_end() {
         assert_eq!(summary[name], number, "{name}\n{text}");
     }
     assert_eq!(summary["log_verified"], true, "{text}");
-    // Each turn of the demo writes two checkpoints, except the turn that crashes between them.
+    // Each turn (one run of an agent's program) of the demo writes two checkpoints, except the turn that crashes
+    // between them.
     assert!(summary["checkpoints"].as_u64().unwrap() >= 17, "{text}");
     assert!(summary["ms"].as_u64().unwrap() < MS_MAX, "{text}");
 }

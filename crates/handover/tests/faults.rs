@@ -42,8 +42,8 @@ use serde::{Deserialize, Serialize};
 use state::State;
 use store::{Fault, Sqlite};
 
-/// The longest time without a message from a child process. After that the child counts as hung. The store's own
-/// longest wait is shorter.
+/// The longest time without a message from a child process. After that the child counts as hung. The longest wait of
+/// the store itself is shorter, so a child that waits for the store does not count as hung.
 const SILENCE_MAX: Duration = Duration::from_secs(60);
 const WRITERS: usize = 4;
 /// The number of acknowledged writes in a row after which the injected fault counts as over.
@@ -51,12 +51,13 @@ const WELL: usize = 40;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 enum Course {
-    /// The child process writes until it has seen faults and they are over.
+    /// The child process writes until some writes failed and later writes succeed again.
     Recovers,
-    /// The child process writes for a while and sees no error, because the injected fault is at a place where no caller
-    /// has to get one.
+    /// The child process makes about a thousand writes and sees no error: the store handles the injected fault itself,
+    /// for example by trying an fsync again.
     Unharmed,
-    /// The child process writes until it has seen faults. Then it exits while they last, without closing the store.
+    /// The child process writes until several writes failed. Then it exits while writes still fail, without closing the
+    /// store.
     Dies,
 }
 
@@ -118,8 +119,8 @@ fn a_fault_is_told_and_loses_nothing() {
             Course::Recovers | Course::Dies => assert!(told > 0, "{}: no caller was told", case.name),
             Course::Unharmed => assert_eq!(told, 0, "{}: told in vain", case.name),
         }
-        // A write that failed has not taken effect. A commit whose fsync failed may have taken effect, and while fsyncs
-        // fail the store cannot find out.
+        // A write that failed has not taken effect. A commit whose fsync failed may have taken effect, and the store
+        // cannot find out as long as fsyncs fail.
         let unknown = heard.faults.iter().any(|(_, unknown)| *unknown);
         match (case.inject.starts_with("fsync"), case.course) {
             (true, Course::Dies) => assert!(unknown, "{}: not told that it is unknown", case.name),
@@ -223,7 +224,7 @@ struct Tally {
     course: Course,
     acts: AtomicUsize,
     faults: AtomicUsize,
-    /// The number of acknowledged writes since the last injected fault.
+    /// The number of acknowledged writes since the last write that failed.
     well: AtomicUsize,
 }
 
@@ -246,7 +247,7 @@ impl Tally {
     }
 }
 
-/// Sends messages and makes the calls of an agent, alternately. A message that failed is not sent again.
+/// Sends messages and makes other random calls of an agent, alternately. A message that failed is not sent again.
 async fn write(service: Service, tally: Arc<Tally>, number: usize) {
     let report: Report = Arc::new(|ack| say(&Word::Ack(ack)));
     let board = Arc::new(Board::default());
@@ -257,8 +258,8 @@ async fn write(service: Service, tally: Arc<Tally>, number: usize) {
             Ok(writer) => break writer,
             Err(error) => tell("registering".to_owned(), &error, &tally),
         }
-        // The disk may be full before the first writer is registered, so the loop that registers the writer must end,
-        // too.
+        // The disk may be full before the writer is registered. So this loop, which registers the writer, must also
+        // stop when enough faults were seen.
         if tally.is_over() {
             return;
         }
@@ -268,8 +269,8 @@ async fn write(service: Service, tally: Arc<Tally>, number: usize) {
             return;
         }
         let asked = format!("message {act} of writer {number}");
-        // A child process whose course is to die writes only messages, each with a unique text. So the check can look
-        // for the messages that failed.
+        // With `Course::Dies` the child process sends only messages, each with a unique text. So the parent can check
+        // that a message whose sending failed is not in the store.
         let failed = if act % 2 == 0 || tally.course == Course::Dies {
             send(&service, writer.agent, asked.clone()).await.err()
         } else {
@@ -328,7 +329,8 @@ fn program(name: &str, arguments: &[&str]) -> bool {
 #[test]
 fn a_full_disk_is_told_and_passes() {
     let folder = tempfile::tempdir().unwrap();
-    // When this account may not mount, skip the test: the injected ENOSPC in the other test covers a full disk.
+    // When this account may not mount, skip the test: `a_fault_is_told_and_loses_nothing` also tests a full disk, with
+    // injected `ENOSPC` errors.
     let Some(_disk) = SmallDisk::mount(folder.path()) else { return };
     let path = folder.path().join("handover.db");
     let ballast = folder.path().join("ballast");

@@ -1,9 +1,9 @@
-//! Claims are linearizable: the test records histories of concurrent clients on real stores and checks them against the
-//! rules of a lease.
+//! Tests that claims of tasks are linearizable: it records the calls of concurrent clients on real stores, and checks
+//! that the answers follow the rules of a lease in some order of the calls.
 //!
-//! The clients have clocks that are wrong and jump past leases. They use old attempts, repeat their calls, and
-//! disconnect in the middle of a call. `HANDOVER_LINEAR_ROUNDS` sets the number of rounds. A failure prints the seed of
-//! its round, and `HANDOVER_LINEAR_SEED` repeats that round.
+//! The clients have clocks that are wrong and jump past the ends of leases. They use old claims, repeat their calls,
+//! and disconnect in the middle of a call. `HANDOVER_LINEAR_ROUNDS` sets the number of rounds. A failure prints the
+//! seed of its round, and `HANDOVER_LINEAR_SEED` repeats that round.
 
 #![expect(clippy::unwrap_used, reason = "a proof that cannot go on has failed")]
 
@@ -34,7 +34,8 @@ fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
 }
 
-/// Runs rounds of clients on the stores and checks every history. Returns the number of calls.
+/// Runs rounds in which clients call the stores concurrently, and checks the history of every task. Returns the number
+/// of calls.
 async fn rounds(stores: &[Arc<dyn Store>], count: u64) -> usize {
     let seeds = match setting("HANDOVER_LINEAR_SEED") {
         Some(seed) => seed..seed + 1,
@@ -121,7 +122,7 @@ fn claims(history: &[Call]) -> impl Iterator<Item = (&Call, u32)> {
 
 #[test]
 fn a_planted_double_claim_is_found() {
-    // The planted fault: an agent that was told that another agent holds the task gets the same attempt as the holder.
+    // Planted fault: an agent that was told that another agent holds the task gets the same attempt as the holder.
     let (planted, found) = planted(|history, call| {
         let Some((_, Answer::HeldBy(holder))) = call.answer else { return None };
         let (given, attempt) = claims(history).find(|(given, _)| given.by.agent == holder)?;
@@ -133,8 +134,8 @@ fn a_planted_double_claim_is_found() {
 
 #[test]
 fn a_planted_write_of_a_stale_attempt_is_found() {
-    // The planted fault: an agent that was told that its claim is lost is told "completed", although another agent has
-    // claimed a later attempt.
+    // Planted fault: an agent that got the answer "claim lost" gets the answer "completed" instead, although another
+    // agent has claimed a later attempt.
     let (planted, found) = planted(|history, call| {
         let (Act::Complete { attempt: Some(stale) }, Some((_, Answer::Lost { .. }))) = (call.act, call.answer) else {
             return None;
@@ -149,7 +150,7 @@ fn a_planted_write_of_a_stale_attempt_is_found() {
 
 #[test]
 fn a_planted_lost_completion_is_found() {
-    // The planted fault: an agent whose claim was refused because the task is completed gets the claim.
+    // Planted fault: an agent whose claim was refused because the task is completed gets the claim.
     let (planted, found) = planted(|history, call| {
         let done = history.iter().find(|it| matches!(it.answer, Some((_, Answer::Completed))))?;
         let (_, attempt) = claims(history).find(|(given, _)| given.by.agent == done.by.agent)?;

@@ -1,5 +1,5 @@
-//! Tests of session files, whose locks show that a process is alive. Real processes are killed, stopped, and started in
-//! large numbers.
+//! Tests of session files, whose locks show that a process is alive. The tests start, stop and kill real processes,
+//! also many at once.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::fs;
@@ -18,19 +18,20 @@ use tempfile::TempDir;
 
 const FOLDER: &str = "HANDOVER_TEST_FOLDER";
 const SESSIONS: &str = "HANDOVER_TEST_SESSIONS";
-/// The environment variable that makes the child process `holder` lock a runner's session file.
+/// The environment variable that makes a child process of this test lock the session file of a runner.
 const RUNNER: &str = "HANDOVER_TEST_RUNNER";
-/// The environment variable with the session of a further process, which the child process `holder` starts.
+/// The environment variable with the session of a grandchild: the child process of this test starts it, and it locks
+/// the session's file.
 const CHILD: &str = "HANDOVER_TEST_CHILD";
 
 const A: &str = "ses_aaaaaaaaaaaa";
 const B: &str = "ses_bbbbbbbbbbbb";
 const C: &str = "ses_cccccccccccc";
 
-/// A child process that holds the session files of sessions until it is asked to end or is killed.
+/// A child process that keeps the files of some sessions locked until the test asks it to end or kills it.
 struct Holder {
     process: Child,
-    /// The output of the child process, which shows when it has ended.
+    /// The output of the child process. It ends when the process has ended.
     said: BufReader<ChildStdout>,
 }
 
@@ -71,8 +72,8 @@ impl Holder {
     }
 }
 
-/// The code of the child process `holder`, which other tests start. Without the environment variables this test does
-/// nothing.
+/// The code of a child process that other tests start to hold session files. When the environment variables are not
+/// set, it does nothing.
 #[test]
 fn holder() {
     let (Some(folder), Ok(sessions)) = (std::env::var_os(FOLDER), std::env::var(SESSIONS)) else { return };
@@ -153,8 +154,8 @@ fn who_is_stopped_lives() {
     assert_eq!(watch.survey(&folder, start).unwrap(), found(&[A], &[], &[]));
     let almost = start + SILENCE_MAX - Duration::from_secs(1);
     assert_eq!(watch.survey(&folder, almost).unwrap(), found(&[A], &[], &[]));
-    // A stopped process cannot note in its file that it is silent. So the watch concludes it from the time without
-    // calls.
+    // A stopped process cannot write into its session file that it has had no call for a long time. So the process that
+    // looks at the file measures that time itself.
     assert_eq!(watch.survey(&folder, start + SILENCE_MAX).unwrap(), found(&[], &[A], &[]));
     holder.send(Signal::CONT);
     holder.kill();
@@ -175,7 +176,7 @@ fn who_has_no_call_for_two_hours_is_silent_until_the_next() {
     assert_eq!(survey(&folder).unwrap(), found(&[], &[A], &[]));
     live.touch(2 * SILENCE_MAX).unwrap();
     assert_eq!(survey(&folder).unwrap(), found(&[A], &[], &[]));
-    // A call with an older time does not move the recorded time of the last call back.
+    // A call with an older time than the last call does not move the recorded time of the last call back.
     live.touch(second).unwrap();
     live.tick(3 * SILENCE_MAX - second).unwrap();
     assert_eq!(survey(&folder).unwrap(), found(&[A], &[], &[]));
@@ -268,8 +269,8 @@ fn a_file_that_was_deleted_is_made_again_by_its_owner() {
     assert!(!folder.join(A).exists());
 }
 
-/// The files in a home folder that was copied to another machine, or restored from a backup, say nothing about the
-/// processes of the first machine.
+/// When a folder with session files was copied to another machine or restored from a backup, the files in it say
+/// nothing about running processes.
 #[test]
 fn files_of_a_copied_folder_are_removed_and_nobody_was_killed() {
     let (_temp, folder) = folder();
@@ -280,7 +281,8 @@ fn files_of_a_copied_folder_are_removed_and_nobody_was_killed() {
     for name in [A, B] {
         fs::copy(folder.join(name), copy.join(name)).unwrap();
     }
-    // A file of version 0.1 does not contain its own inode, so a copy of it cannot be recognized.
+    // A session file of version 0.1 of Handover does not contain its own inode number. So a copy of it looks like the
+    // file of a killed process.
     fs::write(copy.join(C), r#"{"pid":1,"word":"active","calls_noted":0}"#).unwrap();
     assert_eq!(survey(&copy).unwrap(), found(&[], &[], &[C]));
     assert_eq!(fs::read_dir(&copy).unwrap().count(), 1);
@@ -305,7 +307,8 @@ fn a_runner_that_was_killed_is_not_recorded_and_the_next_takes_its_place() {
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
 }
 
-/// Returns the sessions that one check finds: alive, dead, and dead in the folder that processes of version 0.1 share.
+/// Returns the sessions that one look at the session files finds: alive, dead, and dead in the folder that processes of
+/// Handover version 0.1 share.
 fn look(sessions: &std::sync::Arc<LiveSessions>, at: i64) -> (Vec<String>, Vec<String>, Vec<String>) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let found = runtime.block_on(sessions.look(Timestamp(at))).unwrap();
@@ -325,10 +328,11 @@ fn sessions_of_older_processes_in_the_shared_folder_still_count_as_life() {
     let owned = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
     assert_eq!(look(&sessions, 7), (owned(&[C, A]), vec![], owned(&[B])));
     assert_eq!(sessions.snapshot().taken_at, Timestamp(7));
-    // A check of the live sessions that began earlier but ended later does not replace the result of a newer check.
+    // A look at the session files that began earlier but ended later does not replace the result of a newer look.
     look(&sessions, 5);
     assert_eq!(sessions.snapshot().taken_at, Timestamp(7));
-    // When a store does not know a session, it keeps the session's file for a week, because another store may know it.
+    // When a store does not know a session in the shared folder, it keeps the session's file for a week, because the
+    // session may belong to another store.
     sessions.forget_unknown(B.parse().unwrap()).unwrap();
     assert!(shared.join(B).exists());
     let old_time = std::time::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
@@ -411,7 +415,7 @@ fn of_many_at_once_exactly_the_killed_are_dead() {
     }
     let seen = survey(&folder).unwrap();
     assert_eq!(seen, Survey { alive: names(150..300), dead: names(0..150), ..Survey::default() });
-    // Several threads clean up at the same time. Each dead session is forgotten exactly once.
+    // Several threads delete the files of dead sessions at the same time. Each file is deleted exactly once.
     let forgotten: usize = std::thread::scope(|scope| {
         let cleaners: Vec<_> = (0..4)
             .map(|_| scope.spawn(|| seen.dead.iter().filter(|name| forget(&folder, name).unwrap()).count()))
@@ -444,7 +448,8 @@ fn a_name_that_was_taken_again_is_not_forgotten() {
         std::thread::scope(|scope| {
             let forgetting = || {
                 start.wait();
-                // The thread returns the new holder of the session file, so that it lives until all threads have tried.
+                // The thread returns the new holder of the session file, so that the file stays locked until all
+                // threads have tried.
                 forget(&folder, A).unwrap().then(|| Live::hold(&folder, A).unwrap())
             };
             let tries: Vec<_> = (0..3).map(|_| scope.spawn(forgetting)).collect();
@@ -461,12 +466,14 @@ fn what_a_process_started_does_not_keep_it_alive() {
     let mut command = Holder::command(&folder, &[A.to_owned()]);
     command.env(CHILD, B);
     let mut holder = Holder::launch(&mut command);
-    // The process that the holder started reads the same input, and `wait` would close that input.
+    // The process that the holder started reads the same input as the holder. `wait` would close that input and so end
+    // both, so the test takes the input first.
     let input = holder.process.stdin.take();
     holder.process.kill().unwrap();
     holder.process.wait().unwrap();
     assert_eq!(survey(&folder).unwrap(), found(&[B], &[], &[A]));
-    // The process that the holder started closes its output when it ends, so wait for the end of that output.
+    // The process that the holder started ends when its input is closed. Its output ends with it, so the test waits for
+    // the end of the output.
     drop(input);
     holder.said.read_to_end(&mut Vec::new()).unwrap();
     assert_eq!(survey(&folder).unwrap(), found(&[], &[], &[A]));

@@ -1,4 +1,4 @@
-//! Tests the operator's commands as a person calls them: their output and exit code.
+//! Tests the commands for a person who watches over the work of agents: their output and exit code.
 #![expect(clippy::disallowed_methods, reason = "starts the program it tests")]
 #![expect(clippy::expect_used, reason = "a test that cannot go on has failed")]
 
@@ -57,8 +57,8 @@ fn what_goes_wrong_says_whose_it_is_to_mend() {
     }
 }
 
-/// Tests with real git that one store is found from the main worktree, a folder in it, a linked worktree and a
-/// submodule.
+/// Tests with real git that the program finds one and the same store from the main worktree, from a folder in it, from
+/// a linked worktree and from a submodule.
 #[test]
 fn the_store_of_a_repository_is_found_from_everywhere_in_it() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -110,7 +110,8 @@ fn the_store_of_a_repository_is_found_from_everywhere_in_it() {
     assert!(errors.contains("config.toml cannot be read: `store` must be a string"), "{errors}");
 }
 
-/// Tests a new project: its files are written once and kept the second time, and its cards are valid.
+/// Tests `handover init` in a new project: it writes the files once, keeps them the second time, and makes valid agent
+/// cards.
 #[test]
 fn a_project_begins_with_valid_files_and_keeps_what_is_there() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -1,5 +1,5 @@
-//! Whole review sessions with requesters and providers that do arbitrary things. Each request gets a response that the
-//! protocol's checker accepts, and the store's view of the session matches a simple model.
+//! Tests whole review sessions with requesters and reviewers that behave randomly. Each request gets a response that
+//! the protocol's checker accepts, and the session in the store matches a simple model.
 //!
 //! A failure prints the seed. `HANDOVER_REVIEW_SEED` repeats it, and `HANDOVER_REVIEW_SESSIONS` sets the number of
 //! sessions.
@@ -23,7 +23,7 @@ use wire::stream::Frame;
 
 use chance::SeededRandom;
 
-/// The behaviour of a review provider: the bytes that it writes, or the way in which its turn ends.
+/// The behaviour of a reviewer's program: the bytes that it writes, or the way in which it ends.
 #[derive(Debug, Clone, PartialEq)]
 enum Way {
     Writes(Vec<u8>),
@@ -34,8 +34,8 @@ enum Way {
 struct Wild<'r> {
     rng: &'r mut SeededRandom,
     iteration: u64,
-    /// The ids of the findings on which the request decides. `given` has the ids that the session gave in earlier
-    /// rounds.
+    /// The ids of the findings that the request accepts or rejects. `given` has the ids of all findings that the
+    /// session reported in earlier rounds.
     decided: Option<Vec<String>>,
     given: Vec<String>,
     starts: u32,
@@ -228,14 +228,14 @@ async fn session(seed: u64, folder: &std::path::Path, provider: &Provider) {
         let answered = round(&context, RoundToRun { review, turn: None }, &bytes, &mut wild).await.unwrap().unwrap();
         let (starts, last) = (wild.starts, wild.last.clone());
         let at = format!("HANDOVER_REVIEW_SEED={seed} step {step}: {sent:?} after {last:?}");
-        // The response must be valid for the requester, also inside the stream.
+        // The response must be valid for the requester, and must stay the same when it is sent as a stream of frames.
         let text = answered.text();
         let judged = judge_response(text.as_bytes(), Some(&asked));
         assert!(judged.report.is_valid(), "{at}: {:?}: {text}", judged.report.codes());
         let stream = format!("{}{}", Frame::start("s", 1).line(), Frame::text("s", 2, &text).line());
         assert_eq!(wire::stream::read(stream.as_bytes()).unwrap().response.as_deref(), Some(text.as_str()), "{at}");
         assert!(starts <= 3, "{at}: {starts} starts");
-        // The response must match the model of the session.
+        // The response must match the test's model of the review session.
         let response: Value = serde_json::from_str(&text).unwrap();
         let code = response["error"]["code"].as_str().unwrap_or("success");
         let is_next = is_legal && iteration == model.rounds + 1;

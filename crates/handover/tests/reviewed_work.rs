@@ -15,7 +15,7 @@ use handover::desk::{Desk, DeskSurroundings, ToolOutcome, Visitor};
 use handover::reception::new_session;
 use serde_json::{Value, json};
 
-/// The script of a reviewer that saves each request and finds nothing.
+/// The script of a reviewer that saves each request and reports no problem.
 const CRITIC: &str = r#"read -r r; n=1; case $r in *'"iteration":2'*) n=2;; *'"iteration":3'*) n=3;; esac
     printf '%s' "$r" > "$1/request"
     k=; [ $n = 1 ] || k=',"applied_feedback_ack":{"items":[]}'
@@ -116,7 +116,7 @@ impl Scene {
         names.iter().map(|name| text(&planned["task_ids"], name)).collect()
     }
 
-    /// Adds one task that the critic reviews, and lets the worker claim it. Returns its id.
+    /// Adds one task that the agent `critic` reviews, and lets the worker claim it. Returns the task's id.
     fn claimed(&self) -> String {
         let task = self.tasks(&["one"]).remove(0);
         self.worker("task_claim", &json!({"task_id": task}));
@@ -127,7 +127,7 @@ impl Scene {
         std::fs::write(self.root().join(name), content).unwrap();
     }
 
-    /// Has the task reviewed while the worker sends praise as the content. Returns the artifact that the reviewer
+    /// Has the task reviewed while the worker sends only praise as the content to review. Returns what the reviewer
     /// really got.
     fn reviewed(&self, task: &str) -> Value {
         let ask = json!({"task_id": task, "content": "All is well.", "wait_seconds": 50});
@@ -261,7 +261,8 @@ fn the_worktree_of_another_task_shows_nothing_of_it() {
     scene.worker("task_assign_workspace", &borrow);
     let said = scene.refused("review_request", &json!({"task_id": tasks[1], "content": "All is well."}));
     assert!(text(&said, "message").contains(&format!("is shared with {}", tasks[0])), "{said}");
-    // After the other task is completed, only changes since the claim of this task count.
+    // After the task of the other agent is completed, Handover compares the shared worktree with its state at the claim
+    // of the second task. So the first task's file is not shown.
     let done = json!({"id": tasks[0], "status": "completed", "outcome": "good"});
     scene.call(&Visitor::person(), "task_update_status", &done).unwrap();
     let shown = scene.reviewed(&tasks[1]);

@@ -1,4 +1,5 @@
-//! Tests `handover run` as a process, with scripts that act as agents: every kind of end of a turn, and no leftovers.
+//! Tests `handover run` as a process, with scripts that act as agents: every way in which a turn (one run of an agent's
+//! program) can end. Nothing is left behind.
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test fails where something unforeseen happens")]
 

@@ -1,5 +1,6 @@
 //! Tests of the repository's scripts: `scripts/outside` starts a command that is no descendant of the caller,
-//! `scripts/test` runs every step even if one fails, and every proof has its figures in the documentation.
+//! `scripts/test` runs every step even if one fails, and the documentation has figures of every long test that
+//! `scripts/prove` runs.
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test fails where something unforeseen happens")]
 
@@ -43,7 +44,7 @@ fn now() -> Instant {
     Instant::now()
 }
 
-/// Waits until a condition is true. It polls, because nothing announces the change.
+/// Waits until a condition is true. The function polls, because the test gets no signal of the change.
 fn wait_until(what: &str, is_true: impl Fn() -> bool) {
     let until = now() + PATIENCE;
     while !is_true() {
@@ -69,7 +70,7 @@ fn marks() -> Vec<String> {
 #[test]
 fn a_command_outside_sees_neither_marks_nor_the_agent_above() {
     let folder = tempfile::tempdir().unwrap();
-    // A copy of bash named `claude` stands in for a client that runs a command in its shell tool.
+    // A copy of bash named `claude` stands in for an agent's client that runs a command in its shell tool.
     let client = folder.path().join("claude");
     fs::copy("/bin/bash", &client).unwrap();
     let look = folder.path().join("look.sh");
@@ -91,8 +92,8 @@ fn a_command_outside_sees_neither_marks_nor_the_agent_above() {
     let seen: Vec<String> = marks().into_iter().filter(|name| has(&outside, name)).collect();
     assert_eq!(seen, Vec::<String>::new(), "{outside}");
     assert!(has(&outside, "KEPT"), "{outside}");
-    // The ancestors of the outside command are a watcher and then process 1 or a subreaper. The test process is not
-    // among them.
+    // The ancestors of a command that `scripts/outside` started are a watcher process and then process 1 or a
+    // subreaper. The test process is not among them.
     let own = format!("ancestor {} ", std::process::id());
     assert!(inside.contains(&own) && !outside.contains(&own), "{outside}");
 }
@@ -110,7 +111,8 @@ fn output_and_exit_code_of_a_command_outside_are_the_callers() {
     assert_eq!(missing.status.code(), Some(127), "{}", text(&missing.stderr));
 }
 
-/// The command and its child end when the caller is killed, at the latest after the grace period of a command.
+/// A command that `scripts/outside` started, and its child, end when the caller is killed, at the latest after a grace
+/// period.
 #[test]
 fn a_command_outside_ends_with_its_caller() {
     for signal in ["KILL", "TERM", "HUP"] {
@@ -157,7 +159,8 @@ fn tested(failing: &str) -> (Output, Vec<String>) {
     for name in ["cargo", "cargo-nextest", "cargo-deny"] {
         script(&bin.join(name), &cargo);
     }
-    // These programs fail, as on a machine that has neither Node.js nor Python, so no client is tested.
+    // These programs fail, as on a machine that has neither Node.js nor Python. So `scripts/test` skips the tests of
+    // the TypeScript and Python clients.
     for name in ["node", "npm", "python3"] {
         script(&bin.join(name), "#!/bin/sh\nexit 1\n");
     }
@@ -190,7 +193,8 @@ fn the_test_command_with_postgres_runs_every_step_and_lists_the_failed_ones() {
     }
 }
 
-/// Every proof has figures in the documentation, because a proof without figures was never run.
+/// Every long test that `scripts/prove` runs has figures in the documentation. Missing figures mean that it was never
+/// run.
 #[test]
 fn every_proof_has_its_last_figures_in_the_documentation() {
     let list = program("scripts/prove").output().unwrap();

@@ -158,8 +158,8 @@ async fn check(server: &Server, seed: u64, acks: Vec<Ack>) -> (usize, u64) {
     (total, followed)
 }
 
-/// Follows the log from the beginning, and returns the number of entries. Every topic must be in order and without a
-/// gap.
+/// Reads the log from the beginning, and returns the number of entries. In every topic, an ordered part of the log, the
+/// numbers must have no gap.
 async fn follow(store: &Postgres) -> u64 {
     let mut cursor = Cursor::default();
     let mut last: BTreeMap<String, i64> = BTreeMap::new();

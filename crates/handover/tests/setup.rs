@@ -1,9 +1,10 @@
 //! Tests `handover setup` on folders: each case in `tests/setup` shows a folder before and after a setup.
 //!
 //! A case names the client, and has the parts `== before` and `== after` (or `== problem`). A file is `-- path`, with
-//! `~/` for the home folder, and the section that Handover writes is one line. Every case is also applied twice and
-//! undone: the second time must change nothing, and the undo must restore everything. With `== edited` a person changes
-//! files in between, and `== undone` is the result of the undo. `UPDATE=1` writes the expected parts again.
+//! `~/` for the home folder. The section that Handover writes is shortened to one line. Every case is also applied
+//! twice and undone: the second setup must change nothing, and the undo must restore everything. With `== edited` a
+//! person changes files before the undo, and `== undone` is the result of the undo. `UPDATE=1` writes the expected
+//! parts again.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -17,7 +18,7 @@ use handover::setup::{
     undo,
 };
 
-/// One test case of `handover setup`: its first lines, and its parts by name.
+/// One test case of `handover setup`: its first lines, and its parts such as `before` and `after` by name.
 struct Case {
     head: String,
     parts: BTreeMap<String, String>,
@@ -182,7 +183,7 @@ fn walk(folder: &Path, prefix: &str, found: &mut Vec<String>) {
 
 const FOLDED: &str = "(our section)";
 
-/// Replaces the section that Handover writes by one line, so that cases stay short.
+/// Replaces the section that Handover writes into a file by one line, so that test cases stay short.
 fn fold(text: &str) -> String {
     let Some((before, rest)) = text.split_once("handover:begin") else { return text.to_owned() };
     let Some((section, after)) = rest.split_once("handover:end") else { return text.to_owned() };
@@ -193,7 +194,7 @@ fn fold(text: &str) -> String {
     format!("{before}handover:begin{}{FOLDED}\n{}handover:end{after}", mark.0, mark.1)
 }
 
-/// Replaces the line that stands for Handover's section by the section that the file `old` has.
+/// Replaces the one line that stands for Handover's section by the whole section, which is taken from the text `old`.
 fn unfold(text: &str, old: Option<&str>) -> String {
     let section = old.and_then(|old| old.split_once("handover:begin")?.1.split_once("handover:end")).map(|it| it.0);
     let Some(section) = section.filter(|_| text.contains(FOLDED)) else { return text.to_owned() };
@@ -206,7 +207,7 @@ fn changed(plan: &SetupPlan) -> Vec<&Edit> {
     plan.edits.iter().filter(|edit| edit.changes()).collect()
 }
 
-/// Does the steps of a test case, and returns the case with its actual results.
+/// Does the steps of a test case of `handover setup`, and returns the case with its actual results.
 fn exercise(name: &str, case: &Case) -> Case {
     let (client, reach, environment) = case.call();
     let mut out = Case { head: case.head.clone(), parts: BTreeMap::new() };

@@ -1,4 +1,5 @@
-//! Tests trust through the program: settings and stores that come with a repository, and those that a person accepted.
+//! Tests trust through the program: settings that come with a repository and that a person must accept first, and
+//! stores that are refused because they came with the repository.
 #![expect(clippy::disallowed_methods, reason = "starts the program it tests, and git")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 

@@ -1,4 +1,4 @@
-//! Runs the command of one script line and shows the answer.
+//! Runs the command of one line of a test script and shows the answer.
 
 use std::collections::BTreeMap;
 
@@ -102,7 +102,8 @@ fn bind(bench: &mut Bench, command: &Command, reply: &Reply, bound: Option<&str>
         (Command::CreateWorkflow(create), Reply::WorkflowCreated { workflow, .. }) => {
             bench.bind("wf", bound.unwrap_or(&create.name), workflow);
         }
-        // The reply has at most one page of the plan's tasks, or none at all. So the tasks are read from the tables.
+        // The reply has at most one page of the plan's tasks, or none at all. So the tasks are read from the state in
+        // memory.
         (Command::Replan { workflow, .. } | Command::StagePlan { workflow, .. }, _)
         | (_, Reply::PlanSet { workflow, .. }) => {
             let of = bench.tables.tasks.values().filter(|task| task.workflow == *workflow);

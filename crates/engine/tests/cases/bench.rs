@@ -1,4 +1,4 @@
-//! The test bench of one script: the state in memory, the time, and the ids of the script's short names.
+//! The test bench of one script: the state in memory, the time, and the ids behind the script's short names.
 
 use std::collections::BTreeMap;
 
@@ -102,7 +102,7 @@ impl Bench {
 
     /// Reads the caller of a script line: `a`, `a@c1`, `@c1`, `person`, `coordinator@c1`, `runner:a`. The text after
     /// `@` is the connection. A connection whose name begins with `t` is a token without a session; `cli` is the
-    /// command line. When there is no connection, the transport vouches for the agent. `by=` names the user or token
+    /// command line. A caller without a connection counts as the agent that it names. `by=` names the user or token
     /// behind the connection.
     pub(crate) fn caller(&mut self, who: &str, words: &mut Words) -> Result<Caller, String> {
         let (who, connection) = who.split_once('@').map_or((who, None), |(who, name)| (who, Some(name)));
@@ -129,8 +129,8 @@ impl Bench {
         caller.work = words.named("work");
         caller.lock_owner = words.named("lock").map(|owner| self.lock_owner(&owner));
         if let Some(key) = words.named("key") {
-            // The fingerprint of an idempotency key covers the whole request, as in a real call, even if the request is
-            // sent in several pieces.
+            // The fingerprint that belongs to an idempotency key covers the whole request, as in a real call, even if
+            // the request is sent in several pieces.
             let fingerprint = words.named("call").unwrap_or_else(|| format!("{words:?}"));
             // When the call has a connection, the engine finds the owner of the idempotency key.
             let owner = match (words.named("owner"), connection) {

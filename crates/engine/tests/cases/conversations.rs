@@ -1,5 +1,5 @@
-//! The script verbs for the reports of clients' hooks: signs of life of a conversation, its end, missing handoffs,
-//! gates.
+//! The verbs of test scripts for the reports of clients' hooks: signs of life of a conversation, its end, missing
+//! handoffs, gates.
 
 use engine::Command;
 use engine::agent::Origin;

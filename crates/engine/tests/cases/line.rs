@@ -1,6 +1,6 @@
-//! Splits a line of a script into words.
+//! Splits a line of a test script into words.
 
-/// A line of a script: `[time] who verb words… [named=word…] [: tasks] => answer`
+/// A line of a test script: `[time] who verb words… [named=word…] [: tasks] => answer`
 #[derive(Debug)]
 pub(crate) struct Line {
     /// The text of the line before `=>`, without the blanks at its end.
@@ -12,7 +12,7 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    /// Reads a line. Returns `None` for a blank line, a comment or a title.
+    /// Reads a line of a test script. Returns `None` for a blank line, a comment or a title.
     pub(crate) fn read(raw: &str) -> Option<Self> {
         if raw.trim().is_empty() || raw.starts_with('#') {
             return None;

@@ -1,4 +1,4 @@
-//! Reads the plans of a script, which are written as `one; two after one; three after one two priority=1
+//! Reads the plans of a test script, which are written as `one; two after one; three after one two priority=1
 //! touches=src/**`.
 
 use engine::Json;

@@ -1,4 +1,4 @@
-//! The script verbs about reviews: sessions, rounds, findings.
+//! The verbs of test scripts about reviews: sessions, rounds, findings.
 
 use engine::command::{EndRound, FoundProblem, OpenReview, RoundAnswer, RoundEnd, StartRound};
 use engine::id::ReviewId;

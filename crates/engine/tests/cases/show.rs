@@ -1,4 +1,4 @@
-//! Shows answers in a short form: ids by the script's short names, times since the start of the script.
+//! Shows answers in a short form: ids by the short names of the test script, times since the start of the script.
 
 use engine::{Command, Refusal, Reply, Timestamp};
 

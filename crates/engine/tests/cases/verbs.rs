@@ -1,4 +1,4 @@
-//! The verbs of a script, one function per subject. Each function turns the words of a line into a command.
+//! The verbs of test scripts, one function per subject. Each function turns the words of a line into a command.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

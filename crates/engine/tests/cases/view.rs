@@ -1,4 +1,4 @@
-//! Script lines that show the state and change nothing.
+//! The lines of test scripts that show the state and change nothing.
 
 use engine::approval::ApprovalState;
 use engine::inbox::{MailboxOwner, MessageState};

@@ -1,7 +1,7 @@
-//! The small world for model checking of homes: two agents, two connections and one gated task. An agent's home is the
-//! connection that registered it last.
+//! The small state for model checking of agents' homes: two agents, two connections and one gated task. An agent's home
+//! is the connection that registered it last.
 
-/// The number of agents, and the number of connections.
+/// The number of agents, which is also the number of connections.
 pub(crate) const ACTORS: usize = 2;
 
 /// The state of an agent's home, which is the connection that registered the agent last.
@@ -18,11 +18,11 @@ pub(crate) enum HomePlace {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct AgentPlace {
     pub(crate) home: HomePlace,
-    /// The number of ticks since the agent's last sign of life.
+    /// The number of ticks (steps of time) since the agent's last sign of life.
     pub(crate) age: u8,
 }
 
-/// The state of the gated task.
+/// The state of the gated task, which an agent may claim only with a person's approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum TaskPlace {
     Free,
@@ -49,7 +49,7 @@ pub(crate) struct HomeWorld {
     /// For each connection, whether a process serves it.
     pub(crate) open: [bool; ACTORS],
     pub(crate) task: TaskPlace,
-    /// True when the agent that holds the task was resumed while it held the task.
+    /// True when the agent that holds the task registered again on another connection while it held the task.
     pub(crate) came_back: bool,
     pub(crate) breach: Option<HomeBreach>,
 }
@@ -70,16 +70,16 @@ pub(crate) enum HomeAction {
         named: Option<usize>,
         act: HomeAct,
     },
-    /// A client registers under the name of an agent, over the connection `via`.
+    /// A client registers over the connection `via` under the name of an agent, which may resume that agent.
     Register {
         via: usize,
         name: usize,
     },
-    /// The process of a connection dies, and no process notices.
+    /// The process of a connection dies, and no other process notices that.
     Die {
         connection: usize,
     },
-    /// The process of a connection is killed, and its machine notices.
+    /// The process of a connection is killed, and its machine notices that.
     Close {
         connection: usize,
     },

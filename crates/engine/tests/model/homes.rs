@@ -1,8 +1,8 @@
 //! Model checking of agents' homes (an agent's home is the connection that registered it last): every order in which
 //! two connections name, register, lose and resume two agents, with one gated task.
 //!
-//! Time is relative, so the world has no clock and no limit on steps: ages and leases are counted in ticks from now, up
-//! to the largest values that the rules distinguish. The step from state to state is the engine itself.
+//! Time is relative, so the model's state has no clock and no limit on steps: ages and leases are counted in ticks from
+//! now, up to the largest values that the rules distinguish. The step from state to state is the engine itself.
 
 use std::sync::Arc;
 
@@ -40,8 +40,8 @@ pub(crate) struct HomeModel {
     stale: SessionId,
     workflow: WorkflowId,
     task: TaskId,
-    /// True when the machine knows which processes are alive, as on one host. When it is false, only signs of life
-    /// count.
+    /// True when the machine knows which processes are alive, as on one host. When it is false, only agents' own signs
+    /// of life show that they are alive.
     watched: bool,
     fault: HomeFault,
 }

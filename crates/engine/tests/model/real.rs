@@ -18,7 +18,7 @@ use engine::task::{Lease, Task, TaskState};
 use engine::workflow::WorkflowStatus;
 use engine::{Actor, Caller, Change, Command, Event, Millis, Reply, Rights, Stamp, Timestamp, World, decide, fold};
 
-/// The length of a tick in milliseconds. It equals the shortest lease.
+/// The length of a tick, the model's unit of time, in milliseconds. It equals the shortest lease.
 pub(crate) const TICK_MS: i64 = 1_000;
 /// The number of crashes after which a task fails.
 const CRASHES_MAX: u32 = 2;
@@ -40,7 +40,7 @@ pub(crate) enum Place {
     },
 }
 
-/// The columns of a task's row that matter for claims.
+/// The columns of a task's row in the database that matter for claims.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Row {
     pub(crate) place: Place,
@@ -48,7 +48,7 @@ pub(crate) struct Row {
     pub(crate) crashes: u32,
 }
 
-/// A write that an agent makes as the holder of a task.
+/// The kind of a write that an agent makes as the holder of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Act {
     Checkpoint,
@@ -84,7 +84,7 @@ pub(crate) struct Outcome {
     pub(crate) granted: Option<u32>,
     /// The claims that the command wrote to the log: task, agent, attempt.
     pub(crate) claims: Vec<(usize, usize, u32)>,
-    /// True when the write changed its task. It is false when the caller only got an answer.
+    /// True when the write changed its task. It is false when the engine refused the write or changed nothing.
     pub(crate) accepted: bool,
     pub(crate) completed: bool,
 }
@@ -93,13 +93,13 @@ pub(crate) struct Outcome {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
     None,
-    /// Planted fault: the attempt and the sender of a write are not checked.
+    /// Planted fault: the engine checks neither the claim number (attempt) of a write nor its sender.
     NoFence,
     /// Planted fault: a claim gets the same attempt number as the claim before it.
     SameAttempt,
 }
 
-/// Cached answers of the engine, by the rows, the command and the tick.
+/// Cached answers of the engine, by the rows of the tasks, the command and the time in ticks.
 type Known = HashMap<(Vec<Row>, Ask, i64), Outcome>;
 
 pub(crate) struct Engine {
@@ -153,7 +153,7 @@ impl Engine {
         self.tasks.iter().map(|_| Row { place: Place::Free, attempt: 0, crashes: 0 }).collect()
     }
 
-    /// Returns the engine's answer to a command at a tick.
+    /// Returns the engine's answer to a command at a time in ticks.
     pub(crate) fn ask(&self, rows: &[Row], ask: Ask, now: i64) -> Outcome {
         let question = (rows.to_vec(), ask, now);
         if let Some(known) = self.known.lock().unwrap_or_else(PoisonError::into_inner).get(&question) {
@@ -300,7 +300,7 @@ fn register(number: usize) -> Command {
     Command::Register(Register::named(format!("agent {number}"), "exec"))
 }
 
-/// Decides a command, loads the needs that it asks for, and writes the result.
+/// Decides a command, loads the parts of the state that the decision asks for, and writes the result.
 pub(crate) fn apply(tables: &mut Tables, caller: &Caller, command: &Command, now: i64) -> Change {
     let seed = u128::try_from(tables.agents.len() + tables.workflows.len()).unwrap_or(0);
     let stamp = Stamp { now: Timestamp(now), seed };

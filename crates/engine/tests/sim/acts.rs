@@ -1,4 +1,4 @@
-//! The acts of the simulated callers. Each act is a command with random but mostly sensible arguments.
+//! The acts of the simulated callers. Each act is a command with random arguments, most of which are sensible.
 
 use std::sync::Arc;
 
@@ -280,14 +280,15 @@ impl Crew {
         self.order(caller, command, place)
     }
 
-    /// Returns the command that sets a plan at once, or queues the commands that set it in pieces, while other callers
-    /// try to use tasks that are not visible yet.
+    /// Returns the command that sets a plan at once, or queues the commands that set it in pieces. In between, other
+    /// callers may try to use tasks of the unfinished plan, which are not visible yet.
     fn set_plan(&mut self, tables: &Tables, workflow: engine::id::WorkflowId) -> Order {
         let (tasks, seed) = (self.plan(), self.rng.seed());
         let Some(piece) = plans::rows(tasks, workflow, Timestamp(self.now), seed) else {
             return self.sweep_all();
         };
-        // Agents make plans, too, and may replace tasks whose output contracts they wrote themselves.
+        // Agents make plans, too. Later they may replace tasks of such a plan, because they wrote its output contracts
+        // themselves.
         let place = self.rng.percent(35).then(|| self.awake());
         let planner = place.map_or_else(|| Caller::with_rights(Rights::Person), |place| self.caller(place));
         let summary = "a plan".to_owned();
@@ -310,7 +311,7 @@ impl Crew {
         if let Some(task) = hidden.filter(|_| self.rng.percent(30)) {
             commands.push(Command::Move { task, attempt: None, to: Target::Skipped { reason: self.text() } });
         }
-        // A planner that dies in the middle of its pieces leaves an unfinished plan.
+        // Sometimes the planner dies before it has committed all pieces. Then an unfinished plan stays behind.
         if self.rng.percent(80) {
             commands.push(Command::CommitPlan {
                 workflow,

@@ -1,4 +1,4 @@
-//! The invariants of approvals, checked after each step.
+//! The invariants of approvals, which the simulator checks after each step.
 
 use engine::approval::{Approval, ApprovalStatus, Source, WaitingTask};
 use engine::id::TaskId;
@@ -23,7 +23,7 @@ pub(crate) fn step(seen: &Seen<'_>) -> Verdict {
     pending(seen.after, seen.step.now.0)
 }
 
-/// Returns whether the simulated step brings the answer that a task waits for, or ends the wait.
+/// Returns whether the simulated step brings the answer that a paused task waits for, or ends the wait.
 pub(crate) fn is_answered(seen: &Seen<'_>, task: TaskId) -> bool {
     if let Command::Answer { message, .. } = &seen.step.command {
         // A person's answer resumes the paused task that its question is about. If the agent has unregistered, the
@@ -83,7 +83,8 @@ fn moved(seen: &Seen<'_>, after: &Approval) -> Verdict {
     Ok(())
 }
 
-/// Checks that each claim of a gated task consumes one approval, which was given for that claim.
+/// Checks that each claim of a gated task (one that needs a person's approval to begin) consumes one approval, which
+/// was given for that claim.
 fn claimed(seen: &Seen<'_>, task: TaskId, attempt: u32) -> Verdict {
     if !seen.before.tasks.get(&task).is_some_and(|task| task.gate) {
         return Ok(());
@@ -98,7 +99,8 @@ fn claimed(seen: &Seen<'_>, task: TaskId, attempt: u32) -> Verdict {
     Ok(())
 }
 
-/// Checks that a task that waits for a decision does not continue without it, unless a person resumes it.
+/// Checks that a task that waits for a person's decision does not continue without it, unless a person resumes the
+/// task.
 fn went_on(seen: &Seen<'_>) -> Verdict {
     for id in &seen.touched {
         let (Some(before), Some(after)) = (seen.before.tasks.get(id), seen.after.tasks.get(id)) else { continue };
@@ -121,7 +123,7 @@ fn is_waited_for(tables: &Tables, row: &Approval, now: i64) -> bool {
     open && task.is_some_and(|task| task.attempt == attempt && matches!(task.state, TaskState::Paused { .. }))
 }
 
-/// Checks that a person is asked only for decisions that a task still waits for.
+/// Checks that every pending approval request is one that a task still waits for.
 fn pending(tables: &Tables, now: i64) -> Verdict {
     for row in tables.approvals.values().filter(|row| row.state.status() == ApprovalStatus::Pending) {
         let Some(WaitingTask { task, attempt, .. }) = row.waiting else { continue };

@@ -69,7 +69,8 @@ impl Crew {
         found.or_else(|| tables.approvals.values().nth(self.rng.below(tables.approvals.len())).cloned())
     }
 
-    /// Returns the command by which a script or a coordinator resumes a paused task, as if the person had answered.
+    /// Returns the command by which a script or a coordinator resumes a paused task although the person has not
+    /// answered.
     fn pass_by(&mut self, tables: &Tables) -> Option<Order> {
         let paused = |row: &Approval| {
             let task = row.waiting.filter(|_| row.state.status() == ApprovalStatus::Pending)?.task;

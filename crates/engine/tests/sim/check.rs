@@ -1,5 +1,5 @@
-//! The invariants of the engine, checked after each step. They state the rules a second time, in another way than the
-//! engine.
+//! The invariants of the engine, which the simulator checks after each step. They state the engine's rules a second
+//! time, in a different way.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ use crate::machine::{Broken, Memory, Seen, Step, Verdict};
 use crate::voice::{self, acting};
 use crate::{approvals, claims, homes, keys, protections};
 
-/// The names of the events that are not logged.
+/// The names of the events that are not written to the log.
 const NOT_LOGGED: [&str; 9] = [
     "seen",
     "keys_ended",
@@ -76,7 +76,8 @@ pub(crate) fn touched(writes: &[Write]) -> BTreeSet<TaskId> {
     touched
 }
 
-/// Returns the agent whose claim of the task is alive at the time of the step.
+/// Returns the agent that holds the task at the time of the step: its lease has not expired, or its process is known to
+/// be alive.
 pub(crate) fn live_holder(tables: &Tables, task: &Task, step: &Step) -> Option<AgentId> {
     let lease = task.state.lease()?;
     let paused = matches!(task.state, TaskState::Paused { .. });
@@ -90,7 +91,7 @@ pub(crate) fn live_holder(tables: &Tables, task: &Task, step: &Step) -> Option<A
     (paused || step.now.0 < lease.until.0 || kept()).then_some(lease.agent)
 }
 
-/// Returns the task that a command is about, and the attempt that it names.
+/// Returns the task that a command is about, and the claim number (attempt) that the command names.
 pub(crate) fn about(command: &Command) -> Option<(TaskId, Option<u32>)> {
     match command {
         Command::Claim { task } | Command::RemoveTask { task, .. } => Some((*task, None)),
@@ -108,7 +109,8 @@ fn refusal_changes_nothing(seen: &Seen<'_>) -> Verdict {
     if seen.change.reply.is_ok() || approvals::has_lapsed(seen) {
         return Ok(());
     }
-    // A claim can find that the last attempt has expired. It records this, even when the claim itself is refused.
+    // A claim can find that the lease of the last claim has expired. It records this, even when the new claim itself is
+    // refused.
     let recorded = |event: &Event| match event {
         Event::LeaseEnded { task, failed, .. } => {
             failed.is_some() && seen.step.command == Command::Claim { task: *task }
@@ -208,7 +210,8 @@ fn only_the_holder_changes(seen: &Seen<'_>) -> Verdict {
         let allowed = if approvals::is_answered(seen, id) {
             true
         } else if voice::overrides(seen.before, step) {
-            // A coordinator that holds the task works like any other agent.
+            // A caller with rights on tasks of others, such as a coordinator, may change a task that no agent holds or
+            // that it holds itself. The function `may_take` decides about all other tasks.
             holder.is_none() || who == holder || may_take(seen, id, before)
         } else if let Some(holder) = holder {
             (who == Some(holder) && fenced) || closes(seen, holder)
@@ -235,8 +238,8 @@ fn only_the_holder_changes(seen: &Seen<'_>) -> Verdict {
 /// Checks that an agent that unregistered does nothing more, not even for its paused tasks. Only a registration with
 /// the token that belongs to the agent brings it back.
 fn who_left_is_gone(seen: &Seen<'_>) -> Verdict {
-    // Checks only commands about tasks, and calls with an agent's rights. A runner's commands about workflows are left
-    // out, because the runner vouches for them.
+    // Check only commands about tasks, and calls with an agent's rights. Other commands of a runner are left out: the
+    // runner gives them for itself and not for the agent.
     let about_work = about(&seen.step.command).is_some() || voice::rights(seen.before, seen.step) == Rights::Agent;
     let anyone = !about_work || matches!(seen.step.command, Command::Register(_) | Command::CloseSession { .. });
     if anyone || voice::overrides(seen.before, seen.step) {
@@ -250,17 +253,15 @@ fn who_left_is_gone(seen: &Seen<'_>) -> Verdict {
     Ok(())
 }
 
-/// Returns whether a caller that may act on tasks of others may change this task, which an agent holds. Persons,
-/// coordinators and timers may change only the task that they name. A sweep renews only leases whose holders its own
-/// machine knows to be alive.
+/// Returns whether a caller with rights on tasks of others may change this task, which another agent holds. Most
+/// commands may change only the task that they name. A sweep, which ends expired leases, may only renew the lease.
 fn may_take(seen: &Seen<'_>, id: TaskId, before: &Task) -> bool {
     match &seen.step.command {
         Command::Sweep { .. } => seen.after.tasks.get(&id).is_some_and(|after| renewed(before) == renewed(after)),
         Command::CloseSession { .. } | Command::RevokeToken { .. } => {
             before.holder().is_some_and(|holder| closes(seen, holder))
         }
-        // Only the agent itself, or a caller with rights on tasks of others that names the agent, unregisters the
-        // agent.
+        // The command ends only the claims of the agent that it unregisters.
         Command::Unregister => before.holder() == seen.step.caller.agent,
         Command::RemoveTask { .. } | Command::Replan { .. } | Command::Claim { .. } => false,
         command => about(command).is_some_and(|(task, _)| task == id),
@@ -282,11 +283,11 @@ pub(crate) fn closed(step: &Step) -> Option<(SessionId, SessionEnd)> {
     }
 }
 
-/// Returns whether every caller may make this change to a task that no agent holds.
+/// Returns whether every caller may make the change of this step to a task that no agent holds.
 fn free_for_all(seen: &Seen<'_>, id: TaskId, before: &Task, who: Option<AgentId>) -> bool {
     let over = before.holder();
     match &seen.step.command {
-        // A claim also ends other expired claims that prevent it.
+        // A claim also ends other expired claims of the workflow that would prevent it.
         Command::Claim { task } => {
             let workflow = seen.before.tasks.get(task).map(|task| task.workflow);
             *task == id || (over.is_some() && workflow == Some(before.workflow))

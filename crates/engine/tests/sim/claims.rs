@@ -1,4 +1,5 @@
-//! The invariants of claims: which agent gets a claim, the claim's attempt number, and the claim's end.
+//! The invariants of claims, which the simulator checks: which agent gets a claim, the claim's attempt number, and the
+//! claim's end.
 
 use engine::command::SessionEnd;
 use engine::event::Cause;
@@ -19,8 +20,8 @@ fn claimed(event: &Event) -> Option<(TaskId, AgentId, u32, Timestamp)> {
     }
 }
 
-/// Checks that the attempt numbers of a task only grow, that each attempt belongs to one agent, and that a task
-/// changes its holder only with a new attempt.
+/// Checks that the attempt numbers of a task only grow, that each number belongs to one agent, and that a task changes
+/// its holder only with a new number.
 pub(crate) fn numbers(seen: &Seen<'_>, memory: &mut Memory) -> Verdict {
     for (task, agent, attempt, until) in seen.change.events.iter().filter_map(claimed) {
         let known = memory.claims.entry(task).or_default();
@@ -107,8 +108,8 @@ fn limits(seen: &Seen<'_>, task: &Task) -> Verdict {
     let running = others().filter(live).filter(|other| other.status() != Status::Paused).count();
     let limit = workflow.parallel_max.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
     hold!(running < limit, "(f) a claim stays within the parallel limit", "{running} run already, {limit} may");
-    // This check does not depend on clocks. It counts every claim that could still be renewed, because the new claim
-    // has ended the expired claims that prevented it.
+    // Count every task of the workflow that an agent holds, without looking at clocks: a lease that has expired could
+    // still be renewed. The new claim has already ended the expired claims that were in its way.
     let held = || seen.after.tasks.values().filter(|other| other.workflow == workflow.id && other.holder().is_some());
     let running = held().filter(|held| held.status() != Status::Paused).count();
     hold!(running <= limit, "(f) a claim stays within the parallel limit", "{running} may be renewed, {limit} may run");

@@ -1,5 +1,5 @@
-//! The connections of the simulated callers: stdio processes on hosts that sleep, the command line, and tokens that
-//! agents share or own. Connections end, and their clients come back; then agents must be resumed.
+//! The connections of the simulated callers: stdio processes on machines that sleep, the command line, and tokens that
+//! agents share or own. Connections end, and their clients come back; then their agents must be resumed.
 
 use engine::caller::Standing;
 use engine::command::SessionEnd;
@@ -10,10 +10,10 @@ use engine::{Caller, Command, Rights};
 use crate::crew::{Crew, Order};
 use chance::SeededRandom;
 
-/// The kind of a connection, which decides how it ends and whether a host can watch it.
+/// The kind of a connection, which decides how the connection ends and whether a machine can watch its process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ConnectionKind {
-    /// One process of one client. Its host knows whether it is alive.
+    /// One process of one client. Its machine knows whether it is alive.
     Stdio,
     /// The command line of one user. This connection never closes.
     CommandLine,
@@ -36,14 +36,14 @@ pub(crate) struct CrewConnection {
     bound: Option<AgentId>,
 }
 
-/// The knowledge of the simulated hosts about which processes are alive.
+/// The knowledge of the simulated machines about which processes are alive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HostView {
     /// All processes run on one machine. The machine knows which of them are alive, including stopped ones.
     OneMachine,
     /// Two machines report to each other which of their processes are alive. A machine that sleeps reports nothing.
     TwoMachines,
-    /// No host knows which processes are alive, so only leases count.
+    /// No machine knows which processes are alive, so only leases count.
     Unwatched,
 }
 
@@ -79,7 +79,7 @@ impl CrewConnection {
         let (agent, standing) = match self.kind {
             ConnectionKind::Stdio => (agent, Standing::Client),
             ConnectionKind::CommandLine | ConnectionKind::SharedToken => (agent, Standing::Shared),
-            // The transport vouches for an agent only if the token belongs to that agent.
+            // The call counts as proven to come from the agent only if the token belongs to that agent.
             ConnectionKind::BoundToken if agent.is_none() || agent == self.bound => (self.bound, Standing::Vouched),
             ConnectionKind::BoundToken => (agent, Standing::Shared),
         };
@@ -108,7 +108,7 @@ impl Crew {
         self.connections.iter().filter(lives).map(|connection| connection.session).collect()
     }
 
-    /// Stops one process, or a whole host with all of its processes, often for longer than a lease.
+    /// Stops one process, or all processes of a machine, often for longer than a lease.
     pub(crate) fn fall_asleep(&mut self) {
         let place = self.rng.below(self.connections.len());
         let until = self.now + self.rng.between(1_000, 150_000);
@@ -169,8 +169,8 @@ impl Crew {
         }
         let name = format!("token {place}");
         let hash = format!("secret {}", self.serial);
-        // The token names no agent. The simulator itself remembers to which agent the token belongs, as a transport
-        // would.
+        // The command names no agent. The simulator itself remembers to which agent the token belongs, as the HTTP
+        // server would.
         let command = Command::CreateToken { name, hash, scope: Scope::Agent, agent: None };
         let mut order = self.order(person, command, None);
         order.step.caller.key = None;

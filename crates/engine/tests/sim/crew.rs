@@ -17,7 +17,7 @@ use chance::SeededRandom;
 const WORKERS: usize = 7;
 const RECENT_MAX: usize = 24;
 
-/// The additional faults of this run of the simulator.
+/// The additional faults of one run of the simulator.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Mode {
     /// True when the callers' clocks differ from the true time and jump.
@@ -86,7 +86,7 @@ impl Crew {
             role: ROLES[number % ROLES.len()].to_owned(),
             skills: SKILLS.iter().take(number % 3).map(|skill| (*skill).to_owned()).collect(),
             id: None,
-            // The first two workers are sub-agents of one client, so they share a connection.
+            // The first two workers (simulated clients) are sub-agents of one client, so they share a connection.
             connection: number.saturating_sub(1),
             skew: 0,
             stamped: None,
@@ -199,8 +199,8 @@ impl Crew {
         }
     }
 
-    /// Returns a worker whose process runs. When all processes sleep, returns any worker: its call was made before it
-    /// fell asleep.
+    /// Returns a worker (a simulated client) whose process runs. When all processes sleep, returns any worker, as if
+    /// its call was made before it fell asleep.
     pub(crate) fn awake(&mut self) -> usize {
         let first = self.rng.below(WORKERS);
         let asleep = |place: &usize| self.connections[self.workers[*place].connection].is_asleep(self.now);
@@ -264,8 +264,8 @@ impl Crew {
         self.workflows.get(place).copied().unwrap_or(WorkflowId::FIRST)
     }
 
-    /// Returns a worker as a caller. The call names the agent, or names no agent and has only its connection, or comes
-    /// from the runner that verifies, or from a hook of the agent's client.
+    /// Returns a worker (a simulated client) as a caller. The call names the agent, or names no agent and has only its
+    /// connection, or comes from the runner that verifies, or from a hook of the agent's client.
     pub(crate) fn caller(&mut self, place: usize) -> Caller {
         let worker = &self.workers[place];
         let connection = &self.connections[worker.connection];
@@ -322,8 +322,8 @@ impl Crew {
         self.queue.extend(orders);
     }
 
-    /// Returns a task, and the attempt that the worker believes it holds. Mostly it is one of the worker's own claims,
-    /// sometimes any task.
+    /// Returns a task, and the claim number (attempt) that the worker believes to hold. Mostly it is one of the
+    /// worker's own claims, sometimes any task.
     pub(crate) fn aim(&mut self, tables: &Tables, place: usize) -> Option<(TaskId, Option<u32>)> {
         let beliefs = self.workers[place].beliefs.clone();
         let own = match self.rng.below(100) {
@@ -360,7 +360,7 @@ impl Crew {
     }
 }
 
-/// Returns the token of the unfinished plan that a command belongs to.
+/// Returns the token that marks the unfinished plan to which a command belongs.
 fn token(command: &Command) -> Option<&str> {
     match command {
         Command::BeginPlan { token, .. }

@@ -116,7 +116,7 @@ fn review(machine: &mut Machine, crew: &mut Crew, agent: AgentId, claim: (TaskId
     act(machine, crew, runner(), Command::EndRound(Box::new(end))).map(|_| ())
 }
 
-/// Asks a person to open the gate of a task, and approves the request.
+/// Asks a person to approve the next claim of a gated task, and approves the request.
 fn open_gate(machine: &mut Machine, crew: &mut Crew, task: &Task) -> Verdict {
     let ask = crew.asked(Source::ExecGate, Some((task.id, task.attempt + 1)));
     let reply = act(machine, crew, Caller::with_rights(Rights::Engine), ask)?;

@@ -16,7 +16,8 @@ use crate::voice::{is_home_dead, is_same_principal, overrides, rights, speaks_as
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
     None,
-    /// Planted fault: a write counts as the holder's, independent of its sender and its attempt.
+    /// Planted fault: every write counts as a write of the task's holder, independent of its sender and its claim
+    /// number.
     NoFence,
     /// Planted fault: a claim gets the same attempt number as the claim before it.
     SameAttempt,
@@ -28,7 +29,7 @@ pub(crate) enum Fault {
     NoSweep,
     /// Planted fault: a message is counted but not stored.
     LostMessage,
-    /// Planted fault: the tasks that waited for a completed task still count it as unmet.
+    /// Planted fault: the tasks that waited for a completed task still count it as an unmet dependency.
     LostMet,
     /// Planted fault: a task is completed without an outcome text.
     BlankOutcome,
@@ -46,7 +47,7 @@ pub(crate) enum Fault {
     AnyoneDecides,
     /// Planted fault: an approval that no task needs any more stays pending.
     NoWithdrawal,
-    /// Planted fault: a claim of a gated task leaves its approval unused for the next claim.
+    /// Planted fault: a claim of a gated task does not use up its approval, so the next claim can use it again.
     UnusedGate,
     /// Planted fault: a heartbeat moves the agent that it names to the caller's connection.
     MoveOnRead,
@@ -60,9 +61,11 @@ pub(crate) enum Fault {
     LostIdentity,
     /// Planted fault: an agent skips a gated task, which only a person may do.
     SkippedGate,
-    /// Planted fault: an agent removes a protected task, which only a person may do.
+    /// Planted fault: an agent removes a protected task (one with a gate, a review, limits or a contract), which only a
+    /// person may do.
     RemovedGate,
-    /// Planted fault: the tasks that waited for a skipped task do not wait for the protected tasks that it waited for.
+    /// Planted fault: when a task is skipped, the tasks that waited for it begin although a protected task that it
+    /// waited for is still open.
     FreedPastSkip,
     /// Planted fault: any caller may change a workflow's settings and limits.
     LooseLimits,
@@ -197,8 +200,8 @@ impl Fault {
 
     /// Applies the planted faults that change the acting agent or the caller's rights.
     fn bend_identity(self, tables: &Tables, step: &Step) -> Option<Step> {
-        // The fault is not applied to a step with an idempotency key. Another caller would also use other keys, which
-        // is a separate fault.
+        // The fault is not applied to a step with an idempotency key: another caller would also have other keys. Only
+        // the fault `KeysLeftBehind` is about that.
         if step.caller.key.is_some() && self != Self::KeysLeftBehind {
             return None;
         }

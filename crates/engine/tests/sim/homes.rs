@@ -24,8 +24,9 @@ pub(crate) fn step(seen: &Seen<'_>) -> Verdict {
     signs_of_life(seen)
 }
 
-/// Checks that a lease gets longer only by a call of its holder, or by a sweep that knows that the holder's connection
-/// is alive. Commands about one task are left out here, because another check covers them as writes.
+/// Checks that a lease gets longer only by a call of its holder, or by a sweep (the command that ends expired leases)
+/// that knows that the holder's connection is alive. Commands about one task are left out here, because another check
+/// covers them as writes.
 pub(crate) fn renewals(seen: &Seen<'_>) -> Verdict {
     if about(&seen.step.command).is_some() {
         return Ok(());
@@ -51,8 +52,8 @@ pub(crate) fn renewals(seen: &Seen<'_>) -> Verdict {
     Ok(())
 }
 
-/// Checks that an agent is resumed only in three ways: on its own connection; by a caller for which the transport
-/// vouches; or by its user or token when its home connection is dead.
+/// Checks that an agent is resumed only in three ways: on the connection that registered it last; by a caller that is
+/// proven to be this agent; or by its user or token when that connection is dead.
 fn resumptions(seen: &Seen<'_>) -> Verdict {
     for event in &seen.change.events {
         match event {
@@ -96,8 +97,8 @@ fn newcomer(seen: &Seen<'_>, agent: &Agent) -> Verdict {
         let here = row.session == seen.step.caller.session;
         here || (is_home_dead(seen.before, seen.step, row) && is_same_principal(seen.step, row))
     });
-    // A caller without a connection cannot resume an agent. Registering reads only a bounded number of agents of the
-    // same name.
+    // A caller without a connection cannot resume an agent. Registering looks only at a limited number of agents with
+    // the same name.
     let may_resume = seen.step.caller.session.is_some() && same().count() <= limits::SAME_AGENTS_MAX;
     hold!(!may_resume || lost.is_none(), "(l) a dead agent's identity is not lost", "{lost:?}, but new {agent:?}");
     hold!(
@@ -150,7 +151,7 @@ fn foreign_names(seen: &Seen<'_>) -> Verdict {
     Ok(())
 }
 
-/// Checks that the log names the actor that really acted as the sender of the events.
+/// Checks that the log names the right sender of the events: the actor that really acted.
 fn senders(seen: &Seen<'_>) -> Verdict {
     let rights = voice::rights(seen.before, seen.step);
     let is_own = |actor: Actor| match actor {

@@ -1,5 +1,5 @@
-//! Callers who exceed their rights: they name agents of other connections, register under the names of others, and
-//! loosen protections of a person.
+//! Simulated callers who exceed their rights: they name agents of other connections, register under the names of
+//! others, and loosen protections that a person set.
 
 use engine::checkpoint::Kind;
 use engine::command::{Note, Target};
@@ -22,7 +22,8 @@ impl Crew {
         }
     }
 
-    /// Returns a command that a worker gives over its own connection, but that names an agent of another connection.
+    /// Returns a command that a worker (a simulated client) gives over its own connection, but that names an agent of
+    /// another connection.
     fn take_over(&mut self, tables: &Tables) -> Order {
         let place = self.awake();
         let Some(victim) = self.some_agent(tables) else { return self.register(place) };
@@ -70,7 +71,7 @@ impl Crew {
     fn some_agent(&mut self, tables: &Tables) -> Option<AgentId> {
         let mut here: Vec<AgentId> =
             tables.agents.values().filter(|row| row.left.is_none()).map(|row| row.id).collect();
-        // An agent that holds a task can lose more, so it is mostly chosen.
+        // An agent that holds a task has a claim to lose, so it is mostly chosen as the victim.
         let holders: Vec<AgentId> = tables.tasks.values().filter_map(Task::holder).collect();
         if self.rng.percent(60) && !holders.is_empty() {
             here = holders;
@@ -85,7 +86,7 @@ impl Crew {
     }
 
     /// Returns a command by which a worker registers under the name of another worker's agent. This resumes that agent
-    /// only when its home connection is dead and its user or token is the same.
+    /// only when the connection that registered it last is dead and its user or token is the same.
     fn register_as_another(&mut self) -> Order {
         let place = self.awake();
         let other = self.rng.below(self.workers.len());
@@ -94,7 +95,7 @@ impl Crew {
     }
 
     /// Returns a command by which an agent, a coordinator, a person or a script skips, removes or replaces a task,
-    /// mostly a protected one.
+    /// mostly a protected one, which only a person may skip or remove.
     fn loosen_task(&mut self, tables: &Tables) -> Order {
         let open = |task: &&Task| !task.status().is_met() && task.holder().is_none();
         let open: Vec<&Task> = tables.tasks.values().filter(open).collect();
@@ -110,8 +111,8 @@ impl Crew {
             (5..8, _) => Command::RemoveTask { workflow, task: id },
             (8, _) => {
                 let mut tasks = self.plan();
-                // The new plan has a task of the same name without the dependencies. This would bypass the protection,
-                // so it must be refused.
+                // The new plan has a task of the same name without the dependencies. This tries to bypass the protected
+                // tasks that the old task waits for, and must fail.
                 if let Some(first) = tasks.first_mut() {
                     (first.name, first.depends_on) = (task.name, Vec::new());
                 }
@@ -164,7 +165,7 @@ impl Crew {
                 (Caller { rights: Rights::Coordinator, ..caller }, Some(place))
             }
             66..80 => {
-                // A person or a person's script at the command line, which may name one of the agents there.
+                // Choose a person or a person's script at the command line. The call may name one of the agents there.
                 let rights = if self.rng.percent(50) { Rights::Person } else { Rights::Script };
                 let named = self.workers[place].id.filter(|_| self.rng.percent(60));
                 let cli =

@@ -40,9 +40,9 @@ pub(crate) struct Memory {
     pub(crate) sent: BTreeMap<MailboxOwner, Vec<MessageId>>,
     pub(crate) keys: BTreeMap<KeyId, StoredKey>,
     pub(crate) met: BTreeSet<TaskId>,
-    /// For each task, the open tasks that it waited for when it entered the plan, directly or through others.
+    /// For each task, the open tasks that it waited for when it was added to the plan, directly or through others.
     pub(crate) planned_after: BTreeMap<TaskId, BTreeSet<TaskId>>,
-    /// The tasks that were protected when they entered the plan.
+    /// The tasks that were protected (by a gate, a review, limits or a contract) when they were added to the plan.
     pub(crate) protected: BTreeSet<TaskId>,
 }
 
@@ -66,7 +66,7 @@ pub(crate) struct Machine {
     fault: Fault,
     pub(crate) trace: bool,
     pub(crate) steps: usize,
-    /// The number of times that each situation was met.
+    /// The number of times that each situation, such as a certain refusal, was met.
     pub(crate) tally: BTreeMap<String, u64>,
 }
 

@@ -1,4 +1,5 @@
-//! Random plans: mostly without cycles, with every field that decides which agent may claim a task.
+//! Makes random plans for the simulator: mostly without cycles, with every field that decides which agent may claim a
+//! task.
 
 use engine::id::{Ids, WorkflowId};
 use engine::plan::{Plan, PlanPiece, PlanPlace, PlanTask};
@@ -16,7 +17,7 @@ pub(crate) fn task(rng: &mut SeededRandom, name: String, earlier: &[String]) -> 
     let mut task = PlanTask::named(name);
     for _ in 0..rng.below(3) {
         if let Some(name) = rng.pick(earlier) {
-            // A dependency that is named twice counts once.
+            // The same dependency may be picked twice. It must count once.
             task.depends_on.push(name.clone());
         }
     }

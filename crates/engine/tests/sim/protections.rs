@@ -1,4 +1,5 @@
-//! The invariants of protections, checked after each step: only a person loosens a person's settings.
+//! The invariants of protections, which the simulator checks after each step: only a person loosens a gate, a review,
+//! limits or a contract that a person set.
 
 use std::collections::BTreeSet;
 
@@ -139,8 +140,8 @@ fn course(seen: &Seen<'_>, before: &Workflow, after: &Workflow) -> Verdict {
     Ok(())
 }
 
-/// Remembers, for each new task, the tasks that it waits for and its protections at the time when it enters the plan. A
-/// later check needs both.
+/// Remembers, for each new task, the tasks that it waits for and its protections at the time when it is added to the
+/// plan. The check `way_round` needs both.
 fn remember(seen: &Seen<'_>, memory: &mut Memory) {
     for event in &seen.change.events {
         let workflow = match event {
@@ -161,8 +162,8 @@ fn remember(seen: &Seen<'_>, memory: &mut Memory) {
 }
 
 /// Checks that no task begins while a protected task that the plan put before it is open. Skipping or removing the
-/// tasks between the two changes nothing. Only a person who skips or removes the protected task itself lets the later
-/// task begin.
+/// tasks between the two does not change that. Only a person who skips or removes the protected task itself lets the
+/// later task begin.
 fn way_round(seen: &Seen<'_>, memory: &Memory) -> Verdict {
     let shape = |event: &Event| match event {
         Event::Moved(moved) => moved.state.status().is_met(),

@@ -1,5 +1,5 @@
-//! Counts the counters, dependencies and mailboxes again from the database rows, and compares them with the stored
-//! numbers.
+//! Counts the counters, dependencies and mailboxes of the simulated state again from its rows, and compares them with
+//! the stored numbers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use engine::{Event, Write};
 use crate::check::hold;
 use crate::machine::{Memory, Seen, Verdict};
 
-/// Recounts the parts of the state that the step may have changed.
+/// Recounts the stored numbers that the step may have changed.
 pub(crate) fn step(seen: &Seen<'_>, memory: &Memory) -> Verdict {
     let graph =
         |write: &Write| matches!(write, Write::Insert(..) | Write::Edges(_) | Write::Drop(_) | Write::Waits(..));
@@ -56,7 +56,7 @@ fn edges(set: &BTreeSet<(TaskId, TaskId)>, from: TaskId) -> impl Iterator<Item =
     set.range((from, TaskId::FIRST)..=(from, TaskId::LAST)).map(|(_, to)| *to)
 }
 
-/// Recounts everything in the state.
+/// Recounts all stored numbers of the state.
 pub(crate) fn whole(tables: &Tables, memory: &Memory) -> Verdict {
     acyclic(tables)?;
     counters(tables)?;

@@ -1,5 +1,5 @@
-//! Records the situations that a run of the simulator met. With this record, a test notices a simulator that tries
-//! nothing.
+//! Records the situations, such as refusals and takeovers, that a run of the simulator met. With this record, a test
+//! notices a simulator that tries nothing.
 
 use engine::refusal::ElsewhereHome;
 use engine::{Command, Event, Refusal, Rights};
@@ -7,8 +7,8 @@ use engine::{Command, Event, Refusal, Rights};
 use crate::machine::Seen;
 use crate::voice;
 
-/// The situations that a few hundred runs of the simulator must meet. The rules about identity and protections exist
-/// because of these situations.
+/// The situations that a few hundred runs of the simulator must meet. The rules about the identity of agents and about
+/// protections exist because of these situations.
 pub(crate) const WANTED: [&str; 26] = [
     "refused AGENT_ELSEWHERE while its home lives",
     "refused AGENT_ELSEWHERE to its own user after its home died",
@@ -38,7 +38,7 @@ pub(crate) const WANTED: [&str; 26] = [
     "skipped by an agent",
 ];
 
-/// Returns the situations that a step of the simulator met.
+/// Returns the situations, such as a refusal, that a step of the simulator met.
 pub(crate) fn of(seen: &Seen<'_>) -> Vec<String> {
     let mut met: Vec<String> =
         seen.change.reply.as_ref().err().map(|refusal| refused(seen, refusal)).into_iter().collect();

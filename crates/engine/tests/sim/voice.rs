@@ -11,7 +11,7 @@ use engine::{Actor, Rights, Timestamp};
 
 use crate::machine::Step;
 
-/// Returns whether the caller acts in the name of the agent. Either the transport vouches for the caller, or the agent
+/// Returns whether the caller acts in the name of the agent. Either the caller is proven to be this agent, or the agent
 /// registered last on this connection. A call that names another agent does not act as this one.
 pub(crate) fn speaks_as(tables: &Tables, step: &Step, agent: AgentId) -> bool {
     let named = step.caller.agent;
@@ -29,7 +29,8 @@ fn is_at_home(tables: &Tables, step: &Step, agent: AgentId) -> bool {
 pub(crate) fn acting(tables: &Tables, step: &Step, task: Option<&Task>) -> Option<AgentId> {
     if let Some(named) = step.caller.agent {
         let row = tables.agents.get(&named)?;
-        // An agent that unregistered has no connection. It counts as acting here; a separate rule refuses it.
+        // An agent that unregistered has no connection. This function lets it act nevertheless; the check
+        // `who_left_is_gone` finds such acts.
         return (row.left.is_some() || speaks_as(tables, step, named)).then_some(named);
     }
     let session = step.caller.session?;
@@ -94,8 +95,8 @@ fn is_heard_of(tables: &Tables, agent: &Agent, now: Timestamp) -> bool {
     agent.left.is_none() && fresh
 }
 
-/// Returns whether the same user or token registered the agent last. Every local user may resume agents of version
-/// 0.1.0, which have no principal.
+/// Returns whether the caller is the same user or token (principal) that registered the agent last. Version 0.1.0 did
+/// not record the principal of an agent, so every local user may resume such an agent.
 pub(crate) fn is_same_principal(step: &Step, agent: &Agent) -> bool {
     let Some(own) = &step.caller.principal else { return false };
     agent.principal.as_ref().map_or_else(|| own.starts_with("user:"), |other| other == own)

@@ -1,5 +1,5 @@
-//! The reference for the benchmark on PostgreSQL: the same SQL statements, prepared, one after the other, over the same
-//! kind of connection pool.
+//! The reference for the benchmark on PostgreSQL: the SQL statements of Handover, prepared, one after the other, over
+//! the same kind of connection pool, but without Handover's rules.
 
 use anyhow::Result;
 use deadpool_postgres::Pool;

@@ -66,7 +66,8 @@ impl Pipe {
 }
 
 impl Drop for Pipe {
-    /// Ends the server by closing its input, as a client does. A killed server would leave work for the next one.
+    /// Ends the server by closing its input, as a client does. A killed server would leave its session for the next
+    /// server to end.
     fn drop(&mut self) {
         self.input = None;
         let _gone = self.child.wait();
@@ -91,7 +92,8 @@ pub(crate) fn prepared(folder: &Path, name: &str, tasks: usize) -> Result<(PathB
     Ok((path, tasks))
 }
 
-/// Compiles a program that does nothing. Its start time is the reference.
+/// Compiles a program that does nothing. The benchmark compares Handover's start time with the start time of this
+/// program.
 pub(crate) fn empty(folder: &Path) -> Result<PathBuf> {
     let (source, empty) = (folder.join("nothing.rs"), folder.join("nothing"));
     std::fs::write(&source, "fn main() {}")?;

@@ -1,4 +1,4 @@
-//! The cost of operations that must not grow with the size of a workflow, and the cost of setting a plan.
+//! Measures operations whose cost must not grow with the size of a workflow, and the cost of setting a plan.
 
 use std::path::Path;
 use std::time::Instant;
@@ -131,7 +131,8 @@ pub(crate) fn waiting(folder: &Path, report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// The reference for setting a plan: writes the same rows in one transaction, with the same schema and indexes.
+/// Writes the same rows as setting a plan does, in one transaction, with the same schema and indexes. This is the
+/// reference for the cost of setting a plan.
 fn bare_plan(connection: &rusqlite::Connection, round: usize) -> Result<f64> {
     let start = Instant::now();
     connection.execute_batch("BEGIN IMMEDIATE")?;

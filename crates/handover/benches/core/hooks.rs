@@ -1,4 +1,4 @@
-//! Hooks: the time that a client waits at each event, compared with a program that does nothing.
+//! Measures the time that a client waits for `handover hook` at each event, compared with a program that does nothing.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -26,8 +26,8 @@ struct Case {
 
 const COMMAND: &str = "cd src && grep -rn 'fn main' . | head -20; cargo check 2>&1 | tail -5";
 
-/// Measures the answers of `handover hook`. A decision by the configuration alone has a time limit, because a client
-/// waits for it before every tool call.
+/// Measures the answers of `handover hook`. Only a tool call that the gate rules alone decide has a time limit, because
+/// a client waits for that decision before every tool call.
 pub(crate) fn answers(folder: &Path, report: &mut Report) -> Result<()> {
     let empty = empty(folder)?;
     let bash = r#","tool_name":"Bash","tool_use_id":"t1","tool_input":{"command":"COMMAND"}"#;

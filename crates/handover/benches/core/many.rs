@@ -1,4 +1,4 @@
-//! Many processes that claim tasks in one database file, without pauses between claims.
+//! Measures many processes that claim tasks in one database file, without pauses between claims.
 
 use std::io::Write as _;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! The memory of a store with a million tasks, and the number of instructions of a claim.
+//! Measures the memory of a store with a million tasks, and the number of instructions of a claim.
 
 use std::path::Path;
 

@@ -206,7 +206,8 @@ fn counted(program: &Path, folder: &Path, call: CountedCall, calls: usize) -> Re
     Ok(line.context("a total")?.split_whitespace().nth(1).context("a number")?.parse()?)
 }
 
-/// Measures the claims per second of several servers on one file, alternating with the old program.
+/// Measures the claims per second of several servers on one database file, for this program and the old one
+/// alternately.
 pub(crate) fn throughput(folder: &Path, report: &mut Report) -> Result<()> {
     let (ours, old) = (PathBuf::from(PROGRAM), old_program()?);
     let what = format!("claims/s of {PROCESSES} servers over stdio, {IN_FLIGHT} in flight each, against version 0.1.0");

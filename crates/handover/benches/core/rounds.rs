@@ -1,5 +1,5 @@
-//! The alternating rounds of a comparison (Handover, then the reference), the ratios of their results, and the table of
-//! all results.
+//! Runs the rounds of a comparison, in which Handover and a reference program alternate, computes the ratios of their
+//! results, and prints the table of all results.
 
 use std::fs::File;
 use std::io::Write as _;

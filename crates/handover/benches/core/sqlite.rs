@@ -1,4 +1,4 @@
-//! Durable claims on SQLite, by many callers and by one.
+//! Measures claims of tasks on SQLite, each synced to the disk, by many callers and by one.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,5 +1,6 @@
-//! Tests `handover hook` on failures. It exits with 0 and a JSON object, or with 2 and a reason: with 2 before a tool
-//! call, and with 0 where 2 would keep a session open.
+//! Tests `handover hook` when its input or the store is bad. The hook exits with 0 and a JSON object, or with 2 and a
+//! reason on standard error. When the store fails, the hook exits with 2 before a tool call, which blocks the call, and
+//! with 0 at every other event, because 2 would keep a stopping session open.
 
 use std::path::Path;
 
@@ -80,11 +81,11 @@ fn arguments_that_are_none() {
     }
 }
 
-/// A function that damages a project, so that its store fails.
+/// A function that damages the store or the settings of a project, so that opening the store fails.
 type Spoil = fn(&Path);
 
-/// When gate rules exist, a failure blocks the tool call, because the rules cannot be checked. It blocks nothing else,
-/// and the person gets a message.
+/// When gate rules exist and the store fails, the hook blocks the tool call, because it cannot look up approvals. It
+/// blocks no other event, and the person gets a message.
 #[test]
 fn a_store_that_fails() {
     let spoils: [(&str, Spoil); 4] = [
@@ -132,7 +133,7 @@ fn a_configuration_that_cannot_be_read_may_have_gates() {
     }
 }
 
-/// Tests a store whose file another process locks for longer than a client waits.
+/// Tests a store whose file another process keeps locked: the hook answers in time instead of waiting for the lock.
 #[test]
 fn a_store_that_is_locked_does_not_hold_a_session() {
     let folder = project(&format!("{HANDS_OVER}{GATED}"));

@@ -1,4 +1,5 @@
-//! Tests of gate rules in hooks: a decision by the configuration needs no store, and an approved call passes once.
+//! Tests of gate rules in hooks: a tool call that the rules alone allow or deny needs no store, and a call that a
+//! person approved passes once.
 
 use engine::approval::{ApprovalDecision, ApprovalStatus, Source};
 use engine::command::StartTurn;
@@ -26,7 +27,8 @@ fn the_configuration_alone_decides_without_a_store() {
     assert!(!folder.path().join(".handover/state").exists(), "no store was made");
 }
 
-/// The project is the folder that the client names, even when the session has changed into another folder.
+/// The gate rules come from the project folder that the client names in `CLAUDE_PROJECT_DIR`, even when the session has
+/// changed into another folder.
 #[test]
 fn leaving_the_folder_leaves_no_gate_behind() {
     let (folder, elsewhere) = (project(GATED), tempfile::tempdir().expect("a folder"));
@@ -53,10 +55,10 @@ fn what_is_asked_is_sealed_approved_and_goes_through_once() {
     assert!(asked.request.scope.contains(crate::scene::SESSION));
     assert!(said.denied().contains(&asked.id.to_string()), "{said:?}");
     assert!(said.denied().contains("handover approval approve"), "{said:?}");
-    // When the agent makes the same call again, the refusal names the same request.
+    // When the agent makes the same call again, the refusal names the same approval request.
     assert!(scene.bash("git push origin main").denied().contains(&asked.id.to_string()));
     scene.decide(asked.id, ApprovalDecision::Approve);
-    // A command that differs in any byte is a different request, so the approval does not cover it.
+    // A command that differs in any byte needs an approval request of its own, so this approval does not cover it.
     for other in ["git push origin  main", "git push origin main ", "git push origin main2"] {
         assert!(!scene.bash(other).denied().is_empty(), "{other}");
     }
@@ -67,7 +69,8 @@ fn what_is_asked_is_sealed_approved_and_goes_through_once() {
     assert_eq!(used, 1);
 }
 
-/// A model writes a different caption each time it tries the same command, so the caption must not matter.
+/// A model writes a different caption each time it tries the same command. So an approval covers the command with any
+/// caption.
 #[test]
 fn another_caption_or_time_limit_uses_the_same_approval() {
     let scene = Scene::new(GATED);
@@ -78,17 +81,18 @@ fn another_caption_or_time_limit_uses_the_same_approval() {
     let [asked] = &scene.approvals()[..] else { panic!("{:?}", scene.approvals()) };
     assert!(first.denied().contains(&asked.id.to_string()), "{first:?}");
     assert_eq!(asked.request.content, r#"{"command":"git push"}"#);
-    // The same command with another caption is the same request.
+    // The same command with another caption belongs to the same approval request.
     assert!(call(json!({"command": "git push", "description": "Send it"})).denied().contains(&asked.id.to_string()));
     scene.decide(asked.id, ApprovalDecision::Approve);
-    // A field of the tool's input that changes how the command runs makes it a different request.
+    // A field of the tool's input that changes how the command runs makes it a call that needs another approval.
     let other = call(json!({"command": "git push", "description": "Send it", "run_in_background": true}));
     assert!(!other.denied().is_empty() && !other.denied().contains(&asked.id.to_string()), "{other:?}");
     call(json!({"timeout": 9000, "command": "git push", "description": "Push once more"})).is_nothing();
     assert!(!call(json!({"command": "git push"})).denied().is_empty(), "once");
 }
 
-/// The same call from another session, another sub-agent, or in another folder is a different request.
+/// An approval covers a call only in its own session, sub-agent and folder. The same call in another one needs another
+/// approval.
 #[test]
 fn an_approval_is_for_one_session_part_and_folder() {
     let scene = Scene::new(GATED);
@@ -123,8 +127,8 @@ fn a_session_nobody_registered_in_asks_too_as_one_agent() {
     assert_eq!(rows[0].agent(), rows[1].agent());
 }
 
-/// In a turn of the runner, the request comes from the turn's agent, even if another agent registered in the program's
-/// own session.
+/// When the runner started the program of a session (a turn), the approval request comes from the agent of that turn,
+/// even if the program registered another agent in its session.
 #[test]
 fn below_a_turn_the_turns_agent_asks() {
     let scene = Scene::new(GATED);
@@ -153,8 +157,8 @@ fn below_a_turn_the_turns_agent_asks() {
     scene.hook_in("PreToolUse", call, &environment).is_nothing();
 }
 
-/// The id of a turn is not secret. So a hook that knows the id, but has neither the turn's host above it nor the turn's
-/// proof, asks for its own session. It cannot use an approval of the turn.
+/// The id of a turn is not secret. A hook that knows the id, but does not run below the turn's host process and does
+/// not have the turn's proof, asks on behalf of its own session. It cannot use an approval of the turn.
 #[test]
 fn a_turn_that_was_named_by_hand_is_not_the_asker() {
     let scene = Scene::new(GATED);
@@ -181,7 +185,7 @@ fn a_turn_that_was_named_by_hand_is_not_the_asker() {
     }
     let [asked] = &scene.approvals()[..] else { panic!("{:?}", scene.approvals()) };
     assert_eq!(asked.agent(), Some(own));
-    // A command with the turn's id but without proof cannot act as the turn's agent, either.
+    // A command with the turn's id but without the turn's secret proof cannot act as the turn's agent, either.
     let task = task.to_string();
     let checkpoint = ["task", "checkpoint", &task, "progress", "mine", "--json"];
     let said = call(scene.at(), &checkpoint, b"", &[("HANDOVER_TURN", turn.as_str())]);
@@ -230,7 +234,8 @@ fn race(scene: &dyn Fn(u32) -> Scene) {
     }
 }
 
-/// A new request costs one commit, using an approval costs one, and a decision by the configuration costs none.
+/// A new approval request costs one commit, using an approval costs one, and a call that the gate rules allow or deny
+/// costs none.
 #[test]
 fn a_call_costs_at_most_one_commit() {
     let scene = Scene::new(GATED);

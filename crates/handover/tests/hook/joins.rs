@@ -1,4 +1,4 @@
-//! Tests how Handover finds the registered agent for a client's session or for a sub-agent of that session.
+//! Tests that Handover finds the registered agent that belongs to a client's session or to a sub-agent of the session.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, Command, Stdio};
@@ -93,7 +93,8 @@ fn the_thread_beside_a_call_joins_codex() {
     assert!(told(&scene, "t-1").contains(&id));
 }
 
-/// A sub-agent shares the connection of its session. The tool call that registered the sub-agent tells which one it is.
+/// A sub-agent shares the connection of its session. Handover finds its agent by the id of the tool call that
+/// registered the agent, which the hook after the call reports together with the sub-agent's id.
 #[test]
 fn the_call_that_registered_joins_a_sub_agent() {
     let scene = Scene::new(crate::scene::HANDS_OVER);
@@ -105,7 +106,8 @@ fn the_call_that_registered_joins_a_sub_agent() {
     scene.hook("PostToolUse", after).is_nothing();
     let text = told(&scene, SESSION);
     assert!(text.contains(&id(&main)) && !text.contains(&id(&sub)), "{text}");
-    // The stop of a sub-agent is separate from the stop of its session: here only the sub-agent owes a handoff.
+    // The stop of a sub-agent is separate from the stop of its session. Here only the sub-agent holds a task, so only
+    // it must hand over a report of its work.
     scene.held(id(&sub).parse().expect("an id"), engine::plan::PlanTask::named("one"));
     scene.stop("p1", "x").is_nothing();
     let said = scene.hook("SubagentStop", json!({"agent_id": "sub1", "last_assistant_message": "x"}));
@@ -114,7 +116,7 @@ fn the_call_that_registered_joins_a_sub_agent() {
     other.is_nothing();
 }
 
-/// A resumed session uses another connection, and its agent stays the same.
+/// A resumed session uses another connection to Handover, and its agent stays the same.
 #[test]
 fn a_resumed_session_is_the_same_agent() {
     let scene = Scene::new("");
@@ -130,8 +132,8 @@ fn a_resumed_session_is_the_same_agent() {
     assert_ne!(other["id"], first["id"]);
 }
 
-/// Tests two clients, each with a server. The payload of a hook can name any session, but the hook only affects the
-/// agents of the client that started it.
+/// Tests two clients, each with its own MCP server. The payload of a hook can name any session, but the hook only
+/// affects agents of the client that called the hook.
 #[test]
 fn a_hook_does_not_speak_for_the_session_of_another_client() {
     let scene = Scene::new(HANDS_OVER);
@@ -155,8 +157,8 @@ fn a_hook_does_not_speak_for_the_session_of_another_client() {
     assert!(is_held());
     let mut other = start();
     other.must("agent_register", &json!({"name": "eve", "runtime": "claude"}));
-    // These hooks must have no effect: the test runs below neither client, and the other client did not start the
-    // victim's session.
+    // These hooks name the session of the first client, the victim, and must have no effect on it: the victim's client
+    // did not call them. The test process and the second client did.
     let more = json!({"reason": "other", "last_assistant_message": "done", "source": "resume", "tool_name": "Bash"});
     for event in ["PostToolUse", "Stop", "SessionEnd"] {
         let payload = scene.at().join("payload");
@@ -172,8 +174,8 @@ fn a_hook_does_not_speak_for_the_session_of_another_client() {
         heard.contains("(eve)") && !heard.contains("(quinn)"),
         "{heard}: what the agent holds and its mail is told to its own client"
     );
-    // Now the victim's own client calls the hooks. The agent holds a task and stops without a handoff; then its session
-    // ends.
+    // Now the first client, the victim, calls the hooks itself. Its agent holds a task and stops without a handoff
+    // document; then its session ends.
     let payload = scene.at().join("payload");
     for (event, held) in [("Stop", true), ("SessionEnd", false)] {
         std::fs::write(&payload, scene.payload(event, more.clone()).to_string()).expect("a file");

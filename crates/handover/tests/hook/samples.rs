@@ -1,4 +1,4 @@
-//! Payloads of real clients, unchanged except for the names of folders.
+//! Tests hooks with payloads that were recorded from real clients and are unchanged except for the names of folders.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ fn payloads() -> Vec<Value> {
     lines.map(|line| serde_json::from_str(line).expect("a payload")).collect()
 }
 
-/// The folders in these payloads are no Handover projects, so the hooks change nothing.
+/// The folders in these payloads are no Handover projects, so the hooks answer without creating a store.
 #[test]
 fn every_event_of_a_real_client_is_answered_and_makes_no_store() {
     let folder = project(&format!("{HANDS_OVER}{GATED}"));

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 
 pub(crate) const SESSION: &str = "326057d8-656f-4a0c-8bab-3f8a9f07e9f5";
 
-/// Settings of a project with an agent that owes a handoff when it stops.
+/// Settings of a project with an agent that must write a handoff document, a report of its work, when it stops.
 pub(crate) const HANDS_OVER: &str = "[[agent]]\nslug = \"quinn\"\nadapter = \"claude\"\ncommand = [\"claude\"]\n";
 /// Settings with gate rules: `git push` asks, `rm` is denied, all other commands are allowed.
 pub(crate) const GATED: &str = "[gates]\ndefault = \"allow\"\n\n[[gate]]\ncommand = [\"git\", \"push\"]\ndecision = \"ask\"\n\n\
@@ -106,7 +106,7 @@ impl Scene {
         Self { folder, runtime, service, url }
     }
 
-    /// Makes a scene whose store is at another URL.
+    /// Makes a test project whose store is at this URL instead of in the project's folder.
     pub(crate) fn over(config: &str, url: String) -> Self {
         let scene = Self::new(config);
         Self { service: open(&scene.runtime, &url), url, ..scene }
@@ -162,7 +162,8 @@ impl Scene {
         let number = |at: usize| log.get(at..at + 4).map(|bytes| u32::from_be_bytes(bytes.try_into().expect("four")));
         let page = usize::try_from(number(8).expect("a header")).expect("a size");
         let frames = (32..log.len()).step_by(page + 24);
-        // Frames that remain from before the last restart of the log have other salts, so they do not count.
+        // Each frame of the write-ahead log repeats the salts of the log's header. Frames from before the last restart
+        // of the log have other salts, so they do not count.
         frames.filter(|at| number(at + 4) > Some(0) && log.get(at + 8..at + 16) == log.get(16..24)).count()
     }
 

@@ -1,5 +1,5 @@
-//! Tests of stop hooks: which agents owe a handoff, what is sent back to them, how often, and the effect of a valid
-//! handoff.
+//! Tests of stop hooks: which agents must write a handoff document when they stop, what is sent back to them, how
+//! often, and the effect of a valid handoff.
 
 use engine::approval::{ApprovalDecision, ApprovalStatus, Source};
 use engine::command::{EndRound, OpenReview, RoundAnswer, RoundEnd, StartRound};
@@ -23,7 +23,7 @@ fn nobody_owes_a_handoff_without_a_claim_or_when_another_output_is_asked_for() {
     scene.stop("p1", "done").is_nothing();
     let quinn = scene.agent("quinn", None);
     scene.stop("p1", "done").is_nothing();
-    // An agent that the settings do not name owes no handoff when it stops.
+    // An agent that the settings do not list owes no handoff document when it stops.
     let other = scene.agent("somebody", None);
     scene.held(other, PlanTask::named("one"));
     scene.stop("p1", "done").is_nothing();
@@ -46,7 +46,8 @@ fn what_is_wrong_is_sent_back_twice_and_then_blocks_the_task() {
     let half = handoff(quinn, "COMPLETE", json!({"evidence_report": null}));
     let second = scene.hook(
         "Stop",
-        // The client's flag `stop_hook_active` does not decide whether the stop is sent back.
+        // The client says with `stop_hook_active` that a hook has sent this stop back before. Handover does not trust
+        // the flag and counts by itself, so a wrong `false` changes nothing.
         json!({"prompt_id": "p1", "stop_hook_active": false, "last_assistant_message": half}),
     );
     assert!(reason(&second).contains("EVIDENCE_REPORT"), "{second:?}");
@@ -99,7 +100,7 @@ fn a_valid_handoff_has_its_effect() {
     let said = scene.stop("p3", &handoff(quinn, "NEEDS_INPUT", json!({})));
     assert!(said.text("/systemMessage").contains("waits for an answer"), "{said:?}");
     assert_eq!(scene.task(task).status(), Status::Paused);
-    // While the task waits for a person, its agent owes no handoff.
+    // While the task waits for a person, its agent may stop without a handoff document.
     scene.stop("p4", "still waiting").is_nothing();
 }
 
@@ -114,7 +115,7 @@ fn complete_is_refused_for_work_that_is_not_what_was_reviewed() {
     let open = OpenReview { provider: "critic".to_owned(), gate: Some((task, 1)), rounds_max: None };
     let opened = scene.run(Caller::agent(quinn), Command::OpenReview(open));
     let Reply::ReviewOpened { review } = opened else { panic!("{opened:?}") };
-    // The scene's folder is no git repository, so the work matches what the second review round was shown, and not the
+    // The test project is no git repository, so the work matches what the second review round was shown, and not the
     // first.
     for (number, shown) in [(1, "tree:0123"), (2, "given: no repository")] {
         let artifact = ReviewedVersion {
@@ -250,7 +251,8 @@ fn a_forged_handoff_is_sent_back() {
     assert_eq!(scene.task(task).status(), Status::Pending);
 }
 
-/// Tests a client that lost the answer and calls the same hook twice. The second call has no effect.
+/// Tests a client that lost the hook's answer and calls the hook again with the same text. The second call has no
+/// effect.
 #[test]
 fn the_same_words_at_the_same_prompt_act_once() {
     let scene = Scene::new(HANDS_OVER);
@@ -262,8 +264,8 @@ fn the_same_words_at_the_same_prompt_act_once() {
     assert_eq!(scene.task(task).checkpoints, 1);
 }
 
-/// A `COMPLETE` handoff is verified when the brief has requirements. Before a person accepted the settings, the person
-/// gets a message instead.
+/// A `COMPLETE` handoff is checked against the output contract of the task's brief. As long as no person accepted the
+/// project's settings, nothing is checked or completed, and the person gets a message.
 #[test]
 fn done_is_verified_where_the_brief_demands_it() {
     let brief = json!({

@@ -1,4 +1,5 @@
-//! Tests many turn hosts at once that are cut off at random moments, and the cost of one host.
+//! Tests many turn hosts (the processes that start and end agents' programs) that are cut off at random moments, and
+//! the memory and time that one host costs.
 
 use std::collections::hash_map::RandomState;
 use std::fs;
@@ -89,7 +90,7 @@ async fn a_host_that_is_killed_at_any_moment_is_settled() {
             let moment = Duration::from_micros(chance.hash_one((round, number)) % 60_000);
             turns.spawn(async move {
                 tokio::time::sleep(moment).await;
-                // On a busy machine the host process may not have started yet, so wait for it.
+                // On a busy machine the host process may not have started yet, so the test waits for it.
                 let mut found = hosts(&folder);
                 for _ in 0..5_000 {
                     if !found.is_empty() {
@@ -120,7 +121,7 @@ fn hosts(folder: &std::path::Path) -> Vec<Pid> {
     found.map(|pid| Pid::from_raw(pid.parse().unwrap()).unwrap()).collect()
 }
 
-/// Runs the measurement in a separate process, so that no other test changes its descriptors and times.
+/// Measures one turn host in a separate process, so that no other test changes its descriptors and times.
 #[test]
 fn one_costs_little() {
     const INSIDE: &str = "HANDOVER_TEST_INSIDE";
@@ -171,11 +172,11 @@ async fn measure() {
     let parent = &stat(&program).unwrap()[1];
     assert!(processes().contains(parent));
     let memory = fs::read_to_string(format!("/proc/{parent}/smaps_rollup")).unwrap();
-    // Pages of a newly built binary count as private, too. `Anonymous` leaves them out.
+    // Memory pages of a newly built binary count as private memory, too. The line `Anonymous` leaves them out.
     let line = memory.lines().find(|line| line.starts_with("Anonymous:")).unwrap();
     let private: u64 = line.split_ascii_whitespace().nth(1).unwrap().parse().unwrap();
     eprintln!("a host: {private} kB of its own");
-    // The runner may use 15 MB for each agent. Half of the limit below is memory that the loader writes for a debug
+    // The runner may use 15 MB for each agent. Half of the 4 MB below is memory that the loader writes for a debug
     // build of the whole program.
     assert!(private < 4 << 10);
     host.cut_off();

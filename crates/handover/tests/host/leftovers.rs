@@ -1,4 +1,4 @@
-//! Tests of processes that an agent's program leaves behind, or tries to protect from the end of its turn.
+//! Tests of processes that an agent's program leaves behind, or tries to keep alive after the program's end.
 
 use agents::host::{ProgramEnd, settle};
 use rustix::process::{Pid, Signal, kill_process};

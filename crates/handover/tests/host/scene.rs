@@ -1,4 +1,4 @@
-//! A folder for turns, and functions that look for the processes of a turn.
+//! A folder for turns (runs of an agent's program), and functions that look for the processes of a turn.
 
 use std::collections::BTreeMap;
 use std::fs;

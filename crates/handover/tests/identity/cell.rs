@@ -1,5 +1,5 @@
-//! Makes the state that a cell of the permission table needs: an agent, and everything that the arguments of the cell's
-//! row name.
+//! Makes the state that one cell of the permission table needs. A cell is the call of one tool by one kind of caller.
+//! It needs an agent, and everything that the arguments of its row name.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ use crate::line::{CallLine, DeskTime, InnerDesk};
 use crate::postgres::schema_of;
 use crate::table::TableRow;
 
-/// The database behind an interface's store.
+/// The database in which the tested program keeps its store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Database {
     Sqlite,
@@ -36,19 +36,20 @@ pub(crate) struct TableProject {
     _folder: tempfile::TempDir,
 }
 
-/// The state of one cell of the permission table, ready for its call.
+/// The agent, the arguments and, for a caller in a turn, the turn with which the call of one cell of the permission
+/// table is made.
 pub(crate) struct CellState {
     pub(crate) agent: String,
     pub(crate) arguments: Value,
     pub(crate) seat: Option<TurnSeat>,
 }
 
-/// The conditions under which the agent of a cell is made: the time, and whether a turn of the runner is its process.
+/// The conditions under which the agent for one cell of the permission table is made.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CellOrigin {
-    /// The time at which the agent, its tasks and messages are made.
+    /// The time at which the agent, its tasks and its messages are made.
     pub(crate) time: DeskTime,
-    /// True when the agent of the cell works in a turn of the runner.
+    /// True when the agent works in a turn, that is, in a program that the runner started for a task.
     pub(crate) below_turn: bool,
 }
 
@@ -60,7 +61,8 @@ impl TableProject {
         git(&folder, &["commit", "-q", "--allow-empty", "-m", "first"]);
         std::fs::create_dir(folder.join("state")).unwrap();
         std::fs::create_dir(folder.join(".handover")).unwrap();
-        // The MCP clients of this test send the name `transcript`, so they may act as coordinators.
+        // The MCP clients of this test send the name `transcript`. The settings allow a client of this name to act as a
+        // coordinator, a caller with more rights than an agent.
         let settings = "[mcp]\ncoordinators = [\"transcript\"]\n";
         std::fs::write(folder.join(".handover/config.toml"), settings).unwrap();
         let view = base::project::trust::view(&folder, Some(&folder)).unwrap();
@@ -87,7 +89,7 @@ impl TableProject {
         project
     }
 
-    /// Returns a connection to Handover's `Desk` inside this process.
+    /// Returns a connection to `Desk`, the code that serves tool calls, inside this process.
     pub(crate) fn home(&self) -> CallLine {
         let visitor = Box::new(Visitor::on_session(new_session().unwrap(), Rights::Agent));
         CallLine::Desk { inside: Rc::clone(&self.inside), visitor, time: DeskTime::Now }
@@ -99,7 +101,7 @@ impl TableProject {
     }
 
     /// Makes an agent on the connection `home`, and everything that the arguments of a row of the permission table
-    /// name.
+    /// name, such as a task or a message.
     pub(crate) fn cell_state(&self, row: &TableRow, home: &mut CallLine, origin: CellOrigin) -> CellState {
         let number = self.next_number();
         let name = format!("agent-{number}");
@@ -166,8 +168,8 @@ impl CellMaker<'_> {
         self.project.inside.person(self.time, tool, arguments)
     }
 
-    /// Makes a workflow with a task of every kind. Returns the task that the agent claimed and its attempt, if the row
-    /// needs one.
+    /// Makes a workflow with a task of every kind. When `needs_task` is true, the agent claims a task, and the function
+    /// returns it with its attempt, the number of the claim.
     fn workflow(&mut self, arguments: &str, needs_task: bool) -> Option<(TaskId, u32)> {
         let workflow = text(&self.person("workflow_create", &json!({"name": "table"}))["id"]);
         let tasks = json!([
@@ -255,7 +257,8 @@ impl CellMaker<'_> {
             "$locked" => {
                 let (id, owner) = (workflow.parse().unwrap(), self.agent.to_owned());
                 let caller = Caller::agent(self.agent.parse().unwrap());
-                // The lock is made with the current time: a lock that was made long ago would have expired.
+                // The lock on the workflow is made with the current time: a lock that was made long ago would have
+                // expired.
                 self.project.inside.execute(caller, Command::LockWorkflow { workflow: id, owner });
             }
             _ => {}
@@ -264,8 +267,8 @@ impl CellMaker<'_> {
     }
 }
 
-/// Replaces the placeholders in a row's arguments by values, the longest names first, because a name may start with
-/// another one.
+/// Replaces the placeholders in the arguments of a row of the permission table by values. Longer placeholders are
+/// replaced first, because the name of one placeholder may be the start of another one.
 fn filled(arguments: &str, values: &BTreeMap<&str, String>) -> Value {
     let mut names: Vec<&&str> = values.keys().collect();
     names.sort_by_key(|name| std::cmp::Reverse(name.len()));

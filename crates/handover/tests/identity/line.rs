@@ -1,4 +1,5 @@
-//! The connections over which a caller calls tools: each interface of the program, and `Desk` inside this process.
+//! The connections over which a caller calls tools: each interface of the program, and `Desk`, the code behind all
+//! interfaces, inside this process.
 
 use std::path::Path;
 use std::rc::Rc;
@@ -20,7 +21,8 @@ use crate::door::{Place, command, program};
 use crate::script::Answer;
 use crate::terminal::Terminal;
 
-/// The milliseconds of silence after which an unwatched connection counts as dead and a lease has expired.
+/// The age, in milliseconds, of an agent that this test makes in the past. After so long a silence, a connection by
+/// token or by the command line counts as dead, and a lease has expired.
 const SILENCE_MS: i64 = 20 * 60 * 1000;
 
 /// One way to call a tool of the server over HTTP.
@@ -43,13 +45,14 @@ pub(crate) enum CallLine {
         bearer: String,
         session: Option<String>,
     },
-    /// Handover's `Desk`, called inside this process.
+    /// A connection to `Desk`, the code that serves tool calls, inside this process.
     Desk {
         inside: Rc<InnerDesk>,
         visitor: Box<Visitor>,
         time: DeskTime,
     },
-    /// The command line, used by a person at a terminal, a script, or the program of a turn.
+    /// The command line, used by a person at a terminal, by a script, or by a program that the runner started for a
+    /// turn.
     Shell {
         place: Place,
         seat: ShellCaller,
@@ -66,12 +69,12 @@ pub(crate) enum ShellCaller {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DeskTime {
     Now,
-    /// A time so long ago that a connection that made no call since then counts as dead.
+    /// A time so long ago that a connection without calls since then counts as dead.
     LongAgo,
 }
 
-/// Writes the files that the runner writes for a turn. Returns the proof by which a program shows that it belongs to
-/// that turn.
+/// Writes the files that the runner writes for a turn (one run of an agent's program). Returns the secret by which a
+/// program proves that it belongs to the turn.
 fn proof_of(place: &Place, turn: &str) -> String {
     let file = Path::new(place.store.strip_prefix("sqlite:").unwrap_or(&place.store));
     let state = match file.parent() {
@@ -178,8 +181,8 @@ fn post(
     server.send("POST", "/mcp", &headers, &message.to_string())
 }
 
-/// Handover's `Desk` inside this process, on the store of the other interfaces: one with the current time, and one with
-/// a time long ago.
+/// Handover's tool calls inside this process, on the same store as the program's interfaces: one `Desk` works with the
+/// current time, and one with a time long ago.
 pub(crate) struct InnerDesk {
     runtime: tokio::runtime::Runtime,
     now: Desk,
@@ -234,7 +237,7 @@ impl InnerDesk {
         self.runtime.block_on(self.now.service().execute(caller, command)).unwrap()
     }
 
-    /// Returns the number of agents that are registered on this connection.
+    /// Returns the number of agents that registered on this connection.
     pub(crate) fn at_home(&self, session: SessionId) -> usize {
         self.runtime.block_on(self.now.service().ask(AgentIdNeed::OfSession(session))).unwrap().len()
     }

@@ -1,6 +1,6 @@
-//! Tests the table of permissions: every tool for every kind of caller, while an agent's connection is alive and after
-//! it died, over every interface and on both databases. `table.txt` has the expected answers and explains how to read
-//! them.
+//! Tests the table of permissions: every tool for every kind of caller, while the connection of the called agent is
+//! alive and after it died, over every interface and on both databases. `table.txt` has the expected answers and
+//! explains how to read them.
 #![expect(clippy::wildcard_enum_match_arm, reason = "of a JSON value the cases that matter are named")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 #![expect(clippy::disallowed_methods, reason = "starts the program it tests, and bounds what it waits for")]
@@ -27,7 +27,7 @@ mod stand_in;
 mod table;
 #[path = "../support/terminal.rs"]
 mod terminal;
-/// The command for each tool, compiled from the source file of the command line.
+/// The list of the command-line command for each tool, compiled from the program's own source file.
 #[path = "../../src/cli/verbs.rs"]
 #[expect(dead_code, reason = "its words for people are not needed here")]
 mod verbs;
@@ -111,8 +111,8 @@ fn every_caller_of_the_table_comes_to_some_door() {
     assert_eq!(played, table.callers.iter().map(String::as_str).collect());
 }
 
-/// Tests a token that is bound to one agent and sends a header that names another agent. It cannot act as that agent,
-/// and no new agent is made.
+/// Tests a token that is bound to one agent and sends a header that names another agent. The call acts as the token's
+/// own agent, and no new agent is made.
 #[test]
 fn a_bound_token_registers_its_own_agent_whatever_the_header_names() {
     let project = TableProject::new("bound", Database::Sqlite);
@@ -134,7 +134,8 @@ fn a_bound_token_registers_its_own_agent_whatever_the_header_names() {
     }
 }
 
-/// An agent that was made for a token waits for that token, and keeps the messages that it got before its first call.
+/// An agent that was made for a token belongs to the token. A process of the same user that registers the agent's name
+/// gets another agent.
 #[test]
 fn an_agent_made_for_a_token_is_resumed_by_no_process_of_the_user() {
     let project = TableProject::new("made", Database::Sqlite);
@@ -169,7 +170,7 @@ fn a_token_is_not_bound_to_an_agent_that_works_elsewhere() {
     let refused = script.args(["token", "create", "amy"]).output().unwrap();
     assert!(String::from_utf8_lossy(&refused.stderr).contains("(amy) is connected elsewhere"), "{refused:?}");
     line.must("agent_heartbeat", &json!({}));
-    // When the agent's connection has ended, the agent may get a token, and later a second one.
+    // When the agent's connection has ended, a token can be made for the agent, and later a second one.
     line.end();
     for _ in 0..2 {
         let made = make(json!({"name": "amy"})).json();
@@ -179,8 +180,8 @@ fn a_token_is_not_bound_to_an_agent_that_works_elsewhere() {
     }
 }
 
-/// Revoking a token ends the connections of all its agents. One command ends only a limited number, so several are
-/// needed.
+/// Revoking a token ends the connection of every agent that registered with it. One command of the engine ends only a
+/// limited number, so this needs several commands.
 #[test]
 fn revoking_a_token_ends_the_homes_of_all_its_agents() {
     let project = TableProject::new("revoked", Database::Sqlite);

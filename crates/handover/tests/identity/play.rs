@@ -1,4 +1,5 @@
-//! Makes the calls of the permission table's cells through one interface, which the code calls a door.
+//! Makes the calls of all cells of the permission table (each tool, called by each kind of caller) through one
+//! interface of the program.
 
 use std::rc::Rc;
 
@@ -17,8 +18,8 @@ pub(crate) enum DoorKind {
     Stdio,
     Http(HttpWay),
     Command,
-    /// Handover's `Desk` inside this process. The table uses it for callers in a turn, because otherwise each cell
-    /// would need a process for its turn.
+    /// Handover's `Desk`, the code behind all interfaces, inside this process. The test uses it for callers in a turn
+    /// of the runner, because otherwise each cell of the permission table would need a real turn with a process.
     Desk,
 }
 
@@ -50,15 +51,15 @@ impl DoorKind {
         }
     }
 
-    /// Tells whether a caller of this kind can call after the agent's connection died. A process or a session that
-    /// ended makes no calls.
+    /// Tells whether this kind of caller can still call after the connection of the tested agent died. The agent's own
+    /// connection cannot, because its process or session has ended. On the command line every call is a new process.
     fn has(self, caller: &str, life: HomeLife) -> bool {
         life == HomeLife::Alive || caller != "own" || self == Self::Command
     }
 
-    /// Tells whether `scripts/test` makes the calls of a column (one kind of caller). On the command line each cell
-    /// costs a process, so only some columns are tested. Columns that do not depend on the database are tested on only
-    /// one of them.
+    /// Tells whether `scripts/test` makes the calls of one kind of caller, a column of the permission table. On the
+    /// command line each call costs a process, so only some columns are tested, and on PostgreSQL only columns that
+    /// depend on the database.
     fn is_bounded(self, database: Database, caller: &str, life: HomeLife) -> bool {
         match (database, self) {
             (Database::Sqlite, Self::Command) => life == HomeLife::Alive && ["own", "script"].contains(&caller),
@@ -100,8 +101,8 @@ struct ColumnPlayer {
     server: Option<Rc<Server>>,
 }
 
-/// A cell of the permission table that is ready for its call. It has its own connection for the caller when the column
-/// has no common one.
+/// A cell of the permission table that is ready for its call. The cell has a connection of its own when the callers of
+/// its column do not share one.
 struct ReadyCell<'a> {
     row: &'a TableRow,
     state: CellState,
@@ -120,12 +121,14 @@ enum AgentNaming {
 
 /// The connections that all cells of a column of the permission table share.
 struct ColumnLines {
-    /// The connection on which the agents register; `None` when each cell has its own connection.
+    /// The connection on which the tested agents register; `None` when each cell of the table has a connection of its
+    /// own.
     home: Option<CallLine>,
-    /// The connection of the caller; `None` when the agents' own connection calls, or when each cell has its own
-    /// caller.
+    /// The connection of the caller; `None` when the agents' own connection makes the calls, or when each cell of the
+    /// table has a caller of its own.
     caller: Option<CallLine>,
-    /// The agent that a program in a turn tries to act as, with its connection; `None` in columns without a turn.
+    /// The agent that a program of another agent's turn tries to act as, with the connection of that agent; `None` in
+    /// columns without such a program.
     victim: Option<(CallLine, String)>,
 }
 
@@ -139,7 +142,8 @@ impl ColumnPlayer {
     fn column(&mut self, table: &IdentityTable, caller: &str, life: HomeLife) -> Vec<String> {
         let mut lines = self.lines(caller, life);
         let mut problems = Vec::new();
-        // When a connection dies, all its agents lose it. So make the agents of all cells of the column before that.
+        // All agents of a column share one connection. So the agents of all its cells are made before the connection is
+        // ended.
         if life == HomeLife::Dead {
             let mut cells: Vec<ReadyCell<'_>> =
                 table.rows.iter().map(|row| self.ready(&mut lines, row, caller, life)).collect();
@@ -199,8 +203,8 @@ impl ColumnPlayer {
         ColumnLines { home, caller: line, victim }
     }
 
-    /// Returns a connection over HTTP that several agents share, and its token. A dead connection without a session is
-    /// one that made no call for a long time.
+    /// Returns a connection over HTTP that several agents share, and its token. A connection without a session cannot
+    /// be closed; it counts as dead when it has made no call for a long time.
     fn shared_home(&self, way: HttpWay, life: HomeLife) -> (CallLine, String) {
         let made = self.made_token(&json!({"shared": true}));
         let bearer = text(&made["token"]);
@@ -260,7 +264,7 @@ impl ColumnPlayer {
         if life == HomeLife::Dead { DeskTime::LongAgo } else { DeskTime::Now }
     }
 
-    /// Ends the connection on which the agents of a column registered, or the turns that take its place.
+    /// Ends the connection on which the agents of a column registered. In the column `turn` it ends the turns instead.
     fn end(&self, lines: &mut ColumnLines, cells: &[ReadyCell<'_>], caller: &str) {
         if let Some((home, _)) = &mut lines.victim {
             let home = std::mem::replace(home, self.shell(ShellCaller::Script));
@@ -306,12 +310,13 @@ impl ColumnPlayer {
         };
         let answer = line.call(&row.tool, &arguments, header);
         let found = table.word(&answer);
-        // Unregister the new agent, because the caller `stranger` may have only one agent.
+        // The tool `agent_register` gave this connection a second agent. Unregister it, because later calls on the
+        // connection name no agent and must mean the first one.
         if let ("agent_register", crate::script::Answer::Done(made), true) = (row.tool.as_str(), &answer, has_agent) {
             line.must("agent_unregister", &json!({"id": made["id"]}));
         }
-        // On the command line a call that names no agent counts as a script's call, so the column `script` has the
-        // expected answer.
+        // On the command line the caller `own` counts as a script when its call names no agent. So the column `script`
+        // of the table has the expected answer.
         let column = if (self.door, caller, is_named) == (DoorKind::Command, "own", false) { "script" } else { caller };
         let expected = table.expected(row, column, life);
         (found != expected).then(|| {
@@ -322,8 +327,8 @@ impl ColumnPlayer {
     }
 }
 
-/// Adds the agent to the arguments when the call names it there and the tool takes one. Returns the arguments, and
-/// whether the tool takes an agent.
+/// Adds the agent to the arguments when calls of this kind name it there and the tool takes an agent. Returns the
+/// arguments, and whether the agent was added.
 fn with_agent(row: &TableRow, arguments: &Value, agent: &str, naming: AgentNaming) -> (Value, bool) {
     let mut arguments = arguments.clone();
     let fields: &[&str] = match row.tool.as_str() {

@@ -1,4 +1,5 @@
-//! Reads the permission table and the arguments from their files, and checks them against the list of tools.
+//! Reads the permission table and the arguments of its calls from their files, and checks them against the list of
+//! tools.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +11,7 @@ use crate::script::Answer;
 const TABLE: &str = include_str!("table.txt");
 const ARGUMENTS: &str = include_str!("arguments.txt");
 
-/// The state of the connection on which the agent of a cell registered.
+/// The state of the connection on which the tested agent registered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HomeLife {
     Alive,
@@ -25,12 +26,12 @@ pub(crate) struct IdentityTable {
     words: BTreeMap<String, String>,
 }
 
-/// A row of the permission table: one tool, or one variant of its use.
+/// A row of the permission table: the calls of one tool, or of one variant of its use.
 #[derive(Debug)]
 pub(crate) struct TableRow {
     pub(crate) title: String,
     pub(crate) tool: String,
-    /// The arguments of the call as they are written in the file, with placeholders.
+    /// The arguments of the call as `arguments.txt` has them, with placeholders.
     pub(crate) arguments: String,
     /// For each caller: the expected answer while the agent's connection is alive, and the one after it died.
     cells: Vec<(String, String)>,
@@ -76,7 +77,7 @@ impl IdentityTable {
         table
     }
 
-    /// Returns the word that the table expects in a cell, such as `ok` or `taken`.
+    /// Returns the word that the permission table expects in a cell, such as `ok` or `taken`.
     pub(crate) fn expected<'a>(&self, row: &'a TableRow, caller: &str, life: HomeLife) -> &'a str {
         let place =
             self.callers.iter().position(|known| known == caller).unwrap_or_else(|| panic!("no caller {caller}"));
@@ -84,7 +85,8 @@ impl IdentityTable {
         if life == HomeLife::Alive { alive } else { dead }
     }
 
-    /// Returns the table's word for an answer, or the code of a refusal that has no word.
+    /// Returns the word of the permission table for an answer. Returns the code of a refusal when the table has no word
+    /// for it.
     pub(crate) fn word(&self, answer: &Answer) -> String {
         match answer {
             Answer::Done(value) if value["success"] == false && value.get("already_claimed_by").is_some() => {

@@ -42,7 +42,7 @@ impl Server for Process {
         let errors = BufReader::new(child.stderr.take().unwrap());
         let (watch, over) = mpsc::channel();
         let id = Pid::from_child(&child);
-        // Kill a hung process after a time, so that a test that waits for it continues and fails.
+        // Kill a hung process after a time limit, so that a test that waits for it fails instead of hanging.
         std::thread::spawn(move || {
             if over.recv_timeout(PATIENCE) == Err(mpsc::RecvTimeoutError::Timeout) {
                 let _ended = kill_process(id, Signal::KILL);

@@ -1,4 +1,5 @@
-//! Tests of the views for a person after a run: turns, their output, and the project context.
+//! Tests of the commands that show a person the work of a runner: turns, the output of their programs, and the project
+//! context.
 
 use engine::turn::Purpose;
 use engine::verification::Verdict;

@@ -1,4 +1,4 @@
-//! A project in whose store the runner has recorded some work.
+//! A test project in whose store the runner has recorded some work.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -37,7 +37,7 @@ impl Scene {
         let runtime = runtime.expect("a runtime");
         let file = folder.path().join(".handover/state/handover.db").display().to_string();
         let store = runtime.block_on(store::open(&file, 1)).expect("a store");
-        // The clock of this scene is ahead of any real clock, so that the tested program finds no expired lease.
+        // The clock of this test project is ahead of any real clock, so that the tested program finds no expired lease.
         let clock = ManualClock::starting_at(Timestamp(NOW));
         let service = Service::new(store, Arc::new(clock));
         let person = Caller::with_rights(Rights::Person);

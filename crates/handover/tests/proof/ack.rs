@@ -1,4 +1,4 @@
-//! An acknowledgement: a write that the store confirmed to a writer, with enough data to find the write again.
+//! An acknowledgement: the record of a write that the store confirmed, with enough data to look for the write later.
 
 use engine::id::{AgentId, CheckpointId, MessageId, TaskId, WorkflowId};
 use engine::inbox::MailboxOwner;

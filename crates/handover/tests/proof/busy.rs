@@ -1,4 +1,4 @@
-//! Longer time limits for tests on a machine that has other work.
+//! Makes time limits of tests longer on a machine that has other work.
 
 use std::time::Duration;
 
@@ -11,7 +11,8 @@ pub(crate) fn patience(bound: Duration) -> Duration {
     bound.mul_f64(share().clamp(1.0, SHARE_MAX))
 }
 
-/// Returns the number of processes per processor: now, or on average over the last minute, whichever is higher.
+/// Returns the number of processes per processor: the present number or the average of the last minute, the higher of
+/// the two.
 fn share() -> f64 {
     let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let mut words = text.split_whitespace();

@@ -1,5 +1,5 @@
-//! Searches for an order of a history's calls that one task could have seen (the search of Wing and Gong, with Lowe's
-//! memory).
+//! Checks a history of concurrent calls on one task: it searches for an order of the calls in which every answer is
+//! right (the search of Wing and Gong, with the memory of visited states that Lowe added).
 //!
 //! A call takes effect at one moment between its start and its answer. A call whose client went away takes effect at
 //! some moment after its start, or never. When no order explains all answers, the history is not linearizable, and the
@@ -29,9 +29,9 @@ impl Call {
 /// The part of a history for which no order of the calls explains all answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Offence {
-    /// The possible states of the task before this part of the history.
+    /// The possible states of the task before the unexplained part of the history.
     pub(crate) before: BTreeSet<State>,
-    /// The calls of this part of the history. The last one is the call whose answer has no explanation.
+    /// The calls of the unexplained part of the history. The last one is the call whose answer has no explanation.
     pub(crate) calls: Vec<Call>,
 }
 
@@ -57,13 +57,14 @@ pub(crate) fn check(history: &[Call]) -> Result<(), Offence> {
     if !finals(&start, history).is_empty() {
         return Ok(());
     }
-    // If the first part of a history has no valid order, later calls cannot give it one. So the answers are added one
-    // by one until no order is valid.
+    // If the first part of a history has no valid order, later calls cannot give it one. So the checker adds the
+    // answers one by one until no order is valid.
     let mut ends: Vec<u64> = history.iter().filter_map(|call| Some(call.answer?.0)).collect();
     ends.sort_unstable();
     let failing = ends.partition_point(|end| !finals(&start, &until(history, *end)).is_empty());
     let part = until(history, ends[failing.min(ends.len() - 1)]);
-    // The history can be cut at a tick if no answered call was running at that tick.
+    // The report starts at the last tick at which no answered call was running: calls before and after such a tick do
+    // not overlap.
     let answered = || history.iter().filter(|call| call.answer.is_some());
     let is_cut = |tick: u64| answered().all(|call| call.began >= tick || call.ended() < tick);
     let cut = part.iter().map(|call| call.began).filter(|tick| is_cut(*tick)).max().unwrap_or(0);

@@ -1,5 +1,5 @@
-//! Writers in a child process: the parent starts the same test again, with instructions in its environment, and reads
-//! its messages from a pipe.
+//! A child process that writes to a store: the parent starts the same test again, with instructions in an environment
+//! variable, and reads the child's messages from a pipe.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
@@ -18,7 +18,7 @@ const MARK: &str = "@handover ";
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Word {
     Ack(Ack),
-    /// The machine failed: the request, the fault in words, and whether the request may have taken effect.
+    /// The store failed. The fields are the request, the fault in words, and whether the request may have taken effect.
     Fault {
         asked: String,
         text: String,
@@ -49,7 +49,8 @@ pub(crate) struct Running {
     reader: JoinHandle<()>,
 }
 
-/// Starts the same test as a child process. The words in `before`, such as a tracer, come in front of the command.
+/// Starts this test program again as a child process. The words in `before`, such as a tracer, come in front of the
+/// command.
 pub(crate) fn start(test: &str, before: &[&str], order: &impl Serialize, words: &Sender<Word>) -> Running {
     let program = std::env::current_exe().unwrap();
     let line: Vec<&std::ffi::OsStr> = before.iter().map(|word| word.as_ref()).chain([program.as_os_str()]).collect();

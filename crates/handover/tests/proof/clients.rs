@@ -1,4 +1,4 @@
-//! Clients that race for a few tasks, and the histories of their answers.
+//! Clients that claim the same few tasks concurrently, and the history of their calls and answers.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -38,7 +38,7 @@ impl Clock for Skewed {
     }
 }
 
-/// One round of the test: some clients that race for some tasks.
+/// One round of the test: some clients that call concurrently and want the same tasks.
 pub(crate) struct Round {
     clients: Vec<Client>,
     shared: Arc<Shared>,
@@ -57,7 +57,7 @@ struct Client {
     clock: Arc<Skewed>,
     agent: AgentId,
     rng: SeededRandom,
-    /// For each task, the attempt that the client believes to hold.
+    /// For each task, the number of the claim (the attempt) that the client believes to hold.
     believes: BTreeMap<TaskId, u32>,
 }
 
@@ -126,7 +126,7 @@ async fn register(service: &Service) -> AgentId {
 impl Client {
     async fn run(mut self, shared: Arc<Shared>) {
         for _ in 0..ACTS {
-            // Let time pass on the shared clock, often more than a lease.
+            // Let time pass on the shared clock, often more than the length of a lease.
             if self.rng.percent(20) {
                 shared.clock.advance(i64::try_from(self.rng.below(1_500)).unwrap());
             }
@@ -137,7 +137,7 @@ impl Client {
             let ended = shared.ticks.fetch_add(1, Ordering::SeqCst);
             match answer {
                 Some(Answer::Claimed { attempt, .. }) => drop(self.believes.insert(task, attempt)),
-                // The client went away during the call and comes back without knowing which attempt it held.
+                // The client went away during the call and comes back without knowing which claim it held.
                 None => drop(self.believes.remove(&task)),
                 Some(_) => {}
             }

@@ -1,4 +1,4 @@
-//! Writers that act like agents, at random, and report every acknowledged write.
+//! Writers, that is, agents that make random calls and report every acknowledged write.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -203,8 +203,8 @@ impl Writer {
     }
 }
 
-/// Finishes the plan that an earlier planner left incomplete, then sets a large plan, which is written in pieces.
-/// Another planner may do this first.
+/// Finishes plans that a killed process left incomplete, then sets a large plan, which is written in pieces. Another
+/// writer may finish or set a plan first.
 pub(crate) async fn plan_large(service: &Service, board: &Board, report: &Report) -> Result<(), Error> {
     for workflow in board.all_workflows() {
         let found: Workflow = service.view(move |world| world.workflow(workflow).cloned()).await?;

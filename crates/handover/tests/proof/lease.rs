@@ -1,10 +1,10 @@
-//! A second, minimal implementation of the rules for the lease of one task. It gives the only correct answer to each
-//! call.
+//! A second, minimal implementation of the rules for the lease of one task, independent of the engine. It gives the
+//! only correct answer to each call.
 
 use engine::Timestamp;
 use engine::id::AgentId;
 
-/// The request of a client about one task. The attempt is the one that the client believes to hold.
+/// The request of a client about one task. The attempt is the number of the claim that the client believes to hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Act {
     Claim,
@@ -84,7 +84,7 @@ impl State {
             }),
             Act::Release { attempt } => self.as_owner(attempt, by, |state| (state.ended(), Answer::Released)),
             Act::Complete { attempt } => match self.holder {
-                // When the agent that completed the task repeats the call, it gets the first answer again.
+                // When the agent that completed the task repeats its call, it gets the same answer again.
                 Holder::Done(agent) if agent == by.agent && attempt.is_none_or(|it| it == self.attempt) => {
                     (self, Answer::Completed)
                 }

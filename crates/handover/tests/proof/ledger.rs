@@ -1,5 +1,5 @@
-//! The ledger of acknowledged writes. Each of them must be in the store, and the rows of the store must agree with its
-//! log.
+//! The ledger of acknowledged writes. Each of these writes must be in the store, and the rows of the store must agree
+//! with the store's log.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ use crate::state::State;
 pub(crate) enum Problem {
     /// A write was acknowledged but is missing in the store.
     Lost,
-    /// Two agents hold one task, or an attempt number decreased.
+    /// Two agents hold one task, or the number of a task's claims decreased.
     DoubleClaim,
     /// A part of one change is visible in the store without the rest.
     HalfDone,
@@ -48,8 +48,8 @@ impl Ledger {
         problems
     }
 
-    /// Finds an attempt of a task that two agents got, or a number that occurs twice in a mailbox or a list of
-    /// checkpoints.
+    /// Finds a claim number (attempt) of a task that two agents got, or a number that occurs twice in a mailbox or a
+    /// list of checkpoints.
     fn double_claims(&self) -> Problems {
         let mut claims: BTreeMap<(TaskId, u32), AgentId> = BTreeMap::new();
         let mut numbers = BTreeSet::new();

@@ -21,7 +21,7 @@ pub(crate) struct State {
     pub(crate) agents: BTreeMap<AgentId, String>,
     pub(crate) mailboxes: BTreeMap<MailboxOwner, (u64, u64)>,
     pub(crate) messages: BTreeMap<MessageId, Message>,
-    /// Every entry of the log, in the order in which a follower sees them.
+    /// Every entry of the log, in the order in which a reader of the whole log gets them.
     pub(crate) log: Vec<(String, i64, Event)>,
 }
 

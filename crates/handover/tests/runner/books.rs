@@ -62,7 +62,7 @@ fn log(scene: &Scene, workflow: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()).collect()
 }
 
-/// Checks in the log that a task was completed exactly once, by its last attempt.
+/// Checks in the log that a task was completed exactly once, and by its last claim (attempt).
 fn log_of(row: &Row, log: &[Value]) -> Option<String> {
     let is_end = |entry: &&Value| {
         let body = &entry["body"];
@@ -73,7 +73,7 @@ fn log_of(row: &Row, log: &[Value]) -> Option<String> {
     (!is_right).then(|| format!("{}: completed {} times: {ends:?}", row.name, ends.len()))
 }
 
-/// Checks in the log that every turn started once and ended once.
+/// Checks in the log that every turn (one run of an agent's program) started once and ended once.
 fn turns(log: &[Value]) -> Vec<String> {
     let mut count: BTreeMap<String, (u32, u32)> = BTreeMap::new();
     for entry in log {
@@ -88,7 +88,8 @@ fn turns(log: &[Value]) -> Vec<String> {
     odd.map(|(turn, (began, ended))| format!("{turn} began {began} times and ended {ended} times")).collect()
 }
 
-/// Checks that the work of a task is in the workflow's branch once, with the content of the turn that was accepted.
+/// Checks that the work of a task is in the workflow's branch once, with the content that the accepted run of its agent
+/// wrote.
 fn branch_of(scene: &Scene, workflow: &str, row: &Row) -> Vec<String> {
     let branch = format!("handover/{workflow}");
     let mut found = Vec::new();
@@ -109,7 +110,7 @@ fn branch_of(scene: &Scene, workflow: &str, row: &Row) -> Vec<String> {
     if count > 1 {
         found.push(format!("{}: merged {count} times", row.name));
     }
-    // Commits of earlier attempts of the task must not be in the branch.
+    // Commits that earlier claims (attempts) of the task made must not be in the branch.
     let grep = format!("--grep=^Task: {}$", row.id);
     let bodies = scene.git(&["log", "--format=%B", &grep, &branch]);
     let own = format!("Attempt: {}", row.attempt);
@@ -131,8 +132,8 @@ fn left(scene: &Scene, rows: &[Row]) -> Vec<String> {
     for row in rows {
         let attempt = |branch: &str| branch.strip_prefix(&format!("handover/{}-", row.id))?.parse::<u64>().ok();
         for (branch, attempt) in branches.lines().filter_map(|branch| Some((branch, attempt(branch)?))) {
-            // The branch of an earlier attempt may stay when it has work that is in no other branch. Any other branch
-            // is a leftover.
+            // The branch of an earlier claim may stay when it has work that is in no other branch. Any other branch is
+            // a leftover.
             let ahead = scene.git(&["log", "--oneline", branch, "--not", "--branches=handover/wf_*"]);
             if attempt >= row.attempt || ahead.trim().is_empty() {
                 found.push(format!("the branch {branch} of {}, with {ahead:?}", row.name));

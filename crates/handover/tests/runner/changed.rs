@@ -10,8 +10,8 @@ use crate::scene::{Ran, Scene};
 
 const CHECKED: &str = "{type: file, schema_ref: code, output_ref_required: true}";
 
-/// Returns a scene whose repository contains the check of outputs: a script that accepts only files with the word
-/// `right`.
+/// Returns a test project whose repository contains the check of outputs: a script that accepts only files with the
+/// word `right`.
 fn team() -> Scene {
     let mut scene = Scene::new();
     std::fs::create_dir(scene.project().join("ci")).unwrap();
@@ -74,7 +74,7 @@ fn a_changed_check_that_a_person_rejects_goes_back_to_the_agent() {
     assert!(told.contains("test it for real") && told.contains("CHECK_CHANGED"), "{told}");
 }
 
-/// A change that would overwrite the store or the token when it is merged is not merged into any branch.
+/// A change to Handover's state folder, such as to the store or a token, is not merged into any branch.
 #[test]
 fn nothing_below_the_state_is_merged_or_written() {
     let scene = team();

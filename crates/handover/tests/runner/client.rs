@@ -23,7 +23,7 @@ pub(crate) struct StdioAgent {
 }
 
 impl StdioAgent {
-    /// Starts the client and the server on a machine, and registers an agent.
+    /// Starts the client and its server on a machine, which may be a simulated one, and registers an agent.
     pub(crate) fn start(scene: &Scene, machine: &Machine, name: &str, role: &str) -> Self {
         let server = machine.handover(scene, &["mcp", "--tools", "full"]);
         let mut client: Command = program("sh");
@@ -75,7 +75,7 @@ impl StdioAgent {
         }
     }
 
-    /// Claims a task. Returns the attempt, or the reply that names the agent that holds the task.
+    /// Claims a task. Returns the number of the claim, or the reply that names the agent that holds the task.
     pub(crate) fn claim(&mut self, task: &str) -> Result<u64, Value> {
         let claimed = self.call("task_claim", &json!({"task_id": task}));
         claimed["attempt"].as_u64().filter(|_| claimed["success"] == true).ok_or(claimed)
@@ -93,7 +93,8 @@ impl StdioAgent {
 }
 
 impl Drop for StdioAgent {
-    /// Kills both processes when a test fails. The end of the pipe alone would not end a server that is stopped.
+    /// Kills the client and the server when a test fails. The end of the pipe alone would not end a server that is
+    /// stopped.
     fn drop(&mut self) {
         if self.input.take().is_some() {
             for pid in [self.server, self.client.id()] {

@@ -1,5 +1,5 @@
-//! Machines with wrong clocks share one PostgreSQL store. A machine whose clock is fast or jumps never takes a claim
-//! that is renewed, and it does not lose its own claims.
+//! Tests machines with wrong clocks that share one PostgreSQL store. A machine whose clock is fast or jumps never takes
+//! a claim that another agent renews, and it does not lose its own claims.
 //!
 //! A short run is part of the tests; `HANDOVER_CLOCK_SECONDS=300 HANDOVER_CLOCK_AGENTS=40` makes a long one.
 

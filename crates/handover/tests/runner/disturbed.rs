@@ -1,5 +1,5 @@
-//! Tests other callers that change the plan of a run. Each change is shown in the run's events, at its end, and in the
-//! status.
+//! Tests callers that change the plan of a workflow while a runner works on it. Each change is shown in the run's
+//! events, at the end of the run, and in `handover status`.
 
 use std::time::Duration;
 
@@ -49,13 +49,14 @@ fn what_others_change_is_a_line_of_the_run_of_its_end_and_of_the_status() {
         let arguments = ["task", "status", &id(task), "skipped", "--reason", "not needed"];
         scene.json(&[&arguments, who].concat())
     };
-    // An agent may skip a task that is not gated, but must not skip a gated task.
+    // An agent may skip a task that is not gated. Only a person may skip a gated task, which needs a person's approval
+    // to start.
     assert_eq!(skip("extra", &["--agent-id", "meddler"])["success"], true);
     assert_eq!(skip("guarded", &["--agent-id", "meddler"])["code"], "PROTECTED");
     let raise = ["workflow", "config", &workflow, "{\"limits\":{\"usd\":100000}}", "--agent-id", "meddler"];
     assert_eq!(scene.json(&raise)["code"], "PROTECTED");
     scene.json(&["workflow", "limit", &workflow, "3"]);
-    // A person's script must not skip a gated task, either. A person at a terminal may.
+    // The script of a person must not skip a gated task, either. The person may do so at a terminal.
     let told = skip("guarded", &[]);
     assert_eq!(told["code"], "PROTECTED");
     assert!(told["suggestion"].as_str().unwrap().contains("in a terminal"), "{told}");

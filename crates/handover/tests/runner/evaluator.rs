@@ -1,4 +1,5 @@
-//! An agent that evaluates outputs may work on tasks, too, but never on a task that it would have to evaluate itself.
+//! Tests that an agent that evaluates outputs may work on tasks, too, but never on a task whose output it would
+//! evaluate.
 
 use crate::books;
 use crate::kills::workflow;
@@ -28,8 +29,8 @@ fn the_evaluator_takes_no_task_that_it_would_have_to_judge() {
     assert_eq!(by_the_judge.count(), 2, "{:#?}", ran.events);
 }
 
-/// A run ends when its workflows have no task that can be claimed. For each such workflow it names the agent or role
-/// that is missing.
+/// A run ends when no task of its workflows can be claimed. For each workflow that lacks an agent or a role, the run
+/// names it.
 #[test]
 fn run_once_ends_on_workflows_that_lack_somebody_and_says_who() {
     let mut scene = Scene::new();
@@ -52,10 +53,10 @@ fn run_once_ends_on_workflows_that_lack_somebody_and_says_who() {
     ] {
         assert!(reason.contains(expected), "{expected} in {reason}");
     }
-    // The other workflow, which has every agent that it needs, is completed.
+    // The workflow of the task `four` has every agent that it needs, so it is completed.
     assert!(ran.story("four").ends_with("completed"), "{:#?}", ran.events);
-    // Without `--json` a person sees the same reason, with the invisible character that reverses a line shown as its
-    // code.
+    // Without `--json` the run tells a person which role is missing. The invisible character U+202E, which reverses a
+    // line, is shown as its code.
     let output = scene.handover(&["run", "--once"]).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.contains("three<U+202E> waits for an agent with the role nobody"), "{said}");

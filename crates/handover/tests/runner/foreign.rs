@@ -1,5 +1,5 @@
-//! Texts of other authors are never followed as instructions: the content of notes, messages, sections and answers
-//! appears only where it is marked as untrusted.
+//! Tests that an agent gets texts of other authors only as marked, untrusted text: notes, messages, sections of the
+//! project context, and answers.
 
 use std::fs;
 
@@ -164,7 +164,7 @@ fn mail_stays_in_its_fences_and_does_nothing() {
     let headings: Vec<&str> = ours.lines().filter(|line| line.starts_with("# ") || line.starts_with("## ")).collect();
     assert_eq!(headings, ["## Inbox", "# Task", "## Goal"]);
     assert!(places(&stage.kept(&second, "one", "1.envelope")).is_empty());
-    // A message is shown in one prompt and is then read, so it is not shown again.
+    // A message is shown in one prompt only, because it counts as read after that.
     let third = workflow(&stage.scene, &plan("finished"));
     assert_eq!(stage.scene.run(&[&third]).code, 0);
     assert!(!stage.kept(&third, "one", "1.prompt").contains(MARK));

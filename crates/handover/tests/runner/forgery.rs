@@ -1,5 +1,5 @@
-//! Attempts of a program in a turn to act as another agent, as the holder of another task, as the runner, or as a
-//! person.
+//! Tests an agent's program, started by the runner, that tries to act as another agent, as the holder of another task,
+//! as the runner, or as a person.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,7 +18,8 @@ struct Played {
     ids: BTreeMap<String, String>,
 }
 
-/// Runs a workflow with a task for the forging program and a task that no agent of this scene can claim.
+/// Runs a workflow with one task for the program that tries to act as others, and one task that no agent of this
+/// project can claim.
 fn play(words: &str) -> Played {
     let mut scene = Scene::new();
     scene.agent("worker", "");
@@ -41,8 +42,8 @@ impl Played {
         fs::read_to_string(self.scene.sim().join(format!("{}.{what}", self.ids["forger"]))).unwrap()
     }
 
-    /// Returns the answers to the commands of the forging program: each command without its ids, and the error code or
-    /// the first word.
+    /// Returns the answers to the commands of the program that tries to act as others: each command without its ids,
+    /// and the error code or the first word.
     fn said(&self) -> Vec<String> {
         let line = |line: &str| {
             let (command, answer) = line.split_once(" => ").unwrap();
@@ -58,7 +59,7 @@ impl Played {
     }
 }
 
-/// Returns the answers of calls over MCP by their numbers: the code of a refusal, or the reply.
+/// Returns the answers to the program's calls over MCP by their numbers: the code of a refusal, or the reply.
 fn called(text: &str) -> BTreeMap<u64, Value> {
     let answer = |line: &str| {
         let value: Value = serde_json::from_str(line).unwrap();
@@ -79,7 +80,7 @@ fn below_a_turn_nobody_is_anybody_else() {
         "task claim => NOT_ELIGIBLE",
         "task claim => AGENT_ELSEWHERE",
         "task next => AGENT_ELSEWHERE",
-        // Releasing its own task succeeds for the program, but changes nothing.
+        // The program may call `task release` for its own task and gets success, but the claim stays.
         "task release => done",
         "task status completed --outcome I say so => VERIFICATION_REQUIRED",
         "task status completed --outcome I say so => NOT_PERMITTED",
@@ -87,7 +88,7 @@ fn below_a_turn_nobody_is_anybody_else() {
         "trust --sha256 0000 => NOT_A_PERSON",
         "agent unregister => AGENT_ELSEWHERE",
         "run --once => NOT_A_PERSON",
-        // The program's MCP connection is closed by this time. That has not ended the claim.
+        // The program has closed its MCP connection by now. That has not ended the claim of its task.
         "task checkpoint progress still here => done",
     ];
     assert_eq!(played.said(), expected);

@@ -1,5 +1,5 @@
-//! A git process is killed together with its runner. Its locks, and its half-made and half-removed worktrees, stop no
-//! later runner.
+//! Tests a git process that is killed together with its runner. The locks and the half-made or half-removed worktrees
+//! that it leaves behind stop no later runner.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -46,8 +46,8 @@ const HALF: &[(&str, &str, &str)] = &[
     ("update-ref -d", "the lock of the branch", r#": >".git/$reference.lock""#),
 ];
 
-/// Calls of git that are killed halfway, as in `HALF`, and leave the lock of a file that other git processes write,
-/// too. The next runner first waits to see whether a live process holds the lock.
+/// Calls of git that are killed halfway and leave a lock on a file that other git processes write, too. The columns are
+/// those of `HALF`. The next runner first waits to see whether a live process holds the lock.
 const SHARED: &[(&str, &str, &str)] = &[
     (
         "handover: merged",
@@ -57,7 +57,8 @@ const SHARED: &[(&str, &str, &str)] = &[
     ("update-ref -d", "the lock of the packed references", ": >.git/packed-refs.lock"),
 ];
 
-/// Writes the script that runs in place of git and leaves a half-done call. It has variables for the words of the call.
+/// Writes the script that runs in place of git and does only half of the call's work. The script has variables for the
+/// words of the call.
 fn half(scene: &Scene, text: &str) {
     let names = "for word; do case $word in refs/heads/*) reference=$word ;; esac; before=$last; last=$word; done\n\
                  branch=$last path=$before name=$(basename \"$before\")";
@@ -97,8 +98,8 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
 }
 
-/// An agent's uncommitted work is kept on the attempt's branch, even if a lock of a killed git first prevents the
-/// commit.
+/// An agent's uncommitted work is kept on the branch of its attempt (its claim of the task), even if a lock of a killed
+/// git process first prevents the commit.
 #[test]
 fn work_in_a_worktree_with_a_lock_of_a_killed_git_is_kept() {
     let scene = scene();
@@ -119,12 +120,12 @@ fn work_in_a_worktree_with_a_lock_of_a_killed_git_is_kept() {
     assert_eq!(kept, format!("by hand, {task}\n"));
 }
 
-/// A worktree whose removal fails because of another git process is removed before the run ends.
+/// A worktree whose removal fails once is removed before the run ends.
 #[test]
 fn a_worktree_whose_removal_fails_is_removed_later() {
     let scene = scene();
-    // The runner is not killed here. Its git fails once, as it does when it meets the registration of another git
-    // process.
+    // The runner is not killed here. A wrapper of git lets one `worktree remove` fail, as another git process at work
+    // in the same repository can.
     let failing = "echo \"fatal: something else\" >&2; exit 1";
     let git = scene.sim().join("bin/git");
     let text = fs::read_to_string(&git).unwrap();

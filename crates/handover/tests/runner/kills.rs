@@ -41,10 +41,11 @@ tasks:
   - {name: last, role: worker, description: finished, depends_on: [left, right, silent, reviewed]}
 "#;
 
-/// The time after which no new round starts. It does not apply when the environment sets a number of rounds.
+/// The time after which no new round of kills starts. It does not apply when the environment sets a number of rounds.
 const TIME_MAX: Duration = Duration::from_secs(40);
 const ROUNDS: u64 = 12;
-/// The number of rounds in one scene. A scene grows with each round, and a new one starts small.
+/// The number of rounds of kills in one test project. The project grows with each round, so the test makes a new one
+/// after some rounds.
 const ROUNDS_PER_SCENE: u64 = 10;
 
 pub(crate) fn scene() -> Scene {
@@ -117,8 +118,7 @@ fn unkilled(scene: &Scene) -> Duration {
     length
 }
 
-/// Plays one round: kills the runner at random moments of the run and starts it again. Each kill loses only the work
-/// that was not recorded yet.
+/// Runs the workflow once, kills the runner at random moments and starts it again. Returns the problems found.
 fn round(scene: &Scene, length: Duration, rng: &mut SeededRandom, figures: &mut Figures) -> Vec<String> {
     let workflow = workflow(scene, PLAN);
     let millis = usize::try_from(length.as_millis()).unwrap();
@@ -146,7 +146,7 @@ fn round(scene: &Scene, length: Duration, rng: &mut SeededRandom, figures: &mut 
         }
     }
     let ran = runner.end();
-    // If the workflow is not completed, report only that: the other checks have no meaning then.
+    // If the workflow is not completed, report only that, because all other checks are about a completed workflow.
     let mut problems =
         if ran.code == 0 { books::problems(scene, &workflow) } else { vec!["it did not end".to_owned()] };
     if !problems.is_empty() {

@@ -17,13 +17,14 @@ const FAKETIME: [&str; 3] = [
     "/usr/lib/faketime/libfaketimeMT.so.1",
 ];
 
-/// The error of a machine's clock.
+/// The clock of a machine: right, or wrong in a way that the test chooses.
 #[derive(Debug, Clone)]
 pub(crate) enum MachineClock {
     Right,
     /// A fixed offset in the syntax of `faketime`, such as `+10m`.
     Off(&'static str),
-    /// An offset in a file that is read each time, so that a test can change it while processes run.
+    /// The file with the offset of the clock. It is read at each use of the clock, so that a test can change the time
+    /// while processes run.
     Set(PathBuf),
 }
 
@@ -53,7 +54,7 @@ impl Machine {
         Ok(Self { name: Some(name), clock })
     }
 
-    /// Returns the command that runs `handover` on this machine, in the scene's project.
+    /// Returns the command that runs `handover` on this machine, in the folder of the test project.
     pub(crate) fn handover(&self, scene: &Scene, arguments: &[&str]) -> Command {
         let plain = scene.handover(arguments);
         let Some(name) = self.name else { return plain };
@@ -67,10 +68,10 @@ impl Machine {
         command
     }
 
-    /// Returns the data folder of this machine.
+    /// Returns the folder of this machine in which Handover keeps a user's data.
     pub(crate) fn data(&self, scene: &Scene) -> PathBuf {
         let folder = scene.sim().join("..").join(self.name.map_or("data".to_owned(), |name| format!("data-{name}")));
-        // Copy the settings that a person accepted, so that they count on every machine.
+        // Copy the record of the settings that a person accepted, so that they count as accepted on every machine.
         if !folder.exists() {
             copy(&scene.sim().join("../data"), &folder);
         }
@@ -83,7 +84,7 @@ impl Machine {
             MachineClock::Off(offset) => command.env("FAKETIME", offset),
             MachineClock::Set(file) => command.env("FAKETIME_TIMESTAMP_FILE", file).env("FAKETIME_NO_CACHE", "1"),
         };
-        // The monotonic clock stays real, because setting a machine's time does not change it.
+        // The monotonic clock stays real, because a change of a machine's time does not change its monotonic clock.
         command.env("FAKETIME_DONT_FAKE_MONOTONIC", "1").env("DONT_FAKE_MONOTONIC", "1");
         command.env("LD_PRELOAD", library().unwrap());
     }
@@ -140,7 +141,7 @@ impl Drop for Asleep {
     /// Continues the processes, so that a failed test leaves none of them stopped.
     fn drop(&mut self) {
         for pid in &self.0 {
-            // A process may have ended in the time between, so ignore a failure.
+            // A process may have ended since it was stopped, so ignore a failure.
             let _gone = send(*pid, Signal::CONT);
         }
     }

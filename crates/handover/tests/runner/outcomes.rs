@@ -1,8 +1,9 @@
-//! The same output has the same effects at the end of a runner's turn and at the Stop hook of a person's own session.
+//! Tests that the same output of an agent has the same effects at the end of a runner's turn and at the Stop hook of a
+//! person's own session.
 //!
-//! `outcomes.txt` has the cases: a name, the agent's last text, and after `=>` the effects, one on each line. Each text is
-//! given to a real run and to the real hook, and the log of each store must show exactly these effects. With `UPDATE=1`
-//! the test writes the effects of the run into the file.
+//! `outcomes.txt` has the cases: a name, the agent's last text, and after `=>` the effects, one on each line. Each text
+//! is given to a real run and to the real hook, and the log of each store must show exactly these effects. With
+//! `UPDATE=1` the test writes the effects of the run into the file.
 
 use std::fs;
 use std::io::Write as _;
@@ -47,7 +48,8 @@ fn cases() -> Vec<OutcomeCase> {
     parts.map(case).collect()
 }
 
-/// A project with routes in the settings, a card with escalation rules, and a planner who gets messages.
+/// Makes a project whose settings and agent card say which agent gets a message about which problem. The agent
+/// `planner` gets these messages.
 fn scene(case: &OutcomeCase) -> Scene {
     let mut scene = Scene::new();
     fs::write(scene.sim().join("output"), &case.text).unwrap();
@@ -82,13 +84,14 @@ fn scene(case: &OutcomeCase) -> Scene {
     scene
 }
 
-/// Returns the effects in the log of a store, without the entries that only a runner or only a session makes.
+/// Returns the effects of an agent's output, as the log of a store shows them. Leaves out the entries that only a
+/// runner or only a session makes.
 fn effects(scene: &Scene) -> Vec<String> {
     let output = scene.ask(&["log", "tail", "--json", "-n", "1000"]);
     let text = String::from_utf8(output.stdout).unwrap();
     let entries = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let mut found: Vec<String> = entries.filter_map(|entry| effect(&entry["body"])).map(|line| masked(&line)).collect();
-    // Sort the effects, because the log's order of entries of different topics is not the order of the acts.
+    // Sort the effects: the log does not keep the order of entries that belong to different topics.
     found.sort();
     found
 }
@@ -123,7 +126,8 @@ fn effect(body: &Value) -> Option<String> {
     }
 }
 
-/// Returns the effect of a task's new state. A runner's `in_progress` before the turn is no effect of the output.
+/// Returns the effect of a task's new state. The state `in_progress`, which a runner sets before a turn, is no effect
+/// of the agent's output.
 fn moved(body: &Value) -> Option<String> {
     let state = &body["state"];
     let text = |name: &str| state[name].as_str().unwrap_or_default().replace('\n', " / ");
@@ -161,7 +165,8 @@ fn by_the_hook(case: &OutcomeCase) -> Vec<String> {
         agent
     });
     let text = case.text.replace("AGENT", &wire::handoff::alias(agent));
-    // A runner starts a turn after each progress report, until it blocks the task. So the session stops as often.
+    // After each progress report a runner starts another turn, and it blocks the task after the third one. So in this
+    // case the session also stops three times.
     for prompt in 0..if case.name.contains("three times") { 3 } else { 1 } {
         stop(&scene, &format!("p{prompt}"), &text);
     }

@@ -1,4 +1,5 @@
-//! The parts of a run in which people decide: questions, approvals, and the evaluation of an output by another agent.
+//! Tests the parts of a run in which a person or another agent decides: questions, approvals, and the evaluation of an
+//! output.
 
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ use engine::id::ApprovalId;
 
 use crate::scene::{Ran, Scene};
 
-/// Runs an action on the store of a scene, as a person who decides.
+/// Runs an action on the store of a test project, as a person who decides.
 pub(crate) fn service<T>(scene: &Scene, act: impl AsyncFnOnce(&Service) -> T) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let file = scene.project().join(".handover/state/handover.db");
@@ -59,8 +60,7 @@ fn an_answer_lets_the_task_go_on() {
     assert_eq!(scene.leftovers(), [""; 0]);
 }
 
-/// Approves the request of the task named `yes` and rejects the request of the task named `no`. Returns the approval of
-/// `yes`.
+/// Approves the approval request of the task `yes` and rejects that of the task `no`. Returns the approval of `yes`.
 fn yes_and_no(scene: &Scene, ran: &Ran, reason: &str) -> ApprovalId {
     let of = |task: &str| {
         let event = |event: &&serde_json::Value| event["event"] == "wants_approval" && event["task"] == task;
@@ -107,7 +107,7 @@ fn outputs_are_held_to_their_contracts() {
          checks = [{ command = [\"sh\", \"-c\", \"grep -q right out/*.txt\"], seconds = 20 }]\n\
          [contract.busy]\nchecks = [{ command = [\"sh\", \"-c\", \"setsid sleep 1000 & exit 0\"], seconds = 20 }]\n",
     );
-    // The words of `evaluate` tell the script of the evaluating agent which answer to give in each turn.
+    // The words of `evaluate` tell the script of the evaluating agent which answer to give in each of its turns.
     let checked = "{type: file, schema_ref: right, output_ref_required: true}";
     let judged = |words: &str| format!("{{type: file, output_ref_required: true, evaluate: {words}}}");
     let plan = [
@@ -153,7 +153,7 @@ fn what_is_missing_is_told_before_anything_is_claimed() {
     let untrusted = scene.run(&["--once"]);
     assert!(untrusted.code == 1 && untrusted.stderr.contains("NOT_TRUSTED"), "{}", untrusted.stderr);
     assert!(untrusted.stderr.contains("+ notify: touch owned"), "{}", untrusted.stderr);
-    // A new comment in the settings file needs no new acceptance by a person.
+    // A new comment in the settings file does not change the settings, so a person need not accept them again.
     std::fs::write(&changed, format!("{}\n# later\n", scene.settings)).unwrap();
     assert_eq!(scene.json(&["trust"])["trusted"], true);
 }
@@ -165,7 +165,7 @@ fn what_an_agent_learned_is_kept_once() {
     assert_eq!((ran.code, ran.story("learns").as_str()), (0, "first done verified merged completed"));
     let section = scene.json(&["project", "show", "stack"]);
     assert_eq!(section["body"]["languages"][0], "sh", "{section}");
-    // The agent has no permission to write the section `secrets`.
+    // The agent has no permission to write the section `secrets` of the project context, so the section does not exist.
     assert!(!scene.ask(&["project", "show", "secrets"]).status.success());
     let turn = ran.events.iter().find(|event| event["event"] == "turn_ended").unwrap();
     let shown = scene.json(&["turn", "show", turn["turn_id"].as_str().unwrap()]);
@@ -267,7 +267,8 @@ const GATED_CARD: &str = r#"{"card_version": "1.0", "identity": {"slug": "speake
   "constraints": ["I never guess"], "escalation_rules": [{"trigger": "Which colour?", "route_to": "exec", "via": "exec.gate"}],
   "output_types": [], "working_style": "Calm.", "voice": {"description": "Short.", "example": "Done."}, "values": ["Exactness"]}"#;
 
-/// A question that the agent's card marks for approval is decided with yes or no, and not answered in free text.
+/// A question that the agent's card (the file that describes the agent) marks for approval is decided with yes or no,
+/// and not answered in free text.
 #[test]
 fn a_card_lets_a_person_say_yes_or_no() {
     let scene = team("");

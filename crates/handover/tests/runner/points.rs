@@ -1,5 +1,5 @@
-//! Tests with kills at chosen points: the runner, a turn host or an agent's program is killed exactly there, and the
-//! next runner completes the task.
+//! Tests that kill the runner, a turn host or an agent's program at an exactly chosen point of its work. The next
+//! runner completes the task.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -13,8 +13,8 @@ use crate::process::{Runner, now, strangers_after};
 use crate::scene::Scene;
 
 /// The calls of git, by words in them, at which a wrapper of git kills the runner once. `late`: the wrapper kills the
-/// runner first and runs git half a second later. `after`: it runs git first and then kills. `half`: it runs the
-/// scene's script `half` instead of git, and dies with the runner.
+/// runner first and runs git half a second later. `after`: it runs git first and then kills. `half`: it runs the script
+/// `half` instead of git, and dies with the runner.
 const GIT: &[(&str, &str)] = &[
     ("worktree add", "late"),
     ("worktree add", "after"),
@@ -85,7 +85,7 @@ pub(crate) fn plan(words: &str, judge: &str) -> String {
     )
 }
 
-/// Starts runners until the workflow is completed, and returns the problems that the checks then find.
+/// Starts runners until the workflow is completed. Returns the problems of the completed workflow.
 pub(crate) fn worked(scene: &Scene, point: &str, workflow: &str, mut runner: Runner, killed_max: u32) -> Vec<String> {
     let mut told = String::new();
     for _ in 0..=killed_max {
@@ -139,8 +139,8 @@ fn a_runner_killed_around_a_git_of_its_own_completes_the_task_once() {
     assert!(problems.is_empty(), "{}", problems.join("\n"));
 }
 
-/// Tests a runner that is killed as soon as the artifact's file exists, when the turn has just ended or is about to
-/// end.
+/// Tests a runner that is killed as soon as it has written a file that the agent's output contains. At that moment the
+/// turn has just ended or is about to end.
 #[test]
 fn a_runner_killed_when_artifacts_are_applied_applies_them_once() {
     let scene = scene();

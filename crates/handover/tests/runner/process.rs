@@ -1,4 +1,4 @@
-//! A runner that a test can kill, and a search for processes that outlive it.
+//! A runner that a test can kill, and a search for processes that still run after it ended.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -89,11 +89,11 @@ impl Runner {
 #[derive(Debug)]
 struct Process {
     parent: u32,
-    /// The command line of the process, or `None` when the process does not belong to the scene.
+    /// The command line of the process, or `None` when the process does not belong to the test project.
     of_scene: Option<String>,
 }
 
-/// Returns the processes of a scene that are not descendants of one of these runners.
+/// Returns the processes of a test project that are not descendants of one of these runners.
 pub(crate) fn strangers(scene: &Scene, runners: &[u32]) -> Vec<String> {
     let all: BTreeMap<u32, Process> = fs::read_dir("/proc")
         .unwrap()
@@ -129,7 +129,8 @@ fn look(scene: &Scene, pid: u32) -> Option<Process> {
     Some(Process { parent, of_scene: (has_mark || is_inside || is_told).then_some(line) })
 }
 
-/// Returns the processes of a scene that still run 15 seconds after `killed`.
+/// Returns the processes of a test project that still run 15 seconds after `killed`, without these runners and their
+/// descendants.
 pub(crate) fn strangers_after(scene: &Scene, runners: &[u32], killed: Instant) -> Vec<String> {
     const ENDED: Duration = Duration::from_secs(15);
     loop {

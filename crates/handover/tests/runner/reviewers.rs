@@ -1,5 +1,5 @@
-//! `handover review run` with real programs that misbehave in all known ways. The requester always gets a valid
-//! response in a valid stream, and no process or file is left behind.
+//! Tests `handover review run` with real reviewer programs that misbehave in all known ways. The requester always gets
+//! a valid response in a valid stream, and no process or file is left behind.
 
 use std::io::Write as _;
 use std::process::Stdio;
@@ -72,13 +72,13 @@ fn code(heard: &Heard) -> &str {
     heard.response["error"]["code"].as_str().unwrap_or("success")
 }
 
-/// Returns the number of times that the review provider's program was started.
+/// Returns the number of times that the reviewer's program was started.
 fn starts(scene: &Scene, name: &str) -> u32 {
     std::fs::read_to_string(scene.sim().join(format!("{name}.count"))).map_or(0, |text| text.trim().parse().unwrap())
 }
 
-/// Returns the folders in which a provider ran. Some programs resume a conversation only in the folder in which it
-/// began.
+/// Returns the folders in which a reviewer's program ran. Some programs resume a conversation only in the folder in
+/// which the conversation began.
 pub(crate) fn rooms(scene: &Scene, name: &str) -> Vec<String> {
     let text = std::fs::read_to_string(scene.sim().join(format!("{name}.rooms"))).unwrap();
     let mut rooms: Vec<String> = text.lines().map(str::to_owned).collect();
@@ -134,7 +134,8 @@ fn whatever_a_provider_does_the_requester_is_answered() {
         ways.into_iter().for_each(|way| way.join().unwrap());
     });
     assert_eq!(rooms(&scene, "repaired").len(), 1, "it was repaired elsewhere");
-    // In a repair, the second start of the program gets the error of the first.
+    // The first response of this reviewer was invalid. The second start of its program gets the error, so that it can
+    // repair the response.
     let told = std::fs::read_to_string(scene.sim().join("repaired.2.request")).unwrap();
     assert!(told.contains("\"x-repair\":[{\"code\":\"NO_RESPONSE\""), "{told}");
     assert_eq!(scene.leftovers(), [""; 0]);
@@ -189,7 +190,7 @@ fn a_session_has_its_order_and_its_history() {
         assert_eq!((code(&heard), starts(&scene, name)), ("INTERNAL_ERROR", 4), "{heard:?}");
         assert!(heard.response["error"]["message"].as_str().unwrap().contains(expected), "{heard:?}");
     }
-    // A session of another provider, an unknown session and an invalid session id are all refused.
+    // A session of another reviewer, an unknown session and an invalid session id are all refused.
     for session in [first.session.as_str(), "ses_000000000000", "nonsense"] {
         let output = scene.ask(&["review", "run", "--agent", "no-ack", "--session", session]);
         assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{output:?}");
@@ -249,7 +250,7 @@ fn nothing_starts_without_trust_or_a_provider() {
     assert_eq!(starts(&scene, "quinn"), 1);
 }
 
-/// When `review run` is killed, its provider ends with it, and the same request can be sent again.
+/// When `review run` is killed, the reviewer's program ends with it, and the same request can be sent again.
 #[test]
 fn a_killed_review_leaves_no_orphan_and_can_be_asked_again() {
     let scene = scene(&[("quinn", "child nothing")]);

@@ -1,5 +1,5 @@
-//! A task with `review` is reviewed by another agent after its verification. The worker gets the findings, the reviewer
-//! gets the worker's answers, and the task is not completed while a finding is open.
+//! Tests a task with `review`: another agent reviews its work after the verification. The worker gets the findings, the
+//! reviewer gets the worker's answers, and the task is not completed while a finding is open.
 
 use std::sync::Arc;
 
@@ -74,7 +74,7 @@ fn a_worker_answers_with_the_tool_and_nothing_found_is_completed_at_once() {
     assert_eq!((again.code, again.story("one").as_str()), (0, story), "{}", again.stderr);
 }
 
-/// A finding without an answer stays open. After the last allowed round a person decides.
+/// A review finding without an answer stays open. After the last allowed round of the review a person decides.
 #[test]
 fn after_the_last_round_a_person_decides() {
     let scene = team("finds");
@@ -152,7 +152,7 @@ fn a_runner_killed_around_a_review_completes_the_task_once() {
     }
 }
 
-/// Tests two agents that review each other's work, each of which takes one turn at a time.
+/// Tests two agents that review each other's work, each of which takes one turn at a time. Neither blocks the other.
 #[test]
 fn two_who_review_each_other_do_not_wait_for_each_other() {
     let mut scene = Scene::new();

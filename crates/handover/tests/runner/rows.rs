@@ -1,4 +1,4 @@
-//! Tests every kind of end of a turn, all in one workflow.
+//! Tests every way in which a turn of an agent can end, all in one workflow.
 
 use crate::scene::Scene;
 
@@ -28,7 +28,7 @@ const ROWS: &[(&str, &str, &str)] = &[
     ("progress", "goes-on goes-on finished", "first goes_on next goes_on next done verified merged completed"),
     ("circles", "goes-on", "first goes_on next goes_on next goes_on blocked(ambiguity)"),
     ("asks", "asks", "first asks asks"),
-    // A crash costs an attempt, and the next attempt starts from the beginning.
+    // A crash uses up an attempt (one claim of the task), and the next attempt starts from the beginning.
     ("dies", "dies finished", "first signalled returned claimed(2) first done verified merged completed"),
     ("exits", "exits finished", "first failed returned claimed(2) first done verified merged completed"),
     ("hopeless", "exits", "first failed returned claimed(2) first failed failed"),

@@ -1,4 +1,4 @@
-//! A project with a repository, a team and a plan, on which the real program works.
+//! A test project with a repository, a team of agents and a plan, on which the real program works.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -184,7 +184,8 @@ pub(crate) fn ran(output: Output) -> Ran {
 }
 
 impl Ran {
-    /// Returns the events of a task as words in one text, each with the detail that tells events of one name apart.
+    /// Returns the events of a task as words in one text. Events with the same name also show a detail, such as
+    /// `claimed(2)`.
     pub(crate) fn story(&self, task: &str) -> String {
         let of_task = self.events.iter().filter(|event| event["task"] == task);
         let word = |event: &Value| {

@@ -1,6 +1,7 @@
 //! Tests a machine that sleeps: all its processes are stopped for longer than a lease and then continue. Processes of
-//! the same machine do not take its claims. Another machine may end a claim of the sleeping one. If no other agent has
-//! claimed the task since then, the turn continues; otherwise the turn ends and its work is kept.
+//! the same machine do not take its claims. Another machine may end a claim of the sleeping machine. If no other agent
+//! has claimed the task since then, the agent's program continues its work; otherwise the program is ended and its work
+//! is kept.
 
 use std::fs;
 use std::time::Duration;
@@ -54,8 +55,8 @@ fn wait_for(what: &str, mut seen: impl FnMut() -> bool) {
     }
 }
 
-/// Returns the state of a task as a machine sees it: its attempt, whether an agent holds it, and every claim that ended
-/// without a result.
+/// Returns the state of a task as a machine sees it: the number of its claims, whether an agent holds it, and every
+/// claim that ended without a result.
 fn facts(scene: &Scene, machine: &Machine, task: &str) -> (u64, bool, Vec<String>) {
     let mut command = machine.handover(scene, &["task", "show", task, "--include-checkpoints", "--json"]);
     let output = command.output().unwrap();
@@ -79,12 +80,12 @@ fn stop_between_writes(scene: &Scene, roots: &[u32]) -> Asleep {
     }
 }
 
-/// Tells whether a process is writing to the store: the lock of the SQLite file's queue is taken, or a transaction on
-/// the server is open.
+/// Tells whether a process is writing to the store: it holds the lock by which processes queue for the SQLite file, or
+/// has an open transaction on the PostgreSQL server.
 fn is_written(scene: &Scene) -> bool {
     match scene.environment.iter().find(|(name, _)| *name == "HANDOVER_STORE") {
         Some((_, server)) => {
-            // Other tests write to the same server, but none of their transactions lasts this long.
+            // Other tests write to the same server, but none of their transactions lasts 200 milliseconds.
             let before = writes_on_server(server);
             rest(Duration::from_millis(200));
             writes_on_server(server).iter().any(|write| before.contains(write))
@@ -96,7 +97,7 @@ fn is_written(scene: &Scene) -> bool {
     }
 }
 
-/// Returns the transactions that hold the locks of a write.
+/// Returns the transactions on the PostgreSQL server that hold the locks of a write.
 fn writes_on_server(server: &str) -> Vec<String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
@@ -116,13 +117,13 @@ fn sleep_past_the_lease() {
     rest(Duration::from_secs(2 * LEASE_SECONDS));
 }
 
-/// The other agents that use the store while the workers of this machine sleep.
+/// The agents that use the store while the machine's own runner and agent sleep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Others {
     Nobody,
-    /// One other agent stays awake and tries to claim the tasks.
+    /// Another agent stays awake and tries to claim the tasks of the sleeping ones.
     Awake,
-    /// One other agent sleeps, too, and wakes before the workers.
+    /// Another agent sleeps, too, and wakes before the runner and the first agent.
     WakesFirst,
 }
 
@@ -182,7 +183,7 @@ fn takes_nothing(thief: &mut StdioAgent, task: &str, holder: &str) {
     }
 }
 
-/// Repeats a test as often as the environment says, each time with a new project.
+/// Repeats a test as often as `HANDOVER_SLEEP_ROUNDS` says, each time with a new project.
 fn rounds(mut round: impl FnMut()) {
     (0..crate::setting("HANDOVER_SLEEP_ROUNDS").unwrap_or(1)).for_each(|_| round());
 }
@@ -256,7 +257,8 @@ tasks:
   - {name: turn, role: worker, description: waits}
 ";
 
-/// Tests another machine that ends the claim of the sleeping machine, but has no agent that could take the task.
+/// Tests another machine that ends the claim of the sleeping machine but has no agent that could take the task. When
+/// the machine wakes, its turn continues.
 #[test]
 fn a_turn_goes_on_over_postgres_when_nobody_took_its_task() {
     let Some(other) = other_machine() else { return };
@@ -282,8 +284,8 @@ fn a_turn_goes_on_over_postgres_when_nobody_took_its_task() {
     watcher.leave();
 }
 
-/// Tests another machine that takes the task of the sleeping machine. The turn ends, and its unfinished work is kept on
-/// a branch that a warning names.
+/// Tests another machine that takes the task of the sleeping machine. When that machine wakes, its agent's program is
+/// ended, and the unfinished work is kept on a branch that a warning names.
 #[test]
 fn a_turn_whose_task_was_taken_over_postgres_ends_with_its_work_kept() {
     let Some(other) = other_machine() else { return };

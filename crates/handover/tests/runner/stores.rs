@@ -1,4 +1,5 @@
-//! Tests two stores in one folder or one clone: a session file counts only for the store that its process uses.
+//! Tests two stores in one folder or one clone. The lock of a session file, which shows that a process is alive, counts
+//! only for the store that the process uses.
 
 use std::time::Duration;
 
@@ -11,10 +12,10 @@ use crate::postgres::schema_of;
 use crate::process::{now, rest};
 use crate::scene::Scene;
 
-/// The longest time until the task of a killed process is offered again, as the rules say.
+/// The longest time until the task of a killed process is offered to other agents again.
 const RECOVERY_MAX: Duration = Duration::from_secs(30);
 
-/// Makes the scene use this store.
+/// Sets the store that the commands of the test project use.
 fn with_store(scene: &mut Scene, store: &str) {
     scene.environment.retain(|(name, _)| *name != "HANDOVER_STORE");
     scene.environment.push(("HANDOVER_STORE", store.to_owned()));

@@ -22,7 +22,7 @@ pub(crate) struct Asked {
 impl Asked {
     pub(crate) fn new(team: &Team, operation: &str) -> Self {
         let plan = json!({"id": team.workflow, "plan": {"summary": "s", "tasks": [{"name": "t"}]}});
-        // A second request of the same test is for the same task, so the plan may exist already.
+        // When a test asks for a second approval, the plan already exists. So a refusal of this call is ignored.
         let _planned = team.server.call(&team.server.token, "workflow_set_plan", &plan);
         let mine = json!({"id": team.workflow, "include_tasks": true});
         let task = word(&team.server.must("workflow_get", &mine)["tasks"][0]["id"]);
@@ -110,7 +110,8 @@ fn a_person_decides_and_nobody_else() {
     team.server.stop();
 }
 
-/// On the command line, a process below an agent or without a terminal can list approvals but cannot decide them.
+/// On the command line, a process that an agent's program started, or one without a terminal, can list approvals but
+/// cannot decide them.
 #[test]
 fn the_command_line_asks_for_a_person() {
     let team = Team::new();
@@ -169,8 +170,9 @@ fn the_command_line_names_what_was_changed() {
     assert_eq!(verify(&[]), (Some(1), format!("{topic} entry {seq} was changed")));
     change("origin prod", "origin main");
     assert_eq!(verify(&[]).0, Some(0));
-    // The request is the last entry of its topic. After the entry and its head are removed, the log is still valid.
-    // Only a saved head shows the removal.
+    // The approval request is the last entry of its topic (an ordered part of the log). After the entry is removed and
+    // the stored head of the topic is set back, the log is still valid. Only a head that was saved before shows the
+    // removal.
     file.execute_batch(&format!(
         "DELETE FROM event WHERE topic = '{topic}' AND seq >= {seq}; UPDATE topic SET seq = {seq} - 1, \
          hash = (SELECT hash FROM event WHERE topic = '{topic}' AND seq = {seq} - 1) WHERE name = '{topic}'"

@@ -302,7 +302,7 @@ fn what_is_no_message_is_refused_by_number() {
     let scene = Scene::new();
     let mut doors = Door::all(&scene.place, &scene.server);
     // In the new MCP version every request names its version. These messages do not, so they count as messages of the
-    // old version, and only the first two interfaces are tested.
+    // old version. Only the first two interfaces, the pipe and MCP with a session, speak that version.
     doors.truncate(2);
     for door in &mut doors {
         for (name, message, number) in table {

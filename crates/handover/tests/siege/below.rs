@@ -27,7 +27,7 @@ fn shell(place: &Place, name: Option<&str>) -> Command {
     place.program_of(&program)
 }
 
-/// Commands that only a person may give, and that are refused below an agent.
+/// Commands that only a person may give. They are refused when an agent's program started them.
 const PEOPLES: &[&[&str]] = &[
     &["approval", "approve", "ap_000000000000"],
     &["approval", "reject", "ap_000000000000", "--reason", "x"],
@@ -51,7 +51,7 @@ const PEOPLES: &[&[&str]] = &[
     &["review", "again", "README.md"],
 ];
 
-/// Commands that are allowed below an agent.
+/// Commands that are allowed when an agent's program started them.
 const AGENTS: &[&[&str]] = &[
     &["approval", "list"],
     &["status"],
@@ -71,7 +71,7 @@ const AGENTS: &[&[&str]] = &[
 ];
 
 /// Runs every command of `PEOPLES` with and without a terminal. Each must be refused, and the refusal must name the
-/// sign of an agent. The commands of `AGENTS` must work.
+/// sign by which Handover recognized the agent. The commands of `AGENTS` must work.
 fn refuses_peoples_commands(client: &mut AgentClient, seen: &str) {
     let terminal = Terminal::new();
     for words in PEOPLES {
@@ -108,7 +108,7 @@ fn a_known_client_gives_no_commands_of_people() {
         let place = Place::new();
         let mut client = AgentClient::start(shell(&place, Some(name)));
         client.end_server();
-        // The `handover mcp` server has ended, so only the name of the client's program can cause the refusal.
+        // The client's `handover mcp` server has ended, so only the name of the client's program can cause the refusal.
         refuses_peoples_commands(&mut client, &format!("below {name} (pid "));
     }
 }
@@ -213,7 +213,8 @@ fn code(ran: &ShellRan) -> String {
     if ran.code == 0 { "done".to_owned() } else { word(&reply["code"]) }
 }
 
-/// A command below an agent has the agent's rights. It acts as the only agent that its client registered.
+/// A command that an agent's program started has the agent's rights. It acts as the only agent that the client of this
+/// program registered.
 #[test]
 fn tools_commands_act_as_the_agent_of_their_client() {
     let team = Team::new();
@@ -259,7 +260,7 @@ const DRIVEN: [(&str, &str); 5] = [
 ];
 
 /// In the transcripts every command was refused because of an environment variable or, without these variables, because
-/// of the client's program. The variables must still be on our list of marks.
+/// of the client's program. The variables must be on Handover's list of variables that mark an agent.
 #[test]
 fn real_clients_were_refused_and_their_marks_are_known() {
     for (name, transcript) in DRIVEN {

@@ -81,8 +81,8 @@ fn a_token_that_stands_for_one_agent_is_no_other() {
                     assert!(!text.contains("AGENT_ELSEWHERE"), "{tool} as {other} by {field}: {text}");
                     continue;
                 }
-                // A missing argument, an unknown task or a wrong state may be refused before the caller's identity is
-                // checked.
+                // The call may be refused for another reason before the caller's identity is checked: a missing
+                // argument, an unknown task or a wrong state.
                 let code = answer.code();
                 assert!(answer.status >= 400, "{tool} as {other} by {field}: {}", answer.text());
                 assert!(text.contains(&code), "{tool} as {other} by {field}: {text}");
@@ -226,7 +226,7 @@ impl Open {
         let mut waiting_over_mcp = Connection::open(port);
         let call = tool_call(&Era::New, "task_wait", &wait).to_string();
         assert!(ask_mcp(&mut waiting_over_mcp, token, &Era::New, call.as_bytes()));
-        // Both calls wait: no answer has come.
+        // Both waiting calls must still wait, so no answer has come yet.
         assert!(!waiting.has_come(Duration::from_millis(300)) && !waiting_over_mcp.has_come(Duration::from_millis(50)));
         Self { stream, session_stream, waiting, waiting_over_mcp, session }
     }
@@ -325,7 +325,7 @@ fn a_pipe_has_the_rights_it_was_started_with() {
     for pipe in [agent, coordinator] {
         assert_eq!(pipe.leave().1, "");
     }
-    // A client that the settings do not name has only an agent's rights.
+    // A client that the settings do not list as a coordinator has only an agent's rights.
     let held = team.task(None);
     let mut stranger = Pipe::start(&team.place, &["--tools", "full", "--as", "coordinator"]);
     stranger.initialize_as("stranger");

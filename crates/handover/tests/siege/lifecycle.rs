@@ -1,5 +1,5 @@
-//! Replays the whole lifecycle of a task over HTTP with the recorded calls of real clients, without `agent_id`.
-//! `handover setup --http` gives the clients access.
+//! Replays the whole lifecycle of a task over HTTP: the test repeats the calls that real clients made, which name no
+//! agent. `handover setup --http` gives the clients access.
 //!
 //! A transcript in `clients/lifecycle` has the calls of a client (`>`) and the answers it got (`<`); `-` is a call of
 //! another method. A model that followed a script drove the client, and a proxy recorded the traffic. Ids are numbered
@@ -50,8 +50,8 @@ impl NumberedIds {
                 let pairs = pairs.iter().map(|(key, value)| {
                     let masked = match key.as_str() {
                         "handoff_id" => json!("H"),
-                        // The estimate differs between runs, because ids are random and some have more tokens than
-                        // others.
+                        // The estimated number of tokens differs between runs, because ids are random and some have
+                        // more tokens than others.
                         "token_estimate" => json!(0),
                         _ => self.masked(value),
                     };

@@ -18,14 +18,14 @@ const SECONDS_DEFAULT: u64 = 6;
 /// The number of planned tasks per second of the test: more than the processes can do, so that no process runs out of
 /// work.
 const TASKS_PER_SECOND: u64 = 800;
-/// The longest time until the task of a killed process is offered again, as the rules say.
+/// The longest time until the task of a killed process is offered to other agents again.
 const RECOVERY_MAX: Duration = Duration::from_secs(30);
 
 /// The answers that one agent got during the test, and the duration of each of its calls.
 #[derive(Debug, Default)]
 struct Told {
     agent: String,
-    /// The task and the attempt of each claim that the agent got.
+    /// The task and the claim number (the attempt) of each claim that the agent got.
     claims: Vec<(String, u64)>,
     lost: usize,
     /// The task, the number and the summary of each checkpoint that the agent recorded.
@@ -62,8 +62,8 @@ fn many_processes_share_one_file_without_an_error() {
         meet.wait();
         let (killed, task) = victim.work_and_be_killed(time / 2);
         let recovery = recovered(&mut planner, &task);
-        // The other processes stay alive until the killed agent's task is recovered, because they are the ones that
-        // notice the death.
+        // The processes of the other agents stay alive until the killed agent's task is offered again, because they
+        // notice its death.
         meet.wait();
         let all: Vec<Told> = others.into_iter().map(|other| other.join().unwrap()).collect();
         (all, killed, recovery)
@@ -85,8 +85,8 @@ fn plan(planner: &mut Pipe, tasks: u64) -> String {
     workflow
 }
 
-/// Returns the time until a checkpoint says that the task of the killed agent was recovered. The loop waits for changes
-/// of the task.
+/// Returns the time from the kill of an agent until a checkpoint of its task says that the claim has ended. The loop
+/// waits for changes of the task.
 fn recovered(planner: &mut Pipe, task: &str) -> Duration {
     let killed = Instant::now();
     while killed.elapsed() <= patience(RECOVERY_MAX) {
@@ -107,7 +107,8 @@ impl<'a> Agent<'a> {
         Self { pipe, workflow, told: Told { agent, ..Told::default() } }
     }
 
-    /// Claims, records and completes tasks for the given time. Ends its connection only when all agents are done.
+    /// Claims tasks, records checkpoints and completes the tasks for the given time. Ends the connection only when all
+    /// agents are done.
     fn work(mut self, meet: &Barrier, time: Duration) -> Told {
         meet.wait();
         let began = Instant::now();

@@ -1,5 +1,5 @@
-//! Tests that the OpenAPI document is well-formed and complete, and that the server does what it says.
-//! `scripts/clients` also checks the document with an external validator.
+//! Tests that the server's OpenAPI document is well-formed and complete, and that the server does what the document
+//! says. `scripts/clients` also checks the document with an external validator.
 
 use std::collections::BTreeSet;
 

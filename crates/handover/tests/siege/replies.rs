@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::security::{Team, word};
 
-/// Pauses a task of Amy, sends her question, and returns the ids of the task and the message.
+/// Pauses a task of the agent `amy`, sends her question to a person, and returns the ids of the task and the message.
 fn asked(team: &Team) -> (String, String) {
     let task = team.task(Some("paused"));
     let question = json!({
@@ -60,8 +60,8 @@ fn a_person_answers_once_and_the_task_goes_on() {
     team.server.stop();
 }
 
-/// On the command line, a process below an agent or without a terminal can list the open questions, and learns how a
-/// person answers them. It cannot answer them itself.
+/// On the command line, a process that an agent's program started, or one without a terminal, can list the open
+/// questions, and learns how a person answers them. It cannot answer them itself.
 #[test]
 fn the_command_line_asks_for_a_person_who_answers() {
     let team = Team::new();

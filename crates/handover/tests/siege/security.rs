@@ -58,7 +58,7 @@ impl Team {
         self.server.call(self.token(name), tool, arguments)
     }
 
-    /// Creates a task that Amy holds, moves it to the status if one is given, and returns its id.
+    /// Creates a task that the agent `amy` holds, moves it to the status if one is given, and returns its id.
     pub(crate) fn task(&self, status: Option<&str>) -> String {
         static NUMBER: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
         let number = NUMBER.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
@@ -78,7 +78,7 @@ impl Team {
         task
     }
 
-    /// Sends a question from Amy to a person, and returns the message's id.
+    /// Sends a question from the agent `amy` to a person, and returns the message's id.
     pub(crate) fn question(&self) -> String {
         let question = json!({
             "recipient_id": "human", "message_type": "query", "body": "which database?", "task_id": self.task(Some("paused")),
@@ -227,8 +227,8 @@ fn each_scope_may_do_its_own_and_no_more() {
         assert_eq!(got, *expected, "{name}");
     }
     drop(table);
-    // The shared agent token names no agent, so it gets 404 above. Bob's token names an agent, so here the refusal says
-    // which agent holds the task.
+    // A shared token stands for no agent, so its calls get status 404 in the table above. Bob's token stands for an
+    // agent, so here each refusal says why this agent may not change the task.
     let told = |task: String, status: &str| {
         let arguments = json!({"id": task, "status": status, "reason": "r", "outcome": "o"});
         team.call("bob", "task_update_status", &arguments).code()

@@ -25,7 +25,7 @@ fn short() -> HttpLimits {
     HttpLimits { head_max: SHORT, body_max: SHORT, stall_max: SHORT, ..HttpLimits::default() }
 }
 
-/// Makes the call of a well-behaved client, and checks that the answer comes in time.
+/// Makes a valid call as a well-behaved client, and checks that the answer comes in time.
 fn good(port: u16, token: &str) -> Answer {
     let bearer = format!("Bearer {token}");
     let asked = Instant::now();
@@ -160,7 +160,8 @@ fn one_connection_too_many_is_told_so() {
     call(&mut client, "workflow_list", &json!({}));
     let idle = [Connection::open(inside.port), Connection::open(inside.port)];
     let began = Instant::now();
-    // The server counts the two idle connections when it accepts them, which may be a moment later.
+    // The server counts the two idle connections when it accepts them, which may happen a moment later. So the test
+    // tries again until the server refuses.
     let refused = loop {
         let mut fourth = Connection::open(inside.port);
         match fourth.request("GET", "/healthz", &[], b"") {

@@ -1,5 +1,5 @@
-//! Tests the end of a server and of MCP sessions: every accepted request is answered, and a session does not end early
-//! because it is silent.
+//! Tests that a server that stops answers every accepted request, and that an MCP session does not end early because it
+//! is silent.
 
 use std::collections::BTreeSet;
 use std::sync::Barrier;

@@ -18,7 +18,7 @@ const WAIT_MAX: Duration = Duration::from_secs(20);
 /// The first message of an MCP client.
 const OPENING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
 
-/// A scene with a pending approval, and a folder for the output of the commands that are typed.
+/// A test project with a pending approval, and a folder for the output of the commands that the test types.
 struct Waiting {
     team: Team,
     asked: Asked,
@@ -47,7 +47,8 @@ impl Waiting {
         self.folder.path().join(name)
     }
 
-    /// Returns the shell line that approves the request. The line writes its output and its exit code into files.
+    /// Returns the shell line that approves the pending approval request. The line writes its output and its exit code
+    /// into files.
     fn line(&self, name: &str) -> String {
         let (program, approval) = (env!("CARGO_BIN_EXE_handover"), &self.asked.approval);
         let (out, half, code) = (self.file(name), self.file("half"), self.file(&format!("{name}.code")));
@@ -65,7 +66,7 @@ impl Waiting {
         word(&self.place().json(&["approval", "show", &self.asked.approval, "--json"])["status"])
     }
 
-    /// Checks that the person approved the request and that the task is in progress again.
+    /// Checks that the approval request is approved and that the task is in progress again.
     fn was_approved(self, ran: &Typed) {
         assert_eq!((ran.code.as_str(), self.status().as_str()), ("0", "approved"), "{ran:?}");
         let task = self.team.server.must("task_get", &json!({"id": self.asked.task}));

@@ -1,5 +1,5 @@
-//! Tests all the ways we know in which an agent might decide its own request. Each one is refused. At the end of the
-//! same tests a person decides the request, which shows that it could be decided all the time.
+//! Tests all the ways we know in which an agent might decide its own approval request. Each one is refused. At the end
+//! a person decides the request, which shows that it was open all the time.
 
 use std::io::Read as _;
 use std::process::{Command, Stdio};
@@ -40,7 +40,7 @@ impl Siege {
         ]
     }
 
-    /// Runs the three commands that decide an approval, and checks that each one is refused with the code.
+    /// Runs the three commands that decide an approval, and checks that each one is refused with this error code.
     fn refuses(&self, way: &str, code: &str, prepare: impl Fn(&mut Command) -> Option<Terminal>) {
         for words in self.verbs() {
             let mut program = self.program();
@@ -113,20 +113,20 @@ fn an_agent_cannot_decide_by_the_command_line() {
             None
         });
     }
-    // The agent that asked has a token of scope person, and the token is bound to this same agent.
+    // The agent that asked for the approval has a token of scope person, and the token is bound to this same agent.
     let (_, secret) = siege.team.place.token(&["amy", "--scope", "person", "--agent", "amy"]);
     siege.refuses("with a person's token of its own", "NOT_PERMITTED", |program| {
         program.env("HANDOVER_TOKEN", &secret);
         None
     });
-    // An agent cannot replace this store by a copy in which the request is approved.
+    // An agent cannot replace this store by a copy in which the approval request is approved.
     let exported = siege.team.place.run(&["export"]).out.replace("\"pending\"", "\"approved\"");
     let path = siege.team.place.outside().join("forged.ndjson");
     std::fs::write(&path, exported).unwrap();
     let ran = siege.team.place.run(&["import", path.to_str().unwrap()]);
     assert_ne!(ran.code, Some(0), "{}{}", ran.out, ran.err);
     siege.stands("an import");
-    // A person at a terminal can decide the same request.
+    // A person at a terminal can decide the approval request that the agent could not decide.
     let mut program = siege.program();
     let terminal = at_a_terminal(&mut program);
     let output = program.args(["approval", "approve", &siege.approval]).output().unwrap();
@@ -153,8 +153,8 @@ fn an_agent_cannot_decide_over_http() {
     for verb in verbs {
         assert_eq!(siege.post("hnd_0000", verb, &[]).0, 401, "a token nobody gave");
     }
-    // The agent that asked cannot decide with a person's token, either, when the token or the header `Handover-Agent`
-    // names this agent.
+    // The agent that asked for the approval cannot decide with a person's token, either, when the token or the header
+    // `Handover-Agent` names this agent.
     let (_, secret) = siege.team.place.token(&["amy", "--scope", "person", "--agent", "amy"]);
     for verb in verbs {
         assert_eq!(siege.post(&secret, verb, &[]), (403, "NOT_PERMITTED".to_owned()), "{verb}");
@@ -197,7 +197,7 @@ fn an_agent_cannot_decide_by_tools_or_words() {
         team.server.must("message_send", &say(to, kind));
         siege.stands(&format!("a message of kind {kind} to {to}"));
     }
-    // This token is bound to Amy, the agent that asked.
+    // This token is bound to Amy, the agent that asked for the approval.
     let (_, amy) = team.place.token(&["hers", "--agent", "amy"]);
     let wire = |sender: &str, kind: &str, payload: Value| {
         let wire =
@@ -215,7 +215,7 @@ fn an_agent_cannot_decide_by_tools_or_words() {
     let answer = wire("amy", "inbox", letter("amy", "info"));
     assert_eq!(answer.status, 200, "{}", answer.text());
     siege.stands("documents");
-    // The agent tries to continue the task as if the request were approved.
+    // The agent tries to continue the task as if its approval request were approved.
     for status in ["in_progress", "completed", "failed", "skipped"] {
         let to =
             json!({"id": task, "status": status, "outcome": "x", "error": "x", "reason": "x", "agent_id": team.amy});

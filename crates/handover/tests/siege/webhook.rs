@@ -1,4 +1,5 @@
-//! Webhooks over real TLS: a notice is sent only when the system trusts the receiver's certificate.
+//! Tests webhooks over real TLS: a notice about an approval is sent only when the system trusts the receiver's
+//! certificate.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
@@ -66,7 +67,7 @@ fn answer(mut stream: StreamOwned<ServerConnection, std::net::TcpStream>) -> std
     Ok(text)
 }
 
-/// Sets up a trusted project with a pending approval, and starts a server that sends its notice to the receiver.
+/// Sets up a trusted project with a pending approval, and starts a server that sends a notice about it to the receiver.
 fn told(receiver: &Receiver, roots: &str) -> (Place, Server, String) {
     let place = Place::new();
     let port = receiver.port;

@@ -3,11 +3,11 @@
 use std::path::Path;
 use std::process::Command;
 
-/// The last commit before this rule. Subjects of earlier commits are as they are.
+/// The last commit before the rule about subjects. The subjects of older commits are not checked.
 const SINCE: &str = "410092b0";
 const SUBJECT_CHARS_MAX: usize = 72;
 
-/// Returns the reason why a subject is refused.
+/// Returns the reason why the subject of a commit is refused.
 fn problem(subject: &str) -> Option<&'static str> {
     let area = subject.split_once(": ").map(|(area, _)| area);
     let is_area = |area: &str| {
@@ -43,7 +43,8 @@ fn a_subject_names_its_area_in_72_characters() {
     }
 }
 
-/// Checks the commits that this repository has since the rule. An archive without the history has no commits to check.
+/// Checks the subjects of all commits since the rule was made. In an archive without the git history there are none to
+/// check.
 #[test]
 fn subjects_of_commits_follow_the_rule() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");

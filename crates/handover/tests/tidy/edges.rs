@@ -1,7 +1,8 @@
 //! Checks which top-level modules of a crate use which others, against the table `edges.txt`.
 //!
-//! A line of the table is `crate module: used used …`. An edge that the table lacks, an edge of the table that no code has, and
-//! a circle are complaints. A new edge is a decision: add it to the table only if the module may depend on the other.
+//! A line of the table is `crate module: used used …`. There is a complaint about a use that the table lacks, about a
+//! use in the table that no code has, and about a circle of uses. A new use is a decision: add it to the table only if
+//! the module may depend on the other.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -59,7 +60,7 @@ fn circles(uses: &Uses) -> Vec<Complaint> {
     found
 }
 
-/// Reads the table. Returns for each module its line in the table, and the modules that it may use.
+/// Reads the table of allowed uses. Returns for each module its line in the table, and the modules that it may use.
 fn allowed(table: &str) -> BTreeMap<Module, (usize, BTreeSet<String>)> {
     let lines = table.lines().enumerate().filter(|(_, line)| !line.starts_with('#') && !line.trim().is_empty());
     let read = |(number, line): (usize, &str)| {
@@ -71,7 +72,7 @@ fn allowed(table: &str) -> BTreeMap<Module, (usize, BTreeSet<String>)> {
     lines.filter_map(read).collect()
 }
 
-/// Finds the uses in the code of all crates, without the tests at the end of files.
+/// Finds the uses of modules in the code of all crates, without the tests at the end of files.
 fn uses(tree: &Tree) -> Uses {
     let mut modules: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for (krate, module, _) in tree.keys().filter_map(|path| place(path)) {

@@ -244,7 +244,7 @@ const NAMES: &[&str] = &["utils", "common", "helpers", "types", "models", "imp",
 /// the end of a file is not counted.
 const LENGTHS: &[(&str, usize)] = &[
     ("crates/handover/src/main.rs", 60),
-    // Databases that released versions of the program wrote.
+    // These files are databases that released versions of the program wrote, so their length does not matter.
     ("crates/store/tests/fixtures/", 100_000),
     ("crates/*/tests/", 800),
     ("crates/*/benches/", 800),
@@ -400,7 +400,7 @@ fn dependencies(manifest: &str) -> Vec<Dependency> {
         let text = text.trim();
         if let Some(header) = text.strip_prefix('[') {
             table = header.trim_end_matches(']');
-            // The form `[dependencies.name]`.
+            // Handle the form `[dependencies.name]` of a dependency.
             if let Some((_, name)) = table.rsplit_once("dependencies.") {
                 let only_tests = table.contains("dev-dependencies");
                 found.push(Dependency { line, name: name.to_owned(), only_tests });
@@ -410,7 +410,7 @@ fn dependencies(manifest: &str) -> Vec<Dependency> {
         {
             let key = key.trim().trim_matches('"');
             let key = key.split('.').next().unwrap_or(key);
-            // The form `name = { package = "real-name" }`.
+            // Handle the form `name = { package = "real-name" }` of a dependency.
             let real = value.split_once("package = \"").and_then(|(_, rest)| rest.split('"').next());
             let name = real.unwrap_or(key).to_owned();
             found.push(Dependency { line, name, only_tests: table.contains("dev-dependencies") });
@@ -530,7 +530,7 @@ fn link_targets(line: &str) -> Vec<String> {
     paths.filter(|path| !path.is_empty() && !path.contains(':')).map(str::to_owned).collect()
 }
 
-/// Returns the path from the root of the repository, or `None` when it leads outside.
+/// Returns the path of a link's target from the root of the repository, or `None` when the target is outside of it.
 fn resolve(folder: &str, target: &str) -> Option<String> {
     let from_root = target.starts_with('/');
     let start = if from_root { "" } else { folder };

@@ -1,8 +1,8 @@
-//! Tests that every rule finds its violations.
+//! Tests that every rule about the repository finds its violations.
 
 use super::*;
 
-/// Returns a path that matches the place.
+/// Returns a path that matches the pattern `place` of a rule.
 fn path_in(place: &str) -> String {
     match place.strip_prefix('*') {
         Some(end) => format!("crates/wire/src/sample{end}"),

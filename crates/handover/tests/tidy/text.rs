@@ -38,7 +38,7 @@ pub(crate) fn with_marker_word(text: &str) -> Vec<usize> {
     ];
     let comment = |line: &str| {
         let (_, comment) = line.trim_start().split_once("//").filter(|(code, _)| code.is_empty())?;
-        // An example in a comment is code, and quotes what people write.
+        // Skip a comment with a quotation mark: it quotes an example, which may use any word.
         Some(comment.to_lowercase()).filter(|comment| !comment.contains('"'))
     };
     let marked =
@@ -75,7 +75,7 @@ pub(crate) fn over_140_columns(text: &str) -> Vec<usize> {
 }
 
 pub(crate) fn lines_where(text: &str, wrong: impl Fn(&str) -> bool) -> Vec<usize> {
-    // `lines` would hide a carriage return.
+    // Split at `\n` instead of calling `lines`, which would hide a carriage return.
     let lines = text.split('\n').enumerate();
     lines.filter(|(_, line)| wrong(line)).map(|(index, _)| index + 1).collect()
 }
@@ -84,7 +84,7 @@ pub(crate) fn numbered(text: &str) -> impl Iterator<Item = (usize, &str)> {
     text.lines().enumerate().map(|(index, line)| (index + 1, line))
 }
 
-/// Returns the lines on which a forbidden text of the table starts.
+/// Returns the lines on which a forbidden text starts.
 pub(crate) fn lines_with(text: &str, word: &str) -> Vec<usize> {
     let (first, last) = word.split_once(" … ").unwrap_or((word, ""));
     let mut found: Vec<usize> = Vec::new();

@@ -7,7 +7,7 @@ use wire::lifecycle::{Effect, TOOLS};
 use super::script::{self, Answer, What};
 
 /// The refusals of each tool, without `INVALID_INPUT`, which every tool has, and `IDEMPOTENCY_CONFLICT`, which every
-/// tool with a key has.
+/// tool with an idempotency key has.
 const REFUSALS: &[(&str, &str)] = &[
     ("agent_register", "WORKFLOW_NOT_FOUND INVALID_STATE"),
     ("task_next", "AGENT_NOT_FOUND WORKFLOW_NOT_FOUND INVALID_STATE WORKFLOW_LOCKED PARALLEL_LIMIT"),
@@ -123,14 +123,15 @@ const REFUSALS: &[(&str, &str)] = &[
     ),
 ];
 
-/// Refusals that a tool cannot give although the rules above expect them.
+/// Refusals that the table `REFUSALS` or the rules for all tools expect, but that a tool cannot give, each with the
+/// reason.
 const EXCEPTIONS: &[(&str, &str, &str)] = &[(
     "agent_unregister",
     "IDEMPOTENCY_CONFLICT",
     "it takes nothing but an id, and a key belongs to the agent of that id",
 )];
 
-/// Refusals that no script can cause.
+/// Refusal codes that no transcript can cause, each with the reason.
 pub(super) const UNREACHABLE: &[(&str, &str)] = &[
     (
         "AGENT_REQUIRED",
@@ -153,7 +154,7 @@ pub(super) const UNREACHABLE: &[(&str, &str)] = &[
 
 type Codes = BTreeMap<String, BTreeSet<String>>;
 
-/// Returns the tools that succeed in the scripts, and the refusals of each tool.
+/// Returns the tools that succeed in the transcripts, and the refusals that each tool gives there.
 fn found() -> (BTreeSet<String>, Codes) {
     let (mut done, mut refused) = (BTreeSet::new(), Codes::new());
     for step in script::all().into_iter().flat_map(|script| script.worlds).flat_map(|world| world.steps) {
@@ -170,7 +171,7 @@ fn found() -> (BTreeSet<String>, Codes) {
     (done, refused)
 }
 
-/// Returns the refusals that the table and the rules for all tools expect.
+/// Returns the refusals that the table `REFUSALS` and the rules for all tools expect.
 fn wanted() -> Codes {
     let mut wanted = Codes::new();
     for (tool, codes) in REFUSALS {
@@ -211,7 +212,7 @@ fn every_tool_succeeds_and_says_each_of_its_refusals() {
     assert!(missing.is_empty() && unlisted.is_empty(), "not in a script: {missing:?}\nnot in the table: {unlisted:?}");
 }
 
-/// Returns the codes of the engine and of worktrees, from the files that explain them.
+/// Returns the refusal codes of the engine and of the git worktrees, from the source files that explain them.
 pub(super) fn codes() -> BTreeSet<&'static str> {
     let all = include_str!("../../../../crates/engine/src/refusal/advice.rs");
     let more = include_str!("../../../../crates/git/src/problem.rs");

@@ -17,12 +17,12 @@ mod script;
 mod show;
 #[path = "../support/stand_in.rs"]
 mod stand_in;
-/// Turns a suggestion into commands of the command line.
+/// Turns the suggestion of a refusal into commands of the command line, compiled from the program's own source file.
 #[path = "../../src/cli/advice.rs"]
 mod suggestion;
 #[path = "../support/terminal.rs"]
 mod terminal;
-/// The command for each tool, from the source of the command line.
+/// The list of the command for each tool, compiled from the program's own source file.
 #[path = "../../src/cli/verbs.rs"]
 #[expect(dead_code, reason = "its words for people are not needed here")]
 mod verbs;
@@ -75,8 +75,8 @@ fn through_the_api_on_postgres() {
     play(Kind::Api, Database::Postgres);
 }
 
-/// The answer to the call of an unknown tool is a protocol error and not a result, because the client has not read the
-/// list of tools.
+/// The answer to the call of an unknown tool is a protocol error and not a result: a client that has read the list of
+/// tools does not make such a call.
 #[test]
 fn an_unknown_tool_is_an_error_of_the_protocol() {
     use door::stdio::Era;

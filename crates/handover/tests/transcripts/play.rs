@@ -1,4 +1,4 @@
-//! Plays the scripts through an interface and compares complete answers.
+//! Plays the transcripts through an interface and compares complete answers.
 
 use std::collections::{HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -22,12 +22,12 @@ pub(crate) enum Database {
     Postgres,
 }
 
-/// The pause between two steps. Rows that are written in the same millisecond have no order, so the steps must be
-/// further apart.
+/// The pause between two steps of a transcript. Rows that are written in the same millisecond have no order, so the
+/// steps must be further apart.
 const STEP: Duration = Duration::from_millis(2);
 
-/// The number of worlds (sequences of steps) that are played at the same time. A step mostly waits for the disk or for
-/// a process.
+/// The number of worlds (sequences of steps) that are played at the same time. There can be several, because a step
+/// mostly waits for the disk or for a process.
 const STAGES: usize = 3;
 
 /// The result of one world (a sequence of steps): its position, its answers, and the differences from the script.
@@ -38,13 +38,14 @@ struct Played {
     problems: Vec<String>,
 }
 
-/// Plays all worlds that this interface can play. With `UPDATE` set, the library writes its answers into the scripts.
+/// Plays all worlds (sequences of steps) that this interface can play. With `UPDATE` set, the run through the library
+/// writes its answers into the transcripts.
 pub(crate) fn play(kind: Kind, database: Database) {
     let only = std::env::var("TRANSCRIPT").ok();
     let mut scripts = script::all();
     scripts.retain(|script| only.as_ref().is_none_or(|only| *only == script.name));
-    // Skip the script `advice` on PostgreSQL: the advice does not depend on the database, and each world would need its
-    // own schema.
+    // Skip the script `advice` on PostgreSQL: the advice does not depend on the database, and each of its many
+    // sequences of steps would need its own schema.
     scripts.retain(|script| database != Database::Postgres || script.name != "advice");
     let all = scripts
         .iter()
@@ -92,12 +93,12 @@ struct Stage {
     kind: Kind,
     place: Place,
     names: Names,
-    /// The agent that each connection registered last.
+    /// The agent that each connection registered last, by the name of the connection.
     agents: HashMap<String, String>,
     door: Box<dyn Door>,
     beside: Option<Library>,
     problems: Vec<String>,
-    /// Dropped as the last field, after everything that uses the folder.
+    /// The temporary folder. It is the last field, so it is dropped after everything that uses the folder.
     _folder: tempfile::TempDir,
 }
 
@@ -154,7 +155,7 @@ impl Stage {
         answers
     }
 
-    /// Does one step. Returns its answer, with ids and times replaced by names.
+    /// Does one step of a transcript. Returns its answer, with ids and times replaced by names.
     fn step(&mut self, step: &Step) -> Option<Answer> {
         pause();
         match &step.what {

@@ -1,4 +1,4 @@
-//! The checks of every reply, refusal and list of tools, over all interfaces.
+//! Checks that every reply, refusal and list of tools has its published form, over all interfaces.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -45,8 +45,8 @@ pub(crate) fn check_refusal(tool: &str, refusal: &Value) {
     }
 }
 
-/// Checks that the list has every tool, with object schemas and its effect on the state. The schema of replies is the
-/// one that replies are checked against.
+/// Checks that the list has every tool, with object schemas and its effect on the state. The listed schema of replies
+/// is the one that this test checks replies against.
 pub(crate) fn check_catalog(list: &Value) {
     let listed = list["tools"].as_array().unwrap();
     let names: Vec<&str> = listed.iter().filter_map(|tool| tool["name"].as_str()).collect();

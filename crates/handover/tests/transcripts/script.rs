@@ -14,11 +14,11 @@ pub(crate) struct Script {
     pub(crate) path: PathBuf,
     pub(crate) name: String,
     pub(crate) worlds: Vec<World>,
-    /// The lines before the first world.
+    /// The lines of the file before its first world (a sequence of steps).
     preface: Vec<String>,
 }
 
-/// A sequence of steps with its own store.
+/// A sequence of steps of a transcript, played with a store of its own.
 #[derive(Debug)]
 pub(crate) struct World {
     pub(crate) title: String,
@@ -31,7 +31,7 @@ pub(crate) struct World {
 #[derive(Debug, Clone)]
 pub(crate) struct Except {
     doors: Vec<String>,
-    /// True when the listed interfaces are the only ones that can do the step or the world.
+    /// True when only the listed interfaces can do the step or the sequence of steps.
     only: bool,
 }
 
@@ -41,7 +41,7 @@ impl Except {
     }
 }
 
-/// One step: a paragraph of the file.
+/// One step of a transcript, which is a paragraph of the file.
 #[derive(Debug)]
 pub(crate) struct Step {
     pub(crate) line: usize,
@@ -50,7 +50,7 @@ pub(crate) struct Step {
     pub(crate) except: Vec<Except>,
     pub(crate) times: u32,
     pub(crate) answer: Option<Answer>,
-    /// The lines as they are written, without the answer.
+    /// The lines of the step as they are in the file, without the answer.
     lines: Vec<String>,
 }
 
@@ -67,7 +67,7 @@ pub(crate) enum What {
         tool: String,
         arguments: String,
     },
-    /// Ends the connection of a caller.
+    /// The step ends the connection of a caller.
     Close {
         who: String,
     },
@@ -79,7 +79,7 @@ pub(crate) enum What {
         path: String,
         text: String,
     },
-    /// A person accepts the settings of a folder.
+    /// In this step a person accepts the settings of a folder.
     Trust {
         folder: String,
     },
@@ -114,7 +114,7 @@ impl Answer {
     }
 }
 
-/// Returns the scripts, sorted by name.
+/// Returns all transcript files, sorted by name.
 pub(crate) fn all() -> Vec<Script> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/transcripts/scripts");
     let entries = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
@@ -210,7 +210,7 @@ fn what(text: &str) -> What {
 }
 
 impl Script {
-    /// Returns the text of the whole file with the current answers.
+    /// Returns the text of the whole transcript file with the current answers.
     pub(crate) fn text(&self) -> String {
         let mut paragraphs = vec![self.preface.join("\n")];
         for world in &self.worlds {

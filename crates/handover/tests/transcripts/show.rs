@@ -10,7 +10,7 @@ const WIDTH: usize = 118;
 /// The numbers that count as times, in milliseconds: from 2020 to 2096. No other number of a reply is that large.
 const TIMES: std::ops::Range<i64> = 1_577_000_000_000..4_000_000_000_000;
 
-/// The names of saved values in this world, with their values.
+/// The values that a sequence of steps saved, by the names that the transcript gives them.
 #[derive(Debug, Default)]
 pub(crate) struct Names(BTreeMap<String, String>);
 
@@ -20,7 +20,7 @@ impl Names {
         self.0.insert(name.to_owned(), value);
     }
 
-    /// Replaces names by values.
+    /// Replaces the names of saved values in a text by the values, longer names first.
     pub(crate) fn fill(&self, text: &str) -> String {
         let mut names: Vec<(&String, &String)> = self.0.iter().collect();
         names.sort_by_key(|(name, _)| std::cmp::Reverse(name.len()));
@@ -104,7 +104,7 @@ fn cover_member(members: &mut Map<String, Value>, name: &str, is: fn(&Value) -> 
 
 const PREFIXES: [&str; 12] = ["wf", "tk", "ag", "cp", "ws", "rp", "tmpl", "msg", "thr", "ses", "tok", "ap"];
 
-/// Replaces ids, times and aliases word by word. Keeps an id of only zeros, because it does not exist in any store.
+/// Replaces ids, times and aliases of agents word by word. Keeps an id of only zeros, because no store has such an id.
 fn words(text: &str) -> String {
     let mut out = String::new();
     let mut word = String::new();
@@ -167,7 +167,7 @@ fn wrap(value: &Value, before: usize, depth: usize, out: &mut String) {
     }
 }
 
-/// Formats members. Short members share lines; a long one gets its own lines.
+/// Formats the members of a JSON object. Short members share lines; a long one gets lines of its own.
 fn wrap_members(members: &Map<String, Value>, depth: usize, out: &mut String) {
     let inner = "  ".repeat(depth + 1);
     out.push_str("{\n");

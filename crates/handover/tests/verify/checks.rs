@@ -1,4 +1,4 @@
-//! Tests every way in which a check can end.
+//! Tests every way in which a check can end. A check is a program that judges the output of a task.
 
 use std::fs;
 
@@ -128,7 +128,8 @@ async fn all_checks_run_in_their_order_and_are_shown() {
     assert_eq!(verified.evidence.commit.as_deref(), Some("c0ffee"));
 }
 
-/// Tests a verification that is dropped in the middle, and another one that then runs in the same folder.
+/// Tests a verification that is dropped in the middle: its processes end, and another verification in the same folder
+/// waits for that.
 #[tokio::test]
 async fn a_verification_that_is_dropped_cuts_its_check_off() {
     let scene = Scene::new();
@@ -139,7 +140,7 @@ async fn a_verification_that_is_dropped_cuts_its_check_off() {
         _ = scene.verify(&contract, &facts) => panic!("it does not end by itself"),
         rung = begun => rung.unwrap(),
     }
-    // The first check may still be ending here. The next verification must wait for it.
+    // The processes of the dropped check may still be ending here. The next verification must wait for them.
     let again = scene.verify(&held_to(vec![shell("echo again")]), &TurnFacts::default()).await;
     assert_eq!(again.evidence.checks[0].tail, "again");
     assert_eq!(scene.living(), Vec::<String>::new());
@@ -163,7 +164,7 @@ async fn a_check_whose_host_was_killed_is_no_verdict() {
     assert!(matches!(host::ended(&scene.hosts().join("check-1")).unwrap().unwrap().how, ProgramEnd::Lost { .. }));
 }
 
-/// Returns the parent of these processes that is not one of them: the host of the check.
+/// Returns the host of a check: the process that is the parent of these processes and not one of them.
 fn parent(living: &[String]) -> rustix::process::Pid {
     let parent = |pid: &String| {
         let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;

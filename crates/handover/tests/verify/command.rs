@@ -157,7 +157,7 @@ fn who_may_not_verify_is_told_why() {
     assert_eq!(verify(&["--agent-id", "quinn"], None), "1 NOT_TRUSTED");
     assert_eq!(site.task()["status"], "pending", "nothing happened");
     site.trust();
-    // The file names a new check that no person has accepted, so the accepted check still decides.
+    // The settings file has a new check that no person has accepted, so the accepted check still decides.
     let other = "[contract.code]\nchecks = [{ command = [\"touch\", \"owned\"] }]\n";
     fs::write(site.root().join(".handover/config.toml"), other).unwrap();
     fs::remove_file(site.root().join("pass")).unwrap();
@@ -168,7 +168,7 @@ fn who_may_not_verify_is_told_why() {
     assert_eq!(verify(&["--agent-id", "quinn"], None), "0 ", "a script of a person may");
 }
 
-/// Below an agent's client, a command verifies a task only for the agent that the client registered.
+/// A command that an agent's client started verifies a task only for the agent that the client registered.
 #[test]
 fn an_agent_verifies_what_it_holds() {
     let site = Site::new(&held_to_code());
@@ -196,7 +196,8 @@ fn an_agent_verifies_what_it_holds() {
     assert_eq!(site.task()["status"], "completed");
 }
 
-/// A command that no agent started verifies only for agents that were registered by the command line.
+/// A command that no agent started cannot verify for an agent that is connected elsewhere, only for agents that were
+/// registered on the command line.
 #[test]
 fn a_script_verifies_for_no_agent_that_is_at_home_elsewhere() {
     let site = Site::new(&held_to_code());
@@ -278,7 +279,7 @@ fn what_needs_an_evaluator_is_left_to_the_runner() {
     assert_eq!(code(&found), (1, "CONTRACT_UNUSABLE"), "{found:?}");
 }
 
-/// Tests a verification with an evaluator, as the runner does it.
+/// Tests a verification with an evaluator: only the evaluator's clear yes or no is recorded.
 #[tokio::test]
 async fn an_evaluator_decides_or_nothing_is_recorded() {
     let site = Site::new(&json!({"type": "file", "output_ref_required": true, "evaluate": "Is it good?"}));

@@ -1,4 +1,5 @@
-//! Tests the error codes for outputs that break a contract, and the evidence that is stored.
+//! Tests the error codes for outputs that break a contract (the requirements for a task's output), and the stored
+//! evidence.
 
 use std::os::unix::fs::symlink;
 
@@ -63,7 +64,7 @@ async fn files_are_there_and_long_enough() {
         (&required, changed(&["a", "b"]), "OUTPUT_REF_AMBIGUOUS"),
         (&required, changed(&["report.md"]), "pass Some(\"report.md\")"),
         (&required, changed(&["link"]), "OUTPUT_NOT_A_FILE"),
-        // The least length of an output counts characters, not bytes.
+        // The smallest allowed length of an output counts characters, not bytes.
         (&of_five, names("report.md"), "pass Some(\"report.md\")"),
         (&of_six, names("report.md"), "OUTPUT_TOO_SHORT"),
         (&of_six, TurnFacts::default(), "OUTPUT_REF_MISSING"),

@@ -1,4 +1,4 @@
-//! A scene with a worktree and a folder for the host processes of checks, in which contracts are verified.
+//! A test folder with a worktree and a folder for the host processes of checks, in which contracts are verified.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -36,7 +36,7 @@ impl Scene {
         self.folder.path().canonicalize().unwrap().join("worktree")
     }
 
-    /// Returns the folder for the host processes of checks.
+    /// Returns the folder in which the host processes of checks keep their files.
     pub(crate) fn hosts(&self) -> PathBuf {
         self.folder.path().join("hosts")
     }
@@ -75,7 +75,7 @@ impl Scene {
         verify(contract, facts, place, progress).await
     }
 
-    /// Returns the live processes that belong to the checks of this scene.
+    /// Returns the live processes that belong to the checks of this test.
     pub(crate) fn living(&self) -> Vec<String> {
         let mark = format!("HANDOVER_TURN={}", self.turn);
         let names = fs::read_dir("/proc").unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());

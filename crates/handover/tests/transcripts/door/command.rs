@@ -1,4 +1,4 @@
-//! Plays steps on the command line: one process per step.
+//! Plays the steps of transcripts on the command line: one process per step.
 
 use serde_json::Value;
 use wire::lifecycle::Tool;

@@ -1,4 +1,5 @@
-//! Plays steps over `handover serve`: the API, and MCP over HTTP. The HTTP client is a dozen lines over a socket.
+//! Plays the steps of transcripts over `handover serve`: the API, and MCP over HTTP. The HTTP client is a dozen lines
+//! over a socket.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -14,7 +15,7 @@ use crate::schema;
 use crate::script::Answer;
 use crate::terminal::Terminal;
 
-/// A server, and the tokens of its callers.
+/// A `handover serve` process, and the tokens of its callers.
 pub(crate) struct Server {
     process: Child,
     /// The server's standard output, kept open so that the server can print.
@@ -141,7 +142,7 @@ fn unchunked(mut bytes: &[u8]) -> Vec<u8> {
     }
 }
 
-/// The endpoint `POST /api/v1/tools/{tool}`.
+/// The interface `POST /api/v1/tools/{tool}`.
 pub(super) struct Api(Server);
 
 impl Api {
@@ -199,14 +200,14 @@ fn without_frame(status: u16, mut value: Value) -> Value {
     value
 }
 
-/// The endpoint `/mcp`.
+/// The interface `/mcp`, MCP over HTTP.
 pub(super) struct Mcp {
     server: Server,
     era: Era,
-    /// The session ids by caller, for the MCP version that has sessions.
+    /// The session ids by caller, for the older MCP version, which has sessions.
     sessions: HashMap<String, String>,
     last: u64,
-    /// The library, which does the steps of people, because no caller over MCP has a person's rights.
+    /// Handover called as a library. It does the steps of people, because no caller over MCP has a person's rights.
     beside: Option<Library>,
 }
 

@@ -1,4 +1,4 @@
-//! Plays the steps of transcripts by calling Handover's `Desk` as a library.
+//! Plays the steps of transcripts by calling `Desk`, the code behind all interfaces, as a library.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,23 +17,23 @@ use crate::script::Answer;
 pub(crate) struct Library {
     desk: Desk,
     runtime: tokio::runtime::Runtime,
-    /// The sessions by caller; `None` when the library only does steps for another interface.
+    /// The sessions by caller; `None` when the library only does the steps that another interface cannot do.
     sessions: Option<HashMap<String, SessionId>>,
 }
 
 impl Library {
-    /// Opens the library as an interface with its own connections.
+    /// Opens the library as an interface with connections of its own.
     pub(super) fn alone(place: &Place) -> Self {
         let mut library = Self::beside(place);
         library.sessions = Some(HashMap::new());
         library
     }
 
-    /// Opens the library on the store of another interface, for steps that the interface cannot do.
+    /// Opens the library on the store of another interface, for the steps that this interface cannot do.
     pub(crate) fn beside(place: &Place) -> Self {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let store = runtime.block_on(store::open(&place.store, 7)).unwrap();
-        // Find the root like the program does: the folder is a project only if a script makes it one.
+        // Find the root like the program does: the folder is a project only if a step of the transcript makes it one.
         let root = base::project::place::root(&place.folder);
         let surroundings = DeskSurroundings {
             state: root.is_some().then(|| place.folder.join("state")),
@@ -55,7 +55,7 @@ impl Library {
             }
             None => {
                 let agent = who.agent.map(|agent| agent.parse().unwrap());
-                // The step belongs to the caller's agent, whose id this process knows.
+                // The call acts as the caller's agent, whose id the test knows.
                 let bound = agent.is_some();
                 Visitor { rights: who.rights(), agent, bound, owner: who.name.to_owned(), ..Visitor::person() }
             }

@@ -14,12 +14,12 @@ pub(crate) use library::Library;
 use crate::script::Answer;
 use crate::terminal::unmark;
 
-/// The names of the interfaces in scripts.
+/// The names that transcripts use for the interfaces.
 pub(crate) const NAMES: [&str; 7] = ["library", "stdio", "modern", "api", "session", "single", "command"];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Handover's `Desk`, called as a library.
+    /// `Desk`, the code behind all interfaces, called as a library.
     Library,
     /// `handover mcp` in the MCP version of 2025-11-25.
     Stdio,
@@ -27,11 +27,11 @@ pub(crate) enum Kind {
     Modern,
     /// The endpoint `POST /api/v1/tools/{tool}`.
     Api,
-    /// `/mcp` in a session.
+    /// MCP over HTTP at `/mcp`, in a session.
     Session,
-    /// `/mcp` without a session, as in the MCP version of 2026-07-28.
+    /// MCP over HTTP at `/mcp` without a session, as in the MCP version of 2026-07-28.
     Single,
-    /// `handover NOUN VERB --json`, one process per step.
+    /// The command line `handover NOUN VERB --json`, one process per step.
     Command,
 }
 
@@ -49,7 +49,7 @@ impl Kind {
     }
 }
 
-/// The caller of a step.
+/// The caller of one step of a transcript.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Who<'a> {
     /// The name of the connection.
@@ -68,7 +68,7 @@ impl Who<'_> {
         }
     }
 
-    /// Returns the name of these rights on a command line and in a token.
+    /// Returns the name of the caller's rights on a command line and in a token.
     fn scope(&self) -> &'static str {
         match self.name {
             "person" => "person",
@@ -89,11 +89,11 @@ pub(crate) struct Place {
 pub(crate) trait Door {
     fn call(&mut self, who: Who<'_>, tool: &str, arguments: &str) -> Answer;
 
-    /// Ends the connection of a caller. When this returns, the store has recorded the end.
+    /// Ends the connection of a caller. When this function returns, the store has recorded the end.
     fn close(&mut self, who: &str);
 }
 
-/// An interface that starts at its first call. So it finds the files that earlier steps of the script created.
+/// An interface that starts at its first call, so that it finds the files that earlier steps of the transcript created.
 pub(crate) struct Lazy {
     kind: Kind,
     place: Place,

@@ -1,4 +1,4 @@
-//! Plays steps over `handover mcp`: lines of JSON-RPC, in both protocol versions.
+//! Plays the steps of transcripts over `handover mcp`: lines of JSON-RPC, in both protocol versions.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
@@ -49,8 +49,8 @@ pub(super) struct Stdio {
     place: Place,
     era: Era,
     clients: HashMap<String, Client>,
-    /// The library, which does the steps of people and coordinators. No caller over a pipe has a person's rights, and
-    /// the project's settings name the coordinators.
+    /// Handover called as a library. It does the steps of people, whose rights no caller over a pipe has, and of
+    /// coordinators, whom the project's settings would have to list.
     beside: Option<Library>,
 }
 
@@ -165,7 +165,7 @@ pub(crate) fn unknown_tool(place: &Place, era: Era) -> Value {
     said["error"].clone()
 }
 
-/// Returns the answer that an MCP result contains, after checking the rules for results.
+/// Returns the answer that an MCP result contains, after checking the form of the result.
 pub(crate) fn answer(tool: &str, result: &Value) -> Answer {
     let blocks = result["content"].as_array().unwrap();
     assert_eq!(blocks.len(), 1, "{tool}: one block of text: {result}");
