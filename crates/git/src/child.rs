@@ -56,10 +56,14 @@ pub(super) async fn attend(child: &mut Child, limit: Duration) -> ChildEnd {
             }
         };
         let ended = timeout(limit, ending).await;
+        if ended.is_err() {
+            signal(child, Signal::Ask);
+        }
+        if closed && ended.is_err() {
+            // The output is complete, but the process still runs. Git gets the time to delete its lock files.
+            drop(timeout(FAREWELL, child.wait()).await);
+        }
         if !closed {
-            if ended.is_err() {
-                signal(child, Signal::Ask);
-            }
             let patience = if ended.is_err() { FAREWELL } else { LAST_WORDS };
             // Read the output for a bounded time. After this time, either all writers have closed the stream, or the
             // rest of the output is ignored.

@@ -43,7 +43,7 @@ pub fn restore_command(branch: &str, kept: &str) -> String {
 /// stay until the next call.
 pub async fn prune(git: &Git, repository: &GitRepository, now_ms: i64) -> Result<(), GitProblem> {
     let arguments = ["for-each-ref", "--format=%(refname) %(objectname)", "--"];
-    let output = GitCall::read(&repository.home, &arguments).and(PREFIX).run(git).await?;
+    let output = GitCall::read(&repository.home, &arguments).and(PREFIX).run(git).await?.whole()?;
     let text = String::from_utf8_lossy(&output.stdout);
     let oldest = now_ms.saturating_sub(KEPT_DAYS * DAY_MS);
     let old = text.lines().filter_map(|line| line.split_once(' ')).filter(|(name, _)| is_before(name, oldest));

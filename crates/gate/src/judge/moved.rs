@@ -143,7 +143,8 @@ fn answer(folder: &Path, arguments: &[String]) -> Option<Vec<String>> {
     let (tell, told) = mpsc::sync_channel(1);
     let reader = std::thread::Builder::new().spawn(move || {
         let mut bytes = Vec::new();
-        let read = output.take(ANSWER_BYTES_MAX).read_to_end(&mut bytes);
+        // Reads one byte more than allowed, so that a list that was cut is not taken for the whole list.
+        let read = output.take(ANSWER_BYTES_MAX + 1).read_to_end(&mut bytes);
         // After the timeout the receiver no longer exists, so a failed send is ignored.
         let _: Result<(), _> = tell.send(read.map(|_| bytes));
     });
@@ -152,7 +153,7 @@ fn answer(folder: &Path, arguments: &[String]) -> Option<Vec<String>> {
         let _: Result<(), _> = child.kill();
     }
     let ended = child.wait().ok()?;
-    let bytes = bytes.filter(|_| ended.success())?;
+    let bytes = bytes.filter(|bytes| ended.success() && bytes.len() as u64 <= ANSWER_BYTES_MAX)?;
     let names = bytes.split(|byte| *byte == 0).filter(|name| !name.is_empty());
     Some(names.map(|name| String::from_utf8_lossy(name).into_owned()).collect())
 }

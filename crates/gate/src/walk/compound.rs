@@ -45,7 +45,12 @@ impl CommandWalk {
             }
             let mut within = WalkScope { folders: from, set: set.clone(), ..scope.clone() };
             let then = self.pipeline(pipeline, script, &mut within);
-            set = within.set;
+            set = match next {
+                ast::AndOr::And(_) => within.set,
+                // The command after `||` may be skipped. Then the variables that it sets have no value in the commands
+                // after it.
+                ast::AndOr::Or(_) => set.intersection(&within.set).cloned().collect(),
+            };
             after = match next {
                 ast::AndOr::And(_) => After { well: then.well, ill: after.ill.and(then.ill) },
                 ast::AndOr::Or(_) => After { well: after.well.and(then.well), ill: then.ill },

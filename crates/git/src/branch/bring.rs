@@ -4,6 +4,7 @@ use super::look::{WorktreeLook, look, names};
 use super::merge::{commit, conflict};
 use super::quiet::quiet;
 use super::{Author, BranchTip, MergeResult, TaskWorkspace, check_words};
+use crate::problem::NAMES_SHOWN_MAX;
 use crate::program::{Git, GitCall};
 use crate::repository::GitRepository;
 use crate::{Dirt, GitProblem};
@@ -35,8 +36,8 @@ pub async fn bring(
     }
     let files = names(before.changed.iter().chain(&before.staged));
     if !files.is_empty() {
-        let more = files.len() > 20;
-        let dirt = Dirt::Changes { files: files.into_iter().take(20).collect(), more };
+        let more = files.len() > NAMES_SHOWN_MAX;
+        let dirt = Dirt::Changes { files: files.into_iter().take(NAMES_SHOWN_MAX).collect(), more };
         return Err(GitProblem::WorkspaceDirty { path: workspace.path.clone(), dirt });
     }
     let arguments = [

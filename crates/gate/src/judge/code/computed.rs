@@ -22,7 +22,8 @@ pub(in crate::judge) struct ComputedCalls {
     pub(in crate::judge) walked: Vec<PathSpot>,
 }
 
-/// The largest number of variables that are followed to their values. The values of further variables are ignored.
+/// The largest number of variables that are followed to their values. When an argument depends on more variables, its
+/// value counts as unknown, and the gate asks.
 const FOLLOWED_MAX: usize = 64;
 
 /// The largest depth of code in strings of other code, as in `eval("eval('x')")`. Deeper code is not read.
@@ -147,7 +148,7 @@ impl<'t> CodeReader<'t> {
     }
 
     fn judge(&self, name: &str, argument: &'t [CodeToken], runs: bool, found: &mut ComputedCalls) {
-        let parts = self.behind(argument);
+        let (parts, is_complete) = self.behind(argument);
         let decodes = parts.iter().any(|part| part.iter().any(|token| is_one_of(token, DECODERS)));
         if let Some(lead) = lead(argument).filter(|_| !decodes) {
             if runs && lead.contains(' ') {
@@ -161,7 +162,7 @@ impl<'t> CodeReader<'t> {
                 return;
             }
         }
-        if decodes || parts.iter().any(|part| computes(part)) {
+        if decodes || !is_complete || parts.iter().any(|part| computes(part)) {
             found.hidden.get_or_insert_with(|| format!("{name} with words that the code puts together"));
         }
         for part in &parts {
@@ -169,8 +170,9 @@ impl<'t> CodeReader<'t> {
         }
     }
 
-    /// Returns an argument and the values of all variables that it uses, directly or through other variables.
-    fn behind(&self, argument: &'t [CodeToken]) -> Vec<&'t [CodeToken]> {
+    /// Returns an argument and the values of all variables that it uses, directly or through other variables. The flag is
+    /// false when the argument uses more variables than are followed.
+    fn behind(&self, argument: &'t [CodeToken]) -> (Vec<&'t [CodeToken]>, bool) {
         let mut parts = vec![argument];
         let mut seen = BTreeSet::new();
         let mut next = 0;
@@ -181,12 +183,17 @@ impl<'t> CodeReader<'t> {
                 token.name().filter(|_| !member)
             });
             for name in names {
-                if seen.len() < FOLLOWED_MAX && seen.insert(name) {
-                    parts.extend(self.values(name));
+                if seen.contains(name) {
+                    continue;
                 }
+                if seen.len() == FOLLOWED_MAX {
+                    return (parts, false);
+                }
+                seen.insert(name);
+                parts.extend(self.values(name));
             }
         }
-        parts
+        (parts, true)
     }
 
     /// Returns the values that a variable gets by an assignment or by a loop.
@@ -346,6 +353,16 @@ mod tests {
         ] {
             assert_eq!(calls(code, "python3").hidden, None, "{code}");
         }
+    }
+
+    #[test]
+    fn a_path_behind_more_variables_than_are_followed_counts_as_unknown() {
+        let chain = |length: usize| -> String {
+            let steps: String = (1..length).map(|step| format!("v{step} = v{}\n", step - 1)).collect();
+            format!("v0 = 'a.txt'\n{steps}open(v{}, 'w')", length - 1)
+        };
+        assert_eq!(calls(&chain(FOLLOWED_MAX), "python3").hidden, None);
+        assert!(calls(&chain(FOLLOWED_MAX + 1), "python3").hidden.is_some());
     }
 
     #[test]

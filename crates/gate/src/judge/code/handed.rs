@@ -1,6 +1,6 @@
 //! Finds the paths that code passes to functions which may write them.
 
-use super::names::{READING_CLASSES, READING_NAMES, READING_PARTS, READING_STARTS};
+use super::names::{READING_CLASSES, READING_NAMES, READING_PARTS, READING_STARTS, WRITING_PARTS};
 use super::reader::{CodeReader, split};
 use super::token::{self, CodeToken};
 use crate::spot::PathSpot;
@@ -45,9 +45,10 @@ impl CodeReader<'_> {
             // Making an object may create the file, as `PStore.new(path)` of ruby does.
             "new" => self.owner(at).is_none_or(|owner| READING_CLASSES.contains(&owner)),
             _ => {
-                READING_NAMES.contains(&name)
-                    || READING_PARTS.iter().any(|part| lower.contains(part))
-                    || READING_STARTS.iter().any(|start| lower.starts_with(start))
+                let reads = READING_PARTS.iter().any(|part| lower.contains(part))
+                    || READING_STARTS.iter().any(|start| lower.starts_with(start));
+                let writes = WRITING_PARTS.iter().any(|part| lower.contains(part));
+                READING_NAMES.contains(&name) || reads && !writes
             }
         }
     }
