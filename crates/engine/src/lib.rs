@@ -41,6 +41,7 @@ pub mod review;
 pub mod runner;
 pub mod scope;
 pub mod section;
+#[cfg(feature = "tables")]
 pub mod tables;
 pub mod task;
 pub mod template;

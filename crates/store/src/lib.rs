@@ -8,6 +8,7 @@
 mod fault;
 mod load;
 mod log;
+#[cfg(feature = "testing")]
 mod memory;
 mod migrate;
 mod postgres;
@@ -22,6 +23,7 @@ mod value;
 mod verify;
 mod watch;
 
+#[cfg(feature = "testing")]
 pub mod conformance;
 
 use std::future::Future;
@@ -32,6 +34,7 @@ use engine::{Change, DecisionStop, Need, Refusal, Timestamp, World};
 
 pub use fault::Fault;
 pub use log::{Cursor, Entry, Head, LogPage, ZERO_HASH};
+#[cfg(feature = "testing")]
 pub use memory::MemoryStore;
 pub use postgres::Postgres;
 pub use sqlite::{Options, Sqlite, Statistics};
@@ -158,7 +161,7 @@ pub async fn open(url: &str, seed: u64) -> Result<Arc<dyn Store>, Fault> {
         return Ok(Arc::new(Postgres::open(url, seed).await?));
     }
     if url == "memory:" {
-        return Ok(Arc::new(MemoryStore::default()));
+        return in_memory();
     }
     let path = std::path::Path::new(url.strip_prefix("sqlite:").unwrap_or(url));
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
@@ -168,6 +171,17 @@ pub async fn open(url: &str, seed: u64) -> Result<Arc<dyn Store>, Fault> {
         maker.recursive(true).create(folder).map_err(Fault::file("make the folder", folder))?;
     }
     Ok(Arc::new(Sqlite::open(path, seed).await?))
+}
+
+#[cfg(feature = "testing")]
+fn in_memory() -> Result<Arc<dyn Store>, Fault> {
+    Ok(Arc::new(MemoryStore::default()))
+}
+
+#[cfg(not(feature = "testing"))]
+fn in_memory() -> Result<Arc<dyn Store>, Fault> {
+    let problem = "a store in memory is only for tests; name a file or a PostgreSQL server".to_owned();
+    Err(Fault::Url { url: "memory:".to_owned(), problem })
 }
 
 /// Answers a question about the stored state, without writing. Loads rows until `ask` has all rows that it needs.

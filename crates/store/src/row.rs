@@ -433,6 +433,7 @@ pub(crate) fn attachment(row: &Attachment) -> Vec<SqlValue> {
     vec![text(row.workflow), text(row.repository), row.added.into()]
 }
 
+#[cfg(feature = "testing")]
 pub(crate) fn read_attachment(row: Vec<SqlValue>) -> Result<Attachment, Fault> {
     let mut row = Columns::new("attachment", row);
     Ok(Attachment { workflow: row.parsed()?, repository: row.parsed()?, added: row.time()? })

@@ -55,9 +55,7 @@ pub(super) fn approvals(query: &ApprovalQuery) -> Statement {
             values.push((*limit).into());
             Statement::new(sql::APPROVALS, values)
         }
-        ApprovalQuery::OfTask { task, limit } => {
-            Statement::new(sql::APPROVALS_OF_TASK, [text(task), (*limit).into()])
-        }
+        ApprovalQuery::OfTask { task, limit } => Statement::new(sql::APPROVALS_OF_TASK, [text(task), (*limit).into()]),
         ApprovalQuery::OpenOfTask { task, limit } => Statement::new(sql::OPEN_APPROVALS, [text(task), (*limit).into()]),
         ApprovalQuery::OpenOfAgent { agent, limit } => {
             Statement::new(sql::APPROVALS_OF, [text(agent), (*limit).into()])
