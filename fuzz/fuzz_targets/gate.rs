@@ -1,5 +1,5 @@
-//! Judges a random text as a command. The gate must not abort or panic, must decide the same when asked twice, and must
-//! not allow a text that it cannot read.
+//! Judges a random text as a command. The gate must not abort or panic. It must give the same decision when it is asked
+//! twice, and must not allow a text that it cannot read.
 #![no_main]
 
 use std::path::Path;

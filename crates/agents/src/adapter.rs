@@ -8,8 +8,8 @@
 //! pipes     ── acp::converse ─> HeardEvent, TurnSaid  if the input is `ProgramInput::Relay`: a conversation
 //! ```
 //!
-//! An exit code alone does not prove that a turn succeeded. The module of each program (such as `claude`) lists the
-//! signs in its output that mislead and the signs that count.
+//! An exit code alone does not prove that a turn succeeded. The module of each program (such as `claude`) says which
+//! signs in the program's output mislead and which signs count.
 
 mod account;
 pub mod acp;

@@ -49,8 +49,8 @@ pub const TURN: &str = "HANDOVER_TURN";
 /// The name of the file with the program's standard output, in the turn's folder.
 pub const STDOUT: &str = "stdout";
 pub const STDERR: &str = "stderr";
-/// The name of the file for the turn host's events. It is used only when the host's standard output carries the
-/// program's output, so that the events cannot be written there.
+/// The name of the file for the turn host's events. The file is used only when the host's standard output carries the
+/// program's output. Otherwise the host writes its events to its standard output.
 pub const EVENTS: &str = "events";
 
 /// The program that a turn host (the process that starts and ends one program) starts, and the program's limits. It is
@@ -60,12 +60,12 @@ pub const EVENTS: &str = "events";
 pub struct HostLaunch {
     /// The id of the turn. Every process of the turn has it in the variable `HANDOVER_TURN`.
     pub turn: String,
-    /// The path of the program, or a name that is searched in the `PATH` that the program gets.
+    /// The path of the program, or a name. A name is looked up in the `PATH` that the program gets.
     pub program: PathBuf,
     pub arguments: Vec<String>,
     pub directory: PathBuf,
     pub inherit: Inherit,
-    /// Environment variables that are added to the inherited ones. They override inherited ones of the same name.
+    /// Environment variables that are added to the inherited ones. They override inherited variables of the same name.
     pub environment: BTreeMap<String, String>,
     pub input: HostInput,
     /// The largest number of bytes that standard output and standard error may have together. If the program writes
@@ -101,11 +101,12 @@ pub enum HostInput {
 #[serde(rename_all = "snake_case")]
 pub enum HostEvent {
     /// The turn host started a process that is to become the agent's program. Only the record of the turn's end tells
-    /// whether that succeeded.
+    /// whether the process became the program.
     Started {
         pid: u32,
     },
-    /// The output files grew. The fields are their sizes in bytes. This event is a hint and comes at most every 100 ms.
+    /// The output files grew. The fields are the new sizes in bytes. This event is only a hint and comes at most every
+    /// 100 ms.
     Grew {
         stdout: u64,
         stderr: u64,
@@ -113,7 +114,7 @@ pub enum HostEvent {
     Ended(HostEnded),
 }
 
-/// The end of a turn, when its processes have ended. It is stored as `end.json`.
+/// The record of how a turn ended. It is stored as `end.json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostEnded {
     pub how: ProgramEnd,
@@ -121,7 +122,8 @@ pub struct HostEnded {
     pub leaked: bool,
     /// The number of processes that the turn host had to kill.
     pub killed: u32,
-    /// Processes that the turn host could not end in time. They are stuck in the kernel, or belong to another user.
+    /// The processes that the turn host could not end in time, because they are stuck in the kernel or belong to
+    /// another user.
     pub survivors: Vec<Survivor>,
     pub stdout_bytes: u64,
     pub stderr_bytes: u64,
@@ -168,7 +170,7 @@ impl HostEnded {
 }
 
 /// Runs the turn host (the process that starts and ends one program), if the arguments of this process ask for it.
-/// `main` calls this before anything else is set up. Returns None when the arguments are not for the host.
+/// Returns None when they do not. `main` calls this function before it sets up anything else.
 pub fn command(arguments: impl IntoIterator<Item = OsString>) -> Option<ExitCode> {
     let mut arguments = arguments.into_iter().skip(1);
     if arguments.next()? != COMMAND {

@@ -1,5 +1,5 @@
-//! Runs an agent's program for one turn: writes its files, starts it through a turn host (a process that stays with
-//! it), reads its output, and reports how it ended.
+//! Runs an agent's program for one turn: writes its files, starts it through a turn host (a process that keeps its
+//! output and ends it), reads its output, and reports how it ended.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -65,13 +65,13 @@ const INHERITED: &[&str] = &[
     "GEMINI_CLI_HOME",
     "OPENCODE_CONFIG",
 ];
-/// The number of bytes at the end of standard error that are read. Some programs print a fact, such as an error, only
-/// there.
+/// The number of bytes that are read from the end of standard error. Some programs print a fact, such as an error, only
+/// on standard error.
 const STDERR_TAIL_BYTES: u64 = 16 << 10;
 const READ_BYTES: usize = 256 << 10;
 const GRACE_MS: u32 = 3_000;
 
-/// The details for starting a program for one turn.
+/// All data that is needed to start a program for one turn.
 #[derive(Debug)]
 pub struct ProgramStart {
     /// The path of Handover's own binary, which runs as the turn host (the process that starts and ends the program).
@@ -113,7 +113,7 @@ pub trait Follow: Send {
     fn permit(&mut self, asked: PermissionQuestion) -> impl Future<Output = Permit> + Send;
 }
 
-/// Runs the program until it ends, or until `cut` (a reason to end it) is ready. Dropping the future ends the program
+/// Runs the program until it ends, or until `cut` returns a reason to end it. Dropping the future ends the program,
 /// too.
 pub async fn run(
     start: &ProgramStart,
@@ -158,8 +158,8 @@ pub async fn run(
     Ok(judged(said, ended, why.map_or(ClosedBy::Not, ClosedBy::Cut)))
 }
 
-/// Returns the result of a program whose runner has ended, from the files in the turn's folder. Blocks while the turn
-/// host, the process that started the program, still works.
+/// Returns the result of a program after its runner has ended, from the files in the turn's folder. Blocks while the
+/// turn host (the process that started the program) still works.
 pub fn recover(folder: &Path, kind: AdapterKind) -> io::Result<Ran> {
     let ended = host::settle(folder)?;
     let mut ears = OutputReader::new(kind, folder);
@@ -197,8 +197,8 @@ fn judged(mut said: TurnSaid, ended: HostEnded, closed: ClosedBy) -> Ran {
         }
         (ProgramEnd::TimedOut, _) => (TurnEnd::TimedOut, Some("it took longer than a turn may".to_owned())),
         (ProgramEnd::TooMuch, _) => (TurnEnd::OverBudget, Some("it wrote more than a turn may".to_owned())),
-        // The condition `!has_answer` is needed, because the program may have given its whole answer before the runner
-        // was gone.
+        // The turn counts as interrupted only if the program has not answered, because it may have given its whole
+        // answer before the runner was gone.
         (ProgramEnd::CutOff, ClosedBy::Not) if !has_answer => {
             (TurnEnd::Interrupted, Some("the runner was gone".to_owned()))
         }
@@ -288,8 +288,8 @@ impl OutputReader {
         Self { path: folder.join(host::STDOUT), file: None, listener: Listener::new(kind) }
     }
 
-    /// Passes the new output of the program to the listener. The file is local and its pages are in memory, so the
-    /// blocking read does not delay other async tasks.
+    /// Passes the new output of the program to the listener. The read is blocking, but it does not delay other async
+    /// tasks, because the file is local and its pages are in memory.
     fn hear(&mut self, follow: &mut impl Follow) -> io::Result<()> {
         let file = match &mut self.file {
             Some(file) => file,
@@ -317,8 +317,8 @@ impl OutputReader {
     }
 }
 
-/// The runner's side of a conversation over the Agent Client Protocol (ACP). It keeps no lines, because the turn host
-/// keeps the agent's output, and Handover's own texts are in the prompt files.
+/// The runner's side of a conversation over the Agent Client Protocol (ACP). It does not keep the lines of the
+/// conversation, because the turn host keeps the agent's output, and Handover's own texts are in the prompt files.
 struct Talk<'f, F> {
     follow: &'f mut F,
 }

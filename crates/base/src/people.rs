@@ -1,5 +1,5 @@
-//! The decisions of people, and on whose behalf a connection acts: answers to questions, approvals with their
-//! fingerprints, gated tasks, and interventions in a run.
+//! The decisions of people (answers to questions, approvals with their fingerprints, gated tasks), the interventions in
+//! a run, and the principals, that is, the users, tokens and runners for which connections act.
 
 pub mod answers;
 pub mod approvals;

@@ -324,7 +324,7 @@ impl Service {
         let token = random::token()?;
         let begun = self.execute(caller.clone(), Command::BeginPlan { workflow, token: token.clone() }).await?;
         let Reply::PlanBegun { stale } = begun else {
-            // The caller's idempotency key was used before, so this reply is the stored reply of the first call.
+            // If the idempotency key of the caller was used before, this reply is the stored reply of the first call.
             return Ok(begun);
         };
         if stale {
@@ -348,8 +348,8 @@ impl Service {
         }
     }
 
-    /// Marks approvals as expired when their time is over. Usually there are none, and then this function only reads
-    /// and blocks no writer.
+    /// Marks approvals as expired when their time is over. Usually none is over, and then this function only reads and
+    /// blocks no writer.
     async fn expire_approvals(&self, now: Timestamp) -> Result<(), Error> {
         while !self.ask(ApprovalQuery::Overdue { now, limit: 1 }).await?.is_empty() {
             let caller = Caller::with_rights(Rights::Engine);

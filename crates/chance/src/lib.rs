@@ -1,7 +1,7 @@
 //! A seeded random generator for tests (SplitMix64). A failed test prints its seed, and the same seed repeats the run
 //! on every machine.
 
-/// A sequence of random numbers that its seed determines.
+/// A sequence of pseudo-random numbers. The same seed gives the same sequence.
 #[derive(Debug, Clone)]
 pub struct SeededRandom(u64);
 

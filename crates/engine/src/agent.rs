@@ -1,7 +1,7 @@
 //! An agent: one registration of one program, with its role and its signs of life.
 //!
-//! The store does not keep whether an agent is busy: the leases of tasks show which tasks an agent holds. The store
-//! does not keep whether an agent is online either: the time of the agent's last sign of life shows it.
+//! The store has no field for "busy": the leases of tasks show which tasks an agent holds. It has no field for "online"
+//! either: the time of the agent's last sign of life shows that.
 
 use serde::{Deserialize, Serialize};
 
@@ -36,11 +36,11 @@ pub struct Agent {
     /// client's own names.
     #[serde(default)]
     pub origin: Origin,
-    /// The time of the agent's last stored sign of life. Right after a stored sign of life, further ones are not
-    /// stored.
+    /// The time of the last sign of life that was stored. A sign of life is not stored when another one was stored
+    /// shortly before.
     pub seen: Timestamp,
-    /// The time at which the agent unregistered. Its program then registers as another agent. Only a registration with
-    /// the agent's own token brings this agent back. `None` while the agent is registered.
+    /// The time at which the agent unregistered, or `None` while it is registered. A later registration of its program
+    /// creates another agent, unless it uses this agent's own token. With that token, this agent is registered again.
     pub left: Option<Timestamp>,
     pub created: Timestamp,
     pub updated: Timestamp,
@@ -59,7 +59,7 @@ pub struct Origin {
     pub call: Option<String>,
 }
 
-/// The values that replace the agent's old ones when an agent registers again with its own token.
+/// The new values of an agent that registers again with its own token. They replace the stored values.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Renewed {
     pub runtime: String,
@@ -84,8 +84,9 @@ impl Agent {
         match self.session {
             _ if self.left.is_some() => true,
             Some(home) if alive.contains(&home) => false,
-            // The agent's connection has ended, so the agent is offline. Agents of version 0.1.0 have no stored
-            // principal (user or token); for them, the time of the last sign of life decides.
+            // `None` means that the agent's connection has ended, so the agent is offline. The exception is an agent of
+            // version 0.1.0, which has no stored principal (user or token). For it, the time of the last sign of life
+            // decides.
             None if self.principal.is_some() => true,
             None | Some(_) => self.seen + limits::OFFLINE_MS <= now,
         }
@@ -99,10 +100,10 @@ impl Agent {
         }
     }
 
-    /// Returns whether the connection that registered the agent last is one of the live connections. An open connection
-    /// counts as a sign of life, even when the lease of the agent's task has expired by the clock. The process that
-    /// serves the connection measures how long the agent may be silent: a process can subtract the time that the
-    /// machine slept, a clock cannot.
+    /// Returns whether `alive` (the live connections) contains the connection that registered the agent last. Then the
+    /// agent counts as alive, even when the lease of its task has expired by the clock. The process that serves the
+    /// connection decides how long the agent may be silent, because it can leave out the time in which the machine
+    /// slept.
     pub fn is_kept_alive(&self, alive: &[SessionId]) -> bool {
         self.left.is_none() && self.session.is_some_and(|session| alive.contains(&session))
     }
@@ -133,8 +134,8 @@ pub fn slug_of(name: &str) -> String {
     slug.to_owned()
 }
 
-/// Returns whether the slug is reserved for a sender that is not an agent, for example `system`. An agent with such a
-/// slug could be confused with that sender.
+/// Returns whether the slug is reserved for a sender that is not an agent, for example `system`. An agent with a
+/// reserved slug could be confused with that sender.
 pub fn is_reserved(slug: &str) -> bool {
     ["system", "human", "runner", "coordinator", "exec"].contains(&slug)
 }

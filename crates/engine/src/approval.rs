@@ -1,5 +1,5 @@
-//! An approval: a person's permission for one exact act. A request cannot change after it is made; a person approves
-//! it for one use, or rejects it.
+//! An approval: a person's permission for one exact act. The request for it cannot change after it is made. A person
+//! approves the request for one use, or rejects it.
 //!
 //! ```text
 //! pending ──> approved ──> consumed
@@ -26,8 +26,8 @@ pub struct Approval {
     /// The claim of a task that waits for the person's decision. `None` when the request did not come from a task.
     pub waiting: Option<WaitingTask>,
     pub request: ApprovalRequest,
-    /// The SHA-256 hash of the canonical form of the whole request, in hexadecimal. When an agent wants to use the
-    /// approval, its act is hashed again, and an act with another hash is refused.
+    /// The SHA-256 hash of the canonical form of the whole request, in hexadecimal. When an agent uses the approval,
+    /// the act that it wants to do is hashed again. An act with a different hash is refused.
     pub fingerprint: String,
     pub asked: Timestamp,
     pub state: ApprovalState,
@@ -36,8 +36,8 @@ pub struct Approval {
     pub shown: Vec<Via>,
 }
 
-/// A task that waits for a person's decision, and the number of the claim that waits. When a person must allow a claim
-/// to begin, it is the number of the task's next claim.
+/// A task that waits for a person's decision, and the number of the claim that waits. When the decision is whether a
+/// claim may begin, that claim does not exist yet, and the number is that of the task's next claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WaitingTask {
     pub workflow: WorkflowId,
@@ -76,8 +76,8 @@ pub enum ApprovalState {
     Pending {
         until: Timestamp,
     },
-    /// A person approved the request. `until` is the time at which the approval expires. `until` is `None` as long as
-    /// the asking agent's program has not resumed, because the time to use the approval begins then.
+    /// A person approved the request. `until` is the time at which the approval expires. It is `None` while the asking
+    /// agent's program has not resumed, because the time to use the approval begins when the program resumes.
     Approved {
         by: Actor,
         at: Timestamp,
@@ -125,7 +125,7 @@ pub enum ApprovalDecision {
 }
 
 impl ApprovalState {
-    /// Returns the state of this approval after `by` used it at the time `at`. The new state still names the actor
+    /// Returns the new state of the approval when `by` uses it at the time `at`. The new state still names the actor
     /// that gave the approval.
     pub fn used(&self, by: Actor, at: Timestamp) -> Self {
         let given = match self {
@@ -165,7 +165,7 @@ impl Approval {
         }
     }
 
-    /// Returns whether this approval lets the next claim of a gated task begin. No agent holds the task yet.
+    /// Returns whether this approval is the permission for the next claim of a gated task. No agent holds the task yet.
     pub fn is_gate(&self) -> bool {
         self.source == Source::ExecGate && self.asker == Actor::Engine
     }

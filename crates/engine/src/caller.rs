@@ -6,8 +6,8 @@ use crate::agent::Origin;
 use crate::id::{AgentId, SessionId};
 use crate::limits::Lifetimes;
 
-/// The caller of a command, its connection and its idempotency key. The transport (MCP, HTTP or the command line)
-/// fills it in. The transport checks a value first if it comes from the caller's message.
+/// The caller of a command, with its connection and its idempotency key. The transport (MCP, HTTP or the command line)
+/// creates this value. It checks every part that it takes from the caller's message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {
     /// The agent that the call names, or that the token belongs to. When it is `None`, the acting agent is chosen from
@@ -16,24 +16,24 @@ pub struct Caller {
     pub rights: Rights,
     /// The connection that the call came over. `None` when the call came over no connection.
     pub session: Option<SessionId>,
-    /// Tells whether the transport (MCP, HTTP or the command line) vouches for the agent that the call names, and how
-    /// an agent is chosen when the call names none.
+    /// Says how to check that the caller may act as the agent that the call names, and how to choose an agent when the
+    /// call names none.
     pub standing: Standing,
     /// The principal of the caller, that is, the user, token or runner behind the connection. When the connection of an
     /// agent is gone, the principal that registered the agent may resume it.
     pub principal: Option<String>,
-    /// The owner in whose name the caller may change a locked workflow: an agent's id, or a text that the caller chose
-    /// when it set the lock.
+    /// The name under which the caller may change a locked workflow, if the lock has the same owner. It is an agent's
+    /// id, or a text that the caller chose when it set the lock.
     pub lock_owner: Option<String>,
     pub key: Option<Key>,
     /// The connections of this machine that count as alive: their processes run and gave a sign of life in the last two
-    /// hours in which the machine was awake. The service that calls the engine finds them out.
+    /// hours in which the machine was awake. The service that calls the engine fills in this list.
     pub alive: Vec<SessionId>,
     /// The connections of this machine whose processes run, including the ones that were silent for longer than `alive`
     /// allows. This list is used only to decide whether the connection that registered an agent last is alive.
     pub present: Vec<SessionId>,
-    /// Live connections of clients on this machine other than the caller's own client. When a hook reports about a
-    /// conversation, agents on these connections are not changed.
+    /// The live connections on this machine that belong to another client than the caller's. When a hook reports about
+    /// a conversation, it must not change agents on these connections.
     pub foreign: Vec<SessionId>,
     /// The place in the client from which the call comes: the conversation, the sub-agent, and the client's id of the
     /// call. Fields that the client did not report are empty.
@@ -55,9 +55,9 @@ pub enum Standing {
     /// One client uses the connection alone. An agent that a call names must have registered on this connection. When
     /// a call names no agent, the agent that registered last acts.
     Client,
-    /// Several agents may share the connection, for example all calls with one HTTP token, or the command line. An
-    /// agent that a call names must have registered on this connection. When a call names no agent, the connection must
-    /// have exactly one agent.
+    /// Several agents may share the connection. For example, all calls with one HTTP token count as one connection, and
+    /// so do all calls of the command line. An agent that a call names must have registered on this connection. When a
+    /// call names no agent, the connection must have exactly one agent.
     Shared,
 }
 
@@ -66,8 +66,8 @@ pub enum Standing {
 pub enum Rights {
     /// An agent. It may act only on tasks that it holds itself.
     Agent,
-    /// A runner, which is a process that starts agents' programs. It holds tasks like an agent. It may also complete a
-    /// task whose output must be verified first.
+    /// A runner, which is a process that starts agents' programs. It can hold tasks, as an agent can. It may also
+    /// complete a task whose output must be verified first, which an agent may not.
     Runner,
     Coordinator,
     /// A person's script that runs outside of agents, without a terminal and without a person's token. It acts on tasks
@@ -122,8 +122,8 @@ impl Caller {
 }
 
 impl Rights {
-    /// Returns whether a caller with these rights may act on tasks that others hold. Such an act is recorded under the
-    /// caller's own name.
+    /// Returns whether a caller with these rights may act on tasks that others hold. The log then names the caller, not
+    /// the holder.
     pub fn may_override(self) -> bool {
         match self {
             Self::Coordinator | Self::Script | Self::Person | Self::Engine => true,

@@ -1,4 +1,5 @@
-//! A case: one decision about one command while it is being made, with the checks that several rules share.
+//! A case is one decision about one command, while the decision is being made. This file also has the checks that
+//! several rules share.
 
 use std::cell::Cell;
 
@@ -21,14 +22,13 @@ use crate::world::{AgentIdNeed, DecisionStop, Need, TaskIdNeed, World};
 pub(crate) struct Case<'a> {
     pub(crate) world: &'a World,
     pub(crate) caller: &'a Caller,
-    /// The caller's rights in this call. They are smaller than the caller's usual rights when a person acts as an
-    /// agent.
+    /// The caller's rights in this call. When a person acts as an agent, they are only the rights of an agent.
     pub(crate) rights: Rights,
     pub(crate) now: Timestamp,
     pub(crate) ids: Ids,
     pub(crate) events: Vec<Event>,
-    /// The actor (an agent, a person, …) that acts, as the command's rule found out. The log names this actor as the
-    /// sender of the events.
+    /// The actor, for example an agent or a person, that the command's rule determined. The log names it as the sender
+    /// of the events. `None` until a rule has determined it.
     acted: Cell<Option<Actor>>,
 }
 
@@ -38,7 +38,7 @@ impl<'a> Case<'a> {
         Self { world, caller, rights, now, ids, events: Vec::new(), acted: Cell::new(None) }
     }
 
-    /// Returns whether the caller may act on tasks of others. Such an act is recorded under the caller's own name.
+    /// Returns whether the caller may act on tasks of others. The log then names the caller, not the holder.
     pub(crate) fn may_override(&self) -> bool {
         self.rights.may_override()
     }
@@ -93,7 +93,7 @@ impl<'a> Case<'a> {
         Ok(agent)
     }
 
-    /// Returns the agent that acts in this call, or `None` when the loaded part of the state is not enough to find it.
+    /// Returns the agent that acts in this call, or `None` when there is no such agent or it is not loaded.
     fn agent_of_call(&self) -> Option<AgentId> {
         identity::acting_agent(self.world, self.caller, None, self.now).ok()
     }
@@ -114,15 +114,14 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// Refuses a command whose acting agent is not allowed, in case the command's rule did not check the agent. An
-    /// agent is not allowed when it registered last on another connection, when it has unregistered, or when it is
-    /// unclear which of several agents acts.
+    /// Refuses a command whose acting agent is not allowed. This runs after the command's rule, because some rules do
+    /// not check the agent themselves. An agent is not allowed when it registered last on another connection, when it
+    /// has unregistered, or when it is unclear which of several agents acts.
     pub(crate) fn check_identity(&self, command: &Command) -> Result<(), DecisionStop> {
         if matches!(command, Command::Register(_) | Command::CloseSession { .. }) {
             return Ok(());
         }
-        // Naming an agent that does not exist is a mistake. It is refused even when the caller acts under its own
-        // name.
+        // A call that names an agent which does not exist is refused, even when the caller acts under its own name.
         let own_name = match self.rights {
             Rights::Coordinator | Rights::Script | Rights::Person => self.caller.standing != Standing::Vouched,
             Rights::Agent | Rights::Runner | Rights::Engine => false,
@@ -147,7 +146,7 @@ impl<'a> Case<'a> {
         if self.events.iter().any(is_new) {
             return Ok(());
         }
-        // An agent that unregistered belongs to no connection, so a caller cannot prove to be this agent. The caller
+        // An agent that unregistered belongs to no connection, so no caller can prove that it is this agent. The caller
         // may still get the stored answer to a repeated call, because that produces no events.
         if !self.events.is_empty() && self.world.agent(agent)?.left.is_some() {
             return Err(Refusal::state(format!("{agent} has unregistered; register again")).into());
@@ -155,9 +154,9 @@ impl<'a> Case<'a> {
         Ok(())
     }
 
-    /// Refuses a call whose agent does not exist, registered last on another connection, or cannot be told apart from
-    /// other agents. This refusal replaces the refusal of the command's rule, for example one about the task's status.
-    /// So a caller that may not act as the agent learns that first.
+    /// Refuses a call whose agent does not exist or registered last on another connection, and a call for which it is
+    /// unclear which of several agents acts. The caller gets this refusal instead of the one by the command's rule, for
+    /// example about the task's status, because it must first learn that it may not act as the agent.
     pub(crate) fn check_voice_first(&self, command: &Command) -> Result<(), DecisionStop> {
         if matches!(command, Command::Register(_) | Command::CloseSession { .. }) {
             return Ok(());
@@ -180,8 +179,8 @@ impl<'a> Case<'a> {
         self.acted.set(Some(Actor::Agent(agent)));
     }
 
-    /// If the call names an agent, refuses an agent that does not exist or in whose name the caller may not act. A
-    /// caller that may act on tasks of others acts under its own name, even if it names an agent.
+    /// Refuses a call that names an agent which does not exist. Also refuses a caller with an agent's rights that may
+    /// not act as the agent. Callers with other rights act under their own name, even if they name an agent.
     pub(crate) fn names_an_agent(&self, task: Option<&Task>) -> Result<(), DecisionStop> {
         if let Some(agent) = self.caller.agent {
             self.world.agent(agent)?;
@@ -211,7 +210,7 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// Returns the actor of a command that an agent, a person, a runner or the engine can give.
+    /// Returns the actor that the log names for a command: an agent, a runner, a coordinator, a person or the engine.
     pub(crate) fn actor(&self) -> Result<Actor, DecisionStop> {
         let actor = match self.rights {
             Rights::Agent => self.present(None).map(Actor::Agent)?,
@@ -228,8 +227,8 @@ impl<'a> Case<'a> {
     }
 
     /// Returns a task and its workflow. While the workflow's plan is not set, its tasks count as not found, even for a
-    /// caller that guessed an id. No caller may change such a task, because setting the plan counts all of them as
-    /// open and untouched.
+    /// caller that guessed an id. No caller may change a task before then, because the command that sets the plan
+    /// counts all of them as open.
     pub(crate) fn task(&self, id: TaskId) -> Result<(&'a Task, &'a Workflow), DecisionStop> {
         let task = self.world.task(id)?;
         let workflow = self.world.workflow(task.workflow)?;
@@ -272,8 +271,8 @@ impl<'a> Case<'a> {
             found => found?,
         };
         let holder = self.live_holder(task)?;
-        // A coordinator that holds the task works like any other agent. Its acts are recorded as the agent's acts and
-        // count as signs of life.
+        // The agent that holds the task acts as itself, even when its caller is a coordinator. Its acts then count as
+        // signs of life.
         if holder == Some(agent) && attempt.is_none_or(|attempt| attempt == task.attempt) {
             return Ok(Actor::Agent(agent));
         }

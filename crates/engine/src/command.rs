@@ -44,9 +44,9 @@ pub enum Command {
         metadata: Option<Json>,
     },
     Unregister,
-    /// A sign of life that is not a call of the agent: the runner, which started the agent's process, sees that the
-    /// process runs; or the agent only reads. A connection that is open but silent is reported in [`Caller::alive`]
-    /// instead, because the process that serves the connection measures how long it may be silent.
+    /// Records a sign of life of an agent and renews its leases. It is sent for the agent: by the runner while the
+    /// agent's process runs, by the process that serves the agent's connection while the connection counts as alive,
+    /// and after a call of the agent that only reads.
     Renew,
     CloseSession {
         session: SessionId,
@@ -64,8 +64,7 @@ pub enum Command {
     /// A client's hook reports that an agent stopped without a handoff (its closing report), or with a wrong one. The
     /// agent must write the handoff again.
     SendBack(Box<SendBack>),
-    /// A client's hook reports a handoff (an agent's closing report) that says that the work is not finished and
-    /// continues.
+    /// A client's hook reports a handoff (an agent's closing report) which says that the agent continues its work.
     GoOn {
         report: PromptReport,
         note: Note,
@@ -123,7 +122,7 @@ pub enum Command {
         status: WorkflowStatus,
         reason: Option<String>,
     },
-    /// Starts, suspends or resumes a workflow. The caller does not name the workflow's new status.
+    /// Starts, suspends or resumes a workflow. The rule chooses the workflow's new status.
     Steer {
         workflow: WorkflowId,
         course: Course,
@@ -175,8 +174,8 @@ pub enum Command {
         attempt: u32,
         reason: String,
     },
-    /// Takes back a claim that expired while the holder's machine slept. It is refused when another agent has the
-    /// task, or when the claim did not end by expiring.
+    /// Takes back a claim that expired while the holder's machine slept. It is refused when another agent holds the
+    /// task, or when the claim ended for another reason.
     Regain {
         task: TaskId,
         attempt: u32,
@@ -276,8 +275,8 @@ pub enum Command {
         approval: ApprovalId,
         fingerprint: String,
     },
-    /// Uses up a person's approval of exactly this call, which a rule of a client's hook stopped. Without such an
-    /// approval, asks a person for one.
+    /// A rule of a client's hook stopped a call. Uses up a person's approval of exactly this call, or asks a person for
+    /// one.
     PassGate(Box<PassGate>),
     /// Ends the approvals that have expired by the clock. One command ends at most
     /// [`crate::limits::EXPIRED_APPROVALS_MAX`] of them.
@@ -375,14 +374,14 @@ pub struct AskApproval {
 pub enum Course {
     /// Begin or continue the workflow: agents may claim its tasks.
     Start,
-    /// Agents cannot claim more tasks of the workflow. They finish the tasks that are in progress.
+    /// Suspend the workflow: agents cannot claim further tasks, but finish the tasks that they hold.
     Suspend,
     /// Continue the workflow after it was suspended.
     Resume,
 }
 
-/// The way in which a connection ended. A killed program may have been in the middle of its work, so the claims that
-/// end with its connection count as used attempts.
+/// The way in which a connection ended. When the program was killed, its claims end and count as used attempts, because
+/// it may have been in the middle of its work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SessionEnd {

@@ -1,4 +1,5 @@
-//! Calls the rule of each command. A decision has no side effects, so the store may run it again at any time.
+//! Decides a command by calling the rule for it. A decision has no side effects, so the store may run it again at any
+//! time.
 
 use crate::case::Case;
 use crate::command::{Actor, Caller, Command, KeyOwner};
@@ -47,8 +48,8 @@ pub fn decide(world: &World, caller: &Caller, command: &Command, stamp: Stamp) -
             lapse::withdraw(&mut case).map(|()| reply)
         }),
         Err(DecisionStop::Missing(needs)) => return Err(needs),
-        // The idempotency key itself is wrong. The refusal is not stored under the key, because a database may not
-        // accept the text of the key.
+        // Here the idempotency key itself is wrong. The refusal is not stored under this key, because a database may
+        // not accept its text.
         Err(DecisionStop::Refused(refusal) | DecisionStop::Recorded(refusal)) => {
             return Ok(Change { events: Vec::new(), sender: case.sender(), reply: Err(refusal) });
         }

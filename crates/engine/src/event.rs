@@ -56,8 +56,8 @@ pub enum Event {
         slug: String,
         session: Option<SessionId>,
         principal: Option<String>,
-        /// The new values of the agent, if it registered with its own token. `None` for other agents: they keep their
-        /// values.
+        /// The new values of the agent, if it registered with its own token. `None` if it registered without that
+        /// token: then it keeps its old values.
         renewed: Option<Box<Renewed>>,
     },
     /// The idempotency keys of an agent were deleted, because the agent unregistered. This event is not logged.
@@ -78,8 +78,8 @@ pub enum Event {
         origin: Origin,
     },
     /// The reminder of a conversation changed. A reminder counts how often an agent had to repeat its handoff (closing
-    /// report), and how often it reported progress instead of a result. This event is not logged, because a checkpoint
-    /// has the text.
+    /// report), and how often it reported progress instead of a result. This event is not logged; the checkpoint that
+    /// the same command adds is logged.
     Reminded {
         reminder: Box<Reminder>,
     },
@@ -202,7 +202,7 @@ pub enum Event {
         workflow: WorkflowId,
         until: Timestamp,
     },
-    /// A claim ended without a result. Other agents can claim the task again. If its attempts are used up, the task
+    /// A claim ended without a result. Agents can claim the task again, unless its attempts are used up: then the task
     /// fails.
     LeaseEnded {
         task: TaskId,
@@ -257,7 +257,7 @@ pub enum Event {
     TokenCreated {
         token: Box<Token>,
     },
-    /// A token was revoked. The event has the whole token, because the log shows the token's name and agent.
+    /// A token was revoked. The event contains the whole token, because its log entry needs the token's name and agent.
     TokenRevoked {
         token: Box<Token>,
     },
@@ -383,8 +383,8 @@ pub struct Moved {
     pub checkpoint: Option<Checkpoint>,
     /// True when this move sets the task's number of used attempts back to 0.
     pub forgiven: bool,
-    /// The tasks that can begin now because they waited only for this task: at most the first hundred. `freed_count`
-    /// counts all of them.
+    /// The tasks that waited only for this task and can begin now. The list has at most a hundred of them;
+    /// `freed_count` counts all.
     pub freed: Vec<TaskId>,
     pub freed_count: u32,
 }

@@ -40,9 +40,8 @@ pub enum Write {
     /// Writes all columns of a task except `unmet` (the number of unmet dependencies), which the store keeps up to
     /// date.
     Task(Box<Task>),
-    /// Writes only the number of checkpoints and the time of the last change of a task. The task's position in every
-    /// list stays. Agents add checkpoints more often than anything else, and writing the whole row with all its indexes
-    /// each time would cost too much.
+    /// Writes only the number of checkpoints of a task and the time of its last change. Agents add checkpoints more
+    /// often than anything else, and writing the whole row with all its indexes each time would cost too much.
     Noted {
         task: TaskId,
         checkpoints: u32,
@@ -55,8 +54,7 @@ pub enum Write {
     Edges(Vec<(TaskId, TaskId)>),
     /// Deletes these tasks with all rows that belong to them.
     Drop(Vec<TaskId>),
-    /// Moves the tasks of a workflow that stand at this position or after it by one position, to make room for a new
-    /// task.
+    /// Adds 1 to the position of each task of the workflow at this position or after it, to make room for a new task.
     Shift(WorkflowId, u32),
     Workflow(Box<Workflow>),
     WorkflowDetail(WorkflowId, Box<WorkflowDetail>),
@@ -64,7 +62,7 @@ pub enum Write {
     Checkpoint(Box<Checkpoint>),
     Message(Box<Message>),
     Mark(crate::id::MessageId, MessageState),
-    /// Stores which message answers a message: the id of the message, and the id of its answer.
+    /// Stores the answer to a message. The first id is that of the message, the second that of its answer.
     Answered(crate::id::MessageId, crate::id::MessageId),
     Mailbox(Mailbox),
     Workspace(Box<Workspace>),

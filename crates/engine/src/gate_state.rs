@@ -1,4 +1,4 @@
-//! The gate of a gated task: tells whether a person has allowed the next claim of the task to begin.
+//! The gate of a gated task: a person must allow the next claim of the task before it begins.
 
 use crate::approval::{Approval, ApprovalState, WaitingTask};
 use crate::limits;
@@ -17,8 +17,8 @@ pub(crate) enum GateState<'a> {
     Closed,
 }
 
-/// Returns the state of the task's gate, which is a person's permission for the next claim. It is computed from the
-/// approvals of the workflow.
+/// Returns the state of the task's gate: whether a person has allowed the next claim of the task. It is computed from
+/// the approvals of the workflow.
 pub(crate) fn gate_state<'a>(world: &'a World, task: &Task, now: Timestamp) -> Result<GateState<'a>, DecisionStop> {
     if !task.gate {
         return Ok(GateState::Missing);
@@ -34,8 +34,8 @@ pub(crate) fn gate_state<'a>(world: &'a World, task: &Task, now: Timestamp) -> R
     }))
 }
 
-/// Returns the requests to a person to let the next claim of the task begin. Leaves out requests that a person rejected
-/// or a claim used. Includes requests that have expired.
+/// Returns the requests to a person to let the next claim of the task begin. Rejected and used requests are left out.
+/// Expired ones are included.
 pub(crate) fn requests<'a>(
     world: &'a World,
     task: &Task,

@@ -1,10 +1,10 @@
 //! Reads globs of paths: `*` and `?` stay inside one part of a path, `**` is any number of parts, `{a,b}` is a choice,
 //! `[…]` is one character. A glob that names a folder includes everything below the folder.
 //!
-//! Two modules use it: `touches` checks whether one path can fit two globs, and the gates of clients' hooks check how
-//! a path fits a glob. They differ in what they do with a flaw, such as a bracket that is not closed. A gate refuses
-//! the rule, because a person wrote it and can correct it. `touches` takes the letters as they are, because stored
-//! plans have such globs.
+//! Two modules use it: `touches` checks whether one path can fit two globs, and the gates of clients' hooks check how a
+//! path fits a glob. They treat a flaw, such as a bracket that is not closed, differently. A gate refuses the rule,
+//! because a person wrote it and can correct it. `touches` reads the flawed part as plain letters, because stored plans
+//! contain flawed globs.
 
 pub mod braces;
 
@@ -40,12 +40,12 @@ pub enum GlobSymbol {
     },
 }
 
-/// A mistake in a glob: a piece that looks like a wildcard but is read as plain letters, or as any character.
+/// A mistake in a glob: a piece that looks like a wildcard but is read as plain letters, or matches any character.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GlobFlaw {
     OpenBracket,
     LastBackslash,
-    /// A character class by its name, such as `[[:alpha:]]`. It counts as any character.
+    /// A named character class, such as `[[:alpha:]]`. It matches any character.
     NamedClass,
 }
 
@@ -132,8 +132,8 @@ fn class(text: &str) -> Option<(GlobSymbol, &str)> {
         if from == ']' && (named || !ranges.is_empty()) {
             break;
         }
-        // A character class by its name ends with the sign that it began with, and a bracket: `[:alpha:]`, `[=a=]`,
-        // `[.a.]`.
+        // A named character class begins with a bracket and one of the signs `:`, `=` and `.`. It ends with the same
+        // sign and a bracket: `[:alpha:]`, `[=a=]`, `[.a.]`.
         if from == '[' && letters.peek().is_some_and(|next| ":=.".contains(*next)) {
             let mark = letters.next()?;
             let mut last = None;
@@ -176,14 +176,14 @@ impl GlobSymbol {
     fn may_be(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Exactly(letter), symbol) | (symbol, Self::Exactly(letter)) => symbol.is(*letter),
-            // Two character classes are not compared, and count as having a character in common.
+            // Two character classes are not compared. They are assumed to have a character in common.
             (Self::Single | Self::Many | Self::Class { .. }, Self::Single | Self::Many | Self::Class { .. }) => true,
         }
     }
 }
 
-/// Returns whether a name fits the symbols of one path part. If the symbols after the last `*` do not fit, that `*`
-/// takes one more character and the comparison is tried again.
+/// Returns whether a name fits the symbols of one path part. When the symbols after a `*` do not fit, the last `*`
+/// takes one more character, and the comparison continues from there.
 pub fn matches(symbols: &[GlobSymbol], name: &str) -> bool {
     let name: Vec<char> = name.chars().collect();
     let (mut at, mut from) = (0, 0);
@@ -241,9 +241,8 @@ pub fn names_meet(left: &[GlobSymbol], right: &[GlobSymbol]) -> bool {
     })
 }
 
-/// Fills a table of yes and no, from its last cell backwards, so that `**` and `*` need no recursion. `step` tells
-/// whether the last cell can be reached from a given cell. Returns whether the last cell can be reached from the first
-/// cell.
+/// Returns whether the last cell of a table can be reached from its first cell. `step` answers this for one cell and
+/// may ask for the answers of later cells. So the table is filled from its last cell backwards, without recursion.
 fn table(rows: usize, columns: usize, step: impl Fn(&dyn Fn(usize, usize) -> bool, usize, usize) -> bool) -> bool {
     let width = columns + 1;
     let mut cells = vec![false; (rows + 1) * width];

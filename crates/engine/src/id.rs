@@ -114,13 +114,13 @@ ids! {
     /// The id of a request to a person to allow an act.
     ApprovalId = "ap";
     /// The id of a review. The feedback protocol, which is the protocol of reviews, calls a review a session, so the
-    /// prefix is `ses`.
+    /// prefix of the id is `ses`.
     ReviewId = "ses";
 }
 
 impl SessionId {
-    /// Returns the id of the connection that stands for all calls with this token outside of MCP sessions. A token
-    /// always has the same id.
+    /// Returns the id of the connection that stands for all calls with this token outside of MCP sessions. The same
+    /// token always gives the same id.
     pub fn of_token(token: TokenId) -> Self {
         Self(token.0)
     }

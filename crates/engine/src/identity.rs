@@ -55,7 +55,7 @@ fn is_heard_of(world: &World, agent: &Agent, now: Timestamp) -> Result<bool, Dec
 }
 
 /// Returns whether the caller's principal (user, token or runner) is the one that registered the agent last. Agents of
-/// version 0.1.0 have no principal. Any user of this machine may resume them, because every such user can read the
+/// version 0.1.0 have no principal. Any user of this machine may resume them, because each of these users can read the
 /// store anyway.
 pub fn is_same_principal(caller: &Caller, agent: &Agent) -> bool {
     match (&caller.principal, &agent.principal) {
@@ -71,7 +71,8 @@ pub const USER_PREFIX: &str = "user:";
 /// Refuses a call that names an agent whose home (the connection that registered it last) is another connection. The
 /// refusal says what the caller can do instead.
 pub fn check_voice(world: &World, caller: &Caller, agent: &Agent, now: Timestamp) -> Result<(), DecisionStop> {
-    // An agent that unregistered belongs to no connection. The rule of the command refuses such an agent.
+    // An agent that unregistered belongs to no connection, so this function does not refuse it. The rule of the command
+    // does.
     if may_act_as(caller, agent) || agent.left.is_some() {
         return Ok(());
     }
@@ -112,8 +113,8 @@ fn unnamed_agent(world: &World, caller: &Caller, task: Option<&Task>, now: Times
     found.ok_or_else(|| nobody.into())
 }
 
-/// Returns the only agent on a shared connection. If there are several agents, returns the only live one. Otherwise the
-/// call is refused until it names an agent.
+/// Returns the only agent on a shared connection. If there are several agents and exactly one of them is alive, returns
+/// that one. Otherwise refuses the call, because it must name an agent.
 fn the_only_one(world: &World, agents: &[AgentId], now: Timestamp) -> Result<Option<AgentId>, DecisionStop> {
     if let [] | [_] = agents {
         return Ok(agents.first().copied());
@@ -170,8 +171,8 @@ pub fn key_owners(
     Ok(KeyOwners { own, others })
 }
 
-/// Returns the agent to which a call's idempotency key belongs: the agent that acts. Returns `None` for a person who
-/// names no agent, and for a caller that may not act as the agent that it names.
+/// Returns the agent that acts, which is the agent that owns the call's idempotency key. Returns `None` for a person
+/// who names no agent, and for a caller that may not act as the agent that it names.
 fn key_agent(
     world: &World,
     caller: &Caller,
@@ -188,8 +189,8 @@ fn key_agent(
     }
 }
 
-/// Turns a refusal into `None`, so that the caller of this function continues. The rule of the command refuses the call
-/// later, after its other checks.
+/// Turns a refusal into `None`, so that the call is not refused here. The rule of the command refuses it later, after
+/// its other checks.
 fn unrefused<T>(found: Result<T, DecisionStop>) -> Result<Option<T>, DecisionStop> {
     match found {
         Ok(found) => Ok(Some(found)),
@@ -204,7 +205,7 @@ pub(crate) fn effective_rights(world: &World, caller: &Caller) -> Result<Rights,
     match (caller.rights, caller.standing, caller.agent) {
         (rights, Standing::Client | Standing::Shared, Some(named)) if rights.is_persons() => match world.agent(named) {
             Ok(agent) if is_home(caller, agent) => Ok(Rights::Agent),
-            // The agent registered last on another connection, so the caller keeps its own rights. If the agent is
+            // If the agent registered last on another connection, the caller keeps its own rights. If the agent is
             // unknown, the rule of the command refuses the call after its other checks.
             Ok(_) | Err(DecisionStop::Refused(_) | DecisionStop::Recorded(_)) => Ok(rights),
             Err(missing @ DecisionStop::Missing(_)) => Err(missing),

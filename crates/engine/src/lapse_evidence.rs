@@ -1,4 +1,4 @@
-//! The proof that a claim ended because its lease expired. An agent can regain only such a claim.
+//! The proof that a claim ended because its lease expired. An agent can regain a claim only with this proof.
 
 use serde::{Deserialize, Serialize};
 

@@ -2,14 +2,14 @@
 
 use crate::time::Millis;
 
-/// The default length of a lease. An agent that thinks for a long time between two calls must not lose its task. Users
-/// settled on fifteen minutes.
+/// The default length of a lease. An agent that thinks for a long time between two calls must not lose its task.
+/// Fifteen minutes are long enough for that.
 pub const LEASE_MS_DEFAULT: Millis = Millis::minutes(15);
 /// The shortest lease that a workflow may have. A shorter lease could expire before its renewal is written to a slow
 /// disk.
 pub const LEASE_MS_MIN: Millis = Millis::seconds(1);
-/// The longest lease that a workflow may have. An expired lease shows that an agent is dead, and a live agent is never
-/// silent for a day.
+/// The longest lease that a workflow may have. A live agent is never silent for a day, so a longer lease would only
+/// delay the discovery that an agent is dead.
 pub const LEASE_MS_MAX: Millis = Millis::minutes(24 * 60);
 /// The time between two heartbeats (signs of life). Agents are asked to send one this often.
 pub const HEARTBEAT_MS: Millis = Millis::seconds(30);
@@ -32,7 +32,7 @@ pub const DRAFT_MS: Millis = Millis::minutes(1);
 
 /// The maximum length of a name, in bytes; longer names are refused. Names are shown in lists and compared as a whole.
 pub const NAME_BYTES_MAX: usize = 512;
-/// The maximum length of a role, a capability, a group or a slug, in bytes. Longer ones are refused.
+/// The maximum length of a role, a capability, a runtime or another short label, in bytes. Longer ones are refused.
 pub const LABEL_BYTES_MAX: usize = 128;
 /// The maximum length of a slug (the short name of an agent), in characters. Longer slugs are refused.
 pub const SLUG_CHARS_MAX: usize = 64;
@@ -77,7 +77,7 @@ pub const NAMED_MAX: usize = 20;
 /// highest number that a plan may set.
 pub const ATTEMPTS_DEFAULT: u32 = 5;
 pub const ATTEMPTS_MAX: u32 = 1_000;
-/// The highest value of a workflow's limit for parallel work. A higher one is refused, because it would have no effect.
+/// The highest value of a workflow's limit for parallel work. A higher value is refused.
 pub const PARALLEL_MAX: u32 = 10_000;
 /// The maximum number of claimed tasks with globs (patterns of the files they change) in one workflow. A further claim
 /// of such a task is refused, because its globs are compared with those of all claimed tasks.
@@ -93,17 +93,17 @@ pub const SESSION_AGENTS_MAX: usize = 200;
 
 /// The maximum number of ready tasks that are read for one page of claimable tasks.
 pub const CANDIDATES_MAX: usize = 500;
-/// The maximum number of pages that the command `claim_next` reads. If none of them has a task for the agent, the reply
-/// is that there is no task. Other commands wait while the pages are read.
+/// The maximum number of pages of claimable tasks that the command `claim_next` reads, because other commands wait
+/// while it reads. If no page has a task for the agent, the reply says that there is no task.
 pub const CLAIM_PAGES_MAX: u32 = 20;
 /// The default and the maximum number of rows in one page of a list.
 pub const PAGE_ROWS_DEFAULT: usize = 50;
 pub const PAGE_ROWS_MAX: usize = 500;
-/// The maximum number of leases of one workflow that one sweep ends. (A sweep is the command that ends expired
-/// leases.) The next sweep ends the others.
+/// A sweep is the command that ends the expired leases of a workflow. This is the maximum number of leases that one
+/// sweep ends; the next sweep ends the others.
 pub const SWEEP_TASKS_MAX: usize = 100;
-/// The maximum number of task ids in the event of a completed task: the tasks that can begin now. Further tasks are
-/// only counted.
+/// The event of a completed task lists the tasks that can begin now. This is the maximum number of ids in that list;
+/// further tasks are only counted.
 pub const FREED_TASKS_MAX: usize = 100;
 
 /// The maximum number of files that a checkpoint or a task names. More are refused.
@@ -123,15 +123,15 @@ pub const REPOSITORIES_MAX: usize = 100;
 /// The maximum number of tokens that are not revoked; a further token is refused. Each token gives access, so a person
 /// must be able to watch all of them.
 pub const TOKENS_MAX: usize = 500;
-/// `PENDING_APPROVAL_MS` is the default time in which a person can decide about a request: after a day the asker has
-/// forgotten its request. `APPROVAL_MS` is the default time in which a given approval can be used: it is meant for an
+/// `PENDING_APPROVAL_MS` is the default time in which a person can decide about a request: after a day, the asker no
+/// longer needs the answer. `APPROVAL_MS` is the default time in which a given approval can be used: it is meant for an
 /// act that is done now.
 pub const PENDING_APPROVAL_MS: Millis = Millis::minutes(24 * 60);
 pub const APPROVAL_MS: Millis = Millis::minutes(5);
 /// The maximum number of pending approvals; a further request is refused. A person cannot look at more.
 pub const APPROVALS_MAX: usize = 1_000;
 /// The time after which a sender that took a notice (a message to a person about a pending approval) counts as gone,
-/// and another sender may take the notice. A live sender stops trying well before.
+/// and another sender may take the notice. A live sender gives up its try well before that time.
 pub const NOTICE_SENDING_MS: Millis = Millis::seconds(90);
 /// The pause after the first failed try to send a notice (a message to a person about a pending approval), and the
 /// longest pause. The pause doubles with each try.
@@ -142,7 +142,6 @@ pub const NOTICE_PAUSE_MS_MAX: Millis = Millis::minutes(30);
 /// `status`.
 pub const NOTICE_TRIES_MAX: u32 = 14;
 /// The maximum number of due notices (messages to people about pending approvals) that are read to find one to send.
-/// The others wait for the next search.
 pub const NOTICES_LOOKED_AT: u32 = 20;
 /// The maximum length of the stored reason why a notice (a message to a person about a pending approval) could not be
 /// sent, in characters. A longer reason is cut.
@@ -152,8 +151,8 @@ pub const SHOWN_APPROVALS_MAX: usize = 500;
 /// The maximum number of approvals for gated tasks of one workflow that are read, pending and given ones together. It
 /// is larger than the number of approvals that can be pending, to leave room for the given ones.
 pub const GATES_MAX: u32 = 2_000;
-/// The maximum number of gated tasks (a person must allow each claim) for which one round of the timer asks people. The
-/// next rounds ask for the others.
+/// The maximum number of gated tasks (a person must allow each claim) for which a timer asks people in one round. It
+/// asks for the others in its next rounds.
 pub const GATED_TASKS_MAX: u32 = 50;
 /// The maximum number of approvals of one task that are read: the pending ones and the given ones that are not used
 /// yet. A task asks for few approvals at the same time.
@@ -163,8 +162,8 @@ pub const EXPIRED_APPROVALS_MAX: u32 = 100;
 /// The maximum number of times that an agent is asked to write its handoff (closing report) again at one prompt of its
 /// client. If the handoff is then still missing or wrong, the task is blocked.
 pub const REMINDERS_MAX: u32 = 2;
-/// The maximum number of times in a row that an agent may report progress instead of a result. At one more report, the
-/// task is blocked, because the agent repeats itself.
+/// The maximum number of times in a row that an agent may report progress instead of a result. One more such report
+/// blocks the task, because the agent only repeats itself.
 pub const GOES_ON_MAX: u32 = 2;
 /// The number of failed verifications in one attempt at which the task is blocked. After the first failure, the agent
 /// may fix its output.
@@ -180,8 +179,8 @@ pub const TURNS_MAX: u32 = 10_000;
 pub const RUNNER_MS: Millis = Millis::seconds(30);
 /// The maximum number of agents for which one runner (a process that starts agents' programs) works. More are refused.
 pub const RUNNER_AGENTS_MAX: usize = 500;
-/// The default maximum of rounds for a review without which a task cannot be completed. After these rounds a person
-/// must look at the review.
+/// The default for the maximum number of rounds of a review that a task needs before it can be completed. After these
+/// rounds a person must look at the review.
 pub const REVIEW_ROUNDS_DEFAULT: u32 = 5;
 /// The maximum number of rounds of any review. After them, a new review must be opened.
 pub const REVIEW_ROUNDS_MAX: u32 = 1_000;

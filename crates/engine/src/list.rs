@@ -1,5 +1,5 @@
-//! Lists for people and agents: bounded pages in a fixed order, and counts. A list may be out of date, so a decision
-//! reads each row again before it relies on it.
+//! Lists for people and agents: bounded pages in a fixed order, and counts. A row in a list may be out of date, so a
+//! decision loads the row itself before it relies on it.
 //!
 //! The queries are grouped by the type of their rows. `world/answer.rs` says which rows a query returns.
 
@@ -107,7 +107,7 @@ pub struct TemplateQuery {
 pub enum MessageQuery {
     /// Messages of a mailbox with a lower number than `before`, newest first.
     Mail { owner: MailboxOwner, before: u32, limit: u32 },
-    /// Questions to people that have no answer, with a higher number than `after`, oldest first.
+    /// Unanswered questions to people, with a higher number than `after`, oldest first.
     Questions { after: u32, limit: u32 },
     /// Questions about a task to people, answered or not, newest first.
     QuestionsOfTask { task: TaskId, limit: u32 },
@@ -165,8 +165,8 @@ pub enum ApprovalQuery {
     OpenOfTask { task: TaskId, limit: u32 },
     /// Approvals that an agent asked for and that are pending, or approved and not used yet, oldest first.
     OpenOfAgent { agent: AgentId, limit: u32 },
-    /// Approvals that let claims of a workflow's gated tasks begin and that are pending, or approved and not used yet,
-    /// oldest first.
+    /// The approvals for claims of a workflow's gated tasks that are pending, or approved and not used yet, oldest
+    /// first.
     Gates { workflow: WorkflowId, limit: u32 },
     /// Approvals that have expired by the clock, but whose expiry is not recorded, oldest first.
     Overdue { now: Timestamp, limit: u32 },
@@ -182,7 +182,7 @@ pub enum ReviewQuery {
         before: Option<(Timestamp, ReviewId)>,
         limit: u32,
     },
-    /// Reviews, from all claims of a task, without which the task cannot be completed.
+    /// The reviews that a task needs before it can be completed, including those of earlier claims of the task.
     OfTask {
         task: TaskId,
         limit: u32,
@@ -225,7 +225,7 @@ pub enum TotalQuery {
     FirstOpen(WorkflowId),
 }
 
-/// A query that counts rows by a word, such as the status of a task. The answer has each word with its number of rows.
+/// A query that counts rows by their status or another word. The answer has each word with its number of rows.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CountQuery {
     /// The number of tasks of a workflow with each status.

@@ -56,8 +56,8 @@ pub fn next(world: &World, ask: &OfferQuery, now: Timestamp) -> Result<OfferPage
             page.next = seen.checked_sub(1).and_then(|last| candidates.get(last)).map(|task| position(task));
             return Ok(page);
         }
-        // A failed task without attempts left is not offered. It still counted when `more` (whether another page
-        // follows) was computed. Otherwise a page that has only such tasks would look like the last page.
+        // Skip a failed task without attempts left. `more` (whether another page follows) counts it, because otherwise
+        // a page with only such tasks would look like the last page.
         if task.status() == Status::Failed && !task.has_attempts_left() {
             continue;
         }

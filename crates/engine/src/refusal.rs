@@ -1,5 +1,5 @@
-//! Refusals: the reason why a command is refused, and the next step for the caller. The code of a refusal never
-//! changes, and codes are only added.
+//! Refusals: the reason why a command is refused, and the next step for the caller. A refusal keeps its code forever,
+//! and no code is removed.
 
 mod advice;
 mod words;
@@ -124,8 +124,8 @@ pub enum Refusal {
     ClaimLost {
         task: TaskId,
         holder: Option<AgentId>,
-        /// The attempt number of the task's current claim. If the caller holds the task itself, it used the number of
-        /// an earlier attempt.
+        /// The attempt number of the task's current claim. If the caller holds the task itself, its call was refused
+        /// because it named an earlier attempt.
         #[serde(default)]
         attempt: u32,
     },
@@ -225,8 +225,8 @@ pub enum Refusal {
     },
     ReviewRequired {
         task: TaskId,
-        /// The newest answered review, if the task's files were changed after it. `None` when there is no answered
-        /// review.
+        /// The newest answered review, when the task's files have changed since that review. `None` when there is no
+        /// answered review.
         changed_since: Option<ReviewId>,
     },
     FindingsOpen {
@@ -235,8 +235,8 @@ pub enum Refusal {
         open: u32,
     },
 
-    // The transport (MCP, HTTP or the command line) finds the refusals from here on, before it calls the engine. They
-    // are listed here so that one list has all codes.
+    // The engine itself never returns the refusals below. The transport (MCP, HTTP or the command line) returns them
+    // before it calls the engine. They are here so that one list has all codes.
     SenderNotFound {
         sender: String,
     },
@@ -261,8 +261,9 @@ impl Refusal {
         self.row().0
     }
 
-    /// Returns whether the refusal is about the arguments, or about a thing that does not exist. Such a refusal is
-    /// reported before a refusal about the caller's identity. Every other refusal is reported after it.
+    /// Returns whether the refusal is about the arguments, or about a thing that does not exist. When the caller may
+    /// also not act as its agent, the caller gets this refusal. Instead of any other refusal, it gets the one about its
+    /// identity.
     pub(crate) fn comes_before_identity(&self) -> bool {
         matches!(
             self,

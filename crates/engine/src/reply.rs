@@ -1,5 +1,5 @@
-//! The replies to commands that the rules allow. When another agent claimed the task first, the caller gets a reply,
-//! too, and not a refusal.
+//! The replies to commands that the rules allow. A caller that wants to claim a task which another agent holds also
+//! gets a reply, not a refusal.
 
 use serde::{Deserialize, Serialize};
 
@@ -21,8 +21,7 @@ pub enum Reply {
         slug: String,
         name: String,
         resumed: bool,
-        /// A message for the caller about the agent as which it acts now, for example that another agent has the same
-        /// name.
+        /// A message for the caller about its agent, for example that another agent has the same name.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         note: Option<String>,
         holds: Vec<TaskId>,
@@ -157,8 +156,7 @@ pub enum Reply {
         number: u32,
     },
     TurnEnded,
-    /// A verification was recorded. `failures` counts the failed verifications of this attempt. This verification is
-    /// included.
+    /// A verification was recorded. `failures` counts the failed verifications of this attempt, including this one.
     VerificationRecorded {
         number: u32,
         failures: u32,
@@ -168,8 +166,8 @@ pub enum Reply {
     SectionWritten {
         version: u32,
     },
-    /// A person is asked for an approval. Asking again for the same act while the request is pending returns the same
-    /// approval.
+    /// A person is asked for an approval. If the caller asks again for the same act while the request is pending, it
+    /// gets the same approval id.
     ApprovalAsked {
         approval: ApprovalId,
         until: Timestamp,
@@ -233,8 +231,8 @@ pub enum Reply {
         thread: ThreadId,
         full: Vec<AgentId>,
     },
-    /// A person's answer was delivered. The reply has the task that the question was about, and the task's present
-    /// status.
+    /// A person's answer was delivered. The reply has the task that the question was about, and the status of the task
+    /// after the answer.
     Answered {
         answer: MessageId,
         task: Option<TaskId>,

@@ -1,5 +1,5 @@
-//! A review: an agent (the provider) looks at another agent's work in rounds. Each problem that it finds is a finding
-//! with its own state.
+//! A review: an agent (the provider) looks at another agent's work in rounds. Each problem that the provider finds is a
+//! finding with its own state.
 //!
 //! ```text
 //! round     running ──> answered, failed
@@ -75,8 +75,8 @@ pub struct ReviewRound {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReviewedVersion {
     pub media_type: String,
-    /// The own name of the requester (the actor that asked for the review) for the reviewed version, for example a
-    /// commit. `None` when the requester gave none.
+    /// The name that the requester (the actor that asked for the review) gave to the reviewed version, for example a
+    /// commit id. `None` when the requester gave no name.
     pub reference: Option<String>,
     /// The request as it was sent to the reviewing agent.
     pub request: StoredObject,
@@ -85,8 +85,8 @@ pub struct ReviewedVersion {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "round", rename_all = "snake_case")]
 pub enum RoundState {
-    /// The round runs on the machine `host`. After the time `until`, it counts as ended and another machine may start
-    /// it again.
+    /// The round runs on the machine `host`. After the time `until`, the round counts as ended, and another machine may
+    /// start it again.
     Running {
         host: String,
         until: Timestamp,

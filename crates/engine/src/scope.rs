@@ -89,8 +89,8 @@ impl Command {
         }
     }
 
-    /// Returns the task that the command is about, or `None` when it is not about exactly one task. When the call
-    /// names no agent, the agent of the connection that holds this task acts.
+    /// Returns the task that the command is about, or `None` when it is not about exactly one task. When the call names
+    /// no agent, and one of the connection's agents holds this task, that agent acts.
     pub fn task(&self) -> Option<TaskId> {
         match self {
             Self::Claim { task }
@@ -103,8 +103,8 @@ impl Command {
             | Self::AddCheckpoint { task, .. }
             | Self::AssignWorkspace { task, .. } => Some(*task),
             Self::Heartbeat { current_task } => *current_task,
-            // These commands have no such task: they are about no task or about several tasks, or their rules find the
-            // acting agent in another way.
+            // The commands below are about no task or about several tasks, or their rules find the acting agent in
+            // another way.
             Self::Register(_)
             | Self::UpdateAgent { .. }
             | Self::Unregister
@@ -166,8 +166,8 @@ impl Command {
         }
     }
 
-    /// Returns whether the reply to this command is the reply that the caller gets. Only such a reply is stored under
-    /// an idempotency key. The first steps of setting a plan in pieces have no final reply.
+    /// Returns whether the caller gets the reply to this command. Only then is the reply stored under the idempotency
+    /// key. The first steps of setting a plan in pieces are internal: the caller gets only the reply to the last step.
     pub fn is_final(&self) -> bool {
         !matches!(self, Self::BeginPlan { .. } | Self::ClearDraft { .. } | Self::StagePlan { .. })
     }
@@ -181,7 +181,7 @@ impl Command {
         let owner = key.and_then(|key| match (&key.owner, caller.agent) {
             (KeyOwner::Fixed(owner), _) => Some(owner.clone()),
             // Usually the agent that the call names acts, so the answer under its idempotency key is loaded. If the
-            // answer under another owner's key is needed, the decision asks for it.
+            // decision needs an answer that is stored under another owner, it requests that answer later.
             (KeyOwner::Acting { tool, .. }, Some(agent)) => Some(format!("{agent} {tool}")),
             (KeyOwner::Acting { .. }, None) => None,
         });

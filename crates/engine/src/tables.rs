@@ -1,8 +1,8 @@
 //! The whole state in memory: each table of a database as a plain map. It answers needs (questions of a decision about
 //! the state) and applies writes. It contains no rules.
 //!
-//! The simulator, the model checker and the memory store run on these maps. The databases are tested by comparing
-//! their answers with these.
+//! The simulator, the model checker and the memory store run on these maps. The tests of the databases compare their
+//! answers with the answers of these maps.
 
 mod answer;
 mod approval;
@@ -41,8 +41,8 @@ use crate::workspace::{Repository, Workspace};
 pub struct Tables {
     pub tasks: BTreeMap<TaskId, Task>,
     pub details: BTreeMap<TaskId, TaskDetail>,
-    /// The dependencies: each pair has a task and a task that it waits for. `dependents` has the same pairs in reverse
-    /// order.
+    /// The dependencies: each pair has a task and a task that it waits for. `dependents` has the same pairs with the
+    /// two ids swapped.
     pub dependencies: BTreeSet<(TaskId, TaskId)>,
     pub dependents: BTreeSet<(TaskId, TaskId)>,
     pub workflows: BTreeMap<WorkflowId, Workflow>,

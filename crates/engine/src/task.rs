@@ -46,7 +46,7 @@ pub struct Task {
     /// True when the plan limits the task's cost.
     #[serde(default)]
     pub limited: bool,
-    /// The actor that wrote the task into the plan. `None` when an agent wrote it that had not registered, and for
+    /// The actor that wrote the task into the plan. `None` when that actor was an agent without a registration, and for
     /// tasks that Handover 0.1.0 stored.
     #[serde(default)]
     pub author: Option<Actor>,
@@ -160,7 +160,7 @@ pub struct TaskBlock {
     pub by: Actor,
     pub kind: BlockKind,
     pub reason: String,
-    /// The role whose agents got a message about the block and may decide how to proceed.
+    /// The role whose agents get a message about the block. They may decide how to proceed.
     pub role: String,
 }
 

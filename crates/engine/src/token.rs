@@ -30,7 +30,8 @@ names! {
 impl Scope {
     pub fn rights(self) -> Rights {
         match self {
-            // An admin may manage the tokens of agents. In the engine, an admin has only the rights of an agent.
+            // An admin may manage the tokens of agents; that is checked elsewhere. The engine gives an admin the rights
+            // of an agent.
             Self::Agent | Self::Admin => Rights::Agent,
             Self::Coordinator => Rights::Coordinator,
             Self::Person => Rights::Person,

@@ -1,7 +1,7 @@
 //! Finds tasks that change the same files, by checking whether a path exists that two globs both match.
 //!
-//! The module `glob` reads the globs. When the exact answer would be costly, the answer is yes. Then one task may wait
-//! without need, which is better than two tasks that write one file.
+//! The module `glob` reads the globs. When the exact answer would be too costly, the tasks count as changing the same
+//! files. Then one task may wait without need, which is better than two tasks that write the same file.
 
 use crate::glob::{self, PathGlob};
 use crate::limits;

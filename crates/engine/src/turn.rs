@@ -1,7 +1,8 @@
 //! A turn: one run of one agent's program on one task. An attempt (one claim of a task) begins with a first turn;
 //! repairs and resumptions are further turns.
 //!
-//! A turn is recorded before its program starts. So after a crash, the next runner knows which turn was running.
+//! A turn is recorded before its program starts. So after a runner has crashed, the next runner knows which turn was
+//! running.
 
 use serde::{Deserialize, Serialize};
 

@@ -29,8 +29,8 @@ pub struct Verification {
 }
 
 names! {
-    /// The result of one check. A check that Handover makes itself is never skipped; the evaluation by another agent
-    /// can be.
+    /// The result of one check. A check that Handover makes itself is never skipped. The evaluation by another agent
+    /// can be skipped.
     Verdict { Pass = "pass", Fail = "fail", Skipped = "skipped" }
 }
 

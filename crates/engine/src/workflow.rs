@@ -48,7 +48,7 @@ pub struct WorkflowDetail {
     pub config: Option<Json>,
 }
 
-/// A lock of a workflow. Only its owner may change the workflow until the lock expires.
+/// A lock of a workflow. Only the owner of the lock may change the workflow until the lock expires.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lock {
     pub owner: String,

@@ -37,7 +37,8 @@ pub use need::{
     OpenEdgeNeed, TaskIdNeed, TaskRowNeed, UnmetNeed, WorkflowIdNeed,
 };
 
-/// The loaded part of the state. An inner `None` means that the store looked for the row and the row does not exist.
+/// The loaded part of the state. A value `None` in a map means that the store looked for the row and the row does not
+/// exist.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct World {
     pub tasks: BTreeMap<TaskId, Option<Task>>,
@@ -49,16 +50,16 @@ pub struct World {
     pub messages: BTreeMap<MessageId, Option<Message>>,
     pub workspaces: BTreeMap<WorkspaceId, Option<Workspace>>,
     pub repositories: BTreeMap<RepositoryId, Option<Repository>>,
-    /// The id of the repository at each path that the store looked for. An inner `None` means that no repository has
-    /// the path.
+    /// The id of the repository at each path that the store looked up. A value `None` means that no repository has this
+    /// path.
     pub paths: BTreeMap<String, Option<RepositoryId>>,
-    /// The time at which a repository was attached to a workflow. An inner `None` means that the repository is not
+    /// The time at which a repository was attached to a workflow. A value `None` means that the repository is not
     /// attached.
     pub attachments: BTreeMap<(WorkflowId, RepositoryId), Option<Timestamp>>,
     pub templates: BTreeMap<TemplateId, Option<Template>>,
     pub keys: BTreeMap<KeyId, Option<StoredKey>>,
     pub tokens: BTreeMap<TokenId, Option<Token>>,
-    /// The token for each hash of a secret that the store looked for. An inner `None` means that no token has the hash.
+    /// The token for each hash of a secret that the store looked up. A value `None` means that no token has this hash.
     pub hashed_tokens: BTreeMap<String, Option<Token>>,
     pub turns: BTreeMap<TurnId, Option<Turn>>,
     pub running_turns: BTreeMap<TaskId, Option<Turn>>,
@@ -128,8 +129,8 @@ impl World {
         self.answers.insert(question.clone(), answer);
     }
 
-    /// Stops the decision with all needs (questions to the store) of the list that are not answered yet, so that the
-    /// store answers them in one step.
+    /// Stops the decision if some of these needs (questions to the store) are not answered yet. The stop lists all of
+    /// them, so that the store answers them in one step.
     pub fn want<N: Into<Need>>(&self, needs: impl IntoIterator<Item = N>) -> Result<(), DecisionStop> {
         let lacking: Vec<Need> = needs.into_iter().map(N::into).filter(|need| !self.knows(need)).collect();
         if lacking.is_empty() { Ok(()) } else { Err(DecisionStop::Missing(lacking)) }
@@ -235,8 +236,8 @@ impl World {
         }
     }
 
-    /// Returns the newest turn (run of an agent's program) of a task that has not ended. Evaluations and reviews are
-    /// left out.
+    /// Returns the task's running turn (a run of an agent's program that has not ended), the newest one if there are
+    /// several. Evaluations and reviews are left out.
     pub fn running_turn(&self, task: TaskId) -> Result<Option<&Turn>, DecisionStop> {
         let found = self.running_turns.get(&task);
         found.map_or_else(|| missing(Need::TurnRunning(task)), |found| Ok(found.as_ref()))

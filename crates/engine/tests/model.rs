@@ -39,7 +39,7 @@ struct World {
     /// time plus the error of the agent's clock.
     clock: i64,
     agents: Vec<Agent>,
-    /// The writes of agents that are not delivered to the engine yet. They are sorted, so that two states with the same
+    /// The agents' writes that are not delivered to the engine yet. They are sorted, so that two states with the same
     /// writes are equal.
     mail: Vec<Mail>,
     past: Vec<Past>,
@@ -48,7 +48,7 @@ struct World {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Agent {
     skew: i64,
-    /// For each task, the number of the claim (the attempt) that the agent believes to hold. An agent that loses a
+    /// For each task, the number of the claim (the attempt) that the agent believes it holds. An agent that loses a
     /// claim gets no message about that.
     believes: Vec<Option<u32>>,
 }
@@ -62,7 +62,7 @@ struct Past {
     /// Each pair is listed once.
     writers: Vec<(u32, usize)>,
     completions: u8,
-    /// The claim number (attempt) in the last write to the task that was accepted.
+    /// The claim number (attempt) in the last accepted write to the task.
     written: u32,
     /// True when an accepted write had a lower claim number (attempt) than an earlier accepted write.
     went_back: bool,

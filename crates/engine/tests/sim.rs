@@ -1,7 +1,7 @@
 //! The seeded simulator: random plans, agents and faults. Every invariant is checked after every step.
 //!
 //! `SIM_SEEDS=100000 SIM_STEPS=400 cargo test -p engine --release --test sim` runs more seeds, and `SIM_SEED=123` runs
-//! one seed and prints a line for each step. A failure names its seed, which replays it.
+//! one seed and prints a line for each step. A failure prints its seed, and a run with this seed repeats the failure.
 
 #![expect(clippy::wildcard_enum_match_arm, reason = "the checker looks for single events and writes among many")]
 

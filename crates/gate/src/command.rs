@@ -1,4 +1,5 @@
-//! Defines the findings in a tool call: the commands that it runs, as lists of words, and the paths that it writes.
+//! Defines the types that describe a tool call: the commands that the call runs, as lists of words, and the paths that
+//! the call writes.
 
 use std::path::PathBuf;
 
@@ -15,7 +16,7 @@ pub(super) struct Arg {
     pub(super) lead: String,
     /// All literal letters, with `$_` for each unknown part. None when the word is one literal.
     pub(super) shape: Option<String>,
-    /// The place that the word names, when it is a path.
+    /// The place that the word names, when the word is a path.
     pub(super) spot: Option<PathSpot>,
 }
 
@@ -109,20 +110,20 @@ fn text_of(pieces: &[WordPiece]) -> Option<String> {
 pub(crate) struct WorkTreeMove {
     /// The name of the command for messages to people, such as `git switch`.
     pub(crate) what: String,
-    /// Calls of git that list the files which the command changes. Their answers are joined.
+    /// Git calls that list the files which the command changes. The lists are joined.
     pub(crate) questions: Vec<GitQuestion>,
     /// True if the command needs approval when git cannot list the changed files.
     pub(crate) asks: bool,
-    /// The folders where the command may run. None until the reader of the command text fills them in.
+    /// The folders where the command may run. None until the function that reads the command text fills them in.
     pub(crate) folders: Option<CommandFolders>,
 }
 
-/// A git call that lists files. git ends each name with a zero byte.
+/// A git call that lists files. Git ends each file name with a zero byte.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct GitQuestion {
     pub(crate) arguments: Vec<String>,
-    /// The arguments of a second git call, which runs when the call with `arguments` fails. It asks for the same files
-    /// in another spelling.
+    /// The arguments of a second git call, which runs only when the call with `arguments` fails. For `git switch x`,
+    /// the first call reads `x` as a branch, and the second one reads it as a branch of the remote: `origin/x`.
     pub(crate) otherwise: Option<Vec<String>>,
     /// True if a failed git call means that there are no files. False if it means that the files are unknown.
     pub(crate) optional: bool,
@@ -151,7 +152,7 @@ impl CommandFolders {
         }
     }
 
-    /// Returns the possible folders of the shell after a successful `cd`.
+    /// Returns the folders where the shell may be after a successful `cd` to the word `to`.
     pub(super) fn moved(&self, to: &Arg) -> Self {
         let Some(text) = to.spot.as_ref().and_then(|spot| match spot {
             PathSpot::At(text) if text != "-" && !text.is_empty() => Some(text),
@@ -190,7 +191,7 @@ pub(super) struct CommandLevel {
     /// decides about it.
     pub(super) opaque: Option<String>,
     /// Options of the command that may write or run something. An option that is missing in the program's option table
-    /// is one of them.
+    /// counts as such an option.
     pub(super) doubts: Vec<String>,
     /// True if the program may run its arguments as commands, or write to them, in ways that the gate does not know.
     /// The arguments are then searched for the commands and paths of the rules.
@@ -208,7 +209,7 @@ pub(super) struct CommandLevel {
     pub(super) folders: CommandFolders,
 }
 
-/// A write to a path that was found in a tool call.
+/// A write to one path, as it was found in a tool call.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct PathWrite {
     pub(super) spot: Option<PathSpot>,
@@ -229,8 +230,8 @@ pub(super) enum WriteCause {
     /// A program copies the path without following links. If the path is a link, the copy is a link too, so the target
     /// of the link counts as written. If the path is not a link, the copy is not judged.
     Copy,
-    /// A program such as make works in the folder at this path, or in the folder that holds the path. It may write
-    /// anything there, so the command needs approval if a rule is about the path.
+    /// A program such as make works in the folder at this path, or in the folder that holds the path. The program may
+    /// write anything there, so the command needs approval if a rule is about the path.
     Work,
 }
 
@@ -243,17 +244,17 @@ pub(super) struct FoundActs {
     /// Changes to hooks, or to settings that make git run a program, such as `git config core.pager x`. They need
     /// approval even if the rules allow the command.
     pub(super) guarded: Vec<String>,
-    /// Reasons why the call cannot be analyzed that come from no single command: it sets variables that change the
-    /// behaviour of a toolchain, such as `RUSTFLAGS`.
+    /// Reasons why the tool call cannot be analyzed. They do not belong to a single command. Example: the call sets
+    /// `RUSTFLAGS`, a variable that changes the behaviour of a toolchain.
     pub(super) opaques: Vec<String>,
-    /// Git commands that bring another state of the repository into the work tree, such as `git switch`. Git must list
-    /// the files that they write.
+    /// Git commands that bring another state of the repository into the work tree, such as `git switch`. The gate asks
+    /// git to list the files that they write.
     pub(super) moves: Vec<WorkTreeMove>,
-    /// True if the command text opens or copies file descriptors, as `3<file` does. Then `/dev/stdout` may lead to a
-    /// file that was opened for reading.
+    /// True if the command text opens or copies file descriptors, as `3<file` does. A write to `/dev/stdout` may then
+    /// change the opened file.
     pub(super) reopened: bool,
-    /// Reasons why a command may mean something else than its words show: the same command text sets a variable that
-    /// may change them.
+    /// Reasons why a command may do something else than its words show. Example: the script of sed contains a variable,
+    /// and the same command text sets a variable to a value that could change the script.
     pub(super) doubts: Vec<String>,
     /// Literal words and here-documents of the command text. They may be the content of a file that the command text
     /// writes.

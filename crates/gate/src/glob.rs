@@ -29,8 +29,8 @@ pub(super) enum GlobRoot {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PathFit {
     No,
-    /// The glob does not match the path, but may match something below it. `certain` is true if the glob names such a
-    /// place without a wildcard.
+    /// The glob does not match the path, but may match something below the path. `certain` is true if the glob reaches
+    /// the path without a wildcard: `src/*.rs` for the path `src`, but not `*/a.rs`.
     Below {
         certain: bool,
     },
@@ -169,7 +169,7 @@ fn fit(parts: &[GlobPart], path: &[&str]) -> PathFit {
     if here.is_empty() {
         return PathFit::No;
     }
-    // If the parts of the glob are literal up to the length of the path, the glob surely names a place below the path.
+    // If the glob begins with at least as many literal parts as the path has, it surely names a place below the path.
     let literal = parts.iter().take_while(|part| match part {
         GlobPart::Any => false,
         GlobPart::One(symbols) => symbols.iter().all(|symbol| matches!(symbol, GlobSymbol::Exactly(_))),

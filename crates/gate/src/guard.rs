@@ -19,7 +19,7 @@ pub(super) struct GuardedPath {
 }
 
 /// Returns all guarded paths of the list `tables/guarded.txt`, which is read once. Some lines name a folder by an
-/// environment variable, which is read from this process.
+/// environment variable. Its value comes from the environment of this process.
 pub(super) fn paths() -> &'static [GuardedPath] {
     static READ: OnceLock<Vec<GuardedPath>> = OnceLock::new();
     READ.get_or_init(|| {
@@ -41,8 +41,8 @@ fn path(line: &str, variable: impl Fn(&str) -> Option<String>) -> Option<Guarded
     Some(GuardedPath { glob: Glob::new(&whole).ok()?, only })
 }
 
-/// Returns the folder that a repository's git settings name for hooks, such as `.husky`. Returns None when they name no
-/// folder, so that the hooks are in git's default folder.
+/// Returns the folder that a repository's git settings name for hooks, such as `.husky`. Returns None when the settings
+/// name no folder. The hooks are then in git's default folder.
 pub(super) fn hooks_folder(root: &Path) -> Option<PathBuf> {
     let git = root.join(".git");
     // In a linked worktree `.git` is a file that names a folder inside the repository's `.git` folder. The repository's

@@ -20,8 +20,8 @@ use crate::programs::{options, program};
 
 /// The largest number of reasons in the verdict about a tool call. Of further reasons only the number is reported.
 const REASONS_MAX: usize = 3;
-/// The largest number of written paths that are checked in one call, because each check reads the disk. A call with
-/// more paths needs approval.
+/// The largest number of written paths that are checked in one tool call, because each check reads the disk. A call
+/// with more paths needs approval.
 pub(super) const WRITES_MAX: usize = 2_000;
 /// The largest number of words of a command that a message shows. `…` stands for the other words.
 const WORDS_SHOWN: usize = 6;
@@ -169,8 +169,8 @@ impl<'g> Judge<'g> {
         }
     }
 
-    /// Handles options that are missing in the program's option table. Asks a person if a rule names the program or
-    /// restricts writes. Otherwise applies the decision for programs that cannot be analyzed.
+    /// Judges a command with options that are missing in the program's option table. The command needs approval when a
+    /// rule names the program or restricts writes. Otherwise the decision for programs that cannot be analyzed applies.
     fn doubts(&mut self, level: &CommandLevel, named: bool) {
         let Some(doubt) = level.doubts.first() else { return };
         let program = level.words.first().map(|word| options::base(word.as_text())).unwrap_or_default();

@@ -43,7 +43,7 @@ use tool::GatedAct;
 /// memory only to the part of the stack that is used.
 const STACK_BYTES: usize = 64 << 20;
 /// The longest time for reading a command. A command that takes longer needs approval. The agent's client waits during
-/// this time. A command that a person can read takes less than a thousandth of it.
+/// this time. A command of usual length takes less than a thousandth of it.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A decision about a tool call, from the mildest to the strictest. `Ask` means that a person must approve the call.
@@ -161,7 +161,7 @@ impl Gates {
     }
 }
 
-/// Returns the paths that a tool writes as `FoundActs`, so that they are judged like the writes of a command.
+/// Turns the paths that a tool writes into `FoundActs`, so that they are judged like the writes of a command.
 fn written(paths: &[String], folder: &Path, by: WriteCause) -> FoundActs {
     let folders = command::CommandFolders::Known(vec![folder.to_owned()]);
     let write = |path: &String| PathWrite {

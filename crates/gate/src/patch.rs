@@ -1,4 +1,4 @@
-//! Reads the paths in a patch for `apply_patch`, the tool of Codex that changes files.
+//! Finds the paths in a patch for `apply_patch`, the tool of Codex that changes files.
 //!
 //! ```text
 //! *** Begin Patch
@@ -16,7 +16,7 @@ const BEGIN: &str = "*** Begin Patch";
 const END: &str = "*** End Patch";
 const HEADERS: [&str; 4] = ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
 
-/// Returns every path that a patch writes. An error says why the paths are not certain.
+/// Returns every path that a patch writes. The error says why the paths cannot be determined.
 pub(super) fn paths(patch: &str) -> Result<Vec<String>, String> {
     let mut lines = patch.trim().lines();
     if lines.next().map(str::trim_end) != Some(BEGIN) {
@@ -38,8 +38,8 @@ pub(super) fn paths(patch: &str) -> Result<Vec<String>, String> {
             }
             paths.push(path.to_owned());
         } else if line.starts_with("*** End of File") || line.is_empty() || line.starts_with(['+', '-', ' ', '@']) {
-            // This line begins with blanks and then looks like a header. Another reader of patches may ignore the
-            // blanks and take the line as a header.
+            // A line that begins with blanks and then looks like a header is refused. Another reader of patches may
+            // ignore the blanks and take the line as a header.
             if line.starts_with(' ') && bare.starts_with("*** ") {
                 return Err(format!("a line that may be a header: {bare:?}"));
             }

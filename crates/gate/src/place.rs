@@ -217,8 +217,9 @@ pub(super) fn fit(glob: &Glob, path: &Path, roots: &[PathBuf], entries: Option<E
     best
 }
 
-/// Returns how entries of a folder above a glob's root folder fit the glob. A match is possible if the pattern fits the
-/// name of the entry that holds the root, and everything below the entries counts (`tree`).
+/// Returns how the entries of `folder` fit a glob whose root folder is somewhere below `folder`. The glob can match
+/// only if the entry that contains the root folder fits the pattern, and if everything below the entries counts
+/// (`tree`).
 fn above(folder: &Path, root: &Path, pattern: &str, tree: bool) -> PathFit {
     let name = root.strip_prefix(folder).ok().and_then(|below| below.iter().next()).map(|name| name.to_string_lossy());
     let fits = name.is_some_and(|name| {
@@ -229,7 +230,7 @@ fn above(folder: &Path, root: &Path, pattern: &str, tree: bool) -> PathFit {
 }
 
 /// Tells whether a folder is shared by all users, like `/tmp`. Files with unknown names in such a folder do not count
-/// as files of a repository, even if the folder is the root of one.
+/// as files of a repository, even if the folder is the root of a repository.
 pub(super) fn is_common(path: &Path) -> bool {
     let own = std::env::var_os("TMPDIR").map(PathBuf::from);
     ["/tmp", "/var/tmp", "/dev/shm"].iter().any(|folder| path == Path::new(folder))

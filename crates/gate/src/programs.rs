@@ -1,4 +1,4 @@
-//! Describes which files a program writes and which commands it runs, by tables of the program's options.
+//! Describes which files programs write and which commands they run, with tables of their options.
 
 pub(crate) mod effect;
 pub(crate) mod git;

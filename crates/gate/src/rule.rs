@@ -97,12 +97,12 @@ const FAMILIES: &[(&[&str], &[&str])] = &[
     (&["npm", "pnpm", "yarn", "bun"], &["publish", "unpublish", "deprecate", "owner", "access", "token", "login"]),
     (&["kubectl", "oc"], &[]),
 ];
-/// A program, the command of a rule, and another command of that program that does the same: `terraform destroy` is
-/// `terraform apply -destroy`.
+/// Each entry is a program, the command that a rule names, and another command that may do the same. Example:
+/// `terraform destroy` does the same as `terraform apply -destroy`.
 const SYNONYMS: &[(&str, &str, &str)] = &[("terraform", "apply", "destroy"), ("npm", "publish", "npm")];
 
-/// Tells whether a program of another name does what the rule names: `tofu apply` for the rule `terraform apply`,
-/// `pip3` for the rule `pip`.
+/// Tells whether a command does the same as the command of a rule, with a program of another name: `tofu apply` for the
+/// rule `terraform apply`, `pip3` for the rule `pip`.
 fn does_the_same(rule: &[String], program: &str, words: &[Arg]) -> bool {
     let bare = |name: &str| {
         name.trim_end_matches(|letter: char| letter.is_ascii_digit() || matches!(letter, '.' | '-')).to_owned()

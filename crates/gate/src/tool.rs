@@ -22,10 +22,11 @@ pub(super) enum GatedAct {
     /// The words of a command that is started without a shell, and the folder where it runs.
     Words(Vec<String>, PathBuf),
     Writes(Vec<String>, PathBuf),
-    /// A text that the tool may run as a command. Only rules that ask or deny apply to it, because it may be no
-    /// command.
+    /// A text that the tool may run as a command. Only rules that ask or deny apply to it, because it is not certain to
+    /// be a command.
     Suspect(String, PathBuf),
-    /// Paths that the tool may write. Only rules that name one of the paths apply, because the tool may only read them.
+    /// Paths that the tool reads or writes. Only rules that name one of the paths apply, because it is not certain that
+    /// the tool writes.
     MayWrite(Vec<String>, PathBuf),
     /// The words of the tool's own name, and perhaps a value of its input: `git push` for the tool `git_push`.
     Name(Vec<String>),
@@ -220,8 +221,8 @@ fn commands(call: &GateCall<'_>, tool: &str, object: &[(String, Value)], found: 
                 Value::Text(text) => found.push(GatedAct::Text(text.clone(), here.clone())),
                 Value::List(words) => {
                     found.extend(listed(words, &here));
-                    // In a field of a name other than `command` and `cmd`, a list may hold several commands, one in
-                    // each text.
+                    // In a field that is not called `command` or `cmd`, a list may hold several commands, one in each
+                    // text.
                     let texts = words.iter().filter(|_| !matches!(name.as_str(), "command" | "cmd"));
                     found.extend(
                         texts.filter_map(Value::as_text).map(|text| GatedAct::Text(text.to_owned(), here.clone())),
@@ -314,7 +315,7 @@ fn listed(words: &[Value], folder: &Path) -> Vec<GatedAct> {
         }
         Some(words) if !words.is_empty() => {
             let mut found = vec![GatedAct::Words(words.to_vec(), folder.to_owned())];
-            // The first text contains a blank, so it is not the name of a program. Each text of the list may be a
+            // If the first text contains a blank, it is not the name of a program. Then each text of the list may be a
             // command.
             if words.first().is_some_and(|word| word.contains(' ')) {
                 found.extend(words.iter().map(|text| GatedAct::Text(text.clone(), folder.to_owned())));

@@ -63,9 +63,10 @@ pub(super) struct CommandWalk {
     listed: Option<Vec<Arg>>,
     /// True if the text is only an argument of an unknown program that is read as if it were a command.
     suspicious: bool,
-    /// The values that the command text assigns to each variable, as far as the text is read now.
+    /// The values that each variable got in the part of the command text that was read so far.
     values: VariableValues,
-    /// The values that the whole command text assigns to each variable. The first of two readings collects them.
+    /// The values that the whole command text assigns to each variable. The text is read twice, and the first reading
+    /// collects them.
     constants: VariableValues,
     /// The values of loop variables in the round of the loop that is read now.
     bound: BTreeMap<String, VariableValue>,
@@ -84,8 +85,8 @@ pub(super) enum StandardInput {
     File,
     /// The text of a here-document or a here-string with unknown parts.
     Partly(String),
-    /// The output of the other commands in a pipe. `printed` holds the literal words of these commands. `listed` holds
-    /// the places of the files, if the output is a list of files.
+    /// The output of the commands before this one in a pipe. `printed` holds the literal words of these commands.
+    /// `listed` holds the places of the files, if the output is a list of files.
     Pipe {
         printed: Vec<String>,
         listed: Option<Vec<Arg>>,
@@ -256,7 +257,7 @@ impl CommandWalk {
     /// Records a write if the value of the variable is a folder or file that programs write, as for `TMPDIR`.
     fn placed(&mut self, name: &str, value: &Arg, scope: &WalkScope) {
         let known = matches!(&value.spot, Some(PathSpot::At(path)) if !path.is_empty());
-        // A value without a slash is often no path: `RUST_LOG=debug`.
+        // A value without a slash is often not a path: `RUST_LOG=debug`.
         let output = program::names_output(name) && value.as_text().contains('/');
         if (program::names_folder(name) || output) && known {
             self.writes(value, TreeEffect::No, command::WriteCause::Program, scope);
@@ -291,8 +292,8 @@ impl CommandWalk {
         let mut level = self.level(name, words, &does, scope);
         for effect in &does {
             match effect {
-                // The program has a part that the gate cannot see. If it is a shell or the like, a rule that names it
-                // can allow the command. Any other program needs approval regardless of the rules.
+                // The gate cannot see a part of the command. If the program is a shell or the like, a rule that names
+                // the program can allow the command. Any other program needs approval regardless of the rules.
                 ProgramEffect::Ask(reason) if wrapper::interprets(name) => {
                     level.ask = level.ask.take().or_else(|| Some(reason.clone()));
                 }
@@ -327,8 +328,7 @@ impl CommandWalk {
             .iter()
             .all(|level| level.words.first().is_some_and(|word| matches!(word.as_text(), "command" | "builtin")));
         self.builtin(words, here, scope);
-        // A rule may allow a shell whose script has unknown parts. The known parts of the script are checked all the
-        // same.
+        // A rule may allow a shell whose script has unknown parts. The known parts of the script are still checked.
         let partly = wrapper::interprets(name) && words.iter().any(|word| word.text.is_none());
         if level.searched || partly {
             self.suspect(words, scope);
@@ -344,8 +344,8 @@ impl CommandWalk {
         self.held(&does, words, levels, scope);
     }
 
-    /// Reads the commands that a wrapper such as `sudo` runs, and the other effects. If a command runs no other
-    /// command, the command itself is recorded.
+    /// Reads the effects of a command, among them the commands that a wrapper such as `sudo` runs. If the command runs
+    /// no other command, the command itself is recorded.
     fn held(&mut self, does: &[ProgramEffect], words: &[Arg], levels: Vec<CommandLevel>, scope: &mut WalkScope) {
         let name = words.first().map(|word| options::base(word.as_text()).to_owned()).unwrap_or_default();
         let wraps = wrapper::is_wrapper(&name);

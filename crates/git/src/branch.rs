@@ -103,7 +103,8 @@ pub struct UncommittedPath {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UncommittedReason {
-    /// A git repository inside the worktree. Its commits may exist only in this worktree.
+    /// A git repository inside the worktree. It is not committed, because its own commits may exist only in this
+    /// worktree.
     Submodule,
     /// A file whose content git would pass through a filter program that the git configuration names.
     Filter,
@@ -193,8 +194,8 @@ pub async fn standing(git: &Git, repository: &Path, branch: &str) -> Result<Opti
     }))
 }
 
-/// Deletes a task's branch if the workflow's branch contains all its commits; otherwise the branch stays. The caller
-/// must make sure that no worktree has the branch checked out.
+/// Deletes a task's branch if the workflow's branch contains all commits of the task's branch. Otherwise the branch
+/// stays. The caller must make sure that no worktree has the branch checked out.
 pub async fn forget(
     git: &Git,
     repository: &Path,
@@ -211,13 +212,13 @@ pub async fn forget(
 }
 
 impl Author {
-    /// Sets the author and committer of a git call. Replaces the characters that git removes from a name, and control
-    /// characters, by blanks.
+    /// Sets the author and committer of a git call. In the name, blanks replace control characters and the characters
+    /// that git would remove.
     fn environment(&self, call: GitCall) -> GitCall {
         let name: String =
             self.name.chars().map(|c| if c.is_control() || "<>".contains(c) { ' ' } else { c }).collect();
         let name = name.trim();
-        // Git refuses a name that consists of punctuation only, so the slug is used instead.
+        // Git refuses a name that consists of punctuation only. For such a name, the slug is used.
         let has_letter = name.chars().any(char::is_alphanumeric);
         let (name, mail) = (if has_letter { name } else { &self.slug }, format!("{}@{PREFIX}", self.slug));
         let call = call.env("GIT_AUTHOR_NAME", name).env("GIT_AUTHOR_EMAIL", &mail);

@@ -114,7 +114,7 @@ fn signal(child: &mut Child, signal: Signal) {
         Signal::Kill => rustix::process::Signal::KILL,
     };
     if let Some(pid) = pid {
-        // An error means that the process group has already ended. That is the wanted result, so ignore it.
+        // An error means that the process group has already ended. That is the wanted result, so ignore the error.
         let _ = rustix::process::kill_process_group(pid, signal);
     }
 }

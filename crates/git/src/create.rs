@@ -87,8 +87,8 @@ async fn fill(
 ) -> Result<PathBuf, GitProblem> {
     let root = folder::root(&repository.home, request.root.as_deref())?;
     let path = folder::reserve(&root, &name::folder(&request.branch))?;
-    // Git still has a registration of a worktree at this path, whose folder was missing. Keep that registration, and
-    // delete only the folder that this call created.
+    // Git may still have a registration of another worktree at this path, whose folder is missing. In this case, keep
+    // that registration, and delete only the folder that this call created.
     if is_listed(git, repository, &path).await.inspect_err(|_| drop(std::fs::remove_dir(&path)))? {
         drop(std::fs::remove_dir(&path));
         return Err(GitProblem::PathTaken { path, by: Occupant::Registration });

@@ -52,7 +52,7 @@ pub struct MadeWorktree {
     /// The path of the worktree, with links resolved. It is directly below the root folder of the worktrees.
     pub path: PathBuf,
     pub branch: String,
-    /// The name of the branch or tag that the worktree starts from. If it starts from an unnamed commit, the hash of
+    /// The name of the branch or tag that the worktree starts from. For a commit without a name, this is the hash of
     /// the commit.
     pub base_branch: String,
     pub base_commit: String,
@@ -69,14 +69,14 @@ pub struct Removal {
     /// The squash commit, that is, the single commit with which the work came into the base branch. `None` when the
     /// work was not squashed.
     pub merge_commit: Option<String>,
-    /// When true, the removal deletes uncommitted changes, and removes the worktree even if it is locked. It has no
-    /// influence on whether the branch is deleted.
+    /// When true, the removal deletes uncommitted changes, and removes the worktree even if it is locked. This flag has
+    /// no influence on the branch.
     pub force: bool,
     /// The present time in Unix milliseconds. A deleted branch can be restored for 30 days from this time.
     pub now_ms: i64,
 }
 
-/// The result of removing a worktree: whether the worktree is removed, and whether its branch is.
+/// The result of removing a worktree: whether the worktree is removed, and whether its branch is deleted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Removed {
     /// True when the worktree is gone, also when a person had already removed it.

@@ -130,7 +130,7 @@ mod tests {
                 name.push(['a', '-', '/'][rest % 3]);
                 rest /= 3;
             }
-            // Replace all letters `a` at the end by a single `a`, so that shorter names are tested too.
+            // Replace all letters `a` at the end with a single `a`, so that shorter names are tested too.
             let name = name.trim_end_matches('a').to_owned() + "a";
             if check_branch(&name).is_err() {
                 continue;

@@ -60,7 +60,7 @@ pub enum GitProblem {
     },
 }
 
-/// The reasons why there is no commit from which a branch can start.
+/// A reason why there is no commit from which a branch can start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MissingBase {
     NoCommits,

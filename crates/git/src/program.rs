@@ -73,8 +73,8 @@ fn is_foreign(name: &OsStr) -> bool {
 pub struct Git {
     pub program: PathBuf,
     pub time_limit: Duration,
-    /// A file that every git process gets as its standard input, without reading it. A lock on this file lasts until
-    /// the last git process has ended, even when the Handover process that started it was killed.
+    /// A file that every git process gets as its standard input but does not read. A lock on this file lasts until the
+    /// last git process has ended, even when the Handover process that started it was killed.
     pub held: Option<Arc<File>>,
 }
 

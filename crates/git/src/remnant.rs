@@ -21,7 +21,7 @@ use super::repository::{GitRepository, reference};
 const UNFINISHED: &str = "initializing";
 /// The files that git writes into the registration of a worktree. Without one of them, the registration is incomplete.
 const REGISTRATION: [&str; 3] = ["commondir", "gitdir", "HEAD"];
-/// The maximum depth of folders in which lock files of a worktree's registration are searched. Deeper folders are
+/// The maximum depth of folders that are searched for lock files of a worktree's registration. Deeper folders are
 /// skipped.
 const DEPTH_MAX: u32 = 4;
 /// The time after which an unchanged lock file counts as left behind by a killed process. Our own git calls wait for a
@@ -42,8 +42,8 @@ pub async fn clean_up(git: &Git, repository: &Path, root: Option<&Path>, branch:
     }
 }
 
-/// Removes lock files that no running git process holds: those of branches directly below `prefix` (`handover` for
-/// `handover/...`), and that of the packed references. Returns the paths of the removed lock files.
+/// Removes lock files that no running git process holds: the lock files of branches directly below `prefix` (`handover`
+/// for `handover/...`), and the lock file of the packed references. Returns the paths of the removed lock files.
 pub async fn clean_shared(git: &Git, repository: &Path, prefix: &str) -> Result<Vec<PathBuf>, GitProblem> {
     let repository = GitRepository::find(git, repository).await?;
     let held = shared_locks(&repository.common, prefix);
@@ -57,8 +57,8 @@ pub async fn clean_shared(git: &Git, repository: &Path, prefix: &str) -> Result<
         tokio::time::sleep(LOOK).await;
         waited += LOOK;
     }
-    // A git process that runs in this repository may own a lock file, even if the file did not change during the whole
-    // wait. So remove no lock file.
+    // While a git process runs in this repository, remove no lock file. That process may own the lock file, even if the
+    // file did not change during the whole wait.
     if is_git_at_work(&repository.home) {
         return Ok(Vec::new());
     }
@@ -153,7 +153,7 @@ fn remove_locks(folder: &Path, depth: u32) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Treats the error that a file to remove does not exist as success.
+/// Returns success also when the file to remove does not exist.
 fn gone(result: std::io::Result<()>) -> std::io::Result<()> {
     match result {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),

@@ -28,7 +28,7 @@ pub struct WorktreeEntry {
 /// The branch, tag or commit from which a new branch starts, or into which work should be merged.
 #[derive(Debug)]
 pub struct Base {
-    /// The name of the branch or tag. For a commit without a name, the hash of the commit.
+    /// The name of the branch or tag. For a commit without a name, this is the hash of the commit.
     pub name: String,
     pub commit: String,
 }
@@ -144,7 +144,7 @@ impl GitRepository {
         }
     }
 
-    /// Returns the last common commit of two branches, at which they parted. Returns `None` when they have none.
+    /// Returns the last common commit of two branches. Returns `None` when they have no common commit.
     pub async fn fork(&self, git: &Git, one: &str, other: &str) -> Result<Option<String>, GitProblem> {
         let output =
             GitCall::read(&self.home, &["merge-base", "--end-of-options"]).and(one).and(other).run(git).await?;

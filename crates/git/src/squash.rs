@@ -81,7 +81,7 @@ async fn differences(
     let mut found = BTreeMap::new();
     let mut items = output.stdout.split(|byte| *byte == 0);
     while let (Some(head), Some(path)) = (items.next(), items.next()) {
-        // `git diff-tree` prints one such item before each path: `:100644 100644 <object> <object> M`
+        // Before each path, `git diff-tree` prints an item like this: `:100644 100644 <object> <object> M`
         let head = String::from_utf8_lossy(head);
         let words: Vec<&str> = head.trim_start_matches(':').split(' ').collect();
         let [mode, new_mode, object, new_object, _] = words[..] else {

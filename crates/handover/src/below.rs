@@ -23,8 +23,8 @@ use runner::turn_proof;
 pub use record::ClientRecord;
 use record::McpParent;
 
-/// The environment variables that agent clients' shell tools and Handover's runner set for the programs that they
-/// start. One name per line.
+/// The environment variables that the shell tools of agent clients, and also Handover's runner, set for the programs
+/// that they start. One name per line.
 const MARKS: &str = include_str!("below/marks.txt");
 
 /// The evidence that a process runs below an agent, that is, that an agent started it directly or through other
@@ -112,9 +112,9 @@ pub fn foreign_sessions(live: &Path) -> Vec<SessionId> {
     let is_above = |process: &ancestry::Ancestor| {
         ancestors.iter().any(|above| (above.pid, above.start) == (process.pid, process.start))
     };
-    // A wrapper (`npx`, a shell) may be between the client and its `handover mcp`. So the nearest common ancestor of
-    // this process and the `handover mcp` decides: if that ancestor is a client, both processes belong to this client;
-    // if it is a terminal or a session manager, they do not.
+    // A wrapper (`npx`, a shell) may be between the client and its `handover mcp`. So look for the nearest common
+    // ancestor of this process and the `handover mcp`. If that ancestor is a client, both processes belong to this
+    // client. If it is another program, such as a terminal, they do not.
     let shares_client = |parent: &McpParent| {
         let chain = ancestry::from(parent.pid());
         let is_the_parent = chain.first().is_some_and(|first| parent.is(first));

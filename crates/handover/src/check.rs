@@ -26,8 +26,8 @@ Examples:
 
 Exit code: 0 valid, 1 not valid, 2 wrong call or unreadable file (with --batch: 0 when every line was judged, else 2).";
 
-/// The most bytes that are read of a document. Only the stream of a review tool's output can be so long. Every other
-/// kind of document has a smaller limit, and a longer document is reported as invalid.
+/// The most bytes that are read of a document. Only one kind of document may be so long: the output stream of a review
+/// tool. Every other kind has a smaller limit, and a longer document is reported as invalid.
 const BYTES_MAX: u64 = 1 << 30;
 
 #[derive(Debug, Args)]

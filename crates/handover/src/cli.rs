@@ -45,8 +45,8 @@ struct ProgramArguments {
     command: CliVerb,
 }
 
-/// The options of `handover mcp`, parsed without the other commands. One such process runs for every agent's client, so
-/// it should not use memory for the parsers of all commands.
+/// The options of `handover mcp`, for a parser that knows no other command. One `handover mcp` process runs for every
+/// agent's client, so it should not use memory for the parsers of all commands.
 #[derive(Debug, Parser)]
 struct McpAlone {
     #[arg(long, env = "HANDOVER_STORE", hide_env_values = true)]
@@ -240,8 +240,8 @@ fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
 
 async fn with_store(named: Option<&str>, verb: StoredVerb) -> anyhow::Result<ExitCode> {
     let office: Office = match (office::open(named).await, &verb) {
-        // The settings name a store that no person accepted. `handover run` asks the person at the terminal to accept
-        // it, and then opens it.
+        // If the settings name a store that no person accepted yet, `handover run` asks the person at the terminal to
+        // accept it, and then opens it.
         (Err(closed), StoredVerb::Run(asked)) if closed.is_unaccepted() && run::is_store_accepted_now(asked)? => {
             office::open(named).await?
         }

@@ -51,7 +51,7 @@ pub struct Visitor {
     pub standing: Standing,
     /// The name of the user or of the token that opened the connection.
     pub principal: Option<String>,
-    /// The agent as which the caller acts when the call names no agent. The token or the environment gives it.
+    /// The caller's own agent, which is used when the call names no agent. It comes from the token or the environment.
     pub agent: Option<AgentId>,
     /// The agent that the caller named outside of the arguments, such as in an HTTP header. If the arguments name an
     /// agent, too, then the agent in the arguments is used.
@@ -67,8 +67,8 @@ pub struct Visitor {
     pub seat: Option<TurnSeat>,
     /// The client's own names for the session, sub-agent and tool call that this call comes from.
     pub origin: Origin,
-    /// A token that is cancelled when the caller is about to leave or the server is about to stop. Calls that only wait
-    /// then return their results so far.
+    /// A token that is cancelled when the caller is about to leave or the server is about to stop. After that, calls
+    /// that only wait return their results so far.
     pub leaving: CancellationToken,
 }
 
@@ -199,10 +199,11 @@ impl ToolRequest<'_> {
 }
 
 /// The shortest time between two renewals of one caller's leases (its claims on tasks, which expire), in milliseconds.
-/// A call within this time after the last renewal renews nothing. The engine stores even fewer of the renewals.
+/// A call within this time after the last renewal renews nothing.
 const SIGN_MS: i64 = 20_000;
 /// The largest number of callers for which the time of the last renewal of their leases (claims on tasks) is
-/// remembered. When it is reached, all of them are forgotten, and each caller's next call renews again.
+/// remembered. When this number is reached, all these times are forgotten, and the next call of each caller renews
+/// again.
 const SIGNS_MAX: usize = 10_000;
 
 impl Desk {
@@ -278,8 +279,8 @@ impl Desk {
             None => self.serve(&request, call).await,
         };
         let outcome = outcome(answer);
-        // A write that succeeded has renewed the caller's leases (its claims on tasks) already. A read, or a call that
-        // was refused, has not.
+        // A write that succeeded has already renewed the caller's leases (its claims on tasks). After a read or a
+        // refused call, renew them here.
         if tool.effect == Effect::Reads || !matches!(outcome, ToolOutcome::Done(_)) {
             self.sign_of_life(&request);
         }
@@ -391,7 +392,7 @@ fn fault(error: &Error) -> ToolError {
     lifecycle::fault(&error.told(), unknown)
 }
 
-/// Returns the refusal of a text that is not a cursor of the list that was asked for.
+/// Returns the refusal for a text that is not a cursor of the requested list.
 fn bad_cursor() -> Refusal {
     Refusal::InvalidInput {
         field: "cursor".to_owned(),

@@ -4,8 +4,8 @@
 //! event               effect                                                            database work
 //! SessionStart        tells the agent its name, its tasks, its mail and the next calls  one read
 //! PreToolUse          lets the call through, denies it, or asks for an approval         nothing, or one commit
-//! PostToolUse         a sign of life; joins a sub-agent with its registered agent       one read, sometimes one commit
-//! Stop, SubagentStop  the handoff of an agent with a claim: sent back, or accepted      one read, one commit if due
+//! PostToolUse         notes that the agent is alive; joins a sub-agent with its agent   one read, sometimes one commit
+//! Stop, SubagentStop  accepts the report of an agent with a claim, or sends it back     one read, sometimes one commit
 //! SessionEnd          offers the tasks of the session to other agents again             one commit
 //! ```
 //!
@@ -79,7 +79,7 @@ struct HookCall<'a> {
     named: Option<&'a str>,
 }
 
-/// The reasons why a call of `handover hook` fails.
+/// The reason why a call of `handover hook` fails.
 #[derive(Debug, thiserror::Error)]
 enum HookError {
     #[error("{}", chain(.0))]
@@ -98,8 +98,8 @@ fn chain(error: &dyn std::error::Error) -> String {
 }
 
 /// Answers an invalid payload. The hook refuses it, because the client must not continue as if the hook had checked the
-/// call. Two kinds of payload only get a note: the payload of another event after a hook has already blocked this stop
-/// once, because the session could otherwise never end, and a payload that is too long, except before a tool call.
+/// call. Two kinds of payload get only a note: one of the wrong event when a hook has already blocked a stop, because
+/// otherwise the session could never end; and one that is too long, unless it comes before a tool call.
 fn misfit(event: HookEvent, bad: &Bad) -> HookAnswer {
     match bad {
         Bad::OtherEvent { again: true, .. } => HookAnswer::Note(bad.to_string()),
@@ -215,7 +215,7 @@ fn judge(gates: &[Gates], hook: &HookCall<'_>, tool: &str, input: &str) -> Resul
     Ok((verdict.decision, verdict.reason))
 }
 
-/// Records in the store that the agent is alive. The store writes such a sign only from time to time, so most calls
+/// Records in the store that the agent is alive. The store writes this record only from time to time, so most calls
 /// only read.
 async fn after_a_tool(office: &Office, hook: &HookCall<'_>) -> Result<HookAnswer, HookError> {
     let registers = hook.payload.tool_name.as_deref().is_some_and(|tool| tool.ends_with("agent_register"));

@@ -126,8 +126,8 @@ async fn rounds(desk: Desk, live: Arc<LiveSessions>, own: Option<Arc<OwnLife>>) 
     let mut round: u32 = 0;
     let root = desk.surroundings().root.clone();
     let notifier = root.map(|root| Notifier::new(desk.service().clone(), root, base::project::place::data_folder()));
-    // Notices are sent one at a time in a separate task, because sending may take long. The task ends with this
-    // process. Another process sends the notices that were not sent.
+    // Notices are sent one at a time in a separate async task, because sending may take long. This async task ends with
+    // the process. Another process sends the notices that are left.
     let mut telling: JoinSet<()> = JoinSet::new();
     // The first pause is random, so that processes that started together do not all check the sessions at the same
     // moment.

@@ -12,8 +12,8 @@ fn main() -> ExitCode {
     if let Some(code) = agents::host::command(std::env::args_os()) {
         return code;
     }
-    // An agent client runs `handover hook` before every tool call, so it must be fast. When the configuration alone
-    // decides, the rest of the command line is not needed.
+    // An agent client runs `handover hook` before every tool call, so it must be fast. Therefore it is handled without
+    // the rest of the command line.
     if let Some(code) = handover::hook::command(std::env::args_os()) {
         return code;
     }

@@ -139,8 +139,8 @@ fn has(notify: &Notify, channel: Channel) -> bool {
     }
 }
 
-/// Returns the path of a program that the settings name. A word without `/` is searched in PATH; a path is relative to
-/// the root of the project.
+/// Returns the path of a program that the settings name. A word without `/` is looked up in PATH later; a path is
+/// relative to the root of the project.
 fn program(root: &Path, word: &str) -> PathBuf {
     if word.contains('/') { root.join(word) } else { PathBuf::from(word) }
 }

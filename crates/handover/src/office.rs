@@ -29,7 +29,7 @@ pub struct Office {
     pub notes: Vec<String>,
 }
 
-/// The reasons why an [`Office`], the opened store with its folders, cannot be opened.
+/// The reason why an [`Office`], the opened store with its folders, cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OfficeClosed {
     #[error(transparent)]
@@ -70,8 +70,8 @@ impl OfficeClosed {
     }
 }
 
-/// Opens the store for the current folder, and creates the store on first use. Prints notes about changes that this
-/// made to standard error.
+/// Opens the store for the current folder, and creates the store on first use. If this changed something, prints notes
+/// about the changes to standard error.
 pub async fn open(named: Option<&str>) -> Result<Office, OfficeClosed> {
     let office = open_from(named, None).await?;
     for note in &office.notes {
@@ -141,7 +141,7 @@ async fn live_sessions(
 fn beside(store: &str, state: &Path) -> PathBuf {
     let file = std::fs::canonicalize(store.strip_prefix("sqlite:").unwrap_or(store)).ok();
     let parts = file.as_deref().and_then(|file| Some((file.parent()?, file.file_name()?)));
-    // A store in memory has no file.
+    // A store in memory has no file, so its folder is called `memory`.
     parts.map_or_else(|| state.join(LIVE).join("memory"), |(folder, name)| folder.join(LIVE).join(name))
 }
 

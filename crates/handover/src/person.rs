@@ -13,7 +13,7 @@ use crate::token;
 use base::error::Error;
 use base::service::Service;
 
-/// The reasons why a caller does not count as a person.
+/// The reason why a caller does not count as a person.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotAPerson {
     #[error(
@@ -90,7 +90,8 @@ pub async fn rights(service: &Service) -> Result<Rights, Error> {
     Ok(if is_person { Rights::Person } else { Rights::Script })
 }
 
-/// Refuses a process that an agent started or that has no terminal, because it cannot ask a person.
+/// Refuses a process that an agent started, and a process that has no terminal, because neither of them can ask a
+/// person.
 pub fn at_a_terminal() -> Result<(), NotAPerson> {
     here()?;
     if has_terminal() { Ok(()) } else { Err(NotAPerson::NoTerminal) }

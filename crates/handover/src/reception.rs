@@ -115,8 +115,8 @@ impl Pipe {
         if self.is_coordinator.load(Ordering::Relaxed) { Rights::Coordinator } else { Rights::Agent }
     }
 
-    /// Compares the name with which the client introduces itself with the names of coordinators. If the client should
-    /// be a coordinator and is not named in the settings, prints a message.
+    /// Gives the client a coordinator's rights if it introduces itself with the name of a coordinator. If coordinators
+    /// are named and the client is none of them, prints a message.
     fn introduced(&self, client: &McpClient) {
         let is_named = self.coordinators.contains(&client.name);
         self.is_coordinator.store(is_named, Ordering::Relaxed);

@@ -1,10 +1,11 @@
 //! `handover setup`: configures a client to use Handover's server and tools, and tells its model how to work with them.
 //!
 //! ```text
-//! client, reach ──> layout: its files, and the entries they need
-//!                     └──> plan: each file before and after        nothing is written yet
-//!                            ├──> show: the difference
-//!                            └──> write: all files, and receipts   a receipt lists the added entries, for `--undo`
+//! client, reach (a project or a user)
+//!   └──> layout: the client's files, and the entries they need
+//!          └──> plan: each file before and after        nothing is written yet
+//!                 ├──> show: the difference
+//!                 └──> write: all files, and receipts   a receipt lists the added entries, for `--undo`
 //! ```
 
 mod client;

@@ -35,7 +35,7 @@ pub struct ShownToken {
 /// The prefix of every secret. Secret scanners recognise a committed Handover token by it.
 const PREFIX: &str = "hnd_";
 
-/// The runtime that is recorded for an agent that was registered with a token and has not connected yet.
+/// The value of the field `runtime` for an agent that was registered with a token and has not connected yet.
 const RUNTIME: &str = "http";
 
 /// Returns a secret of 256 random bits.

@@ -1,5 +1,5 @@
-//! Kills processes that write to a SQLite store with `SIGKILL` at random moments, and checks that no acknowledged write
-//! is missing.
+//! Kills processes with `SIGKILL` at random moments while they write to a SQLite store, and checks that no acknowledged
+//! write is missing.
 //!
 //! A short run is part of the tests; `scripts/prove crash` makes a long one. A seed decides the plan of every round of
 //! writing and killing, and a failure prints the seed. The exact moment of a kill also depends on the machine, so a
@@ -287,7 +287,8 @@ fn kill_writers(site: &Site<'_>, rng: &mut SeededRandom, ledger: &mut Ledger, fi
     let mut problems = Problems::new();
     while !children.is_empty() {
         let (until, linger) = match rng.below(100) {
-            // Kill a process before its first acknowledged write, while it creates or recovers the database file.
+            // Do not wait for a new acknowledged write. So the kill often hits a process that still creates or recovers
+            // the database file.
             0..15 => (Until::Acks(ledger.acks.len()), 60_000),
             _ if plans => (Until::LargePlan, PLAN_MICROS),
             _ => (Until::Acks(ledger.acks.len() + rng.below(300)), 4_000),
@@ -354,8 +355,8 @@ fn take(word: Word, ledger: &mut Ledger) -> Option<(Problem, String)> {
     }
 }
 
-/// Copies the database file and its write-ahead log as the kill left them. SQLite makes a new index for the log, as
-/// after a power cut.
+/// Copies the database file and its write-ahead log as the kill left them. The index of the log is not copied, so
+/// SQLite rebuilds it, as after a power cut.
 fn copy_of(path: &Path, folder: &Path) -> PathBuf {
     for end in ["", "-wal"] {
         let name = format!("handover.db{end}");

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// The longest duration of the demo, in milliseconds. The documentation promises it to new users.
+/// The longest time, in milliseconds, that the demo may take. The documentation promises this limit to new users.
 const MS_MAX: u64 = 30_000;
 
 #[test]

@@ -1,8 +1,8 @@
-//! Makes writes, fsyncs and the disk fail under a SQLite store. The caller gets an error, and no write is lost or
-//! half-done.
+//! Makes writes, fsyncs and the whole disk fail under a SQLite store. Checks that the caller gets an error and that no
+//! write is lost or half-done.
 //!
-//! `strace` lets chosen system calls of a child fail. A small file system in memory serves as a disk that is really
-//! full.
+//! `strace` makes chosen system calls of a child process fail. A small file system in memory serves as a disk that is
+//! really full.
 
 #![expect(clippy::unwrap_used, reason = "a proof that cannot go on has failed")]
 
@@ -119,8 +119,8 @@ fn a_fault_is_told_and_loses_nothing() {
             Course::Recovers | Course::Dies => assert!(told > 0, "{}: no caller was told", case.name),
             Course::Unharmed => assert_eq!(told, 0, "{}: told in vain", case.name),
         }
-        // A write that failed has not taken effect. A commit whose fsync failed may have taken effect, and the store
-        // cannot find out as long as fsyncs fail.
+        // A request that failed has not taken effect, unless it failed at an fsync: then its commit may be in the file,
+        // and the store cannot find out as long as fsyncs fail.
         let unknown = heard.faults.iter().any(|(_, unknown)| *unknown);
         match (case.inject.starts_with("fsync"), case.course) {
             (true, Course::Dies) => assert!(unknown, "{}: not told that it is unknown", case.name),
@@ -139,7 +139,7 @@ fn runtime() -> tokio::runtime::Runtime {
 #[derive(Debug, Default)]
 struct Heard {
     ledger: Ledger,
-    /// The requests of the child that failed. The flag is true when the request may have taken effect nevertheless.
+    /// The failed requests of the child. The flag is true when the request may have taken effect nevertheless.
     faults: Vec<(String, bool)>,
     injected: usize,
 }
@@ -170,7 +170,7 @@ fn run(case: &Case, path: &Path, trace: &Path) -> Heard {
     heard
 }
 
-/// Checks that the next start of the store finds every acknowledged write, and no write that failed for certain.
+/// Checks that the next start of the store finds every acknowledged write, and no write that is known to have failed.
 async fn check(name: &str, path: &Path, heard: &Heard) {
     let store = Sqlite::open(path, 2).await.unwrap();
     let state = State::read(&store).await.unwrap();
@@ -247,7 +247,7 @@ impl Tally {
     }
 }
 
-/// Sends messages and makes other random calls of an agent, alternately. A message that failed is not sent again.
+/// Alternates between sending a message and making another random call. A message that failed is not sent again.
 async fn write(service: Service, tally: Arc<Tally>, number: usize) {
     let report: Report = Arc::new(|ack| say(&Word::Ack(ack)));
     let board = Arc::new(Board::default());

@@ -1,5 +1,5 @@
-//! Tests `handover hook` as the clients of agents call it: the answer to each event of a session, and that there is
-//! always an answer.
+//! Tests `handover hook` as the clients of agents call it: the hook answers every event of a session, and the answer is
+//! correct.
 #![expect(clippy::disallowed_methods, reason = "starts the program it tests")]
 #![expect(clippy::expect_used, clippy::panic, reason = "a test that cannot go on has failed")]
 

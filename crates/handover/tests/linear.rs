@@ -1,5 +1,5 @@
-//! Tests that claims of tasks are linearizable: it records the calls of concurrent clients on real stores, and checks
-//! that the answers follow the rules of a lease in some order of the calls.
+//! Tests that claims of tasks are linearizable. The test records the calls of concurrent clients on real stores, and
+//! checks that the answers follow the rules of a lease in some order of the calls.
 //!
 //! The clients have clocks that are wrong and jump past the ends of leases. They use old claims, repeat their calls,
 //! and disconnect in the middle of a call. `HANDOVER_LINEAR_ROUNDS` sets the number of rounds. A failure prints the
@@ -122,7 +122,8 @@ fn claims(history: &[Call]) -> impl Iterator<Item = (&Call, u32)> {
 
 #[test]
 fn a_planted_double_claim_is_found() {
-    // Planted fault: an agent that was told that another agent holds the task gets the same attempt as the holder.
+    // Planted fault: an agent that got the answer "held by another agent" gets a claim instead, with the attempt number
+    // of the real holder.
     let (planted, found) = planted(|history, call| {
         let Some((_, Answer::HeldBy(holder))) = call.answer else { return None };
         let (given, attempt) = claims(history).find(|(given, _)| given.by.agent == holder)?;
@@ -150,7 +151,7 @@ fn a_planted_write_of_a_stale_attempt_is_found() {
 
 #[test]
 fn a_planted_lost_completion_is_found() {
-    // Planted fault: an agent whose claim was refused because the task is completed gets the claim.
+    // Planted fault: an agent whose claim was refused, because the task was already completed, gets the claim instead.
     let (planted, found) = planted(|history, call| {
         let done = history.iter().find(|it| matches!(it.answer, Some((_, Answer::Completed))))?;
         let (_, attempt) = claims(history).find(|(given, _)| given.by.agent == done.by.agent)?;

@@ -20,8 +20,8 @@ const FOLDER: &str = "HANDOVER_TEST_FOLDER";
 const SESSIONS: &str = "HANDOVER_TEST_SESSIONS";
 /// The environment variable that makes a child process of this test lock the session file of a runner.
 const RUNNER: &str = "HANDOVER_TEST_RUNNER";
-/// The environment variable with the session of a grandchild: the child process of this test starts it, and it locks
-/// the session's file.
+/// The environment variable that makes the child process of this test start a process of its own. The value is the
+/// session whose file that process locks.
 const CHILD: &str = "HANDOVER_TEST_CHILD";
 
 const A: &str = "ses_aaaaaaaaaaaa";
@@ -154,8 +154,8 @@ fn who_is_stopped_lives() {
     assert_eq!(watch.survey(&folder, start).unwrap(), found(&[A], &[], &[]));
     let almost = start + SILENCE_MAX - Duration::from_secs(1);
     assert_eq!(watch.survey(&folder, almost).unwrap(), found(&[A], &[], &[]));
-    // A stopped process cannot write into its session file that it has had no call for a long time. So the process that
-    // looks at the file measures that time itself.
+    // A stopped process cannot record in its session file that it has been silent for a long time. So the process that
+    // reads the file measures the silence itself.
     assert_eq!(watch.survey(&folder, start + SILENCE_MAX).unwrap(), found(&[], &[A], &[]));
     holder.send(Signal::CONT);
     holder.kill();
@@ -281,8 +281,8 @@ fn files_of_a_copied_folder_are_removed_and_nobody_was_killed() {
     for name in [A, B] {
         fs::copy(folder.join(name), copy.join(name)).unwrap();
     }
-    // A session file of version 0.1 of Handover does not contain its own inode number. So a copy of it looks like the
-    // file of a killed process.
+    // A session file contains its own inode number, so that a copy of it is recognized. Files of version 0.1 of
+    // Handover lack this number, so a copy looks like the file of a killed process.
     fs::write(copy.join(C), r#"{"pid":1,"word":"active","calls_noted":0}"#).unwrap();
     assert_eq!(survey(&copy).unwrap(), found(&[], &[], &[C]));
     assert_eq!(fs::read_dir(&copy).unwrap().count(), 1);
@@ -449,7 +449,7 @@ fn a_name_that_was_taken_again_is_not_forgotten() {
             let forgetting = || {
                 start.wait();
                 // The thread returns the new holder of the session file, so that the file stays locked until all
-                // threads have tried.
+                // threads have tried to delete it.
                 forget(&folder, A).unwrap().then(|| Live::hold(&folder, A).unwrap())
             };
             let tries: Vec<_> = (0..3).map(|_| scope.spawn(forgetting)).collect();

@@ -1,8 +1,8 @@
 //! Tests whole review sessions with requesters and reviewers that behave randomly. Each request gets a response that
 //! the protocol's checker accepts, and the session in the store matches a simple model.
 //!
-//! A failure prints the seed. `HANDOVER_REVIEW_SEED` repeats it, and `HANDOVER_REVIEW_SESSIONS` sets the number of
-//! sessions.
+//! A failure prints the seed. `HANDOVER_REVIEW_SEED` repeats the failed session, and `HANDOVER_REVIEW_SESSIONS` sets
+//! the number of sessions.
 #![expect(clippy::unwrap_used, reason = "a test fails where something unforeseen happens")]
 
 use std::collections::BTreeMap;
@@ -67,7 +67,7 @@ impl Wild<'_> {
         response
     }
 
-    /// Returns a random behaviour of a reviewer: every kind that the protocol's rules name, and more.
+    /// Chooses a reviewer's behaviour at random from all kinds that the protocol's rules name, and some others.
     fn way(&mut self) -> Way {
         let good = self.good();
         let text = good.to_string();

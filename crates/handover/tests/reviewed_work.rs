@@ -127,8 +127,8 @@ impl Scene {
         std::fs::write(self.root().join(name), content).unwrap();
     }
 
-    /// Has the task reviewed while the worker sends only praise as the content to review. Returns what the reviewer
-    /// really got.
+    /// Lets the worker request a review and describe its work only with praise. Returns the work as the reviewer got
+    /// it.
     fn reviewed(&self, task: &str) -> Value {
         let ask = json!({"task_id": task, "content": "All is well.", "wait_seconds": 50});
         let answer = self.worker("review_request", &ask);
@@ -261,8 +261,8 @@ fn the_worktree_of_another_task_shows_nothing_of_it() {
     scene.worker("task_assign_workspace", &borrow);
     let said = scene.refused("review_request", &json!({"task_id": tasks[1], "content": "All is well."}));
     assert!(text(&said, "message").contains(&format!("is shared with {}", tasks[0])), "{said}");
-    // After the task of the other agent is completed, Handover compares the shared worktree with its state at the claim
-    // of the second task. So the first task's file is not shown.
+    // Once the first task is completed, Handover compares the worktree, which both tasks use, with its state when the
+    // second task was claimed. So the first task's file is not shown.
     let done = json!({"id": tasks[0], "status": "completed", "outcome": "good"});
     scene.call(&Visitor::person(), "task_update_status", &done).unwrap();
     let shown = scene.reviewed(&tasks[1]);

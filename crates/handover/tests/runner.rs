@@ -1,5 +1,5 @@
 //! Tests `handover run` as a process, with scripts that act as agents: every way in which a turn (one run of an agent's
-//! program) can end. Nothing is left behind.
+//! program) can end, and that nothing is left behind afterwards.
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test fails where something unforeseen happens")]
 

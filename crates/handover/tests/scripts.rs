@@ -84,7 +84,7 @@ fn a_command_outside_sees_neither_marks_nor_the_agent_above() {
     };
     let is_above = |seen: &str| seen.lines().any(|line| line.starts_with("ancestor ") && line.contains("claude"));
     let has = |seen: &str, name: &str| seen.lines().any(|line| line.starts_with(&format!("{name}=")));
-    // The second command keeps bash from replacing itself by the first one.
+    // Without the second command, `true`, bash would replace itself by the first command.
     let inside = run("sh \"$LOOK\"; true");
     assert!(is_above(&inside) && marks().iter().all(|name| has(&inside, name)), "{inside}");
     let outside = run("scripts/outside sh \"$LOOK\"; true");

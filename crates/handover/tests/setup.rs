@@ -1,10 +1,10 @@
 //! Tests `handover setup` on folders: each case in `tests/setup` shows a folder before and after a setup.
 //!
-//! A case names the client, and has the parts `== before` and `== after` (or `== problem`). A file is `-- path`, with
-//! `~/` for the home folder. The section that Handover writes is shortened to one line. Every case is also applied
-//! twice and undone: the second setup must change nothing, and the undo must restore everything. With `== edited` a
-//! person changes files before the undo, and `== undone` is the result of the undo. `UPDATE=1` writes the expected
-//! parts again.
+//! A case names the client, and has the parts `== before` and `== after` (or `== problem`). In a part, a line `-- path`
+//! starts a file, with `~/` for the home folder. The section that Handover writes is shortened to one line. Every case
+//! is also applied twice and undone: the second setup must change nothing, and the undo must restore everything. With
+//! `== edited` a person changes files before the undo, and `== undone` is the result of the undo. `UPDATE=1` writes the
+//! expected parts again.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 

@@ -1,5 +1,5 @@
-//! Tests trust through the program: settings that come with a repository and that a person must accept first, and
-//! stores that are refused because they came with the repository.
+//! Tests that the program uses settings from a repository only after a person accepted them, and that it refuses stores
+//! that came with the repository.
 #![expect(clippy::disallowed_methods, reason = "starts the program it tests, and git")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -109,7 +109,8 @@ fn a_hash_accepts_only_the_list_it_is_of() {
     assert_eq!((&later["trusted"], &later["changes"][0]), (&json!(false), &change));
 }
 
-/// Tests `handover run` with settings that no person has accepted: at a terminal it asks, elsewhere it refuses.
+/// Tests `handover run` with settings that no person has accepted. At a terminal the program asks the person to accept
+/// them; elsewhere it refuses to run.
 #[test]
 fn run_asks_at_a_terminal_and_refuses_elsewhere() {
     let site = Site::new(AGENT);

@@ -24,8 +24,8 @@ pub trait Backend: Send + Sync + 'static {
     /// runs.
     fn tool_names(&self) -> Vec<String>;
 
-    /// Returns the tools in the order of [`Backend::tool_names`]. Called once, when a client first asks for the list of
-    /// tools.
+    /// Returns the tools in the order of [`Backend::tool_names`]. This method is called once, when a client first asks
+    /// for the list of tools.
     fn tools(&self) -> Vec<McpTool>;
 
     /// Returns the maximum length, in bytes, of a message that calls this tool. A longer message is refused.
@@ -67,16 +67,16 @@ pub trait Backend: Send + Sync + 'static {
     /// Tells the backend that a connection begins. A connection is a pipe or an HTTP session.
     fn opened(&self, who: &CallerIdentity);
 
-    /// Tells the backend the name and version of a client. Called once for each connection. A client of the new era
-    /// (revision 2026-07-28 or later) over HTTP has no session; for it, this method is called for each
+    /// Tells the backend the name and version of a client. This method is called once for each connection. A client of
+    /// the new era (revision 2026-07-28 or later) has no session over HTTP; for it, this method is called for each
     /// `server/discover` request.
     fn introduced(&self, who: &CallerIdentity, client: McpClient) {
         let _ = (who, client);
     }
 
-    /// Returns whether the HTTP request `now` comes from the same caller as the request `opened`, which opened the
-    /// session. Without this check, a stranger who knows the id of a session could act in it. A request by another
-    /// caller is answered as if the session did not exist.
+    /// Tells whether the HTTP request `now` comes from the same caller as the request `opened`, which opened the
+    /// session. Without this check, a stranger who knows the id of a session could act in it. A request from another
+    /// caller gets the same answer as a request for a session that does not exist.
     fn is_same(&self, opened: &http::request::Parts, now: &http::request::Parts) -> bool {
         let _ = (opened, now);
         true
@@ -124,7 +124,7 @@ pub struct McpTool {
     /// the whole list of tools.
     pub output_schema: Option<Map<String, Value>>,
     pub hints: Hints,
-    /// True when the model should see this tool at once, in a client that loads most tools only later.
+    /// True when the model should see this tool at once. Some clients show most tools to the model only later.
     pub always_load: bool,
 }
 
@@ -148,11 +148,11 @@ pub struct McpCall {
     pub who: CallerIdentity,
     /// Sends reports of progress to the client; `None` when the client did not ask for progress.
     pub progress: Option<McpProgress>,
-    /// A cancellation token that is cancelled together with the call. The future of the call itself is dropped then. So
-    /// the token is for work that was handed to other tasks.
+    /// A cancellation token that is cancelled together with the call. Only work that the call handed to other tasks
+    /// needs it, because the future of the call itself is dropped when the call is cancelled.
     pub cancelled: CancellationToken,
     /// A cancellation token that is cancelled when the client is gone or the server ends. A call that only waits for
-    /// changes then returns its present result.
+    /// changes then returns the result that it has so far.
     pub closing: CancellationToken,
     pub act: WaitNotice,
 }
@@ -166,8 +166,8 @@ pub enum CallerIdentity {
         /// The id of the HTTP session. `None` in the new era (protocol revision 2026-07-28 or later), which has no
         /// sessions.
         session: Option<Arc<str>>,
-        /// The headers and extensions of this HTTP request. The extensions hold everything that a middleware found out
-        /// about the caller.
+        /// The headers and extensions of this HTTP request. A middleware stores in the extensions everything that it
+        /// found out about the caller.
         parts: Arc<http::request::Parts>,
     },
 }
@@ -176,11 +176,11 @@ pub enum CallerIdentity {
 pub enum CallOutcome {
     /// The result of the call: a compact JSON object that fits the tool's output schema.
     Reply(String),
-    /// The rules do not allow the call: a compact JSON object with the code of the refusal and the reason.
+    /// The rules do not allow the call. The text is a compact JSON object with the code of the refusal and the reason.
     Refused(String),
     /// The backend does not have a tool with this name.
     UnknownTool,
-    /// The call failed because of an internal error: a compact JSON object that describes the failure.
+    /// The call failed because of an internal error. The text is a compact JSON object that describes the failure.
     Fault(String),
 }
 
@@ -254,8 +254,8 @@ impl McpProgress {
         Self { peer, token }
     }
 
-    /// Sends a progress message. `number` must grow with each message. A failure is ignored: it means that the client
-    /// is gone, and then the call is dropped anyway.
+    /// Sends a progress message. `number` must grow with each message. An error of sending is ignored: it means that
+    /// the client is gone, and the call of a client that is gone is dropped anyway.
     pub async fn send(&self, number: u32, message: &str) {
         let told = ProgressNotificationParam::new(self.token.clone(), f64::from(number)).with_message(message);
         let _gone = self.peer.notify_progress(told).await;

@@ -31,8 +31,8 @@ use super::skim::Skim;
 impl Denied {
     pub(super) fn into_response(self) -> Response<BoxBody<Bytes, Infallible>> {
         let (status, refused) = match self {
-            // Answers with status 200 when the refused message has an id, because clients match an error with its
-            // request only in a successful HTTP response.
+            // The status is 200 when the refused message has an id, because clients match an error with its request
+            // only in a successful HTTP response.
             Self::Message(refused) if refused.id.is_some() => (StatusCode::OK, refused),
             Self::Message(refused) => (StatusCode::BAD_REQUEST, refused),
             Self::TooLong(refused) => (StatusCode::PAYLOAD_TOO_LARGE, refused),
@@ -77,12 +77,12 @@ impl fmt::Display for UnreadBody {
 
 /// The functions of the backend that the check of a request body needs.
 pub(super) trait Behind: Send + Unpin + 'static {
-    /// Returns the maximum length of any message in bytes. `of` returns the maximum length of a message that calls the
-    /// given tool.
+    /// Returns the maximum length in bytes of any message. The method `of` returns the maximum length of a message that
+    /// calls the given tool.
     fn most(&self) -> usize;
     fn of(&self, tool: &str) -> usize;
 
-    /// Returns a future that reads the present versions of the resources that the client asks to follow. Returns `None`
+    /// Returns a future that reads the current versions of the resources that the client asks to follow. Returns `None`
     /// when the request does not ask to follow resources.
     fn look(&self, uris: Vec<String>) -> Option<Looking>;
 }
@@ -96,11 +96,11 @@ pub(super) struct CheckedBody<B, L> {
     passage: Arc<Passage>,
     text: Vec<u8>,
     skim: Option<Skim>,
-    /// For a message that is too long: the maximum length, and the number of bytes that were dropped since it was
-    /// exceeded. `None` while the message is not too long.
+    /// For a message that is too long: the maximum length, and the number of bytes beyond it that were dropped so far.
+    /// `None` while the message is not too long.
     over: Option<(usize, usize)>,
     done: bool,
-    /// The future that reads the present versions of the resources that the client asks to follow. The message is
+    /// The future that reads the current versions of the resources that the client asks to follow. The message is
     /// passed to `rmcp` (the MCP library) only after this future ends.
     looking: Option<Looking>,
 }
@@ -137,8 +137,9 @@ impl<B, L: Behind> CheckedBody<B, L> {
         }
     }
 
-    /// Returns whether to stop reading a message that is too long. Most clients read the answer only after they have
-    /// sent the whole message. So up to [`MESSAGE_BYTES_MAX`] further bytes are read and dropped.
+    /// Tells whether to stop reading a message that is too long. It is read further at first, because most clients read
+    /// the answer only after they have sent the whole message. After [`MESSAGE_BYTES_MAX`] dropped bytes, reading
+    /// stops.
     fn is_hopeless(&self) -> bool {
         self.over.is_some_and(|(_, dropped)| dropped > MESSAGE_BYTES_MAX)
     }
@@ -217,7 +218,7 @@ impl<B: Body + Unpin, L: Behind> Body for CheckedBody<B, L> {
                         continue;
                     }
                 }
-                // The client has disconnected and reads no answer, so no refusal is recorded.
+                // An error means that the client has disconnected. It reads no answer, so no refusal is recorded.
                 Some(Err(_)) => {
                     self.done = true;
                     self.text = Vec::new();
@@ -249,8 +250,8 @@ pub struct AnsweredBody {
 }
 
 impl AnsweredBody {
-    /// Wraps the body of an answer. `ticket` marks the tool call as running and `owed` marks the request as unanswered.
-    /// Both are dropped when the answer was sent.
+    /// Wraps the body of an answer. `ticket` marks the tool call as running, and `owed` marks the request as
+    /// unanswered. Both are dropped when the answer has been sent.
     pub(super) fn new(
         body: BoxBody<Bytes, Infallible>,
         ticket: Option<CallTicket>,

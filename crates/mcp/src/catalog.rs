@@ -63,7 +63,7 @@ impl Catalog {
     pub(super) fn unknown_tool(&self, name: &str) -> ErrorData {
         let mut near: Vec<(usize, &str)> =
             self.names.iter().map(|known| (edits(name, known), known.as_str())).collect();
-        // Suggest a similar tool name only when at most a third of its characters differ.
+        // A tool name counts as similar only if at most a third of its characters differ.
         near.retain(|(edits, other)| edits * 3 <= other.chars().count());
         near.sort_unstable();
         let near: Vec<&str> = near.into_iter().take(NEAR_NAMES_MAX).map(|(_, name)| name).collect();
@@ -115,8 +115,8 @@ fn prompt(prompt: &backend::Prompt) -> Prompt {
     listed
 }
 
-/// Returns one page of a list. The cursor is the index of the first item of the page. A cursor stays valid, because the
-/// list does not change.
+/// Returns one page of a list. The cursor is the index of the first item of the page. Every cursor stays valid, because
+/// the list does not change while the process runs.
 fn page<T: Clone>(all: &[T], asked: Option<PaginatedRequestParams>) -> Result<(Vec<T>, Option<String>), ErrorData> {
     let start = match asked.and_then(|asked| asked.cursor) {
         None => 0,

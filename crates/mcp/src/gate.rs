@@ -1,8 +1,8 @@
 //! Delays the notice that a resource has changed until the call that made the change is answered.
 //!
-//! The notice of a change can come as soon as the change is durable, which is before the call is answered. This module
-//! does not know which call made the change. So a notice waits for all calls of its connection that were running when
-//! the notice came.
+//! The backend reports a change as soon as it is durable, which is before the call that made it is answered. This
+//! module does not know which call made the change. So a notice waits for all calls of its connection that were running
+//! when the change was reported.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,7 +14,8 @@ use super::limits;
 #[derive(Debug, Default)]
 pub(super) struct CallGate {
     running: Mutex<Running>,
-    /// Wakes the delayed notices of changes when a tool call is answered or begins to wait for changes.
+    /// Wakes the delayed notices of changes, when a tool call is answered and when a tool call begins to wait for
+    /// changes.
     fewer: Notify,
 }
 

@@ -31,8 +31,8 @@ use listening::versions;
 
 type CallContext = RequestContext<RoleServer>;
 
-/// The state of one client that is connected by a pipe or an HTTP session. An HTTP request without a session gets a
-/// state of its own.
+/// The state of one connected client. A client is connected by a pipe or by an HTTP session. Each HTTP request without
+/// a session has its own state.
 #[derive(Debug, Default)]
 pub(super) struct Connection {
     pub(super) gate: Arc<CallGate>,
@@ -81,8 +81,8 @@ pub(super) fn caller(parts: &http::request::Parts) -> CallerIdentity {
 }
 
 impl<B: Backend> Handler<B> {
-    /// Builds the tool call for the backend. Moves values out of the request's context where possible, instead of
-    /// copying them.
+    /// Builds the tool call for the backend. Values are moved out of the request's context, instead of copied, if
+    /// possible.
     fn call(&self, tool: String, arguments: String, context: &mut CallContext) -> McpCall {
         let token = context.meta.get_progress_token();
         McpCall {
@@ -115,16 +115,16 @@ impl<B: Backend> ServerHandler for Handler<B> {
         ServerConfig::new(capabilities).with_server_info(identity).with_instructions(server.instructions)
     }
 
-    /// Negotiates the protocol version. Stores the version that both sides agreed on, not the one that the client
-    /// requested, because the agreed version decides the shape of later answers.
+    /// Negotiates the protocol version. Stores the version on which both sides agreed, which may differ from the
+    /// version that the client requested. The agreed version decides the shape of later answers.
     async fn initialize(
         &self,
         request: InitializeRequestParams,
         context: CallContext,
     ) -> Result<InitializeResult, ErrorData> {
         let answer = self.negotiate_initialize(&request)?;
-        // Tells the backend the client's name now only for a pipe. An HTTP session has no id yet; the module `sessions`
-        // tells the backend when it has one.
+        // For a pipe, the backend gets the client's name here. For HTTP, the session has no id yet, so the module
+        // `sessions` passes the name to the backend later.
         if matches!(who(&context), CallerIdentity::Pipe) {
             self.introduce(&context, request.client_info.clone());
         }
@@ -142,7 +142,7 @@ impl<B: Backend> ServerHandler for Handler<B> {
     }
 
     /// Refuses a request with an unknown method. A known method with wrong parameters never gets here, because the
-    /// module `message` refuses it before.
+    /// module `message` has already refused it.
     async fn on_custom_request(
         &self,
         request: CustomRequest,
@@ -196,7 +196,7 @@ impl<B: Backend> ServerHandler for Handler<B> {
         let who = call.who.clone();
         let outcome = tokio::select! {
             biased;
-            // The request was cancelled, so no client gets this answer.
+            // If the request was cancelled, no client gets this answer.
             () = context.ct.cancelled() => return Err(ErrorData::internal_error("cancelled", None)),
             outcome = self.backend.call(call) => outcome,
         };

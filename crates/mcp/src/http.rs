@@ -36,8 +36,8 @@ pub struct HttpSettings {
     pub message_bytes_max: usize,
     /// The time without requests after which an HTTP session ends.
     pub session_idle_max: Duration,
-    /// The maximum number of HTTP sessions of one access token. At this number, a new session ends an idle one, or is
-    /// refused.
+    /// The maximum number of HTTP sessions of one access token. When a token has this many sessions, an idle one of
+    /// them ends to make room for a new one. If none is idle, the new session is refused.
     pub sessions_max: usize,
 }
 
@@ -62,11 +62,11 @@ struct Inner<B: Backend> {
     sessions: Arc<Sessions<B>>,
     backend: Arc<B>,
     message_bytes_max: usize,
-    /// Delays notices of changes for HTTP requests without a session. All these requests share one gate, because it is
-    /// not known which of them come from the same client.
+    /// Delays notices of changes for HTTP requests without a session. All these requests share this value, because it
+    /// is not known which of them come from the same client.
     gate: Arc<CallGate>,
     closing: CancellationToken,
-    /// A cancellation token that ends all response streams, even if there are still messages to send.
+    /// A cancellation token that ends all response streams at once, even if some messages are not sent yet.
     cut: CancellationToken,
     /// Tracks the HTTP requests that are not answered yet. A request that only opens a stream for notices is not
     /// tracked.
@@ -95,8 +95,8 @@ impl<B: Backend> Http<B> {
             .with_json_response(true)
             .with_sse_retry(None)
             .with_cancellation_token(cut.clone())
-            // The maximum length of any message. The check of the request body applies the smaller maximum for the tool
-            // that a message calls.
+            // The maximum length of any message. Most tools have a smaller maximum, which is checked later, while the
+            // request body is read.
             .with_max_request_body_bytes(limits::MESSAGE_BYTES_MAX);
         if !settings.hosts.is_empty() {
             config = config.with_allowed_hosts(settings.hosts.iter().cloned());
@@ -111,15 +111,15 @@ impl<B: Backend> Http<B> {
         Self(Arc::new(Inner { service, sessions, backend, message_bytes_max, gate, closing, cut, owed }))
     }
 
-    /// Announces that the server will end. Tool calls that only wait for changes return their present result. All other
-    /// calls continue.
+    /// Announces that the server will end. Tool calls that only wait for changes return the result that they have so
+    /// far. All other calls continue.
     pub fn hurry(&self) {
         self.0.closing.cancel();
         self.0.sessions.hurry();
     }
 
-    /// Ends all HTTP streams and sessions. Running calls have [`limits::DRAIN_MAX`] to finish. After it, telling the
-    /// backend of the end of all sessions may take the same time again.
+    /// Ends all HTTP streams and sessions. Running calls have [`limits::DRAIN_MAX`] to finish. After that, reporting
+    /// the end of all sessions to the backend may take the same time again.
     pub async fn close(&self) {
         self.hurry();
         self.0.owed.close();
@@ -155,8 +155,8 @@ impl<B: Backend> Http<B> {
         };
         let passage = Arc::new(passage.owned_by(&inner.backend.owner(&parts)));
         parts.extensions.insert(Arc::clone(&passage));
-        // Looks for the header in which a client of the new era (revision 2026-07-28 or later) must name the method
-        // when it asks to follow resources.
+        // A client of the new era (revision 2026-07-28 or later) that asks to follow resources must name the method in
+        // this header.
         let listens = parts.headers.get("mcp-method").is_some_and(|method| method == "subscriptions/listen");
         let listener = listens.then(|| handler::caller(&parts));
         let behind = Beyond { backend: Arc::clone(&inner.backend), most: inner.message_bytes_max, listener };
@@ -164,8 +164,8 @@ impl<B: Backend> Http<B> {
         let response = PASSAGE.scope(Arc::clone(&passage), inner.service.handle(request)).await;
         let mut response = passage.denied().map_or(response, Denied::into_response);
         if is_delete && response.status() == StatusCode::ACCEPTED {
-            // Replaces the 202 of `rmcp` (the MCP library) by 204. The session has already ended, and some clients
-            // treat 202 as a failure.
+            // Replaces the status 202 in the answer of `rmcp` (the MCP library) by 204. The session has already ended,
+            // and some clients treat 202 as a failure.
             *response.status_mut() = StatusCode::NO_CONTENT;
         }
         response.map(|body| AnsweredBody::new(body, passage.take_ticket(), owed))

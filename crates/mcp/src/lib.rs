@@ -9,8 +9,8 @@
 //!
 //! `rmcp` implements the protocol: dispatch, progress, cancellation, subscriptions, HTTP sessions. But it accepts some
 //! malformed messages and drops others silently. So this crate checks each message first, and passes on only messages
-//! that are complete, strict JSON and not too long. The arguments of a call bypass `rmcp` as text. A reply over a pipe
-//! also bypasses it as text.
+//! that are complete, strict JSON and not too long. The arguments of a call bypass `rmcp` as text. The reply to a call
+//! over a pipe also bypasses `rmcp` as text.
 
 mod backend;
 mod body;
@@ -53,8 +53,8 @@ pub mod limits {
     /// The maximum number of unanswered calls of a client that is connected by a pipe. At this number the server stops
     /// reading until a call is answered. So a client that sends many calls at once is slowed down and not refused.
     pub const CALLS_IN_FLIGHT_MAX: usize = 256;
-    /// The maximum size, in bytes, of the answers that a client behind a pipe has not read yet. At this size the server
-    /// stops reading new calls.
+    /// The maximum size, in bytes, of the answers that wait until a client behind a pipe reads them. At this size the
+    /// server stops reading new calls.
     pub const OUTBOX_BYTES_MAX: usize = 4 << 20;
     /// The time that running tool calls have to finish after the client is gone. After this time they are cancelled.
     pub const DRAIN_MAX: Duration = Duration::from_secs(10);
@@ -62,7 +62,7 @@ pub mod limits {
     /// After this time the notice is sent anyway.
     pub const NOTICE_WAIT_MAX: Duration = Duration::from_secs(10);
     /// The maximum number of resources that one connection may follow. A further subscription is refused, because each
-    /// costs a small task.
+    /// subscription runs an asynchronous task.
     pub const SUBSCRIPTIONS_MAX: usize = 256;
     /// The number of tools, resource templates or prompts on one page of a list. A longer list has further pages.
     pub const PAGE_ITEMS: usize = 100;

@@ -28,20 +28,20 @@ pub(super) enum MessageLine {
 pub(super) struct MessageLines<R> {
     input: R,
     buffer: Vec<u8>,
-    /// The position in `buffer` where the next line begins. `searched` is the position up to which `buffer` was
-    /// searched for the line break.
+    /// The position in `buffer` at which the next line begins. `searched` is the position before which `buffer` was
+    /// already searched for the line break.
     start: usize,
     searched: usize,
     long: Option<Long>,
     ended: bool,
 }
 
-/// The state of a line that is longer than most messages may be ([`MESSAGE_BYTES_DEFAULT`]). Some tools allow longer
-/// messages.
+/// The state of a line that is longer than [`MESSAGE_BYTES_DEFAULT`]. Only messages that call certain tools may be so
+/// long.
 struct Long {
     skim: Skim,
-    /// The maximum length for the tool that this line calls, when the line exceeds it. The rest of such a line is
-    /// dropped. `None` while the line does not exceed it.
+    /// The maximum length for the tool that this line calls, if the line is longer. In that case the rest of the line
+    /// is dropped. `None` while the line is not too long.
     over: Option<usize>,
 }
 
@@ -54,7 +54,7 @@ impl<R: AsyncRead + Unpin> MessageLines<R> {
         self.buffer.get(range).unwrap_or_default()
     }
 
-    /// Returns the next line that is not blank. The future may be dropped while it waits, and no bytes are lost then.
+    /// Returns the next line that is not blank. No bytes are lost when the future is dropped before it ends.
     pub(super) async fn next(&mut self, bytes_max: impl Fn(&str) -> usize) -> io::Result<MessageLine> {
         loop {
             if let Some(end) = memchr::memchr(b'\n', &self.buffer[self.searched..]).map(|at| self.searched + at) {
@@ -88,7 +88,7 @@ impl<R: AsyncRead + Unpin> MessageLines<R> {
         Ok(())
     }
 
-    /// Passes the new bytes up to `end` to `Skim`, which finds the tool that a long line calls. Drops the line when it
+    /// Passes the new bytes up to `end` to `Skim`, which finds out which tool a long line calls. Drops the line when it
     /// is too long for that tool.
     fn follow(&mut self, end: usize, bytes_max: &impl Fn(&str) -> usize) {
         let fresh = self.searched..end;

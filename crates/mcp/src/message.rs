@@ -23,7 +23,8 @@ use wire::json::{self, JsonKind, JsonNode, Span};
 pub(super) enum Incoming<'t> {
     Call(McpToolCall<'t>),
     Other(Box<ClientJsonRpcMessage>),
-    /// A message that gets no answer: a response (this server sends no requests), or a malformed notification.
+    /// A message that gets no answer. It is a malformed notification, or a response, which is unexpected because this
+    /// server sends no requests.
     Answer,
     Refused(Box<Refused>),
 }
@@ -169,15 +170,15 @@ fn compact<'t>(text: &'t str, node: &JsonNode<'_>) -> Cow<'t, str> {
     }
 }
 
-/// A message that is refused, of which only the id is read, because the answer needs nothing else.
+/// The id of a message that is refused. Nothing else of the message is read, because the answer needs only the id.
 #[derive(Deserialize)]
 struct Loose<'t> {
     #[serde(borrow, default)]
     id: Option<&'t RawValue>,
 }
 
-/// Returns the refusal of a message that is not strict JSON. A lenient parser finds the id of the message. With the id,
-/// the client knows which call failed and does not wait for a timeout.
+/// Returns the refusal of a message that is not strict JSON. A lenient parser finds the id of the message, so that the
+/// client knows which call failed and does not wait for a timeout.
 fn not_strict(text: &str, error: &json::SyntaxError) -> Box<Refused> {
     let words = error.to_string();
     let Ok(Loose { id }) = serde_json::from_str(text) else {

@@ -50,22 +50,23 @@ impl<W: AsyncWrite + Unpin> Outbox<W> {
         self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner).len() > OUTBOX_BYTES_MAX
     }
 
-    /// Adds a message as the last of the lines that wait to be written. [`Self::flush`] writes them.
+    /// Appends a message to the lines that wait to be written. [`Self::flush`] writes these lines.
     pub(super) fn put(&self, message: &ServerJsonRpcMessage) {
         let mut waiting = self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         let before = waiting.len();
         match write(message, &mut waiting) {
             Ok(()) => waiting.push(b'\n'),
-            // Removes the incomplete line. This does not happen in practice, because our own types always serialize.
+            // Removes the incomplete line. This case does not happen in practice, because our own types always
+            // serialize.
             Err(_) => waiting.truncate(before),
         }
     }
 
-    /// Writes all waiting lines, also those that other tasks added. The future may be dropped before it ends. The next
-    /// call then continues after the last written byte.
+    /// Writes all waiting lines, including lines that other tasks added. If the future is dropped before it ends, the
+    /// next call continues after the last written byte.
     pub(super) async fn flush(&self) -> io::Result<()> {
-        // Several calls are often answered at the same time, because the store commits their changes together. Yields
-        // first, so that the answers to the other calls become part of the same write.
+        // Yields first, so that the answers to other calls become part of the same write. Several calls are often
+        // answered at the same time, because the store commits their changes together.
         tokio::task::yield_now().await;
         let done = self.write_all().await;
         if done.is_err() {
@@ -97,9 +98,9 @@ impl<W: AsyncWrite + Unpin> Outbox<W> {
     }
 }
 
-/// Writes a message of the server as JSON. When the structured content of a tool's result is null, writes the result's
-/// text in its place, which is already JSON. An error without an id gets a null id, which JSON-RPC requires and `rmcp`
-/// (the MCP library) would leave out.
+/// Writes a message of the server as JSON. When the structured content of a tool's result is null, the result's text,
+/// which is JSON, is written in its place. An error without an id gets the id null, which JSON-RPC requires but `rmcp`
+/// (the MCP library) leaves out.
 pub(super) fn write(message: &ServerJsonRpcMessage, out: &mut Vec<u8>) -> serde_json::Result<()> {
     if let JsonRpcMessage::Error(error) = message
         && error.id.is_none()

@@ -1,9 +1,10 @@
 //! Reads standard input and writes standard output without a helper thread, because passing data between threads takes
 //! longer than a trivial call.
 //!
-//! Shells and Python start servers with pipes, Node with sockets. This process opens a pipe a second time, so that only
-//! its own end becomes non-blocking. A socket cannot be opened a second time, but no other process writes to it, so it
-//! is made non-blocking itself. For anything else, such as a file, a thread reads and writes.
+//! Shells and Python start servers with pipes, Node with sockets. If the stream is a pipe, this process opens it a
+//! second time, so that it becomes non-blocking only for this process. A socket cannot be opened a second time. It is
+//! made non-blocking directly, which is safe because no other process writes to it. For anything else, such as a file,
+//! a thread reads and writes.
 
 use std::io;
 use std::pin::Pin;

@@ -31,8 +31,8 @@ use super::gate::CallGate;
 use super::limits;
 use super::passage::{Denied, Passage};
 
-/// The maximum number of tries to find an idle session that can end to make room for a new one. A try fails when the
-/// found session is used again at the same time. After the last try, the new session is refused.
+/// The maximum number of attempts to end an idle session to make room for a new one. An attempt fails when the chosen
+/// session is used again at the same time. After the last attempt, the new session is refused.
 const ROOM_TRIES: u32 = 10;
 
 tokio::task_local! {
@@ -60,7 +60,7 @@ struct OpenSession {
 pub(super) struct McpSession {
     pub(super) gate: Arc<CallGate>,
     pub(super) closing: CancellationToken,
-    /// A cancellation token that is cancelled after the backend was told that the session has ended.
+    /// A cancellation token that is cancelled when the session has ended and the backend knows of it.
     ended: CancellationToken,
     who: OnceLock<CallerIdentity>,
     /// The access token of the HTTP request that opened the session.
@@ -72,7 +72,8 @@ pub(super) struct McpSession {
     standing: Mutex<VecDeque<CancellationToken>>,
 }
 
-/// An idle session that could be ended, with the value of the use counter at its last use.
+/// An idle session that could be ended. The number is the value that the counter `uses` had when the session was last
+/// used.
 type IdleSession = (u64, SessionId, Arc<McpSession>);
 
 impl McpSession {
@@ -124,8 +125,8 @@ impl<B: Backend> Sessions<B> {
     pub(super) fn new(backend: Arc<B>, sessions_max: usize, idle_max: Duration) -> Self {
         let mut kept = LocalSessionManager::default();
         kept.session_config.keep_alive = Some(idle_max);
-        // Sends no empty event before each answer. An empty event tells clients how to resume a stream, but some older
-        // clients fail on it.
+        // Switches off the empty event that `rmcp` would send before each answer. It tells clients how to resume a
+        // stream, but some older clients fail on it.
         kept.session_config.sse_retry = None;
         Self { kept, backend, open: Arc::default(), sessions_max, endings: TaskTracker::new() }
     }
@@ -134,13 +135,14 @@ impl<B: Backend> Sessions<B> {
         self.open.get(id)
     }
 
-    /// Ends the tool calls that only wait for changes, in all sessions. They return their present result.
+    /// Ends the tool calls that only wait for changes, in all sessions. These calls return the result that they have so
+    /// far.
     pub(super) fn hurry(&self) {
         let sessions = self.open.sessions.lock().unwrap_or_else(PoisonError::into_inner);
         sessions.values().for_each(|session| session.closing.cancel());
     }
 
-    /// Ends all sessions and waits until the backend was told of each end.
+    /// Ends all sessions and waits until the backend knows of each end.
     pub(super) async fn close(&self) {
         let all: Vec<SessionId> =
             self.open.sessions.lock().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect();
@@ -182,8 +184,9 @@ impl<B: Backend> Sessions<B> {
         Some(idle)
     }
 
-    /// Returns the longest unused of the idle sessions in which no agent holds a claim of a task. A session whose
-    /// client never sent `initialize` has no agent, so the backend is not asked about it.
+    /// Returns the longest unused of the idle sessions in which no agent holds a claim of a task. If the client of the
+    /// longest unused session never sent `initialize`, that session has no agent and is returned without asking the
+    /// backend.
     async fn oldest_free(&self, mut idle: Vec<IdleSession>) -> Option<IdleSession> {
         if idle.first().is_none_or(|(_, _, session)| session.who.get().is_none()) {
             return idle.into_iter().next();
@@ -194,8 +197,8 @@ impl<B: Backend> Sessions<B> {
         idle.into_iter().nth(place)
     }
 
-    /// Starts to end a session. The end is complete when `rmcp` (the MCP library) has dropped the session's transport
-    /// and the backend was told.
+    /// Starts to end a session. The session has ended when `rmcp` (the MCP library) has dropped its transport and the
+    /// backend knows of the end.
     async fn end(&self, id: &SessionId) -> Result<Option<Arc<McpSession>>, SessionFault> {
         let session = self.open.remove(id);
         if let Some(session) = &session {
@@ -205,8 +208,8 @@ impl<B: Backend> Sessions<B> {
         Ok(session)
     }
 
-    /// Makes the server answer 404 when a session of `rmcp` (the MCP library) has failed. Only this answer makes a
-    /// client start a new session.
+    /// Makes the server answer 404 when `rmcp` (the MCP library) has lost a session. Only this answer makes a client
+    /// start a new session.
     fn lost(fault: LocalSessionManagerError) -> SessionFault {
         let _outside = PASSAGE.try_with(|passage| passage.deny(Denied::NoSession));
         SessionFault::Kept(fault)
@@ -220,8 +223,8 @@ impl<B: Backend> Sessions<B> {
         CountedStream { stream: Box::pin(stream), session, until: None }
     }
 
-    /// Counts a stream over which a client gets notices of changes. When a client opens more than
-    /// `STANDING_STREAMS_MAX`, the oldest one ends, because a client needs only one.
+    /// Counts a stream over which a client gets notices of changes. When a client has more than `STANDING_STREAMS_MAX`
+    /// of these streams open, the oldest one ends, because a client needs only one.
     fn standing<S>(&self, id: &SessionId, stream: S) -> CountedStream<S> {
         let mut counted = self.counted(id, stream);
         if let Some(session) = &counted.session {
@@ -287,12 +290,12 @@ impl<B: Backend> SessionManager for Sessions<B> {
         Ok(self.kept.has_session(id).await?)
     }
 
-    /// Ends a session and returns when the backend was told. From then on, other agents can claim the tasks that the
-    /// session's agents held.
+    /// Ends a session and returns when the backend knows of the end. From then on, other agents can claim the tasks
+    /// that the session's agents held.
     async fn close_session(&self, id: &SessionId) -> Result<(), Self::Error> {
         if let Some(session) = self.end(id).await? {
-            // Waits at most `DRAIN_MAX` for running calls. After this time the session ends later, when its last call
-            // ends.
+            // Waits at most `DRAIN_MAX` for running calls. If a call takes longer, this function returns, and the
+            // session ends when the call ends.
             let _late = tokio::time::timeout(limits::DRAIN_MAX, session.ended.cancelled()).await;
         }
         Ok(())
@@ -365,8 +368,8 @@ impl<S> Drop for CountedStream<S> {
     }
 }
 
-/// The transport of an HTTP session. `rmcp` (the MCP library) drops the transport last, so dropping it ends the
-/// session.
+/// The transport of an HTTP session. It ends the session when it is dropped, because `rmcp` (the MCP library) drops the
+/// transport last.
 pub(super) struct Watched<B: Backend> {
     transport: SessionTransport,
     _ending: Ending<B>,

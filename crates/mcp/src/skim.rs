@@ -8,7 +8,7 @@ use rmcp::model::RequestId;
 
 use super::limits::{MESSAGE_BYTES_DEFAULT, MESSAGE_BYTES_MAX};
 
-/// The maximum number of bytes of a JSON key or value that is kept. Longer ones are ignored, because all keys and
+/// The maximum number of bytes that are kept of a JSON key or value. A longer one is ignored, because all keys and
 /// values that this module looks for are shorter.
 const TOKEN_BYTES_MAX: usize = 256;
 
@@ -72,8 +72,8 @@ impl Skim {
         self.id.as_ref()
     }
 
-    /// Returns the maximum length of the message in bytes, judged by the part of the message that was read so far.
-    /// While it is not known which tool the message calls, this is the largest maximum of any message.
+    /// Returns the maximum length of the message in bytes, as far as it is known from the part of the message that was
+    /// read so far. While it is not known which tool the message calls, this is the largest maximum of all messages.
     pub(super) fn bytes_max(&self, of: impl Fn(&str) -> usize) -> usize {
         match (self.tool(), self.method.as_deref()) {
             (Some(tool), _) => of(tool).min(MESSAGE_BYTES_MAX),
@@ -134,8 +134,8 @@ impl Skim {
     }
 
     fn keep(&mut self, byte: u8) {
-        // Keeps one byte more than the maximum. The additional byte shows that the key or value is too long to be one
-        // that this module looks for.
+        // Keeps up to one byte more than the maximum. The additional byte shows that the key or value is too long, so
+        // it is none that this module looks for.
         if self.depth <= 2 && self.token.len() <= TOKEN_BYTES_MAX {
             self.token.push(byte);
         }

@@ -1,11 +1,12 @@
-//! Serves one client over standard input and output. The era of the connection depends on its first request:
+//! Serves one client over standard input and output. The first request decides whether the connection follows the old
+//! era of the protocol (before revision 2026-07-28) or the new era:
 //!
 //! ```text
 //!              initialize                       a request with its own version
 //!   Unopened ────────────> Old        Unopened ────────────────────────────────> New
 //!
 //!   Unopened   server/discover and ping are served, notifications dropped, other requests refused
-//!   Old        everything; requests that name their own version, too
+//!   Old        all requests are served, also those that name their own version
 //!   New        requests must name their version; initialize is refused
 //! ```
 
@@ -36,7 +37,8 @@ use super::outbox::Outbox;
 use super::{limits, pipes};
 
 /// Serves the process that started this one over standard input and output, until that process disconnects or `stop`
-/// ends. Then answers the accepted requests, and tells the backend that the connection is closed.
+/// ends. After that, answers the requests that were already accepted, and reports to the backend that the connection is
+/// closed.
 pub async fn serve_stdio<B: Backend>(backend: Arc<B>, stop: impl Future<Output = ()> + Send + 'static) {
     let (input, output) = pipes::standard();
     serve_pipe(backend, input, output, stop).await;
@@ -194,8 +196,8 @@ where
             biased;
             () = self.outbox.broken().cancelled() => NextRead::Broken,
             () = &mut self.stop => NextRead::Stop,
-            // Reads a line only while the client has few unanswered calls. Otherwise waits here until `rmcp` (the MCP
-            // library) sends an answer; `rmcp` then drops this future and calls again.
+            // Reads a line only while the client has few unanswered calls. Otherwise the future waits until `rmcp` (the
+            // MCP library) sends an answer. `rmcp` then drops the future and calls `receive` again.
             line = self.lines.next(|tool| backend.message_bytes_max(tool)), if room => NextRead::Line(line),
         }
     }
@@ -216,7 +218,7 @@ where
                 if let ClientNotification::CancelledNotification(cancelled) = &notification.notification
                     && let Some(id) = &cancelled.params.request_id
                 {
-                    // Forgets the cancelled request, because it is never answered.
+                    // Forgets the cancelled request, because it will not be answered.
                     self.in_flight.remove(id);
                 }
                 Some(JsonRpcMessage::Notification(notification))
@@ -246,7 +248,7 @@ where
         Some(JsonRpcMessage::Request(request))
     }
 
-    /// Checks that the request is allowed in the present era of the connection, and changes the era if necessary.
+    /// Checks that the request is allowed in the current era of the connection, and changes the era if necessary.
     /// `initialize` starts the old era (before revision 2026-07-28). A request that names its own protocol version
     /// starts the new era.
     fn judge(&mut self, request: &ClientRequest) -> Result<(), ErrorData> {

@@ -1,7 +1,7 @@
 //! The signals that ask this process to end cleanly.
 
-/// Returns a future that ends when a signal asks the process to stop. A server that gets this future then finishes the
-/// accepted requests.
+/// Returns a future that ends when a signal asks the process to stop. The server that gets this future then answers the
+/// accepted requests and ends.
 ///
 /// The signal handlers are installed when this function is called, not when the future is first polled. So from this
 /// call on, a signal stops the process cleanly.
@@ -11,7 +11,7 @@ pub fn asked_to_stop() -> impl Future<Output = ()> + Send + 'static {
     let signals = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()));
     async move {
         let (Ok(mut terminate), Ok(mut interrupt)) = signals else {
-            // The signal handlers could not be installed, so a signal ends the process directly. This future never
+            // If the signal handlers could not be installed, a signal ends the process directly, and this future never
             // ends.
             return std::future::pending().await;
         };

@@ -40,8 +40,9 @@ impl Subscriptions {
     }
 }
 
-/// Starts a task that sends a notice for each new change of a resource, after the calls that may have made the change
-/// are answered. Changes while a notice is being sent are reported together by the next notice.
+/// Starts a task that sends a notice for each new change of a resource. A notice is sent only after the calls that may
+/// have made the change are answered. All changes that happen while a notice is being sent are reported by one further
+/// notice.
 pub(super) fn follow<F, T>(mut versions: watch::Receiver<u64>, gate: Arc<CallGate>, tell: F) -> Following
 where
     F: Fn() -> T + Send + Sync + 'static,

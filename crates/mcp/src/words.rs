@@ -36,8 +36,8 @@ pub(super) fn freshness(context: &RequestContext<RoleServer>) -> (Option<u64>, O
     if is_new { (Some(LIST_FRESH_MS), Some(CacheScope::Private)) } else { (None, None) }
 }
 
-/// Returns the reply of a tool as text and as structured content. Over a pipe the structured content is null here,
-/// because the module `outbox` writes the text in its place. Over HTTP `rmcp` (the MCP library) writes the answer and
+/// Returns the reply of a tool as text and as structured content. Over a pipe, the structured content is null here, and
+/// the module `outbox` later writes the text in its place. Over HTTP, `rmcp` (the MCP library) writes the answer and
 /// needs the parsed value.
 pub(super) fn reply(text: String, who: &CallerIdentity) -> CallToolResult {
     let structured = match who {
@@ -50,8 +50,7 @@ pub(super) fn reply(text: String, who: &CallerIdentity) -> CallToolResult {
 }
 
 pub(super) fn failed(text: String) -> CallToolResult {
-    // Sends no structured content with a failure. Clients check structured content against the schema of a success, and
-    // would hide the error.
+    // A failure has no structured content. Clients would check it against the schema of a success, and hide the error.
     CallToolResult::error(vec![ContentBlock::text(text)])
 }
 

@@ -4,7 +4,7 @@
 //! ```text
 //! check ──> staging.json ──> parts next to their paths ──> committed.json ──> parts moved to their paths ──> done.json
 //!                  └── failure or stop: parts are deleted ──┘           └── stop: continues from here ──┘
-//!                                                                       └── failure: moved back, then parts are deleted
+//!                                                                       └── failure: moved back, and parts deleted
 //! ```
 //!
 //! A part is a temporary file with the new content, next to its final path. The journal is one file whose name is its
@@ -78,7 +78,7 @@ pub enum Recovered {
     },
 }
 
-/// The reasons why the artifacts of an output were not written. With `Unfinished` some of them were written, and the
+/// The reason why the artifacts of an output were not written. With `Unfinished` some of them were written, and the
 /// text says why the output could be neither finished nor undone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ArtifactProblem {
@@ -106,9 +106,10 @@ pub struct Unfit {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ArtifactReason {
-    /// The artifact is a `create`, and a file exists at its path, or a link or a file is where the path needs a folder.
+    /// The artifact is a `create`, but its path is taken: a file exists there, or a link or a file is where the path
+    /// needs a folder.
     Exists,
-    /// The artifact is an `update`, and no regular file exists at its path, or the path leads through a link.
+    /// The artifact is an `update`, but no regular file exists at its path, or the path leads through a link.
     Missing,
     /// The path leads outside of the root folder, is the root folder itself, contains a folder or file named `.git`, or
     /// is below `.handover/state`.

@@ -100,8 +100,8 @@ pub async fn ask_until_valid<P: AskedProgram, Q: Question>(
             TurnEnd::Cancelled | TurnEnd::ClaimLost | TurnEnd::Interrupted => {
                 return Ok(done(AskedEnd::Cut(reply.end)));
             }
-            // The program lost the conversation. It gets the whole question again in a new conversation, and this start
-            // does not count as a try.
+            // If the program lost the conversation, it gets the whole question again in a new conversation, and this
+            // start does not count as a try.
             TurnEnd::ConversationLost if resume.is_some() => {
                 resume = None;
                 continue;

@@ -1,6 +1,5 @@
-//! Handles one attempt, that is, one claim of a task by an agent. Has the claim, the folder of the work, and the
-//! helpers that all stages of an attempt use: its turns (runs of the agent's program), its finish, and the loop that
-//! starts both.
+//! Handles one attempt, that is, one claim of a task by an agent. Contains the code that all stages of an attempt
+//! share: its turns (runs of the agent's program), its finish, and the loop that starts both.
 
 mod acts;
 mod answer;
@@ -32,7 +31,7 @@ use crate::verify::VerifyFault;
 use place::WorkPlace;
 use shared::{RunEvent, RunNews, RunnerAgent, RunnerShared};
 
-/// The reasons why an attempt cannot continue.
+/// The reason why an attempt cannot continue.
 #[derive(Debug, thiserror::Error)]
 pub enum AttemptError {
     #[error(transparent)]

@@ -74,7 +74,7 @@ pub struct Completed {
     pub attempts: u32,
 }
 
-/// The reasons why a verification recorded no result.
+/// The reason why a verification recorded no result.
 #[derive(Debug, thiserror::Error)]
 pub enum Unfinished {
     #[error(transparent)]

@@ -231,7 +231,7 @@ impl FinishStage<'_> {
                 let turn = WorkerTurn { run, facts };
                 Box::pin(turn.start(Purpose::Conflict, TurnReason::Conflict { paths })).await
             }
-            // There is no conflict any more, because the branches changed. The next step merges the work.
+            // If there is no conflict any more, because the branches changed, the next step merges the work.
             MergeResult::Already { .. } | MergeResult::FastForward { .. } | MergeResult::Merge { .. } => Ok(()),
             MergeResult::HasState { path } => Err(AttemptError::Other(format!("the workflow's branch has {path}"))),
             MergeResult::CheckedOut { path } => {

@@ -18,8 +18,8 @@ use wire::visible;
 /// The form in which a run is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ScreenLook {
-    /// The form for a terminal: lines that stay, and below them one line for each running turn that is drawn again and
-    /// again.
+    /// The form for a terminal: lines that stay, and below them one line for each running turn. The lines of the
+    /// running turns are drawn again and again.
     Live,
     Lines,
     Json,

@@ -78,8 +78,8 @@ impl WorkerTurn<'_> {
         };
         match ran {
             Ok((ran, refused)) => TurnClose { run, turn, place: &place }.close(ran, refused).await,
-            // The turn is recorded as started, so it must be recorded as ended, too. The recorded end has the reason of
-            // the failure.
+            // A turn that is recorded as started must also be recorded as ended. The recorded end has the reason of the
+            // failure.
             Err(trouble) => {
                 let ms = u64::try_from(run.now().0 - started.0).unwrap_or(0);
                 let ended = unheard(TurnEnd::SpawnFailed, &trouble.to_string(), ms, run.now());
@@ -192,7 +192,8 @@ impl WorkerTurn<'_> {
                 let ended = run.ended(facts, turn, &ran, (None, None));
                 Ok(run.end(facts, turn, TurnResult { end: TurnEnd::Interrupted, ..ended }).await?)
             }
-            // The turn was recorded as started, but its runner was gone before the program started.
+            // `NotFound` means that the start of the turn was recorded, but its runner was gone before the program
+            // started.
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 let reason = "the runner was gone before the program started";
                 Ok(run.end(facts, turn, unheard(TurnEnd::Interrupted, reason, 0, run.now())).await?)

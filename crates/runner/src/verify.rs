@@ -43,8 +43,8 @@ pub fn needs_verification(brief: &Brief) -> bool {
     brief.output_contract.is_verified()
 }
 
-/// Failures of the machine during a verification, not of the agent. The output then has no verification result, neither
-/// pass nor fail.
+/// A failure of the machine, not of the agent, during a verification. The output then has no verification result,
+/// neither pass nor fail.
 #[derive(Debug, thiserror::Error)]
 pub enum VerifyFault {
     #[error("run the check `{command}`")]

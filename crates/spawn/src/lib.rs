@@ -1,5 +1,6 @@
-//! The one constructor of commands that start programs. A caller must choose the folder and the environment of the
-//! program, because both decide what the program does. The standard library would silently use those of this process.
+//! The only function in this workspace that creates commands to start programs. A caller must choose the folder and the
+//! environment of the program, because both decide what the program does. The standard library would silently use the
+//! folder and the environment of this process.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -24,8 +25,8 @@ pub enum StartEnvironment<'a> {
     Without(fn(&OsStr) -> bool),
 }
 
-/// Returns the command that starts a program. Its standard streams are those of the standard library's `Command`, which
-/// the caller may change.
+/// Returns the command that starts a program. The command has the default standard streams of the standard library's
+/// `Command`; the caller may change them.
 pub fn command(program: impl AsRef<OsStr>, folder: StartFolder<'_>, environment: StartEnvironment<'_>) -> Command {
     #[expect(clippy::disallowed_methods, reason = "the one place; the folder and the environment are chosen")]
     let mut command = Command::new(program);
@@ -54,8 +55,8 @@ pub fn command(program: impl AsRef<OsStr>, folder: StartFolder<'_>, environment:
 mod tests {
     use super::*;
 
-    /// Returns the folder and the names of the environment variables that a started program sees. The shell adds some
-    /// of its own.
+    /// Returns the folder and the names of the environment variables that a started program sees. The shell that runs
+    /// as the program adds some variables of its own.
     fn seen(folder: StartFolder<'_>, environment: StartEnvironment<'_>) -> (String, Vec<String>) {
         let output = command("/bin/sh", folder, environment).args(["-c", "/bin/pwd; /usr/bin/env"]).output().unwrap();
         let text = String::from_utf8(output.stdout).unwrap();

@@ -1,8 +1,8 @@
-//! The checks that every store must pass. A backend's tests call them with a store they opened; a check panics when the
-//! store fails.
+//! The checks that every store must pass. The tests of each backend open a store and call these checks. A check panics
+//! when the store fails it.
 //!
-//! The measure is [`engine::tables::Tables`], the in-memory tables of the engine. The same commands run on these tables
-//! without any database. A store must give the same answers and end with the same state as they do.
+//! The checks compare a store with [`engine::tables::Tables`], the in-memory tables of the engine. The same commands
+//! run on both. The store must give the same answers and end with the same state as these tables.
 
 mod chance;
 mod commands;
@@ -62,7 +62,7 @@ impl StoreOrder {
     }
 }
 
-/// Returns a small command that is accepted once: it registers a repository whose path contains this number.
+/// Returns a small command for tests: it registers a repository whose path contains this number.
 pub fn small(number: u64) -> StoreOrder {
     let command = Command::RegisterRepository { path: small_path(number), name: None };
     let now = 1_700_000_000_000 + i64::try_from(number).unwrap_or(0);
@@ -99,7 +99,7 @@ pub async fn same_results(store: &dyn Store, seed: u64, steps: usize) {
 }
 
 /// Runs a random script (a sequence of commands) on the store and on the oracle (the engine's own tables in memory),
-/// starting from the state of the oracle. Returns the oracle after the script, and the names of the commands that were
+/// which have the same state at the start. Returns the oracle after the script, and the names of the commands that were
 /// never accepted.
 async fn same_results_from(
     store: &dyn Store,

@@ -1,7 +1,7 @@
 //! Faults: failures of the machine, such as a full disk. After a fault the command had no effect, except after
 //! [`Fault::Unknown`], where this is not known.
 
-/// A failure of the machine. A variant that wraps another error keeps it as the source.
+/// A failure of the machine. A variant that wraps another error returns that error as its source.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Fault {
@@ -22,8 +22,7 @@ pub enum Fault {
     /// Another process held the database's lock for writing for too long, for example because it was stopped.
     #[error("waited {seconds} seconds for another process to finish writing")]
     Busy { seconds: u64 },
-    /// The connection broke or the disk failed during the commit. The store could not find out whether the change was
-    /// committed.
+    /// The connection broke or the disk failed during the commit. It is not known whether the change was committed.
     #[error("the database failed at the moment of committing; look before repeating")]
     Unknown(#[source] Box<Self>),
     /// The database has a row that this program never writes.

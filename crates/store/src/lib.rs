@@ -1,8 +1,8 @@
 //! The store: keeps the state and the log of Handover in one of three backends (SQLite, PostgreSQL, memory) behind one
 //! trait.
 //!
-//! A backend does two things. It answers needs, which are requests for rows (`load` turns a need into a statement). It
-//! writes the rows of a change (`record` lists the writes). The rules are in the engine, the SQL is in `sql`, and the
+//! A backend does two things. It answers needs, which are requests for rows; `load` turns a need into a statement. It
+//! writes the rows of a change; `record` lists the writes. The rules are in the engine, the SQL is in `sql`, and the
 //! columns are in `row`. A backend knows only transactions, threads and connections.
 
 mod fault;
@@ -56,7 +56,7 @@ pub type StateQuestion = Arc<dyn Fn(&World) -> Vec<Need> + Send + Sync>;
 /// A command that a caller hands to the store.
 #[derive(Clone)]
 pub struct Job {
-    /// The needs (requests for rows) that the decision has in any case. `step` may ask for more.
+    /// The needs (requests for rows) that are known before the decision runs. `step` may ask for more.
     pub needs: Vec<Need>,
     pub now: Timestamp,
     pub step: DecisionStep,
@@ -114,7 +114,7 @@ pub trait Store: Send + Sync {
     fn head(&self, topic: String) -> Answer<'_, Option<Head>>;
 
     /// Returns the topic and number of the first log entry whose topic has no head (the row with the topic's last
-    /// number and hash). Such an entry shows that the head was deleted.
+    /// number and hash), or `None` when all topics have one. A missing head was deleted by an intruder.
     fn headless(&self) -> Answer<'_, Option<(String, i64)>>;
 
     /// Returns a watch that wakes up after changes of the store, also after changes by other processes. A wake-up only
@@ -137,12 +137,11 @@ pub trait Store: Send + Sync {
         Box::pin(std::future::ready(Ok(None)))
     }
 
-    /// Passes every row of the store to the sink, a function that receives rows. All rows have the state of the same
-    /// moment.
+    /// Passes every row of the store to the function `sink`. All rows have the state of the same moment.
     fn dump(&self, sink: Sink) -> Answer<'_, ()>;
 
-    /// Inserts all rows that the source, a function, returns, or none of them after a fault. Fails when the store is
-    /// not empty.
+    /// Calls `source` until it has returned all rows, and inserts them. After a fault, none of them is inserted. Fails
+    /// when the store is not empty.
     fn fill(&self, source: RowSource) -> Answer<'_, ()>;
 }
 

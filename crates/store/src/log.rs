@@ -88,9 +88,9 @@ impl Entry {
         self.hash_at(self.seq)
     }
 
-    /// Searches for the entry number for which the hash of this entry is right, and returns its distance from the
-    /// entry's present number. Returns 0 when the hash is right as it is. Returns `None` when no number within `REACH`
-    /// and from 1 to `last` fits.
+    /// Searches for the number under which the hash of this entry is right, and returns its distance from the entry's
+    /// present number. The distance is 0 when the hash is right for the present number. Searches at most `REACH`
+    /// numbers away and only from 1 to `last`; returns `None` when none of them fits.
     pub(crate) fn distance(&self, last: i64) -> Option<i64> {
         const REACH: i64 = 10_000;
         if self.hash == self.computed_hash() {
@@ -118,8 +118,8 @@ impl Entry {
     }
 }
 
-/// The position of a caller that follows the log of all topics. Only the store reads its fields. A cursor stays valid
-/// across restarts.
+/// A cursor is the position of a caller that follows the log of all topics. Only the store reads the fields of a
+/// cursor. A cursor stays valid when the store is opened again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Cursor {
     pub(crate) generation: i64,
@@ -154,8 +154,8 @@ pub struct LogPage {
     pub next: Cursor,
 }
 
-/// Returns the 32 bytes of a hash. When the text is not a hash, because the entry was changed, this returns the bytes
-/// of the text. They never equal a hash.
+/// Returns the 32 bytes of a hash. An intruder may have replaced the hash by another text. Then this returns the bytes
+/// of the text, which never equal a hash.
 fn unhex(text: &str) -> Vec<u8> {
     let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
     let bytes = text.as_bytes().chunks(2).map(|pair| Some((digit(*pair.first()?)? << 4) | digit(*pair.get(1)?)?));
@@ -163,8 +163,8 @@ fn unhex(text: &str) -> Vec<u8> {
 }
 
 impl Cursor {
-    /// Returns this cursor if it belongs to the present generation of the store, a number that changes when the store
-    /// is restored. Any other cursor becomes the start of the log: reading an entry twice is better than missing it.
+    /// Returns this cursor if it has the given generation, which is a number that changes when the store is restored.
+    /// Otherwise returns the start of the log: reading an entry twice is better than missing it.
     pub(crate) fn in_generation(self, generation: i64) -> Self {
         if self.generation == generation { self } else { Self { generation, xid: 0, pos: 0 } }
     }

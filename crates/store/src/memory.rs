@@ -29,8 +29,8 @@ pub struct MemoryStore {
     generation: i64,
 }
 
-/// The generation of the next memory store. A generation is a number that marks the cursors of one store. It counts
-/// down from -1, and databases use other numbers, so a cursor of one store is never valid in another store.
+/// The generation of the next memory store. A generation is a number that marks the cursors of one store. Memory stores
+/// use -1, -2 and so on, and databases use other numbers. So a cursor of one store is never valid in another store.
 static GENERATION: AtomicI64 = AtomicI64::new(-1);
 
 impl Default for MemoryStore {
@@ -42,8 +42,8 @@ impl Default for MemoryStore {
 
 impl MemoryStore {
     fn contents(&self) -> MutexGuard<'_, Contents> {
-        // Ignore a poisoned lock. All writes are applied after the last step that can fail, so a panic leaves the
-        // contents complete.
+        // Use the contents even when a thread panicked while it held the lock. Writes are applied after the last step
+        // that can fail, so the contents are complete.
         self.contents.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -127,8 +127,8 @@ fn read_state(row: &mut Columns) -> Result<TaskState, Fault> {
     let note = row.maybe_text()?;
     let kind = row.maybe_text()?.as_deref().and_then(BlockKind::parse);
     let role = row.maybe_text()?;
-    // A constraint of the table refuses a row whose status does not fit its lease, actor and note when the row is
-    // written. This match refuses such a row when it is read.
+    // When a row is written, a constraint of the table refuses a status that does not fit the lease, the actor and the
+    // note. When a row is read, this match refuses it.
     match (status, lease, actor, note) {
         (Status::Pending, lease, None, _) => Ok(TaskState::Pending { lease }),
         (Status::Planning, Some(lease), None, _) => Ok(TaskState::Planning { lease }),

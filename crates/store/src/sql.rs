@@ -40,9 +40,9 @@ pub(crate) const POSTGRES: SqlDialect = SqlDialect {
     postgres: "",
     append_event: "INSERT INTO event (topic, seq, at, type, sender, body, prev, hash, xid) \
                    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, pg_current_xact_id()::text::bigint)",
-    // Return only entries of transactions older than the oldest running one: no further entry can appear among them. A
-    // transaction gets its number (`xid`) after it holds the lock of the topic (log). So within a topic the order by
-    // `xid` is the order of the entries.
+    // Return only entries of transactions that are older than all running ones, because no further entry can appear
+    // among them. A transaction gets its number (`xid`) after it holds the lock of the topic (log). So within a topic
+    // the order by `xid` is the order of the entries.
     follow: "SELECT topic, seq, at, type, sender, body, prev, hash, xid, pos FROM event \
              WHERE (xid, pos) > ($1, $2) AND xid < pg_snapshot_xmin(pg_current_snapshot())::text::bigint \
              ORDER BY xid, pos LIMIT $3",
@@ -95,7 +95,8 @@ pub(crate) const TOPIC: &str = "SELECT name, seq, hash, at FROM topic WHERE name
 // Statements that find several rows, up to a limit.
 pub(crate) const SLUG: &str = "SELECT id FROM agent WHERE slug = $1";
 /// The slugs (short names of agents) that consist of a base and a number (`ada-2`), the highest number first. Handover
-/// never makes numbers of more than ten digits. The code that reads the rows skips numbers that are still too high.
+/// never makes numbers of more than ten digits, so longer ones are left out. The code that reads the rows skips numbers
+/// that do not fit into a `u32`.
 pub(crate) const SLUG_ENDINGS: &str = "SELECT slug FROM agent WHERE slug > $1 AND slug < $2 \
      AND ltrim(substr(slug, length($1) + 1), '0123456789') = '' AND length(slug) <= length($1) + 10 \
      ORDER BY CAST(substr(slug, length($1) + 1) AS BIGINT) DESC LIMIT 64";
@@ -111,8 +112,8 @@ pub(crate) const ROLE_HOLDERS: &str = "SELECT id FROM agent WHERE role = $1 AND 
 pub(crate) const AGENTS: &str = "SELECT id FROM agent WHERE left_at IS NULL AND (CAST($1 AS TEXT) IS NULL OR role = $1) \
      AND (CAST($2 AS TEXT) IS NULL OR runtime = $2) AND (CAST($3 AS TEXT) IS NULL OR workflow = $3) ORDER BY id LIMIT $4";
 pub(crate) const HELD: &str = "SELECT id FROM task WHERE holder = $1 AND holder IS NOT NULL ORDER BY id LIMIT $2";
-/// Finds the tasks in a workspace that an agent holds. The order is that of the index of held tasks, which is small,
-/// because few tasks are held.
+/// Finds the tasks in a workspace that agents hold. The order by `holder` lets the database use the index of held
+/// tasks, which is small.
 pub(crate) const HELD_IN: &str = "SELECT id FROM task WHERE workflow = $1 AND workspace = $2 AND holder IS NOT NULL \
      ORDER BY holder, id LIMIT $3";
 /// Returns a row when an agent holds more tasks than the given number.
@@ -198,8 +199,8 @@ pub(crate) const DETACH: &str = "DELETE FROM attachment WHERE workflow = $1 AND 
 pub(crate) const DROP_TEMPLATE: &str = "DELETE FROM template WHERE id = $1";
 pub(crate) const ANSWERED: &str = "UPDATE message SET answer = $1 WHERE id = $2";
 pub(crate) const MARK: &str = "UPDATE message SET state = $1, state_at = $2 WHERE id = $3";
-/// Deletes the idempotency keys of an agent. Their owner begins with the id of the agent and a space. In ASCII `!`
-/// follows the space, so the range ends before the id and `!`.
+/// Deletes the idempotency keys of an agent. The owner of such a key begins with the agent's id and a space. In ASCII,
+/// `!` follows the space, so the range from the id with a space to the id with `!` has exactly these owners.
 pub(crate) const END_KEYS: &str = "DELETE FROM kept_answer WHERE owner >= $1 AND owner < $2";
 pub(crate) const FORGET_KEYS: &str = "DELETE FROM kept_answer WHERE (owner, act, idempotency_key) IN (\
      SELECT owner, act, idempotency_key FROM kept_answer WHERE until <= $1 ORDER BY until LIMIT 1000)";
@@ -245,10 +246,10 @@ pub(crate) const PUT_TOPIC: &str = "INSERT INTO topic (name, seq, hash, at) VALU
      ON CONFLICT (name) DO UPDATE SET seq = excluded.seq, hash = excluded.hash, at = excluded.at";
 
 // Statements that read the log.
-/// The position of the last log entry, in SQLite only.
+/// Finds the position of the last log entry. Only SQLite runs this statement.
 pub(crate) const END: &str = "SELECT 0, max(pos) FROM event HAVING max(pos) IS NOT NULL";
-/// The position of the last log entry whose transaction is older than every running transaction, in PostgreSQL only.
-/// Followers see entries up to it.
+/// Finds the last log entry whose transaction is older than every running transaction. Followers see the entries up to
+/// this one. Only PostgreSQL runs this statement.
 pub(crate) const FRONTIER: &str = "SELECT xid, pos FROM event \
      WHERE xid < pg_snapshot_xmin(pg_current_snapshot())::text::bigint ORDER BY xid DESC, pos DESC LIMIT 1";
 pub(crate) const TOPIC_ENTRIES: &str = "SELECT topic, seq, at, type, sender, body, prev, hash, xid, pos FROM event \

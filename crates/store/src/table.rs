@@ -42,8 +42,7 @@ pub(crate) fn insert_sql(table: &str, columns: &[&str], rows: usize) -> String {
     sql
 }
 
-// A migration adds new columns at the end of a table's list. So a row of an older export equals the first columns of a
-// new row.
+// New columns are added at the end of a table's list. So the values of an older row are the first values of a new row.
 tables! {
     WORKFLOW = "workflow" by "id" {
         id name status parallel_max lease_ms lock_owner lock_since lock_until draft_token draft_until tasks open sequence

@@ -219,8 +219,8 @@ fn read_line(number: usize, line: &str, schema: i64) -> Result<(usize, Row), Fau
 }
 
 /// The last row of an import that was read. The next row is compared with it to check the order: table by table, the
-/// rows of a table by their key, and the entries of a topic (a log) by their numbers. Without this check the databases
-/// would report different errors, or keep the log in a different order.
+/// rows of a table by their key, and the entries of a topic (a log) by their numbers. Without this check, a wrong order
+/// would lead to different errors in different databases, or to a log in a different order.
 #[derive(Default)]
 struct RowOrder {
     table: usize,

@@ -97,8 +97,8 @@ pub(crate) fn list<T: serde::Serialize>(items: &[T]) -> SqlValue {
     if items.is_empty() { SqlValue::Null } else { serde_json::to_string(items).map_or(SqlValue::Null, SqlValue::Text) }
 }
 
-/// A reader of the values of a row, column by column. A value of the wrong kind is a [`Fault::Damaged`] that names the
-/// column.
+/// A reader of the values of a row, column by column. A value of the wrong kind leads to a [`Fault::Damaged`] that
+/// names the column.
 #[derive(Debug)]
 pub(crate) struct Columns {
     table: &'static str,

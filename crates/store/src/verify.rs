@@ -34,7 +34,7 @@ impl std::fmt::Display for TamperFinding {
     }
 }
 
-/// The progress of a check of one topic's log. The entries are checked in the order of their numbers.
+/// The progress of a check of one topic's log. The caller passes the entries in the order of their numbers.
 #[derive(Debug)]
 struct Verifier<'a> {
     topic: &'a str,
@@ -46,8 +46,8 @@ struct Verifier<'a> {
     hash: String,
 }
 
-/// A suspected tampering with a log entry. Some kinds can be decided only after a search of the topic for the same
-/// entry at another number.
+/// A suspected tampering with a log entry. For some suspicions, the kind of tampering is known only after a search for
+/// the same entry at another number of the topic.
 #[derive(Debug, PartialEq, Eq)]
 enum Doubt {
     Certain(Tampering),
@@ -96,8 +96,9 @@ impl Verifier<'_> {
                 let unlike_kept = self.kept.iter().any(|kept| kept.seq == entry.seq && kept.hash != entry.hash);
                 (rewritten || unlike_kept).then_some(Doubt::Certain(Tampering::Changed))
             }
-            // The hash is right for a lower entry number, or for none. An entry at a lower number was already found
-            // genuine, so this entry is a copy of it. In both cases the entry that belongs here was overwritten.
+            // The hash is right for a lower entry number, or for none. The entries at lower numbers were already found
+            // genuine, so with a lower number this entry is a copy. In both cases the entry that belongs here was
+            // overwritten.
             Some(_) | None => Some(Doubt::Certain(Tampering::Changed)),
         }
     }

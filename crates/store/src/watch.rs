@@ -11,8 +11,8 @@ pub struct StoreWatch {
 }
 
 impl StoreWatch {
-    /// Waits for a change of the store since the last call, at most for `at_most`. Returns `false` when the time ran
-    /// out.
+    /// Waits until the store has changed since the last call, but not longer than `at_most`. Returns `false` when the
+    /// time ran out.
     pub async fn changed(&mut self, at_most: Duration) -> bool {
         match tokio::time::timeout(at_most, self.receiver.changed()).await {
             Ok(Ok(())) => true,

@@ -11,7 +11,7 @@ use rusqlite::Connection;
 use store::conformance::{self, StoreOrder, act, has_small, must, small};
 use store::{Fault, Job, Options, Sqlite, Store};
 
-/// Opens a connection to the database file outside of the store, as another tool would.
+/// Opens the database file directly, without the store, as another tool would.
 #[expect(clippy::disallowed_methods, reason = "a test looks at the file from outside")]
 fn foreign(path: &std::path::Path) -> Connection {
     must(Connection::open(path), "a foreign connection")
@@ -187,8 +187,7 @@ async fn a_newer_schema_is_refused() {
     act(open(&path).await.as_ref(), &small(1)).await;
 }
 
-/// The statements that undo the migrations to the database schemas 2, 3 and so on, one item for each schema. After an
-/// item, the file has the schema before that one.
+/// The statements that undo the migrations to the database schemas 2, 3 and so on. Each item undoes one migration.
 const SINCE: &[&str] = &[
     "DROP TABLE token; DROP INDEX workflow_created; DROP INDEX task_plan; DROP INDEX task_group; DROP INDEX task_since; \
      DROP INDEX task_stuck; DROP INDEX agent_created; DROP INDEX repository_created; \
@@ -274,7 +273,8 @@ async fn a_turn_that_lost_its_conversation_gets_its_own_ending_from_schema_10_on
     assert_eq!(rows, ["tn_1 conversation_lost -", "tn_2 failed exit code 1"]);
 }
 
-/// The damages to test. Each pair has the UPDATE that damages a row, and the table that the test reads then.
+/// The ways in which the test damages rows. Each pair has the UPDATE that damages a row, and the name of the damaged
+/// table.
 const DAMAGE: &[(&str, &str)] = &[
     ("task SET status = 'nonsense'", "task"),
     ("task SET status = 'completed', actor = NULL", "task"),

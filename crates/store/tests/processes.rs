@@ -112,8 +112,8 @@ fn wall() -> u64 {
     u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
 }
 
-/// Runs as the child process of another test, which says in the environment what the child does. Without that variable
-/// it does nothing.
+/// The child process of another test runs this function. The other test sets an environment variable that says what the
+/// child does. Without the variable, this test does nothing.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_other_process() {
     let Ok(role) = std::env::var(ROLE) else { return };
@@ -193,15 +193,15 @@ async fn processes_share_the_file_fairly() {
     let _alone = ALONE.lock().await;
     let folder = must(tempfile::tempdir(), "a folder");
     let mut best = 0.0_f64;
-    // A busy machine may delay one process. The write queue (the file lock for writers) is not the cause of that, so
+    // A busy machine may delay one process, which is not the fault of the write queue (the file lock for writers). So
     // the test has three tries.
     for round in 0..3 {
         let path = folder.path().join(format!("{round}.db"));
         let mut others = start_all("write", &path, 8);
         others.iter_mut().for_each(|other| other.tell("go"));
         others.iter_mut().for_each(|other| assert_eq!(other.hear(), "open"));
-        // On a busy machine a process may wait for a processor for some tenths of a second. The longer all of them
-        // write, the less that matters for their shares.
+        // On a busy machine a process may wait for a processor for some tenths of a second. The longer all processes
+        // write, the less such a wait changes their shares of the writes.
         let span = busy::patience(Duration::from_millis(2_500)).min(Duration::from_secs(20)).as_millis().to_string();
         others.iter_mut().for_each(|other| other.tell(&span));
         let done: Vec<u64> = others.iter_mut().map(Other::hear_number).collect();
@@ -220,7 +220,7 @@ async fn processes_share_the_file_fairly() {
 }
 
 /// Checks that processes get the write queue (the file lock for writers) in the order in which they ask. The test holds
-/// the queue while the child processes ask, each one when the one before it is seen to wait.
+/// the queue while the child processes ask. Each child process asks after the one before it has begun to wait.
 #[tokio::test(flavor = "multi_thread")]
 async fn processes_come_in_the_order_in_which_they_ask() {
     let _alone = ALONE.lock().await;
@@ -301,8 +301,8 @@ async fn a_change_by_another_process_is_seen_within_a_tenth_of_a_second() {
     assert!(u128::from(p95) <= bound, "the last commit of a burst was seen after so many milliseconds: {late:?}");
 }
 
-/// Waits until `count` log entries came. It reads the log again only when the store wakes it. Returns the time and the
-/// cursor after the entries.
+/// Waits until `count` log entries came, and reads the log again only when the store wakes it. Returns the time at
+/// which the last entry came, and the cursor after it.
 async fn see(store: Arc<Sqlite>, mut cursor: Cursor, count: u64) -> (u64, Cursor) {
     let mut watch = store.watch();
     let mut left = usize::try_from(count).unwrap_or(0);

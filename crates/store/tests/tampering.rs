@@ -1,5 +1,5 @@
-//! An intruder edits the log in the file. Verification names the first entry that was changed, removed, inserted or
-//! moved.
+//! Tests in which an intruder edits the log in the file. Verification must name the first entry that was changed,
+//! removed, inserted or moved.
 
 use std::path::Path;
 
@@ -207,7 +207,7 @@ impl Intruder {
         self.set(from, &format!("seq = {to}"));
     }
 
-    /// Renumbers a range of entries. Starts at the end of the range where the new numbers are free.
+    /// Renumbers a range of entries. Begins with the entry whose new number is free.
     fn shift(&self, first: i64, last: i64, by: i64) {
         let mut range: Vec<i64> = (first..=last).collect();
         if by > 0 {
@@ -258,7 +258,8 @@ impl Intruder {
         self.insert(&entry);
     }
 
-    /// Changes the first body of a range, and gives all entries of the range matching links and hashes.
+    /// Changes the body of the first entry of a range, and then gives all entries of the range new links and hashes
+    /// that fit together.
     fn rewrite(&self, first: i64, last: i64) {
         for seq in first..=last {
             let mut entry = self.entry(seq);

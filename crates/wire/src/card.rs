@@ -1,4 +1,5 @@
-//! Agent Card 1.0 (protocol 4): who an agent is, what it never does, and which agent or role gets its escalations.
+//! Agent Card 1.0: the document that says who an agent is, what the agent never does, and which agent or role gets its
+//! escalations.
 //!
 //! ```
 //! let card = br#"{"card_version": "1.0", "identity": {"slug": "exec"}}"#;
@@ -64,8 +65,8 @@ message! {
     }
 }
 
-/// The version of an agent card (the document that describes an agent). [`judge`] refuses every version string except
-/// "1.0" before it reads any field. Therefore every string that this type reads is "1.0".
+/// The version of an agent card (the document that describes an agent). It is always "1.0", because [`judge`] refuses
+/// every other version string before it reads any field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CardVersion;
 

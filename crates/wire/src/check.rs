@@ -153,7 +153,7 @@ pub(crate) fn range(span: Span) -> Range<usize> {
 }
 
 /// Returns one note for each entry in the list `messages` of a verdict. `errors` has the names of the verdict's lists
-/// of error codes: a code in one of them becomes an error, every other code a warning.
+/// of error codes: a note whose code is in one of them is an error, and every other note is a warning.
 fn told(verdict: &Value, errors: &[&str]) -> Vec<CheckNote> {
     let texts = |list: &str| -> Vec<String> {
         let found = verdict.get(list).and_then(Value::as_list).unwrap_or_default();
@@ -175,8 +175,8 @@ fn streamed(bytes: &[u8]) -> CheckFinding {
     let transcript = reader.end();
     let verdict = transcript.to_value();
     let mut notes = told(&verdict, &["errors"]);
-    // The code of a note ends with the number of the wrong line, such as `BAD_LINE:3`. One pass over the bytes finds
-    // the places of all these lines.
+    // A note about a wrong line has a code that ends with the number of the line, as in `BAD_LINE:3`. One pass over the
+    // bytes finds the places of all wrong lines.
     let mut wanted: HashMap<usize, &mut CheckNote> = HashMap::new();
     for note in &mut notes {
         let line = note.code.split_once(':').and_then(|(_, line)| line.parse().ok());
@@ -193,8 +193,8 @@ fn streamed(bytes: &[u8]) -> CheckFinding {
 }
 
 fn handed_over(bytes: &[u8], context: &CheckContext) -> CheckFinding {
-    // Replaces every byte that is not UTF-8 by the visible replacement character, so that an accepted handoff never
-    // contains such bytes.
+    // Replaces every byte that is not UTF-8 by the replacement character U+FFFD, so that an accepted handoff is always
+    // valid UTF-8.
     let text = String::from_utf8_lossy(bytes);
     let known = handoff::HandoffContext {
         input: context.input.as_ref(),
@@ -215,8 +215,8 @@ fn handed_over(bytes: &[u8], context: &CheckContext) -> CheckFinding {
     let warnings = verdict.warnings.iter().map(note(Severity::Warning));
     let notes = match &verdict.reason {
         None => errors.chain(warnings).collect(),
-        // The text has no readable handoff contract, so every field counts as missing. `reason` says why there is none;
-        // one note with it replaces all notes about missing fields.
+        // If the text has no readable handoff contract, every field counts as missing. One note with the reason
+        // replaces all the notes about missing fields.
         Some(reason) => {
             let place = verdict.body.map(range).map(|body| match reason {
                 handoff::NoContractReason::InvalidJson(error) => body.start + error.at..body.start + error.at + 1,

@@ -41,16 +41,16 @@ const BACK: [usize; 4] = [1, 2, 3, 0];
 /// The percentage that the task's own fields get of the tokens for the task in the reply of `task_load_context`. The
 /// task's checkpoints (progress notes) get the rest.
 const FIELDS_SHARE: u64 = 60;
-/// The most times that the reply of `task_load_context` is written in the search for one that nearly fills the token
-/// budget. One attempt is not enough: the estimated weights of the pieces add up to more than the weight of the whole
-/// reply, and a list or a value may leave tokens unused.
+/// The most attempts to write a reply of `task_load_context` that nearly fills the token budget. The first attempt
+/// often leaves tokens unused, because the estimated weights of the pieces add up to more than the weight of the whole
+/// reply.
 const ROUNDS_MAX: u32 = 6;
 /// The search for a fuller reply of `task_load_context` ends when the unused tokens are less than the token limit
 /// divided by `NEAR`.
 const NEAR: u64 = 32;
 
-/// The most checkpoints (progress notes of a task) that are loaded by default; older ones are only counted. A small
-/// token budget loads fewer: no more than would fit if each took [`ROW_TOKENS`].
+/// The most checkpoints (progress notes of a task) that are loaded by default; older ones are only counted. With a
+/// small token budget fewer are loaded: only as many as would fit if each took [`ROW_TOKENS`].
 const ROWS_DEFAULT_MAX: u32 = 100;
 /// The most checkpoints (progress notes of a task) that are loaded when the caller wants the whole history or many
 /// details; older ones are only counted.
@@ -73,8 +73,8 @@ pub fn fit(facts: &ContextFacts, include: Option<&Include>, max_tokens: u32) -> 
     let max_tokens = usize::try_from(max_tokens).unwrap_or(usize::MAX);
     let parts = ContextParts::of(facts, WantedContext::of(include));
     let limit = tokens::weight_within(max_tokens);
-    // The estimated weights of the pieces add up to more than the weight of the whole reply. Therefore the whole reply
-    // may fit although the sum is up to a quarter above the limit.
+    // The estimated weights of the pieces add up to more than the weight of the whole reply. Therefore an uncut reply
+    // may fit although this sum is up to a quarter above the limit.
     if parts.want() <= limit + limit / 4 {
         let whole = parts.write(&parts.everything(), limit);
         if tokens::tokens(weight_said(&whole)) <= max_tokens {
@@ -199,7 +199,8 @@ impl<'f> ContextParts<'f> {
 
     /// Writes the reply of `task_load_context` for a total weight. The reply includes a list of what was cut, and the
     /// weight of this list is known only after cutting. Therefore a first pass reserves room for the largest possible
-    /// list and finds the cuts. The second pass has more room, which never causes more cuts.
+    /// list and finds the cuts. The second pass reserves only the room that the list of these cuts needs. The parts
+    /// then have more room, so they are never cut more than in the first pass.
     fn within(&self, total: u64, worst: u64) -> Value {
         let cuts = self.compose(&self.shared(total.saturating_sub(worst))).1;
         let room = total.saturating_sub(cuts.weight(cuts::budget(total)));
@@ -249,8 +250,9 @@ impl<'f> ContextParts<'f> {
             members.push(("prior_tasks".to_owned(), tasks.render(prior, &mut cuts)));
         }
         let want = |tasks: &Option<Tasks<'_>>| tasks.as_ref().map_or(0, |tasks| tasks.want);
-        // The siblings and the dependencies share one weight (token cost). The task builds on its dependencies, so they
-        // get their weight first. The siblings get the rest, but at least a third.
+        // The siblings and the dependencies share one weight (token cost). The dependencies get their weight first,
+        // because the task builds on them. The siblings get the rest, but at least a third of the whole weight if they
+        // need it.
         let siblings = want(&self.siblings).min((beside - want(&self.dependencies).min(beside)).max(beside / 3));
         if let Some(tasks) = &self.siblings {
             members.push(("sibling_tasks".to_owned(), tasks.render(siblings, &mut cuts)));

@@ -7,7 +7,7 @@ use crate::shape::Shape;
 /// The size limit in bytes of most kinds of documents. A larger document is refused.
 pub const BYTES_MAX: usize = 1 << 20;
 
-/// The result of judging a document: all of the document's problems, and its value when there are none.
+/// The result of judging a document: all problems of the document, and its value when it has no problems.
 #[derive(Debug, Clone)]
 pub struct JudgedDocument<'t, T> {
     pub value: Option<T>,
@@ -20,7 +20,8 @@ impl<'t, T> JudgedDocument<'t, T> {
     }
 }
 
-/// Parses the received bytes as a JSON object. When the bytes cannot be parsed, returns a report with that one problem.
+/// Parses the received bytes as a JSON object. When the bytes cannot be parsed, returns a report whose only problem
+/// says why.
 pub(crate) fn open(bytes: &[u8], bytes_max: usize) -> Result<(&str, JsonNode<'_>), Box<Report<'_>>> {
     if bytes.len() > bytes_max {
         let hint = format!("the document has {} bytes; at most {bytes_max} are allowed", bytes.len());

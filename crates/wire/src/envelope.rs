@@ -1,5 +1,5 @@
-//! The input envelope and the output envelope of one agent call (protocol 1). An envelope is the JSON object that an
-//! agent gets or returns.
+//! The input envelope and the output envelope of one agent call. An envelope is the JSON object that an agent gets or
+//! returns.
 //!
 //! The input names the task and the paths of its files. The output reports the result, carries the files to write, and
 //! recommends the next step.
@@ -115,8 +115,8 @@ impl Shape for AnyOrNull {
     }
 }
 
-/// The files that an agent wants to write: at most [`ARTIFACTS_MAX`]. Each path occurs once, and no path is a file
-/// where another path needs a folder (`a` and `a/b`).
+/// The files that an agent wants to write: at most [`ARTIFACTS_MAX`]. Each path occurs once. No path may be a file and
+/// also the folder of another path, such as `a` and `a/b`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Artifacts(pub Vec<Artifact>);
 
@@ -170,8 +170,8 @@ fn judge<T: Shape>(bytes: &[u8], bytes_max: usize) -> JudgedDocument<'_, T> {
     }
 }
 
-/// Returns the hint about a field that envelopes no longer have. The hint tells the author where its content belongs
-/// now.
+/// Returns the hint for a field that envelopes no longer have. The hint tells the author of the envelope where the
+/// content of the field belongs now.
 fn legacy_hint(name: &str) -> Hint {
     match name {
         "state_updates" => "is no field of an envelope; return the updated file as an artifact",

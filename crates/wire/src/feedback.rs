@@ -1,4 +1,4 @@
-//! Agent Feedback Protocol 1.2 (protocol 2): peer review in rounds.
+//! Agent Feedback Protocol 1.2: requests for a review and the responses to them, in one or more rounds.
 //!
 //! A request carries an artifact to review and the author's decisions on earlier findings. A response carries findings.
 //! The id of a finding never changes.
@@ -77,7 +77,7 @@ message! {
 }
 
 message! {
-    /// The decision of a review's requester on one finding.
+    /// The decision of the author of the reviewed artifact on one finding of the review.
     pub struct Decision {
         id: required NonBlank,
         status: required DecisionStatus,
@@ -103,7 +103,7 @@ vocabulary! {
     }
 }
 
-/// The decisions of a review's requester on the findings, at most one per finding.
+/// The decisions of the author of the reviewed artifact on the findings of the review, at most one per finding.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Decisions(pub Vec<Decision>);
 

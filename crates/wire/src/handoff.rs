@@ -1,8 +1,8 @@
 //! The contract that an agent hands over at the end of its turn. This module finds the contract in the agent's text,
 //! judges it and reads it.
 //!
-//! A text that cannot be judged is never accepted. A valid verdict carries the contract. An invalid verdict cannot take
-//! effect, because it has no [`HandoffContract`] on which other code could act.
+//! A text that cannot be judged is never accepted. Only a valid verdict has a [`HandoffContract`], and other code acts
+//! only on a [`HandoffContract`]. Therefore an invalid contract has no effect.
 //!
 //! ````
 //! use wire::handoff::{HandoffContext, PlanStatus, judge};
@@ -145,7 +145,7 @@ fn requires_consolidation(input: Option<&Value>) -> bool {
         || flag("surface_routing", "multi_surface")
 }
 
-/// The members of the top-level object of a handoff contract, sorted by section.
+/// The members of the top-level object of a handoff contract, one field for each section.
 #[derive(Debug, Default)]
 struct Top<'n, 't> {
     agent_status: Option<&'n JsonNode<'t>>,
@@ -226,8 +226,8 @@ impl<'n, 't> Top<'n, 't> {
 #[cfg(test)]
 mod tests;
 
-/// Returns the id that an agent writes into its handoff contract. The protocol's ids are shorter than the engine's, so
-/// this one is made from a hash of the engine's id.
+/// Returns the id that an agent writes into its handoff contract. It is made from a hash of the engine's id, which is
+/// too long for the protocol.
 pub fn alias(agent: engine::id::AgentId) -> String {
     use sha2::{Digest, Sha256};
     let hash = Sha256::digest(agent.to_string().as_bytes());

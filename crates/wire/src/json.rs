@@ -1,7 +1,7 @@
 //! A strict reader for JSON by RFC 8259, which keeps the place of every value in the text.
 //!
-//! A general JSON parser would be less code, but it drops facts that a checker needs: the place of a value, the
-//! spelling of a number, and a key that occurs twice.
+//! A general JSON parser would be less code, but it loses facts that a checker needs: the place of a value, the
+//! spelling of a number, and whether a key occurs twice.
 
 mod jcs;
 mod measure;

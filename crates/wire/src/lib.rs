@@ -19,7 +19,7 @@
 //!   so that they cannot differ. [`definitions`] lists the schemas.
 //! - [`report`] keeps problems small and makes their texts only when they are read.
 //! - [`translate`] turns documents into the engine's commands and the engine's state into documents. [`convert`] turns
-//!   one dialect into another. Both report the parts that they could not carry.
+//!   documents of one protocol into documents of another. Both report the parts that they could not translate.
 //! - [`context`] cuts the facts that a worker must know to a number of tokens, which [`tokens`] estimates.
 //!
 //! This crate does no I/O, reads no clock and does not panic on any input. It judges one mebibyte of any input in

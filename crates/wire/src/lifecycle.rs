@@ -1,4 +1,4 @@
-//! The tools that an agent can call during its work (protocol 5). Each call is a type, and many calls become one
+//! The tools that an agent can call during its work. Each tool has a type for its calls. Many calls become exactly one
 //! command of the engine.
 //!
 //! ```
@@ -64,13 +64,13 @@ macro_rules! calls {
         #[derive(Debug, Clone, PartialEq)]
         pub enum Call { $($name(Box<$name>),)* }
 
-        /// The tools as values. Code that must handle every tool matches on this type, so that a new tool does not
-        /// compile until that code handles it.
+        /// The tools as values. Code that must handle every tool matches on this type. When a tool is added, the
+        /// compiler then reports the code that does not handle it.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum ToolId { $($name,)* }
 
         $(impl $name {
-            /// The description for clients of the tool that takes these arguments.
+            /// The tool that takes these arguments, as it is described to clients.
             pub const TOOL: Tool = Tool {
                 id: ToolId::$name,
                 name: $tool,
@@ -86,7 +86,7 @@ macro_rules! calls {
             };
         })*
 
-        /// The tools that agents can call, in the order in which an agent uses them.
+        /// The tools that agents can call, in the order in which an agent normally uses them.
         pub static TOOLS: &[Tool] = &[$($name::TOOL),*];
 
         impl ToolId {
@@ -107,7 +107,7 @@ macro_rules! calls {
                 match self { $(Self::$name(arguments) => arguments.render(),)* }
             }
 
-            /// Returns the values of those arguments that many tools have, such as the calling agent.
+            /// Returns the arguments of this call that many tools have, such as the calling agent.
             pub fn common(&self) -> CommonArguments {
                 match self { $(Self::$name(arguments) => arguments.common(),)* }
             }
@@ -271,8 +271,8 @@ fn arguments_of<T: Shape>(bytes: &[u8], bytes_max: usize) -> JudgedDocument<'_, 
 }
 
 impl Call {
-    /// Returns a text that is the same for all calls with equal arguments. The idempotency key is left out. A caller
-    /// may use one key again only for a call with the same fingerprint.
+    /// Returns a text that is the same for all calls with equal arguments. The idempotency key is left out of it. A
+    /// caller may use an idempotency key again only for a call with the same fingerprint.
     pub fn fingerprint(&self) -> String {
         let Value::Object(mut members) = self.render() else { return String::new() };
         members.retain(|(name, _)| name != "idempotency_key");

@@ -1,5 +1,5 @@
-//! Agent Wire 1.0 (protocol 4), the messages between agents: briefs, inbox messages, completions, blockers and claims.
-//! All of them have the same outer fields.
+//! Agent Wire 1.0: the messages between agents, which are briefs, inbox messages, completions, blockers and claims. All
+//! messages have the same outer fields.
 //!
 //! ```
 //! let wire = br#"{"wire": "1.0", "type": "claim", "sender": "quinn", "ts": "2026-04-28T12:00:00Z",
@@ -95,8 +95,8 @@ message! {
 }
 
 impl OutputContract {
-    /// Tells whether the task's output must be checked before the task is complete. A `schema_ref` requires this,
-    /// because it names an output contract, which has a schema or checks.
+    /// Tells whether the task's output must be checked before the task is complete. This includes a task with a
+    /// `schema_ref`, because the output contract that it names has a schema or checks.
     pub fn is_verified(&self) -> bool {
         self.output_ref_required || self.evaluate.get().is_some() || self.schema_ref.get().is_some()
     }
@@ -250,7 +250,7 @@ impl BlockerType {
 }
 
 message! {
-    /// The message that an agent claims a task.
+    /// An agent's message that it claims a task.
     pub struct Claim {
         task_id: required Id,
         agent: required Slug,
@@ -410,7 +410,7 @@ impl Shape for Wire {
 }
 
 /// Checks that an agent claims a task only in its own name: the agent in the claim must be the sender of the message.
-/// Does so even when the message has other errors.
+/// The check runs even when the message has other errors.
 fn claimed_by_its_sender(node: &JsonNode<'_>, report: &mut Report<'_>) {
     let agent = node.get("payload").and_then(|payload| payload.get("agent"));
     let names = node.get("sender").and_then(JsonNode::text).zip(agent.and_then(JsonNode::text));
@@ -439,8 +439,8 @@ impl Type {
     }
 }
 
-/// The payload of an Agent Wire message, read only as far as that it is an object. The type of the message decides
-/// later how its fields are read.
+/// The payload of an Agent Wire message. Reading it only checks that it is an object. Its fields are read later,
+/// depending on the type of the message.
 struct AnyObject;
 
 impl Shape for AnyObject {
@@ -463,7 +463,7 @@ impl Shape for AnyObject {
 }
 
 impl Env {
-    /// Returns the names and values of the fields in the brief's environment that are set, in the order of the
+    /// Returns the fields of the brief's environment that are set, as names and values, in the order of the
     /// specification.
     pub fn entries(&self) -> Vec<(&'static str, &str)> {
         let ids = [("client_id", &self.client_id), ("task_id", &self.task_id), ("project_id", &self.project_id)];

@@ -1,5 +1,5 @@
-//! Finds the document with which an agent ends its turn, in the last text of the agent: a handoff contract or an output
-//! envelope.
+//! Finds the document with which an agent ends its turn: a handoff contract or an output envelope. The document is part
+//! of the last text that the agent wrote.
 //!
 //! ```
 //! use wire::output::{AgentOutput, find};
@@ -47,7 +47,7 @@ impl AgentOutput<'_> {
         }
     }
 
-    /// Returns the problems of its output that the agent must repair. Each problem has a code and one line that
+    /// Returns the problems in the agent's output that the agent must repair. Each problem has a code and one line that
     /// explains it.
     pub fn problems(&self) -> Vec<(String, String)> {
         match self {

@@ -58,18 +58,19 @@ texts! {
     )), "a relative path of a file inside the repository";
 }
 
-/// The paths of several files, as a tree. Finds a path that is added twice, and a file at a path that another file
+/// The paths of several files, as a tree. It detects a path that is added twice, and a file whose path another file
 /// needs as a folder. Adding takes time linear in the length of the path.
 #[derive(Debug, Default)]
 pub struct Files<'p> {
     children: HashMap<(usize, &'p str), usize>,
-    /// For each node of the tree of paths, by the node's number: true for a file, false for a folder.
+    /// One value per node of the tree of paths: true for a file, false for a folder. The index is the number of the
+    /// node.
     is_file: Vec<bool>,
 }
 
 impl<'p> Files<'p> {
-    /// Adds the path of a file. Returns false when the path was added before, or when a path would be a file and a
-    /// folder.
+    /// Adds the path of a file. Returns false when the path was added before, or when one path would be both a file and
+    /// a folder.
     pub fn add(&mut self, path: &'p str) -> bool {
         let Some(parts) = resolve(path).filter(|parts| !parts.is_empty()) else { return true };
         if self.is_file.is_empty() {

@@ -1,4 +1,4 @@
-//! The system prompt of an agent (protocol 4): ten blocks in a fixed order. The same input always gives the same bytes.
+//! The system prompt of an agent, which has ten blocks in a fixed order. The same input always gives the same bytes.
 //!
 //! Text that other people or agents wrote stands between fence lines (rows of backticks), which that text cannot
 //! contain. Each opening fence has a label that names the origin of the text.
@@ -56,8 +56,8 @@ pub struct Skill {
     pub markdown: String,
 }
 
-/// A text from the project's memory for a system prompt. `distance` tells how far the text is from the subject of the
-/// task; nearer texts come first.
+/// A text from the project's memory for a system prompt. `distance` tells how different the text is from the subject of
+/// the task; texts with a smaller distance come first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PromptMemory {
     pub id: String,
@@ -165,7 +165,8 @@ fn letter(entry: &UnreadMessage) -> String {
     format!("{heading}\n\n{}", fenced(&origin(&entry.sender), &text))
 }
 
-/// Returns the name of a message's sender for a label in a prompt that says where the labelled text comes from.
+/// Returns the origin of a message for its label in a prompt: `agent` and the slug if the sender is an agent, otherwise
+/// only the sender's name.
 fn origin(sender: &str) -> String {
     if is_agent(sender) { format!("agent {sender}") } else { sender.to_owned() }
 }

@@ -66,7 +66,7 @@ impl ReplyPart for &'static str {
     }
 }
 
-/// Renders stored JSON as a value of a tool's reply. Its numbers keep their spelling.
+/// Renders JSON text from the store as a value of a tool's reply. The numbers in it keep their spelling.
 impl ReplyPart for Json {
     fn render(&self) -> Value {
         parse(self.as_str()).map_or(Value::Null, |node| node.to_value())
@@ -128,8 +128,8 @@ impl<T: ReplyPart> ReplyPart for NamedParts<T> {
     }
 }
 
-/// Declares a JSON object of a tool's reply. A field `field: T` is always written; if `T` is an `Option` without a
-/// value, as null. A field `field: some T` is left out when it has no value.
+/// Declares a JSON object of a tool's reply. A field declared as `field: T` is always written; if `T` is an `Option`
+/// without a value, null is written. A field declared as `field: some T` is left out when it has no value.
 macro_rules! reply {
     ($(#[$attribute:meta])* pub struct $name:ident { $($body:tt)* }) => {
         $crate::reply::reply!(@fields $(#[$attribute])* $name [] $($body)*);

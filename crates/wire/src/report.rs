@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 
 use crate::json::{Number, Span, SyntaxError, Value, object};
 
-/// The rule for keys in a document that the protocol does not define.
+/// The rule for keys that a document has although the protocol does not define them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unknown {
     /// Unknown keys of a document are kept and cause warnings.
@@ -63,7 +63,7 @@ impl Registry {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PointerStep<'p> {
     Field(&'static str),
-    /// A name that the author of the document chose, not the protocol.
+    /// A name that the author of the document chose, and that the protocol does not define.
     Key(&'p str),
     Index(usize),
 }
@@ -76,8 +76,8 @@ enum KeptStep {
     Index(usize),
 }
 
-/// The position of the value in a document that is being read. Positions are cheap because they are on the stack. Only
-/// when a problem is found at a position, the report stores it as a [`ReportPlace`].
+/// The position in a document of the value that is being read. A position is cheap, because it is on the stack. The
+/// report stores a position as a [`ReportPlace`] only when there is a problem at it.
 #[derive(Debug)]
 pub struct At<'p> {
     parent: Option<&'p At<'p>>,
@@ -113,7 +113,7 @@ impl<'p> At<'p> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReportPlace(u32);
 
-/// The advice how to repair one problem of a document, for the document's author.
+/// The advice to the author of a document on how to repair one problem.
 pub type Hint = Cow<'static, str>;
 
 /// One problem of a document. It takes little memory, because there may be half a million of them. [`Report::message`]
@@ -157,8 +157,8 @@ pub struct Report<'t> {
     /// The function that returns the hint for a key that the protocol does not define.
     stray_hint: fn(&str) -> Hint,
     registry: Option<&'t Registry>,
-    /// The problems with unknown keys of the document. They are reported after all other problems, in the order of the
-    /// document.
+    /// The problems with unknown keys of the document. They are reported after all other problems, in the order in
+    /// which the keys occur in the document.
     strays: Vec<DocumentProblem>,
     /// For each text of the document that should be an id but is not well-formed: the made-up id that is used instead,
     /// and the text.
@@ -246,8 +246,8 @@ impl<'t> Report<'t> {
         place
     }
 
-    /// Returns the subject of a problem at the position `at`. For an item of a list or a field, the report stores only
-    /// the position of the list or object as a place, which saves memory.
+    /// Returns the subject of a problem at the position `at`. To save memory, a problem about a list item or an
+    /// object's field refers to the place of the list or object, which many problems share.
     fn subject(&mut self, at: &At<'_>) -> ReportSubject {
         if self.errors.len() >= PROBLEMS_MAX {
             return ReportSubject::None;
@@ -290,8 +290,9 @@ impl<'t> Report<'t> {
         push(&mut self.errors, problem);
     }
 
-    /// Inserts an error before the error with index `number`. The specification lists rules about a whole list before
-    /// the rules for its items, but a broken rule about the whole list may be found later.
+    /// Inserts an error before the error with index `number`. In the specification, the rules about a whole list come
+    /// before the rules about its items. Some of the rules about the whole list are checked after the items, so their
+    /// errors are inserted.
     pub(crate) fn error_before(&mut self, number: usize, kind: &'static str, at: &At<'_>, about: (Span, &'static str)) {
         let subject = self.subject(at);
         let problem = DocumentProblem { kind, subject, span: about.0, hint: Ok(about.1) };
@@ -325,7 +326,8 @@ impl<'t> Report<'t> {
 
     /// Adds a problem with a key that the protocol does not define.
     pub(crate) fn stray(&mut self, at: &At<'_>, name: &str, span: Span) {
-        // Keys that name a session are left out here, because another check reports them with the code `SESSION_FIELD`.
+        // A key that names a session is not reported here, because another check reports it with the code
+        // `SESSION_FIELD`.
         let allowed = self.unknown == Unknown::Refused && (name.starts_with("x-") || is_session(name));
         if !allowed {
             let hint = (self.stray_hint)(name);
@@ -443,8 +445,9 @@ impl<'t> Report<'t> {
     }
 }
 
-/// The most errors and the most warnings that a report keeps; later ones are dropped. One error is enough to make a
-/// document invalid, and no author can repair more at once. A hostile document may have a problem in every third byte.
+/// The most errors and the most warnings that a report keeps; later ones are dropped. A hostile document may have a
+/// problem in every third byte. One error is enough to make a document invalid, and no author repairs so many problems
+/// at once.
 const PROBLEMS_MAX: usize = 100_000;
 
 fn push(problems: &mut Vec<DocumentProblem>, problem: DocumentProblem) {
@@ -453,8 +456,8 @@ fn push(problems: &mut Vec<DocumentProblem>, problem: DocumentProblem) {
     }
 }
 
-/// The most characters of one name in a JSON pointer; the rest of the name is left out. Otherwise a pointer into a
-/// hostile document could be as long as the document.
+/// The most characters that are shown of one name in a JSON pointer; the rest of the name is left out. Otherwise a
+/// pointer into a hostile document could be as long as the document.
 const STEP_MAX: usize = 1_024;
 
 fn push_step(out: &mut String, step: &KeptStep) {

@@ -47,8 +47,8 @@ pub trait Shape: Sized {
 /// - `optional`: the field may be absent, but not null. In the arguments of tools, null counts as absent.
 /// - `maybe`: the field may be absent or null.
 ///
-/// The part `judge` holds the rules about several fields. It runs after all fields were read and sees each field as an
-/// `Option`.
+/// The part `judge` has the rules that involve several fields. It runs after all fields were read, and each field is an
+/// `Option` there.
 macro_rules! message {
     (
         $(#[$attribute:meta])*

@@ -1,5 +1,5 @@
-//! The stream in which a review tool sends its output (protocol 2): one JSON object per line. The stream is read from
-//! any source as the bytes arrive.
+//! The stream in which a review tool sends its output, one JSON object per line. A reader takes the bytes of the stream
+//! piece by piece as they arrive.
 //!
 //! ```
 //! use wire::stream::{Frame, StreamReader};
@@ -128,7 +128,7 @@ pub struct StreamReader {
     too_long: Option<u64>,
 }
 
-/// The number of lines of each type that a reader has seen. When a stream has no review response, the error message
+/// The number of lines of each type that a reader has seen. The error message about a stream without a review response
 /// shows these numbers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct SeenFrames {
@@ -304,7 +304,7 @@ pub fn read(mut from: impl Read) -> std::io::Result<Transcript> {
     }
 }
 
-/// Returns the JSON Schema of the lines that a review tool of this project writes.
+/// Returns the JSON Schema of the lines that Handover's own review tools write.
 pub fn schema() -> Value {
     let text = || object([("type", "string".into())]);
     let frame = |kind: &str, part: Vec<(&str, Value)>| {

@@ -92,14 +92,15 @@ fn days_of(year: i64, month: i64) -> i64 {
     }
 }
 
-/// Returns the days from 1970 to a date. Counts each year from March, so that the leap day is the last day of a year.
+/// Returns the number of days from 1970-01-01 to a date. Counts each year from March, so that the leap day is the last
+/// day of a year.
 fn days(year: i64, month: i64, day: i64) -> i64 {
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     365 * year + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400) + (153 * month + 2) / 5 + day
         - 719_469
 }
 
-/// Returns year, month and day of the day that is `since` days after the start of 1970.
+/// Returns the year, month and day of the date that is `since` days after 1970-01-01.
 fn date(since: i64) -> (i64, i64, i64) {
     let mut year = 1970 + since.div_euclid(366);
     while days(year + 1, 1, 1) <= since {

@@ -1,10 +1,10 @@
 //! Estimates how many tokens a text costs a model. The estimate is meant as an upper bound, and it works without the
 //! vocabulary of a tokenizer.
 //!
-//! A text is split where the pretokenizer of the o200k encoding splits it: words at changes of case, digits in threes,
-//! runs of punctuation, white space. Each piece costs at least one token. The further price of a word depends on its
-//! case and on how common its sequences of letters are. The price of a character of another script depends on its
-//! Unicode block.
+//! A text is split into the same pieces as by the pretokenizer of the o200k encoding: words, which also end at a change
+//! of case, groups of up to three digits, runs of punctuation, and white space. Each piece costs at least one token.
+//! The further price of a word depends on its case and on how common its sequences of letters are. The price of a
+//! character of another script depends on its Unicode block.
 //!
 //! The prices were fitted so that the estimate is above the real count for prose, source code, JSON and the larger
 //! languages. Some texts still cost up to a quarter more than the estimate: lists of word stems, tables of rare
@@ -27,8 +27,8 @@ const MARGIN_SHARE: u64 = 48;
 /// The margin for short texts: a quarter of a text's weight (token cost) is added to it. In a short text, the estimate
 /// deviates more from the real count.
 const SHORT_SHARE: u64 = 4;
-/// The most weight (token cost) that the margin for short texts adds. Without it, long texts would also get a quarter
-/// more.
+/// The most weight (token cost) that the margin for short texts adds. Without this limit, the weight of a long text
+/// would also grow by a quarter.
 const SHORT_MAX: u64 = 8 * UNIT;
 
 /// Estimates the number of tokens of a text. For almost any text that people write, the estimate is at least the real
@@ -43,16 +43,16 @@ pub fn estimate(text: &str) -> usize {
     tokens(weight(text))
 }
 
-/// Converts a weight (token cost in parts of a token) to tokens, with margins for rare words and for short texts. Add
-/// the weights of a text's parts before converting: parts that are split at punctuation together weigh at least as much
-/// as the whole text.
+/// Converts a weight (token cost in parts of a token) to tokens, with margins for rare words and for short texts. To
+/// convert a text that was weighed in parts, add the weights of the parts first. If the text was split at punctuation,
+/// the sum is at least the weight of the whole text.
 pub(crate) fn tokens(weight: u64) -> usize {
     let margin = weight / MARGIN_SHARE + (weight / SHORT_SHARE).min(SHORT_MAX);
     usize::try_from((weight + margin).div_ceil(UNIT)).unwrap_or(usize::MAX)
 }
 
-/// Returns a weight (token cost) that [`tokens`] converts to at most this number of tokens. It is nearly the largest
-/// such weight.
+/// Returns a weight (token cost) that [`tokens`] converts to at most this number of tokens. The returned weight is
+/// nearly the largest possible one.
 pub(crate) fn weight_within(tokens: usize) -> u64 {
     let whole = u64::try_from(tokens).unwrap_or(u64::MAX).min(u64::MAX >> 16) * UNIT;
     let without = |whole: u64| whole * MARGIN_SHARE / (MARGIN_SHARE + 1);
@@ -175,8 +175,8 @@ impl TokenWalk<'_> {
             (Some(CharacterClass::Upper | CharacterClass::Lower), b' ') => self.word(Before::Space),
             (Some(CharacterClass::Upper | CharacterClass::Lower), _) => self.word(Before::Mark),
             (Some(CharacterClass::Mark), b' ') => self.marks(),
-            // The tokenizer joins a blank with the character after it, so that the blank costs nothing. It does not do
-            // so before ideographs and kana.
+            // A blank before most characters costs nothing, because the tokenizer joins the two. It does not join a
+            // blank with an ideograph or with kana.
             (Some(CharacterClass::High), _) if !matches!(self.bytes[self.at], 0xe3..=0xe9) => {}
             (
                 None

@@ -37,8 +37,8 @@ fn is_selector(letter: char) -> bool {
     matches!(letter, '\u{fe00}'..='\u{fe0f}')
 }
 
-/// Tells whether a variation selector may follow this character. It may follow an emoji, the base of a keycap (`1`,
-/// `#`) or an ideograph, for example.
+/// Tells whether a variation selector may follow this character. For example, it may follow an emoji, an ideograph, or
+/// the base of a keycap (`1`, `#`).
 fn takes_selector(letter: char) -> bool {
     (!letter.is_ascii() && !is_hidden(letter) && !is_selector(letter))
         || letter.is_ascii_digit()
@@ -89,8 +89,8 @@ pub fn json(text: &str) -> String {
     escaped
 }
 
-/// Returns a text for a person who must decide about it: on one line, with `[redacted]` in the place of parts that look
-/// like a secret.
+/// Returns a text in the form in which it is shown to a person who must decide about it: on one line, with `[redacted]`
+/// in the place of every part that looks like a secret.
 pub fn decided(text: &str) -> String {
     one_line(&redacted(text))
 }

@@ -13,13 +13,14 @@ const NAME_BYTES_MAX: usize = 200;
 const REASON_BYTES_MAX: usize = 2000;
 const WARNINGS_MAX: usize = 16;
 
-/// The way in which a turn ended according to the events in the program's output. The exit code is not considered yet.
+/// The conclusion from the events in the program's output about how the turn ended. The exit code is not considered
+/// yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum EventVerdict {
     /// The program printed the sign by which it says that its answer is complete.
     Answered,
-    /// The program did not give its sign that the answer is complete. The text names the missing sign, and becomes the
-    /// reason of the failure if the program exits with 0.
+    /// The program did not print its sign that the answer is complete. The text names the missing sign. If the program
+    /// exits with code 0, the text becomes the reason of the failure.
     Open(&'static str),
     /// Programs of this kind print no sign that an answer is complete, so only the exit code counts.
     Unsaid,
@@ -55,7 +56,7 @@ impl Account {
         (self.usd, self.tokens)
     }
 
-    /// Adds text to the collected answer, directly after the text before it.
+    /// Adds text to the collected answer, directly after the last character.
     pub(super) fn chunk(&mut self, text: &str) {
         self.text.push_str(text);
         if self.text.len() > 2 * TEXT_BYTES_MAX {
@@ -84,12 +85,12 @@ impl Account {
         self.heard.push(HeardEvent::ToolCall { name: head(name, NAME_BYTES_MAX).to_owned() });
     }
 
-    /// Replaces the collected text by another answer, for example by the final answer that the program states.
+    /// Replaces the collected text, for example by the final answer that the program states at the end.
     pub(super) fn answer(&mut self, text: String) {
         self.text = text;
     }
 
-    /// Records the event that the program is alive. Several such events in a row are kept as one.
+    /// Records that the program is alive. Several of these events in a row are kept as one.
     pub(super) fn progress(&mut self) {
         if self.heard.last() != Some(&HeardEvent::Progress) {
             self.heard.push(HeardEvent::Progress);
@@ -203,8 +204,8 @@ pub(super) fn short(reason: &str) -> String {
     head(reason.trim(), REASON_BYTES_MAX).to_owned()
 }
 
-/// Returns the reason of a failure from standard error: its first line that starts with "error", else its last line.
-/// Returns `otherwise` when standard error is empty.
+/// Returns the reason of a failure from the text on standard error: its first line that starts with "error", or its
+/// last line if no line does. Returns `otherwise` when the text is empty.
 fn reason(stderr_tail: &str, otherwise: &str) -> String {
     let lines = || stderr_tail.lines().map(plain).filter(|line| !line.trim().is_empty());
     let line = lines().find(|line| line.trim_start().to_ascii_lowercase().starts_with("error"));

@@ -22,9 +22,9 @@ pub use peer::{AcpHost, Way};
 pub use permit::{PermissionQuestion, Permit, ToolKind, covers};
 pub use talk::{Talked, converse};
 
-/// Returns the launch of an agent that speaks the Agent Client Protocol (ACP). The prompts and the address of
-/// Handover's MCP server are not part of the launch: they are sent in the conversation. A person chooses the model in
-/// the agent's own arguments.
+/// Returns the launch of an agent that speaks the Agent Client Protocol (ACP). The launch has neither the prompts nor
+/// the address of Handover's MCP server, because both are sent in the conversation. It has no model either: a person
+/// can choose one in the agent's own arguments.
 pub(super) fn launch(order: &TurnOrder) -> Result<ProgramLaunch, Unlaunchable> {
     let mut launch = order.start()?;
     launch.arguments.extend(order.args.iter().cloned());

@@ -1,7 +1,7 @@
 //! Runs Claude Code as an agent: `claude -p`, which prints a stream of events.
 //!
-//! Signs that mislead: a failed run can have the subtype `success`, and then only `is_error` tells of the failure; the
-//! exit code is 0 after an interrupt and after a refused tool; a terminated run prints no result; and a resumed
+//! Signs that mislead: a failed run can have the subtype `success`, and then only `is_error` shows the failure; the
+//! exit code is 0 even after an interrupt or a refused tool; and a terminated run prints no result. A resumed
 //! conversation keeps its first system prompt unless an option says otherwise.
 
 mod events;
@@ -28,7 +28,8 @@ pub(super) fn launch(order: &TurnOrder) -> Result<ProgramLaunch, Unlaunchable> {
         launch.say(&["--resume", conversation]);
     }
     if let Some(usd) = order.usd_left {
-        // `--max-budget-usd` counts only the costs of this process, so the remaining budget of the task is passed.
+        // `--max-budget-usd` limits only the costs of this process, so its value is the budget that is left for the
+        // task.
         launch.say(&["--max-budget-usd", &format!("{usd:.4}")]);
     }
     // The output format `stream-json` needs `--verbose`. The option also ends the list of tool names before it, so that
@@ -61,8 +62,8 @@ fn permit(launch: &mut ProgramLaunch, permissions: Permissions) {
             "--disallowedTools",
             "Bash,Edit,Write,NotebookEdit,Monitor,PowerShell",
         ]),
-        // The mode `acceptEdits` allows edits only in the worktree. An edit tool in the list of allowed tools would be
-        // allowed everywhere, so the list has none.
+        // The mode `acceptEdits` allows edits only in the worktree. The list of allowed tools has no edit tool, because
+        // an edit tool in the list could edit files everywhere.
         Permissions::Edit => {
             launch.say(&["--permission-mode", "acceptEdits", "--allowedTools", "Bash,mcp__handover"]);
         }

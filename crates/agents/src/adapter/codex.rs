@@ -37,8 +37,9 @@ pub(super) fn launch(order: &TurnOrder) -> Result<ProgramLaunch, Unlaunchable> {
     Ok(launch)
 }
 
-/// Returns the setting that defines Handover's MCP server as one whole table. If only single keys were set, the other
-/// keys of an entry with this name in the person's own configuration file would stay in effect.
+/// Returns the setting that defines Handover's MCP server as one whole table. The person's own configuration file may
+/// have an entry with the same name. If only single keys were set here, the other keys of that entry would stay in
+/// effect.
 fn server(server: &McpServerLaunch) -> String {
     let names: Vec<&str> = server.environment.iter().map(|(name, _)| name.as_str()).collect();
     format!(
@@ -50,13 +51,13 @@ fn server(server: &McpServerLaunch) -> String {
     )
 }
 
-/// Formats a value as TOML. JSON is used for it, because strings and lists of strings look the same in JSON and TOML.
+/// Formats a value as TOML. It writes JSON, because strings and lists of strings look the same in JSON and in TOML.
 fn toml(value: &(impl serde::Serialize + ?Sized)) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }
 
-/// Returns the sandbox mode as a setting (`-c`). The flag for it cannot be used, because `codex exec resume` does not
-/// accept the flag.
+/// Returns the sandbox mode as a setting for the option `-c`. Codex also has a flag for the mode, but `codex exec
+/// resume` does not accept that flag.
 fn sandbox(permissions: Permissions) -> &'static str {
     match permissions {
         Permissions::Read => "sandbox_mode=\"read-only\"",

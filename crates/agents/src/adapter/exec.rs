@@ -6,7 +6,7 @@ use super::listener::EventDialect;
 use super::order::{ProgramInput, ProgramLaunch, TurnOrder, Unlaunchable};
 
 /// Returns the launch (the command line and the files) of a program. A program of this kind remembers no conversation,
-/// so a turn that repairs an answer, or resumes work, starts the program again. The envelope tells the program which
+/// so it is also started again for a turn that repairs an answer or resumes work. The envelope tells the program which
 /// kind of turn it is.
 pub(super) fn launch(order: &TurnOrder) -> Result<ProgramLaunch, Unlaunchable> {
     let mut launch = order.start()?;

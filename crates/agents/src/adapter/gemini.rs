@@ -2,12 +2,12 @@
 //! Client Protocol) if the agent uses the person's home folder.
 //!
 //! The command line has no option that names an MCP server for one run. Its settings come from the home folder, from
-//! the repository, or from files that only root may own. In the agent's own home folder Handover can install an
-//! extension. In the person's home folder a conversation over ACP names the server. There a conversation can be resumed
-//! at most once: loading it leaves a stub, and the next start takes the stub for a broken conversation and removes
-//! both.
+//! the repository, or from files that only root may own. In the agent's own home folder, Handover can install an
+//! extension that names the server. In the person's home folder, Handover names the server in a conversation over ACP.
+//! Over ACP, a conversation can be resumed at most once: loading it leaves a stub, and at the next start Gemini takes
+//! the stub for a broken conversation and removes both.
 //!
-//! A sign that misleads: the exit code of a refused request is its HTTP status without the high bits.
+//! A sign that misleads: after a refused request, the exit code is the lower bits of the HTTP status.
 
 mod events;
 
@@ -39,8 +39,8 @@ pub(super) fn launch(order: &TurnOrder) -> Result<ProgramLaunch, Unlaunchable> {
 }
 
 fn run(launch: &mut ProgramLaunch, order: &TurnOrder, home: &Path) -> Result<(), Unlaunchable> {
-    // The content of the extension's file is the same in every turn. So simultaneous turns of one agent can write it
-    // without a conflict.
+    // Simultaneous turns of one agent can write this file without a conflict, because its content is the same in every
+    // turn.
     let extension = home.join(".gemini/extensions").join(McpServerLaunch::NAME);
     launch.files.push((extension.join("gemini-extension.json"), manifest(&order.server)));
     launch.folders.push(extension);

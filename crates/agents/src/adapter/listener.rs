@@ -5,13 +5,13 @@ use super::said::{Exit, HeardEvent, SpentAmount, TurnSaid};
 use super::stream::LineBuffer;
 use super::{AdapterKind, acp, claude, codex, exec, gemini, opencode};
 
-/// A reader for the event format of one kind of program. It reads each line, and at the end concludes how the turn
-/// ended.
+/// A reader for the event format of one kind of program. It reads each line of the output, and concludes at the end how
+/// the turn ended.
 pub(super) trait EventDialect: std::fmt::Debug + Send {
     fn line(&mut self, line: &[u8], account: &mut Account);
 
-    /// Returns how the turn ended. `stderr_tail`, the end of standard error, is used only for facts that the program
-    /// prints nowhere else.
+    /// Returns the conclusion about how the turn ended. `stderr_tail`, the end of standard error, is used only for
+    /// facts that the program prints nowhere else.
     fn verdict(&self, stderr_tail: &str, account: &mut Account) -> EventVerdict;
 }
 

@@ -1,8 +1,8 @@
 //! Runs opencode as an agent: `opencode run --format json`, with settings that exist only for this turn.
 //!
 //! Signs that mislead: when a tool needs a permission that no person can grant, the run ends with exit code 0 and
-//! without an answer; if the agent that the arguments name does not exist, another one does the work; and no line says
-//! that the run is over.
+//! without an answer; if the arguments name an agent that does not exist, another agent does the work; and no line of
+//! the output says that the run is over.
 
 mod events;
 
@@ -36,8 +36,9 @@ pub(super) fn launch(order: &TurnOrder) -> Result<ProgramLaunch, Unlaunchable> {
         launch.say(&["--session", conversation]);
     }
     launch.arguments.extend(order.args.iter().cloned());
-    // These settings have priority over all others, including files of the person and of the repository. They hold only
-    // the path of the prompt and not its text, because one environment variable holds at most 128 KiB.
+    // The settings in this variable have priority over all others, including files of the person and of the repository.
+    // They name the file of the system prompt instead of its text, because one environment variable holds at most 128
+    // KiB.
     launch.set("OPENCODE_CONFIG_CONTENT", settings(order, &system).to_string());
     launch.set("OPENCODE_DISABLE_AUTOUPDATE", "1");
     launch.input = ProgramInput::File(message.into());

@@ -71,8 +71,7 @@ impl McpServerLaunch {
 }
 
 /// The order for one turn, that is, for one run of an agent's program. The texts `system`, `message` and `input` are
-/// never passed in an argument or in the environment: a program cannot be started with an argument or a variable of
-/// more than 128 KiB.
+/// never passed as an argument or an environment variable, because neither can have more than 128 KiB.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TurnOrder {
     pub kind: AdapterKind,
@@ -85,8 +84,8 @@ pub struct TurnOrder {
     pub system: String,
     /// The message of the turn. For the kind `exec` it is the input envelope, as one line of JSON.
     pub message: String,
-    /// The facts about the task for the agent, as JSON (the INPUT document of the handoff protocol). Only the kind
-    /// `exec` passes it to the program separately. None when the turn has no such document.
+    /// The facts about the task for the agent, as JSON (the INPUT document of the handoff protocol); `None` when the
+    /// turn has no such document. Only programs of the kind `exec` get it as a separate file.
     pub input: Option<String>,
     pub worktree: PathBuf,
     /// A folder for the files of this turn, such as its prompt. No other turn uses it.
@@ -109,7 +108,7 @@ pub struct ProgramLaunch {
     pub environment: Vec<(String, String)>,
     /// Folders to create, if they are missing, before the program starts.
     pub folders: Vec<PathBuf>,
-    /// Files to write before the program starts, readable by the owner only: the path and the text.
+    /// Files to write before the program starts, each as a path and a text. Only the owner can read them.
     pub files: Vec<(PathBuf, String)>,
     pub input: ProgramInput,
 }
@@ -163,8 +162,8 @@ impl TurnOrder {
     }
 
     /// Returns the system prompt and the message as one text, for programs that have no separate place for a system
-    /// prompt. The system prompt is sent in every turn, because it can change between turns: it shows each message from
-    /// another agent only once.
+    /// prompt. Every turn sends the system prompt again, because it can change: it shows each message from another
+    /// agent only once.
     pub(super) fn spoken(&self) -> String {
         format!("{}\n\n---\n\n{}\n", self.system.trim_end(), self.message.trim_end())
     }
@@ -197,9 +196,9 @@ pub(super) fn path_text(path: &Path) -> Result<&str, Unlaunchable> {
     path.to_str().ok_or_else(|| Unlaunchable::NotText(path.to_owned()))
 }
 
-/// Environment variables whose value is the agent's home folder itself. Together with `HOMES_BELOW` (folders in the
-/// home folder) they cover all places where the programs look for their settings. The folders are created first,
-/// because Codex refuses to start when its folder is missing.
+/// Environment variables whose value is the agent's home folder itself. `HOMES_BELOW` has the variables whose value is
+/// a folder in the home folder. Together they cover all places where the programs look for their settings. The folders
+/// are created first, because Codex refuses to start when its folder is missing.
 const HOMES_THEMSELVES: &[&str] = &["HOME", "GEMINI_CLI_HOME"];
 const HOMES_BELOW: &[(&str, &str)] = &[
     ("XDG_CONFIG_HOME", ".config"),

@@ -2,12 +2,12 @@
 
 use super::{AdapterKind, Exit, HeardEvent, Listener};
 
-/// The largest number of different tools that are listed. Further tools are left out, but can be found in the kept
-/// output of the program.
+/// The largest number of different tools that are listed. Further tools are left out of the list, but can be found in
+/// the kept output of the program.
 const CALLS_MAX: usize = 50;
 
-/// Returns the program's answer and the tools that it called, each with its number of calls, in the order of the first
-/// calls. Both are read from the program's kept output.
+/// Returns the program's answer, and the tools that it called in the order of their first calls, each with its number
+/// of calls. Both are read from the program's kept output.
 pub fn replay(adapter: &str, mut written: impl std::io::Read) -> std::io::Result<(String, Vec<(String, u32)>)> {
     let mut listener = Listener::new(AdapterKind::named(adapter).unwrap_or(AdapterKind::Exec));
     let mut calls: Vec<(String, u32)> = Vec::new();

@@ -35,13 +35,13 @@ pub enum SpentAmount<T> {
     WholeConversation(T),
 }
 
-/// The end of a turn, by the signs in the program's output. These signs have priority over the program's exit code.
+/// The way in which a turn ended. It is concluded from the signs in the program's output and from its exit code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AgentEnd {
     /// The program gave its answer. The quality of the answer is not judged here.
     Finished,
     Failed {
-        /// The exit code. None when the program failed during a conversation and its process still runs.
+        /// The exit code. `None` when the program reported its failure in the conversation and its process still runs.
         code: Option<i32>,
         reason: String,
     },
@@ -54,7 +54,7 @@ pub enum AgentEnd {
     },
     /// The program stopped because it reached its limit in dollars.
     OverBudget,
-    /// The turn was cancelled: Handover asked the program to stop.
+    /// The turn was cancelled, because Handover asked the program to stop.
     Cancelled,
     /// The conversation that the turn should resume does not exist. The caller can start a new one.
     NoConversation,

@@ -3,7 +3,7 @@
 use serde::de::DeserializeOwned;
 
 /// The longest line of a program's output that is read, in bytes. A longer line is discarded. The longest lines are
-/// tool results with pictures, and nothing in them is needed.
+/// tool results with pictures, which are not needed.
 const LINE_BYTES_MAX: usize = 8 << 20;
 
 /// A buffer for the bytes after the last line feed, which are not a whole line yet.
@@ -33,8 +33,8 @@ impl LineBuffer {
         self.hold(rest);
     }
 
-    /// Ends the output. The last line may have no line feed: a killed program leaves half a line, and some programs
-    /// omit the last line feed.
+    /// Ends the output. The last line counts even without a line feed, because some programs omit the last line feed. A
+    /// killed program may leave half a line.
     pub(super) fn finish(&mut self, mut line: impl FnMut(&[u8])) {
         let open = std::mem::take(&mut self.open);
         if std::mem::take(&mut self.drowned) {
@@ -62,17 +62,17 @@ impl LineBuffer {
     }
 }
 
-/// Reads one line of a program's output as an event. Returns None for any other line: banners, half lines and events of
-/// unknown kinds are part of normal output. Only the declared fields are kept, so an event takes little more memory
-/// than its line.
+/// Reads one line of a program's output as an event. Returns None for a line that is no event of a known kind, because
+/// normal output also has banners, half lines and other events. Only the declared fields are kept, so an event takes
+/// little more memory than its line.
 pub(super) fn event<T: DeserializeOwned>(line: &[u8]) -> Option<T> {
     let line = line.trim_ascii();
     if line.first() != Some(&b'{') {
         return None;
     }
     let read = serde_json::from_slice(line).ok();
-    // The program may cut a text in the middle of a character. The line is then not valid UTF-8, and is read with a
-    // replacement character.
+    // If the program cut a text in the middle of a character, the line is not valid UTF-8. It is then read with a
+    // replacement character in the place of the wrong bytes.
     read.or_else(|| match std::str::from_utf8(line) {
         Ok(_) => None,
         Err(_) => serde_json::from_str(&String::from_utf8_lossy(line)).ok(),

@@ -1,5 +1,5 @@
-//! Reads the time for the records of a turn. The turn host is a separate process, so a caller cannot pass a clock to
-//! it.
+//! Reads the time for the records of a turn. The turn host is a separate process, so its caller cannot pass it a clock
+//! as a parameter.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

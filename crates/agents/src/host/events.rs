@@ -31,8 +31,8 @@ impl HostEvents {
     }
 
     /// Writes an event to the runner. If the runner does not read, the event is dropped, because the files of the turn
-    /// hold the same facts. Write errors are ignored: when the runner is gone, the pipe that it kept open (the
-    /// lifeline) closes.
+    /// hold the same facts. A write error is ignored: it means that the runner is gone, and the host notices this by
+    /// the lifeline, the pipe that the runner keeps open.
     pub(super) fn tell(&mut self, event: &HostEvent) {
         let Ok(mut line) = serde_json::to_vec(event) else { return };
         line.push(b'\n');
@@ -41,8 +41,8 @@ impl HostEvents {
         }
     }
 
-    /// Reports the new sizes of the output files to the runner. If the last report was too recent, returns the time at
-    /// which the next one is due.
+    /// Reports the new sizes of the output files to the runner. If the last report was too recent, reports nothing and
+    /// returns the time at which the next report is due.
     pub(super) fn grew(&mut self, bytes: (u64, u64), now: Instant) -> Option<Instant> {
         if bytes == self.told {
             return None;

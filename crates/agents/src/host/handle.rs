@@ -13,8 +13,8 @@ use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
 use super::{COMMAND, HostEnded, HostEvent, HostInput, HostLaunch, record, sweep};
 
-/// The runner's handle of a running turn. Dropping the handle makes the turn host, the process that started the
-/// program, end the program. [`settle`](super::settle) can then return how the turn ended.
+/// The runner's handle of a running turn. When the handle is dropped, the turn host (the process that started the
+/// program) ends the program. After that, [`settle`](super::settle) can return how the turn ended.
 #[derive(Debug)]
 pub struct TurnHost {
     folder: PathBuf,
@@ -31,26 +31,27 @@ enum Stdout {
     Relay(Option<ChildStdout>),
 }
 
-/// Returns the path of the binary that this process runs. On Linux it works even if the file was replaced after the
-/// start.
+/// Returns the path of the binary that this process runs. On Linux the path works even if the file was replaced after
+/// the start of this process.
 pub fn own_binary() -> io::Result<PathBuf> {
     if cfg!(target_os = "linux") { Ok(PathBuf::from("/proc/self/exe")) } else { std::env::current_exe() }
 }
 
 impl TurnHost {
     /// Writes the launch into the turn's folder and starts the turn host. The folder is created if it is missing. A
-    /// folder that already has a launch is refused. If the host cannot be started, this function records no end of the
-    /// turn; `settle` records one later.
+    /// folder that already has a launch is refused. If the host cannot be started, this function does not record an end
+    /// of the turn; `settle` does it later.
     pub fn start(binary: &Path, folder: &Path, launch: &HostLaunch) -> io::Result<Self> {
         fs::DirBuilder::new().mode(0o700).recursive(true).create(folder)?;
         if folder.join(record::LAUNCH).try_exists()? {
             return Err(ErrorKind::AlreadyExists.into());
         }
         record::write(folder, record::LAUNCH, launch)?;
-        // The turn host inherits the folder and the environment of the runner. It sets those of its program later.
+        // The turn host inherits the folder and the environment of the runner. Later it gives the program the folder
+        // and the environment that the launch names.
         let mut command: Command = spawn::command(binary, StartFolder::Own, StartEnvironment::Whole).into();
-        // The turn host is started without a separate process group, because the leader of a group cannot create a
-        // session. The host is not killed on drop, because it must end its program first.
+        // The turn host is not started as the leader of a process group, because a leader cannot create a session. It
+        // is not killed on drop, because it must end its program first.
         command.arg(COMMAND).arg(folder).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn()?;
         let lifeline = child.stdin.take();
@@ -63,8 +64,8 @@ impl TurnHost {
     }
 
     /// Returns the next event of the turn host. Returns None after the host has ended. In a relay turn (the runner and
-    /// the program talk through pipes) it always returns None: there the end of the program's output shows that the
-    /// turn ends. Dropping the future loses nothing.
+    /// the program talk through pipes) it always returns None, and the end of the program's output shows that the turn
+    /// ends. Dropping the future loses nothing.
     pub async fn event(&mut self) -> Option<HostEvent> {
         let Stdout::Events(lines) = &mut self.stdout else { return None };
         let line = lines.next_line().await.ok().flatten()?;
@@ -81,15 +82,15 @@ impl TurnHost {
     }
 
     /// Makes the turn host end the program and all processes that the program started, within ten seconds. `wait`
-    /// returns when that is done.
+    /// returns when they have ended.
     pub fn cut_off(&mut self) {
         self.lifeline = None;
     }
 
-    /// Waits for the end of the turn and returns it. If the turn host was killed and recorded no end, `settle` ends the
-    /// remaining processes and records one.
+    /// Waits for the end of the turn and returns how it ended. If the turn host was killed before it recorded the end,
+    /// `settle` ends the remaining processes and records the end.
     pub async fn wait(mut self) -> io::Result<HostEnded> {
-        // The events are not read here. They are only hints, and unread ones do not block the host. The lifeline (the
+        // The events are not read here. They are only hints, and unread events do not block the host. The lifeline (the
         // pipe to the host) stays open until the host ends, because closing it would make the host end the program.
         let lifeline = self.lifeline.take();
         self.child.wait().await?;

@@ -1,10 +1,11 @@
 //! Finds and ends the descendants of a turn host (the process that starts and ends an agent's program): its children
 //! and their children, in any group or session.
 //!
-//! A process keeps its number until its parent collects its exit status, and only the host does that for the host's
-//! direct children. So the host can signal its direct children by number. When a direct child dies, the processes that
-//! it started become direct children of the host. When a direct child cannot be killed, the processes below it are
-//! signalled through handles. After opening a handle, the host checks that it belongs to the expected process.
+//! A process keeps its number until its parent collects its exit status. The parent of the host's direct children is
+//! the host itself, so their numbers cannot be reused unexpectedly, and the host can signal them by number. When a
+//! direct child dies, the processes that it started become direct children of the host. When a direct child cannot be
+//! killed, its descendants are signalled through handles. After opening a handle, the host checks that the handle
+//! belongs to the expected process.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -60,7 +61,7 @@ pub(super) fn reap(mut each: impl FnMut(Pid, WaitStatus)) -> Kin {
     }
 }
 
-/// Kills the turn host's descendants until none is left, including those that start during the loop. Returns the
+/// Kills the turn host's descendants until none is left, including processes that start during the loop. Returns the
 /// processes that still run at the time `until`.
 pub(super) fn end_all(session: SignalReach, until: Instant, mut each: impl FnMut(Pid, WaitStatus)) -> Vec<Survivor> {
     let begun = now();
@@ -77,7 +78,7 @@ pub(super) fn end_all(session: SignalReach, until: Instant, mut each: impl FnMut
         if now >= until {
             return survivors();
         }
-        // New processes appeared since the last check, so check again at once. A process that forks and exits
+        // If new processes appeared since the last check, checks again at once. A process that forks and exits
         // immediately can only be caught without a long pause.
         if seen.len() > known {
             pause = PAUSE_MIN;
@@ -98,7 +99,7 @@ pub(super) fn now() -> Instant {
 }
 
 pub(super) fn rest(time: Duration) {
-    // An error of `poll` is ignored: if the wait ends too early, the caller only checks once more.
+    // An error of `poll` is ignored: it only means that the wait ends too early and the caller checks once more.
     let _ = poll(&mut [], Some(&timespec(time)));
 }
 
@@ -134,7 +135,7 @@ pub(super) fn kill_checked(pid: Pid, is_same: impl FnOnce(&Process) -> bool) {
 }
 
 /// Signals a process, after checking by `is_same` that the number still belongs to the expected process. A process
-/// number can be reused at any time. So a handle is opened first, which always means the same process.
+/// number can be reused at any time. So a handle is opened first, because a handle never changes to another process.
 #[cfg(target_os = "linux")]
 pub(super) fn signal_checked(pid: Pid, signal: Signal, is_same: impl FnOnce(&Process) -> bool) {
     use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
@@ -144,7 +145,7 @@ pub(super) fn signal_checked(pid: Pid, signal: Signal, is_same: impl FnOnce(&Pro
     }
 }
 
-/// Does nothing on this system: without /proc no process is found that could be signalled.
+/// Does nothing on this system, because it has no /proc in which processes could be found.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn signal_checked(_pid: Pid, _signal: Signal, _is_same: impl FnOnce(&Process) -> bool) {}
 
@@ -154,7 +155,7 @@ fn survivors() -> Vec<Survivor> {
     named.take(SURVIVORS_MAX).collect()
 }
 
-/// Returns all descendants of a process, from one snapshot of all processes.
+/// Returns all descendants of the process `root`. `all` is a snapshot of all processes of the machine.
 pub(super) fn below(root: Pid, all: &[Process]) -> Vec<Process> {
     let mut found: Vec<Process> = Vec::new();
     let mut parents = vec![root.as_raw_pid()];
@@ -170,7 +171,8 @@ pub(super) fn below(root: Pid, all: &[Process]) -> Vec<Process> {
 fn children() -> Vec<Process> {
     let own = getpid();
     let path = format!("/proc/self/task/{}/children", own.as_raw_pid());
-    // The file that lists the children is missing in some kernels. All processes are then searched.
+    // Some kernels have no file that lists the children. In that case the children are searched for among all
+    // processes.
     let Ok(text) = std::fs::read_to_string(path) else {
         return all().into_iter().filter(|process| process.parent == own.as_raw_pid()).collect();
     };

@@ -14,7 +14,7 @@ use super::{STDERR, STDOUT, kin, record};
 
 const CHUNK_BYTES: usize = 16 << 10;
 /// The longest wait at the end of a turn for a slow runner to read the last bytes of output. Bytes that the runner has
-/// not read then are dropped.
+/// not read by then are dropped.
 const FLUSH: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]
@@ -52,8 +52,8 @@ pub(super) enum Which {
 }
 
 impl HostOutput {
-    /// Creates the output files. This happens before the program is started, so that no program starts whose output
-    /// cannot be kept.
+    /// Creates the output files. They are created before the program is started, so that a program never runs without
+    /// its output being kept.
     pub(super) fn new(folder: &Path, room: u64, relay: Option<File>) -> io::Result<Self> {
         let stream = |name| {
             let file = record::create(&folder.join(name))?;
@@ -68,8 +68,8 @@ impl HostOutput {
         (self.stdout.bytes, self.stderr.bytes)
     }
 
-    /// Tells whether no more output is read: both pipes are closed, the limit is reached, or a file
-    /// cannot be written.
+    /// Tells whether no more output is read, because both pipes are closed, the limit is reached, or a file cannot be
+    /// written.
     pub(super) fn is_closed(&self) -> bool {
         self.is_full() || (self.stdout.pipe.is_none() && self.stderr.pipe.is_none())
     }
@@ -92,7 +92,7 @@ impl HostOutput {
         }
     }
 
-    /// Reads the bytes that are available in one of the program's pipes, once.
+    /// Reads once from one of the program's pipes, as many bytes as are available.
     pub(super) fn read(&mut self, which: Which) {
         let stream = match which {
             Which::Stdout => &mut self.stdout,
@@ -128,8 +128,8 @@ impl HostOutput {
         }
     }
 
-    /// Reads everything that is in the pipes now, without waiting for more. Stops at the output limit, because a
-    /// process that holds a pipe may write without end.
+    /// Reads all bytes that are in the pipes now, without waiting for more. Stops at the output limit, because a
+    /// process that still holds a pipe may write without end.
     pub(super) fn drain(&mut self) {
         while !self.is_full() {
             let mut ready = Vec::new();
@@ -147,8 +147,8 @@ impl HostOutput {
         }
     }
 
-    /// Writes the waiting bytes to the runner, if it still reads, and syncs the files to disk. The files are on disk
-    /// before the record of the turn's end states their sizes.
+    /// Writes the waiting bytes to the runner, if the runner still reads, and syncs the files to disk. The sync comes
+    /// before the record of the turn's end, so that the sizes in the record are true.
     pub(super) fn finish(&mut self, is_cut: bool) {
         let until = kin::now() + FLUSH;
         while !is_cut && self.busy_relay().is_some() && self.wait_relay(until) {
@@ -178,8 +178,8 @@ impl Relay {
         !self.waiting.is_empty()
     }
 
-    /// Reads bytes from `from`, to pass them on. Call it only when the relay has no waiting bytes. A slow reader then
-    /// delays the writer and does not fill our memory.
+    /// Reads bytes from `from`, to write them to the pipe later. Call it only when no bytes wait. A slow reader of the
+    /// pipe then delays the writer and does not fill our memory.
     pub(super) fn take(&mut self, from: &mut File) -> io::Result<usize> {
         let mut bytes = [0; PIPE_BYTES];
         let count = from.read(&mut bytes)?;
@@ -187,8 +187,8 @@ impl Relay {
         Ok(count)
     }
 
-    /// Writes waiting bytes to the pipe. Call it only after `poll` reported the pipe as ready, because it then accepts
-    /// `PIPE_BYTES` bytes without blocking.
+    /// Writes waiting bytes to the pipe. Call it only after `poll` reported that the pipe is ready, because a ready
+    /// pipe accepts `PIPE_BYTES` bytes without blocking.
     pub(super) fn write(&mut self) -> io::Result<()> {
         let (front, _) = self.waiting.as_slices();
         let count = front.len().min(PIPE_BYTES);

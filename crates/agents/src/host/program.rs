@@ -2,8 +2,8 @@
 //! host, its parent, dies.
 //!
 //! Only a process itself can ask for this death signal, and code between fork and exec cannot be safe Rust. So the host
-//! starts `handover turn-host --child`, which asks and then becomes the program. The kernel forgets the request in
-//! children of the program and in set-user-ID programs: `sweep` ends those.
+//! starts `handover turn-host --child`, which asks for the signal and then becomes the program. The request does not
+//! apply to children of the program and to set-user-ID programs. `sweep` ends these processes.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -31,8 +31,8 @@ pub(super) struct Program {
     pub(super) stderr: File,
 }
 
-/// Starts the program. Call it on a thread that runs as long as the turn host: the kernel kills the program when that
-/// thread ends.
+/// Starts the program. Call it on a thread that runs as long as the turn host, because the kernel kills the program
+/// when that thread ends.
 pub(super) fn start(folder: &Path, launch: &HostLaunch) -> Result<Program, String> {
     // A missing folder gives the same error as a missing program, so the folder is checked first.
     if !launch.directory.is_dir() {
@@ -54,7 +54,7 @@ pub(super) fn start(folder: &Path, launch: &HostLaunch) -> Result<Program, Strin
 }
 
 /// Asks the kernel to kill this process when its parent, the turn host, dies. Then replaces this process by the agent's
-/// program. Returns only when one of the two fails.
+/// program. Returns only when one of these two steps fails.
 pub(super) fn become_it(folder: &Path, parent: &OsStr) -> ExitCode {
     if !is_bound(parent) {
         return ExitCode::from(CODE_REFUSED);
@@ -116,8 +116,8 @@ fn chosen(program: &Path, launch: &HostLaunch) -> Command {
     spawn::command(program, StartFolder::At(&launch.directory), StartEnvironment::Only(&names))
 }
 
-/// Asks the kernel to kill this process when the turn host, its parent, dies. Returns false when the host had already
-/// ended before that.
+/// Asks the kernel to kill this process when the turn host, its parent, dies. Returns false when the host has already
+/// ended.
 #[cfg(target_os = "linux")]
 fn is_bound(parent: &OsStr) -> bool {
     use rustix::process::{Signal, getppid, set_parent_process_death_signal};

@@ -16,8 +16,8 @@ pub(super) const END: &str = "end.json";
 /// The name of the file with the reason why the child process could not be replaced by the agent's program.
 pub(super) const REFUSAL: &str = "refusal.json";
 
-/// The largest record that is read, in bytes. It has room for the arguments and the environment of a program; the
-/// kernel accepts no more of those either.
+/// The largest record that is read, in bytes. It has room for the arguments and the environment of a program, because
+/// the kernel limits their size, too.
 const BYTES_MAX: u64 = 4 << 20;
 
 /// Returns how the turn of this folder ended. Returns None while the turn runs, and also when the turn host was killed
@@ -50,7 +50,8 @@ pub(super) fn write<T: Serialize>(folder: &Path, name: &str, value: &T) -> io::R
     File::open(folder)?.sync_all()
 }
 
-/// Creates a file that only the owner can read. A program's output may hold secrets, and its environment does.
+/// Creates a file that only the owner can read. The file may contain the output or the environment of a program, and
+/// both may contain secrets.
 pub(super) fn create(path: &Path) -> io::Result<File> {
     OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)
 }

@@ -18,8 +18,8 @@ use super::{HostEnded, HostEvent, HostInput, ProgramEnd, program, record};
 
 /// Runs the turn host for the turn in this folder. The exit code is zero if the end of the turn was recorded.
 pub(super) fn serve(folder: &Path) -> ExitCode {
-    // The turn host creates its own session. A signal that a terminal sends to the runner's group then does not end the
-    // host before its program.
+    // The turn host creates its own session. Otherwise a signal that a terminal sends to the runner's group would end
+    // the host before the host has ended its program.
     let session = if setsid().is_ok() { SignalReach::Own } else { SignalReach::Shared };
     match host(folder, session) {
         Ok(()) => ExitCode::SUCCESS,
@@ -33,8 +33,8 @@ pub(super) fn serve(folder: &Path) -> ExitCode {
 fn host(folder: &Path, session: SignalReach) -> io::Result<()> {
     let folder = &folder.canonicalize()?;
     let held = File::open(folder.join(record::LAUNCH))?;
-    // Fails while another process holds the lock because it runs `settle` for this turn. That process ends the turn,
-    // and records the end before it releases the lock.
+    // Fails if another process holds the lock while it runs `settle` for this turn. That process ends the turn, and
+    // records the end before it releases the lock.
     held.try_lock()?;
     if record::ended(folder)?.is_some() {
         return Err(io::Error::new(io::ErrorKind::AlreadyExists, "this turn is over"));

@@ -14,12 +14,12 @@ use super::kin::{self, Process};
 use super::{COMMAND, HostEnded, ProgramEnd, STDERR, STDOUT, Survivor, TURN, record};
 
 const SWEEP_MAX: Duration = Duration::from_secs(10);
-/// The longest wait for the turn host (the process that started the program) of a turn that still runs. A host ends its
-/// processes within ten seconds, and then writes its files to disk.
+/// The longest wait for a turn host (the process that started the program) that still works. A host ends its processes
+/// within ten seconds, and then writes its files to disk.
 const HOST_MAX: Duration = Duration::from_secs(20);
 const PAUSE: Duration = Duration::from_millis(20);
-/// The number of checks in a row that must find no process of the turn. One check can miss a process that forks and
-/// exits at once.
+/// The number of checks in a row that must find no process of the turn. A single check can miss a process that forks
+/// and exits at once.
 const LOOKS: u32 = 3;
 
 /// Ends all processes that have the id of this folder's turn in their environment, and their descendants. Blocks for
@@ -45,9 +45,9 @@ pub fn sweep(folder: &Path) -> io::Result<Vec<Survivor>> {
 }
 
 /// Returns how a turn ended, also when its runner was killed. Waits while the turn's host (the process that started the
-/// program) still works. If the host was killed, ends the remaining processes and records the end. A stopped host is
-/// continued; the host then sees that its runner is gone and ends its program. A host that does not end in time is
-/// killed. Blocks for forty seconds at most.
+/// program) still works. A host that was stopped by a signal is continued, so that it sees that its runner is gone and
+/// ends its program. A host that does not end in time is killed. If the host was killed, ends the remaining processes
+/// and records the end of the turn. Blocks for forty seconds at most.
 pub fn settle(folder: &Path) -> io::Result<HostEnded> {
     let held = File::open(folder.join(record::LAUNCH))?;
     let until = kin::now() + HOST_MAX;
@@ -66,7 +66,8 @@ pub fn settle(folder: &Path) -> io::Result<HostEnded> {
             Err(error) => return Err(error.into()),
         }
     }
-    // This process holds the lock of the turn, so no turn host of it is alive and none can start.
+    // This process holds the lock of the turn. So the turn's host is no longer alive, and no new host of the turn can
+    // start.
     if let Some(ended) = record::ended(folder)? {
         return Ok(ended);
     }

@@ -20,11 +20,11 @@ use super::{HostEnded, HostLaunch, ProgramEnd};
 /// survivors.
 const ENDING_MAX: Duration = Duration::from_secs(10);
 const GRACE_MAX: Duration = Duration::from_secs(5);
-/// The time after the program's end in which its last output may arrive. A process that still runs after that time
+/// The time after the program's end in which its last output may still arrive. A process that runs after this time
 /// counts as leaked.
 const LINGER: Duration = Duration::from_millis(500);
-/// The longest time after which the turn host collects the exit statuses of ended child processes again. The host has
-/// no signal handler, so no event reports their end.
+/// The longest time until the turn host again collects the exit statuses of ended child processes. No event reports
+/// their end, because the host has no signal handler.
 const REAP_INTERVAL: Duration = Duration::from_secs(5);
 /// The pause between two checks whether processes have ended. It is used while the turn is ending, and also when the
 /// kernel offers no handle on which to wait for the program's end.
@@ -48,7 +48,7 @@ pub(super) struct HostTurn<'a> {
 #[derive(Debug)]
 enum TurnPhase {
     Working,
-    /// SIGTERM was sent to the program, which has until `until` to end.
+    /// SIGTERM was sent to the program. It must end before the time `until`.
     Asked {
         how: ProgramEnd,
         since: Instant,
@@ -94,8 +94,8 @@ impl<'a> HostTurn<'a> {
         turn
     }
 
-    /// Runs the loop until the program and its descendants have ended, or until the time has come to kill the remaining
-    /// ones.
+    /// Runs the loop until the program and its descendants have ended, or until the time has come to kill the processes
+    /// that still run.
     pub(super) fn work(&mut self) {
         loop {
             let (program, status) = (self.program, &mut self.status);
@@ -180,15 +180,16 @@ impl<'a> HostTurn<'a> {
             sources.push(source);
             polled.push(PollFd::from_borrowed_fd(fd, flags));
         };
-        // After the exit status was collected, the handle of the program's process stays readable and reports nothing
-        // new, so it is no longer polled.
+        // After the exit status was collected, the handle of the program's process stays readable but reports nothing
+        // new. So the handle is polled only before that.
         if let (Some(handle), None) = (&self.handle, self.status) {
             add(InputSource::Handle, handle.as_fd(), PollFlags::IN);
         }
         let is_input_busy = self.input.as_ref().is_some_and(Relay::is_busy);
         if let Some(lifeline) = &self.lifeline {
             // The lifeline (the pipe from the runner) also carries the program's input. While bytes of the input still
-            // wait, nothing more is read from the lifeline. `poll` reports the end of the lifeline nevertheless.
+            // wait to be written, nothing more is read from the lifeline. `poll` still reports when the runner closes
+            // it.
             let flags = if is_input_busy { PollFlags::empty() } else { PollFlags::IN };
             add(InputSource::Lifeline, lifeline.as_fd(), flags);
         }
@@ -199,7 +200,8 @@ impl<'a> HostTurn<'a> {
         if let Some(relay) = relay {
             add(InputSource::Relay, relay.pipe.as_fd(), PollFlags::OUT);
         }
-        // After the output limit is reached, nothing more is read. The program may block in a write until it is ended.
+        // After the output limit is reached, nothing more is read. The program may then block in a write until the host
+        // ends it.
         if !self.output.is_full() {
             if let (Some(pipe), None) = (&self.output.stdout.pipe, relay) {
                 add(InputSource::Output(Which::Stdout), pipe.as_fd(), PollFlags::IN);
@@ -216,7 +218,7 @@ impl<'a> HostTurn<'a> {
 
     fn handle(&mut self, source: InputSource) {
         match source {
-            // The program has ended. The next round of the loop collects its exit status.
+            // This event means that the program has ended. The next round of the loop collects its exit status.
             InputSource::Handle => {}
             InputSource::Output(which) => self.output.read(which),
             InputSource::Relay => self.output.write_relay(),

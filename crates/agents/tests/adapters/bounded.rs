@@ -4,11 +4,11 @@
 use agents::adapter::{AdapterKind, Exit, Listener};
 
 const LINE_BYTES: usize = 64 << 20;
-/// The largest growth of this process's memory that the test allows, in KiB. It is room for two lines of the greatest
-/// length that is read, and for the other memory of a test.
+/// The largest growth of this process's memory that the test allows, in KiB. It leaves room for two lines of the
+/// greatest length that is read, and for the other memory of the test.
 const GROWTH_KIB_MAX: u64 = 48 << 10;
-/// The most memory that 180 000 lines may leave behind, in KiB. It is less than twelve bytes per line, so the listener
-/// cannot have kept something of every line.
+/// The most memory that reading 180 000 lines may leave behind, in KiB. It is less than twelve bytes per line, so the
+/// listener cannot keep a part of every line.
 const LEFT_KIB_MAX: u64 = 2 << 10;
 
 fn memory_kib(which: &str) -> u64 {
@@ -40,7 +40,7 @@ fn neither_a_64_mib_line_nor_any_number_of_lines_fills_the_memory() {
         let mut listener = Listener::new(kind);
         let mut settled = 0;
         for number in 0..1000 {
-            // By now the bounded memory in which the listener keeps lines for its report is full.
+            // By now, the memory in which the listener keeps facts for its report has reached its limit.
             if number == 100 {
                 settled = memory_kib("VmRSS");
             }

@@ -101,7 +101,8 @@ fn spent<T, D: Display>(amount: SpentAmount<T>, show: impl Fn(T) -> D) -> String
     }
 }
 
-/// The command `handover turn show` reads the kept output of an ended turn in this way.
+/// Tests that `replay` finds the same answer and the same number of tool calls as the listener did. The command
+/// `handover turn show` uses `replay` for ended turns.
 #[test]
 fn a_kept_stream_says_again_what_was_said_and_called() {
     let mut called = 0;

@@ -111,7 +111,8 @@ pub(crate) async fn converse(order: &TurnOrder, recording: &[u8], desk: &mut Des
         }
     });
     let (read, write) = tokio::io::split(ours);
-    // Ends the conversation if the agent waits for a line that never comes, as the runner's time limit would.
+    // If the agent waits for a line that never comes, this time limit ends the conversation, as the runner's time limit
+    // would.
     let patience = tokio::time::sleep(Duration::from_secs(1800));
     let talked = acp::converse(order, (read, write), desk, patience).await;
     agent.abort();

@@ -50,7 +50,8 @@ fn a_permission_is_given_once_and_never_for_ever() {
     let cases = [
         (Permissions::Edit, &all[..], json!({"outcome": "selected", "optionId": "b"})),
         (Permissions::Read, &all[..], json!({"outcome": "selected", "optionId": "c"})),
-        // No option allows just this one call, so a call that would be allowed is refused.
+        // In the next two cases no option allows only this one call. So the call is not allowed, although the
+        // permissions cover it.
         (Permissions::Edit, &[all[0], all[2]], json!({"outcome": "selected", "optionId": "c"})),
         (Permissions::Edit, &[all[0], all[3]], json!({"outcome": "cancelled"})),
         (Permissions::Read, &[all[0], all[1], all[3]], json!({"outcome": "cancelled"})),

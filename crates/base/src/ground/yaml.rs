@@ -5,8 +5,8 @@ mod size;
 use saphyr::{LoadableYamlNode as _, MarkedYaml, Scalar, Yaml, YamlData};
 use wire::json::{Number, Object, Value};
 
-/// Parses a text with one YAML document into a JSON value. Keys must be unique texts. Anchors and tags are resolved or
-/// refused.
+/// Parses a text with one YAML document into a JSON value. Keys must be unique texts. An alias is replaced by its
+/// value, and a value that cannot be read is an error.
 pub fn parse(text: &str) -> Result<Value, String> {
     size::check(text)?;
     let documents = Yaml::load_from_str(text).map_err(|error| error.to_string())?;

@@ -1,4 +1,4 @@
-//! Surveys of session files that remember the results of earlier surveys. So a survey notices a process that is stopped
+//! Surveys session files, and remembers the results of earlier surveys. So it notices a process that is stopped
 //! (`SIGSTOP`): the number of its recorded calls no longer grows.
 
 use std::collections::BTreeMap;

@@ -115,8 +115,8 @@ pub async fn decide_as(
     Ok(status)
 }
 
-/// Returns the first line of a text, which names an operation that has no title. The request's `content` has the
-/// complete text.
+/// Returns the first line of a text. It serves as the name of an operation that has no title; the request's `content`
+/// has the complete text.
 pub fn first_line(text: &str) -> String {
     let first = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("go on");
     first.chars().take(OPERATION_CHARS_MAX).collect()

@@ -65,8 +65,8 @@ fn request(task: &Task, detail: &TaskDetail, workflow: &Workflow) -> ApprovalReq
     }
 }
 
-/// The most characters of an approval request's scope (the task's file patterns); the rest is cut. File patterns can be
-/// long and many. The limit of the store is in bytes, and a character has at most four bytes.
+/// The most characters of the scope of an approval request, which names the workflow, the role and the file patterns of
+/// a task. The rest is cut. The limit of the store is in bytes, and a character has at most four bytes.
 const SCOPE_CHARS_MAX: usize = limits::SUMMARY_BYTES_MAX / 4;
 
 #[cfg(test)]

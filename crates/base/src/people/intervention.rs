@@ -21,7 +21,7 @@ pub struct Intervention {
     pub workflow: WorkflowId,
     /// The name of the task or the workflow that was changed.
     pub subject: String,
-    /// The change in one or two words: `skipped`, `removed`.
+    /// The change in one or two words, for example `skipped` or `removed`.
     pub act: &'static str,
     pub before: String,
     pub after: String,
@@ -266,7 +266,7 @@ impl InterventionSummary {
         }
     }
 
-    /// Returns the lines that the end of a run shows. The list is empty when there were no interventions.
+    /// Returns the lines about interventions for the end of a run. The list is empty when there were no interventions.
     pub fn lines(&self) -> Vec<String> {
         if self.kept.is_empty() {
             return Vec::new();

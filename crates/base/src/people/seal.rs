@@ -91,7 +91,7 @@ impl<'de> Deserialize<'de> for RawMembers {
 }
 
 /// Returns the part of a tool call's input that an approval covers. For a shell call this is the input without the
-/// caption and the time limit; for other calls it is the exact input. Two calls with the same result run the same
+/// caption and the time limit; for other calls it is the exact input. So two calls with equal parts run the same
 /// command.
 pub fn sealed_input(input: &str) -> String {
     let Ok(RawMembers(members)) = serde_json::from_str::<RawMembers>(input) else { return input.to_owned() };

@@ -18,7 +18,7 @@ const FILE: &str = "handover.db";
 /// The facts from which the place of the store is found. They are known before any file is opened.
 #[derive(Debug, Clone, Copy)]
 pub struct StartSurroundings<'a> {
-    /// The store that the option `--store` or the variable `HANDOVER_STORE` names, or `None`.
+    /// The store that the option `--store` or the variable `HANDOVER_STORE` names; `None` when neither names one.
     pub named: Option<&'a str>,
     /// The folder in which the program was started.
     pub folder: &'a Path,
@@ -55,7 +55,7 @@ impl fmt::Display for PlaceReason {
     }
 }
 
-/// The reasons why the store cannot be found.
+/// The reason why the store cannot be found.
 #[derive(Debug, thiserror::Error)]
 pub enum Lost {
     #[error("{path} cannot be read: {problem}")]

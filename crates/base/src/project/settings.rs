@@ -22,7 +22,8 @@ use gate::Gates;
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Settings {
-    /// The path or URL of the project's store, or `None`. The module `place` reads this key to find the store.
+    /// The path or URL of the project's store; `None` when the settings name none. The module `place` reads this key to
+    /// find the store.
     pub store: Option<String>,
     /// The folder in which git worktrees are made, relative to the root of the project. `None` means the default
     /// folder.

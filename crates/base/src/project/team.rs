@@ -62,7 +62,8 @@ impl TeamMember {
 }
 
 impl Team {
-    /// Loads the agents that the settings name. `path` is the value of `PATH`, in which programs are searched.
+    /// Loads the agents that the settings name. `path` is the value of `PATH`, with the folders in which programs are
+    /// looked up.
     pub fn gather(root: &Path, settings: &Settings, path: Option<&std::ffi::OsStr>) -> Result<Self, NotReady> {
         let mut problems = Vec::new();
         let cards = files::cards(root).map_err(|error| NotReady(vec![format!("read the cards: {error}")]))?;
@@ -142,7 +143,7 @@ fn skills(folder: &Path, problems: &mut Vec<String>) -> Vec<Skill> {
     found
 }
 
-/// Finds the program of an agent. A name with `/` is a path from the root of the project; another name is searched in
+/// Finds the program of an agent. A name with `/` is a path from the root of the project; another name is looked up in
 /// the folders of `path`, the value of `PATH`.
 fn found(root: &Path, program: &str, path: Option<&std::ffi::OsStr>) -> Option<PathBuf> {
     if program.contains('/') {

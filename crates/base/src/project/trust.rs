@@ -45,7 +45,7 @@ const SCRIPT: &str = "script";
 /// The most changes of settings that an error message names; `handover trust` shows all of them.
 const CHANGES_TOLD: usize = 5;
 
-/// The reasons why Handover starts none of the programs that a repository's settings name.
+/// The reason why Handover starts none of the programs that a repository's settings name.
 #[derive(Debug, thiserror::Error)]
 pub enum Untrusted {
     #[error("NOT_TRUSTED the commands of {path} were not accepted on this machine; look at them with `handover trust`")]
@@ -81,8 +81,8 @@ pub struct TrustView {
     pub written: Settings,
     /// The items (settings and scripts) that a person must accept, made from the files.
     pub list: TrustList,
-    /// The differences between the files and the settings that a person accepted. If nothing was accepted, the
-    /// differences from the default settings.
+    /// The differences between the files and the settings that a person accepted. If nothing was accepted, the files
+    /// are compared with the default settings.
     pub changes: Vec<TrustChange>,
     /// True when a person accepted settings of this clone before, even if the files changed since then.
     pub is_accepted: bool,

@@ -28,7 +28,7 @@ impl HeldTask {
     }
 }
 
-/// The claims of this process since the keeper, which renews leases, last called [`RecentClaims::take`].
+/// The claims that this process made since the keeper, which renews leases, last called [`RecentClaims::take`].
 #[derive(Debug, Default)]
 pub struct RecentClaims {
     is_watched: AtomicBool,

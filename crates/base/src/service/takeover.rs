@@ -1,4 +1,4 @@
-//! Treats a lease as expired only after a check which sessions are alive, never by the clock alone.
+//! Checks which sessions are alive before a lease is treated as expired. The clock alone never decides.
 //!
 //! ```text
 //! decide ──> judges no lease expired, or one that expired before the last look ──> done
@@ -29,8 +29,8 @@ use crate::ground::random;
 use crate::live::LiveSnapshot;
 use crate::service::Service;
 
-/// The most checks of the live sessions for one decision; after them the command fails with a fault. A further check is
-/// needed only when one more lease expired during the check before.
+/// The most checks of the live sessions for one decision; after them the command fails with a fault. Another check is
+/// needed only when one more lease expired during the previous check.
 const LOOKS_MAX: u32 = 8;
 /// The value of `late` (the end of the expired lease) for a decision that treats no lease as expired.
 const NONE: i64 = i64::MIN;
@@ -126,8 +126,8 @@ impl Service {
     }
 }
 
-/// Returns the latest end of a lease that the change treats as expired, because it ends the lease or refuses the
-/// lease's holder.
+/// Returns the latest end of a lease that the change treats as expired, because the change ends the lease or refuses
+/// the lease's holder.
 fn judged_over(world: &World, change: &Change, now: Timestamp) -> Option<Timestamp> {
     let ended = change.events.iter().filter_map(|event| {
         if let Event::LeaseEnded { task, cause: Cause::Expired, .. } = event { Some(*task) } else { None }

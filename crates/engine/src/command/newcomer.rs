@@ -1,4 +1,4 @@
-//! Commands that create something: an agent that registers, a workflow that begins.
+//! The commands that register an agent and create a workflow.
 
 use serde::Serialize;
 
@@ -51,7 +51,7 @@ pub struct CreateWorkflow {
 }
 
 impl CreateWorkflow {
-    /// Creates a request for a workflow with this name that a person asked for in words.
+    /// Creates a request for a workflow with this name. Its source is a prompt, and all other fields are empty.
     pub fn named(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),

@@ -27,8 +27,8 @@ pub struct StartRound {
     /// The decisions about findings of earlier rounds, each with the finding's id. The actor that asked for the review
     /// made them.
     pub decisions: Vec<(String, FindingDecision)>,
-    /// The machine that asks the reviewing agent. Only one process of a machine asks at a time. So when a machine
-    /// starts a round, its earlier round of this review no longer runs.
+    /// The machine that asks the reviewing agent. On each machine, only one process asks at a time. So when a machine
+    /// starts a round, no earlier round of this review runs on it.
     pub host: String,
     pub until: Timestamp,
 }

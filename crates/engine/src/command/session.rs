@@ -1,4 +1,5 @@
-//! The commands that the hooks of clients give: a call was stopped, or an agent has finished its work on a prompt.
+//! The commands that the hooks of clients send: when a hook stopped a call, and when an agent has finished its work on
+//! a prompt.
 
 use serde::Serialize;
 
@@ -9,13 +10,13 @@ use crate::id::{AgentId, TaskId};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PassGate {
     pub asked: AskApproval,
-    /// The agent to create when no agent registered in the conversation. The request's fingerprint contains the
-    /// agent's id, so the caller chooses the id before it sends this command.
+    /// The agent to create, with its id, when no agent has registered in the conversation. The caller chooses the id
+    /// before it sends this command, because the hash of the request covers the id.
     pub newcomer: Option<(AgentId, Register)>,
 }
 
-/// The report that a conversation of a client, or a sub-agent of it, has finished its work on a prompt and stops. It
-/// names the claim that the conversation works on.
+/// The report that a conversation of a client, or a sub-agent of it, has finished its work on a prompt and stops. The
+/// report names the claim that the conversation works on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PromptReport {
     pub conversation: String,

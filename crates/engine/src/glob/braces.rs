@@ -5,7 +5,7 @@
 pub const CHOICES_MAX: usize = 64;
 
 /// The treatment of braces without a comma, such as `{a}`. A glob expands them like a choice with one alternative. A
-/// shell keeps them as text, so the reader of shell words refuses them.
+/// shell keeps them as text, so the code that reads shell commands refuses them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LoneBrace {
     Expand,

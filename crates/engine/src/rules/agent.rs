@@ -68,8 +68,8 @@ fn resume(case: &mut Case<'_>, agent: AgentId, bound: Option<&Register>) -> Resu
     Ok(Reply::Registered { agent, slug, name, resumed: true, holds, note })
 }
 
-/// Returns whether registering again would change nothing: the agent's last registration was on this connection, and
-/// no other agent registered on it since.
+/// Returns whether registering again would change nothing, because the agent was the last to register on this
+/// connection.
 fn is_settled(case: &Case<'_>, agent: &Agent) -> Result<bool, DecisionStop> {
     let Some(session) = case.caller.session else { return Ok(agent.left.is_none()) };
     let last = case.world.ask(&AgentIdNeed::OfSession(session))?.first();
@@ -120,7 +120,7 @@ pub(crate) fn check_register(register: &Register) -> Result<(), DecisionStop> {
     Ok(())
 }
 
-/// The agent for which a caller registers: an existing agent or a new one.
+/// The agent that a registration is for: an existing agent or a new one.
 enum Same {
     /// An existing agent that belongs to this connection, or moves to it by this registration.
     Here(AgentId),
@@ -131,9 +131,9 @@ enum Same {
     None { elsewhere: Option<AgentId> },
 }
 
-/// Finds the agent for which a caller registers. With an agent's own token, it is that agent. Otherwise it is the agent
+/// Finds the agent that a registration is for. With an agent's own token, it is that agent. Otherwise it is the agent
 /// with the same name and runtime that registered last on this connection, or whose connection is dead and belonged to
-/// the same user, token or runner. Other agents of the same name are different agents.
+/// the same user, token or runner. Any other agent of the same name is left alone.
 fn same_agent(case: &Case<'_>, register: &Register) -> Result<Same, DecisionStop> {
     if let (Some(agent), Standing::Vouched) = (case.caller.agent, case.caller.standing) {
         return Ok(Same::Bound(case.world.agent(agent)?.id));
@@ -185,7 +185,7 @@ fn free_slug(case: &Case<'_>, register: &Register) -> Result<String, DecisionSto
     let mut number = (*case.world.ask(&NumberNeed::SlugNumber(base.clone()))?).max(1);
     loop {
         // The number at the end of a slug, as in `reviewer-2`, may already be the highest possible one, because an
-        // agent may choose its slug. Then the search starts again at 2.
+        // agent may choose its slug. Then the search for a free number starts again at 2.
         number = number.checked_add(1).unwrap_or(2);
         let ending = format!("-{number}");
         let room = limits::SLUG_CHARS_MAX - ending.len();
@@ -200,8 +200,8 @@ pub(crate) fn heartbeat(case: &mut Case<'_>, current_task: Option<TaskId>) -> Re
     let task = current_task.map(|task| case.world.task(task)).transpose()?;
     let agent = case.agent(task)?;
     if case.world.agent(agent)?.left.is_some() {
-        // Clients that were written for the original server, with which Handover is compatible, compare the beginning
-        // of this text. So it must stay.
+        // Some clients were written for the original server, with which Handover is compatible. They recognize this
+        // error by the beginning of its text, so the beginning must stay as it is.
         let problem = format!("Cannot heartbeat offline agent: {agent}: it has unregistered; register again");
         return Err(Refusal::state(problem).into());
     }
@@ -269,8 +269,8 @@ pub(crate) fn update(
     Ok(Reply::AgentUpdated)
 }
 
-/// Returns the agent that a call is about: the caller's own agent, or the agent that a caller with rights on tasks of
-/// others names. The log names the actor that gave the command, not this agent.
+/// Returns the agent that a call is about: the caller's own agent. A caller that may act on tasks of others can also
+/// name another agent; the log then names the caller, not that agent.
 fn subject(case: &Case<'_>) -> Result<AgentId, DecisionStop> {
     match (case.agent(None), case.caller.agent) {
         (Err(DecisionStop::Refused(Refusal::AgentElsewhere { .. })), Some(named)) if case.may_override() => {

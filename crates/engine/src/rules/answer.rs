@@ -68,8 +68,8 @@ pub(crate) fn answer(case: &mut Case<'_>, id: MessageId, text: &str) -> Result<R
     Ok(reply)
 }
 
-/// Handles a second answer to a question. The same text as before gets the same reply again. Another text is refused,
-/// because the first answer was already delivered.
+/// Handles a second answer to a question. If its text equals the first answer, the person gets the first reply again. A
+/// different text is refused, because the first answer was already delivered.
 fn again(
     case: &Case<'_>,
     question: MessageId,
@@ -104,8 +104,8 @@ fn asker(question: &Message, task: Option<&Task>) -> Option<AgentId> {
     }
 }
 
-/// Returns whether the task is paused because of this question. This is so if the question was asked in the current
-/// claim, after the task last resumed, and the task waits for no approval.
+/// Returns whether the task is paused because of this question. That is the case when the holder asked the question in
+/// this claim, after the task last resumed, and the task waits for no approval.
 fn waits_for(case: &Case<'_>, question: &Message, task: &Task) -> Result<bool, DecisionStop> {
     let TaskState::Paused { lease, .. } = &task.state else { return Ok(false) };
     let asked_now = question.draft.kind == MessageKind::Question && question.at >= lease.since;

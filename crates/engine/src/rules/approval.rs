@@ -39,7 +39,8 @@ pub(crate) fn ask(case: &mut Case<'_>, asked: &AskApproval) -> Result<Reply, Dec
         }
     };
     let agent = case.present(waiting.as_ref().map(|(_, task)| *task))?;
-    // A person's decision about the request resumes the task. So an agent may ask only for a task that it holds itself.
+    // A person's decision resumes the task that the request names. So an agent may name only a task that it holds
+    // itself.
     if let Some((waiting, task)) = &waiting
         && (task.holder() != Some(agent) || task.attempt != waiting.attempt)
     {
@@ -115,8 +116,8 @@ pub(crate) fn room(case: &Case<'_>) -> Result<(), DecisionStop> {
     Err(Refusal::state(format!("{} approvals wait already, which is the limit", limits::APPROVALS_MAX)).into())
 }
 
-/// Records a person's decision about a request: approve it, reject it, or revoke it. A given approval can be revoked,
-/// too.
+/// Records a person's decision about a request: approve, reject or revoke. A person can also revoke an approval that
+/// was already given.
 pub(crate) fn decide(case: &mut Case<'_>, id: ApprovalId, decision: &ApprovalDecision) -> Result<Reply, DecisionStop> {
     match case.rights {
         Rights::Person => {}
@@ -175,14 +176,15 @@ pub(crate) fn decide(case: &mut Case<'_>, id: ApprovalId, decision: &ApprovalDec
 }
 
 /// Returns whether the time to use an approval begins only when the asking agent's program resumes. The runner reports
-/// when it resumes a program, and a client's hooks report when the session continues. For an agent that asked with a
-/// tool of its own session, no such report comes, so the time begins with the decision.
+/// when it resumes a program, and a client's hooks report when a session continues. An agent that asked with a tool
+/// inside its own session causes no such report, so its time begins with the decision.
 fn waits_for_its_turn(approval: &Approval, asker: Option<&Agent>) -> bool {
     let by_a_tool = approval.source == Source::ExecGate && asker.is_some_and(has_own_session);
     approval.resumes_a_turn() && !by_a_tool
 }
 
-/// Returns whether the agent works in a person's client. The programs of other agents are started by a runner.
+/// Returns whether the agent runs in a session of a client that a person started. All other agents are started by a
+/// runner.
 fn has_own_session(agent: &Agent) -> bool {
     agent.origin.conversation.is_some()
 }
@@ -217,13 +219,13 @@ pub(crate) fn moved(case: &mut Case<'_>, approval: &Approval, state: ApprovalSta
     case.events.push(Event::ApprovalMoved { approval: Box::new(approval) });
 }
 
-/// Resumes the task whose claim waits for this approval, and gives it the answer. If the task's agent has
-/// unregistered, other agents can claim the task and get the answer.
+/// Resumes the task whose claim waits for this approval, and gives it the answer. If the task's agent has unregistered,
+/// the task becomes free, and the agent that claims it next gets the answer.
 pub(crate) fn answer_task(case: &mut Case<'_>, approval: &Approval, said: &str) -> Result<(), DecisionStop> {
     let Some(WaitingTask { task: id, attempt, .. }) = approval.waiting else { return Ok(()) };
     let task = match case.task(id) {
         Ok((task, _)) => task,
-        // The task was removed after the approval was asked for.
+        // In this case the task was removed after the approval was asked for.
         Err(DecisionStop::Refused(_) | DecisionStop::Recorded(_)) => return Ok(()),
         Err(missing @ DecisionStop::Missing(_)) => return Err(missing),
     };
@@ -232,8 +234,8 @@ pub(crate) fn answer_task(case: &mut Case<'_>, approval: &Approval, said: &str) 
     }
     let answer = format!("{}: {said}", approval.id);
     if is_asked_more(case, approval)? {
-        // The claim also waits for another decision, so it does not resume yet. This answer is stored as a checkpoint.
-        // The last answer resumes the task.
+        // Here the claim also waits for another decision, so it does not resume yet. This answer is stored as a
+        // checkpoint. The last answer resumes the task.
         let (by, note) = (case.actor()?, Note::plain(Kind::Decision, answer));
         let checkpoint = Box::new(Checkpoint::after(task, &mut case.ids, by, note, case.now));
         case.events.push(Event::CheckpointAdded { workflow: task.workflow, checkpoint });
@@ -263,7 +265,7 @@ pub(crate) fn open<'a>(case: &Case<'a>, task: TaskId) -> Result<Vec<&'a Approval
     rows.iter().map(|row| case.world.approval(row.id)).collect()
 }
 
-/// Uses an approval. Only the first call succeeds, and only if its fingerprint (the hash of the request) is exactly the
+/// Uses an approval. Only the first call succeeds, and only if its fingerprint (the hash of the request) equals the
 /// approved one.
 pub(crate) fn consume(case: &mut Case<'_>, id: ApprovalId, fingerprint: &str) -> Result<Reply, DecisionStop> {
     let approval = case.world.approval(id)?;

@@ -29,8 +29,8 @@ pub(crate) fn claim(case: &mut Case<'_>, id: TaskId) -> Result<Reply, DecisionSt
         let until = case.renew(task, workflow);
         return Ok(Reply::Claimed { task: id, attempt: task.attempt, until, review: task.review });
     }
-    // The task's lease has expired, but the timer that ends expired leases has not run yet. This claim ends the lease
-    // and takes the task.
+    // If the task still has a holder here, its lease has expired, but the timer that ends expired leases has not run
+    // yet. This claim then ends the lease and takes the task.
     let failed = task.holder().and_then(|holder| case.end_lease(task, holder, Cause::Expired, None));
     if let Some(problem) = failed {
         return Err(DecisionStop::Recorded(Refusal::state(format!("Cannot claim task in 'failed' status: {problem}"))));
@@ -77,8 +77,8 @@ fn may_start(case: &Case<'_>, task: &Task, workflow: &Workflow, agent: AgentId) 
     Ok(ClaimStart { gate: gate::passage(case, task)?, ..start })
 }
 
-/// Runs the checks of a claim without the gate (a person's approval of the claim). It is for an attempt that a person
-/// has already approved, or that needs no approval.
+/// Runs the checks of a claim without the gate (a person's approval of the claim). It is used for an attempt that a
+/// person has already approved or that needs no approval.
 pub(crate) fn may_go_on(
     case: &Case<'_>,
     task: &Task,
@@ -117,12 +117,15 @@ pub(crate) fn may_go_on(
     Ok(ClaimStart { dead, gate: None })
 }
 
-/// Expired claims that count against the parallel limit or use files which a new claim needs.
+/// Expired claims that stand in the way of a new claim: they count against the parallel limit, or use files that it
+/// needs.
 #[derive(Default)]
 struct ExpiredClaims {
-    /// Expired claims whose processes are known to be alive. They continue, and other claims cannot use their files.
+    /// Expired claims of agents whose connections are known to be alive. These claims continue, and no other claim may
+    /// use their files.
     kept: Vec<Task>,
-    /// Expired claims that the next claim ends. If they stayed, a holder whose clock is slow could still renew them.
+    /// Expired claims that the next claim ends. If it did not end them, a holder whose clock is slow could still renew
+    /// them.
     dead: Vec<Task>,
 }
 
@@ -166,8 +169,7 @@ fn give(
         workflow::moved(case, workflow, WorkflowStatus::InProgress, None);
     }
     if task.status() == Status::Failed {
-        // Makes sure that the task's detail is loaded, because the claim clears the outcome of the failed attempt in
-        // it.
+        // Loads the task's detail, because the claim clears the outcome of the failed attempt in it.
         case.world.detail(task.id)?;
     }
     let attempt = task.attempt + 1;
@@ -196,13 +198,13 @@ pub(crate) fn claim_next(case: &mut Case<'_>, id: WorkflowId, include_failed: bo
     loop {
         let page = offer::next(case.world, &ask, case.now)?;
         if let Some(found) = page.tasks.first() {
-            // Reads the task's own row. The list's copy of the row may be out of date, so it must not be written back.
+            // Read the task's own row. The copy in the list may be out of date, so it must not be written back.
             let task = case.world.task(found.id)?;
             match may_start(case, task, workflow, agent) {
                 Ok(start) => return give(case, task, workflow, agent, &start),
-                // The list cannot show two obstacles: a process that is alive past its lease may still use this task's
-                // files, and the approval that let the task begin may have ended after the list was made. In both
-                // cases, the search continues after this task.
+                // The list of claimable tasks does not show two obstacles: a program that still runs after its lease
+                // expired may use this task's files, and the approval for this claim may have ended after the list was
+                // made. In both cases, the search continues after this task.
                 Err(DecisionStop::Refused(Refusal::FilesBusy { .. } | Refusal::ApprovalRequired { .. })) => {
                     ask.after = Some(offer::position(task))
                 }

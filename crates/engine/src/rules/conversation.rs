@@ -96,8 +96,8 @@ pub(crate) fn hear(case: &mut Case<'_>, origin: &Origin) -> Result<Reply, Decisi
     Ok(Reply::Renewed { tasks })
 }
 
-/// Ends a conversation. Other agents can claim the tasks of its agents again. The agents stay registered, so that the
-/// conversation can be resumed.
+/// Ends a conversation. The claims of its agents end, so that other agents can claim the tasks. The agents stay
+/// registered, so that the conversation can be resumed.
 pub(crate) fn end(case: &mut Case<'_>, conversation: &str) -> Result<Reply, DecisionStop> {
     by_a_hook(case)?;
     check::key("conversation", conversation)?;
@@ -139,8 +139,8 @@ fn remember(case: &mut Case<'_>, report: &PromptReport, count: u32, goes_on: u32
     case.events.push(Event::Reminded { reminder: Box::new(reminder) });
 }
 
-/// Asks an agent to write its handoff (closing report) again, because the handoff is missing or wrong. After
-/// [`limits::REMINDERS_MAX`] times at one prompt, blocks the task instead.
+/// Asks an agent to write its handoff (closing report) again, because the handoff is missing or wrong. If the agent was
+/// already asked [`limits::REMINDERS_MAX`] times at this prompt, blocks the task instead.
 pub(crate) fn send_back(case: &mut Case<'_>, sent: &SendBack) -> Result<Reply, DecisionStop> {
     let SendBack { report, note, blocked, role } = sent;
     let known = reminder(case, report)?;
@@ -155,8 +155,8 @@ pub(crate) fn send_back(case: &mut Case<'_>, sent: &SendBack) -> Result<Reply, D
     Ok(Reply::SentBack { count: count + 1 })
 }
 
-/// Records that an agent reports progress instead of a result. After [`limits::GOES_ON_MAX`] times in a row, blocks
-/// the task instead.
+/// Records that an agent reports progress instead of a result. If the agent already did so [`limits::GOES_ON_MAX`]
+/// times in a row, blocks the task.
 pub(crate) fn go_on(case: &mut Case<'_>, report: &PromptReport, note: &Note) -> Result<Reply, DecisionStop> {
     let known = reminder(case, report)?;
     let goes_on = known.map_or(0, |known| known.goes_on_in(report.task, report.attempt));
@@ -165,8 +165,7 @@ pub(crate) fn go_on(case: &mut Case<'_>, report: &PromptReport, note: &Note) -> 
         return status::move_task(case, report.task, Some(report.attempt), &to);
     }
     let reply = record::add_checkpoint(case, report.task, Some(report.attempt), note)?;
-    // The reported handoff (the agent's closing report) is valid, so the count of missing or wrong handoffs is set to
-    // 0.
+    // This handoff (the agent's closing report) is valid, so the count of missing or wrong handoffs becomes 0.
     remember(case, report, 0, goes_on + 1);
     Ok(reply)
 }

@@ -44,8 +44,8 @@ pub(crate) fn pass(case: &mut Case<'_>, id: ApprovalId, agent: AgentId) -> Resul
     Ok(())
 }
 
-/// Asks a person, in the name of the engine, before a gated task (one whose claims need an approval) begins. A repeated
-/// request returns the same approval.
+/// Asks a person to approve the next claim of a gated task (a task whose claims need an approval). The request comes
+/// from the engine, not from an agent. A repeated request returns the same approval.
 pub(crate) fn ask(case: &mut Case<'_>, asked: &AskApproval) -> Result<Reply, DecisionStop> {
     let nothing = || Refusal::state("the engine asks only whether a gated task may begin");
     let (Source::ExecGate, Some((id, attempt))) = (asked.source, asked.waits) else { return Err(nothing().into()) };
@@ -57,8 +57,8 @@ pub(crate) fn ask(case: &mut Case<'_>, asked: &AskApproval) -> Result<Reply, Dec
     if !begins || attempt != task.attempt + 1 {
         return Err(Refusal::state(format!("attempt {attempt} of {id} is not about to begin")).into());
     }
-    // If the person rejects the request, the task is blocked. The engine asks only when the dependencies are met. So a
-    // blocked task never waits for a task that a change of the plan could still replace.
+    // A rejection blocks the task. So the engine asks only when the dependencies are met: otherwise a blocked task
+    // could wait for a task that a change of the plan could still replace.
     dependencies_met(case, task)?;
     match gate_state(case.world, task, case.now)? {
         GateState::Missing => return Err(nothing().into()),
@@ -74,8 +74,8 @@ pub(crate) fn ask(case: &mut Case<'_>, asked: &AskApproval) -> Result<Reply, Dec
     Ok(approval::record(case, approval, asked, Actor::Engine, Some(waiting)))
 }
 
-/// Ends expired requests to let the next claim of this task begin. If such a request stayed and the clock were set
-/// back, it would be valid again, and a person would be asked about a claim that has already begun.
+/// Ends the expired requests for an approval of this task's next claim. Without this, a request would become valid
+/// again if the clock were set back, and a person would be asked about a claim that has already begun.
 fn expire_earlier(case: &mut Case<'_>, task: &Task) -> Result<(), DecisionStop> {
     let earlier: Vec<ApprovalId> = gate_state::requests(case.world, task)?.map(|row| row.id).collect();
     for id in earlier {
@@ -93,7 +93,7 @@ pub(crate) fn decided(case: &mut Case<'_>, approval: &Approval, said: &str) -> R
     let Some(WaitingTask { task: id, attempt, .. }) = approval.waiting else { return Ok(()) };
     let task = match case.task(id) {
         Ok((task, _)) => task,
-        // The task was removed after the approval was asked for.
+        // In this case the task was removed after the approval was asked for.
         Err(DecisionStop::Refused(_) | DecisionStop::Recorded(_)) => return Ok(()),
         Err(missing @ DecisionStop::Missing(_)) => return Err(missing),
     };

@@ -141,8 +141,8 @@ fn broadcast(case: &mut Case<'_>, filter: &RecipientMatch, envelope: &Envelope<'
     Ok(Reply::Broadcast { messages, thread: envelope.thread, full })
 }
 
-/// Sends a message of the engine to agents, and always to a person. The message is also delivered to a full mailbox,
-/// because the number of such messages is limited by the number of tasks.
+/// Sends a message of the engine to agents, and always to a person. It is delivered even to a full mailbox, because the
+/// number of tasks limits the number of these messages.
 pub(crate) fn notify(case: &mut Case<'_>, agents: &[AgentId], draft: &MessageDraft) -> Result<(), DecisionStop> {
     let owners: Vec<MailboxOwner> =
         agents.iter().map(|agent| MailboxOwner::Agent(*agent)).chain([MailboxOwner::Human]).collect();
@@ -150,7 +150,7 @@ pub(crate) fn notify(case: &mut Case<'_>, agents: &[AgentId], draft: &MessageDra
     case.world.want(owners.iter().map(|owner| Need::Mailbox(*owner)))?;
     let envelope = Envelope { from: Actor::Engine, thread: ThreadId::next(&mut case.ids), draft };
     for owner in owners {
-        // The agent unregistered after the agents with the role were looked up, so it is skipped.
+        // An agent that has unregistered is skipped.
         let Ok(slug) = slug_of(case, owner) else {
             continue;
         };
@@ -162,7 +162,7 @@ pub(crate) fn notify(case: &mut Case<'_>, agents: &[AgentId], draft: &MessageDra
 }
 
 /// Delivers a person's answer or decision to the agent's mailbox, even when the mailbox is full or the agent has
-/// unregistered. Each question has one answer, and the record must contain it.
+/// unregistered. Each question gets only one answer, so the answer must not be lost.
 pub(crate) fn deliver(
     case: &mut Case<'_>,
     to: AgentId,
@@ -178,8 +178,8 @@ pub(crate) fn deliver(
     Ok(id)
 }
 
-/// Acknowledges messages of the caller's own mailbox. Ignores ids of unknown messages, as the original server does,
-/// with which Handover is compatible.
+/// Acknowledges messages of the caller's own mailbox. Ignores ids of unknown messages, because the original server,
+/// with which Handover is compatible, ignores them, too.
 pub(crate) fn mark(case: &mut Case<'_>, messages: &[MessageId], mark: Mark) -> Result<Reply, DecisionStop> {
     check::count("message_ids", messages.len(), limits::MARKED_MESSAGES_MAX)?;
     case.world.want(messages.iter().map(|id| Need::Message(*id)))?;

@@ -1,5 +1,5 @@
-//! Approvals that end in another way than by a person's decision: the asking agent's session continues and uses them,
-//! its claim ends, the agent unregisters, or the approval expires.
+//! Approvals that end without a decision by a person: the asking agent's session continues and uses them, its claim
+//! ends, the agent unregisters, or they expire.
 
 use crate::approval::{Approval, ApprovalState, ApprovalStatus, WaitingTask};
 use crate::case::Case;
@@ -14,9 +14,9 @@ use crate::rules::approval::{PAST, answer_task, is_of_this_attempt, moved, open}
 use crate::task::{Status, Task, TaskState};
 use crate::world::{DecisionStop, Need, TaskRowNeed};
 
-/// Revokes the approvals that the command made useless. When a claim ends, or continues without the answer that it
-/// waited for, no person needs to decide about its requests any more. When a claim ends, the approvals that were given
-/// to it end, too.
+/// Revokes approvals that this command made useless. When a claim ends, or continues without the answer that it waited
+/// for, its pending requests need no decision any more. When a claim ends, the approvals that were given to it end,
+/// too.
 #[expect(clippy::wildcard_enum_match_arm, reason = "few events end the waiting for an answer")]
 pub(crate) fn withdraw(case: &mut Case<'_>) -> Result<(), DecisionStop> {
     let mut moot: Vec<(TaskId, Moot)> = Vec::new();
@@ -69,7 +69,7 @@ fn end_open(case: &mut Case<'_>, task: TaskId, moot: &Moot) -> Result<(), Decisi
                 false
             }
         };
-        // The command itself decided about this approval, so the decision stays.
+        // If the command itself has just decided about this approval, that decision stays.
         let by_itself =
             |event: &Event| matches!(event, Event::ApprovalMoved { approval: moved } if moved.id == approval.id);
         if is_moot && !case.events.iter().any(by_itself) {
@@ -105,9 +105,9 @@ pub(crate) fn take_up(case: &mut Case<'_>, agent: AgentId, only: Option<TaskId>)
     Ok(())
 }
 
-/// Revokes the approvals that were given to an agent that unregisters, and its requests that belong to no task. No
-/// other agent could use them. A paused task still waits for its decision: after the decision, another agent can claim
-/// the task.
+/// Revokes the given approvals of an agent that unregisters, and its pending requests without a task, because no other
+/// agent could use them. A pending request of a paused task stays: after the decision, another agent can claim the
+/// task.
 pub(crate) fn void(case: &mut Case<'_>, agent: AgentId) -> Result<(), DecisionStop> {
     let list = ApprovalQuery::OpenOfAgent { agent, limit: limits::EXPIRED_APPROVALS_MAX };
     let rows = case.world.ask(&list)?;

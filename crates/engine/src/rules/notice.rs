@@ -14,8 +14,8 @@ use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::world::{DecisionStop, Need};
 
-/// Records that a person saw pending approvals. Each way of seeing (command line, HTTP, …) is recorded once per
-/// approval.
+/// Records that a person saw pending approvals. For each approval, each way of seeing it (command line or HTTP) is
+/// recorded once.
 pub(crate) fn show(case: &mut Case<'_>, approvals: &[ApprovalId], via: Via) -> Result<Reply, DecisionStop> {
     match (case.rights, via) {
         (Rights::Person, Via::CommandLine | Via::Http) => {}

@@ -51,8 +51,8 @@ pub(crate) fn pass(case: &mut Case<'_>, passing: &PassGate) -> Result<Reply, Dec
     Ok(approval::record(case, approval, asked, Actor::Agent(*id), None))
 }
 
-/// Returns the rejection of a person again. A rejection counts for as long as the request could have waited for a
-/// decision. After that time, returns `None` and the person is asked again.
+/// Returns a reply that repeats a person's earlier rejection. A rejection is repeated for as long as a new request
+/// could stay pending. After that time, returns `None`, and a person is asked again.
 fn told_no(refused: &Approval, case: &Case<'_>) -> Option<Reply> {
     let (at, reason) = match &refused.state {
         ApprovalState::Rejected { at, reason, .. } => (*at, Some(reason.clone())),

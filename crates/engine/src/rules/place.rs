@@ -24,7 +24,8 @@ fn repository(case: &mut Case<'_>, field: &str, path: &str, name: Option<&str>) 
     check::optional(name, |text| check::name("name", text))?;
     if let Some(id) = case.world.repository_at(path)? {
         let known = case.world.repository(id)?;
-        // A person names a repository that another actor registered. From now on, it counts as registered by a person.
+        // If a person names a repository that another actor registered, the repository then counts as registered by a
+        // person.
         if case.rights.is_persons() && known.by != Some(Actor::Person) {
             let repository = Repository { by: Some(Actor::Person), ..known.clone() };
             case.events.push(Event::RepositoryRegistered { repository });
@@ -177,7 +178,7 @@ fn may_change(case: &Case<'_>, workspace: &Workspace) -> Result<(), DecisionStop
     let mut lost = None;
     for id in held {
         let task = case.world.task(*id)?;
-        // An expired claim holds nothing. It must not count as a claim of the caller.
+        // Skip a task whose claim has expired: its former holder has no rights on the workspace.
         if case.live_holder(task)?.is_none() {
             continue;
         }
@@ -231,8 +232,8 @@ pub(crate) fn create_template(
         check::name("variables", variable)?;
         check::size("variables", value, limits::TEXT_BYTES_MAX)?;
     }
-    // The names in a template may contain variables. A plan that is wrong before the variables are replaced is also
-    // wrong after that.
+    // The names in a template may contain variables. A plan that is wrong with the variables in it is also wrong after
+    // they are replaced, so it is checked here.
     Plan::whole(body.tasks.clone())?;
     if *case.world.ask(&BoolNeed::TemplateNamed(name.to_owned()))? {
         return Err(Refusal::DuplicateTemplate { name: name.to_owned() }.into());

@@ -2,7 +2,7 @@
 //!
 //! The tasks of a workflow in the status `planning` are hidden, so the pieces of a plan are stored as ordinary tasks.
 //! Each unfinished plan (a draft) has a token. A piece with another token is refused, so two planners cannot mix their
-//! plans. If a planner is gone, the next planner clears its draft.
+//! plans. If a planner dies, the next planner deletes its draft.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::rules::workflow::open;
 use crate::workflow::{PlanDraft, Workflow, WorkflowStatus};
 use crate::world::{DecisionStop, TaskRowNeed};
 
-/// The values for the whole plan. The caller gives them in the last step of setting a plan in pieces.
+/// The values that describe a whole plan. When a plan is set in pieces, the caller gives them in the last step.
 pub(crate) struct PlanCommit<'a> {
     pub(crate) summary: &'a str,
     pub(crate) tasks: u32,
@@ -56,7 +56,7 @@ pub(crate) fn set(
     Ok(Reply::PlanSet { workflow: id, tasks, groups: groups.to_vec(), task_ids })
 }
 
-/// Gives up another planner's unfinished plan and deletes its tasks. Refuses while that planner still has time to send
+/// Discards another planner's unfinished plan and deletes its tasks. Refuses while that planner still has time to send
 /// its next piece.
 fn replace_draft(case: &mut Case<'_>, id: WorkflowId, draft: &PlanDraft) -> Result<(), DecisionStop> {
     if draft.until > case.now {

@@ -1,6 +1,6 @@
 //! Decides whether a caller may loosen a protection (a gate, a review, limits or an output contract that a person set).
-//! A caller would loosen one by skipping, removing or replacing a protected task, by stopping a workflow, or by raising
-//! the workflow's limits.
+//! A protection is loosened when a protected task is skipped, removed or replaced, when a workflow is stopped, or when
+//! the workflow's limits are raised.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -69,7 +69,7 @@ pub(crate) fn task(case: &Case<'_>, task: &Task, loosening: Loosening) -> Result
 }
 
 /// Refuses to remove a task from the plan when the task is protected (for example by a required review), or waits for a
-/// protected task. In the second case, a new task of the same name could leave out that dependency.
+/// protected task. Otherwise a caller could add the task again without that dependency.
 pub(crate) fn removal(case: &Case<'_>, removed: &Task, loosening: Loosening) -> Result<(), DecisionStop> {
     task(case, removed, loosening)?;
     if matches!(case.rights, Rights::Person | Rights::Engine) {
@@ -159,8 +159,9 @@ pub(crate) fn workflow(
     Err(protected(case, act, vec![Protection::Workflow]))
 }
 
-/// Makes the tasks that waited for a skipped task wait for the protected tasks (tasks with a required review, for
-/// example) that the skipped task waited for. Returns the tasks that still wait.
+/// Keeps dependencies on protected tasks (for example, tasks with a required review) when a task is skipped. If the
+/// skipped task waits for protected tasks, each task that waited for the skipped task now waits for them. Returns the
+/// tasks that still wait.
 pub(crate) fn keep_dependencies(case: &mut Case<'_>, skipped: &Task) -> Result<BTreeSet<TaskId>, DecisionStop> {
     if skipped.unmet == 0 {
         return Ok(BTreeSet::new());

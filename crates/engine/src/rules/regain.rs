@@ -21,7 +21,7 @@ use crate::task::{Task, TaskState};
 use crate::world::{CheckpointNeed, DecisionStop};
 
 /// The number of newest checkpoints that are searched for the record of the claim's end. Other agents may have added
-/// checkpoints since; an older record is not found, and the claim is then lost.
+/// checkpoints since. If they added more than this number, the record is not found and the claim is lost.
 const NOTES_MAX: u32 = 50;
 
 pub(crate) fn regain(case: &mut Case<'_>, id: TaskId, attempt: u32) -> Result<Reply, DecisionStop> {
@@ -29,7 +29,8 @@ pub(crate) fn regain(case: &mut Case<'_>, id: TaskId, attempt: u32) -> Result<Re
     let agent = case.present(Some(task))?;
     let until = case.now + workflow.lease_ms;
     if task.holder() == Some(agent) && task.attempt == attempt {
-        // The expired lease has not been ended yet. It continues as if it had been renewed in time.
+        // The claim has not been ended, even if its lease expired. It continues as if the lease had been renewed in
+        // time.
         case.touch(agent)?;
         if task.state.running_lease().is_some_and(|lease| lease.until < until) {
             case.events.push(Event::Renewed { task: id, workflow: workflow.id, until });
@@ -41,7 +42,7 @@ pub(crate) fn regain(case: &mut Case<'_>, id: TaskId, attempt: u32) -> Result<Re
     }
     let start = claim::may_go_on(case, task, workflow, agent)?;
     claim::end_dead(case, &start);
-    // Makes sure that the task's detail is loaded, because regaining clears the outcome of the failed attempt in it.
+    // Load the task's detail, because regaining clears the outcome of the failed attempt in it.
     if matches!(task.state, TaskState::Failed { .. }) {
         case.world.detail(id)?;
     }
@@ -50,8 +51,8 @@ pub(crate) fn regain(case: &mut Case<'_>, id: TaskId, attempt: u32) -> Result<Re
     Ok(Reply::Claimed { task: id, attempt, until, review: task.review })
 }
 
-/// Returns whether the task has no holder and its status is still the one that the expired lease left: pending, or
-/// failed if the attempts were used up. Then no actor has decided about the task since.
+/// Returns whether no agent holds the task and no actor has changed its status since the lease expired. The status is
+/// then pending, or failed if the attempts were used up.
 fn is_open(task: &Task) -> bool {
     match &task.state {
         TaskState::Pending { lease } => lease.is_none(),

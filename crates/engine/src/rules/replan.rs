@@ -125,8 +125,8 @@ pub(crate) fn remove(case: &mut Case<'_>, id: WorkflowId, task: TaskId) -> Resul
     let mut waits = Vec::new();
     for dependent in dependents {
         let has = world.ask(&TaskIdNeed::Dependencies(*dependent))?;
-        // The removed task was neither completed nor skipped. So `unmet`, the number of tasks that a task waits for,
-        // still includes it.
+        // `unmet` is the number of open tasks that a task waits for. It still includes the removed task, which was
+        // open.
         let mut unmet = world.task(*dependent)?.unmet.saturating_sub(1);
         for dependency in dependencies.iter().filter(|id| !has.contains(id)) {
             rewired.push((*dependent, *dependency));
@@ -144,8 +144,8 @@ pub(crate) fn remove(case: &mut Case<'_>, id: WorkflowId, task: TaskId) -> Resul
     Ok(reply)
 }
 
-/// Replaces every task that has not started. A task that has started never waits for one that has not, so no kept task
-/// changes.
+/// Replaces every task that has not started. A task that has started never waits for a task that has not, so the tasks
+/// that stay need no change.
 pub(crate) fn replan(
     case: &mut Case<'_>,
     id: WorkflowId,

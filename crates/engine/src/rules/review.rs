@@ -1,5 +1,5 @@
-//! Reviews. Any caller may open one, but only the runner records the answers of the reviewing agent. A caller that
-//! could record an answer could record "nothing found" for its own work.
+//! Reviews. Any caller may open one, but only the runner records the answers of the reviewing agent. If an agent could
+//! record answers, it could record "nothing found" for its own work.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -56,8 +56,8 @@ pub(crate) fn open(case: &mut Case<'_>, open: &OpenReview) -> Result<Reply, Deci
     Ok(reply)
 }
 
-/// Returns the caller's actor if it may continue the review. Allowed are the actor that asked for the review, the
-/// holder of the task that waits for the review, and a caller that may act for them.
+/// Returns the actor under whose name the caller continues the review. Allowed are the actor that asked for the review,
+/// the holder of the task that waits for it, and callers that may act for them.
 fn requester(case: &Case<'_>, review: &Review) -> Result<Actor, DecisionStop> {
     if let Some(gate) = review.gate {
         let (task, _) = case.task(gate.task)?;
@@ -258,8 +258,7 @@ fn merge(
     Ok(given)
 }
 
-/// Records a decision about a finding. A later decision replaces an earlier one. The next round sends it to the
-/// reviewing agent.
+/// Records a decision about a finding; it replaces an earlier decision. The next round sends it to the reviewing agent.
 pub(crate) fn decide(
     case: &mut Case<'_>,
     id: ReviewId,

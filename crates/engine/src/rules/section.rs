@@ -30,8 +30,8 @@ pub(crate) fn write(
     check::json("body", Some(body))?;
     match case.rights {
         Rights::Runner | Rights::Coordinator | Rights::Person | Rights::Engine => {}
-        // The runner checks which sections an agent may write when it takes the agent's handoff (closing report). A
-        // direct call by the agent would bypass this check, so it is refused.
+        // When a runner accepts an agent's handoff (closing report), it checks which sections the agent may write. A
+        // direct call by the agent would bypass this check, so the call is refused.
         Rights::Agent => {
             let problem = "an agent writes project context with its handoff only".to_owned();
             return Err(Refusal::NotPermitted { problem }.into());
@@ -55,7 +55,7 @@ pub(crate) fn write(
         }
     }
     let before = stored.map(|section| section.body.clone());
-    // The new body of the section equals the old one, so no change is recorded.
+    // If the new body equals the old one, no change is recorded.
     if before.as_ref() == Some(body) {
         return Ok(Reply::SectionWritten { version });
     }

@@ -1,4 +1,5 @@
-//! Moving a task from one status to another: who may make each move, what the move requires, and what it changes.
+//! Moves a task from one status to another. The rules here say who may make each move, what it requires, and what it
+//! changes.
 
 use std::collections::BTreeSet;
 
@@ -92,8 +93,8 @@ fn check_target(to: &Target) -> Result<(), Refusal> {
     }
 }
 
-/// Handles a move to the status that the task already has. A repeated request gets the same answer as the first one.
-/// Any other request is refused or changes nothing.
+/// Handles a move to the status that the task already has. When the same caller repeats its request, it gets the same
+/// reply. Any other request is refused or changes nothing.
 fn stay(case: &mut Case<'_>, task: &Task, attempt: Option<u32>, to: &Target) -> Result<Reply, DecisionStop> {
     let reply = Reply::Moved { status: task.status() };
     let (by, recorded, asked) = match (&task.state, to) {
@@ -119,7 +120,8 @@ fn stay(case: &mut Case<'_>, task: &Task, attempt: Option<u32>, to: &Target) -> 
         }
     }
     if asked.as_ref().is_some_and(|asked| asked != recorded) {
-        // The repeated request has another text than the first one. A reply of success would silently lose this text.
+        // This request repeats an earlier one, but with a different text. A reply of success would silently lose that
+        // text.
         return Err(Refusal::InvalidTransition { from: task.status(), to: to.status() }.into());
     }
     Ok(reply)
@@ -176,8 +178,8 @@ fn may_move(case: &Case<'_>, task: &Task, attempt: Option<u32>, target: Status) 
     }
 }
 
-/// Refuses a change of the task's status while the task waits for an approval. Otherwise an agent that asked could
-/// continue as if a person had answered.
+/// Refuses a change of the task's status while the task waits for an approval. Otherwise an agent could continue as if
+/// a person had answered its request.
 pub(crate) fn not_asked(case: &Case<'_>, task: &Task) -> Result<(), DecisionStop> {
     match approval::waited_for(case, task)? {
         Some(approval) => Err(Refusal::ApprovalRequired { task: task.id, approval: Some(approval) }.into()),
@@ -224,8 +226,8 @@ fn next_state(case: &mut Case<'_>, step: &StatusStep<'_>, to: &Target) -> Result
     Ok(moved)
 }
 
-/// Returns a record that moves the task to pending and changes nothing else. The calling function replaces the fields
-/// that differ.
+/// Returns the record of a move to pending that changes nothing else. The calling function then sets the fields of the
+/// real move.
 pub(crate) fn blank(task: &Task) -> Moved {
     Moved {
         task: task.id,
@@ -253,8 +255,8 @@ fn lease(case: &Case<'_>, step: &StatusStep<'_>) -> Result<Lease, DecisionStop> 
     Ok(lease)
 }
 
-/// Resumes a task. A paused task gets a fresh lease. If the agent of a paused task has unregistered, other agents can
-/// claim the task and get the answer.
+/// Resumes a task. A paused task gets a fresh lease. If its agent has unregistered, the task becomes pending instead,
+/// and the agent that claims it next gets the answer.
 fn resume(
     case: &mut Case<'_>,
     step: &StatusStep<'_>,
@@ -286,7 +288,7 @@ fn retry(case: &Case<'_>, task: &Task) -> Result<bool, DecisionStop> {
     if task.status() != Status::Failed {
         return Ok(false);
     }
-    // Makes sure that the task's detail is loaded, because the retry clears the outcome of the failed attempt in it.
+    // Load the task's detail, because the retry clears the outcome of the failed attempt in it.
     case.world.detail(task.id)?;
     if !task.has_attempts_left() && !case.may_override() {
         let problem = "its attempts are used up; a person or the coordinator may retry it, or replan it";

@@ -50,7 +50,7 @@ pub(crate) fn revoke(case: &mut Case<'_>, id: TokenId) -> Result<Reply, Decision
     by_a_person(case)?;
     let token = case.world.token(id)?;
     // No call can use the revoked token any more. So the claims of its agents end now, before their leases expire. One
-    // command handles a bounded number of agents; revoking the token again handles the others.
+    // command ends the claims of a bounded number of agents; revoking the token again ends those of the others.
     agent::end_home(case, SessionId::of_token(id), SessionEnd::Closed)?;
     if token.revoked.is_none() {
         let token = Token { revoked: Some(case.now), ..token.clone() };

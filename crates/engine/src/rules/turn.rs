@@ -1,5 +1,5 @@
-//! Turns (runs of an agent's program), and the verifications of their outputs. Only the runner records them. A caller
-//! that could record a passed verification could complete a task without one.
+//! Turns (runs of an agent's program), and the verifications of their outputs. Only the runner records them. If an
+//! agent could record them, it could record a passed verification that never ran, and complete its task.
 
 use crate::case::Case;
 use crate::check;
@@ -26,8 +26,8 @@ fn by_the_runner(case: &Case<'_>) -> Result<(), DecisionStop> {
     }
 }
 
-/// Returns the agent that holds the task in this attempt. Refuses an earlier attempt, because a program runs only for
-/// the current claim.
+/// Returns the agent that holds the task in this attempt. Refuses the number of an earlier attempt, because a program
+/// runs only for the task's last claim.
 fn holder(case: &Case<'_>, task: &Task, attempt: u32) -> Result<AgentId, DecisionStop> {
     match case.owner(task, Some(attempt))? {
         Actor::Agent(agent) => Ok(agent),

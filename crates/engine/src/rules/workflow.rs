@@ -138,8 +138,8 @@ fn steered(case: &Case<'_>, workflow: &Workflow, to: WorkflowStatus) -> Result<(
     protect::workflow(case, workflow, act.0, act.1)
 }
 
-/// Starts, suspends or resumes a workflow. Asking for the same twice has the effect of asking once. A refusal names the
-/// act, for example that the workflow cannot be suspended, and not the status that the act would lead to.
+/// Starts, suspends or resumes a workflow. A repeated request has no further effect. A refusal names the act, for
+/// example that the workflow cannot be suspended, and not the new status.
 pub(crate) fn steer(case: &mut Case<'_>, id: WorkflowId, course: Course) -> Result<Reply, DecisionStop> {
     let status = open(case, id)?.status;
     let to = match (course, status) {
@@ -158,8 +158,8 @@ pub(crate) fn steer(case: &mut Case<'_>, id: WorkflowId, course: Course) -> Resu
     set_status(case, id, to, None)
 }
 
-/// Ends a workflow without open tasks: it becomes completed, or waits until its pull requests are merged. Returns the
-/// new status.
+/// If the workflow has no open tasks, marks it as completed, or as waiting for the merge of its pull requests. Returns
+/// the resulting status.
 pub(crate) fn settle(case: &mut Case<'_>, workflow: &Workflow, open: u32) -> Result<WorkflowStatus, DecisionStop> {
     if open > 0 || !workflow.status.is_running() {
         return Ok(workflow.status);
@@ -210,8 +210,7 @@ pub(crate) fn set_config(case: &mut Case<'_>, id: WorkflowId, patch: &Json) -> R
 
 pub(crate) fn lock(case: &mut Case<'_>, id: WorkflowId, owner: &str) -> Result<Reply, DecisionStop> {
     check::key("session_id", owner)?;
-    // The caller names another agent as the owner of the lock. This is refused, because only that agent could remove
-    // the lock.
+    // A caller may not name another agent as the owner of the lock, because only that agent could remove the lock.
     if !case.owns_lock(owner, Some(owner))? {
         let problem = format!("{owner} is another agent; lock with your own agent id or a text of your own");
         return Err(Refusal::NotPermitted { problem }.into());

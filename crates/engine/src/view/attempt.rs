@@ -1,5 +1,5 @@
-//! The complete state of an attempt (one claim of a task). A runner that takes over the attempt continues exactly where
-//! the previous runner stopped.
+//! The complete state of an attempt (one claim of a task). With it, a runner can take over the attempt and continue
+//! exactly where the previous runner stopped.
 
 use super::{Reviewed, gating};
 use crate::approval::Approval;
@@ -16,11 +16,11 @@ use crate::world::{CheckpointNeed, DecisionStop, Need, NumberNeed, TypedQuestion
 /// The maximum number of turns (runs of an agent's program) of one attempt that are read. Other limits stop every
 /// attempt before it has more turns.
 const TURN_ROWS: u32 = 500;
-/// The maximum number of checkpoints of the task that are read: the newest ones. They are enough to include the last
-/// question and its answer.
+/// The maximum number of checkpoints of the task that are read: the newest ones. The last question and its answer are
+/// among them.
 const CHECKPOINT_ROWS: u32 = 50;
-/// The maximum numbers of the newest verifications, approvals and questions of the task that are read. The runner looks
-/// only at those of the present attempt, which has fewer.
+/// The maximum numbers of the newest verifications, approvals and questions of the task that are read. The runner needs
+/// only those of the task's last attempt, and one attempt has fewer.
 const VERIFICATION_ROWS: u32 = 500;
 const APPROVAL_ROWS: u32 = 500;
 const QUESTION_ROWS: u32 = 500;
@@ -40,8 +40,7 @@ pub struct AttemptView {
     pub questions: Vec<Message>,
     /// The newest checkpoints of the task, in the order of time, oldest first.
     pub checkpoints: Vec<Checkpoint>,
-    /// The newest review that this claim must have before the task can be completed. `None` when there is no such
-    /// review.
+    /// The newest review that this claim waits for before it can be completed. `None` when there is no such review.
     pub review: Option<Reviewed>,
     pub spent: Spent,
     pub spent_workflow: Spent,

@@ -18,7 +18,8 @@ pub struct Execution {
     pub by_status: Vec<(String, u32)>,
     pub spent: Spent,
     pub tasks: ListRows<Worked, ListPosition>,
-    /// Turns (runs of agents' programs) of the workflow that have not ended: for each known runner, oldest first.
+    /// The turns (runs of agents' programs) of the workflow that have not ended, grouped by runner. The turns of one
+    /// runner are in the order of time, oldest first.
     pub running: Vec<Turn>,
     /// The runners (processes that start agents' programs) that are alive.
     pub runners: Vec<Runner>,
@@ -44,7 +45,7 @@ pub fn runners(world: &World, now: Timestamp) -> Result<Vec<Runner>, DecisionSto
     Ok(all.iter().filter(|runner| runner.is_alive(now)).cloned().collect())
 }
 
-/// Returns the turns (runs of agents' programs) of a workflow that have not ended, of all known runners.
+/// Returns the turns (runs of agents' programs) of a workflow that have not ended. It looks at all known runners.
 pub fn running(world: &World, id: WorkflowId) -> Result<Vec<Turn>, DecisionStop> {
     let all = world.ask(&RunnerQuery { limit: RUNNERS_MAX })?;
     let list = |runner: &Runner| TurnQuery::Running { runner: runner.name.clone(), limit: RUNNING_MAX };

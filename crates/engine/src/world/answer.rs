@@ -29,7 +29,7 @@ use crate::workflow::Workflow;
 use crate::workspace::{Repository, Workspace};
 
 /// A question about the state that knows the type of its answer. [`World::ask`](super::World::ask) returns this type,
-/// so a caller that expects another one does not compile.
+/// so code that expects another type does not compile.
 pub trait TypedQuestion: Clone + Ord + Into<Need> + 'static {
     type Answer;
 

@@ -14,8 +14,8 @@ use crate::list::ListQuery;
 use crate::notice::Channel;
 use crate::time::Timestamp;
 
-/// One bounded question to the store. A question about leases includes the time. So the same question always has the
-/// same answer, and the world keeps the answer under the question.
+/// One bounded question to the store. A question about leases includes the time. So within one decision the same
+/// question always has the same answer, and the world stores each answer under its question.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Need {
     Task(TaskId),
@@ -37,7 +37,8 @@ pub enum Need {
     /// The token whose secret has this hash.
     TokenHashed(String),
     Turn(TurnId),
-    /// The newest turn (run of an agent's program) of a task that has not ended. Evaluations and reviews are left out.
+    /// The task's running turn (a run of an agent's program that has not ended), the newest one if there are several.
+    /// Evaluations and reviews are left out.
     TurnRunning(TaskId),
     Section(String),
     Approval(ApprovalId),
@@ -78,7 +79,7 @@ impl From<ListQuery> for Need {
 pub enum TaskIdNeed {
     /// Tasks that an agent holds, including paused ones.
     HeldBy(AgentId),
-    /// Tasks of the workflow that an agent holds and whose work is in this workspace.
+    /// The tasks of a workflow that are held by agents and whose work is in this workspace.
     HeldIn(WorkflowId, WorkspaceId),
     Dependencies(TaskId),
     Dependents(TaskId),

@@ -169,7 +169,7 @@ impl Bench {
         Err("asks without end".to_owned())
     }
 
-    /// Runs a view of the state, and loads the parts of the state that the view asks for.
+    /// Runs a function that only reads the state, and loads the parts of the state that the function asks for.
     pub(crate) fn read<T>(&self, read: impl Fn(&World) -> Result<T, engine::DecisionStop>) -> Result<T, String> {
         let mut world = World::default();
         loop {
@@ -209,7 +209,7 @@ impl Bench {
         }
     }
 
-    /// Returns the present id of a short name of the script, or `None` when nothing has this name.
+    /// Returns the id that a short name of the script now stands for, or `None` when nothing has this name.
     pub(crate) fn known(&self, prefix: &'static str, name: &str) -> Option<&str> {
         self.ids.get(&(prefix, name.to_owned())).map(String::as_str)
     }

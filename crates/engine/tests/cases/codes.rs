@@ -1,5 +1,5 @@
-//! Tests the code of every refusal, and whether the caller can fix it, against the original server, with which Handover
-//! is compatible.
+//! Compares the code of every refusal, and whether the caller can fix the problem, with the original server. Handover
+//! is compatible with that server.
 
 use std::fmt::Write as _;
 

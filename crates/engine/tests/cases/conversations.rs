@@ -1,5 +1,5 @@
-//! The verbs of test scripts for the reports of clients' hooks: signs of life of a conversation, its end, missing
-//! handoffs, gates.
+//! The verbs by which a test script plays the hooks of a client. The hooks report that a conversation is alive, that it
+//! ended, that a handoff is missing, or that a gate rule asks for an approval.
 
 use engine::Command;
 use engine::agent::Origin;

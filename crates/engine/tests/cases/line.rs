@@ -56,8 +56,8 @@ fn is_code(text: &str) -> bool {
     text.len() > 3 && text.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_')
 }
 
-/// Splits a text into words at blanks. Quotes keep blanks together, `"x"*9` repeats, `\0` is a zero byte, and `{…}`
-/// stays unchanged.
+/// Splits a text into words at blanks. Quotes keep blanks together, `"x"*9` means nine times the letter x, `\0` is a
+/// zero byte, and `{…}` stays unchanged.
 fn words(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut rest = text.trim_start();

@@ -19,8 +19,8 @@ use crate::act::target;
 use crate::bench::{Bench, Words};
 use crate::plans;
 
-/// Reads a command from the words of a script line. The inner result is a refusal when a plan is wrong before a command
-/// can be made from it.
+/// Reads a command from the words of a script line. The inner result is a refusal when the line has a plan that is so
+/// wrong that no command can be made from it.
 pub(crate) fn command(bench: &mut Bench, verb: &str, words: &mut Words) -> Result<Result<Command, Refusal>, String> {
     if let Some(status) = Status::parse(verb) {
         return Ok(Ok(moving(bench, status, words)?));

@@ -64,7 +64,7 @@ pub(crate) enum HomeAct {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HomeAction {
-    /// A call over a connection that names an agent, or no agent.
+    /// A call over a connection. It names an agent or no agent.
     Call {
         via: usize,
         named: Option<usize>,

@@ -62,7 +62,8 @@ impl Crew {
         Some(Command::Claim { task })
     }
 
-    /// Returns a write by an agent as the owner of a task, with the attempt number that the agent believes it holds.
+    /// Returns a write that an agent makes as the holder of a task, with the attempt number that the agent believes it
+    /// holds.
     fn write(&mut self, tables: &Tables, place: usize) -> Option<Command> {
         let (task, attempt) = self.aim(tables, place)?;
         Some(match self.rng.below(100) {

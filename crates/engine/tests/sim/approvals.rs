@@ -26,8 +26,8 @@ pub(crate) fn step(seen: &Seen<'_>) -> Verdict {
 /// Returns whether the simulated step brings the answer that a paused task waits for, or ends the wait.
 pub(crate) fn is_answered(seen: &Seen<'_>, task: TaskId) -> bool {
     if let Command::Answer { message, .. } = &seen.step.command {
-        // A person's answer resumes the paused task that its question is about. If the agent has unregistered, the
-        // task is open again.
+        // A person's answer resumes the paused task that the question is about. If the task's agent has unregistered,
+        // the task becomes open instead.
         let question = seen.before.messages.get(message);
         let was_paused = seen.before.tasks.get(&task).is_some_and(|task| task.status() == Status::Paused);
         let is_about = question.is_some_and(|question| question.draft.task == Some(task));

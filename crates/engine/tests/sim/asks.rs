@@ -47,7 +47,8 @@ impl Crew {
         self.order(caller, command, Some(place))
     }
 
-    /// Returns the command that asks a person to open the gate of a task, as the engine does when the task could begin.
+    /// Returns the command that asks a person to approve the start of a gated task, as the engine does when the task
+    /// could begin.
     fn ask_gate(&mut self, tables: &Tables) -> Order {
         let gated: Vec<_> =
             tables.tasks.values().filter(|task| task.gate).map(|task| (task.id, task.attempt)).collect();

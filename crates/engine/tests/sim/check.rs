@@ -109,8 +109,8 @@ fn refusal_changes_nothing(seen: &Seen<'_>) -> Verdict {
     if seen.change.reply.is_ok() || approvals::has_lapsed(seen) {
         return Ok(());
     }
-    // A claim can find that the lease of the last claim has expired. It records this, even when the new claim itself is
-    // refused.
+    // A claim can find that the lease of the task's previous claim has expired. The engine records this, even when it
+    // refuses the new claim.
     let recorded = |event: &Event| match event {
         Event::LeaseEnded { task, failed, .. } => {
             failed.is_some() && seen.step.command == Command::Claim { task: *task }
@@ -306,7 +306,7 @@ fn free_for_all(seen: &Seen<'_>, id: TaskId, before: &Task, who: Option<AgentId>
             }
             _ => false,
         },
-        // The completed task was the last unmet dependency of the blocked task.
+        // Completing a task may unblock a task whose last unmet dependency it was.
         Command::Move { .. } => {
             matches!(&before.state, TaskState::Blocked(block) if block.kind == BlockKind::Dependency && before.unmet == 1)
         }

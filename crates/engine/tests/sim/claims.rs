@@ -108,8 +108,8 @@ fn limits(seen: &Seen<'_>, task: &Task) -> Verdict {
     let running = others().filter(live).filter(|other| other.status() != Status::Paused).count();
     let limit = workflow.parallel_max.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
     hold!(running < limit, "(f) a claim stays within the parallel limit", "{running} run already, {limit} may");
-    // Count every task of the workflow that an agent holds, without looking at clocks: a lease that has expired could
-    // still be renewed. The new claim has already ended the expired claims that were in its way.
+    // Count every task of the workflow that an agent holds, even when its lease has expired, because such a lease could
+    // still be renewed. The new claim has already ended the expired claims that would have prevented it.
     let held = || seen.after.tasks.values().filter(|other| other.workflow == workflow.id && other.holder().is_some());
     let running = held().filter(|held| held.status() != Status::Paused).count();
     hold!(running <= limit, "(f) a claim stays within the parallel limit", "{running} may be renewed, {limit} may run");

@@ -74,7 +74,7 @@ impl CrewConnection {
         self.asleep_until > now
     }
 
-    /// Returns a caller over this connection that names the agent, or no agent.
+    /// Returns a caller over this connection. Its calls name the agent, or no agent.
     pub(crate) fn caller(&self, agent: Option<AgentId>) -> Caller {
         let (agent, standing) = match self.kind {
             ConnectionKind::Stdio => (agent, Standing::Client),
@@ -150,7 +150,8 @@ impl Crew {
             }
         }
         if self.rng.percent(25) {
-            // No process notices that the connection ended. So its claims end only when their leases expire.
+            // In a quarter of the cases no process notices that the connection ended. Then its claims end only when
+            // their leases expire.
             return self.sweep();
         }
         let own = self.rng.percent(30);
@@ -161,7 +162,8 @@ impl Crew {
         self.order(caller, Command::CloseSession { session, end }, None)
     }
 
-    /// Creates a token. An existing token is revoked first, which ends the connection of its calls.
+    /// Returns the command that creates a token for the connection. If it has a token, returns the command that revokes
+    /// this token, which also ends the connection.
     fn renew_token(&mut self, place: usize) -> Order {
         let person = Caller::with_rights(Rights::Person);
         if let Some(token) = self.connections[place].token.take() {

@@ -216,7 +216,7 @@ impl Crew {
         order.step.seed = self.rng.seed();
         order.step.now = self.clock(order.worker);
         order.step.caller.alive = self.alive(self.host(order.worker));
-        // A client that connected again repeats its call over its present connection.
+        // Sometimes the client has connected again in the meantime, and repeats its call over its new connection.
         if let (true, Some(place)) = (self.rng.percent(30), order.worker) {
             order.step.caller.session = Some(self.connections[self.workers[place].connection].session);
         }
@@ -264,7 +264,7 @@ impl Crew {
         self.workflows.get(place).copied().unwrap_or(WorkflowId::FIRST)
     }
 
-    /// Returns a worker (a simulated client) as a caller. The call names the agent, or names no agent and has only its
+    /// Returns a caller for a worker (a simulated client). At random, the call names the agent, or has only the
     /// connection, or comes from the runner that verifies, or from a hook of the agent's client.
     pub(crate) fn caller(&mut self, place: usize) -> Caller {
         let worker = &self.workers[place];
@@ -317,12 +317,12 @@ impl Crew {
         Timestamp(self.now + worker.map_or(0, |place| self.workers[place].skew))
     }
 
-    /// Queues a sequence of commands. They run in this order, before other commands of the simulator.
+    /// Queues a sequence of commands. They run in this order, and commands of other callers may run in between.
     pub(crate) fn then(&mut self, orders: impl IntoIterator<Item = Order>) {
         self.queue.extend(orders);
     }
 
-    /// Returns a task, and the claim number (attempt) that the worker believes to hold. Mostly it is one of the
+    /// Returns a task, and the claim number (attempt) that the worker believes it holds. Mostly it is one of the
     /// worker's own claims, sometimes any task.
     pub(crate) fn aim(&mut self, tables: &Tables, place: usize) -> Option<(TaskId, Option<u32>)> {
         let beliefs = self.workers[place].beliefs.clone();

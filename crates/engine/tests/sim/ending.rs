@@ -16,7 +16,7 @@ use crate::crew::Crew;
 use crate::machine::{Broken, Machine, Step, Verdict};
 use crate::plans::{ROLES, SKILLS};
 
-/// A time at which every lease and lock of the simulated run has expired, on every clock.
+/// A time span, in milliseconds, after which every lease and lock of the simulated run has expired, on every clock.
 const LATER_MS: i64 = 25 * 3_600_000;
 
 pub(crate) fn run(machine: &mut Machine, crew: &mut Crew) -> Verdict {
@@ -69,7 +69,7 @@ fn finisher(machine: &mut Machine, crew: &mut Crew, role: &str) -> Result<AgentI
     }
 }
 
-/// Claims the next task of the workflow to which this ready task belongs, and completes it.
+/// Claims the next task of the workflow to which this ready task belongs, and completes the claimed task.
 fn finish(machine: &mut Machine, crew: &mut Crew, agent: AgentId, ready: &Task) -> Verdict {
     let runner = || Caller { rights: Rights::Runner, ..Caller::agent(agent) };
     if ready.gate {
@@ -116,7 +116,7 @@ fn review(machine: &mut Machine, crew: &mut Crew, agent: AgentId, claim: (TaskId
     act(machine, crew, runner(), Command::EndRound(Box::new(end))).map(|_| ())
 }
 
-/// Asks a person to approve the next claim of a gated task, and approves the request.
+/// Requests an approval for the next claim of a gated task, and approves the request as a person.
 fn open_gate(machine: &mut Machine, crew: &mut Crew, task: &Task) -> Verdict {
     let ask = crew.asked(Source::ExecGate, Some((task.id, task.attempt + 1)));
     let reply = act(machine, crew, Caller::with_rights(Rights::Engine), ask)?;

@@ -64,8 +64,8 @@ pub(crate) enum Fault {
     /// Planted fault: an agent removes a protected task (one with a gate, a review, limits or a contract), which only a
     /// person may do.
     RemovedGate,
-    /// Planted fault: when a task is skipped, the tasks that waited for it begin although a protected task that it
-    /// waited for is still open.
+    /// Planted fault: skipping a task lets later tasks begin although a protected task before the skipped task is still
+    /// open.
     FreedPastSkip,
     /// Planted fault: any caller may change a workflow's settings and limits.
     LooseLimits,
@@ -200,8 +200,8 @@ impl Fault {
 
     /// Applies the planted faults that change the acting agent or the caller's rights.
     fn bend_identity(self, tables: &Tables, step: &Step) -> Option<Step> {
-        // The fault is not applied to a step with an idempotency key: another caller would also have other keys. Only
-        // the fault `KeysLeftBehind` is about that.
+        // Skip a step with an idempotency key, because another caller would also have other keys. Only the fault
+        // `KeysLeftBehind` is about keys.
         if step.caller.key.is_some() && self != Self::KeysLeftBehind {
             return None;
         }
@@ -209,7 +209,8 @@ impl Fault {
         let is_agent = matches!(step.caller.rights, Rights::Agent | Rights::Runner);
         match (self, &step.command) {
             (Self::ForeignRenewal, Command::Heartbeat { .. } | Command::Renew) => {
-                // A lease that was renewed just before is not renewed again.
+                // The engine renews a lease only when a tenth of it has passed. So the fault needs an agent with a
+                // lease that is due for renewal.
                 let due = |task: &Task| {
                     let lease_ms = tables.workflows.get(&task.workflow).map(|workflow| workflow.lease_ms);
                     let until = task.state.running_lease().map(|lease| lease.until);

@@ -85,7 +85,7 @@ fn is_same_name(agent: &Agent, register: &Register) -> bool {
     agent.name == register.name && agent.runtime == register.runtime
 }
 
-/// Checks that a client that comes back is the same agent: no new agent is created if an existing agent could be
+/// Checks that a client that comes back gets its old agent: no new agent is created if an existing agent could be
 /// resumed.
 fn newcomer(seen: &Seen<'_>, agent: &Agent) -> Verdict {
     let Command::Register(register) = &seen.step.command else {
@@ -191,8 +191,8 @@ fn is_new(seen: &Seen<'_>, id: AgentId) -> bool {
     })
 }
 
-/// Checks that only the agent itself, or a coordinator or person who names the agent, changes it, unregisters it or
-/// marks its mail.
+/// Checks that an agent is changed or unregistered, and its messages are marked as read, only by the agent itself, or
+/// by a coordinator or a person.
 fn acts_on_agents(seen: &Seen<'_>) -> Verdict {
     let overrides = voice::overrides(seen.before, seen.step);
     for event in &seen.change.events {
@@ -210,8 +210,8 @@ fn acts_on_agents(seen: &Seen<'_>) -> Verdict {
     Ok(())
 }
 
-/// Checks that a lock in the name of an agent is taken, kept and removed only by that agent, or by a caller with
-/// rights on tasks of others.
+/// Checks that a lock in the name of an agent is taken, kept and removed only over the agent's connection, or by a
+/// caller with rights on tasks of others.
 fn locks(seen: &Seen<'_>) -> Verdict {
     for event in &seen.change.events {
         let (owner, workflow) = match event {
@@ -224,7 +224,7 @@ fn locks(seen: &Seen<'_>) -> Verdict {
         };
         let agent = owner.as_ref().and_then(|owner| owner.parse::<AgentId>().ok());
         let Some(agent) = agent.filter(|agent| seen.before.agents.contains_key(agent)) else { continue };
-        // A call that names no agent may act for every agent of its connection.
+        // A call may take a lock for every agent whose last registration was on the call's connection.
         let own = speaks_as(seen.before, seen.step, agent) || is_neighbour(seen, agent);
         let rule = own || voice::overrides(seen.before, seen.step);
         hold!(rule, "(l) a lock is its agent's own", "{event:?} of {workflow} by {:?}", seen.step.caller);
@@ -232,7 +232,7 @@ fn locks(seen: &Seen<'_>) -> Verdict {
     Ok(())
 }
 
-/// Returns whether the agent registered last on the caller's connection, even if the call names another agent.
+/// Returns whether the agent's last registration was on the caller's connection, even if the call names another agent.
 fn is_neighbour(seen: &Seen<'_>, agent: AgentId) -> bool {
     let home = seen.before.agents.get(&agent).and_then(|agent| agent.session);
     home.is_some() && home == seen.step.caller.session

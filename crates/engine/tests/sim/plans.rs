@@ -56,7 +56,7 @@ pub(crate) fn tasks(rng: &mut SeededRandom, prefix: &str) -> Vec<PlanTask> {
     tasks
 }
 
-/// Returns the database rows of a plan, or `None` when the plan is refused. A real caller also finds such a mistake
+/// Returns the database rows of a plan, or `None` when the plan has a mistake. A real caller also finds the mistake
 /// before it sends a command.
 pub(crate) fn rows(tasks: Vec<PlanTask>, workflow: WorkflowId, now: Timestamp, seed: u128) -> Option<PlanPiece> {
     let place = PlanPlace { workflow, sequence: 0, now, existing: &std::collections::BTreeMap::new() };

@@ -39,7 +39,7 @@ fn is_person(seen: &Seen<'_>) -> bool {
     matches!(voice::rights(seen.before, seen.step), Rights::Person | Rights::Engine)
 }
 
-/// Returns the protections of a task that the caller cannot loosen.
+/// Returns the protections that this task has and that the caller may not loosen.
 fn keeps_off(seen: &Seen<'_>, task: &Task) -> Vec<Protection> {
     let set = [
         (task.gate, Protection::Gate),
@@ -105,7 +105,7 @@ fn is_released(seen: &Seen<'_>, id: TaskId) -> bool {
     named && seen.change.events.iter().any(|event| matches!(event, Event::Moved(moved) if moved.task == id))
 }
 
-/// Returns the open tasks that a task waits for, directly and through others.
+/// Returns the open tasks that a task waits for, directly or through other tasks.
 fn ancestors(tables: &Tables, id: TaskId) -> BTreeSet<TaskId> {
     let (mut found, mut ahead) = (BTreeSet::new(), vec![id]);
     while let Some(next) = ahead.pop() {

@@ -1,5 +1,5 @@
-//! Counts the counters, dependencies and mailboxes of the simulated state again from its rows, and compares them with
-//! the stored numbers.
+//! Counts the rows of the simulated state again, and compares the results with the stored counters, dependencies and
+//! mailboxes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -119,7 +119,8 @@ fn is_draft(workflow: &Workflow) -> bool {
     workflow.status == WorkflowStatus::Planning || workflow.draft.is_some()
 }
 
-/// Checks that the dependencies have no cycle: removes the tasks that wait for no task until none is left.
+/// Checks that the dependencies have no cycle: again and again removes the tasks that wait for no other task, until no
+/// task is left.
 fn acyclic(tables: &Tables) -> Verdict {
     let mut left: BTreeMap<TaskId, usize> = tables.tasks.keys().map(|id| (*id, 0)).collect();
     for (task, _) in &tables.dependencies {

@@ -1,5 +1,5 @@
-//! Finds the agent in whose name a simulated caller acts. It uses only the rows, and another method than
-//! `engine::identity`.
+//! Finds the agent in whose name a simulated caller acts. It uses only the rows, and a different method than
+//! `engine::identity`, whose results it checks.
 
 use engine::agent::Agent;
 use engine::caller::Standing;
@@ -11,8 +11,8 @@ use engine::{Actor, Rights, Timestamp};
 
 use crate::machine::Step;
 
-/// Returns whether the caller acts in the name of the agent. Either the caller is proven to be this agent, or the agent
-/// registered last on this connection. A call that names another agent does not act as this one.
+/// Returns whether the caller acts in the name of the agent. Either the caller is proven to be this agent, or the
+/// agent's last registration was on this connection. A call that names another agent does not act as this one.
 pub(crate) fn speaks_as(tables: &Tables, step: &Step, agent: AgentId) -> bool {
     let named = step.caller.agent;
     let vouched = step.caller.standing == Standing::Vouched && named == Some(agent);
@@ -70,7 +70,7 @@ pub(crate) fn sender(tables: &Tables, step: &Step) -> Actor {
     }
 }
 
-/// Returns whether the caller may act on tasks and agents of others, under its own name.
+/// Returns whether the caller's rights let it act on tasks and agents of others.
 pub(crate) fn overrides(tables: &Tables, step: &Step) -> bool {
     rights(tables, step).may_override()
 }
@@ -95,8 +95,8 @@ fn is_heard_of(tables: &Tables, agent: &Agent, now: Timestamp) -> bool {
     agent.left.is_none() && fresh
 }
 
-/// Returns whether the caller is the same user or token (principal) that registered the agent last. Version 0.1.0 did
-/// not record the principal of an agent, so every local user may resume such an agent.
+/// Returns whether the caller is the same user or token (principal) that registered the agent last. Version 0.1.0
+/// recorded no principals, so every local user may resume an agent from that version.
 pub(crate) fn is_same_principal(step: &Step, agent: &Agent) -> bool {
     let Some(own) = &step.caller.principal else { return false };
     agent.principal.as_ref().map_or_else(|| own.starts_with("user:"), |other| other == own)

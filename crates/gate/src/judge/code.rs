@@ -91,8 +91,9 @@ pub(super) fn only_reads(text: &str) -> bool {
                 || WRITES_ALONE.contains(&word.as_str())
                 || WRITES_FROM.iter().any(|start| word.starts_with(start)))
     };
-    // Code may write if it has `>` (a redirection), a backquote (it runs a command), or joined texts as the name of a
-    // called function. It may also open a file with a mode that writes: `open(p, 'w')`, `mode="w"`.
+    // Code counts as writing if it has `>` (it may be a redirection), a backquote (it may run a command), or calls a
+    // function by a joined name, as `('a' + 'b')(x)` does. It also counts if it opens a file with a mode that writes:
+    // `open(p, 'w')`, `mode="w"`.
     let opens = |mode: &&str| {
         [format!("'{mode}'"), format!("\"{mode}\""), format!("[[{mode}]]")].iter().any(|quoted| {
             let starts = text.match_indices(quoted.as_str()).map(|(at, _)| text[..at].trim_end());
@@ -146,7 +147,7 @@ fn pattern(word: &str) -> PathSpot {
     let start = word.get(..star).and_then(|before| before.rfind('/')).map_or(0, |slash| slash + 1);
     let (folder, rest) = (word.get(..start).unwrap_or_default(), word.get(start..).unwrap_or_default());
     let folder = if folder.is_empty() { "." } else { folder };
-    // `**` stands for any folders, so the file name is searched for in all folders below.
+    // `**` stands for any folders, so the file may be in any folder below `folder`.
     if let Some(name) = rest.strip_prefix("**/").map(|rest| rest.rsplit('/').next().unwrap_or(rest)) {
         return PathSpot::Named { folder: folder.to_owned(), pattern: name.to_owned() };
     }

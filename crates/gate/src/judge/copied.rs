@@ -34,8 +34,9 @@ impl Judge<'_> {
         rule::concerns(words, &respelled)
     }
 
-    /// Asks a person if the command text copies a program of the system and runs a program by its path, which may be
-    /// that copy. The gate does not know the options of a copy, so the copy may write a path that a rule protects.
+    /// Handles a command text that copies a program of the system and also runs a program by its path, such as `./x`.
+    /// That program may be the copy. The gate does not know the options of a copy, so the command needs approval if a
+    /// rule restricts writes.
     fn copied_writer(&mut self, commands: &[SeenCommand]) {
         let levels = || commands.iter().flat_map(|seen| &seen.levels);
         let copies = |level: &CommandLevel| {
@@ -56,8 +57,8 @@ impl Judge<'_> {
         }
     }
 
-    /// Asks a person in two cases: the command text copies a program that a rule names, or it runs a program by its
-    /// path that may be such a copy.
+    /// Handles copies of a program that a rule names. The command text needs approval if it makes such a copy, or if it
+    /// runs a program by its path that may be such a copy.
     pub(super) fn copied(&mut self, commands: &[SeenCommand]) {
         self.copied_writer(commands);
         let levels = || commands.iter().flat_map(|seen| &seen.levels);
@@ -77,7 +78,7 @@ impl Judge<'_> {
                 self.decide(GateDecision::Ask, text);
                 continue;
             }
-            // Tells whether the command text mentions the rule's program, as `which git` does. If the text also runs a
+            // True if the command text mentions the rule's program, as `which git` does. If the text also runs a
             // program by its path with the words of the rule (`./x push`), that program may be a copy of the rule's
             // program.
             let named = levels().any(|level| {

@@ -22,14 +22,14 @@ use crate::{GateDecision, guard, place};
 const PATIENCE: Duration = Duration::from_secs(2);
 /// The largest number of bytes of git's output that are read. The rest is cut off.
 const ANSWER_BYTES_MAX: u64 = 32 << 20;
-/// Commands of git that create or change the name of a commit, such as `git branch x`.
+/// Commands of git that create or change a name for a commit, such as a branch or a tag.
 const RENAMES: &[&str] = &["branch", "tag", "update-ref", "symbolic-ref", "replace", "worktree"];
 /// Commands of git that make `HEAD` or a commit stand for other files, without changing the files of the work tree.
 const REPOINTS: &[&str] = &["update-ref", "symbolic-ref", "replace", "reset --soft", "reset --mixed"];
 
 impl Judge<'_> {
-    /// Judges a git command that changes files of the work tree without naming them. It needs approval if it changes a
-    /// file that a rule asks about or denies, or a guarded file, which controls agents or git.
+    /// Judges a git command that changes files of the work tree without naming them. The command needs approval if it
+    /// changes a file that a rule asks about or denies, or a guarded file, that is, one that controls agents or git.
     pub(super) fn moved(&mut self, moved: &WorkTreeMove, commands: &[SeenCommand]) {
         let folders = match &moved.folders {
             Some(CommandFolders::Known(folders)) => folders.as_slice(),
@@ -60,8 +60,8 @@ impl Judge<'_> {
         };
         // Git may not know the branch yet, because an earlier command in the same command text creates it.
         let made = !told && !moved.questions.is_empty() && commands.iter().any(renames);
-        // The command text may first make `HEAD` or a branch stand for other files, as `git update-ref` does. Then the
-        // files that git lists now are not the files that the later command changes.
+        // An earlier command of the text may make `HEAD` or a branch stand for other files, as `git update-ref` does.
+        // Then the files that git lists now are not the files that this command changes.
         let repointed = commands.iter().any(repoints);
         if self.narrows_writes() && (!told && (moved.asks || made) || repointed) {
             let text = format!(
@@ -105,8 +105,8 @@ fn repoints(seen: &SeenCommand) -> bool {
     })
 }
 
-/// Returns the files that the given git calls list together. Returns None when a call fails whose failure means that
-/// the files are unknown.
+/// Returns the files that the given git calls list together. Returns None when a call fails that is not `optional`,
+/// because the files are then unknown.
 fn files(folder: &Path, questions: &[GitQuestion]) -> Option<Vec<String>> {
     let mut found = Vec::new();
     for question in questions {

@@ -1,10 +1,10 @@
-//! Finds the arguments of a program that probably name files which the program writes. It is for options that are
-//! missing in the program's option table, and for programs without a table.
+//! Finds the arguments of a program that probably name files which the program writes. This guess is used for options
+//! that are missing in the program's option table, and for programs without a table.
 
 use crate::command::Arg;
 use crate::programs::table::{self, CommandKind};
 
-/// Options that name an output file in most programs. The output file is the value of the option or another operand.
+/// Options that announce an output file in most programs. The file is the value of the option or one of the operands.
 const OUTPUTS: &[&str] = &[
     "-o",
     "-O",
@@ -34,7 +34,7 @@ const OUTPUTS: &[&str] = &[
     "--logfile",
 ];
 
-/// Parts of the names of long options whose value is mostly an output file or an output folder.
+/// Parts of the names of long options whose value is usually an output file or an output folder.
 const OUTPUT_PARTS: &[&str] = &[
     "out",
     "report",
@@ -49,8 +49,8 @@ const OUTPUT_PARTS: &[&str] = &[
     "tee",
 ];
 
-/// Parts of the names of options whose value may be a file that the program writes. Only the value counts, because
-/// other operands are often files that the program reads.
+/// Parts of the names of options whose value may be a file that the program writes. Only the value counts, because the
+/// operands are often files that the program reads.
 const VALUE_PARTS: &[&str] = &[
     "archive",
     "artifact",
@@ -154,9 +154,9 @@ pub(super) fn outputs(name: &str, arguments: &[Arg]) -> Vec<String> {
             found.extend(value.filter(|_| is_value(&format!("--{option}"))).into_iter().flat_map(parts));
             continue;
         }
-        // The option table of the program already says what this option does, so the option is skipped. A table of a
-        // program whose options end at the first operand does not count here, because this word may come after that
-        // operand.
+        // If the program's option table has this option, the table already says what the option does, and the option is
+        // skipped. A table of a program whose options end at the first operand does not count here, because this word
+        // may come after that operand.
         if known.is_some_and(|known| known.has(option) && !known.style.stop) {
             continue;
         }

@@ -28,8 +28,9 @@ const BUILDS: &[(&[&str], &[&str])] = &[
 ];
 
 impl Judge<'_> {
-    /// Judges a file that the command text writes and then runs. The call needs approval if the file may hold a command
-    /// that a rule asks about or denies, that is, if a literal text of the command text contains such a command.
+    /// Judges a file that the command text writes and then runs. The literal texts of the command text may be the
+    /// content of that file. So the call needs approval if one of them contains a command that a rule asks about or
+    /// denies.
     pub(super) fn prepared(&mut self, found: &FoundActs) {
         let written: Vec<&str> = found
             .writes
@@ -48,7 +49,7 @@ impl Judge<'_> {
         if program::is_language(&name) {
             texts.extend(found.texts.iter().map(|text| code::calls(text, &name).folded));
         } else {
-            // The program that runs the written file is a shell, `make` or the like. It would run the literal texts as
+            // Here a shell, `make` or a similar program runs the written file. It would run the literal texts as
             // commands.
             for text in found.texts.iter().filter(|text| text.contains('\n')) {
                 let (text, folder) = (text.replace('\t', " "), self.directory.to_owned());

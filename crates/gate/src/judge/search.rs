@@ -19,7 +19,7 @@ impl Judge<'_> {
     /// Judges an argument of an unknown program as if it were a command. Only a command or write that a rule asks about
     /// or denies, or a change to settings that control agents or git, makes the call need approval.
     pub(crate) fn suspect(&mut self, found: &FoundActs) {
-        // The call already needs approval or is denied, so further reasons are not needed.
+        // If the call already needs approval or is denied, no further reasons are needed.
         if self.decision != GateDecision::Allow {
             return;
         }
@@ -59,9 +59,9 @@ impl Judge<'_> {
         }
     }
 
-    /// Asks a person about a tool if its name, alone or with a value of its input, is the command of a rule: the tool
-    /// `git_push` for the rule `git push`. For the client's own tools, a rule of one word is ignored, because such a
-    /// tool only happens to have that name.
+    /// Compares the name of a tool with the command rules. The call needs approval when the name, alone or with a value
+    /// of the tool's input, is the command of a rule: the tool `git_push` for the rule `git push`. Tools of the client
+    /// itself (`foreign` is false) may have the name of a program by chance, so for them a rule of one word is ignored.
     pub(crate) fn named_after(&mut self, words: &[String], foreign: bool) {
         let words: Vec<Arg> = words.iter().map(|word| Arg::known(word)).collect();
         for (number, wanted, rule) in self.commands().filter(|(_, _, rule)| rule.decision != GateDecision::Allow) {
@@ -134,7 +134,8 @@ impl Judge<'_> {
         walked
     }
 
-    /// Asks a person about the command if a rule asks about or denies a write to one of the given paths.
+    /// Judges paths that a command may write. The command needs approval when a rule asks about or denies a write to
+    /// one of them.
     pub(super) fn may_write(&mut self, mut written: Vec<PathSpot>, level: &CommandLevel) {
         let shown = shown(level);
         let mut seen = HashSet::new();
@@ -145,7 +146,7 @@ impl Judge<'_> {
         for spot in written.into_iter().take(PATHS_MAX) {
             let folders = match &level.folders {
                 CommandFolders::Known(folders) => CommandFolders::Known(folders.clone()),
-                // The folder of the program is unknown. The program is judged as if it ran in the folder of the tool
+                // If the folder of the program is unknown, the program is judged as if it ran in the folder of the tool
                 // call.
                 CommandFolders::Unknown => CommandFolders::Known(vec![self.directory.to_owned()]),
             };

@@ -118,7 +118,8 @@ impl Judge<'_> {
     }
 
     /// Judges the folder where a program such as make works. A rule applies if its glob covers this folder. A glob that
-    /// covers the whole repository does not count, because otherwise no such program could run in the repository.
+    /// covers the whole repository does not count, because otherwise every run of make in the repository would need
+    /// approval.
     fn worked_in(&mut self, path: &Path) {
         let Some(real) = place::resolve(path) else { return };
         let roots = [place::roots(&real), self.here.get_or_init(|| roots(self.directory)).clone()].concat();

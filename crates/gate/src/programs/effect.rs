@@ -1,5 +1,5 @@
-//! Returns the effects of a command, by the option table of its program: the paths that it writes, the commands that it
-//! runs, and the parts that are unknown.
+//! Finds the effects of a command with the help of its program's option table: the paths that the command writes, the
+//! commands that it runs, and the parts that are unknown.
 
 mod archive;
 mod awk;
@@ -43,8 +43,8 @@ pub(crate) enum ProgramEffect {
     /// An option may write or run something. The command needs approval if a rule restricts writes or names the
     /// program.
     Doubt(String),
-    /// A variable in the command may change its meaning. This counts only if the same command text sets a variable to a
-    /// value that could do so.
+    /// A variable in the command may change what the command does. This effect counts only if the same command text
+    /// sets a variable to a value that could become an option or change a script.
     Fragile(Fragility, String),
     /// The command may run or write more than its words show. The setting `opaque` of the gates decides about it.
     Opaque(String),
@@ -141,7 +141,7 @@ const KINDS: &[&str] = &[
     "shell",
 ];
 
-/// Tells whether this crate can read operands in the way that the line `does` of an option table names.
+/// Tells whether the line `does` of an option table names a way of reading operands that this crate knows.
 #[cfg(test)]
 pub(crate) fn knows(does: &str) -> bool {
     let kind = does.split(' ').next().unwrap_or_default();

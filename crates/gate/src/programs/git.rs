@@ -56,8 +56,8 @@ const VALUED: &[&str] =
 const CHANGES: &[&str] =
     &["init", "fetch", "pull", "add", "commit", "config", "update-ref", "gc", "remote", "branch", "tag"];
 
-/// Git commands that do the same as the first command of their line. If a rule names the first command, the other ones
-/// need approval.
+/// Groups of git commands with the same effect. If a rule names the first command of a group, the other commands of the
+/// group need approval.
 const EQUIVALENTS: &[(&str, &[&str])] = &[
     ("push", &["send-pack", "http-push", "subtree push", "lfs push", "svn dcommit", "p4 submit"]),
     ("fetch", &["fetch-pack", "http-fetch", "remote update", "pull"]),
@@ -79,7 +79,8 @@ pub(crate) fn is_git(name: &str) -> bool {
     name == "git" || name.strip_prefix("git-").is_some_and(knows)
 }
 
-/// Writes `git-push origin` as `git push origin`, so that rules see one spelling.
+/// Returns `git-push origin` as `git push origin`, so that a rule needs only one spelling. Returns None for other
+/// programs.
 pub(crate) fn as_git(words: &[Arg]) -> Option<Vec<Arg>> {
     let name = base(words.first()?.as_text());
     // The program hub accepts all commands of git, so `hub push` is read as `git push`.
@@ -95,7 +96,7 @@ pub(crate) fn knows(command: &str) -> bool {
     table::exactly(&format!("git-{command}")).is_some()
 }
 
-/// Tells whether a git command does the same as another git command, which a rule names: `send-pack` and `push`.
+/// Tells whether a git command does the same as the git command of a rule: `send-pack` does the same as `push`.
 pub(crate) fn is_equivalent(wanted: &str, rest: &[Arg]) -> bool {
     let same = EQUIVALENTS.iter().filter(|(command, _)| *command == wanted).flat_map(|(_, others)| others.iter());
     same.into_iter().any(|other| {
@@ -201,7 +202,7 @@ pub(crate) fn effects(words: &[Arg]) -> Vec<ProgramEffect> {
     }
     let parsed = parse(table, rest);
     found.extend(of_options(&format!("git {name}"), table, &parsed).into_iter().filter(|effect| {
-        // The write of the configuration file is dropped here, because `git config --file x` may only read. The
+        // The write of the configuration file is dropped here, because `git config --file x` does not always write. The
         // function for `git config` adds the write when a setting is changed.
         !(name == "config" && matches!(effect, ProgramEffect::Writes(..)))
     }));

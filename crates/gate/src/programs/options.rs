@@ -19,8 +19,8 @@ pub(crate) struct ParsedOptions {
     pub(crate) given: Vec<GivenOption>,
     /// The words that are not options, in order.
     pub(crate) operands: Vec<Arg>,
-    /// The index, among the words of the command, of the first operand. It is used for programs whose options end
-    /// there.
+    /// The index of the first operand among the words of the command. It is used for programs whose options end at the
+    /// first operand.
     pub(crate) rest: usize,
     /// The number of operands before the word `--`. Without that word, the number of all operands.
     pub(crate) before_dashes: usize,
@@ -78,7 +78,7 @@ impl<'a> OptionParser<'a> {
             } else if lead == "-" && self.table.option("-").is_some() {
                 self.give_flag("-");
             } else if self.table.style.stop {
-                // This word is not literal: when the command runs, it may turn out to be an option or to be empty.
+                // A word that is not literal may turn out to be an option, or to be empty, when the command runs.
                 if word.text.is_none() && lead.is_empty() && !self.table.style.literal {
                     self.found.unknown.push("a word before its command that is not literal".to_owned());
                 }
@@ -128,7 +128,7 @@ impl<'a> OptionParser<'a> {
     fn long(&mut self, word: &Arg) {
         let end = word.lead.find('=');
         let name = &word.lead[..end.unwrap_or(word.lead.len())];
-        // A part of the option's name is unknown, so it is unknown which option this is.
+        // If a part of the option's name is unknown, the option itself is unknown.
         if word.text.is_none() && end.is_none() {
             return self.lacks(word);
         }
@@ -188,7 +188,7 @@ impl<'a> OptionParser<'a> {
                 }
             }
         }
-        // The rest of this word is unknown, and may hold further option letters.
+        // If a part of this word is unknown, it may hold further option letters.
         if word.text.is_none() {
             self.lacks(word);
         }

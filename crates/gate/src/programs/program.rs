@@ -134,7 +134,8 @@ pub(crate) fn is_relied_on(name: &str) -> bool {
 pub(crate) const DECLARES: &[&str] =
     &["export", "declare", "typeset", "local", "readonly", "readarray", "mapfile", "read", "unset", "printf"];
 
-/// Returns the reason why a command needs approval unless a rule names it. Returns None when it needs none.
+/// Returns the reason why a command needs approval unless a rule names it. Returns None when the command needs no
+/// approval.
 pub(crate) fn asks(words: &[Arg]) -> Option<String> {
     let program = words.first()?.text.as_deref()?;
     let name = base(program);
@@ -179,9 +180,9 @@ fn is_letters(word: &str, letter: char) -> bool {
     word.strip_prefix('-').is_some_and(|letters| !letters.starts_with('-') && letters.contains(letter))
 }
 
-/// Returns the reason why sourcing a file (`. file`) needs approval. A literal file name gives no reason here, because
-/// the script is treated as an unknown program. Any other source, such as standard input, is a text that the gate
-/// cannot see.
+/// Returns the reason why sourcing a file (`. file`) needs approval. Returns None for a literal file name, because
+/// another function treats that script as an unknown program. Any other source, such as standard input, is a text that
+/// the gate cannot see.
 fn sourced(words: &[Arg]) -> Option<String> {
     match words.get(1).map(|word| word.text.as_deref()) {
         Some(Some(file)) if !crate::programs::wrapper::is_input(file) => None,
@@ -189,7 +190,7 @@ fn sourced(words: &[Arg]) -> Option<String> {
     }
 }
 
-/// The answer to the question how much the gate knows about the effects of a program.
+/// The gate's knowledge about the effects of one program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ProgramKnowledge {
     /// The words of the command show the effects of the program.

@@ -6,7 +6,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::OnceLock;
 
-/// The texts of all option tables. A program is looked up in this order.
+/// The texts of all option tables, in the order in which they are searched for a program.
 const TEXTS: [&str; 8] = [
     include_str!("tables/files.txt"),
     include_str!("tables/archives.txt"),
@@ -68,7 +68,8 @@ pub(crate) enum OptionEffect {
     Run,
     /// The value of the option is the folder where the program works.
     Folder,
-    /// The value of the option is a folder, or a file in that folder. The program runs or writes what it finds there.
+    /// The value of the option is a folder, or a file that stands for its folder. The program runs or writes the files
+    /// that it finds there.
     Place,
     /// The value of the option is a setting of git, as in `git -c key=value`.
     Setting,
@@ -101,8 +102,8 @@ pub(crate) struct OptionStyle {
     pub(crate) modes: bool,
     /// True if a program that runs another command, as `sudo` does, has effects of its own too.
     pub(crate) matters: bool,
-    /// True if only writes to known paths count. The program always writes some other files too, so a write to an
-    /// unknown path is ignored.
+    /// True if only writes to known paths count. The program always writes some files that its words do not name, so a
+    /// write to an unknown path is ignored.
     pub(crate) literal: bool,
     /// True if the program runs or writes what it finds in the folder where it works, as make does.
     pub(crate) works: bool,
@@ -111,7 +112,8 @@ pub(crate) struct OptionStyle {
 }
 
 impl ProgramTable {
-    /// Returns the option of this name. A long option may be abbreviated, if the abbreviation fits only one option.
+    /// Returns the option of this name. A long option may be abbreviated, if only one option fits the abbreviation, or
+    /// if all options that fit it have the same effect.
     pub(crate) fn option(&self, name: &str) -> Option<KnownOption> {
         if let Some(exact) = self.options.iter().find(|option| option.name == name) {
             return Some(*exact);
@@ -121,8 +123,8 @@ impl ProgramTable {
         }
         let mut found = self.options.iter().filter(|option| option.name.starts_with(name));
         let first = *found.next()?;
-        // The abbreviation fits several options. If all of them take the same kind of value and have the same effect,
-        // any of them may be returned.
+        // If the abbreviation fits several options that all take the same kind of value and have the same effect, any
+        // of them may be returned.
         found.all(|other| (other.takes, other.effect) == (first.takes, first.effect)).then_some(first)
     }
 
@@ -148,7 +150,7 @@ impl ProgramTable {
     }
 
     /// Tells whether a sub-command of the program changes hooks, or settings of git or of an agent. `*` in the table
-    /// means that every call of the program does, even without a sub-command.
+    /// means that every call of the program does so, even without a sub-command.
     pub(crate) fn changes_guarded(&self, command: Option<&str>) -> bool {
         self.guards.contains(&"*") || command.is_some_and(|command| self.guards.contains(&command))
     }

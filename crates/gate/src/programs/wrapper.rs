@@ -7,7 +7,8 @@ use crate::programs::program;
 use crate::programs::table::{self, ProgramTable};
 use crate::spot::PathSpot;
 
-/// The kinds of wrappers. The kind is the first word of the line `does` in the option table of the wrapper.
+/// The kinds of wrappers, that is, of programs such as `sudo` that run another program. The kind of a wrapper is the
+/// first word of the line `does` in its option table.
 const KINDS: &[&str] = &["command", "after", "assignments", "login", "joined", "remote", "input", "shell"];
 
 /// Tells whether a wrapper such as `sudo` does more than run its inner command. A rule that allows the inner command
@@ -95,7 +96,7 @@ fn command_at(at: usize, rest: &[Arg]) -> Option<ProgramEffect> {
     (!rest.is_empty()).then_some(ProgramEffect::Rest(at))
 }
 
-/// Replaces the number in `nice -10 program` by an option that the option table of nice has.
+/// Replaces the number in `nice -10 program` with an option that the option table of nice has.
 fn bare_number(name: &str, words: &[Arg]) -> Vec<Arg> {
     let mut words = words.to_vec();
     if name == "nice"
@@ -134,7 +135,7 @@ fn assignments(name: &str, at: usize, rest: &[Arg]) -> Vec<ProgramEffect> {
     inner
 }
 
-/// Joins the words to one text, because a program such as `eval` passes them to a shell, which splits the text again.
+/// Joins the words into one text, because a program such as `eval` passes them to a shell, which splits the text again.
 fn joined(name: &str, rest: &[Arg]) -> Vec<ProgramEffect> {
     let own = rest.iter().position(|word| word.as_text().starts_with(":::")).unwrap_or(rest.len());
     if rest.is_empty() && name == "eval" {
@@ -159,7 +160,7 @@ fn remote(parsed: &ParsedOptions, rest: &[Arg]) -> Vec<ProgramEffect> {
     let Some((_, command)) = rest.split_first() else {
         return vec![ProgramEffect::Ask("ssh with words that are not literal".to_owned())];
     };
-    // For the user `git@host`, the host is a server for repositories, where ssh gives no shell.
+    // An address such as `git@host` names a server for repositories, where ssh gives no shell.
     if command.is_empty() && rest.first().is_some_and(|host| host.as_text().starts_with("git@")) {
         return Vec::new();
     }
@@ -198,7 +199,8 @@ fn from_input(parsed: &ParsedOptions, rest: &[Arg], files: Option<&[Arg]>) -> Ve
         let text = mark.map(|mark| mark.text.as_deref());
         match text {
             Some(Some(mark)) if word.as_text() == mark && !words.is_empty() => words.extend_from_slice(files),
-            // If the mark is the first word of the command, or a part of a longer word, the whole word is unknown.
+            // If the mark, such as `{}`, is the first word of the command or a part of a longer word, the whole word is
+            // unknown.
             Some(mark) if mark.is_none_or(|mark| word.as_text().contains(mark)) => words.push(Arg::unknown()),
             Some(_) | None => words.push(word.clone()),
         }

@@ -342,8 +342,8 @@ impl<'t> ScriptReader<'t> {
 }
 
 impl ProgramText {
-    /// Adds the variables that a nested text uses and sets, and whether only bash can read it. The words of the nested
-    /// text are not added.
+    /// Adds the facts about a nested text: the variables that it uses and sets, and whether only bash can read it. The
+    /// words of the nested text are not added.
     fn absorb(&mut self, other: &Self) {
         self.computed.extend_from_slice(&other.computed);
         self.numbers.extend_from_slice(&other.numbers);

@@ -231,7 +231,8 @@ impl ShellWord {
     }
 }
 
-/// The character that replaces a quoted part while braces are expanded. No shell text may contain it.
+/// The character that replaces a quoted part while braces are expanded. The gate refuses a shell text that contains
+/// this character.
 const STAND_IN: char = '\u{1}';
 fn escape(letter: char, pattern: &mut String) {
     if "*?[]{}\\".contains(letter) {

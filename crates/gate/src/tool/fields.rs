@@ -5,7 +5,7 @@
 pub const COMMAND_FIELDS: &[&str] =
     &["command", "cmd", "script", "commands", "shell_command", "command_line", "commandLine", "cmdline", "bash"];
 
-/// More input fields that hold a command, as one line for a shell.
+/// Further input fields that hold a command, in addition to `COMMAND_FIELDS`. The command is one line for a shell.
 pub(super) const LINES: &[&str] =
     &["exec", "remotecommand", "shellscript", "bashcommand", "terminalcommand", "shellcmd"];
 /// Input fields that hold a command or code, but only if the tool's name says that it runs something.

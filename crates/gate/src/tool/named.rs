@@ -52,7 +52,7 @@ pub(super) fn is_prose(field: &str) -> bool {
 /// comes from the tool `git_push`, or from the tool `git` with the value `push`.
 pub(super) fn names(tool: &str, input: &Value) -> Vec<Vec<String>> {
     let mut name: Vec<String> = words(tool).into_iter().filter(|word| word != "mcp").collect();
-    // A tool's name often repeats the name of its server: `mcp__git__git_push`.
+    // A tool's name often repeats the name of its server (`mcp__git__git_push`), so repeated words are dropped.
     name.dedup();
     let mut found = vec![name.clone()];
     let by_name = BY_NAME.contains(&tool);

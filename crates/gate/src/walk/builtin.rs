@@ -6,8 +6,8 @@ use crate::programs::program;
 use crate::spot::home;
 
 impl CommandWalk {
-    /// Applies the effects of a shell builtin. `here` is true when the builtin runs in the shell itself and not in a
-    /// wrapper.
+    /// Applies the effects of a shell builtin. `here` is true when the builtin runs in the shell itself and not inside
+    /// a wrapper such as `sudo`.
     pub(super) fn builtin(&mut self, words: &[Arg], here: bool, scope: &mut WalkScope) {
         let Some((program, arguments)) = words.split_first() else { return };
         match program.as_text() {

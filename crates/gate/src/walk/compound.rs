@@ -39,7 +39,8 @@ impl CommandWalk {
             };
             let (ast::AndOr::And(pipeline) | ast::AndOr::Or(pipeline)) = next;
             // The command after `||` runs when a command before it failed, so the commands in between may not have run.
-            // Only the variables that are set up to the first command of the list are certain.
+            // Only the first command of the list has certainly run, so only its variables, and the variables that were
+            // set before the list, are certain.
             if matches!(next, ast::AndOr::Or(_)) {
                 set.clone_from(&scope.set);
             }
@@ -181,8 +182,8 @@ impl CommandWalk {
         }
     }
 
-    /// Asks a person if the parser found a computation that this crate's reader took for subshells. The reader replaces
-    /// the content of each computation that it finds by `_`.
+    /// Checks a computation that the parser found. This crate's reader puts `_` in place of each computation that it
+    /// finds. If another text is there, the reader took it for subshells, so the command text needs approval.
     fn computation(&mut self, text: &str) {
         if !matches!(text.trim(), "_" | "") {
             self.ask("parentheses that are a computation to one reader and subshells to another");
@@ -218,8 +219,8 @@ impl CommandWalk {
         }
     }
 
-    /// Reads the definition of a shell function. The function runs in the folder of its caller. The calls are not
-    /// followed, so the folder counts as unknown.
+    /// Reads the definition of a shell function. The function runs in the folder of its caller. The gate does not look
+    /// at the calls, so the folder counts as unknown.
     fn function(&mut self, function: &ast::FunctionDefinition, script: &ProgramText, scope: &mut WalkScope) {
         match self.word(&function.fname, script, scope).text {
             Some(name) if program::is_relied_on(&name) => {

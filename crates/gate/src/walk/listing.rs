@@ -70,7 +70,8 @@ fn plain_words(text: &str) -> Option<Vec<Arg>> {
     (!text.contains(['\'', '"', '\\']) && !words.is_empty()).then_some(words)
 }
 
-/// Returns the given folders as the places of listed files. Returns None when one of them is unknown.
+/// Turns folders into the places of the files that a command lists in them. Returns None when one of the folders is
+/// unknown.
 fn below(folders: &[Arg]) -> Option<Vec<Arg>> {
     let plain = |word: &Arg| match (&word.text, &word.spot) {
         (Some(text), _) => (!text.starts_with(':')).then(|| Arg::inside(text)),
@@ -127,8 +128,8 @@ enum Split {
     Lines,
 }
 
-/// Returns how xargs splits its input. Returns None when the command is not xargs, or when xargs splits at another sign
-/// or reads a file.
+/// Returns how xargs splits its input. Returns None when the command is not xargs, when an option names another
+/// separator than the end of a line, or when xargs reads a file.
 fn split_at(words: &[Arg]) -> Option<Split> {
     let table = table::find(base(words.first()?.as_text())).filter(|table| table.does == "input")?;
     let parsed = options::parse(table, words);

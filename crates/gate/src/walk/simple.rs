@@ -221,8 +221,8 @@ impl CommandWalk {
                         }
                     }
                 }
-                // The parser takes `of=file` for an assignment, but it is an argument of the command. For a builtin
-                // such as `export`, it is an assignment, which was already handled.
+                // The parser takes a word such as `of=file` for an assignment. After a builtin such as `export` it is
+                // one, and it was handled above. After any other command it is an argument.
                 if !declares {
                     words.push(script.words.get(&word.value).map_or_else(Arg::unknown, Arg::of));
                 }
@@ -235,7 +235,7 @@ impl CommandWalk {
 
     /// Reads the commands inside a word, and returns the facts about the word.
     pub(super) fn word(&mut self, word: &ast::Word, script: &ProgramText, scope: &WalkScope) -> Arg {
-        // The word looks like an assignment, but no assignment is possible here: `> a=$(ls)`.
+        // A word may look like an assignment where no assignment is possible: `> a=$(ls)`.
         if let Some(value) = word.value.split_once('=').and_then(|(_, value)| script.words.get(value)) {
             self.inside(value, scope);
         }
@@ -263,8 +263,8 @@ impl CommandWalk {
     }
 
     fn redirect(&mut self, redirect: &ast::IoRedirect, script: &ProgramText, scope: &WalkScope) {
-        // If a file is open for reading under another descriptor number, as after `3<file`, its path below `/dev` can
-        // open it again for writing.
+        // If a file is open for reading under a descriptor number other than 0, as after `3<file`, a path such as
+        // `/dev/fd/3` can open the file again for writing.
         if let ast::IoRedirect::File(number, kind, target) = redirect {
             let reads = matches!(kind, ast::IoFileRedirectKind::Read | ast::IoFileRedirectKind::DuplicateInput);
             let from = match target {
@@ -304,7 +304,7 @@ impl CommandWalk {
                             self.ask("a connection through /dev/tcp");
                         }
                     }
-                    // `2>&1` writes to a file that is already open; `>&name` writes a file.
+                    // `2>&1` writes to a file that is already open. `>&name` writes the file `name`.
                     ast::IoFileRedirectKind::DuplicateOutput if is_descriptor(path.as_text()) => {}
                     ast::IoFileRedirectKind::DuplicateOutput
                     | ast::IoFileRedirectKind::Write

@@ -177,8 +177,8 @@ pub(super) fn through_link(words: &[Arg], folders: &CommandFolders) -> Vec<Progr
     effect::effects(&respelled).unwrap_or_else(|| wrapper::unwrap(&respelled, None))
 }
 
-/// Replaces `~` in the first word of a command by the home folder, as for `~/bin/x`. Returns None when the word has no
-/// `~`.
+/// Replaces `~` in the first word of a command with the home folder, as for `~/bin/x`. Returns None when the word has
+/// no `~`.
 pub(super) fn from_home(words: &[Arg]) -> Option<Vec<Arg>> {
     let (program, rest) = words.split_first()?;
     match (&program.text, &program.spot) {

@@ -1,8 +1,8 @@
 //! Follows variables whose values the command text itself sets, to find the paths that they name.
 //!
 //! A value counts only if every value that the text gives to the variable is known, and if the variable is certainly
-//! set before its use. The values show only which place a path names. A command or an option in a variable stays
-//! unknown.
+//! set before its use. The values are used only to find the place that a path names. A command or an option in a
+//! variable stays unknown.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -120,7 +120,7 @@ impl CommandWalk {
         self.bound.remove(name);
     }
 
-    /// Returns the facts about a word, with the known values of the variables in it.
+    /// Returns the facts about a word. The known values of the variables in the word are inserted first.
     pub(super) fn arg(&self, word: &ShellWord, scope: &WalkScope) -> Arg {
         let mut arg = Arg::of(self.filled(word, scope).as_ref().unwrap_or(word));
         if arg.text.is_none() && arg.spot.is_none() {

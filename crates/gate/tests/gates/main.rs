@@ -68,9 +68,9 @@ pub(crate) fn bash_call(gates: &Gates, command: &str, directory: &Path) -> (Gate
     (verdict.decision, verdict.reason)
 }
 
-/// Checks every list of commands. A list is a file with gate settings, a line `----`, and lines of a decision and a
-/// command. `⏎` is a newline, `⇥` is a tab, `in <folder>` sets the folder of the following lines, `ROOT` is the
-/// repository.
+/// Checks every list of commands. A list is a file with gate settings, a line `----`, and further lines with a decision
+/// and a command each. `⏎` is a newline, `⇥` is a tab, `in <folder>` sets the folder of the following lines, `ROOT` is
+/// the repository.
 #[test]
 fn every_list_holds() {
     let lists = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/gates");

@@ -1,5 +1,5 @@
-//! Tests git commands that change files without naming them. Git lists the files, and the command needs approval only
-//! if a rule covers one of them, or one controls agents or git.
+//! Tests git commands that change files without naming them. Git lists the files. The command needs approval only if a
+//! rule covers one of the files, or if one of the files controls agents or git.
 
 use std::fs;
 use std::path::Path;
@@ -12,8 +12,8 @@ use super::{Scratch, bash_call};
 const RULES: &str = "[gates]\ndefault = \"allow\"\n[[gate]]\nwrite = \"infra/**\"\ndecision = \"deny\"\n";
 
 /// A script that makes a repository. Its branch `infra-new` changes a file that a rule covers, `settings` changes a
-/// guarded file (one that controls agents or git), and `plain` changes neither. Of two stashes, the newest changes the
-/// folder `infra`.
+/// guarded file (one that controls agents or git), and `plain` changes neither. The newer of its two stashes changes
+/// the folder `infra`.
 const MADE: &str = "\
     rm -rf .git tree; git init -q -b main .; git config user.name x; git config user.email x@y; \
     git add -A; git commit -qm one; \

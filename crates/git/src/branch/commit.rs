@@ -11,8 +11,8 @@ use super::{Author, CommitResult, TaskWorkspace, UncommittedPath, UncommittedRea
 use crate::GitProblem;
 use crate::program::{Git, GitCall};
 
-/// The maximum number of submodules and filtered files that a commit leaves out; with more of them, the commit fails.
-/// The reason is that git gets all their names in one call.
+/// The maximum number of paths that a commit leaves out: submodules, and files that need a filter program. With more
+/// paths the commit fails, because git gets all their names in one call.
 const LEFT_MAX: usize = 500;
 
 /// Commits all changes in the worktree except ignored files, submodules and files that need a filter program. When a

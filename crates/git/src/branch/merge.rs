@@ -72,7 +72,7 @@ pub async fn is_merged(git: &Git, request: &Merge) -> Result<bool, GitProblem> {
     repository.contains(git, &tip, &head).await
 }
 
-/// Returns the last common commit of two branches or commits, at which they parted.
+/// Returns the last common commit of two branches or commits. Fails when they have no common commit.
 pub(super) async fn fork(git: &Git, repository: &GitRepository, one: &str, other: &str) -> Result<String, GitProblem> {
     let call = GitCall::read(&repository.home, &["merge-base", "--end-of-options"]).and(one).and(other);
     Ok(call.run(git).await?.whole()?.text())

@@ -60,7 +60,7 @@ pub async fn quiet(git: &Git, folder: &Path) -> Result<Quiet, GitProblem> {
         }
         quiet.settings.push((format!("filter.{name}.required"), "false".to_owned()));
     }
-    // Replace each merge driver by the command `exit 1`, which reports a conflict. With an empty driver, git would
+    // Replace each merge driver with the command `exit 1`, which reports a conflict. With an empty driver, git would
     // report a merge without conflicts and keep only our side.
     quiet.settings.extend(drivers.into_iter().map(|name| (format!("merge.{name}.driver"), "exit 1".to_owned())));
     Ok(quiet)

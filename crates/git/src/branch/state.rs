@@ -1,5 +1,5 @@
 //! Checks that no commit contains files below `.handover/state`, the state of the project on this machine. Checking out
-//! such a commit would overwrite the token and the database there.
+//! a commit with such files would overwrite the token and the database in this folder.
 
 use crate::GitProblem;
 use crate::program::{Git, GitCall};

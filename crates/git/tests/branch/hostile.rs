@@ -87,7 +87,7 @@ alone! {
         fs::write(other.path.join("x.m"), "both").unwrap();
         let Ok(CommitResult::Commit { head, .. }) = scene.commit(&other).await else { panic!() };
         assert_eq!(scene.merge(&head).await, Ok(MergeResult::FastForward { tip: head.clone() }));
-        // Now a merge without conflicts, in which no program may run either.
+        // Now merge without conflicts. No program may run in this case either.
         fs::write(third.path.join("third"), "3").unwrap();
         let Ok(CommitResult::Commit { head, .. }) = scene.commit(&third).await else { panic!() };
         scene.merge(&head).await.unwrap();
@@ -129,7 +129,8 @@ alone! {
         }
         let Ok(CommitResult::Commit { .. }) = scene.commit(&workspace).await else { panic!() };
         assert_eq!(git(&workspace.path, &["status", "--porcelain"]), "");
-        // In this case a nested repository with a name like an option and a pattern is left out of the commit.
+        // In this case the name of a nested repository looks like an option and like a pattern. The commit leaves this
+        // repository out.
         fs::create_dir(workspace.path.join("-r*")).unwrap();
         git(&workspace.path.join("-r*"), &["init", "--quiet"]);
         save(&workspace.path.join("-r*"), "x", "x");

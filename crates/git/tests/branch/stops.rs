@@ -1,4 +1,4 @@
-//! Tests a runner, the process that works on a task, that is killed at any of its git calls and started again.
+//! Tests that a runner, the process that works on a task, can be killed at any of its git calls and started again.
 
 use std::fs;
 use std::path::Path;
@@ -45,8 +45,8 @@ fn worked_in_a_process_of_its_own() {
     runtime().block_on(work(&scene));
 }
 
-/// Runs `work` in a process of its own, with a fake git that kills this process at git call number `stop`. Tells
-/// whether the process was killed.
+/// Runs `work` in a separate process. A fake git kills that process at git call number `stop`. Tells whether the
+/// process was killed.
 fn is_stopped(home: &Path, stop: u32) -> bool {
     let count = home.with_file_name("count");
     fs::write(&count, "0").unwrap();

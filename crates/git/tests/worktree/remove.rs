@@ -1,4 +1,4 @@
-//! Tests the removal of worktrees: only Handover's own are removed, and only when all work is saved.
+//! Tests the removal of worktrees: only Handover's own worktrees are removed, and only when all work is saved.
 
 use std::fs;
 use std::os::unix::fs::symlink;

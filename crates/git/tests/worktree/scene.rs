@@ -11,7 +11,7 @@ pub(crate) use crate::git::{git, program, script};
 /// The environment variable that marks the separate process in which a test really runs.
 const INSIDE: &str = "HANDOVER_TEST_INSIDE";
 
-/// Defines tests that run in a separate process each, because the environment variables of a test hold for its whole
+/// Defines tests, each of which runs in a separate process, because a test's environment variables apply to its whole
 /// process.
 macro_rules! alone {
     ($(fn $name:ident($scene:ident $(, $key:literal = $value:literal)*) $body:block)*) => {$(

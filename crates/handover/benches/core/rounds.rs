@@ -11,7 +11,8 @@ use anyhow::Result;
 /// The number of rounds of each comparison, not counting the noisy rounds.
 pub(crate) const ROUNDS: usize = 7;
 const ROUNDS_MIN: usize = 5;
-/// A round is noisy, and left out, when syncing the disk before or after it took this many times its best time.
+/// A round is noisy, and left out, when syncing the disk before or after it took this many times as long as the best
+/// sync.
 const NOISE_MAX: f64 = 2.0;
 
 pub(crate) struct Report {

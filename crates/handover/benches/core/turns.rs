@@ -13,7 +13,7 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_handover");
 const TURNS: u32 = 40;
 const ROUNDS: u32 = 5;
 const CROWD: u32 = 200;
-/// The seconds that each of the two hundred agents works: long enough for all of them to have started.
+/// Each of the two hundred agents works for this many seconds, so that all of them run at the same time.
 const CROWD_SECONDS: u32 = 30;
 
 /// Creates a project with one agent, whose program reads a line, waits `rest` seconds, and reports that it is done.

@@ -1,7 +1,7 @@
 //! The ancestors of this process, read from `/proc`.
 
-/// The most ancestors that are read; older ones are ignored. A terminal in an editor below a session manager has about
-/// ten.
+/// The most ancestors that are read; older ones are ignored. A command in the terminal of an editor has about ten
+/// ancestors.
 const DEPTH_MAX: usize = 64;
 /// The most bytes of a command line that are read; the rest is ignored. The program and the script are at the beginning
 /// of a command line.
@@ -52,8 +52,9 @@ pub(super) fn from(pid: u32) -> Vec<Ancestor> {
     found
 }
 
-/// Returns the process id of this process's parent, or `None` when this process cannot see its parent. Reads the id
-/// from `/proc`: inside a process namespace the kernel may use other ids than a `/proc` that was mounted outside of it.
+/// Returns the process id of this process's parent, or `None` when this process cannot see its parent. Prefers the id
+/// in `/proc`, because all ancestors are looked up there: in a process namespace, `/proc` can show other ids than
+/// `getppid` returns.
 pub(super) fn parent_id() -> Option<u32> {
     #[cfg(target_os = "linux")]
     if let Some((_, parent, _)) =

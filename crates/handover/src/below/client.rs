@@ -9,8 +9,8 @@ const CLIENTS: &str = include_str!("clients.txt");
 /// Programs that start both `handover mcp` and terminals of people, such as editors. They are no sign of an agent.
 const LAUNCHERS: &str = include_str!("launchers.txt");
 
-/// The shells in which people type commands. A shell script that wraps a client is not the client itself: it starts the
-/// client as a child process.
+/// The shells in which people type commands. A shell never counts as a client, even when it runs a script that starts
+/// one: the client is then a child process of the shell.
 const SHELLS: [&str; 14] =
     ["sh", "bash", "dash", "zsh", "fish", "ksh", "mksh", "ash", "busybox", "tcsh", "csh", "nu", "elvish", "pwsh"];
 
@@ -72,7 +72,8 @@ pub(super) fn known(process: &Ancestor) -> Option<&'static str> {
     clients().find(|(name, parts)| names.contains(name) || parts.clone().any(lies_under)).map(|(name, _)| name)
 }
 
-/// Returns the script that an interpreter runs: a path or the name of a module.
+/// Returns the script that the process runs if the process is an interpreter, such as `node`. The script is a path or
+/// the name of a module.
 fn script(process: &Ancestor) -> Option<&str> {
     let program = base(&process.program);
     let program = if program.is_empty() { process.title.as_str() } else { program };
@@ -121,8 +122,8 @@ pub(super) fn is_our_git(process: &Ancestor, parent: &Ancestor) -> bool {
     process.name() == "git" && is_ours(parent)
 }
 
-/// Tells whether people also work below this program, as they do in an editor. Such a program is no sign of an agent,
-/// although it started a `handover mcp`.
+/// Tells whether this program also starts processes for people, as an editor starts terminals. Such a program is no
+/// sign of an agent, even if it started a `handover mcp`.
 pub(super) fn is_launcher(process: &Ancestor) -> bool {
     let names = [base(&process.program), process.title.as_str()];
     process.pid <= 1 || LAUNCHERS.lines().any(|line| !line.is_empty() && names.contains(&line))
@@ -159,7 +160,8 @@ mod tests {
             ("/usr/bin/python3.12", "python3|-X|dev|-m|aider.main", Some("aider")),
             ("/usr/bin/python3", "python3|/home/a/.local/bin/aider|x.py", Some("aider")),
             ("/usr/bin/cn", "cn|-p", Some("cn")),
-            // People's own programs that have a client's name as an argument, a folder or a part of a word.
+            // These are programs of people and not clients, although the name of a client is an argument, a folder or a
+            // part of a word.
             ("/usr/bin/bash", "bash|/usr/local/bin/claude", None),
             ("/usr/bin/node", "node|build.js|/usr/bin/claude", None),
             ("/usr/bin/node", "node|-e|1|/usr/bin/claude", None),
@@ -210,7 +212,7 @@ mod tests {
         for program in ["/usr/bin/codex", "/usr/bin/node", "/usr/bin/bash", "/usr/bin/python3"] {
             assert!(!is_launcher(&process(program, program)), "{program}");
         }
-        // No agent client may also be on the list of launchers, which are programs below which people work, too.
+        // No agent client may be on the list of launchers, because a launcher never counts as a sign of an agent.
         assert!(clients().all(|(name, _)| !LAUNCHERS.lines().any(|line| line == name)));
     }
 }

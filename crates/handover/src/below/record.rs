@@ -17,8 +17,7 @@ use base::ground::random;
 
 /// The ending of the names of the files that say which process started a `handover mcp` server.
 const ENDING: &str = ".client";
-/// The most bytes that are read of one `.client` file. A longer file was not written by Handover; it is cut and
-/// ignored.
+/// The most bytes that are read of one `.client` file. Handover's own files are shorter, so a longer file is ignored.
 const BYTES_MAX: u64 = 4_096;
 /// The most `.client` files of a folder that are read; further files are ignored. A machine has far fewer agents.
 const FILES_MAX: usize = 10_000;
@@ -60,8 +59,8 @@ impl McpParent {
 }
 
 impl ClientRecord {
-    /// Writes the file that names the process that started this one. Writes nothing when processes cannot be read, or
-    /// when people also work below that process: the system's first process, a session manager, an editor.
+    /// Writes the file that names the process that started this one. Writes nothing when processes cannot be read.
+    /// Writes nothing either when that process also starts programs for people, as a session manager or an editor does.
     pub fn keep(folder: &Path, session: Option<SessionId>) -> io::Result<Self> {
         let parent = ancestry::parent_id().and_then(ancestry::read).filter(|parent| !client::is_launcher(parent));
         let (Some(parent), Some(NumberSpace { namespace, boot })) = (parent, ancestry::number_space()) else {

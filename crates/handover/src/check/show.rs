@@ -52,8 +52,8 @@ pub(super) fn text(kind: DocumentKind, name: &str, bytes: &[u8], finding: &Check
         (errors, 0) => format!(": {}", plural(errors, "error")),
         (errors, warnings) => format!(": {}, {}", plural(errors, "error"), plural(warnings, "warning")),
     };
-    // Documents of some kinds, such as a merge, have printed a result above. If such a document has no problems, the
-    // line with "valid" is left out.
+    // For some kinds of document, such as a merge, a result was printed above. If such a document has no problems,
+    // leave out the line with "valid".
     if !(finding.valid && finding.notes.is_empty() && is_result(kind)) {
         let _ = writeln!(out, "{}: {verdict} {}{counts}", plain(name), kind.as_str());
     }

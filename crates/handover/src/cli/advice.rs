@@ -6,8 +6,8 @@ use wire::lifecycle::TOOLS;
 
 use super::verbs::{ToolVerb, VERBS};
 
-/// Rewrites the suggestion of a refused call so that a person can type it. The suggestion names tools, because models
-/// read it, too.
+/// Rewrites the suggestion of a refused call so that a person can type it. The suggestion is also sent to models, so it
+/// names tools and not commands.
 pub(crate) fn typed(suggestion: &str) -> String {
     let (mut typed, mut rest) = (String::new(), suggestion);
     while let Some(letter) = rest.chars().next() {
@@ -21,8 +21,8 @@ pub(crate) fn typed(suggestion: &str) -> String {
         let (word, behind) = rest.split_at(end);
         rest = behind;
         let quoted = typed.ends_with('`');
-        // Leave the text "the tool NAME" as it is. It is written where the agent must call the tool itself, because a
-        // command that the agent starts does not do the same as the tool.
+        // Leave the text "the tool NAME" as it is. A suggestion uses these words when the agent must call the tool
+        // itself, because a command has another effect.
         let is_tool = typed.ends_with("the tool ");
         if let Some(verb) = VERBS.iter().find(|verb| verb.tool.tool().name == word && !is_tool) {
             let arguments = arguments(&mut rest);

@@ -101,7 +101,8 @@ pub(super) fn commands() -> Vec<Command> {
     ReviewVerb::augment_subcommands(Command::new(NOUN)).get_subcommands().cloned().collect()
 }
 
-/// Returns the typed `handover review` command; `None` when another command was typed, or one that calls a tool.
+/// Returns the `handover review` command that was typed. Returns `None` if another command was typed, or one that calls
+/// a tool.
 pub(super) fn asked(matches: &ArgMatches) -> Option<ReviewVerb> {
     let (_, inner) = matches.subcommand().filter(|(noun, _)| *noun == NOUN)?;
     let (verb, _) = inner.subcommand()?;
@@ -254,8 +255,8 @@ async fn of_task(office: &Office, artifact: ReviewedSubject, task: Option<TaskId
             let source = Some("A person chose this file to be reviewed.".to_owned());
             Ok(ReviewedSubject { reference: Some(work.name().to_owned()), source, ..artifact })
         }
-        // The task does not exist. Report nothing here: the store refuses to open a review for it, and that refusal is
-        // shown.
+        // If the task does not exist, report nothing here: the store refuses to open a review for it, and that refusal
+        // is shown.
         Err(WorkProblem::Error(base::Error::Refused(_))) => Ok(artifact),
         Err(problem) => Err(problem.into()),
     }

@@ -124,8 +124,8 @@ fn is_accepted_now(office: &Office) -> anyhow::Result<bool> {
     office.place.root.as_deref().map_or(Ok(false), super::trust::ask_here)
 }
 
-/// Asks the person at the terminal whether to accept the project's settings, because they name the store. A store that
-/// the settings name must be accepted before it is opened.
+/// Asks the person at the terminal whether to accept the project's settings. A store that the settings name must be
+/// accepted before it is opened.
 pub(super) fn is_store_accepted_now(asked: &RunArguments) -> anyhow::Result<bool> {
     let here = std::env::current_dir().context("find the current folder")?;
     match base::project::place::root(&here) {

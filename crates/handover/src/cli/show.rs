@@ -99,8 +99,8 @@ fn reply(tool: &str, value: &Value) -> String {
     let mut text = String::new();
     let listed = columns(tool);
     if let Value::Object(members) = value {
-        // If the reply is shown as a table, leave out the list itself and most of the other members. For tools in
-        // `WITH_MORE`, all other members are shown.
+        // If the reply is shown as a table, leave out the list that is in the table, and every other member except
+        // `next_cursor`. For tools in `WITH_MORE`, the other members are shown, too.
         text.push_str(&outline(members.iter().filter(|(name, _)| {
             Some(name.as_str()) != listed.map(|(list, _)| list)
                 && (listed.is_none() || WITH_MORE.contains(&tool) || name == "next_cursor")
@@ -147,7 +147,7 @@ pub(crate) fn width() -> Option<u16> {
 }
 
 /// The largest number of characters in a cell of a table. A longer text is cut and ends with `…`. The tool that returns
-/// the single item shows the full text.
+/// a single row of the table shows the full text.
 const CELL_CHARS_MAX: usize = 120;
 
 fn cell(name: &str, value: &Value) -> String {
@@ -172,7 +172,8 @@ pub(crate) fn coloured(status: &str) -> String {
     format!("{style}{status}{style:#}")
 }
 
-/// Returns a text that others wrote, on one line, with hidden characters and terminal control characters made visible.
+/// Returns a text on one line, with hidden characters and terminal control characters made visible. Texts of agents and
+/// other programs are shown in this form.
 pub(crate) fn plain(text: &str) -> String {
     visible::one_line(text)
 }

@@ -12,8 +12,8 @@ use handover::token;
 /// The table of all commands and of the callers that may run them, one line per command.
 const COMMANDS: &str = include_str!("commands.txt");
 
-/// The callers that may run a command: a person (`Deciding`), also a person's script (`Operating`), or also an agent
-/// (`BelowAgent`).
+/// The callers that may run a command: only a person (`Deciding`), a person or a person's script (`Operating`), or any
+/// caller, also an agent (`BelowAgent`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CommandList {
     Deciding,

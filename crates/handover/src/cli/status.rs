@@ -22,7 +22,8 @@ use wire::visible;
 
 use super::show::{coloured, plain, table, without_secrets};
 
-/// The largest number of reviews that `handover status` shows. For more, a line names `handover review list`.
+/// The largest number of reviews that `handover status` shows. If there are more, a line refers to the command
+/// `handover review list`.
 const REVIEWS_SHOWN: usize = 5;
 /// The largest number of changed settings that `handover status` shows. The rest is only counted; `handover trust`
 /// shows all of them.

@@ -48,7 +48,7 @@ fn kind(schema: &Value) -> ArgumentKind {
         Some("object" | "number") => ArgumentKind::Json,
         Some(_) => ArgumentKind::Text,
         None if schema.get("enum").is_some() => ArgumentKind::Text,
-        // The `type` in the schema is a list of types, so the argument can be a text or JSON.
+        // If the `type` in the schema is a list of types, the argument can be a text or JSON.
         None if schema.get("type").is_some() => ArgumentKind::Either,
         None => match schema.get("anyOf").and_then(Value::as_list).and_then(<[Value]>::first) {
             Some(first) => kind(first),
@@ -69,8 +69,8 @@ fn properties(tool: &Tool) -> Object {
     }
 }
 
-/// Returns a command for each noun, such as `task`. The verbs of a noun are built only when the noun was typed. This
-/// program is started often, and most starts need no verb.
+/// Returns a command for each noun, such as `task`. The verbs of a noun are built only when the noun was typed, because
+/// this program is started often and a command line has at most one noun.
 pub(crate) fn nouns() -> impl Iterator<Item = Command> {
     bare_nouns().map(|noun| noun.defer(verbs))
 }

@@ -192,8 +192,8 @@ async fn verify(office: &Office, asked: &Verify, prepared: &Prepared) -> anyhow:
     show::outcome(VERB, &outcome, asked.json, false)
 }
 
-/// Deletes the temporary folder of the processes that ran the checks. The stored verification has the output of the
-/// checks.
+/// Deletes the temporary folder of the processes that ran the checks. It is no longer needed, because the stored
+/// verification contains the output of the checks.
 fn remove(folder: &Path) {
     let _kept = std::fs::remove_dir_all(folder);
 }

@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 use super::Failed;
 use super::client::DemoClient;
 
-/// The names of the demo's agents. Each agent has one role, so that every run of the demo assigns the same tasks.
+/// The names of the demo's agents. Each agent has one role, so that in every run of the demo a task goes to the same
+/// agent.
 pub(super) const TEAM: [&str; 3] = ["amy", "bob", "carol"];
 
 /// The time that a scripted agent of the demo pretends to work in each step.

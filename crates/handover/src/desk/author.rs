@@ -20,8 +20,8 @@ impl Desk {
             Rights::Agent | Rights::Runner | Rights::Coordinator => {}
         }
         let acting = match self.acting(request).await {
-            // The caller is a coordinator, and the agent that it names is registered on another connection. The author
-            // is then the coordinator and not that agent.
+            // If a coordinator names an agent that is registered on another connection, the author is the coordinator
+            // and not that agent.
             Err(Stopped::Error(Error::Refused(Refusal::AgentElsewhere { .. })))
                 if request.caller.rights == Rights::Coordinator =>
             {

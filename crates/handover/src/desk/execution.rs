@@ -116,7 +116,8 @@ impl Desk {
 struct CompletedTask {
     task: Task,
     workspace: Option<Workspace>,
-    /// The last verification of the task's work in its current attempt (claim).
+    /// The last verification of the task's work, if it belongs to the task's latest attempt, that is, to the last claim
+    /// of the task.
     verification: Option<Verification>,
 }
 

@@ -94,8 +94,8 @@ impl Desk {
             self.acting(request).await?;
         }
         match self.may_read(request, found.to).await {
-            // The caller acts as another agent than the owner of the mailbox. The engine refuses this with a text about
-            // connections, so refuse with the name of the mailbox's owner instead.
+            // If the caller acts as another agent than the owner of the mailbox, the engine's refusal speaks about
+            // connections. Replace it by a refusal that names the owner.
             Err(Stopped::Error(Error::Refused(Refusal::AgentElsewhere { .. }))) => {
                 let problem = format!("{id} is in the mailbox of {}", found.to);
                 return Err(Refusal::NotPermitted { problem }.into());

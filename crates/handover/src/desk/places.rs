@@ -47,8 +47,8 @@ impl Desk {
         match recorded {
             Ok(reply) => self.created(&reply).await,
             Err(error) => {
-                // The store refused the new workspace, so the worktree that git made for it must not stay. Nothing is
-                // lost: no agent has worked in it yet.
+                // If the store refuses the new workspace, remove the worktree that git made for it. Nothing is lost: no
+                // agent has worked in it yet.
                 let named = (made.branch.as_str(), Some(made.base_commit.as_str()));
                 let removal = removal(&wanted.repository, &made.path, named, self.now_ms());
                 let _left = git::remove(&Git::default(), &removal).await;

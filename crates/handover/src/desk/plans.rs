@@ -118,7 +118,7 @@ impl Desk {
         answered(call, &reply)
     }
 
-    /// Returns the tasks of a workflow as they were planned, as the body of a template.
+    /// Makes the body of a template from the tasks of a workflow, as they were planned.
     async fn body_of(&self, workflow: WorkflowId) -> Result<TemplateBody, Stopped> {
         let mut tasks = Vec::new();
         let mut after = None;

@@ -122,7 +122,7 @@ impl Desk {
             .view(move |world| {
                 let repository = match &path {
                     None => None,
-                    // No repository is registered at this path, so the reply must be empty. Filter by an id that no
+                    // If no repository is registered at this path, the reply must be empty. So filter by an id that no
                     // repository has.
                     Some(path) => Some(world.repository_at(path)?.unwrap_or(RepositoryId::LAST)),
                 };

@@ -43,8 +43,8 @@ impl Desk {
             let message = "a turn asks for no reviews; the runner has the task's own work reviewed when it says so";
             return Err(Stopped::Said(said("NOT_PERMITTED", message, "end your turn with your output")));
         }
-        // An earlier call had the same idempotency key, so return its review, which is running or answered, instead of
-        // starting another.
+        // If an earlier call had the same idempotency key, return its review, which is running or answered, and start
+        // no other.
         if let Some(known) = self.asked_before(request, asked).await? {
             return self.watched(request, known, wait(asked.wait_seconds, 0)).await;
         }
@@ -78,8 +78,8 @@ impl Desk {
         self.watched(request, id, wait(asked.wait_seconds, WAIT_SECONDS_DEFAULT)).await
     }
 
-    /// Refuses a caller that may not ask for a review. This comes first, so that such a caller gets no error about the
-    /// reviewer.
+    /// Refuses a caller that may not ask for a review. This is checked first: otherwise such a caller could get an
+    /// error about the reviewer instead.
     async fn may_ask(&self, request: &ToolRequest<'_>) -> Result<(), Stopped> {
         let open = engine::command::OpenReview { provider: "reviewer".to_owned(), gate: None, rounds_max: None };
         let caller = engine::Caller { key: None, ..request.caller.clone() };
@@ -101,8 +101,8 @@ impl Desk {
         }
         match (asked.session, asked.task_id) {
             (Some(session), _) => Ok(Some(session)),
-            // The call names a task and no review session. The session is then the one review of the task's attempt,
-            // that is, of its claim.
+            // If the call names a task and no review session, the session is the one review of the attempt, that is, of
+            // the current claim on the task.
             (None, Some(task)) => {
                 let attempt = self.attempt(task, asked.attempt).await?;
                 let known = self.service.view(move |world| view::gating(world, task, attempt)).await?;
@@ -185,8 +185,8 @@ impl Desk {
             }
             tokio::select! {
                 ended = &mut task => {
-                    // The round has ended, perhaps with an answer, after `before` was read. So read the review again
-                    // before reporting that the round did not start.
+                    // The round has ended. It may have got an answer since the review was last read, so read the review
+                    // again before reporting that the round did not start.
                     let now = self.service.view(move |world| world.review(id).cloned()).await?;
                     return if now.rounds > before.rounds { Ok(()) } else { not_begun(ended) };
                 }
@@ -195,7 +195,8 @@ impl Desk {
         }
     }
 
-    /// Returns the review when it is answered. When the time is over first, returns the review as it is then.
+    /// Returns the review when it is answered. If the time ends before that, returns the review as it is at that
+    /// moment.
     async fn watched(&self, request: &ToolRequest<'_>, id: ReviewId, seconds: u32) -> ToolAnswer {
         let mut waiting = self.waiting(request, seconds).await?;
         loop {

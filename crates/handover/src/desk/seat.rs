@@ -44,7 +44,8 @@ enum BelowTurn {
     Refused,
 }
 
-/// A step that the runner does for the program of a turn. When the program asks for it, too, the call changes nothing.
+/// A step that the runner does for the program of a turn. If the program also asks for this step, its call changes
+/// nothing.
 #[derive(Debug)]
 enum RunnerStep {
     Register,
@@ -59,8 +60,8 @@ impl BelowTurn {
         match call {
             // In a turn, `task_next` claims no task: it returns the turn's own task with its context.
             Call::TaskNext(_) => Self::Goes,
-            // Of the documents that the program of a turn posts with `wire_post`, `TurnSeat::allows` accepts only those
-            // of the kinds `blocked` and `inbox`.
+            // These calls include `wire_post`. Of the documents that it can post, `TurnSeat::allows` accepts only the
+            // kinds `blocked` and `inbox`.
             Call::ReviewRequest(_)
             | Call::ReviewAnswer(_)
             | Call::ReviewStatusGet(_)
@@ -139,7 +140,7 @@ impl Desk {
         };
         match self.service.view(move |world| world.turn(turn).cloned()).await {
             // The process must prove that it belongs to a running turn (a run of an agent's program by the runner). For
-            // an ended turn no proof is needed, because every call is refused there.
+            // an ended turn no proof is needed, because every call in an ended turn is refused.
             Ok(row) if row.ended().is_none() && !self.belongs_to(turn) => Ok(None),
             Ok(row) => Ok(Some(TurnSeat { turn, agent: row.agent, task: row.task, attempt: row.attempt })),
             Err(Error::Refused(_)) => Ok(None),
@@ -162,8 +163,8 @@ impl Desk {
         Err(Refusal::ClaimLost { task: seat.task, holder: None, attempt: seat.attempt }.into())
     }
 
-    /// Handles a call from a process that the runner started for a turn. Returns `None` when the call is then performed
-    /// as for any agent.
+    /// Handles a call from a process that the runner started for a turn. Returns `None` if the call is to be performed
+    /// like the call of any agent.
     pub(super) async fn below_turn(
         &self,
         seat: TurnSeat,
@@ -172,8 +173,8 @@ impl Desk {
     ) -> Option<ToolAnswer> {
         let tool = call.tool();
         if request.caller.agent != Some(seat.agent) && tool.effect != Effect::Reads {
-            // The call of a turn's program names another agent than the turn's own. The engine refuses such a call with
-            // the right code.
+            // The program of a turn may act only as the turn's agent. If the call names another agent, the engine's
+            // refusal has the right code.
             if let Err(stopped) = self.acting(request).await {
                 return Some(Err(stopped));
             }

@@ -1,5 +1,5 @@
 //! Asks for reviews that a task needs before it can complete. The plan names the reviewer. The reviewer sees the
-//! changes of the task, not a text of the agent.
+//! changes that the task made, not a description by the agent.
 
 use engine::command::{OpenReview, Target};
 use engine::id::TaskId;
@@ -84,8 +84,8 @@ impl Desk {
         Ok(found.await?)
     }
 
-    /// Returns the agent that reviews the task. Refuses a request that names another reviewer than the plan, and
-    /// refuses the agent that works on the task as its own reviewer.
+    /// Returns the agent that reviews the task. Refuses a request that names another reviewer than the plan. An agent
+    /// may not review a task on which it works.
     pub(super) fn reviewer_of(
         &self,
         gate: &TaskGate,

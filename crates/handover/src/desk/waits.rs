@@ -156,8 +156,8 @@ impl WaitingCall {
         self.cursor.to_string()
     }
 
-    /// Returns the changes after the call's position in the log that the call waits for. The second value tells whether
-    /// any workflow has a new log entry.
+    /// Returns the new changes that the call waits for, that is, changes after its position in the log. The second
+    /// value tells whether any workflow has a new log entry.
     async fn read(&mut self, desk: &Desk, topics: &Topics) -> Result<(Vec<ChangeAnswer>, bool), Stopped> {
         let (mut changes, mut moved) = (Vec::new(), false);
         loop {

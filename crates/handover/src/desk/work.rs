@@ -20,14 +20,14 @@ use base::error::Error;
 /// The number of workflows that are searched for a claimable task: the newest ones. Older workflows are not searched
 /// unless the caller names one.
 const WORKFLOWS_MAX: u32 = 100;
-/// The number of other tasks of the same parallel group (tasks that are planned to run at the same time) that a task's
-/// row lists. Later tasks of a larger group are left out.
+/// The most tasks that the row of a task lists from its parallel group (the tasks that are planned to run at the same
+/// time). Later tasks of the group are left out.
 const PARALLEL_MAX: u32 = 20;
 /// The time after which a caller should ask again when no task can be claimed, in milliseconds.
 const RETRY_MS: u32 = 5_000;
 
-/// Returns the newest workflows that may have claimable tasks. The order is oldest first, so that started workflows
-/// finish first. The `preferred` workflow comes before all others.
+/// Returns the newest workflows that may have claimable tasks. Among these, older ones come first, so that started
+/// workflows finish first. The `preferred` workflow comes before all others.
 pub(super) fn running(world: &World, preferred: Option<WorkflowId>) -> Result<Vec<WorkflowId>, DecisionStop> {
     let statuses = vec![WorkflowStatus::InProgress, WorkflowStatus::Ready];
     let filter = WorkflowFilter { statuses, repository: None };
@@ -47,8 +47,8 @@ struct WorkSeeker {
 }
 
 impl WorkSeeker {
-    /// Tells whether another caller has locked a workflow. The lock is the caller's own if its owner has the caller's
-    /// id or lock name.
+    /// Tells whether another caller has locked a workflow. A lock is this caller's own if the owner of the lock has
+    /// this caller's id or lock name.
     fn is_kept_out(&self, workflow: &Workflow, now: Timestamp) -> bool {
         let names = [self.agent.map(|agent| agent.to_string()), self.lock.clone()];
         let lock = workflow.lock.as_ref().filter(|lock| lock.until > now);
@@ -117,15 +117,15 @@ impl Desk {
 
     pub(super) async fn available(&self, request: &ToolRequest<'_>, asked: &TaskGetAvailable) -> ToolAnswer {
         let agent = match self.acting(request).await {
-            // The caller has no agent as which it may act. Continue without an agent: every caller may read the list of
+            // If the caller may not act as any agent, continue without an agent: every caller may read the list of
             // claimable tasks.
             Err(Stopped::Error(Error::Refused(Refusal::AgentElsewhere { .. } | Refusal::AgentRequired { .. }))) => None,
             found => found?,
         };
         let (workflow, rows) = (asked.workflow_id, usize::try_from(limit(asked.limit)).unwrap_or(usize::MAX));
         let now = self.service.now();
-        // The cursor names a workflow and a position in its tasks, with a slash between them, because the list goes
-        // through several workflows.
+        // The cursor names a workflow and a position in its tasks, with a slash between them, because the list covers
+        // several workflows.
         let after = asked.cursor.as_ref().map(|cursor| {
             let (id, place) = cursor.as_str().split_once('/')?;
             Some((id.parse::<WorkflowId>().ok()?, if place.is_empty() { None } else { Some(position(place)?) }))
@@ -199,7 +199,7 @@ impl Desk {
                 if matches!(reply, Reply::Claimed { .. }) || request.caller.key.is_some() {
                     return self.taken(&reply, budget, Some(waiting.cursor()), asked.workflow_id).await;
                 }
-                // Another agent claimed the offered task first, so search for another task.
+                // If another agent claimed the offered task first, search for another task.
                 continue;
             }
             if !waiting.more(self, WantedChange::Work).await? {

@@ -55,8 +55,8 @@ impl StoppedSession<'_> {
         self.hook.payload.last_assistant_message.as_deref().unwrap_or_default()
     }
 
-    /// Writes the files that an agent's output contains, if the output says "done". If they cannot be written because
-    /// of the output, the answer becomes invalid, so that the agent repairs it.
+    /// Writes the files that an agent's output contains, if the output says "done". If a mistake in the output makes
+    /// this impossible, marks the answer as invalid, so that the agent repairs it.
     pub(super) fn write_artifacts(&self, answer: &mut AgentAnswer) -> Result<(), HookError> {
         let Some(result) = answer.result.as_ref().filter(|result| !result.artifacts.is_empty()) else { return Ok(()) };
         if OutputStatus::of(&result.act) != OutputStatus::Done {
@@ -189,7 +189,7 @@ impl StoppedSession<'_> {
         here.ancestors().find(|folder| folder.join(".git").exists()).map_or(here.clone(), Path::to_owned)
     }
 
-    /// Completes the task, after verifying its output when the task asks for that.
+    /// Verifies the output if the task asks for that, and then completes the task.
     async fn complete(
         &self,
         lessons: Vec<OutcomeAct>,
@@ -241,8 +241,8 @@ impl StoppedSession<'_> {
         let judge = async |asked: EvaluatorQuestion| Box::pin(open::judge(self.office.run_site(), task, &asked)).await;
         let evaluate = self.team.evaluator.is_some().then_some(judge);
         let done = finish(self.office.desk.service(), self.team, order, evaluate, &mut |_| ()).await;
-        // The stored evidence of the verification has the output of the checks. This folder was only for the processes
-        // that ran the checks.
+        // Delete the folder of the processes that ran the checks. It is no longer needed, because the stored
+        // verification contains the output of the checks.
         let _kept = std::fs::remove_dir_all(&folder);
         match done {
             Ok(Finished::Completed(_)) => Ok(HookAnswer::Nothing),

@@ -35,7 +35,7 @@ pub struct HookPayload {
     pub stop_hook_active: Option<bool>,
 }
 
-/// The reasons why the payload of a hook is invalid.
+/// The reason why the payload of a hook is invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum Bad {
     #[error("standard input cannot be read: {0}")]

@@ -14,13 +14,13 @@ pub enum HookAnswer {
     Nothing,
     /// Text that the hook gives to the model when a session starts.
     Context(String),
-    /// The hook denies the tool call, for this reason: the client does not call the tool.
+    /// The hook denies the tool call, so the client does not make it. The text is the reason.
     Deny(String),
     /// The hook blocks the stop of the agent. The text tells the agent why it must continue.
     Block(String),
     /// A message of the hook for the person. The session continues.
     Note(String),
-    /// The hook cannot judge the call, for this reason. The client must not continue.
+    /// The hook cannot judge the call, so the client must not continue. The text is the reason.
     Refuse(String),
 }
 
@@ -64,14 +64,15 @@ impl HookAnswer {
         let said = writeln!(out, "{}", self.to_value(event)).and_then(|()| out.flush());
         match (said, event) {
             (Ok(()), _) => Some(0),
-            // The write failed. Without a readable denial, exit code 0 would let the call through, so the code is 2.
+            // If the write fails, the client gets no denial to read, and exit code 0 would let the call through. So the
+            // code is 2.
             (Err(_), HookEvent::PreToolUse) => Some(2),
             (Err(_), _) => Some(0),
         }
     }
 
     pub(super) fn code(&self, event: HookEvent) -> ExitCode {
-        // Another thread gave the answer and is about to end the process, so this thread only waits.
+        // If another thread gave the answer, that thread is about to end the process, so this thread only waits.
         self.give(event).map_or_else(
             || loop {
                 std::thread::park()

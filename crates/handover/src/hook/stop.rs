@@ -23,7 +23,7 @@ use runner::outcome::route::{EscalationRoutes, EscalationTarget};
 use runner::outcome::{self, AgentAnswer, AnswerContext, REPAIR, note};
 use runner::turn::brief;
 
-/// The longest last message of an agent that the store keeps with the task, in characters. A longer one is cut.
+/// The most characters of an agent's last message that the store keeps with the task; the rest is cut.
 const SAID_CHARS_MAX: usize = 8_000;
 
 /// A handoff (a report on its work) that an agent owes before it may stop, with the agent and its task.
@@ -46,7 +46,8 @@ pub(super) struct DueHandoff {
 }
 
 pub(super) fn stopping(hook: &HookCall<'_>) -> Result<HookAnswer, HookError> {
-    // Nothing to do: the payload does not name the sub-agent that stops, and the session itself keeps its claims.
+    // If the payload does not name the sub-agent that stops, there is nothing to do: the session itself keeps its
+    // claims.
     if hook.event == HookEvent::SubagentStop && hook.payload.part().is_none() {
         return Ok(HookAnswer::Nothing);
     }

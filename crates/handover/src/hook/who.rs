@@ -45,7 +45,7 @@ pub(super) fn asker(
         match world.turn(turn) {
             Ok(found) => return Ok(Some(found.agent)),
             Err(missing @ DecisionStop::Missing(_)) => return Err(missing),
-            // The store does not know the turn: the turn belongs to another store.
+            // If the store does not know the turn, the turn belongs to another store.
             Err(DecisionStop::Refused(_) | DecisionStop::Recorded(_)) => {}
         }
     }

@@ -91,7 +91,8 @@ async fn note(shared: &HttpState, scope: Scope, rows: &[Approval]) {
     }
 }
 
-/// Refuses every token whose scope is not person: agents on this machine may be able to read the other tokens.
+/// Refuses every token whose scope is not person, because agents on this machine may be able to read tokens of the
+/// other scopes.
 fn may_decide(scope: Scope) -> Result<(), HttpProblem> {
     match scope {
         Scope::Person => Ok(()),

@@ -17,9 +17,8 @@ use super::problem::{HttpProblem, invalid};
 use crate::desk::Visitor;
 use base::service::{Cursor, Entry, StoreWatch};
 
-/// The number of log entries that one read returns.
-///
-/// An entry has up to a mebibyte, and the entries that a slow client has not received yet stay in memory.
+/// The number of log entries that one read returns. It is small, because an entry has up to a mebibyte, and the entries
+/// that a slow client has not received yet stay in memory.
 const PAGE: u32 = 32;
 /// The interval at which an idle event stream gets a comment. Without these comments, proxies and clients would close
 /// the stream.

@@ -53,8 +53,8 @@ struct KnownToken {
     bucket: Bucket,
 }
 
-/// A count of the requests in the current second, with one token or without a valid token. The count starts at zero in
-/// every second.
+/// A count of the requests in one second: those with one token, or all those without a valid token. The count starts at
+/// zero in every second.
 #[derive(Debug, Default)]
 struct Bucket {
     second: i64,
@@ -119,8 +119,8 @@ impl Guard {
         ))
     }
 
-    /// Tells whether the `Host` header and the URL of a request name only this server. A request without either, or
-    /// with two `Host` headers, does not.
+    /// Tells whether the `Host` header and the URL of a request name only this server. Returns `false` if the request
+    /// has neither, or two `Host` headers.
     fn is_called(&self, headers: &HeaderMap, authority: Option<&str>) -> bool {
         let mut hosts = headers.get_all(header::HOST).iter();
         let (host, second) = (hosts.next(), hosts.next());

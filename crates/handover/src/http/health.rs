@@ -39,7 +39,7 @@ pub(super) async fn ready(State(shared): State<HttpState>) -> Response {
     let check = tokio::spawn(check(Arc::clone(&shared.health), shared.clone()));
     let checked = match tokio::time::timeout(WAIT, check).await {
         Ok(Ok(checked)) => checked,
-        // The check of the store is still running, or it panicked: report that there is no result yet.
+        // If the check of the store is still running, or it panicked, report that there is no result yet.
         Ok(Err(_)) | Err(_) => None,
     };
     let Some(checked) = checked else {

@@ -19,11 +19,11 @@ use super::problem::HttpProblem;
 
 /// The unit in which memory for request bodies is reserved, in bytes.
 const UNIT_BYTES: usize = 1 << 10;
-/// The number of bytes at the start of each request body for which no memory is reserved. So many small requests pass
-/// while a few large ones arrive.
+/// The number of bytes at the start of each request body for which no memory is reserved. This lets small requests pass
+/// while a few large ones use up the memory.
 const FREE_BYTES: usize = 64 << 10;
-/// The largest number of bytes for which one request body reserves memory. The handlers of requests keep no longer
-/// body, so further bytes need no memory.
+/// The largest number of bytes for which one request body reserves memory. Request handlers do not keep a longer body,
+/// so its further bytes need no memory.
 const KEPT_BYTES_MAX: usize = wire::lifecycle::PLAN_BYTES_MAX;
 
 #[derive(Debug)]
@@ -67,7 +67,7 @@ impl Intake {
 
 impl HeldMemory {
     /// Returns the reason why the body was refused; `None` if it was accepted. A caller must send this reason instead
-    /// of the handler's response, which saw only a part of the body.
+    /// of the handler's response, because the handler saw only a part of the body.
     pub(super) fn problem(&self) -> Option<HttpProblem> {
         let given_up = self.state.lock().unwrap_or_else(PoisonError::into_inner).given_up?;
         Some(match given_up {

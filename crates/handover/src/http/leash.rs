@@ -76,8 +76,7 @@ async fn watch(service: Service, token: TokenId, revoked: CancellationToken) {
     let mut bell = service.bell();
     loop {
         match service.view(move |world| world.token(token).map(|token| token.revoked)).await {
-            // The token is valid, or the store failed. A fault of the store does not end the request: the next read
-            // decides.
+            // Continue if the token is valid. Also continue if the store failed: the next read decides.
             Ok(None) | Err(base::Error::Fault(_) | base::Error::Random(_)) => {}
             Ok(Some(_)) | Err(base::Error::Refused(_)) => return revoked.cancel(),
         }
@@ -86,8 +85,8 @@ async fn watch(service: Service, token: TokenId, revoked: CancellationToken) {
     }
 }
 
-/// The body of a long response. The body ends when the token of its request is revoked. It also keeps the memory that
-/// the request reserved until the response is sent.
+/// The body of a long response. It ends when the token of its request is revoked. Until the response is sent, it keeps
+/// the memory that the request reserved.
 pub(super) struct Leashed {
     body: Body,
     leashes: Arc<Leashes>,
@@ -106,8 +105,8 @@ impl Leashed {
         Self { body, leashes, token, hold: Hold::NotYet(Box::pin(tokio::time::sleep(QUICK))), _held: held }
     }
 
-    /// Returns `Ready` when the token is revoked. The watch begins only after `QUICK`, so that short responses need
-    /// none.
+    /// Returns `Ready` when the token is revoked. The watch begins only after `QUICK`, so that short responses are not
+    /// watched.
     fn poll_revoked(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         loop {
             match &mut self.hold {

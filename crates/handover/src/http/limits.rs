@@ -11,8 +11,8 @@ pub struct HttpLimits {
     /// The longest time to receive the head of a request, and the longest silence between two requests. A client that
     /// takes longer is disconnected.
     pub head_max: Duration,
-    /// The longest time to receive the body of a request. A slower request gets status 408. A plan of 32 MiB arrives in
-    /// time over a slow link.
+    /// The longest time to receive the body of a request. A slower request gets status 408. The time is long enough for
+    /// a plan of 32 MiB over a slow link.
     pub body_max: Duration,
     /// The longest time for which a client may read none of the bytes sent to it. After this time it is disconnected.
     pub stall_max: Duration,

@@ -10,8 +10,8 @@ const BYTES_MAX: u64 = 512;
 
 /// Returns the token in the token file of this machine's owner. Creates a token when the file is missing or empty.
 ///
-/// Refuses a file that other users could have written or read: a repository may contain such a file with a secret that
-/// others know.
+/// Refuses a file that other users can read or write: it may have come with the repository, with a secret that other
+/// people know.
 pub(super) fn token(path: &Path) -> io::Result<String> {
     match open(path) {
         Ok(file) => {
@@ -45,7 +45,7 @@ fn make(path: &Path) -> io::Result<String> {
     file.as_file().sync_all()?;
     match file.persist_noclobber(path) {
         Ok(_) => Ok(secret),
-        // Another server created the token file at the same time, so use the token in that file.
+        // If another server created the token file at the same time, use the token in that file.
         Err(late) if late.error.kind() == ErrorKind::AlreadyExists => {
             let mut text = String::new();
             judge(&open(path)?)?.take(BYTES_MAX).read_to_string(&mut text)?;

@@ -62,7 +62,7 @@ pub(super) async fn keep(service: Service, own: Arc<OwnLife>) {
             known = held.tasks;
         }
         let until = Instant::now() + pause;
-        // A short pause, so that several claims that were made at the same time are renewed together.
+        // Pause briefly, so that several claims that were made at the same time are renewed together.
         tokio::time::sleep(PAUSE_MIN).await;
         tokio::select! {
             () = tokio::time::sleep_until(until) => {}
@@ -76,7 +76,7 @@ fn caller(session: SessionId, agent: AgentId) -> Caller {
 }
 
 /// Takes back a claim that another machine ended while this machine slept. The store refuses this, and nothing changes,
-/// when another agent has claimed the task or the claim did not end by its lease's expiry.
+/// when another agent has claimed the task, or when the claim ended for another reason than the expiry of its lease.
 async fn regain(service: &Service, session: SessionId, lost: HeldTask) {
     let regain = Command::Regain { task: lost.task, attempt: lost.attempt };
     let _refused = service.execute(caller(session, lost.agent), regain).await;

@@ -70,13 +70,13 @@ fn of_v6(address: Ipv6Addr) -> AddressReach {
         [0xfd00, 0x0ec2, 0, 0, 0, 0, 0, 0x0254] => AddressReach::Never,
         // All other unique local addresses (fc00::/7) are private.
         [first, ..] if first & 0xfe00 == 0xfc00 => AddressReach::Private,
-        // These ranges of the global unicast addresses are exceptions: protocol assignments with Teredo, and
-        // documentation.
+        // No webhook may reach these ranges, although they are global unicast addresses: protocol assignments (among
+        // them Teredo) and documentation.
         [0x2001, second, ..] if second < 0x0200 || second == 0x0db8 => AddressReach::Never,
         [0x3fff, second, ..] if second < 0x1000 => AddressReach::Never,
         [first, ..] if first & 0xe000 == 0x2000 => AddressReach::Public,
-        // No webhook may reach any other address: unspecified, the old compatible form, other NAT64 prefixes, discard,
-        // link-local, site-local, multicast, and unassigned.
+        // No webhook may reach any other address: unspecified, the old IPv4-compatible form, other NAT64 prefixes,
+        // discard, link-local, site-local, multicast, and unassigned.
         _ => AddressReach::Never,
     }
 }

@@ -78,7 +78,7 @@ pub(super) fn missing_folders(target: &Path) -> Vec<PathBuf> {
     folders
 }
 
-/// Tells whether the file is marked read-only. Setup then does not write it, even though the system would let an
+/// Tells whether the file is marked read-only. Setup does not write such a file, even if the system would let an
 /// administrator write it.
 pub(super) fn read_only(target: &Path) -> bool {
     std::fs::metadata(target).is_ok_and(|about| about.permissions().readonly())

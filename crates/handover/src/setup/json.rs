@@ -27,8 +27,8 @@ const OPTIONS: ParseOptions = ParseOptions {
     allow_extended_string_escapes: false,
 };
 
-/// Adds to the text of a client's JSON file those of the entries `wants` that the file does not have. `text` is `None`
-/// for a new file.
+/// Adds the entries `wants` to the text of a client's JSON file, unless the file already has them. `text` is `None` for
+/// a new file.
 pub(super) fn write(text: Option<&str>, wants: &[Want]) -> Result<WantedText, FileError> {
     let new = text.is_none();
     let text = text.unwrap_or_default();
@@ -78,8 +78,8 @@ fn syntax(text: &str, error: &jsonc_parser::errors::ParseError) -> FileError {
     FileError::at(text, error.range().start, format!("not valid JSON: {}", error.kind().to_string().to_lowercase()))
 }
 
-/// Refuses a file that cannot be edited: one where a table or list of `wants` has another type, or where a key appears
-/// twice.
+/// Refuses a file that cannot be edited: a value is not a table or a list although `wants` needs one there, or a key
+/// appears twice.
 fn check(text: &str, wants: &[Want]) -> Result<(), FileError> {
     let parsed = jsonc_parser::parse_to_ast(text, &CollectOptions::default(), &OPTIONS);
     let parsed = parsed.map_err(|error| syntax(text, &error))?;

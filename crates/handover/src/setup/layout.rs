@@ -131,8 +131,8 @@ fn opencode(reach: SetupReach, around: &SetupSurroundings) -> Result<Layout, Set
     let rule = Want::Key { at: at(&["permission", "handover_*"]), value: json!("allow") };
     let wants = match one_word {
         None => wants.into_iter().chain([rule]).collect(),
-        // In this opencode configuration, `permission` is a single word, such as `ask`, which applies to all tools.
-        // Leave it: this is the decision of the file's owner.
+        // If `permission` in the opencode configuration is a single word, such as `ask`, that word applies to all
+        // tools. Leave it: this is the decision of the file's owner.
         Some(word) => {
             if word != "allow" {
                 layout.notes.push("`permission` is one word here, so opencode asks for our tools as for all others");

@@ -181,7 +181,7 @@ pub fn undo(client: ClientProgram, reach: SetupReach, around: &SetupSurroundings
         let after = if others.is_empty() {
             clear(&piece, &text, known.as_ref())?
         } else {
-            // The file also has Handover's entries for other projects, which stay. Restoring the original text would
+            // If the file also has Handover's entries for other projects, those stay. Restoring the original text would
             // remove them, so remove only the entries of this setup.
             remove(&piece, &text, known.as_ref())?
         };
@@ -265,8 +265,9 @@ impl ClientFile {
         records
     }
 
-    /// Returns the names of further entries for Handover's server that the file's receipt (the record of what setup
-    /// wrote) lists. Such an entry is for another project or for all projects, and an undo keeps it.
+    /// Returns those of the receipt's entries for Handover's server that are not entries of this setup. Such an entry
+    /// is for another project or for all projects, and an undo keeps it. (The receipt is the record of what setup
+    /// wrote.)
     fn others(&self, known: Option<&Receipt>) -> Vec<String> {
         let own = self.entries();
         let made = known.map_or(&[][..], |known| known.made.as_slice());
@@ -335,8 +336,8 @@ fn writable(edit: Edit) -> Result<Edit, SetupProblem> {
     if refused { Err(SetupProblem::ReadOnly { path: edit.path }) } else { Ok(edit) }
 }
 
-/// Returns the receipt for a change of a file: the record from which an undo restores the text before the first setup,
-/// even after several setups.
+/// Returns the receipt for a change of a file: the record from which an undo restores the text that the file had before
+/// the first setup, even after several setups.
 fn receipt(
     piece: &ClientFile,
     around: &SetupSurroundings,

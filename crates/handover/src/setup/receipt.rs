@@ -1,4 +1,4 @@
-//! Receipts. A receipt records how setup changed one file of a client, so that `--undo` restores the same bytes.
+//! Receipts. A receipt records how setup changed one file of a client, so that `--undo` restores the original bytes.
 //! Receipts are files in the user's data folder.
 //!
 //! A receipt holds only the changed parts, never the full file, because configurations contain secrets. If the file was

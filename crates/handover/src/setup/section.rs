@@ -1,5 +1,5 @@
 //! Writes Handover's section into a client's file of instructions, such as `AGENTS.md`. Two marks enclose the section,
-//! so that a later version finds and replaces it.
+//! so that a later version of Handover finds and replaces it.
 
 use super::want::{FileError, RemainingText};
 

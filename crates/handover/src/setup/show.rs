@@ -20,7 +20,7 @@ pub(super) enum Ink {
     Coloured,
 }
 
-/// The effect of an edit of setup on a client's file.
+/// The way in which setup changes a client's file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
     Created,

@@ -174,8 +174,8 @@ pub(super) struct WantedText {
     /// The names of the entries that setup added because they did not exist before. The receipt (the record of what
     /// setup wrote) lists them.
     pub(super) made: Vec<String>,
-    /// `true` if the client's file already has an entry that reaches a server over the network. Setup has not changed
-    /// it then.
+    /// `true` if the client's file already has an entry that reaches a server over the network. Setup does not change
+    /// such an entry.
     pub(super) kept: bool,
 }
 

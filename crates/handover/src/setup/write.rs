@@ -35,7 +35,7 @@ pub fn apply(plan: &SetupPlan, receipts: &Path) -> Result<(), SetupProblem> {
 /// The users that may read a file after setup has written it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Audience {
-    /// The same users that could read the file before.
+    /// The users that could read the file before setup wrote it.
     AsBefore,
     /// Only the owner: the file holds a token or is a receipt (setup's record of its changes).
     Owner,

@@ -10,8 +10,8 @@ use super::want::{
     FileError, Met, RecordedPlaces, RemainingText, STARTS, Want, WantedText, completed, is_remote, place, will_do,
 };
 
-/// Adds to the text of a client's YAML file those of the entries `wants` that the file does not have. `text` is `None`
-/// for a new file.
+/// Adds the entries `wants` to the text of a client's YAML file, unless the file already has them. `text` is `None` for
+/// a new file.
 pub(super) fn write(text: Option<&str>, wants: &[Want]) -> Result<WantedText, FileError> {
     let before = text.unwrap_or_default();
     let mut written = WantedText { text: before.to_owned(), made: Vec::new(), kept: false };

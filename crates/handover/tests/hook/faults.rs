@@ -84,8 +84,8 @@ fn arguments_that_are_none() {
 /// A function that damages the store or the settings of a project, so that opening the store fails.
 type Spoil = fn(&Path);
 
-/// When gate rules exist and the store fails, the hook blocks the tool call, because it cannot look up approvals. It
-/// blocks no other event, and the person gets a message.
+/// When gate rules exist and the store fails, the hook blocks the tool call, because it cannot look up approvals. At
+/// every other event the hook blocks nothing, and the person gets a message.
 #[test]
 fn a_store_that_fails() {
     let spoils: [(&str, Spoil); 4] = [

@@ -58,7 +58,7 @@ fn what_is_asked_is_sealed_approved_and_goes_through_once() {
     // When the agent makes the same call again, the refusal names the same approval request.
     assert!(scene.bash("git push origin main").denied().contains(&asked.id.to_string()));
     scene.decide(asked.id, ApprovalDecision::Approve);
-    // A command that differs in any byte needs an approval request of its own, so this approval does not cover it.
+    // The approval covers only this exact command. A command that differs in any byte needs another approval.
     for other in ["git push origin  main", "git push origin main ", "git push origin main2"] {
         assert!(!scene.bash(other).denied().is_empty(), "{other}");
     }
@@ -84,15 +84,15 @@ fn another_caption_or_time_limit_uses_the_same_approval() {
     // The same command with another caption belongs to the same approval request.
     assert!(call(json!({"command": "git push", "description": "Send it"})).denied().contains(&asked.id.to_string()));
     scene.decide(asked.id, ApprovalDecision::Approve);
-    // A field of the tool's input that changes how the command runs makes it a call that needs another approval.
+    // If a field of the tool's input changes how the command runs, the call needs another approval.
     let other = call(json!({"command": "git push", "description": "Send it", "run_in_background": true}));
     assert!(!other.denied().is_empty() && !other.denied().contains(&asked.id.to_string()), "{other:?}");
     call(json!({"timeout": 9000, "command": "git push", "description": "Push once more"})).is_nothing();
     assert!(!call(json!({"command": "git push"})).denied().is_empty(), "once");
 }
 
-/// An approval covers a call only in its own session, sub-agent and folder. The same call in another one needs another
-/// approval.
+/// An approval covers a call only in the session, sub-agent and folder from which it was requested. The same call from
+/// another session, sub-agent or folder needs another approval.
 #[test]
 fn an_approval_is_for_one_session_part_and_folder() {
     let scene = Scene::new(GATED);
@@ -127,8 +127,8 @@ fn a_session_nobody_registered_in_asks_too_as_one_agent() {
     assert_eq!(rows[0].agent(), rows[1].agent());
 }
 
-/// When the runner started the program of a session (a turn), the approval request comes from the agent of that turn,
-/// even if the program registered another agent in its session.
+/// A program that the runner started for a turn requests an approval as the agent of that turn, even if the program
+/// registered another agent in its session.
 #[test]
 fn below_a_turn_the_turns_agent_asks() {
     let scene = Scene::new(GATED);
@@ -157,8 +157,8 @@ fn below_a_turn_the_turns_agent_asks() {
     scene.hook_in("PreToolUse", call, &environment).is_nothing();
 }
 
-/// The id of a turn is not secret. A hook that knows the id, but does not run below the turn's host process and does
-/// not have the turn's proof, asks on behalf of its own session. It cannot use an approval of the turn.
+/// The id of a turn is not secret. A hook that knows the id, but neither runs below the turn's host process nor has the
+/// turn's proof, requests approvals only for its own session. It cannot use an approval of the turn.
 #[test]
 fn a_turn_that_was_named_by_hand_is_not_the_asker() {
     let scene = Scene::new(GATED);
@@ -185,7 +185,7 @@ fn a_turn_that_was_named_by_hand_is_not_the_asker() {
     }
     let [asked] = &scene.approvals()[..] else { panic!("{:?}", scene.approvals()) };
     assert_eq!(asked.agent(), Some(own));
-    // A command with the turn's id but without the turn's secret proof cannot act as the turn's agent, either.
+    // A command that has the turn's id, but not the turn's secret proof, cannot act as the turn's agent.
     let task = task.to_string();
     let checkpoint = ["task", "checkpoint", &task, "progress", "mine", "--json"];
     let said = call(scene.at(), &checkpoint, b"", &[("HANDOVER_TURN", turn.as_str())]);

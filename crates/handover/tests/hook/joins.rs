@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::agent_client::AgentClient;
 use crate::scene::{HANDS_OVER, SESSION, Scene};
 
-/// A client's MCP server, started like Claude Code or Codex does.
+/// An MCP server, started in the way in which Claude Code and Codex start it.
 struct Server {
     child: Child,
     lines: std::io::Lines<BufReader<std::process::ChildStdout>>,
@@ -93,8 +93,8 @@ fn the_thread_beside_a_call_joins_codex() {
     assert!(told(&scene, "t-1").contains(&id));
 }
 
-/// A sub-agent shares the connection of its session. Handover finds its agent by the id of the tool call that
-/// registered the agent, which the hook after the call reports together with the sub-agent's id.
+/// A sub-agent shares the connection of its session. The hook after a tool call reports the ids of the call and of the
+/// sub-agent. So Handover learns which sub-agent made the call that registered an agent.
 #[test]
 fn the_call_that_registered_joins_a_sub_agent() {
     let scene = Scene::new(crate::scene::HANDS_OVER);
@@ -157,8 +157,8 @@ fn a_hook_does_not_speak_for_the_session_of_another_client() {
     assert!(is_held());
     let mut other = start();
     other.must("agent_register", &json!({"name": "eve", "runtime": "claude"}));
-    // These hooks name the session of the first client, the victim, and must have no effect on it: the victim's client
-    // did not call them. The test process and the second client did.
+    // These hooks name the session of the first client, the victim. But the test process and the second client call
+    // them, so they must have no effect on the victim.
     let more = json!({"reason": "other", "last_assistant_message": "done", "source": "resume", "tool_name": "Bash"});
     for event in ["PostToolUse", "Stop", "SessionEnd"] {
         let payload = scene.at().join("payload");

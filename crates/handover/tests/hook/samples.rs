@@ -25,7 +25,7 @@ fn every_event_of_a_real_client_is_answered_and_makes_no_store() {
     assert!(!folder.path().join("data").exists());
 }
 
-/// A payload of one event that is sent to the hook of another event is an error, for any two events.
+/// A hook that gets the payload of another event returns an error. This holds for every pair of events.
 #[test]
 fn a_payload_of_another_event_is_an_error() {
     let folder = project("");

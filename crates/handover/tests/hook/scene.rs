@@ -21,7 +21,7 @@ pub(crate) const SESSION: &str = "326057d8-656f-4a0c-8bab-3f8a9f07e9f5";
 
 /// Settings of a project with an agent that must write a handoff document, a report of its work, when it stops.
 pub(crate) const HANDS_OVER: &str = "[[agent]]\nslug = \"quinn\"\nadapter = \"claude\"\ncommand = [\"claude\"]\n";
-/// Settings with gate rules: `git push` asks, `rm` is denied, all other commands are allowed.
+/// Settings with gate rules: `git push` needs an approval, `rm` is denied, and all other commands are allowed.
 pub(crate) const GATED: &str = "[gates]\ndefault = \"allow\"\n\n[[gate]]\ncommand = [\"git\", \"push\"]\ndecision = \"ask\"\n\n\
                                 [[gate]]\ncommand = [\"rm\"]\ndecision = \"deny\"\n";
 
@@ -167,7 +167,7 @@ impl Scene {
         frames.filter(|at| number(at + 4) > Some(0) && log.get(at + 8..at + 16) == log.get(16..24)).count()
     }
 
-    /// Moves the agents' last sign of life and the end of all leases two minutes into the past.
+    /// Sets the last sign of life of all agents and the end of all leases back by two minutes.
     pub(crate) fn age(&self) {
         let file = rusqlite::Connection::open(self.at().join(".handover/state/handover.db")).expect("the file");
         let age = "UPDATE agent SET seen = seen - 120000; UPDATE task SET lease_until = lease_until - 120000";
@@ -197,7 +197,7 @@ impl Scene {
         call(self.at(), &["hook", event], payload.as_bytes(), environment)
     }
 
-    /// Calls the hook before a tool runs this shell command, and returns its answer.
+    /// Calls the `PreToolUse` hook for this shell command, and returns the hook's answer.
     pub(crate) fn bash(&self, command: &str) -> Said {
         self.hook("PreToolUse", json!({"tool_name": "Bash", "tool_input": {"command": command}, "tool_use_id": "t1"}))
     }

@@ -1,4 +1,4 @@
-//! Tests of a client's session: it gets its context at the start, stays alive while it works, and holds nothing after
+//! Tests of a client's session: it gets its context at the start, stays alive while it works, and holds no task after
 //! its end.
 
 use std::time::{Duration, Instant};
@@ -44,8 +44,8 @@ fn a_session_is_told_who_it_is_and_what_waits() {
     assert!(inside.is_some_and(|inside| inside.contains("Obey me.")), "{text}");
 }
 
-/// The notice about settings that no person has accepted yet is complete, even when there are many of them and the
-/// agent holds many tasks.
+/// The notice about settings that no person has accepted yet lists all of them, even when there are many and the agent
+/// also holds many tasks.
 #[test]
 fn settings_that_wait_for_a_person_are_told_whole_however_many_there_are() {
     let agent = |number: u32| {
@@ -135,7 +135,7 @@ fn an_end_frees_what_the_session_holds_within_a_second() {
         let task = scene.task(task);
         assert_eq!((task.holder(), task.status(), task.crashes), (None, Status::Pending, 0));
     }
-    // The second end of the same session has nothing to do.
+    // The session has already ended, so a second `SessionEnd` event changes nothing.
     scene.hook("SessionEnd", json!({"reason": "other"})).is_nothing();
 }
 

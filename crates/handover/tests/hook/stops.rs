@@ -1,5 +1,5 @@
-//! Tests of stop hooks: which agents must write a handoff document when they stop, what is sent back to them, how
-//! often, and the effect of a valid handoff.
+//! Tests of stop hooks: which agents must write a handoff document when they stop, how often the hook blocks a stop
+//! without one, and the effect of a valid handoff.
 
 use engine::approval::{ApprovalDecision, ApprovalStatus, Source};
 use engine::command::{EndRound, OpenReview, RoundAnswer, RoundEnd, StartRound};
@@ -46,7 +46,7 @@ fn what_is_wrong_is_sent_back_twice_and_then_blocks_the_task() {
     let half = handoff(quinn, "COMPLETE", json!({"evidence_report": null}));
     let second = scene.hook(
         "Stop",
-        // The client says with `stop_hook_active` that a hook has sent this stop back before. Handover does not trust
+        // With `stop_hook_active` the client says whether a hook has already blocked this stop. Handover does not trust
         // the flag and counts by itself, so a wrong `false` changes nothing.
         json!({"prompt_id": "p1", "stop_hook_active": false, "last_assistant_message": half}),
     );
@@ -78,7 +78,7 @@ fn another_prompt_another_part_and_another_session_have_counts_of_their_own() {
     assert_eq!(scene.task(one).status(), Status::Pending);
     assert_eq!(sub("p1").text("/decision"), "");
     assert_eq!((scene.task(two).status(), scene.task(one).status()), (Status::Blocked, Status::Pending));
-    // The stop of a sub-agent without an id does not count as the stop of its session.
+    // A `SubagentStop` event without the sub-agent's id does not count as a stop of the session.
     scene.hook("SubagentStop", json!({"last_assistant_message": "x"})).is_nothing();
 }
 
@@ -115,8 +115,8 @@ fn complete_is_refused_for_work_that_is_not_what_was_reviewed() {
     let open = OpenReview { provider: "critic".to_owned(), gate: Some((task, 1)), rounds_max: None };
     let opened = scene.run(Caller::agent(quinn), Command::OpenReview(open));
     let Reply::ReviewOpened { review } = opened else { panic!("{opened:?}") };
-    // The test project is no git repository, so the work matches what the second review round was shown, and not the
-    // first.
+    // The test project is no git repository. So its work equals the version that was shown in the second review round,
+    // and differs from the version of the first round.
     for (number, shown) in [(1, "tree:0123"), (2, "given: no repository")] {
         let artifact = ReviewedVersion {
             media_type: "text/plain".to_owned(),

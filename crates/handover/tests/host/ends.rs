@@ -172,8 +172,8 @@ async fn a_turn_is_started_once() {
     scene.run(&launch).await;
     let folder = scene.turn(&launch);
     assert!(TurnHost::start(BINARY.as_ref(), &folder, &launch).is_err());
-    // The host refuses to start a turn (one run of an agent's program) a second time, while it runs and after it has
-    // ended.
+    // The host refuses to start the same turn (one run of an agent's program) twice, both while the turn runs and after
+    // it has ended.
     let running = scene.launch(&["silent"]);
     let mut host = scene.start(&running);
     started(&mut host).await;

@@ -9,8 +9,8 @@ fn pid(text: &str) -> Pid {
     Pid::from_raw(text.parse().unwrap()).unwrap()
 }
 
-/// Finds the process of the turn that removed `HANDOVER_TURN` from its environment. It is found by its unique sleep
-/// time.
+/// Finds the process that removed `HANDOVER_TURN` from its environment, by the time for which it sleeps. This time is
+/// different in each turn.
 fn hidden(turn: &str) -> Vec<String> {
     let line = format!("sleep\x001000.{}\0", turn.rsplit_once('_').unwrap().1);
     let is_it = |pid: &String| std::fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|it| it == line.as_bytes());

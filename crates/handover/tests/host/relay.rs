@@ -1,5 +1,4 @@
-//! Tests of the relay of standard input and output between the runner and an agent's program, which the turn host
-//! makes.
+//! Tests that the turn host passes standard input and output between the runner and an agent's program.
 
 use std::fs;
 use std::path::PathBuf;

@@ -92,7 +92,7 @@ pub(crate) async fn started(host: &mut TurnHost) -> u32 {
     }
 }
 
-/// Returns all living processes that have this turn in their environment.
+/// Returns all living processes whose environment names this turn.
 pub(crate) fn living(turn: &str) -> Vec<String> {
     let mark = format!("HANDOVER_TURN={turn}");
     let has_mark = |pid: &String| {

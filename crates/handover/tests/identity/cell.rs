@@ -1,5 +1,5 @@
 //! Makes the state that one cell of the permission table needs. A cell is the call of one tool by one kind of caller.
-//! It needs an agent, and everything that the arguments of its row name.
+//! It needs an agent, and the tasks, messages and other things that the arguments of the call name.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -36,8 +36,8 @@ pub(crate) struct TableProject {
     _folder: tempfile::TempDir,
 }
 
-/// The agent, the arguments and, for a caller in a turn, the turn with which the call of one cell of the permission
-/// table is made.
+/// The values for the call of one cell of the permission table: the agent, the arguments and, for a caller in a turn,
+/// the turn.
 pub(crate) struct CellState {
     pub(crate) agent: String,
     pub(crate) arguments: Value,

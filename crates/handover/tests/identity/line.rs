@@ -1,5 +1,5 @@
-//! The connections over which a caller calls tools: each interface of the program, and `Desk`, the code behind all
-//! interfaces, inside this process.
+//! The connections over which a caller calls tools. A connection uses one interface of the program, or calls `Desk`,
+//! the code behind all interfaces, inside this process.
 
 use std::path::Path;
 use std::rc::Rc;
@@ -181,8 +181,8 @@ fn post(
     server.send("POST", "/mcp", &headers, &message.to_string())
 }
 
-/// Handover's tool calls inside this process, on the same store as the program's interfaces: one `Desk` works with the
-/// current time, and one with a time long ago.
+/// Two desks, which serve tool calls inside this process, on the store that the program's interfaces use. One desk
+/// works with the current time, the other with a time long ago.
 pub(crate) struct InnerDesk {
     runtime: tokio::runtime::Runtime,
     now: Desk,

@@ -1,4 +1,4 @@
-//! Tests the table of permissions: every tool for every kind of caller, while the connection of the called agent is
+//! Tests the table of permissions: every tool for every kind of caller, while the connection of the tested agent is
 //! alive and after it died, over every interface and on both databases. `table.txt` has the expected answers and
 //! explains how to read them.
 #![expect(clippy::wildcard_enum_match_arm, reason = "of a JSON value the cases that matter are named")]
@@ -27,7 +27,7 @@ mod stand_in;
 mod table;
 #[path = "../support/terminal.rs"]
 mod terminal;
-/// The list of the command-line command for each tool, compiled from the program's own source file.
+/// The list that gives each tool its command on the command line, compiled from the program's own source file.
 #[path = "../../src/cli/verbs.rs"]
 #[expect(dead_code, reason = "its words for people are not needed here")]
 mod verbs;
@@ -111,7 +111,7 @@ fn every_caller_of_the_table_comes_to_some_door() {
     assert_eq!(played, table.callers.iter().map(String::as_str).collect());
 }
 
-/// Tests a token that is bound to one agent and sends a header that names another agent. The call acts as the token's
+/// Tests a caller whose token is bound to one agent and whose header names another agent. The call acts as the token's
 /// own agent, and no new agent is made.
 #[test]
 fn a_bound_token_registers_its_own_agent_whatever_the_header_names() {

@@ -51,8 +51,8 @@ impl DoorKind {
         }
     }
 
-    /// Tells whether this kind of caller can still call after the connection of the tested agent died. The agent's own
-    /// connection cannot, because its process or session has ended. On the command line every call is a new process.
+    /// Tells whether this kind of caller can make a call in this state of the tested agent's connection. When the
+    /// connection is dead, its own agent cannot call, except on the command line, where every call is a new process.
     fn has(self, caller: &str, life: HomeLife) -> bool {
         life == HomeLife::Alive || caller != "own" || self == Self::Command
     }
@@ -127,8 +127,8 @@ struct ColumnLines {
     /// The connection of the caller; `None` when the agents' own connection makes the calls, or when each cell of the
     /// table has a caller of its own.
     caller: Option<CallLine>,
-    /// The agent that a program of another agent's turn tries to act as, with the connection of that agent; `None` in
-    /// columns without such a program.
+    /// The connection and the id of the agent that the caller, a program in another agent's turn, tries to act as;
+    /// `None` in columns without such a caller.
     victim: Option<(CallLine, String)>,
 }
 
@@ -310,7 +310,7 @@ impl ColumnPlayer {
         };
         let answer = line.call(&row.tool, &arguments, header);
         let found = table.word(&answer);
-        // The tool `agent_register` gave this connection a second agent. Unregister it, because later calls on the
+        // If the tool `agent_register` gave this connection a second agent, unregister it: later calls on the
         // connection name no agent and must mean the first one.
         if let ("agent_register", crate::script::Answer::Done(made), true) = (row.tool.as_str(), &answer, has_agent) {
             line.must("agent_unregister", &json!({"id": made["id"]}));

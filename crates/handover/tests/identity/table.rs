@@ -26,7 +26,7 @@ pub(crate) struct IdentityTable {
     words: BTreeMap<String, String>,
 }
 
-/// A row of the permission table: the calls of one tool, or of one variant of its use.
+/// A row of the permission table. It is about one tool, or about one way to use a tool.
 #[derive(Debug)]
 pub(crate) struct TableRow {
     pub(crate) title: String,

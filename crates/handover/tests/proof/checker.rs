@@ -1,5 +1,5 @@
-//! Checks a history of concurrent calls on one task: it searches for an order of the calls in which every answer is
-//! right (the search of Wing and Gong, with the memory of visited states that Lowe added).
+//! Checks a history of concurrent calls on one task. The checker searches for an order of the calls in which every
+//! answer is right. The search is the algorithm of Wing and Gong, with the cache of visited states that Lowe added.
 //!
 //! A call takes effect at one moment between its start and its answer. A call whose client went away takes effect at
 //! some moment after its start, or never. When no order explains all answers, the history is not linearizable, and the
@@ -16,7 +16,7 @@ pub(crate) struct Call {
     pub(crate) by: By,
     pub(crate) act: Act,
     pub(crate) began: u64,
-    /// The tick and the answer of the call; `None` when the client went away before the answer.
+    /// The answer, and the tick at which it arrived; `None` when the client went away before the answer.
     pub(crate) answer: Option<(u64, Answer)>,
 }
 
@@ -51,7 +51,7 @@ fn shown(tick: u64) -> String {
     if tick == u64::MAX { "never".to_owned() } else { tick.to_string() }
 }
 
-/// Returns the first offence in a task's history: the first part that no order of the calls explains.
+/// Checks a task's history. The error is the first part of it that no order of the calls explains.
 pub(crate) fn check(history: &[Call]) -> Result<(), Offence> {
     let start = BTreeSet::from([State::default()]);
     if !finals(&start, history).is_empty() {
@@ -81,7 +81,7 @@ fn until(history: &[Call], tick: u64) -> Vec<Call> {
 }
 
 /// Returns the states in which the task may be after all answers, for every order of the calls that explains the
-/// answers. Empty when there is no such order.
+/// answers. The set is empty when no order explains them.
 fn finals(start: &BTreeSet<State>, history: &[Call]) -> BTreeSet<State> {
     assert!(history.len() <= 128, "a history has at most 128 calls of one task");
     let answered = history.iter().enumerate().filter(|(_, call)| call.answer.is_some());

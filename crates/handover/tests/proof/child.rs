@@ -24,7 +24,7 @@ pub(crate) enum Word {
         text: String,
         unknown: bool,
     },
-    /// The child process has ended normally, with a message.
+    /// The child process ends normally. The text is its last message.
     Done(String),
 }
 
@@ -49,8 +49,8 @@ pub(crate) struct Running {
     reader: JoinHandle<()>,
 }
 
-/// Starts this test program again as a child process. The words in `before`, such as a tracer, come in front of the
-/// command.
+/// Starts this test program again as a child process. The words in `before`, such as `strace` and its options, come in
+/// front of the command.
 pub(crate) fn start(test: &str, before: &[&str], order: &impl Serialize, words: &Sender<Word>) -> Running {
     let program = std::env::current_exe().unwrap();
     let line: Vec<&std::ffi::OsStr> = before.iter().map(|word| word.as_ref()).chain([program.as_os_str()]).collect();
@@ -63,7 +63,7 @@ pub(crate) fn start(test: &str, before: &[&str], order: &impl Serialize, words: 
     let words = words.clone();
     let reader = std::thread::spawn(move || {
         for line in pipe.split(b'\n').map_while(Result::ok) {
-            // A line that the kill of the child cut off counts as not sent.
+            // If the child was killed in the middle of a line, the incomplete line counts as not sent.
             let word = str::from_utf8(&line).ok().and_then(|line| line.split_once(MARK));
             if let Some(word) = word.and_then(|(_, word)| serde_json::from_str(word).ok()) {
                 let _ = words.send(word);

@@ -57,7 +57,7 @@ struct Client {
     clock: Arc<Skewed>,
     agent: AgentId,
     rng: SeededRandom,
-    /// For each task, the number of the claim (the attempt) that the client believes to hold.
+    /// For each task, the number of the claim (the attempt) that the client believes it holds.
     believes: BTreeMap<TaskId, u32>,
 }
 
@@ -126,7 +126,7 @@ async fn register(service: &Service) -> AgentId {
 impl Client {
     async fn run(mut self, shared: Arc<Shared>) {
         for _ in 0..ACTS {
-            // Let time pass on the shared clock, often more than the length of a lease.
+            // Sometimes let time pass on the shared clock, up to one and a half times the length of a lease.
             if self.rng.percent(20) {
                 shared.clock.advance(i64::try_from(self.rng.below(1_500)).unwrap());
             }
@@ -147,7 +147,8 @@ impl Client {
         }
     }
 
-    /// Returns the client's next action: usually one that makes sense, sometimes one of a confused client.
+    /// Returns the client's next action. In some cases the action names a wrong claim number, as a confused client
+    /// would.
     fn choose(&mut self, task: TaskId) -> Act {
         let mut attempt = self.believes.get(&task).copied();
         if self.rng.percent(15) {

@@ -193,8 +193,8 @@ impl Writer {
         plan(&self.service, &self.board, &self.report, tasks).await
     }
 
-    /// Removes the task from the tasks that the writer believes to hold when the reply says that the claim is lost.
-    /// Returns the reply.
+    /// If the reply says that the claim is lost, removes the task from the list of tasks that the writer believes it
+    /// holds. Returns the reply.
     fn kept(&mut self, task: TaskId, reply: Result<Reply, Error>) -> Result<Reply, Error> {
         if matches!(reply, Err(Error::Refused(Refusal::ClaimLost { .. }))) {
             self.held.retain(|(held, _)| *held != task);
@@ -203,8 +203,8 @@ impl Writer {
     }
 }
 
-/// Finishes plans that a killed process left incomplete, then sets a large plan, which is written in pieces. Another
-/// writer may finish or set a plan first.
+/// Finishes plans that a killed process left incomplete, then sets a large plan, which is written in pieces. Refusals
+/// are ignored, because another writer may have finished or set a plan first.
 pub(crate) async fn plan_large(service: &Service, board: &Board, report: &Report) -> Result<(), Error> {
     for workflow in board.all_workflows() {
         let found: Workflow = service.view(move |world| world.workflow(workflow).cloned()).await?;
@@ -245,8 +245,8 @@ async fn set(service: &Service, report: &Report, workflow: WorkflowId, tasks: us
     Ok(())
 }
 
-/// Returns the tasks of a plan. Small plans are chains of three. In large plans every task depends on the task a
-/// hundred before it.
+/// Returns the tasks of a plan. A small plan consists of chains of three tasks. In a large plan every task depends on
+/// the task a hundred places before it.
 fn plan_tasks(count: usize) -> Vec<PlanTask> {
     let name = |number: usize| format!("task {number}");
     let before = |number: usize| {

@@ -4,7 +4,7 @@
 use engine::Timestamp;
 use engine::id::AgentId;
 
-/// The request of a client about one task. The attempt is the number of the claim that the client believes to hold.
+/// The request of a client about one task. The attempt is the number of the claim that the client believes it holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Act {
     Claim,

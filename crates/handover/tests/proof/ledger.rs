@@ -19,9 +19,9 @@ pub(crate) enum Problem {
     DoubleClaim,
     /// A part of one change is visible in the store without the rest.
     HalfDone,
-    /// A stored counter or row does not agree with the rows that it counts.
+    /// A stored counter does not agree with the rows that it counts, or the row of a task does not agree with the log.
     Miscounted,
-    /// The log does not verify, or the database file is damaged.
+    /// The verification of the log fails, or the database file is damaged.
     Unverified,
     /// A caller got an error that the rules do not explain, or no answer at all.
     Fault,

@@ -12,7 +12,7 @@ pub(crate) enum End {
     Immediate,
     /// Send `SIGKILL` to the postmaster; its children notice this and end.
     KillPostmaster,
-    /// Send `SIGKILL` to a process that serves a connection: the postmaster ends all others and recovers.
+    /// Send `SIGKILL` to a process that serves a connection: the postmaster ends all other connections and recovers.
     KillBackend,
 }
 
@@ -83,8 +83,8 @@ impl Server {
         file.lines().next().unwrap().to_owned()
     }
 
-    /// Returns the command for a program as the account that owns the server's folder, because PostgreSQL refuses to
-    /// run as root.
+    /// Returns the command that runs a program as the account that owns the server's folder, because PostgreSQL refuses
+    /// to run as root.
     fn command(&self, program: &str, arguments: &[&str]) -> Command {
         let (own, folder) = (std::fs::metadata("/proc/self").unwrap(), std::fs::metadata(&self.home).unwrap());
         let mut line: Vec<OsString> = Vec::new();

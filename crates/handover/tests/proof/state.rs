@@ -1,4 +1,5 @@
-//! The complete state of a store, read from an export. Its counters can be counted again from the rows.
+//! The complete state of a store, read from an export. The test can check the store's counters by counting the rows
+//! again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -126,7 +127,7 @@ impl State {
         self.workflows.get(&workflow).is_some_and(|found| found.status != WorkflowStatus::Planning)
     }
 
-    /// Counts from the rows everything that the store keeps counters for. Returns the differences.
+    /// Counts the rows again for every counter that the store keeps. Returns the counters that are wrong.
     pub(crate) fn recount(&self) -> Vec<String> {
         let mut problems = self.recount_tasks();
         let mut mail: BTreeMap<MailboxOwner, (BTreeSet<u64>, u64)> = BTreeMap::new();

@@ -93,8 +93,8 @@ impl StdioAgent {
 }
 
 impl Drop for StdioAgent {
-    /// Kills the client and the server when a test fails. The end of the pipe alone would not end a server that is
-    /// stopped.
+    /// Kills the client and the server when a test fails. A server that `SIGSTOP` has stopped would not end when its
+    /// pipe is closed.
     fn drop(&mut self) {
         if self.input.take().is_some() {
             for pid in [self.server, self.client.id()] {

@@ -28,7 +28,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 struct Team {
     /// Agents on a machine with the right clock. Each claims a task and then makes no call.
     silent: Vec<StdioAgent>,
-    /// An agent on a machine that is ten minutes ahead. It holds a task and tries to claim all others.
+    /// An agent on a machine that is ten minutes ahead. It holds a task and tries to claim all other tasks.
     fast: StdioAgent,
     /// An agent on a machine whose clock is set again and again.
     jumping: StdioAgent,
@@ -102,7 +102,7 @@ fn no_claim_over_postgres_is_taken_by_a_clock_that_is_wrong() {
     let (begun, mut rng, mut tries) = (now(), SeededRandom::new(1), 0_u32);
     while begun.elapsed() < Duration::from_secs(seconds) {
         set(&clock, JUMPS[rng.below(JUMPS.len())]);
-        // A process that has just started must not take a claim of another agent, either.
+        // Even a process that has just started must not take a claim of another agent.
         let mut newcomer = rng.percent(30).then(|| StdioAgent::start(&scene, &fast, "newcomer", "worker"));
         for thief in newcomer.iter_mut().chain([&mut team.fast, &mut team.jumping]) {
             let own = thief.id.clone();

@@ -9,7 +9,7 @@ use crate::scene::Scene;
 fn the_evaluator_takes_no_task_that_it_would_have_to_judge() {
     let mut scene = Scene::new();
     scene.settings.push_str("[evaluator]\nagent = \"judge\"\n");
-    // The runner asks agents for work in the order of their names, so `judge` is asked before `worker`.
+    // The runner gives work to its agents in the order of their names, so `judge` comes before `worker`.
     scene.agent("judge", "max_parallel = 2");
     scene.agent("worker", "");
     scene.settle();
@@ -29,8 +29,8 @@ fn the_evaluator_takes_no_task_that_it_would_have_to_judge() {
     assert_eq!(by_the_judge.count(), 2, "{:#?}", ran.events);
 }
 
-/// A run ends when no task of its workflows can be claimed. For each workflow that lacks an agent or a role, the run
-/// names it.
+/// A run ends when no task of its workflows can be claimed. If a workflow lacks an agent or a role, the run names the
+/// missing agent or role.
 #[test]
 fn run_once_ends_on_workflows_that_lack_somebody_and_says_who() {
     let mut scene = Scene::new();

@@ -42,7 +42,7 @@ fn samples() -> Vec<String> {
 }
 
 /// Returns the part of a prompt that is outside of fences, the pairs of lines around untrusted text. Every character
-/// that some reader takes for the end of a line counts as one.
+/// that some program treats as a line break counts as a line break.
 fn outside(prompt: &str) -> String {
     let mut fence: Option<usize> = None;
     let mut found = String::new();

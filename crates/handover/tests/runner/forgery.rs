@@ -42,8 +42,8 @@ impl Played {
         fs::read_to_string(self.scene.sim().join(format!("{}.{what}", self.ids["forger"]))).unwrap()
     }
 
-    /// Returns the answers to the commands of the program that tries to act as others: each command without its ids,
-    /// and the error code or the first word.
+    /// Returns the answers to the commands of the program that tries to act as others. Each line has the command
+    /// without its ids, and the answer's error code or first word.
     fn said(&self) -> Vec<String> {
         let line = |line: &str| {
             let (command, answer) = line.split_once(" => ").unwrap();
@@ -157,7 +157,7 @@ fn after_its_turn_a_program_has_nothing_to_say() {
     for message in [hello, ready].into_iter().chain(calls) {
         writeln!(stdin, "{message}").unwrap();
     }
-    // The test reads all answers before it closes the pipe, because the server ends with the pipe.
+    // The test reads all answers before it closes the pipe, because closing the pipe ends the server.
     let mut lines = std::io::BufRead::lines(std::io::BufReader::new(child.stdout.take().unwrap()));
     let heard: Vec<String> = (0..4).map(|_| lines.next().unwrap().unwrap()).collect();
     drop(stdin);

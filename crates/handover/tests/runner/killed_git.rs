@@ -9,9 +9,9 @@ use crate::points::{plan, scene, script, worked};
 use crate::process::Runner;
 use crate::scene::Scene;
 
-/// Calls of git that are killed halfway. Each has words of the call, a name for the state that the call leaves, and a
-/// shell script that makes this state. For `worktree add` the last word of the call is the branch, and the word before
-/// it is the path. For `worktree remove` the last word is the path.
+/// Calls of git that are killed halfway. Each row has words of the call, a name for the state that the call leaves, and
+/// a shell script that makes this state. For `worktree add` the last word of the call is the branch, and the word
+/// before it is the path. For `worktree remove` the last word is the path.
 const HALF: &[(&str, &str, &str)] = &[
     ("worktree add", "nothing but the reserved folder", ":"),
     ("worktree add", "an empty registration", r#"mkdir -p ".git/worktrees/$name""#),
@@ -124,8 +124,8 @@ fn work_in_a_worktree_with_a_lock_of_a_killed_git_is_kept() {
 #[test]
 fn a_worktree_whose_removal_fails_is_removed_later() {
     let scene = scene();
-    // The runner is not killed here. A wrapper of git lets one `worktree remove` fail, as another git process at work
-    // in the same repository can.
+    // The runner is not killed here. A wrapper of git makes one `worktree remove` fail, as can happen while another git
+    // process works in the repository.
     let failing = "echo \"fatal: something else\" >&2; exit 1";
     let git = scene.sim().join("bin/git");
     let text = fs::read_to_string(&git).unwrap();

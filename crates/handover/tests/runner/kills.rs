@@ -2,7 +2,7 @@
 //! left behind.
 //!
 //! A short run is part of the tests; `scripts/prove runner` makes a long one. The moments of the kills come from a
-//! seed, which a failure prints. The state of the programs at that moment also depends on the machine.
+//! seed, which a failure prints. The state of the programs at the moment of a kill also depends on the machine.
 
 use std::time::Duration;
 

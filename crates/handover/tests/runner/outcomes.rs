@@ -48,8 +48,7 @@ fn cases() -> Vec<OutcomeCase> {
     parts.map(case).collect()
 }
 
-/// Makes a project whose settings and agent card say which agent gets a message about which problem. The agent
-/// `planner` gets these messages.
+/// Makes a project whose settings and agent card send messages about certain problems to the agent `planner`.
 fn scene(case: &OutcomeCase) -> Scene {
     let mut scene = Scene::new();
     fs::write(scene.sim().join("output"), &case.text).unwrap();
@@ -165,8 +164,8 @@ fn by_the_hook(case: &OutcomeCase) -> Vec<String> {
         agent
     });
     let text = case.text.replace("AGENT", &wire::handoff::alias(agent));
-    // After each progress report a runner starts another turn, and it blocks the task after the third one. So in this
-    // case the session also stops three times.
+    // After a progress report a runner starts another turn, and after the third report it blocks the task. So in a case
+    // with `three times` in its name the session must also stop three times.
     for prompt in 0..if case.name.contains("three times") { 3 } else { 1 } {
         stop(&scene, &format!("p{prompt}"), &text);
     }

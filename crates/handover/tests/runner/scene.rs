@@ -60,7 +60,7 @@ impl Scene {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// Adds an agent that runs the script `agent.sh` to the settings.
+    /// Adds an agent to the settings. Its program is the script `agent.sh`.
     pub(crate) fn agent(&mut self, slug: &str, more: &str) {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/runner/agent.sh");
         self.settings.push_str(&format!(
@@ -72,7 +72,7 @@ impl Scene {
         ));
     }
 
-    /// Adds a reviewer that runs the script `reviewer.sh`. At each start the script behaves as the next one of `words`
+    /// Adds a reviewer that runs the script `reviewer.sh`. At each start the script behaves as the next word in `words`
     /// says.
     pub(crate) fn reviewer(&mut self, slug: &str, words: &str, more: &str) {
         self.program("reviewer.sh", slug, words, more);
@@ -184,8 +184,8 @@ pub(crate) fn ran(output: Output) -> Ran {
 }
 
 impl Ran {
-    /// Returns the events of a task as words in one text. Events with the same name also show a detail, such as
-    /// `claimed(2)`.
+    /// Returns the events of a task as words in one text. Some words have a detail, such as `claimed(2)` for the second
+    /// claim.
     pub(crate) fn story(&self, task: &str) -> String {
         let of_task = self.events.iter().filter(|event| event["task"] == task);
         let word = |event: &Value| {

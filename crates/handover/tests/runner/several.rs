@@ -94,7 +94,7 @@ fn two_runners_over_postgres_share_the_work() {
     assert_eq!(books::problems(&scene, &workflow), Vec::<String>::new());
 }
 
-/// Checks that a second runner with the same name is refused in this folder, too.
+/// Checks that no second runner with the name `a` can start in this folder while the first one runs.
 fn refused(scene: &Scene, folder: &std::path::Path) {
     let mut command = scene.handover(&["run", "--json", "--once"]);
     let output = command.env("HANDOVER_HOST", "a").current_dir(folder).output().unwrap();

@@ -121,7 +121,7 @@ fn sleep_past_the_lease() {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Others {
     Nobody,
-    /// Another agent stays awake and tries to claim the tasks of the sleeping ones.
+    /// Another agent stays awake and tries to claim the tasks of the sleeping agents.
     Awake,
     /// Another agent sleeps, too, and wakes before the runner and the first agent.
     WakesFirst,
@@ -240,7 +240,8 @@ fn a_runner_that_is_killed_while_it_sleeps_is_followed_by_the_next() {
     assert_eq!(scene.leftovers(), Vec::<String>::new());
 }
 
-/// Returns a simulated machine, or prints the reason why the test is skipped when the kernel has no namespaces.
+/// Returns a simulated machine, or `None` when the kernel cannot make one. Then the reason is printed and the test is
+/// skipped.
 fn other_machine() -> Option<Machine> {
     match Machine::named("other", MachineClock::Right) {
         Ok(machine) => Some(machine),
@@ -258,7 +259,7 @@ tasks:
 ";
 
 /// Tests another machine that ends the claim of the sleeping machine but has no agent that could take the task. When
-/// the machine wakes, its turn continues.
+/// the sleeping machine wakes, its turn continues.
 #[test]
 fn a_turn_goes_on_over_postgres_when_nobody_took_its_task() {
     let Some(other) = other_machine() else { return };
@@ -284,8 +285,8 @@ fn a_turn_goes_on_over_postgres_when_nobody_took_its_task() {
     watcher.leave();
 }
 
-/// Tests another machine that takes the task of the sleeping machine. When that machine wakes, its agent's program is
-/// ended, and the unfinished work is kept on a branch that a warning names.
+/// Tests another machine that takes the task of the sleeping machine. When the sleeping machine wakes, its agent's
+/// program is ended, and the unfinished work is kept on a branch that a warning names.
 #[test]
 fn a_turn_whose_task_was_taken_over_postgres_ends_with_its_work_kept() {
     let Some(other) = other_machine() else { return };

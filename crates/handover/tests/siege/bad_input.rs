@@ -424,7 +424,8 @@ fn wrong_commands_say_what_is_wrong() {
     scene.end(Vec::new());
 }
 
-/// A line on the pipe that never ends is not kept in the server's memory, and the server answers the lines after it.
+/// When a line on the pipe is far longer than allowed, the server does not keep it in memory, and it answers the lines
+/// after it.
 #[test]
 fn an_endless_line_is_not_kept() {
     let place = Place::new();

@@ -1,6 +1,5 @@
-//! Tests commands that run below an agent, that is, that an agent's program started: which ones are refused, and which
-//! ones run as the agent. A person in the terminal of an editor, or with agents' settings in the environment, still
-//! counts as a person.
+//! Tests commands that an agent's program started: some are refused, and the others run with the rights of the agent. A
+//! person in the terminal of an editor, or with agents' settings in the environment, still counts as a person.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -12,8 +11,8 @@ use crate::place::Place;
 use crate::security::{Team, word};
 use crate::terminal::Terminal;
 
-/// Returns a shell in the repository that acts as an agent's client. With `name` its program has the name of another
-/// program.
+/// Returns a shell in the repository that acts as an agent's client. With `name` it is a copy of the shell under that
+/// name, such as `claude`.
 fn shell(place: &Place, name: Option<&str>) -> Command {
     let program = match name {
         None => PathBuf::from("/bin/sh"),
@@ -151,7 +150,7 @@ fn an_agents_way_out_that_leaves_its_program_above_is_refused() {
     team.server.stop();
 }
 
-/// Tests a person who decides in the terminal of an editor that also runs an agent's server.
+/// Tests a person who decides about an approval in the terminal of an editor that also runs an agent's server.
 #[test]
 fn a_person_in_an_editor_decides() {
     let terminal = Terminal::new();
@@ -187,7 +186,7 @@ fn a_person_with_agents_settings_decides() {
     assert!(told.contains("APPROVAL_NOT_FOUND"), "{told}");
 }
 
-/// A person's script has no terminal. It may operate Handover, and it needs a person's token to decide.
+/// A person's script has no terminal. It may operate Handover, but it needs a person's token to decide about approvals.
 #[test]
 fn a_persons_script_operates_and_decides_by_token_only() {
     let place = Place::new();
@@ -213,8 +212,8 @@ fn code(ran: &ShellRan) -> String {
     if ran.code == 0 { "done".to_owned() } else { word(&reply["code"]) }
 }
 
-/// A command that an agent's program started has the agent's rights. It acts as the only agent that the client of this
-/// program registered.
+/// A command that an agent's program started has the agent's rights. If the client of this program registered only one
+/// agent, the command acts as that agent.
 #[test]
 fn tools_commands_act_as_the_agent_of_their_client() {
     let team = Team::new();

@@ -31,7 +31,7 @@ pub(crate) struct Heard {
 }
 
 impl Door {
-    /// Opens all four interfaces that take JSON arguments to one store.
+    /// Connects to one store over each of the four interfaces that take JSON arguments.
     pub(crate) fn all(place: &Place, server: &Server) -> Vec<Self> {
         place.allow_coordinator();
         let (port, token) = (server.port, server.coordinator.clone());

@@ -175,8 +175,7 @@ fn no_path_and_no_name_leads_out_of_the_repository() {
             arguments[field] = json!(value);
             let answer = server.call(&server.token, tool, &arguments);
             let refused = [404, 409, 422].contains(&answer.status);
-            // git accepts some of these hostile names. Then the new worktree must still be in the folder of all
-            // worktrees.
+            // If git accepts a hostile name, the new worktree must still be in the folder of all worktrees.
             let made = answer.json()["path"].as_str().map(PathBuf::from);
             let kept = made.is_none_or(|path| path.parent() == Some(place.state().join("worktrees").as_path()));
             let case = format!("{tool} {field} {value:?}: {} {}", answer.status, answer.text());
@@ -209,8 +208,8 @@ fn no_worktree_elsewhere(place: &Place, server: &Server, workflow: &Value) {
     }
 }
 
-/// Checks that a folder that was only recorded as a workspace, and not made by Handover, is never deleted, also with
-/// `force`.
+/// Checks that a folder that was only recorded as a workspace, and not made by Handover, is never deleted, not even
+/// with `force`.
 fn no_cleaning_elsewhere(place: &Place, server: &Server, workflow: &Value) {
     for path in [place.outside().join("canary"), place.root(), place.root().join("../canary")] {
         let arguments = json!({"workflow_id": workflow, "branch": "b", "path": path.display().to_string()});
@@ -244,8 +243,8 @@ fn what_is_stored_is_readable_by_its_owner_only() {
     assert_eq!((mode(&folder), mode(&folder.join("own.db"))), (0o700, 0o600), "a store that was named");
 }
 
-/// A repository can contain a token file whose secret its author knows, or a symbolic link in its place. Both are
-/// refused.
+/// The author of a repository can put a token file with a secret that the author knows into it, or a symbolic link at
+/// that path. The server refuses both.
 #[test]
 fn a_token_file_that_others_could_have_made_is_not_taken() {
     let secret = "hnd_known-to-the-author";

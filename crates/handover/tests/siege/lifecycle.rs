@@ -114,8 +114,8 @@ fn real_clients_finish_tasks_over_http_without_naming_themselves() {
     }
 }
 
-/// Waits until the server refuses the token. Another process revoked the token, so the server may still accept it for a
-/// tenth of a second.
+/// Waits until the server refuses a token that another process revoked. The server notices the revocation up to a tenth
+/// of a second later.
 fn is_shut_out(server: &Server, token: &str) {
     let begun = Instant::now();
     loop {

@@ -62,8 +62,8 @@ fn many_processes_share_one_file_without_an_error() {
         meet.wait();
         let (killed, task) = victim.work_and_be_killed(time / 2);
         let recovery = recovered(&mut planner, &task);
-        // The processes of the other agents stay alive until the killed agent's task is offered again, because they
-        // notice its death.
+        // The other agents' processes stay alive until the task of the killed agent is offered again, because one of
+        // them must notice the kill.
         meet.wait();
         let all: Vec<Told> = others.into_iter().map(|other| other.join().unwrap()).collect();
         (all, killed, recovery)
@@ -180,8 +180,8 @@ impl<'a> Agent<'a> {
         } else {
             let offered = json!({"workflow_id": self.workflow, "limit": 20});
             let offered = self.must("workflow_next_tasks", &offered)?;
-            // Each agent chooses another task of the list. Otherwise nearly all of them would try to claim the same one
-            // and fail.
+            // Each agent chooses a different task of the list. Otherwise nearly all agents would try to claim one and
+            // the same task, and fail.
             let choice = (round + self.told.claims.len()) % offered["tasks"].as_array().unwrap().len().max(1);
             let task = offered["tasks"][choice]["id"].clone();
             match self.call("task_claim", &json!({"task_id": task}))? {

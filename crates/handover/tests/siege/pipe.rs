@@ -29,7 +29,7 @@ pub(crate) struct Pipe {
 pub(crate) type Refused = Value;
 
 impl Pipe {
-    /// Starts the `handover mcp` process. No message has been sent yet.
+    /// Starts the `handover mcp` process, but sends no message to it.
     pub(crate) fn start(place: &Place, arguments: &[&str]) -> Self {
         let mut program = place.program();
         program.arg("mcp").args(arguments);

@@ -57,7 +57,7 @@ impl Place {
         program
     }
 
-    /// Returns another program, to run in the same folder and environment.
+    /// Returns the command that runs another program in the repository, with the environment that `handover` gets.
     pub(crate) fn program_of(&self, path: &Path) -> Command {
         let mut program = Command::new(path);
         self.surround(&mut program);

@@ -149,7 +149,7 @@ fn who_has_no_good_token_gets_nothing() {
     team.server.stop();
 }
 
-/// Guesses without a valid token are slowed down. A caller with a valid token is not slowed down.
+/// A caller that guesses tokens is slowed down. A caller with a valid token is not slowed down.
 #[test]
 fn guessing_is_slowed_for_strangers_only() {
     let team = Team::new();

@@ -10,7 +10,7 @@ use crate::serve::{Era, Server, tool_call};
 /// The number of sessions that one token opens: several times the limit of one token.
 const MANY: usize = 1_010;
 
-/// A client with one token and one MCP session, which calls tools.
+/// A client that calls tools with one token and in one MCP session.
 struct Client<'a> {
     server: &'a Server,
     token: String,

@@ -160,8 +160,8 @@ fn one_connection_too_many_is_told_so() {
     call(&mut client, "workflow_list", &json!({}));
     let idle = [Connection::open(inside.port), Connection::open(inside.port)];
     let began = Instant::now();
-    // The server counts the two idle connections when it accepts them, which may happen a moment later. So the test
-    // tries again until the server refuses.
+    // The server counts a connection only when it accepts it. The two idle connections may be accepted a moment after
+    // they were opened, so the test tries again until the server refuses.
     let refused = loop {
         let mut fourth = Connection::open(inside.port);
         match fourth.request("GET", "/healthz", &[], b"") {
@@ -252,8 +252,9 @@ fn connections_leave_files_for_the_work() {
     server.stop();
 }
 
-/// Sends 16 plans of 31 MiB that never end, over the API and over MCP. The server reads as many as its memory limit
-/// allows and refuses the others. It still serves small requests, and frees the memory afterwards.
+/// Sends 16 plans of 31 MiB at the same time, over the API and over MCP, each without its last byte. The server reads
+/// as many as its memory limit allows and refuses the others. It still serves small requests, and frees the memory
+/// afterwards.
 #[test]
 fn large_requests_at_once_do_not_fill_the_memory() {
     let place = Place::new();
@@ -291,7 +292,7 @@ fn large_requests_at_once_do_not_fill_the_memory() {
     println!("16 requests of 31 MiB at once: {refused} heard that they were refused, peak {} MiB", peak >> 20);
     assert!(refused >= 1, "{answers:?}");
     assert!(peak < 400 * MIB, "{} MiB", peak / MIB);
-    // The senders are gone, so the memory that they used is free again.
+    // The senders are gone, so the server must have freed their memory and must read another large plan.
     let plan = json!({"id": "wf_000000000000", "plan": {"summary": "x".repeat(20 << 20), "tasks": []}});
     let answer = server.call(&server.token, "workflow_set_plan", &plan);
     assert!([404, 422].contains(&answer.status), "{} {}", answer.status, answer.text());

@@ -121,7 +121,7 @@ impl Writer<'_> {
         for round in 0.. {
             let summary = format!("{} round {round}", self.name);
             let answer = self.note(&mut connection, &summary);
-            // The server says that it stops, or it has stopped. In both cases this write was not done.
+            // When the server answers that it stops, or does not answer at all, this write must not have been done.
             let Some(answer) = answer.filter(|answer| answer.status != 503) else {
                 told.open.push(summary);
                 return told;

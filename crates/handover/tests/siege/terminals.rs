@@ -12,7 +12,7 @@ use crate::busy::patience;
 use crate::place::Place;
 use crate::security::{Team, word};
 
-/// The longest time to wait for a program that the test started to write its output.
+/// The longest time that the test waits for the output of a program that it started.
 const WAIT_MAX: Duration = Duration::from_secs(20);
 
 /// The first message of an MCP client.

@@ -153,8 +153,8 @@ fn an_agent_cannot_decide_over_http() {
     for verb in verbs {
         assert_eq!(siege.post("hnd_0000", verb, &[]).0, 401, "a token nobody gave");
     }
-    // The agent that asked for the approval cannot decide with a person's token, either, when the token or the header
-    // `Handover-Agent` names this agent.
+    // The agent that asked for the approval cannot decide about it, even with a person's token, when the token or the
+    // header `Handover-Agent` names this agent.
     let (_, secret) = siege.team.place.token(&["amy", "--scope", "person", "--agent", "amy"]);
     for verb in verbs {
         assert_eq!(siege.post(&secret, verb, &[]), (403, "NOT_PERMITTED".to_owned()), "{verb}");

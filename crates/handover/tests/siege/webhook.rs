@@ -16,7 +16,8 @@ use crate::serve::Server;
 
 const SECRET: &str = "sixteen bytes and more";
 
-/// A receiver of webhooks with a self-signed certificate. Only a sender that trusts the certificate's file accepts it.
+/// A receiver of webhooks with a self-signed certificate. A sender accepts this certificate only if it trusts the
+/// certificate's file.
 struct Receiver {
     port: u16,
     certificate: String,

@@ -40,7 +40,8 @@ pub(crate) struct ShellRan {
 }
 
 impl AgentClient {
-    /// Starts the client. The given shell has the folder and the environment, and may run under another program name.
+    /// Starts the client. The given shell command already has its folder and environment, and its program may have
+    /// another name than `sh`.
     pub(crate) fn start(mut shell: Command) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let input = folder.path().join("in");

@@ -11,8 +11,9 @@ use rustix::process::{Pid, Signal, kill_process};
 /// longer.
 const START_MAX: std::time::Duration = std::time::Duration::from_secs(60);
 
-/// The script of the stand-in. It starts the command after the file name with its own pipes, and writes the process id
-/// into the file. The shell's messages about a killed server are discarded.
+/// The script of the stand-in. The first argument is a file, and the other arguments are a command. The script starts
+/// the command with its own pipes and writes the command's process id into the file. The shell's messages about a
+/// killed server are discarded.
 const SCRIPT: &str = r#"
 file=$1; shift; exec 3<&0 4>&2 2> /dev/null
 "$@" <&3 2>&4 3<&- 4>&- &
@@ -55,8 +56,8 @@ impl StandIn {
         let _ended = kill_process(Pid::from_raw(self.server.cast_signed()).unwrap(), signal);
     }
 
-    /// Waits until the server has ended. The stand-in exits with the server's code, or with 128 plus the number of its
-    /// signal.
+    /// Waits until the server has ended. The stand-in exits with the server's exit code, or with 128 plus the number of
+    /// the signal that ended the server.
     pub(crate) fn wait(&mut self) -> ExitStatus {
         self.child.wait().unwrap()
     }

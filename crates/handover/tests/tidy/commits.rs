@@ -1,4 +1,4 @@
-//! Checks the subjects of commits: `area: summary`, at most 72 characters, no working commits.
+//! Checks the subjects of commits: `area: summary`, at most 72 characters, no `wip` and no merges.
 
 use std::path::Path;
 use std::process::Command;

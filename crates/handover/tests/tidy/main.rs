@@ -105,8 +105,8 @@ const LAYERS: &[Layer] = &[
 struct Ban {
     texts: &'static [&'static str],
     part: Part,
-    /// The files that are checked. A folder ends with a slash, with `*` for one name in it. `*` at the start means any
-    /// path with this end.
+    /// The files that are checked. A path that ends with a slash means all files below that folder, and `*` in it
+    /// stands for one name. `*` at the start means all files whose path ends with the rest.
     places: &'static [&'static str],
     /// Exceptions among the checked files, each with the reason.
     except: &'static [(&'static str, &'static str)],
@@ -240,8 +240,8 @@ const BANS: &[Ban] = &[
 /// Names of modules that are refused, because they say nothing about the domain and so attract unrelated code.
 const NAMES: &[&str] = &["utils", "common", "helpers", "types", "models", "imp", "manager"];
 
-/// The most lines of a file; a longer file is a complaint. The first matching row counts. A `#[cfg(test)]` module at
-/// the end of a file is not counted.
+/// The number of lines that a file may have. The first row that matches a file's path counts. A `#[cfg(test)]` module
+/// at the end of a file is not counted.
 const LENGTHS: &[(&str, usize)] = &[
     ("crates/handover/src/main.rs", 60),
     // These files are databases that released versions of the program wrote, so their length does not matter.

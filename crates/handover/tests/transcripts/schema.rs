@@ -23,8 +23,8 @@ pub(crate) fn check_reply(tool: &str, reply: &Value) {
     assert_eq!(problems, Vec::<String>::new(), "{tool} replies against its schema: {reply}");
 }
 
-/// Checks that a refusal is `{code, message, recoverable, suggestion, details?}`, and that a refusal of arguments names
-/// its fields.
+/// Checks that a refusal is `{code, message, recoverable, suggestion, details?}`, and that a refusal because of invalid
+/// arguments names the fields that are invalid.
 pub(crate) fn check_refusal(tool: &str, refusal: &Value) {
     let members = refusal.as_object().unwrap();
     let names: Vec<&str> = members.keys().map(String::as_str).collect();
@@ -45,8 +45,8 @@ pub(crate) fn check_refusal(tool: &str, refusal: &Value) {
     }
 }
 
-/// Checks that the list has every tool, with object schemas and its effect on the state. The listed schema of replies
-/// is the one that this test checks replies against.
+/// Checks that the list has every tool, each with its effect on the state and with schemas of objects. The listed
+/// schema of a tool's replies must be the schema against which this test checks replies.
 pub(crate) fn check_catalog(list: &Value) {
     let listed = list["tools"].as_array().unwrap();
     let names: Vec<&str> = listed.iter().filter_map(|tool| tool["name"].as_str()).collect();

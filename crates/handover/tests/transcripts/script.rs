@@ -210,7 +210,8 @@ fn what(text: &str) -> What {
 }
 
 impl Script {
-    /// Returns the text of the whole transcript file with the current answers.
+    /// Returns the transcript as the text of its file: each step, followed by the answer that the step now has. An
+    /// update replaces the answers before it calls this function.
     pub(crate) fn text(&self) -> String {
         let mut paragraphs = vec![self.preface.join("\n")];
         for world in &self.worlds {

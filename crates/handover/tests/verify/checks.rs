@@ -129,7 +129,7 @@ async fn all_checks_run_in_their_order_and_are_shown() {
 }
 
 /// Tests a verification that is dropped in the middle: its processes end, and another verification in the same folder
-/// waits for that.
+/// waits until they have ended.
 #[tokio::test]
 async fn a_verification_that_is_dropped_cuts_its_check_off() {
     let scene = Scene::new();

@@ -196,8 +196,8 @@ fn an_agent_verifies_what_it_holds() {
     assert_eq!(site.task()["status"], "completed");
 }
 
-/// A command that no agent started cannot verify for an agent that is connected elsewhere, only for agents that were
-/// registered on the command line.
+/// A command that no agent started cannot verify a task for an agent that is connected elsewhere. It can do so only for
+/// agents that were registered on the command line.
 #[test]
 fn a_script_verifies_for_no_agent_that_is_at_home_elsewhere() {
     let site = Site::new(&held_to_code());

@@ -87,7 +87,7 @@ impl Scene {
     }
 }
 
-/// Returns a contract for an output of this type that requires nothing.
+/// Returns a contract without requirements, for an output of this type.
 pub(crate) fn contract(kind: OutputType) -> VerifiedContract {
     let (evaluate, schema, checks, scripts) = (None, None, Vec::new(), None);
     VerifiedContract { kind, output_ref_required: false, min_length: 0, evaluate, schema, checks, scripts }

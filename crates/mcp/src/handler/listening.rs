@@ -1,9 +1,9 @@
 //! Reads the versions of the resources that a client of the new era (revision 2026-07-28 or later) wants to follow,
 //! before `rmcp` (the MCP library) confirms the request to the client.
 //!
-//! When `rmcp` asks the handler to listen, the client may already have read the confirmation and changed a resource.
-//! The handler would then read the version after this change and send no notice of it. So the versions are read before
-//! that: for a pipe before the request reaches the handler, and over HTTP while the body is read.
+//! When `rmcp` asks the handler to listen, the client may already have read the confirmation and changed a resource. If
+//! the handler read the version only then, it would already see the change and send no notice of it. So the versions
+//! are read earlier: for a pipe before the request reaches the handler, and over HTTP while the body is read.
 
 use rmcp::model::{
     ClientNotification, ClientRequest, ProtocolVersion, ServerConfig, ServerResult, SubscriptionsListenRequest,
@@ -34,7 +34,7 @@ pub(crate) async fn look<B: Backend>(backend: &B, who: &CallerIdentity, uris: Ve
     seen
 }
 
-/// Returns a receiver of the versions of a resource. Only changes after this call count as new.
+/// Returns a receiver of the versions of a resource. Only changes after this call count as new for the receiver.
 pub(crate) async fn versions<B: Backend>(
     backend: &B,
     who: &CallerIdentity,
@@ -45,8 +45,8 @@ pub(crate) async fn versions<B: Backend>(
     Ok(versions)
 }
 
-/// The handler of requests for a pipe. When a client asks to follow resources, it reads their present versions before
-/// it passes the request on.
+/// The handler of requests for a pipe. When a client asks to follow resources, it reads the current versions of these
+/// resources before it passes the request on.
 pub(crate) struct Listening<B>(pub(crate) Handler<B>);
 
 impl<B: Backend> Service<RoleServer> for Listening<B> {

@@ -1,8 +1,8 @@
 //! Checks the parameters of all requests and notifications except tool calls, by parsing them as types of `rmcp` (the
 //! MCP library).
 //!
-//! When a known method has wrong parameters, `rmcp` reports an unknown method, or ignores optional parameters. This
-//! module refuses a message with wrong parameters and gives the reason.
+//! For a known method with wrong parameters, `rmcp` itself would report an unknown method, or ignore optional
+//! parameters. This module refuses a message with wrong parameters and gives the reason.
 
 use rmcp::ErrorData;
 use rmcp::model::{
@@ -59,7 +59,7 @@ pub(super) fn read<'t>(
 
 fn reason<T: DeserializeOwned>(params: &str) -> Option<String> {
     let error = serde_json::from_str::<T>(params).err()?.to_string();
-    // Cuts off the position in the error. It counts from the beginning of the parameters and not of the message, which
-    // would mislead the client.
+    // Cuts off the position in the error, because it would mislead the client: it counts from the beginning of the
+    // parameters and not from the beginning of the message.
     Some(error.split(" at line ").next().unwrap_or_default().to_owned())
 }

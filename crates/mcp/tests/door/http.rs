@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use crate::site::{Site, call, initialize, settings};
 use crate::transcript::NEW;
 
-/// A test case: title, headers and body of a request; then the expected status and a part of the expected answer.
+/// A test case: the title, the headers and the body of a request, then the expected status and a part of the expected
+/// answer.
 type Row<'t> = (&'t str, &'t [(&'t str, &'t str)], String, u16, Value);
 
 fn check(site: &Site, table: &[Row<'_>]) {
@@ -32,8 +33,8 @@ fn a_session_of_the_old_era() {
         check(
             &site,
             &[
-                // The session was opened by `ada`, and this request comes from `bob`. The server must identify the
-                // caller of each request.
+                // `ada` opened the session, but this request comes from `bob`. The answer must name `bob`, because the
+                // server must identify the caller of each request.
                 (
                     "who",
                     &named,

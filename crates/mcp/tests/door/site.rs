@@ -1,5 +1,5 @@
-//! Serves the toy backend of these tests over HTTP, in threads of this process. Its client shows every byte of the
-//! answers.
+//! Serves the toy backend of these tests over HTTP, in threads of this process. The HTTP client here shows the tests
+//! every byte of the answers.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -185,8 +185,8 @@ async fn serve(listener: TcpListener, door: Http<Toy>, stopped: CancellationToke
 pub(crate) struct Stream(BufReader<TcpStream>);
 
 impl Stream {
-    /// Returns the next message of the event stream. It ignores the chunks of the HTTP transfer, because each event
-    /// comes in one chunk here.
+    /// Returns the next message of the event stream. The sizes of HTTP chunks are ignored, because each event comes in
+    /// one chunk here.
     #[expect(clippy::disallowed_methods, reason = "a stream that is kept alive never times out")]
     pub(crate) fn next(&mut self) -> Value {
         let start = Instant::now();

@@ -65,7 +65,7 @@ impl Server for Pipe {
         (Self { stop, told, ended }, input, output)
     }
 
-    /// Stops the server by its `stop` future, without a real signal. The signal handler is not tested here.
+    /// Stops the server by its `stop` future and not by a real signal. So the signal handler is not tested here.
     fn signal(&self, name: &str) {
         assert!(matches!(name, "TERM" | "INT"), "what is {name}?");
         self.stop.cancel();

@@ -153,8 +153,8 @@ impl Backend for Toy {
             "wait" => self.wait(call).await,
             "touch" => {
                 self.light.send_modify(|version| *version += 1);
-                // Gives the tasks that send notices of the change time to run. The server must still send the notice
-                // after the answer to this call.
+                // Gives the tasks that send notices of the change time to run before this call is answered. The server
+                // must still send the notice only after the answer.
                 call.act_slowly().await;
                 CallOutcome::Reply(r#"{"touched":true}"#.to_owned())
             }
@@ -192,8 +192,8 @@ impl Backend for Toy {
         }
     }
 
-    /// Waits long enough that a change of the resource can come first, if the server acknowledges the subscription too
-    /// early.
+    /// Waits a short time before it subscribes. If the server confirmed the subscription too early, the test would
+    /// change the resource during this time, and the notice of the change would be lost.
     async fn watch(&self, _who: &CallerIdentity, uri: &str) -> Result<watch::Receiver<u64>, BackendProblem> {
         tokio::time::sleep(Duration::from_millis(50)).await;
         match uri {

@@ -24,17 +24,17 @@ use serde_json::Value;
 
 /// The `_meta` of a request of the new era (protocol revision 2026-07-28).
 pub(crate) const NEW: &str = r#"{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"test","version":"0"},"io.modelcontextprotocol/clientCapabilities":{}}"#;
-/// The longest time that a test waits for output. A server that is silent for longer hangs. The calls in transcripts
-/// that wait take longer than this, so that only an event of the transcript can end them in time.
+/// The longest time that a test waits for output. A server that is silent for longer counts as hung. The waiting calls
+/// in transcripts take longer than this, so that only an event of the transcript can end them in time.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 const OPENING: &str = r#"{"jsonrpc":"2.0","id":"open","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"test","version":"0"}}}"#;
 
-/// The MCP server under test. Each wait for it is bounded, also when it hangs.
+/// The MCP server under test. No wait for it lasts forever, even when it hangs.
 pub(crate) trait Server: Sized {
     type Input: Write;
     type Output: Read;
 
-    /// Starts a server. Returns it with the test's ends of its input and its output.
+    /// Starts a server. Returns the server, the stream that writes to its input, and the stream that reads its output.
     fn start() -> (Self, Self::Input, Self::Output);
 
     fn signal(&self, name: &str);
@@ -190,8 +190,8 @@ impl<S: Server> Player<S> {
     }
 }
 
-/// Tells whether `found` has all values of `wanted`. A list in `wanted` that ends with `"..."` may have more elements
-/// in `found`.
+/// Tells whether `found` has all values of `wanted`. If a list in `wanted` ends with `"..."`, the list in `found` may
+/// have more elements.
 pub(crate) fn is_part(wanted: &Value, found: &Value) -> bool {
     match (wanted, found) {
         (Value::Object(wanted), Value::Object(found)) => {

@@ -62,7 +62,7 @@ impl ArtifactRoot {
         step();
         let (folder, name) = split(path);
         match mkdirat(self.folder(folder)?, name, Mode::from_raw_mode(0o777)) {
-            // The folder exists already: another process created it, or an earlier try to write this output did.
+            // `EXIST` means that another process created the folder, or that an earlier try to write this output did.
             Ok(()) | Err(Errno::EXIST) => Ok(()),
             Err(error) => Err(error.into()),
         }
@@ -132,8 +132,8 @@ impl ArtifactRoot {
             PathState::Taken => RenameFlags::EXCHANGE,
         };
         match renameat_with(&folder, from, &folder, to, flags) {
-            // Some file systems support neither of the two rename flags. There, a plain rename replaces the file, and
-            // the old content cannot be put back.
+            // Some file systems support neither `NOREPLACE` nor `EXCHANGE`. On these, a plain rename replaces the file,
+            // and the old content cannot be put back.
             Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => Ok(renameat(&folder, from, &folder, to)?),
             other => Ok(other?),
         }

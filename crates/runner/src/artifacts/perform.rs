@@ -28,7 +28,7 @@ pub(super) fn perform(
         return Err(undone(undo(root, journal, record), &error));
     }
     // The rename of the journal may have happened although it reported a failure. So `back` looks for both names of the
-    // journal, and the parts (temporary files) must exist until then.
+    // journal. The parts (temporary files) still exist at this point.
     if let Err(error) = journal.advance(JournalStanding::Staging, JournalStanding::Committed) {
         return Err(undone(back(root, journal, record), &error));
     }

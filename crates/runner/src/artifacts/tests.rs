@@ -1,5 +1,5 @@
-//! Tests that the files of an output are written completely or not at all: stopped at every step, on a full disk, with
-//! hostile paths and links.
+//! Tests that the files of an output are written completely or not at all, even when the process is stopped at any
+//! step, when the disk is full, and when paths and links are hostile.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -180,7 +180,7 @@ fn stopped_at_any_step_it_is_all_or_none() {
         let tree = scene.tree();
         let expected = match recovered {
             Recovered::Finished { .. } => whole(&before),
-            // The process was killed before its first step or after its last one, so there is nothing to recover.
+            // If the process was killed after its last step, all files are written and there is nothing to recover.
             Recovered::Nothing if tree == whole(&before) => whole(&before),
             Recovered::Undone | Recovered::Nothing => before.clone(),
         };

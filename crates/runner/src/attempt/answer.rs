@@ -1,4 +1,4 @@
-//! Reads the answers that agents gave in an attempt's turns from the files of the turns.
+//! Reads, from the files of an attempt's turns, the answers that the agents gave.
 
 use base::project::settings::team::OutputSettings;
 use engine::id::TurnId;

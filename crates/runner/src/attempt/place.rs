@@ -193,9 +193,10 @@ impl WorktreeGround {
                 Err(GitProblem::failed("update-ref", &problem))
             }
             Ok(removed) => Ok(matches!(removed.branch, Branch::Kept(_)).then(|| workspace.branch.clone())),
-            // A process wrote a file after all work was committed, so the worktree must stay.
+            // If a process wrote a file after all work was committed, the worktree must stay.
             Err(problem @ GitProblem::WorkspaceDirty { .. }) => Err(problem),
-            // Git refuses to remove a worktree that is no longer linked to the repository. Removes its folder directly.
+            // Git refuses to remove a worktree that is no longer linked to the repository. In this case, remove the
+            // folder of the worktree directly.
             Err(_) => {
                 let repository = GitRepository::find(&self.git, &self.root).await?;
                 git::undo(&self.git, &repository, workspace.path.clone()).await?;

@@ -57,7 +57,7 @@ impl AttemptRun {
         let found = self.shared.service.view(move |world| {
             let task = world.task(task)?;
             let held = task.attempt == attempt && task.holder() == Some(agent);
-            // The agent itself blocked the task during this turn, so it may finish the turn.
+            // If the agent itself blocked the task during this turn, it may finish the turn.
             let own = matches!(&task.state, TaskState::Blocked(block) if block.by == Actor::Agent(agent));
             Ok((held || (own && task.attempt == attempt), task.attempt == attempt && task.holder().is_none()))
         });

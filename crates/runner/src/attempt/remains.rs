@@ -29,7 +29,7 @@ pub(crate) async fn clear(shared: &RunnerShared) -> Result<(), Error> {
     for (task, attempt) in found(shared) {
         let row = match shared.service.view(move |world| world.task(task).cloned()).await {
             Ok(row) => row,
-            // The store does not know the task: the task belongs to another store that used this folder before.
+            // If the store does not know the task, the task belongs to another store that used this folder before.
             Err(Error::Refused(Refusal::TaskNotFound { .. })) => continue,
             Err(error) => return Err(error),
         };
@@ -102,8 +102,8 @@ pub(crate) async fn remove(
             mark(&removing)?;
             let cleared = shared.ground.clear(&place, kept).await;
             if let Err(GitProblem::WorkspaceDirty { .. }) = &cleared {
-                // The worktree has new uncommitted work, so nothing was removed. Removes the marker file of the
-                // removal, so that the next run commits this work first.
+                // If the worktree has new uncommitted work, nothing was removed. Remove the marker file of the removal,
+                // so that the next run commits this work first.
                 let _unmarked = std::fs::remove_file(&removing);
             }
             cleared?

@@ -2,7 +2,7 @@
 //! runner that continues after a crash decides exactly as the earlier runner would have.
 //!
 //! ```text
-//! no turn ──> First                      done ──> Finish ──> (verification) ──> Merge, or back to the agent, or blocked
+//! no turn ──> First                      done ──> Finish ──> (verification) ──> Merge, back to the agent, or blocked
 //! running, its runner gone ──> Recover   progress ──> Next
 //! invalid ──> Repair                     question, approval request ──> Wait ──> Answer
 //! no answer ──> Crash, or Resume a turn that was only interrupted
@@ -196,7 +196,7 @@ fn after(facts: &AttemptView, given: &StepInput<'_>, last: &Turn) -> AttemptStep
                 AttemptStep::Return(reason())
             };
         }
-        // The program no longer knows its conversation. The next turn starts a new conversation with the full texts.
+        // If the program no longer knows its conversation, the next turn starts a new one with the full texts.
         TurnEnd::ConversationLost => {
             return AttemptStep::Turn(Purpose::Recovery, TurnReason::Interrupted);
         }
@@ -204,7 +204,7 @@ fn after(facts: &AttemptView, given: &StepInput<'_>, last: &Turn) -> AttemptStep
             return AttemptStep::Crash(format!("{}: {}", ended.end, reason()));
         }
     }
-    // In the last turn the program was refused a permission, and a person was asked for it. The next turn tells the
+    // If the program was refused a permission in the last turn, a person was asked for it. The next turn tells the
     // agent what the person decided.
     if let Some(approval) = approval_after(facts, last).filter(|approval| approval.source == Source::Acp) {
         let because = match &approval.state {
@@ -259,7 +259,8 @@ fn repaired(given: &StepInput<'_>, last: &Turn, chain: &Chain, verdict: &OutputV
 fn decided(approval: &Approval) -> TurnReason {
     match &approval.state {
         ApprovalState::Approved { .. } => TurnReason::Approved(Some((approval.id, approval.fingerprint.clone()))),
-        // An earlier runner consumed the approval and stopped before it started the next turn. That turn starts now.
+        // If the approval is already consumed, an earlier runner consumed it and stopped before it started the next
+        // turn. That turn starts now.
         ApprovalState::Consumed { .. } => TurnReason::Approved(None),
         ApprovalState::Rejected { reason, .. } => TurnReason::Answered(format!("rejected: {reason}")),
         ApprovalState::Revoked { reason, .. } => TurnReason::Answered(
@@ -326,8 +327,8 @@ fn reviewed(facts: &AttemptView, given: &StepInput<'_>, last: &Turn) -> AttemptS
         (true, _, false) => AttemptStep::Merge(last.id),
         (true, false, true) => AttemptStep::Turn(Purpose::Feedback, TurnReason::Reviewed),
         (false, false, _) => AttemptStep::Review(last.id),
-        // The rounds of the review are used up and no finding is open. A person was asked before the agent made this
-        // output, and let the task continue.
+        // In this case the rounds of the review are used up and no finding is open. A person was asked before the agent
+        // made this output, and let the task continue.
         (false, true, false) => AttemptStep::Merge(last.id),
         (_, true, true) => match question_after(facts, last) {
             None => AttemptStep::AskReview(last.id),

@@ -149,8 +149,8 @@ fn the_stored_turns_decide_the_next_step() {
     let cases = [
         ("done", "finish"),
         ("goes_on", "next turn"),
-        // The runner asks, requests an approval or blocks the task in the transaction that ends such a turn. The step
-        // `settle` is due only when an older runner stopped before that.
+        // When a turn ends with one of these outputs, the runner asks, requests an approval or blocks the task in the
+        // same transaction. The step `settle` is due only when an older runner stopped before that.
         ("asks", "settle"),
         ("wants_approval", "settle"),
         ("blocked", "settle"),

@@ -26,7 +26,7 @@ use git::{Git, GitProblem, TIME_LIMIT_DEFAULT};
 
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// The reasons why a runner did not start.
+/// The reason why a runner did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum NotOpened {
     #[error("there is no project here; run `handover init` in its root, then name agents in .handover/config.toml")]

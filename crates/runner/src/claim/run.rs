@@ -109,8 +109,8 @@ impl ClaimLoop {
         self.take_up().await?;
         let mut bell = self.shared.service.bell();
         let mut wish = self.shared.wish.clone();
-        // Renews the leases in a separate task, because the loop may be busy with claims for longer than a short lease
-        // lasts.
+        // Renews the leases in a separate async task, because the loop may be busy with claims for longer than a short
+        // lease lasts.
         let keeper = tokio::spawn(lease::keep(Arc::clone(&self.shared), Arc::clone(&self.held)));
         let ended = loop {
             if self.shared.wish() != RunnerOrder::Work {
@@ -210,8 +210,8 @@ impl ClaimLoop {
         self.attempts.spawn(async move {
             let over = match tokio::spawn(work.work(room)).await {
                 Ok(over) => over,
-                // The attempt panicked, which is a bug of Handover. Gives the task back, because otherwise it would be
-                // held without end.
+                // If the attempt panicked, which is a bug of Handover, give the task back. Otherwise the agent would
+                // hold it without end.
                 Err(panicked) => {
                     let reason = format!("the runner failed: {panicked}");
                     let crash = Command::Crash { task, attempt, reason };
@@ -280,8 +280,8 @@ impl ClaimLoop {
                     && !self.rests(&worker.member.settings.slug)
                 {
                     let Some(room) = self.room(&worker) else { break };
-                    // In these cases the runner claims a named task. `ClaimNext` would claim the first open task, and
-                    // this agent may not be allowed to take that one.
+                    // Under these conditions the runner claims a task by its id. `ClaimNext` would claim the first open
+                    // task, and this agent may not be allowed to take that one.
                     let is_chosen_here = self.is_evaluator(&worker)
                         || !self.working.is_empty()
                         || offered.iter().any(|offered| offered.review.is_some());
@@ -299,9 +299,9 @@ impl ClaimLoop {
                             self.claimed(&worker, task, attempt).await;
                             self.spawn(&worker, task, attempt, Some(room));
                         }
-                        // Another runner claimed this task first. Tries the next task.
+                        // If another runner claimed this task first, try the next task.
                         Ok(_) if is_chosen_here => offered.retain(|offered| offered.task.id != fits),
-                        // No task is open any more, or the status of the workflow changed. Stops claiming for this
+                        // If no task is open any more, or the status of the workflow changed, stop claiming for this
                         // agent.
                         Ok(_) | Err(Error::Refused(_)) => break,
                         Err(error) => return Err(error),

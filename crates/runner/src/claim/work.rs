@@ -69,8 +69,8 @@ impl AttemptRun {
                     self.tell_plainly(RunEvent::Warning { text: format!("the store does not answer: {error}") });
                     tokio::time::sleep(Duration::from_millis(100 << tries)).await;
                 }
-                // Git timed out because the machine is busy or just woke up, so the task is not blocked. The retry of
-                // the step finds the files that git had already written.
+                // A timeout of git means that the machine is busy or just woke up, so it does not block the task. The
+                // retry of the step finds the files that git had already written.
                 Err(AttemptError::Git(problem @ GitProblem::GitTimeout { .. })) if slow < GIT_TIMEOUTS_MAX => {
                     slow += 1;
                     self.tell_plainly(RunEvent::Warning { text: format!("{problem}; it is tried again") });

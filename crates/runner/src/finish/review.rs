@@ -90,7 +90,7 @@ impl ReviewStage<'_> {
         let open = known.review.open;
         run.tell(facts, RunEvent::Reviewed { session: id.to_string(), found, open, problem: problem.clone() });
         match (round, problem) {
-            // The review request was refused before a round was recorded. If the task were not blocked, no record would
+            // If the review request was refused before a round was recorded, block the task. Otherwise no record would
             // show the failure.
             (None, Some(problem)) => {
                 run.block(facts, BlockKind::ToolFailure, format!("it cannot be shown to {}: {problem}", judge.slug))

@@ -127,7 +127,7 @@ fn of_lesson(lesson: Lesson) -> OutcomeAct {
 /// them.
 fn status_acts(result: &AgentResult, context: &OutcomeContext<'_>) -> (Vec<OutcomeAct>, AfterOutcome) {
     match &result.act {
-        // The work is done, so the agent no longer needs the permission that was refused during the turn.
+        // When the work is done, the agent no longer needs the permission that was refused during the turn.
         TurnAct::Complete { detail, .. } => {
             let outcome = cut(result.outcome());
             (Vec::new(), AfterOutcome::Finish { outcome, detail: detail.clone() })

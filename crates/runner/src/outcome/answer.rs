@@ -43,7 +43,8 @@ pub struct AgentResult {
     pub summary: String,
     /// The value of `success` in an envelope. `None` for a handoff, the other output format, which has no such field.
     pub success: Option<bool>,
-    /// The notes of the output: `notes` of an envelope or `key_outputs` of a handoff, the two output formats.
+    /// The notes of the output: the field `notes` of an envelope, or the field `key_outputs` of a handoff. Envelope and
+    /// handoff are the two output formats.
     pub notes: Vec<String>,
     pub artifacts: Vec<envelope::Artifact>,
     pub reference: SaidReference,
@@ -67,7 +68,7 @@ pub fn read(text: &str, context: &AnswerContext<'_>) -> AgentAnswer {
     let found = find(text, &handoff);
     let kind = found.kind();
     let output = match (kind, context.wanted) {
-        // The text has no output at all. An agent that must write a handoff gets a problem that names the missing
+        // If the text has no output at all, an agent that must write a handoff gets a problem that names the missing
         // block.
         (None, OutputKind::Handoff) => AgentOutput::Handoff(Box::new(wire::handoff::judge(text, &handoff))),
         (Some(_), _) | (None, OutputKind::Envelope) => found,

@@ -8,7 +8,8 @@ use engine::task::BlockKind;
 use wire::card::Via;
 use wire::prompt::PromptAgent;
 
-/// A recipient of a message about a blocked task, besides the person who is always informed.
+/// The recipient that a rule names for a message about a blocked task. People are informed of every block, even without
+/// a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EscalationTarget {
     Role(String),

@@ -122,7 +122,7 @@ fn holders(role: &str) -> RecipientMatch {
 }
 
 /// Returns the step that sends the name of the suggested next agent to all agents with the role `coordinator`, or to a
-/// person when there is no other coordinator. Handover itself does not follow the suggestion.
+/// person when no other agent has this role. Handover itself does not follow the suggestion.
 fn suggest(name: &str, from: AgentId) -> TransactionStep {
     let draft = MessageDraft {
         kind: MessageKind::Question,

@@ -44,13 +44,13 @@ impl ClaimBase {
     }
 
     /// Returns the commit that the main worktree of a repository had checked out when the task was claimed for the
-    /// first time, or `None`.
+    /// first time, or `None` when no such commit was recorded.
     pub fn head(&self, home: &Path) -> Option<&str> {
         self.tip(home, HEAD)
     }
 
-    /// Returns the tip that a branch had when the task was claimed for the first time, or `None`. `reference` is the
-    /// full name, for example `refs/heads/main`.
+    /// Returns the tip that a branch had when the task was claimed for the first time, or `None` when it was not
+    /// recorded. `reference` is the full name of the branch, for example `refs/heads/main`.
     pub fn tip(&self, home: &Path, reference: &str) -> Option<&str> {
         self.0.get(&(home.to_owned(), reference.to_owned())).map(String::as_str)
     }

@@ -15,7 +15,7 @@ use agents::program::{self, CutReason, Follow, ProgramStart, Ran};
 use base::error::Error;
 use base::project::budget::amounts;
 
-/// Returns the folder below the state folder in which the programs of reviews run.
+/// Returns the folder in which the programs of reviews run. It is below the state folder.
 pub fn folder(state: &Path) -> PathBuf {
     state.join("reviews")
 }
@@ -40,7 +40,7 @@ pub struct ProviderProgram<'a, C> {
     starts: u32,
 }
 
-/// The reasons why a round of a review cannot run.
+/// The reason why a round of a review cannot run.
 #[derive(Debug, thiserror::Error)]
 pub enum ReviewError {
     #[error(transparent)]
@@ -153,8 +153,8 @@ fn unstarted(reason: &str) -> ProgramReply {
     }
 }
 
-/// Returns the answer of a program and the cost of this start. `earlier` is the cost of the earlier starts, which is
-/// subtracted when the program reports a total.
+/// Returns the answer of a program and the cost of this one start. `earlier` is the cost of the earlier starts, which
+/// is subtracted when the program reports a total.
 pub fn said(ran: &Ran, kind: AdapterKind, folder: &Path, earlier: Spent) -> ProgramReply {
     let (usd_micros, tokens) = amounts(ran.said.usd, ran.said.tokens, earlier);
     let ms = u64::try_from(ran.ended.ended_at.saturating_sub(ran.ended.started_at)).unwrap_or(0);

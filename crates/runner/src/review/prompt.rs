@@ -67,8 +67,8 @@ fn history(earlier: &[Finding]) -> String {
     text
 }
 
-/// Returns the message to the program of a provider (the agent that reviews) that remembers its conversation. `wrong`
-/// lists the problems of its last answer.
+/// Returns the message to a reviewer's program that remembers its conversation. `wrong` lists the problems of the
+/// program's last answer.
 pub fn message(request: &Value, source: Option<&str>, wrong: &[(String, String)]) -> String {
     let mut text = String::new();
     if !wrong.is_empty() {
@@ -87,8 +87,8 @@ pub fn message(request: &Value, source: Option<&str>, wrong: &[(String, String)]
     text
 }
 
-/// Returns the input for the program of a provider (the agent that reviews) that has no conversation: the request as
-/// JSON. The problems of its last answer are an extension field of that JSON.
+/// Returns the input for a reviewer's program that has no conversation: the request as JSON. The problems of the
+/// program's last answer are an extension field of that JSON.
 pub fn input(request: &Value, wrong: &[(String, String)]) -> String {
     let Value::Object(mut members) = request.clone() else { return request.to_string() };
     if !wrong.is_empty() {

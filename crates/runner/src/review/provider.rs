@@ -15,7 +15,7 @@ pub struct Provider {
     pub limits: team::LimitSettings,
 }
 
-/// The reasons why no agent can be asked for a review.
+/// The reason why no agent can be asked for a review.
 #[derive(Debug, thiserror::Error)]
 pub enum NoProvider {
     #[error("there is no project here; run `handover init` in its root, then name agents in .handover/config.toml")]
@@ -84,8 +84,8 @@ pub fn can_review(root: Option<&Path>) -> bool {
     settings::read(root).is_ok_and(|found| found.team.agents.iter().any(|agent| !agent.media_types.is_empty()))
 }
 
-/// Returns the slug (short name) of the agent that `named` means, or `None`. `named` is `roles.NAME`, a slug or a role.
-/// Skips the agent `but`, because an agent does not review its own work.
+/// Returns the slug (short name) of the agent that `named` means, or `None` when there is no such agent. `named` is
+/// `roles.NAME`, a slug or a role. Skips the agent `but`, because an agent does not review its own work.
 pub fn slug(settings: &settings::TeamSettings, named: &str, but: Option<&str>) -> Option<String> {
     let others = || settings.agents.iter().filter(|agent| Some(agent.slug.as_str()) != but);
     let by_role = |role: &str| others().find(|agent| agent.roles.iter().any(|own| own == role));

@@ -26,7 +26,7 @@ pub struct ReviewedSubject {
     pub source: Option<String>,
 }
 
-/// The reasons why a file cannot be reviewed.
+/// The reason why a file cannot be reviewed.
 #[derive(Debug, thiserror::Error)]
 pub enum Unshown {
     #[error("read {path}")]

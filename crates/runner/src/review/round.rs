@@ -118,7 +118,7 @@ where
     let Some((Some(answered), conversation, spent)) = ended else { return Ok(None) };
     match end(context, &begun, &answered.response, conversation, spent).await {
         Ok(()) => Ok(Some(answered)),
-        // Another process started this round again, so the store refuses the result of this process. The requester of
+        // If another process started this round again, the store refuses the result of this process. The requester at
         // the other process gets the response.
         Err(Error::Refused(refusal)) => Ok(ReviewResponse::failure(&asked, "INTERNAL_ERROR", &refusal.to_string())),
         Err(error) => Err(error.into()),
@@ -323,8 +323,8 @@ fn alone(state: &Path, review: ReviewId) -> std::io::Result<Option<Alone>> {
     loop {
         let file = std::fs::OpenOptions::new().create(true).truncate(false).read(true).write(true).open(&path)?;
         match file.try_lock() {
-            // The holder before deletes its lock file. If that happened after this process opened the file, the lock on
-            // the deleted file would keep no other process out, so this process opens the file again.
+            // The previous holder of the lock deletes the lock file. If it did so after this process opened the file, a
+            // lock on the deleted file would keep no other process out. So this process opens the file again.
             Ok(()) if !is_file_of_path(&file, &path)? => {}
             Ok(()) => return Ok(Some(Alone { path, _file: file })),
             Err(std::fs::TryLockError::WouldBlock) => return Ok(None),

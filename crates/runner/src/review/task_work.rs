@@ -5,7 +5,7 @@
 //! the task's workspace, verified with git    changes since the first claim  ─┐
 //!   none, or it has no changes                                               ├─> gathered, named by its tree
 //! the main worktree                          changes since the first claim  ─┘
-//!   none, or no repository ───────────────────────────────────────────────────> given by the worker, and marked as such
+//!   none, or no repository ───────────────────────────────────────────────────> given by the worker, marked as such
 //! ```
 
 use std::path::{Path, PathBuf};
@@ -44,7 +44,7 @@ pub struct WorkGround<'a> {
     pub state: Option<&'a Path>,
 }
 
-/// The reasons why the work of a task cannot be read.
+/// The reason why the work of a task cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkProblem {
     #[error(transparent)]
@@ -53,7 +53,7 @@ pub enum WorkProblem {
     Git(#[from] GitProblem),
 }
 
-/// The current work of a task, as git shows it.
+/// The work of a task, as git shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskWork {
     diff: Option<WorkDiff>,
@@ -62,7 +62,7 @@ pub struct TaskWork {
 }
 
 impl TaskWork {
-    /// Reads the current work of a task from its worktree or branch.
+    /// Reads the work of a task, as it is now, from its worktree or branch.
     pub async fn look(ground: WorkGround<'_>, task: TaskId) -> Result<Self, WorkProblem> {
         let git = Git::default();
         let base = ground.state.map(|state| ClaimBase::read(state, task)).unwrap_or_default();
@@ -75,8 +75,8 @@ impl TaskWork {
         {
             let mut source =
                 format!("Handover gathered it from {name}: everything that was changed since the task was claimed.");
-            // The worker may have worked in the main worktree, too, and so may others. The reviewer gets the names of
-            // the files that were changed there.
+            // The worker, other agents and people may have worked in the main worktree, too. The reviewer gets the
+            // names of the files that were changed there.
             if let Some(main) = main.filter(|main| main.source != work.source) {
                 let (names, more) = main.names(&git, main_base.as_deref()).await?;
                 source.push_str(&elsewhere(&names, more));
@@ -137,8 +137,8 @@ pub async fn state_to_complete(
     });
     match found.await {
         Ok(true) => {}
-        // There is no reviewed state to compare with. If the task does not exist or lacks its review, the engine
-        // refuses to complete it anyway.
+        // In these cases there is no reviewed state to compare with. If the task does not exist or lacks its review,
+        // the engine refuses to complete it anyway.
         Ok(false) | Err(Error::Refused(_)) => return Ok(None),
         Err(error) => return Err(error.into()),
     }
@@ -199,7 +199,7 @@ struct Recorded {
     sharing: Sharing,
 }
 
-/// The ways in which other tasks use the worktree of a task.
+/// The way in which other tasks use the worktree of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sharing {
     Alone,
@@ -245,16 +245,16 @@ async fn own_worktree(
     let branch = reference(&workspace.branch);
     let Some(source) = located(git, &repository, (task, &workspace), &path).await? else { return Ok(None) };
     let at_claim = match sharing {
-        // Another task used the worktree before this one. Compares the work with the branch as it was at this task's
-        // claim, so that the changes of the earlier task are left out.
+        // If another task used the worktree before, compare the work with the branch as it was at this task's claim. So
+        // the changes of the earlier task are left out.
         Sharing::Before => base.tip(&repository.home, &branch),
         Sharing::Alone | Sharing::Now { .. } => None,
     };
     let at_claim = at_claim.or_else(|| base.head(&repository.home)).map(str::to_owned);
     let base = match at_claim {
         Some(commit) => Some(commit),
-        // This machine has no recorded base of the task, because the task was claimed on another machine. Uses the base
-        // branch of the workspace instead.
+        // If this machine has no recorded base of the task, because the task was claimed on another machine, use the
+        // base branch of the workspace.
         None => match repository.base(git, workspace.base_branch.as_deref()).await {
             Ok(base) => Some(base.commit),
             Err(GitProblem::BaseNotFound(_)) => None,

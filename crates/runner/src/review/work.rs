@@ -92,8 +92,8 @@ impl GitWork {
         let fork = match base {
             Some(base) => match self.repository.fork(git, base, &head).await? {
                 Some(fork) => fork,
-                // The branch and the base have no common history, so everything on the branch is new. Compares with the
-                // empty tree.
+                // If the branch and the base have no common history, everything on the branch is new. So compare with
+                // the empty tree.
                 None => empty_tree(git, self.folder()).await?,
             },
             None => head,
@@ -103,7 +103,7 @@ impl GitWork {
 }
 
 async fn empty_tree(git: &Git, folder: &Path) -> Result<String, GitProblem> {
-    // Standard input is empty, so git writes the tree without files.
+    // Standard input is empty, so git writes the empty tree.
     let call = GitCall::write(folder, &["hash-object", "-t", "tree", "-w", "--stdin"]);
     Ok(call.run(git).await?.whole()?.text())
 }

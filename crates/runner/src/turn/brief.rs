@@ -67,7 +67,7 @@ pub struct BriefTexts {
     pub input: Option<Value>,
 }
 
-/// The reasons why the texts for an agent cannot be built.
+/// The reason why the texts for an agent cannot be built.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BriefError {
     #[error(transparent)]
@@ -243,8 +243,8 @@ fn handoff_ending(agent: engine::id::AgentId) -> String {
     )
 }
 
-/// Returns the message to an agent in a person's own session whose handoff has problems. It lists the problems and
-/// shows the form of a valid handoff.
+/// Returns the message about the problems of a handoff, for an agent in a person's own session. It lists the problems
+/// and shows the form of a valid handoff.
 pub fn repair(agent: engine::id::AgentId, reason: &str, codes: Vec<(String, String)>) -> String {
     let resume = Resume { reason: reason.to_owned(), codes, ..Resume::default() };
     format!("{}\n{}\n", resumed(&resume), handoff_ending(agent))

@@ -1,5 +1,5 @@
-//! Compares the texts for agents with the expected texts in the files `told/*.txt`. `UPDATE=1` writes these files
-//! instead.
+//! Compares the texts for agents with the expected texts in the files `told/*.txt`. With `UPDATE=1` in the environment,
+//! writes these files instead.
 
 use engine::id::{AgentId, TaskId, TurnId, WorkflowId};
 use engine::task::{Priority, TaskState};

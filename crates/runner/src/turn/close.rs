@@ -57,7 +57,7 @@ impl TurnClose<'_> {
         self.record(&facts, ended, &acts, is_valid).await
     }
 
-    /// Performs the acts (effects on the store) of an ended turn's output that were not performed when the turn ended.
+    /// Performs the effects of a turn's output that were not performed when the turn ended.
     pub(crate) async fn settle(&self, facts: &Facts) -> Result<(), AttemptError> {
         let result = self.run.result(self.turn)?;
         let acts = self.decide(facts, &result, None).acts;
@@ -106,8 +106,8 @@ impl TurnClose<'_> {
                 self.tell(facts, acts, &done);
                 Ok(())
             }
-            // The store refused the acts of the output: the claim is lost, or a mailbox is full. The turn has ended
-            // nevertheless, and the next step handles the refusal.
+            // If the store refuses the acts of the output, because the claim is lost or a mailbox is full, the turn has
+            // ended nevertheless. The next step handles the refusal.
             Err(Error::Refused(refusal)) => {
                 self.run.end(facts, turn, ended).await?;
                 Err(Error::Refused(refusal).into())

@@ -21,7 +21,7 @@ use crate::verify::VerificationEvidence;
 /// The largest number of messages in one prompt. The agent gets further messages in its next turn.
 const MAIL_MAX: u32 = 50;
 const SECTIONS_MAX: u32 = 500;
-/// The longest last message of an agent that is shown to the agent again, in characters; a longer message is cut. It is
+/// The most characters of an agent's last message that are shown to the agent again; the rest is cut. The message is
 /// shown when the agent's program does not remember it.
 const SAID_CHARS_MAX: usize = 20_000;
 

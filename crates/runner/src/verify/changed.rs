@@ -37,7 +37,7 @@ pub(crate) struct ChangedCheck<'a> {
     pub(crate) waits: CheckWait,
 }
 
-/// The behaviour of a task while a person decides on the scripts of its checks that the task changed.
+/// The choice whether a task pauses while a person decides on the check scripts that the task changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CheckWait {
     /// The task pauses, and the runner continues it after the person's decision.

@@ -1,5 +1,5 @@
 //! Runs one check, which is a command of the settings that judges an output. The check runs in the worktree, below a
-//! separate host process that ends all processes of the check with it.
+//! separate host process, which ends all processes of the check.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -126,7 +126,7 @@ async fn clear(folder: PathBuf) -> io::Result<()> {
         }
         match host::settle(&folder) {
             Ok(_) => {}
-            // The folder of the check exists, but no process was ever started in it.
+            // `NotFound` means that no process was ever started in the folder of the check, so there is none to end.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),
         }
@@ -146,7 +146,7 @@ async fn written(folder: PathBuf) -> io::Result<(String, String)> {
                     feed(&mut file, &mut hash)?;
                     ends.push(end(&mut file)?);
                 }
-                // The output file does not exist, because no process was started.
+                // If no process was started, there is no output file.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(error),
             }

@@ -1,5 +1,5 @@
-//! Resolves the contract that an output must meet. A contract consists of fields of the task's brief, and of a named
-//! contract in the settings, which `schema_ref` of the brief names.
+//! Resolves the contract that an output must meet. It consists of fields of the task's brief, and of the contract in
+//! the settings that the brief names in `schema_ref`.
 
 use std::path::{Component, Path};
 
@@ -46,7 +46,7 @@ pub fn resolve(team: &TeamSettings, asked: &OutputContract) -> Result<VerifiedCo
     Ok(VerifiedContract {
         kind: asked.kind,
         output_ref_required: asked.output_ref_required,
-        // A length above 64 bits becomes the largest number, which no output can reach.
+        // A length that needs more than 64 bits becomes the largest number, which no output can reach.
         min_length: asked.min_length.as_ref().map_or(0, |length| length.number().as_u64().unwrap_or(u64::MAX)),
         evaluate: asked.evaluate.get().map(ToString::to_string),
         schema,
@@ -104,8 +104,8 @@ fn named(team: &TeamSettings, name: &str) -> Result<(Option<Schema>, Vec<CheckSe
     Ok((schema.map(compile).transpose()?, checks.to_vec()))
 }
 
-/// Tells whether the schema's path is a file directly in the contracts folder. A person accepts the files of this
-/// folder together with the settings, and of no other folder.
+/// Tells whether the schema's path is a file directly in the contracts folder. Only the files of this folder are
+/// accepted by a person, together with the settings.
 fn is_trusted(path: &Path) -> bool {
     let mut parts = path.components().filter(|part| *part != Component::CurDir);
     let is_there = parts.next().is_some_and(|part| part.as_os_str() == CONTRACTS);

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 /// The longest command in the evidence (the stored details) of a verification, in bytes. A longer command is cut.
 const COMMAND_MAX: usize = 1 << 10;
-/// The longest end of a check's output in the evidence of a verification, in bytes. The beginning of a longer output is
-/// left out.
+/// The most bytes from the end of a check's output that the evidence of a verification keeps. The beginning of a longer
+/// output is left out.
 pub(super) const TAIL_MAX: usize = 8 << 10;
 /// The longest text of an evaluator in the evidence of a verification, in bytes. A longer text is cut.
 const EVALUATION_MAX: usize = 16 << 10;
@@ -205,14 +205,14 @@ impl VerificationEvidence {
         serde_json::from_str(stored).ok()
     }
 
-    /// Returns the problems of a verification that failed. An evaluator is asked only when everything else passed, so
-    /// the evaluator's judgement is a problem only then.
+    /// Returns the problems of a verification that failed. The evaluator's judgement is one of them only if everything
+    /// else passed, because otherwise no evaluator is asked.
     pub fn failed_complaints(&self) -> Vec<(String, String)> {
         self.complaints(self.evaluation.as_ref().filter(|_| self.has_passed()))
     }
 
-    /// Returns the problems that the agent has to fix: codes, each with its explanation. `failed` is the evaluator's
-    /// judgement if it is negative; it is included.
+    /// Returns the problems that the agent has to fix: codes, each with its explanation. If `failed` has the
+    /// evaluator's negative judgement, it is one of the problems.
     pub fn complaints(&self, failed: Option<&Evaluation>) -> Vec<(String, String)> {
         let told = |code: EvidenceCode, text: String| (code.as_str().to_owned(), text);
         let problems = self.problems.iter().map(|problem| told(problem.code, problem.message.clone()));

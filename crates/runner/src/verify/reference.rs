@@ -52,7 +52,7 @@ pub fn find(kind: OutputType, facts: &TurnFacts) -> Result<FoundReference, Verif
 
 impl TurnFacts {
     /// Returns the reference that the caller gave directly, else the reference in the agent's last `output_ref:` note.
-    /// Returns `None` without both.
+    /// Returns `None` if there is neither.
     pub(super) fn name(&self) -> Option<&str> {
         let noted = || self.said.notes.iter().rev().find_map(|note| noted(note));
         self.output_ref.as_deref().or_else(noted)

@@ -25,8 +25,8 @@ const PROBLEM_CHARS_MAX: usize = 300;
 /// patterns with look-around need steps, because they cannot run in linear time.
 const STEPS_BACK_MAX: usize = 20_000;
 const PATTERN_BYTES_MAX: usize = 1 << 20;
-/// The stack of the thread that compares an output with its schema, in bytes. It is enough for 128 levels of JSON, each
-/// within as many levels of the schema.
+/// The stack of the thread that compares an output with its schema, in bytes. It is enough for 128 levels of JSON with
+/// 128 levels of the schema at each of them.
 const STACK_BYTES: usize = 64 << 20;
 
 #[derive(Clone)]

@@ -1,4 +1,5 @@
-//! Random test commands such as the hooks of clients (agents' programs) send, with mostly sensible arguments.
+//! Random test commands of the kinds that hooks of clients send, with mostly sensible arguments. A client is the
+//! program that an agent runs in.
 
 use engine::agent::Origin;
 use engine::approval::{ApprovalRequest, Source};

@@ -11,8 +11,8 @@ use crate::Store;
 
 const NOW: i64 = 1_800_000_000_000;
 
-/// Registers one agent more than a connection may have. The slugs (short names) of all these agents begin with the same
-/// word, and none of them ends in a number.
+/// Registers agents whose slugs (short names) begin with the same word: first one agent more than a connection may
+/// have, then agents whose slugs end in numbers. Checks that all slugs are different.
 pub(super) async fn keeps_slugs_apart(store: &dyn Store, oracle: &mut Oracle) {
     let mut serial = 0;
     let mut register = |name: String, slug: Option<&str>, session: Option<SessionId>| {

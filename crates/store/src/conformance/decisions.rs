@@ -1,5 +1,5 @@
-//! Races for approvals: two callers use the same approval, two people decide about it, or its time ends during the
-//! race. Each race has one winner.
+//! Races for approvals: callers use the same approval, people decide about it, or it expires, all at the same time. In
+//! each race, one caller succeeds.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -89,7 +89,8 @@ impl RaceField {
         assert_eq!(taken, [approval], "one sender");
     }
 
-    /// Lets half of the callers approve and half reject the same approval, and checks that one decision is accepted.
+    /// Lets half of the callers approve a request and the other half reject it, and checks that one decision is
+    /// accepted.
     async fn deciders(self: &Arc<Self>, approval: ApprovalId) {
         let heard = self
             .all(|field, place| async move {
@@ -139,8 +140,8 @@ impl RaceField {
         assert_eq!(used, [self.status(approval).await], "one use, or none");
     }
 
-    /// Lets half of the callers use an approval just before it expires, while the other half expires it. Checks that
-    /// exactly one of the two succeeds.
+    /// Lets half of the callers use an approval just before it expires, while the other half records that it expired.
+    /// Checks that the approval ends exactly once, either as used or as expired.
     async fn expiry(self: &Arc<Self>, agent: AgentId, words: &str) {
         let approval = self.asked(agent, words).await;
         let decide = self.order(person(), Command::DecideApproval { approval, decision: ApprovalDecision::Approve });
@@ -203,8 +204,8 @@ impl RaceField {
         assert_eq!(found, Some((Status::InProgress, answers)), "every answer is there, and it goes on");
     }
 
-    /// Lets all callers claim a gated task (it starts only after an approval), and checks that one claim succeeds with
-    /// the only approval.
+    /// Lets all callers claim a gated task (it starts only after an approval), and checks that exactly one claim
+    /// succeeds, because there is one approval.
     async fn gate(self: &Arc<Self>, agents: &[AgentId], round: usize) {
         let gated = PlanTask { gate: true, ..PlanTask::named(format!("gated {round}")) };
         let (_, tasks) = self.workflow(create(None), vec![gated]).await;
@@ -246,7 +247,7 @@ impl RaceField {
             .await;
         let mut winners: usize = won.into_iter().sum();
         if winners == 0 {
-            // No claim has succeeded, because all claims came before the approval. So claim once more now.
+            // If all claims came before the approval, none of them succeeded. So claim once more now.
             let change = self.act(0, Caller::agent(agents[0]), Command::Claim { task }).await;
             winners += usize::from(matches!(change.reply, Ok(Reply::Claimed { .. })));
         }

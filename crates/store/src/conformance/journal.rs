@@ -1,5 +1,5 @@
-//! Checks the logs of a store: topics (single logs) without gaps, hashes that anyone can recompute, and followers that
-//! miss no entry.
+//! Checks the logs of a store: topics (single logs) without gaps, entries with the documented hashes, and followers
+//! that miss no entry.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

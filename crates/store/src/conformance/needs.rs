@@ -1,5 +1,5 @@
-//! Checks every kind of need (a request for rows that a decision reads) with its edge cases: no row, the first, the
-//! last, one more than the limit, no limit.
+//! Checks every kind of need (a request for rows that a decision reads) with its edge cases, such as no row, the first
+//! row, the last row, and one row more than the limit.
 
 use std::sync::Arc;
 
@@ -127,8 +127,8 @@ fn of_task(tables: &Tables, id: TaskId, needs: &mut NeedList) {
     }
 }
 
-/// Returns the times for questions about leases: the beginning of time, now, the end of time, and the ends of leases,
-/// each with the millisecond before it.
+/// Returns the times for needs about leases: the lowest and the highest possible time, the present time, and for each
+/// chosen lease its end and the millisecond before its end.
 fn moments(tables: &Tables, now: Timestamp) -> Vec<Timestamp> {
     let ends = tables.tasks.values().filter_map(|task| task.state.lease()).map(|lease| lease.until);
     let around = some(ends, []).into_iter().flat_map(|end| [Timestamp(end.0 - 1), end]);

@@ -1,5 +1,5 @@
-//! The oracle: computes the answers and contents that a store must have, from the tables of the engine and a log in
-//! memory.
+//! The oracle computes the answers that a store must give and the rows that it must contain. It uses the engine's
+//! tables and a log in memory.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -104,8 +104,8 @@ impl std::io::Write for ExportText {
     }
 }
 
-/// Checks that no need (request for rows) contains a zero byte. PostgreSQL does not accept one, so no store may be
-/// asked with one.
+/// Checks that no need (request for rows) contains a zero byte. PostgreSQL does not accept a zero byte, so no command
+/// may ask a store for a text with one.
 fn check_needs(needs: &[Need], order: &StoreOrder) {
     let odd = needs.iter().find(|need| format!("{need:?}").contains("\\0"));
     assert!(odd.is_none(), "{order:?} asks for a text with a zero byte, which PostgreSQL does not take: {odd:?}");

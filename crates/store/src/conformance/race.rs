@@ -54,8 +54,8 @@ where
     assert_eq!(tail, record, "the follower saw what was written");
 }
 
-/// Follows the log in small pages until it has read `written` entries and no more come. The races set `written` when
-/// they end.
+/// Follows the log in small pages until it has read `written` entries and no further entry comes. The races set
+/// `written` when they end.
 async fn tail(store: Arc<dyn Store>, written: Arc<AtomicUsize>) -> Vec<Entry> {
     let (mut watch, mut cursor, mut found) = (store.watch(), Cursor::default(), Vec::new());
     let mut patience = 1_200;

@@ -1,4 +1,4 @@
-//! A random test script of all commands, each with its caller and time.
+//! A random test script: a sequence of commands of all kinds, each with its caller and time.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -124,8 +124,8 @@ impl ConformanceScript {
             (self.with_key(caller), command)
         };
         let order = StoreOrder::new(caller, command, self.now, self.chance.seed());
-        // Remember the command, so that the script can repeat it later. But the service sends each piece of a plan
-        // once, so a piece is never repeated.
+        // Remember the command, so that the script can repeat it later. Pieces of a plan are left out, because the
+        // service sends each piece only once.
         if order.command.is_final() {
             self.recent.push_back(order.clone());
         }
@@ -149,8 +149,8 @@ impl ConformanceScript {
         ALL.into_iter().filter(|name| !self.accepted.contains(*name)).collect()
     }
 
-    /// Moves the clock of the script: mostly forward, sometimes far, sometimes back. Real time stamps do the same,
-    /// because they are taken before commands queue, and because clocks jump.
+    /// Changes the time of the script: mostly forward, sometimes far forward, sometimes back. Real time stamps also go
+    /// back, because a command gets its time before it waits in a queue, and because a clock may be set back.
     fn pass_time(&mut self) {
         let step = i64::from(match self.chance.below(100) {
             0..60 => self.chance.between(0, 500),
@@ -161,7 +161,7 @@ impl ConformanceScript {
         self.now += if self.chance.percent(12) { -step.min(20_000) } else { step };
     }
 
-    /// Returns an earlier command of the script again, with its caller and its idempotency key.
+    /// Returns an earlier command of the script, so that it is sent again with the same caller and idempotency key.
     fn again(&mut self) -> (Caller, Command) {
         let place = self.chance.below(self.recent.len());
         let order = self.recent[place].clone();

@@ -11,8 +11,8 @@ use crate::Tampering::{Changed, Inserted, Moved, Removed};
 use crate::log::{Entry, Head, ZERO_HASH};
 use crate::{Store, Tampering, verify};
 
-/// Every kind of entry that a log can have, except `dependencies_kept`. Random commands write this kind too rarely: it
-/// needs a task that is skipped between a protected task and a dependent.
+/// Every kind of entry that a log can have, except `dependencies_kept`. Random commands write that kind too rarely: it
+/// needs a skipped task that waits for a protected task and that another task waits for.
 const KINDS: [&str; 46] = [
     "agent_updated",
     "answered",
@@ -63,8 +63,7 @@ const KINDS: [&str; 46] = [
 ];
 /// The topic (log) to which an intruder moves entries of other topics.
 const ELSEWHERE: &str = "elsewhere";
-/// The maximum number of random commands that the test runs to get a log with every kind of entry. It is more than
-/// enough.
+/// The maximum number of random commands that the test runs to get a log with every kind of entry. Fewer are enough.
 const STEPS_MAX: usize = 12_000;
 
 /// Selects the entries of each topic (log) that the test edits.
@@ -94,8 +93,8 @@ where
     found
 }
 
-/// Runs random commands until their log has every kind of entry, and returns the log by topic. Each topic is cut after
-/// the last entry that is needed to have every kind.
+/// Runs random commands until their log has every kind of entry, and returns the log by topic. The end of each topic is
+/// deleted, as far as its entries are not needed to have every kind.
 async fn real_log<F, O>(store: &dyn Store, run: &F) -> BTreeMap<String, Vec<Entry>>
 where
     F: Fn(String) -> O,
@@ -117,7 +116,8 @@ where
     }
     let found = kinds(oracle.entries());
     assert!(found.iter().map(String::as_str).eq(KINDS), "the kinds of the log: {found:?}");
-    // To keep the log short, choose for each kind of entry the one that lengthens the kept part of its topic least.
+    // Choose one entry of each kind. To keep the log short, take the entry that lengthens the kept part of its topic
+    // least.
     let mut cuts: BTreeMap<String, i64> = BTreeMap::new();
     for kind in KINDS {
         let nearest = oracle
@@ -239,9 +239,9 @@ where
     O: Future<Output = ()>,
 {
     /// Makes every edit in every topic. Verification checks each topic separately. So each round makes one edit in
-    /// every topic, verifies once, and undoes the edits. When `kept` is true, the hashes of the edited log still fit
-    /// together. Then only heads (the number and hash of each topic's last entry) that were saved before the edit show
-    /// it.
+    /// every topic, verifies once, and undoes the edits. `kept` is true for edits after which the hashes of the log
+    /// still fit together. Only heads (the number and hash of a topic's last entry) that were saved before can show
+    /// these edits.
     async fn check(&self, how: &str, kept: bool, edits: impl Fn(&[Entry]) -> Vec<LogEdit>) -> usize {
         self.is_sound(&format!("nothing, before {how}")).await;
         let of_topic = |entries: &Vec<Entry>| {
@@ -287,7 +287,8 @@ where
         places
     }
 
-    /// Runs the statements of an edit in one transaction, because each transaction waits for the disk.
+    /// Runs the statements of an edit in one transaction, because every further transaction would wait for the disk
+    /// again.
     async fn all(&self, statements: Vec<String>) {
         (self.run)(format!("BEGIN; {}; COMMIT", statements.join("; "))).await;
     }

@@ -17,8 +17,9 @@ use crate::value::SqlValue;
 const CONNECTIONS_MAX: usize = 16;
 const CONNECT_MAX: Duration = Duration::from_secs(10);
 
-/// Options that limit every database session. The server ends a transaction that is idle for 30 seconds, because an
-/// open transaction holds back every follower of the log. A lock that is not granted in 30 seconds is a fault.
+/// Options that limit every database session. The server ends a transaction that is idle for 30 seconds, because
+/// followers of the log see no new entries while an older transaction is open. A lock that is not granted in 30 seconds
+/// is a fault.
 const SESSION: &str = "-c idle_in_transaction_session_timeout=30s -c lock_timeout=30s";
 
 pub(super) fn config(url: &str) -> Result<Config, Fault> {
@@ -39,7 +40,7 @@ pub(super) fn config(url: &str) -> Result<Config, Fault> {
 /// be a password, too.
 fn without_password(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else { return "…".to_owned() };
-    // The user's part may contain `?` by mistake, so it is removed before the parameters.
+    // The part before `@` is removed first, because a password may contain `?` by mistake.
     let (hidden, rest) = rest.rsplit_once('@').map_or(("", rest), |(_, rest)| ("…@", rest));
     let (place, parameters) = rest.split_once('?').map_or((rest, ""), |(place, _)| (place, "?…"));
     format!("{scheme}://{hidden}{place}{parameters}")

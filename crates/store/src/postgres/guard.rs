@@ -1,5 +1,5 @@
-//! The locks that a transaction takes before it reads. Each lock has the name of a thing that must not change during
-//! the transaction, such as a workflow.
+//! The locks that a transaction takes before it reads. A lock has a name, for example that of a workflow, which must
+//! not change during the transaction.
 //!
 //! They are advisory locks. A transaction takes them in sorted order, so two transactions cannot deadlock. It takes
 //! them before the server gives it a transaction number. So within a topic (a log) the order of transaction numbers is
@@ -17,8 +17,8 @@ use engine::{Need, Topic};
 
 use crate::value::{SqlValue, Statement};
 
-/// The names that a transaction must lock. The value also holds the ids of rows whose workflow or owner must be locked;
-/// the lock statement looks those names up on the server.
+/// The names that a transaction must lock. This value also has ids of rows, such as tasks, whose workflow or owner must
+/// be locked. For these, the statement that takes the locks looks up the names on the server.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Guards {
     names: BTreeSet<String>,
@@ -27,8 +27,8 @@ pub(super) struct Guards {
     messages: BTreeSet<String>,
 }
 
-/// The statement that takes the locks. It turns the lists of names and ids into arrays first: PostgreSQL then always
-/// uses the index, regardless of its statistics about the table.
+/// The statement that takes the locks. It turns the lists of ids into arrays, because PostgreSQL then always uses the
+/// index.
 const LOCK: &str = "SELECT name, pg_advisory_xact_lock(key)::text FROM (\
      SELECT name, hashtextextended(name, 0) AS key FROM (\
      SELECT json_array_elements_text($1::text::json) AS name \
@@ -110,8 +110,8 @@ impl Guards {
             | Need::Token(_)
             | Need::List(ListQuery::Tokens(_)) => self.names.insert("registry".to_owned()),
             // These needs (requests for rows) take no lock. A slug never changes and is unique in its table, and a race
-            // for a new slug ends in a retry. The other needs only find rows. When a command changes such a row, it
-            // reads the row again under the row's own lock.
+            // for a new slug ends in a retry. The other needs only find rows. Before a command changes a row that it
+            // found, it reads the row again under the row's own lock.
             Need::AgentIds(
                 AgentIdNeed::WithSlug(_)
                 | AgentIdNeed::OfCall(_)

@@ -71,8 +71,8 @@ impl ListenConnection {
         watch
     }
 
-    /// Returns the position of the last log entry that a follower can see now. A follower sees no entries of
-    /// transactions whose number is higher than that of the oldest running one. So the position also moves when that
+    /// Returns the position of the last log entry that a follower can see now. A follower does not see the entries of a
+    /// transaction while a transaction with a lower number runs. So the position also changes when the oldest running
     /// transaction ends.
     async fn frontier(&self) -> Option<(i64, i64)> {
         let client = connect(&self.pool).await.ok()?;

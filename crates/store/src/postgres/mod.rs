@@ -142,8 +142,8 @@ async fn migrate(client: &Object, seed: u64) -> Result<i64, Fault> {
         None => i64::from(u32::try_from(seed >> 33).unwrap_or(1).max(1)),
     };
     // Every log entry has the number of the transaction that wrote it. After a restore into a new server, these numbers
-    // may be higher than the server's own, so followers of the log would not see the entries. Set them to 0. Cursors
-    // with old numbers are invalid then, so change the generation, which every cursor contains.
+    // may be higher than all numbers of this server, and followers of the log would not see the entries. So set the
+    // numbers to 0. Cursors contain old numbers, so also change the generation, which makes them invalid.
     let future = "SELECT max(xid) >= pg_snapshot_xmax(pg_current_snapshot())::text::bigint FROM event";
     if client.query_one(future, &[]).await?.try_get::<_, Option<bool>>(0)?.unwrap_or(false) {
         client.batch_execute("UPDATE event SET xid = 0").await?;
@@ -213,7 +213,7 @@ impl Store for Postgres {
 
     fn integrity(&self) -> Answer<'_, Vec<String>> {
         Box::pin(async move {
-            // The server checks its own pages. So this function only checks that the server answers.
+            // A PostgreSQL server checks its data pages itself. So this function only checks that the server answers.
             transaction::again(|| self.read(Statement::new(sql::META, ["schema".into()]))).await?;
             Ok(Vec::new())
         })

@@ -18,8 +18,8 @@ use crate::value::{SqlValue, Statement};
 type PipelineRows = Vec<Vec<SqlValue>>;
 type PipelineWaiter<'a, T> = Pin<Box<dyn Future<Output = Result<T, Fault>> + Send + 'a>>;
 
-/// Runs statements in order on one connection, and sends all of them before the first answer is back. When several
-/// fail, returns the first fault, because it is the cause of the others.
+/// Sends all statements on one connection in order, without waiting for the first answer. When several of them fail,
+/// returns the first fault, because it caused the others.
 pub(super) async fn run(
     client: &Object,
     first: Option<&str>,
@@ -72,7 +72,7 @@ async fn in_order<T>(waiting: Vec<PipelineWaiter<'_, T>>) -> Result<Vec<T>, Faul
     slots.into_iter().filter_map(Result::err).collect()
 }
 
-/// Runs write operations and a last statement, and returns the number that the last statement gives. Single statements
+/// Runs the write operations and then the statement `last`, and returns the number that `last` gives. Single statements
 /// are sent without waiting for answers. An insert of many rows is split into statements with a few fixed numbers of
 /// rows, so that each such statement is prepared once.
 pub(super) async fn write(client: &Object, ops: Vec<Op>, last: Statement) -> Result<Option<i64>, Fault> {

@@ -15,8 +15,8 @@ use crate::log::Head;
 use crate::value::{SqlValue, Statement};
 use crate::{Job, load, record, sql};
 
-/// The number of times that a command is retried after a unique violation. Such a violation usually means that another
-/// transaction inserted the same key first. After this number of retries, it is a fault.
+/// The number of times that a command is retried after a unique violation. Usually another transaction inserted the
+/// same key first. After this number of retries, the violation is a fault.
 const RACES_MAX: u32 = 16;
 /// The statement that returns the number of the current transaction. `FATE` takes this number and returns the status of
 /// the transaction.
@@ -38,11 +38,10 @@ enum TransactionTry {
     },
 }
 
-/// The data by which a later check finds out whether a transaction was committed.
+/// The data with which a later check finds out whether a transaction was committed.
 struct Trail {
     /// The number of the transaction. After a crash, a server reuses the numbers of the transactions that it lost. So a
-    /// committed transaction with this number may be a different one, and the statement `witness` finds out which one
-    /// it is.
+    /// committed transaction with this number may be a different one; the statement `witness` shows whether it is ours.
     xid: i64,
     /// The statement that finds a row that only this transaction can have written. `None` when running the command
     /// twice has the same effect as running it once.
@@ -199,7 +198,7 @@ async fn decide_and_write(
 }
 
 /// Returns a statement that finds the first row of an insert. A later check uses it to find out whether a piece of a
-/// plan was committed, because such a piece leaves no entry in the log. Inserting such a row twice would fail.
+/// plan was committed. A piece leaves no entry in the log, and inserting its rows a second time would fail.
 fn inserted(op: &record::Op) -> Option<Statement> {
     let record::Op::Insert(table, rows) = op else { return None };
     let row = rows.first()?;
@@ -280,8 +279,8 @@ async fn committed(pool: &Pool, trail: &Trail, fault: Fault) -> Result<bool, Fau
                     Err(fault) => patience.wait(fault).await.map_err(|_| ()),
                 },
             },
-            // The server does not know this transaction number yet: it crashed and started again from lower numbers. So
-            // the transaction was lost.
+            // With this error, the server does not know the transaction number yet: it crashed and started again with
+            // lower numbers. So the transaction was lost.
             Err(Fault::Postgres(error)) if error.code() == Some(&SqlState::INVALID_PARAMETER_VALUE) => {
                 return Ok(false);
             }
@@ -301,7 +300,7 @@ async fn ask(pool: &Pool, statement: &Statement) -> Result<Option<SqlValue>, Fau
     Ok(answers.into_iter().flatten().flatten().next())
 }
 
-/// The patience with one command: the time since it began, the number of its conflicts with other transactions, and the
+/// The retries of one command: the time at which it began, the number of its conflicts with other transactions, and the
 /// number of its retries.
 struct Patience {
     began: Instant,
@@ -316,7 +315,7 @@ impl Patience {
     }
 
     /// Waits before the next try of a command, a little longer each time. Returns the fault when a retry cannot help or
-    /// the time is over.
+    /// the time for retries is over.
     async fn wait(&mut self, fault: Fault) -> Result<(), Fault> {
         match class(&fault) {
             FailureClass::Final => return Err(fault),
@@ -361,7 +360,8 @@ fn class(fault: &Fault) -> FailureClass {
     }
 }
 
-/// Returns whether the server ended the connection, is starting, stopping or full, or does not answer.
+/// Returns whether the error says that the server cannot be used at the moment: it ended the connection, starts or
+/// stops, has no free connection, does not accept writes, or does not answer.
 pub(super) fn is_away(error: &tokio_postgres::Error) -> bool {
     match error.code() {
         None => error.is_closed() || error.as_db_error().is_none(),

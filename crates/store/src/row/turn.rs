@@ -13,7 +13,7 @@ use crate::fault::Fault;
 use crate::value::{Columns, SqlValue, list, optional, text};
 
 /// Returns an amount, such as a cost, as a signed integer, because databases only sum signed integers. An amount above
-/// the maximum of `i64` becomes that maximum; such amounts do not occur.
+/// the maximum of `i64` becomes that maximum; real amounts are far lower.
 pub(super) fn amount(number: u64) -> SqlValue {
     SqlValue::Int(i64::try_from(number).unwrap_or(i64::MAX))
 }

@@ -24,12 +24,12 @@ impl ConnectionSettings {
     pub(super) const READER: Self = Self { cache_kib: 2 * 1024, writes: false };
 }
 
-/// The maximum number of prepared statements that a connection keeps, about as many as this program has. Above it, the
-/// least recently used one is dropped.
+/// The maximum number of prepared statements that a connection keeps: about as many as this program has. When there are
+/// more, the least recently used one is dropped.
 const PREPARED_MAX: usize = 128;
 /// The time of one wait for SQLite's own lock. A connection waits `BUSY_STEPS` times, about ten seconds in all, and
-/// then fails. Our processes first wait for a separate file lock, the write queue. So only checkpoints, recovery or
-/// other programs hold SQLite's lock.
+/// then fails. Our processes first wait for a separate file lock, the write queue. So SQLite's lock is only taken by
+/// checkpoints, by recovery and by other programs.
 const BUSY_STEP: Duration = Duration::from_millis(1);
 const BUSY_STEPS: i32 = 10_000;
 pub(super) const BUSY_MAX: Duration = Duration::from_secs(10);
@@ -56,7 +56,8 @@ pub(super) fn open(path: &Path, settings: ConnectionSettings, seed: Option<u64>)
         tries < BUSY_STEPS
     }))?;
     connection.set_prepared_statement_cache_capacity(PREPARED_MAX);
-    // Let query plans ignore the bound values. Otherwise SQLite plans some statements again whenever a value changes.
+    // Make SQLite plan each statement without looking at its values. Otherwise it plans some statements again whenever
+    // a value changes.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     let set = |name: &str, value: &dyn ToSql| connection.pragma_update(None, name, value);
     set("synchronous", &"FULL")?;

@@ -43,8 +43,8 @@ impl Default for Options {
     }
 }
 
-/// The longest time that dropping the store waits for the writer thread to end. This thread may itself wait for another
-/// process that is stopped.
+/// The longest time that dropping the store waits for the writer thread to end. The thread may need longer, because it
+/// may wait for another process.
 const CLOSE_MAX: Duration = Duration::from_secs(1);
 /// The maximum number of commands that may wait for the writer thread. A caller that comes when the queue is full gets
 /// a fault.
@@ -172,8 +172,8 @@ impl Sqlite {
         let answer = match tokio::time::timeout(self.options.wait_max, &mut receiver).await {
             Ok(answer) => answer,
             Err(_) if ticket.take() => return Err(Fault::Busy { seconds: self.options.wait_max.as_secs() }),
-            // The caller's time limit is over, but the writer has already started this command. So wait for its answer,
-            // which comes soon.
+            // Here the caller's time limit is over, but the writer has already started this command. So wait for its
+            // answer, which comes soon.
             Err(_) => receiver.await,
         };
         answer.map_or(Err(Fault::Closed), |told| told.result)

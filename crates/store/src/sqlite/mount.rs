@@ -1,5 +1,5 @@
-//! Finds out whether a path is on a network file system. SQLite may lose data there, because such a file system does
-//! not reliably keep the locks and the shared memory of a file.
+//! Finds out whether a path is on a network file system. SQLite may lose data there, because file locks and shared
+//! memory do not work reliably on such a file system.
 
 use std::path::{Path, PathBuf};
 
@@ -46,7 +46,7 @@ fn existing(path: &Path) -> Option<PathBuf> {
 }
 
 /// Returns the type of the mount that holds a folder: the mount with the longest mount point that begins the folder's
-/// path. When two mounts have the same point, the later line wins, because that mount hides the earlier one.
+/// path. When two mounts have the same mount point, the later line counts, because its mount hides the earlier one.
 fn kind(mounts: &str, folder: &Path) -> Option<String> {
     let mut found: Option<(usize, &str)> = None;
     for line in mounts.lines() {

@@ -1,8 +1,8 @@
 //! The write queue between processes: an exclusive lock on a file next to the database. A process holds it for one
 //! transaction.
 //!
-//! SQLite gives its own lock to the process that happens to ask when the lock is free, so under load some processes
-//! starve. The kernel grants the file lock in the order of the requests, and releases it when its process dies.
+//! SQLite's own lock goes to any process that asks when the lock is free, so under load some processes wait without
+//! end. The kernel grants the file lock in the order of the requests, and releases it when its process dies.
 
 use std::fs::File;
 use std::path::Path;
@@ -34,8 +34,8 @@ impl Queue {
         Ok(Self { file, path })
     }
 
-    /// Waits for the file lock without a time limit; the callers whose commands wait have their own limit. Calls
-    /// `before` when the lock is not free at once.
+    /// Waits for the file lock without a time limit, because each caller of a waiting command has its own limit. If the
+    /// lock is not free at once, calls `before` before it waits.
     pub(super) fn wait(&self, before: impl FnOnce()) -> std::io::Result<WriteTurn<'_>> {
         if self.file.try_lock().is_ok() {
             return Ok(WriteTurn { queue: self });

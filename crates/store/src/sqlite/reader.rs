@@ -70,8 +70,8 @@ pub(super) fn load(session: &mut ConnectionSession<'_>, needs: &[Need], world: &
     Ok(())
 }
 
-/// Loads the needs (requests for rows) that a decision or question lacks. Fails when all of them are loaded already,
-/// because the decision would then ask for them without end.
+/// Loads the rows that a decision or question still needs. Fails when all of them are loaded already, because the
+/// decision would then ask for them again and again.
 pub(super) fn load_more(session: &mut ConnectionSession<'_>, needs: &[Need], world: &mut World) -> Result<(), Fault> {
     if needs.iter().all(|need| world.knows(need)) {
         return Err(Fault::Bug { what: format!("a decision asks again for {needs:?}") });

@@ -9,8 +9,8 @@ use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use crate::fault::Fault;
 
-/// A flag that the writer thread sets to start a command, or that the caller sets to withdraw the command. Only the
-/// first of the two succeeds.
+/// A flag that either the writer thread sets to start a command, or the caller sets to withdraw it. Only the first of
+/// them succeeds.
 #[derive(Debug, Default)]
 pub(super) struct ReplyTicket(AtomicBool);
 
@@ -24,8 +24,8 @@ impl ReplyTicket {
 /// The answer of the writer thread to one caller.
 pub(super) struct ToldReply<T> {
     pub(super) result: Result<T, Fault>,
-    /// The answers to the other callers of the same transaction. They are sent when this field is dropped, also when
-    /// the receiver of this reply is gone. `None` when this reply does not send them.
+    /// The answers to the other callers of the same transaction. They are sent when this field is dropped, even if no
+    /// caller receives this reply. `None` when this reply is not the first one of a transaction.
     _others: Option<Others>,
 }
 
@@ -39,8 +39,8 @@ pub(super) struct ReplySender<T> {
 }
 
 impl<T> ReplySender<T> {
-    /// Starts the command for the writer. Returns false when the caller is gone or has withdrawn the command. After
-    /// true, the caller can no longer withdraw it.
+    /// Starts the command for the writer. Returns false when the caller is gone or has withdrawn the command. Otherwise
+    /// returns true, and the caller can no longer withdraw it.
     pub(super) fn begin(&self) -> bool {
         !self.answer.is_closed() && self.ticket.take()
     }

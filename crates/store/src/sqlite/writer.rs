@@ -38,7 +38,7 @@ pub(super) struct Writer {
     pub(super) queue: Arc<Queue>,
     pub(super) bell: Bell,
     pub(super) statistics: Arc<Statistics>,
-    /// The answers to the last batch of commands, as far as they are not sent yet. Dropping this value sends them.
+    /// The answers to the last batch of commands that are not sent yet. Dropping this value sends them.
     pub(super) untold: Others,
 }
 
@@ -104,7 +104,8 @@ impl Writer {
         }
         if let Err(cause) = &turn {
             for (_, reply) in batch {
-                // An error of the system cannot be cloned, and every caller of the batch gets it.
+                // Every caller of the batch gets this error. An I/O error cannot be cloned, so make a copy for each of
+                // them.
                 let cause = std::io::Error::new(cause.kind(), cause.to_string());
                 reply.send(Err(queue.fault(cause)));
             }
@@ -123,7 +124,7 @@ impl Writer {
         };
         self.mend();
         if busy {
-            // Another program holds SQLite's own lock. Trying each command alone would only wait for this lock again,
+            // Here another program holds SQLite's own lock. Each command alone would have to wait for this lock, too,
             // so fail all commands.
             drop(turn);
             batch.into_iter().for_each(|(_, reply)| reply.send(Err(Fault::Busy { seconds: BUSY_MAX.as_secs() })));
@@ -131,8 +132,8 @@ impl Writer {
         }
         let mut answers = Vec::with_capacity(batch.len());
         for job in jobs {
-            // The batch of commands failed, so run each command alone. This is rare, and cheaper than a savepoint
-            // around every command.
+            // The batch failed, so run each of its commands in its own transaction. This is rare, so it costs less than
+            // a savepoint around every command of every batch.
             match transaction(&self.connection, &[job]) {
                 Ok(mut changes) => {
                     self.count(1);
@@ -170,8 +171,8 @@ impl Writer {
     }
 
     /// Rolls back the failed transaction and returns the fault for the caller. A failed commit may leave pages in the
-    /// write-ahead log, so this function overwrites them with another write. When that write fails, too, a later start
-    /// may treat the pages as committed. Then the fault becomes [`Fault::Unknown`].
+    /// write-ahead log, so this function overwrites them with another write. If that write also fails, SQLite may treat
+    /// the pages as committed when the file is opened next. Then the fault becomes [`Fault::Unknown`].
     fn settle(&mut self, failure: WriterFailure) -> Fault {
         self.mend();
         if failure.left_behind && overwrite(&self.connection).is_err() {
@@ -199,8 +200,8 @@ impl Writer {
 }
 
 /// Takes the commands that wait. When only few wait after a large batch, it first waits a moment for the callers that
-/// were just answered, because they often send the next command at once. Without this wait, a batch of one command
-/// would alternate with a batch of all others.
+/// were just answered, because they often send the next command at once. Without this wait, large batches and batches
+/// of one command would alternate.
 fn gather(
     first: WriterWaiter,
     requests: &Receiver<WriterRequest>,
@@ -272,8 +273,8 @@ struct Batch<'c> {
     /// The heads (number and hash of the last entry) of the topics. Each head is written once, after all commands of
     /// the batch.
     heads: BTreeMap<String, Head>,
-    /// The workflows and agents that earlier commands of the batch loaded. Most commands need them. Commands change
-    /// these rows only together with this loaded copy, so the copy stays right. Tasks are not kept, because the
+    /// The workflows and agents that earlier commands of the batch loaded. Most commands need them. When a command
+    /// changes such a row, it also changes this copy, so the copy stays right. Tasks are not kept, because the
     /// statements of a plan change and delete tasks directly in the database.
     workflows: BTreeMap<WorkflowId, Option<Workflow>>,
     agents: BTreeMap<AgentId, Option<Agent>>,
@@ -281,8 +282,8 @@ struct Batch<'c> {
 
 fn commit(connection: &Connection) -> Result<(), WriterFailure> {
     connection.execute_batch("COMMIT").map_err(|error| {
-        // SQLite writes the page that completes a transaction last. So after a failed write that page is missing. After
-        // a failed fsync it may be in the file.
+        // The last page that SQLite writes completes a transaction. After a failed write this page is missing, so the
+        // transaction cannot come back. After a failed fsync the page may be in the file.
         let unwritten = error.sqlite_error().is_some_and(|error| {
             error.code == ErrorCode::DiskFull || error.extended_code == rusqlite::ffi::SQLITE_IOERR_WRITE
         });

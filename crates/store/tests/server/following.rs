@@ -1,4 +1,4 @@
-//! Tests of following the log while transactions pause, overlap, and hold transaction numbers.
+//! Tests of following the log while transactions are delayed, overlap or stay open.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

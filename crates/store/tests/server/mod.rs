@@ -17,8 +17,8 @@ use store::{Postgres, Store};
 use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use tokio_postgres::{Client, NoTls};
 
-/// The lock of the test server. An open transaction holds back every follower of the log on the server, so a test that
-/// leaves a transaction open runs alone.
+/// The lock of the test server. While a transaction is open, followers of the log on this server do not see newer
+/// entries. So a test that leaves a transaction open runs alone.
 static SERVER: RwLock<()> = RwLock::const_new(());
 
 pub(crate) async fn shared() -> RwLockReadGuard<'static, ()> {

@@ -1,4 +1,5 @@
-//! Tests that the store retries when the server refuses a command for the moment, so that the caller does not notice.
+//! Tests that the store retries a command that the server refuses only for the moment. The caller does not notice the
+//! refusal.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,8 +8,8 @@ use store::conformance::{act, has_small, must, small};
 
 use super::{Place, alone, shared};
 
-/// Checks retries after serialization failures and deadlocks. A trigger refuses the first two tries of each command. It
-/// counts tries with a sequence, because a rollback does not undo its count.
+/// Checks retries after serialization failures and deadlocks. A trigger refuses the first two tries of each command.
+/// The trigger counts the tries with a database sequence, because a rollback does not reset a sequence.
 #[tokio::test(flavor = "multi_thread")]
 async fn serialization_failures_and_deadlocks_are_tried_again() {
     let _shared = shared().await;

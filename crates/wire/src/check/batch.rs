@@ -1,5 +1,6 @@
-//! Judges documents in files of test cases, one JSON object per line. Each line has a document in `text`, `text_b64` or
-//! `parts`. Its other fields are facts from outside the document, such as the request that a review response answers.
+//! Judges the documents in files of test cases. Each line of a file is one test case, a JSON object. It has a document
+//! in the field `text`, `text_b64` or `parts`. Its other fields are facts from outside the document, such as the
+//! request that a review response answers.
 
 use super::{CheckContext, CheckFinding, DocumentKind, beside, check, prompted};
 use crate::json::{Value, object, parse};
@@ -53,7 +54,7 @@ fn judge(kind: DocumentKind, case: &Value) -> Result<CheckFinding, String> {
     let request = match case.get("request") {
         None | Some(Value::Null) => None,
         Some(Value::Text(text)) => Some(text.clone().into_bytes()),
-        // The test case has the request as a JSON value and not as a string, so the bytes of the request are rendered
+        // If the test case has the request as a JSON value and not as a string, the bytes of the request are rendered
         // from the value.
         Some(other) => Some(other.to_string().into_bytes()),
     };

@@ -34,7 +34,8 @@ struct CheckpointEntry<'f> {
     line: u64,
     short: u64,
     full: u64,
-    /// The level of detail with which the checkpoint is shown when the token budget is large enough for everything.
+    /// The level of detail with which the checkpoint is shown when the token budget is large enough for the whole
+    /// reply.
     wanted: CheckpointLevel,
 }
 
@@ -50,14 +51,14 @@ impl CheckpointEntry<'_> {
     }
 }
 
-/// The loaded checkpoints (progress notes) of a task, newest first, and their total number.
+/// The loaded checkpoints (progress notes) of a task, newest first, and the number of all its checkpoints.
 pub(super) struct History<'f> {
     entries: Vec<CheckpointEntry<'f>>,
     /// The number of all checkpoints of the task, including those that were not loaded from the store.
     total: u32,
     pub(super) least: u64,
-    /// The weight (token cost) of all checkpoints at their wanted level of detail, minus the weight that is in `least`:
-    /// the newest checkpoint as one line.
+    /// The weight (token cost) that all checkpoints at their wanted level of detail need in addition to `least`.
+    /// `least` already covers the newest checkpoint as one line.
     pub(super) want: u64,
 }
 
@@ -90,10 +91,10 @@ impl<'f> History<'f> {
         (Value::List(shown), earlier)
     }
 
-    /// Chooses the level of detail for each checkpoint. The newest checkpoint gets up to half of the weight (token
-    /// cost). Of the other weight, up to a quarter shows older checkpoints as one line each, and up to three fifths
-    /// also show their summaries. The rest shows details, then more lines and summaries. Newer checkpoints come first
-    /// each time.
+    /// Chooses the level of detail for each checkpoint. Up to half of the weight (token cost) is reserved for the
+    /// newest checkpoint. The rest is spent on the older checkpoints in this order: one line each, until a quarter of
+    /// the rest is spent; summaries, until three fifths are spent; full details; more lines; more summaries. Each step
+    /// starts with the newest of these checkpoints.
     fn levels(&self, grant: u64) -> Vec<CheckpointLevel> {
         let mut levels = vec![CheckpointLevel::Counted; self.entries.len()];
         let Some(newest) = self.entries.first() else { return levels };
@@ -140,8 +141,8 @@ struct Spend<'e, 'f> {
 }
 
 impl Spend<'_, '_> {
-    /// Raises checkpoints to the level of detail `to`, newest first. Stops at the first checkpoint that does not fit
-    /// into the remaining weight (token cost) without the reserve `keep`.
+    /// Raises checkpoints to the level of detail `to`, newest first. Stops at the first checkpoint whose cost would
+    /// leave less than `keep` of the remaining weight (token cost).
     fn raise(&mut self, levels: &mut [CheckpointLevel], to: CheckpointLevel, keep: u64) {
         for (entry, level) in self.entries.iter().zip(levels) {
             let to = to.min(entry.wanted);
@@ -157,8 +158,8 @@ impl Spend<'_, '_> {
         }
     }
 
-    /// Shows all details of the checkpoints that are wanted in full and have only a summary so far. Skips a checkpoint
-    /// that does not fit into the remaining weight and continues with the next one.
+    /// Raises checkpoints from a summary to all details, if the caller wants them in full. Skips a checkpoint whose
+    /// details do not fit into the remaining weight (token cost) and continues with the next one.
     fn fill(&mut self, levels: &mut [CheckpointLevel]) {
         for (entry, level) in self.entries.iter().zip(levels) {
             let price = entry.price(entry.wanted).saturating_sub(entry.price(*level));

@@ -13,16 +13,16 @@ pub(super) enum Fetch {
     Checkpoints,
     /// The call that lists the tasks of a workflow, page by page.
     Tasks,
-    /// The call that fetches one task. The caller puts in the id that the reply of `task_load_context` shows for this
-    /// task.
+    /// The call that fetches one task. The caller fills in the id of the task, which the reply of `task_load_context`
+    /// shows.
     Each,
 }
 
 #[derive(Debug, Clone)]
 pub(super) struct ContextCut {
     pub(super) part: String,
-    /// The amount that was cut from the reply of `task_load_context`: the number of characters of a text, or the number
-    /// of items of a list.
+    /// The amount that was cut from this piece of the reply of `task_load_context`: a number of characters for a text,
+    /// or a number of items for a list.
     pub(super) left_out: u64,
     pub(super) fetch: Fetch,
 }
@@ -43,9 +43,9 @@ impl Cuts {
         }
     }
 
-    /// Renders the list of the parts that were cut from the reply of `task_load_context`, one entry per part. If this
-    /// list is heavier than `budget`, renders one entry per tool call instead, with the names and the total amount of
-    /// the parts that the call fetches.
+    /// Renders the list of the pieces that were cut from the reply of `task_load_context`, one entry per piece. If this
+    /// list is heavier than `budget`, renders one entry per tool call instead: the names of all pieces that the call
+    /// fetches, and the total amount that was cut from them.
     pub(super) fn render(&self, budget: u64) -> Option<Value> {
         if self.list.is_empty() {
             return None;
@@ -54,7 +54,7 @@ impl Cuts {
         Some(if weight(&each.to_string()) <= budget { each } else { self.entries(&self.merged()) })
     }
 
-    /// Returns the weight (token cost) of the list of cut pieces when it is the member `cut` of the reply of
+    /// Returns the weight (token cost) that the member `cut`, the list of cut pieces, adds to the reply of
     /// `task_load_context`.
     pub(super) fn weight(&self, budget: u64) -> u64 {
         self.render(budget).map_or(0, |list| weight(&format!("\"cut\":{list},")))

@@ -34,7 +34,8 @@ pub(super) fn task(facts: &ContextFacts) -> Vec<PieceField<'_>> {
         whole("sequence", u64::from(task.sequence).into()),
         whole("priority", u64::from(task.priority.get()).into()),
         whole("attempt", u64::from(task.attempt).into()),
-        // A task is ready when all of its dependencies are completed or skipped, and the task itself is neither.
+        // A task is ready when all of its dependencies are completed or skipped, and the task itself is not completed
+        // or skipped yet.
         whole("ready", (task.unmet == 0 && !task.status().is_met()).into()),
     ];
     fields.extend(PieceField::list("blocked_by", &facts.blocked_by));

@@ -50,9 +50,9 @@ pub(super) struct PieceField<'f> {
 
 /// A field of the reply of `task_load_context` after rendering, and how much of it was cut.
 pub(super) struct Rendered {
-    /// The value of the field as JSON; `None` when the field was left out.
+    /// The value of the field as JSON; `None` when the field is left out of the reply.
     pub(super) value: Option<Value>,
-    /// The amount that was cut from the field: the number of characters of a text, or the number of items of a list.
+    /// The amount that was cut from the field: a number of characters for a text, or a number of items for a list.
     pub(super) left_out: u64,
 }
 
@@ -95,8 +95,8 @@ impl<'f> PieceField<'f> {
         let room = grant.saturating_sub(weight(self.name) + 2 * UNIT);
         let part = |text: &str| match cut(text, room) {
             Some((text, left_out)) => Rendered { value: Some(text.into()), left_out },
-            // An empty text that is left out counts as one character. Otherwise its count would be 0, and the list of
-            // cut pieces names only pieces with a count above 0.
+            // An empty text that is left out counts as one cut character. With a count of 0, the list of cut pieces
+            // would not name it.
             None => Rendered { value: None, left_out: characters(text).max(1) },
         };
         let all = |value: Value| Rendered { value: Some(value), left_out: 0 };
@@ -131,8 +131,8 @@ fn first_items(items: &[&str], room: u64) -> Rendered {
 }
 
 /// Shares a budget (token cost) among fields. A small field gets all that it wants, and the larger fields get equal
-/// shares. When the equal share is below [`LEAST`], the last of the larger fields gets nothing, so that the others get
-/// more.
+/// shares. When an equal share would be less than [`LEAST`], the last of the larger fields gets nothing, and its share
+/// goes to the other fields.
 pub(super) fn share(fields: &[PieceField<'_>], budget: u64) -> Vec<u64> {
     let least: u64 = fields.iter().map(|field| field.least).sum();
     let mut wants: Vec<u64> = fields.iter().map(|field| field.want - field.least).collect();
@@ -146,8 +146,8 @@ pub(super) fn share(fields: &[PieceField<'_>], budget: u64) -> Vec<u64> {
     }
 }
 
-/// Returns the largest weight (token cost) that can be offered to each field so that all fields together stay within
-/// the budget. A field takes no more than it wants.
+/// Returns the largest weight (token cost) `n` for which all fields together stay within the budget if each field takes
+/// the weight that it wants, but at most `n`.
 pub(super) fn level(wants: &[u64], budget: u64) -> u64 {
     let mut sorted = wants.to_vec();
     sorted.sort_unstable();

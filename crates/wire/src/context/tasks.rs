@@ -75,8 +75,8 @@ impl<'f> Tasks<'f> {
     }
 
     /// Returns the number of tasks that are shown, and the weight (token cost) that is left for their texts (the
-    /// outcomes). The names get up to half of `grant`, so that texts fit, too. When `grant` is too small even for one
-    /// text, the names get all of it.
+    /// outcomes). At first the names get only half of `grant`, so that texts fit, too. They may use all of it when
+    /// `grant` covers everything, or when it is too small for even one text.
     fn fitting(&self, grant: u64) -> (usize, u64) {
         let names: u64 = self.entries.iter().map(TaskEntry::least).sum();
         let room = if grant >= self.want || grant < LEAST { grant } else { grant / 2 };
@@ -112,7 +112,7 @@ impl<'f> Tasks<'f> {
 }
 
 /// Renders one task of a list. `grant` is the weight (token cost) for the task's texts, in addition to the weight of
-/// its id, name and status. Returns `true` with the task when nothing was cut.
+/// its id, name and status. The returned `bool` is true when nothing was cut.
 fn show(entry: &TaskEntry<'_>, grant: u64) -> (Value, bool) {
     let mut left = grant;
     let mut whole = true;

@@ -16,7 +16,7 @@ pub(super) struct WantedContext {
     pub(super) siblings: bool,
     pub(super) dependencies: bool,
     /// Tells whether the whole history of checkpoints (progress notes of the task) gets its tokens before any other
-    /// part.
+    /// part of the reply.
     pub(super) history: bool,
     /// The number of newest checkpoints (progress notes of the task) that the caller wants with their detail.
     pub(super) detailed: u32,

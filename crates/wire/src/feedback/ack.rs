@@ -1,4 +1,5 @@
-//! Acknowledgements: a review response confirms every decision in its request exactly once, with the correct status.
+//! Acknowledgements: a review response confirms every decision in the review request that it answers, exactly once and
+//! with the correct status.
 
 use std::collections::{HashMap, HashSet};
 
@@ -68,8 +69,8 @@ impl AskedParts {
     }
 }
 
-/// Checks that the review response acknowledges each decision of its request once. The status must be `acknowledged`
-/// for the id of a finding in an earlier response, and `unknown_id` for any other id.
+/// Checks that the review response acknowledges each decision of its request once. A decision on a finding of an
+/// earlier response needs the status `acknowledged`. A decision on any other id needs the status `unknown_id`.
 pub(super) fn complete(ack: &JsonNode<'_>, asked: &AskedParts, report: &mut Report<'_>) {
     let Some(items) = ack.get("items").and_then(JsonNode::list) else { return };
     let decided = asked.decided.as_deref().unwrap_or_default();

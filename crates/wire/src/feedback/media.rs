@@ -23,8 +23,7 @@ fn is_media_type(text: &str) -> bool {
     let names = text.split(';').next().unwrap_or_default();
     let Some((kind, subtype)) = names.trim_end_matches([' ', '\t']).split_once('/') else { return false };
     let rest = &text[names.len()..];
-    // Blanks are legal before the semicolon that starts a parameter of a media type, but not at the end of the media
-    // type.
+    // Blanks are legal before the semicolon that starts a parameter, but not at the end of the whole media type.
     let trailing = rest.is_empty() && names.ends_with([' ', '\t']);
     is_name(kind) && is_name(subtype) && !trailing && parameters(rest)
 }

@@ -15,8 +15,8 @@ pub struct Response {
     pub iteration: AnyInteger,
     pub outcome: ReviewOutcome,
     pub ack: Option<Ack>,
-    /// The fields that the protocol does not define. Also the fields `feedback`, `error` and `applied_feedback_ack`, if
-    /// they were present with the value null.
+    /// The fields that the protocol does not define. The fields `feedback`, `error` and `applied_feedback_ack` are also
+    /// here if their value is null.
     pub extra: ExtraFields,
 }
 
@@ -177,8 +177,8 @@ enum ResponseNeed {
     Unexpected,
 }
 
-/// Returns the rule for a field of a review response that belongs to one status, such as `error`. `own` tells whether
-/// the response has that status. It is `None` when the status could not be read; the field is allowed then.
+/// Returns the rule for a field that belongs to one status of a review response, as `error` does. `own` tells whether
+/// the response has this status. When the status could not be read, `own` is `None` and the field is allowed.
 fn need(own: Option<bool>) -> ResponseNeed {
     match own {
         Some(true) => ResponseNeed::Required,

@@ -1,18 +1,18 @@
-//! Refuses fields that name a session in a review message. The tool that carries the message keeps the session, so the
-//! message must not.
+//! Refuses every field of a review message that names a session. The tool that carries the message already keeps track
+//! of the session.
 
 use crate::json::{JsonKind, JsonNode};
 use crate::report::{At, Report, is_session};
 
-/// Refuses every key of a review message that names a session, at any depth. Only the content of the reviewed artifact
-/// may have such keys.
+/// Refuses every key of a review message that names a session, at any depth. Such keys are allowed only inside the
+/// content of the reviewed artifact.
 pub(super) fn refuse(node: &JsonNode<'_>, report: &mut Report<'_>) {
     look(node, &At::top(), 0, report);
 }
 
 /// Checks a value of a review message and all values inside it for keys that name a session. Such keys are allowed only
-/// in `/artifact/content`. `content` tells how near the value is to that place: 0 at the top, 1 in `/artifact`, another
-/// number elsewhere.
+/// in `/artifact/content`. `content` encodes the place of the value: 0 for the top of the message, 1 for `/artifact`,
+/// another number for any other place.
 fn look(node: &JsonNode<'_>, at: &At<'_>, content: u8, report: &mut Report<'_>) {
     match &node.kind {
         JsonKind::Null | JsonKind::Bool(_) | JsonKind::Number(_) | JsonKind::Text(_) => {}

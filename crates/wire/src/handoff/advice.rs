@@ -1,5 +1,5 @@
-//! The optional fields of a handoff contract (an agent's report at the end of its turn). They only inform. A wrong
-//! value causes a warning, but never makes a contract invalid.
+//! The optional fields of a handoff contract (an agent's report at the end of its turn). They only inform people. A
+//! wrong value in them causes a warning, but never makes a contract invalid.
 
 use super::field::{ContractSource, ExtraMembers, Lenient, Listing, ObjectWriting, stated};
 use super::looping::number;
@@ -35,7 +35,7 @@ impl PersonSummary {
     }
 }
 
-/// A fact that the agent suggests to store in the memory. A person decides whether it is stored.
+/// A fact that the agent suggests for the project's memory. A person decides whether the fact is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Memorial {
     pub description: NonBlank,
@@ -44,11 +44,11 @@ pub struct Memorial {
     /// written.
     pub kind: Lenient<MemoryType>,
     pub class: Lenient<MemoryClass>,
-    /// The fields of the memory suggestion that have no field of their own here, such as `slug` and `rationale`.
+    /// The fields of the memory suggestion for which this type has no field of its own, such as `slug` and `rationale`.
     pub extra: ExtraMembers,
 }
 
-/// The part of its context window that an agent has used, as the agent reports it.
+/// An agent's own report on how much of its context window it has used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Consumption {
     /// The number of tokens that the agent used, an integer of at least 0.
@@ -88,7 +88,7 @@ pub(super) fn memory_suggestions(node: Option<&JsonNode<'_>>, findings: &mut Fin
 
 pub(super) fn memorials(node: Option<&JsonNode<'_>>, findings: &mut Findings<'_>) -> Lenient<Listing<Memorial>> {
     // Collects the memory suggestions whose type or class is not a legal word. The warnings about them are added last,
-    // after the warnings about all suggestions that are skipped.
+    // after the warnings about the suggestions that are skipped.
     let mut off_list = Vec::new();
     let source = findings.source;
     let read = |index, node| {
@@ -139,8 +139,9 @@ pub(super) fn list<'n, 't, T>(
     Lenient::Is(Listing::read(node, findings.source, |index, item| match element(index, item) {
         Ok(element) => Some(element),
         Err(lack) => {
-            // When one element of the list is wrong, all other elements may be wrong, too. Therefore the first wrong
-            // element reserves the memory for as many warnings as the list has elements.
+            // When one element of the list is wrong, all other elements are often wrong, too. Therefore the first wrong
+            // element reserves memory for one warning per element of the list, so that the memory need not grow many
+            // times.
             findings.warnings.reserve(std::mem::take(&mut room));
             findings.warnings.push(findings.problem(skipped, Some(item)).at(index).lacking(lack));
             None

@@ -1,5 +1,5 @@
 //! The section `consolidation_report` of a handoff contract: how the work relates to parts of the system that other
-//! agents own. The INPUT envelope (the JSON that started the agent's turn) may require it.
+//! agents own. The INPUT envelope (the JSON that started the agent's turn) may require this section.
 
 use super::field::{ExtraMembers, ObjectWriting, WrittenValue, given};
 use super::problem::{Findings, shown};

@@ -25,7 +25,7 @@ pub struct HandoffContract {
     status_extra: ExtraMembers,
     evidence: EvidenceReport,
     consolidation: Maybe<Consolidation>,
-    /// The section `approval_request` of a handoff contract whose status is not APPROVAL_REQUEST.
+    /// The section `approval_request`. When the status is APPROVAL_REQUEST, the request is in `status` instead.
     request: ApprovalSection,
     loop_state: Maybe<LoopState>,
     optional: Optional,
@@ -141,8 +141,8 @@ impl HandoffContract {
         self.consolidation.get()
     }
 
-    /// Returns the approval request of a handoff contract, even when the contract has another status. A person is asked
-    /// for a decision only when the status is [`HandoffStatus::ApprovalRequest`].
+    /// Returns the approval request of a handoff contract with any status. A person is asked for a decision only when
+    /// the status is [`HandoffStatus::ApprovalRequest`].
     pub fn request(&self) -> Option<&HandoffApproval> {
         match (&self.status, &self.request) {
             (HandoffStatus::ApprovalRequest { request }, _) => Some(request),
@@ -171,7 +171,7 @@ impl HandoffContract {
     }
 
     /// Returns the updates of stored project contracts that the agent has the permission to make, in the order in which
-    /// they apply.
+    /// they must be applied.
     pub fn applied(&self) -> impl Iterator<Item = &ContractUpdate> {
         self.updates().filter(|update| update.is_permitted())
     }

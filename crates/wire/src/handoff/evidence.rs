@@ -45,8 +45,8 @@ pub struct EvidenceReport {
     pub verbatim_outputs: Vec<EvidenceNote>,
     pub cross_layer_impacts: Vec<EvidenceNote>,
     pub open_gaps: Vec<EvidenceNote>,
-    /// The keys of the evidence report that are none of its seven lists, unchanged. `verification` is one of them when
-    /// the status is not COMPLETE.
+    /// All keys of the evidence report except its seven lists, unchanged. They include `verification` when the status
+    /// is not COMPLETE.
     pub extra: ExtraMembers,
 }
 

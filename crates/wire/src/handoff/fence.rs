@@ -26,8 +26,8 @@ pub(crate) struct FencedBlock<'t> {
 /// search slow.
 pub(crate) fn scan(text: &str) -> Scan<'_> {
     let mut found = Scan { opened: 0, block: None, json: None };
-    // The opening fence (the line of backticks or tildes) of the code block at the current line, and the byte offset at
-    // which the content of the block begins.
+    // The opening fence (the line of backticks or tildes) of the code block that contains the current line, and the
+    // byte offset at which the content of the block begins. `None` outside of code blocks.
     let mut open: Option<(Fence, usize)> = None;
     let mut at = 0;
     while at < text.len() {
@@ -117,8 +117,8 @@ fn is_space(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// Checks that a scan of `text` finds `opened` blocks marked as contract, and `body` as the content of the last
-    /// closed one.
+    /// Checks that a scan of `text` finds `opened` code blocks marked as contract, and that the last closed one has the
+    /// content `body`.
     fn check(text: &str, opened: usize, body: Option<&str>) {
         let found = scan(text);
         assert_eq!((found.opened, found.block.as_ref().map(|block| block.body)), (opened, body), "{text:?}");

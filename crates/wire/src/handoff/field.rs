@@ -1,8 +1,8 @@
 //! Helpers for all sections of a handoff contract: optional fields that may be wrong, and members that the
 //! specification does not list.
 //!
-//! A value that no code reads is kept as its original text. So the value stays exactly the same, and it need not be
-//! parsed.
+//! A value that no code reads is kept as its original text. So the value stays exactly as the agent wrote it, and no
+//! time is spent on parsing it.
 
 use crate::json::{self, JsonMember, JsonNode, Object, Value};
 use crate::shape::{Maybe, NonBlank};
@@ -41,7 +41,7 @@ impl WrittenValue {
     }
 }
 
-/// The members of an object in a handoff contract that the specification does not list.
+/// The members that an object in a handoff contract has although the specification does not list them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ExtraMembers(Vec<(String, WrittenValue)>);
 
@@ -50,7 +50,7 @@ impl ExtraMembers {
         self.iter().find(|(found, _)| *found == name).map(|(_, value)| value)
     }
 
-    /// Returns the names and values of the object's unlisted members in their original order.
+    /// Returns the names and values of the members that the specification does not list, in their original order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &WrittenValue)> {
         self.0.iter().map(|(name, value)| (name.as_str(), value))
     }
@@ -101,8 +101,8 @@ impl<T> Lenient<T> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listing<T> {
     pub(super) kept: Vec<T>,
-    /// The original text of the whole list, if some of its elements were skipped. The list is rendered from this text
-    /// then.
+    /// The original text of the whole list, if some of its elements were skipped. In that case the list is rendered
+    /// from this text.
     whole: Option<WrittenValue>,
 }
 

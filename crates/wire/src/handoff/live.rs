@@ -1,5 +1,5 @@
 //! Finds live values in updates of a project contract: values that a running system reports, such as a pod count or an
-//! IP address. They are out of date as soon as they are written, so they do not belong into a project contract.
+//! IP address. They are out of date as soon as they are written, so they do not belong in a project contract.
 //!
 //! Reports a value only when it is clearly live. False alarms would teach agents to ignore the warning.
 
@@ -10,9 +10,9 @@ use super::problem::{Findings, quoted};
 use super::rule;
 use crate::json::{JsonKind, JsonNode};
 
-/// The limit in bytes for all JSON pointers to live values that are reported for one handoff contract. When it is
-/// reached, further live values are not reported. A hostile agent may write a hundred thousand values below one long
-/// name.
+/// The limit in bytes for all JSON pointers to live values that are reported for one handoff contract. After the limit
+/// is reached, further live values are not reported. Without the limit, a hostile agent could write a hundred thousand
+/// values under one long name, and each pointer would repeat the name.
 const POINTERS_BYTES_MAX: usize = 1 << 20;
 
 /// Names of numbers that only a running system knows, such as the count of ready replicas. The names are written in
@@ -81,9 +81,9 @@ const VERSIONS: &[&str] = &["version", "release", "tag", "build", "revision"];
 /// system reports and that are soon out of date.
 pub(super) struct LiveWalk<'f, 't, 'n> {
     findings: &'f mut Findings<'t>,
-    /// The index in `update_contracts` of the update that is being searched.
+    /// The index, in the list `update_contracts`, of the update that is searched for live values.
     update: usize,
-    /// The path from the payload of an update to the value that is being looked at.
+    /// The path from the payload of the update to the value that is checked now.
     path: Vec<PointerPart<'n>>,
     room: usize,
 }
@@ -159,8 +159,8 @@ impl NamedValue {
     }
 }
 
-/// A word in lower case, without `_`, `-` and blanks, for a search in the lists of known words. Only a short text
-/// becomes such a word, because all words in these lists are short.
+/// A word in lower case, without `_`, `-` and blanks, for a search in the lists of known words. Longer texts are not
+/// converted, because all words in these lists are short.
 struct Plain {
     letters: [u8; Self::MAX],
     length: usize,

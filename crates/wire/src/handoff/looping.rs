@@ -11,7 +11,7 @@ use crate::shape::Maybe;
 /// A loop that the agent runs. The loop ends when the metric reaches the threshold or when all iterations are used up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoopState {
-    /// The current iteration of the loop, an integer.
+    /// The number of the current iteration of the loop, an integer.
     iteration: Number,
     /// The largest number of iterations of the loop, an integer.
     max_iterations: Number,
@@ -62,8 +62,8 @@ impl LoopState {
         })
     }
 
-    /// Tells whether the loop may end: all iterations are used up, the metric reaches the threshold, or the metric or
-    /// the threshold is missing.
+    /// Tells whether the loop may end. It may end when all iterations are used up, when the metric reaches the
+    /// threshold, or when the metric or the threshold is missing.
     pub fn may_end(&self) -> bool {
         let below = |(metric, threshold): (&Number, &Number)| metric.compare(threshold).is_lt();
         let is_short = self.metric.get().zip(self.threshold.get()).is_some_and(below);

@@ -1,4 +1,4 @@
-//! Decides which status may follow which status in the reports of one agent over its turns.
+//! Decides which status an agent may report after its last reported status.
 //!
 //! ```text
 //! (no status yet) -> any of the five statuses   the first report
@@ -9,18 +9,19 @@
 use super::status::PlanStatus;
 use crate::json::{Object, Value, object};
 
-/// The number of times that an agent may report IN_PROGRESS in a row. The next IN_PROGRESS is refused.
+/// The number of IN_PROGRESS reports that are accepted in a row. The next one is refused.
 const IN_PROGRESS_MAX: u8 = 2;
 
-/// The last status that one agent reported for its work, over all its turns.
+/// The last status that one agent reported for its work, in this turn or in an earlier one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Machine {
     state: Option<PlanStatus>,
-    /// The number of IN_PROGRESS reports since the agent last reported another status.
+    /// The number of accepted IN_PROGRESS reports since the agent last reported another status.
     in_progress: u8,
 }
 
-/// The result of one event in an agent's history: the agent reported a status, or the system resumed the agent.
+/// The result of one event in an agent's history. An event is a status that the agent reports, or a resumption of the
+/// agent by the system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MachineStep {
     /// The agent's status after the event. `None` when no report was accepted yet.

@@ -1,15 +1,16 @@
 //! Merges an update into a stored project contract. A merge adds and replaces values, but never deletes any.
 //!
-//! During a merge, objects and lists keep an index of their elements. Therefore an update that names one element forty
-//! thousand times does not cause forty thousand searches.
+//! During a merge, objects and lists keep an index of their elements. So finding an element does not take a search
+//! through all elements, even for an update that names one element forty thousand times.
 
 use std::collections::{HashMap, HashSet};
 
 use super::pointer::{PointerPart, push_path};
 use crate::json::{Object, Value, object};
 
-/// The limit in bytes for all warnings of one merge. When it is reached, further warnings are dropped. A hostile update
-/// may change the types of a hundred thousand values below one long name.
+/// The limit in bytes for all warnings of one merge. After the limit is reached, further warnings are dropped. Without
+/// the limit, a hostile update could change the types of a hundred thousand values under one long name, and each
+/// warning would repeat the name.
 const WARNINGS_BYTES_MAX: usize = 16 << 20;
 
 /// The result of merging updates into a stored project contract.
@@ -47,8 +48,8 @@ pub fn merge_all<'p>(stored: &Value, payloads: impl IntoIterator<Item = &'p Valu
     MergedContract { value: tree.into_value(), warnings: merging.warnings }
 }
 
-/// A stored value into which the payloads of updates are merged. When an object is merged into an object, or a list
-/// into a list, the stored one gets an index of its elements.
+/// A stored value into which the payloads of updates are merged. A stored object gets an index of its members when an
+/// object is merged into it. A stored list gets an index of its elements when a list is merged into it.
 #[derive(Debug)]
 enum MergeTree {
     Plain(Value),
@@ -65,10 +66,9 @@ struct MergeFields {
 #[derive(Debug, Default)]
 struct MergeItems {
     items: Vec<MergeTree>,
-    /// The records of the list, that is, the objects with a `name` or `id`: for each key, the position of the first
-    /// record with it.
+    /// The position in the list of the first record with each key. A record is an object that has a [`RecordKey`].
     records: HashMap<RecordKey, usize>,
-    /// The canonical JSON of all elements of the list that are not records, that is, that have no `name` and no `id`.
+    /// The canonical JSON of all elements of the list that have no [`RecordKey`].
     others: HashSet<String>,
 }
 
@@ -182,7 +182,7 @@ impl MergeItems {
     fn add<'p>(&mut self, element: &'p Value, merging: &mut Merging<'p>) {
         let Some(key) = RecordKey::of(element) else {
             // An element without a key (a `name` or `id`) never equals an element with a key. Therefore it is compared
-            // only with the elements without keys.
+            // only with the other elements that have no key.
             if self.others.insert(element.canonical()) {
                 self.items.push(MergeTree::Plain(element.clone()));
             }

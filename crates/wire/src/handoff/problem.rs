@@ -1,6 +1,7 @@
 //! The problems of a handoff contract. They take little memory, and their texts are made only when they are read.
 //!
-//! A hostile contract may have half a million problems, and often none of them is ever read.
+//! This saves memory and time, because a hostile contract may have half a million problems, and often none of them is
+//! ever read.
 
 use std::borrow::Cow;
 use std::fmt::{self, Write as _};
@@ -18,7 +19,7 @@ const VALUE_MAX: usize = 64;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HandoffProblem {
     rule: &'static ContractRule,
-    /// The place of the wrong value in the agent's text. The place has no meaning when the value is absent.
+    /// The place of the wrong value in the agent's text. It must not be used when the value is absent.
     span: Span,
     found: FoundValue,
     subject: CodeSubject,
@@ -41,7 +42,7 @@ struct Words {
     found: Option<Box<str>>,
 }
 
-/// The kind of value that was found in a handoff contract instead of a legal one.
+/// The kind of value that was found in a handoff contract in the place of a legal value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FoundValue {
     Nothing,
@@ -58,7 +59,7 @@ enum FoundValue {
     Lacking(RequiredPart),
 }
 
-/// A required member of an object in a handoff contract that was absent or wrong.
+/// A required member that is absent or wrong in an object of a handoff contract.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RequiredPart {
     Iteration,
@@ -125,8 +126,8 @@ impl HandoffProblem {
         self
     }
 
-    /// Sets the reason why an object is wrong: the required member that is absent or wrong in it. `None` changes
-    /// nothing.
+    /// Sets the required member that is absent or wrong in an object, as the reason why the object is wrong. `None`
+    /// changes nothing.
     pub(super) fn lacking(self, lack: Lack) -> Self {
         Self { found: lack.map_or(self.found, FoundValue::Lacking), ..self }
     }

@@ -5,7 +5,8 @@ use std::fmt;
 use super::remote::{NoIdentity, RemoteIdentity, identity};
 use crate::json::{Value, object};
 
-/// The name of a resource (a table and a name in it), with the repository that contains the resource.
+/// A reference to a resource in a repository. `identity` names the repository, and `table` and `name` name the resource
+/// in it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Reference {
     identity: RemoteIdentity,

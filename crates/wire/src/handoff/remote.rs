@@ -136,8 +136,8 @@ fn scp(remote: &str, first: &str) -> Result<RemoteIdentity, NoIdentity> {
     join(host, path)
 }
 
-/// Tells whether the path of a git remote may contain a password. When a password has a slash, or when the scheme is
-/// missing, the user looks like the host and the password like the path. Such a remote must not be stored.
+/// Tells whether the path of a git remote may contain a password. When the password contains a slash or the scheme is
+/// missing, the user is read as the host and the password as the path. A remote with a password must not be stored.
 fn may_hold_password(path: &str) -> bool {
     let first = path.trim_start_matches('/').split('/').next();
     first.is_some_and(|first| first.rfind('@').is_some_and(|at| at > 0))
@@ -166,8 +166,8 @@ fn join(host: &str, path: &str) -> Result<RemoteIdentity, NoIdentity> {
     if let Some(last) = segments.last_mut() {
         *last = without_git(last);
     }
-    // If the last segment of the path was only `.git`, it is empty now. An empty segment is not a name, so it is
-    // removed.
+    // If the last segment was `.git`, it is empty after this ending was removed. An empty segment is not a name, so it
+    // is left out.
     segments.retain(|segment| !segment.is_empty());
     if segments.is_empty() || segments.iter().any(|segment| matches!(*segment, "." | "..")) {
         return Err(NoIdentity::Path);

@@ -4,11 +4,11 @@
 /// A rule of a handoff contract: its code, the field that it is about, and the values that are legal there.
 #[derive(Debug, PartialEq, Eq)]
 pub struct ContractRule {
-    /// The code of the rule, such as `AGENT_ID`. For a code with a colon, such as `AGENT_ID:unknown`, only the part
-    /// before the colon.
+    /// The code of the rule, such as `AGENT_ID`. The code of a problem is the code of the broken rule, often with a
+    /// colon and a text after it, as in `AGENT_ID:unknown`.
     pub code: &'static str,
     /// The path of the field in the contract, with dots between names. When the path is empty or ends with a dot, the
-    /// part of the problem's code after the colon completes it.
+    /// text after the colon of the problem's code is appended to it.
     pub field: &'static str,
     /// A description of the values that are legal in the field, for the agent that must repair its output.
     pub legal: &'static str,

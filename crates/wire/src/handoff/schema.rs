@@ -30,8 +30,8 @@ fn fields(required: &[&str], properties: Vec<(&str, Value)>) -> Value {
     ])
 }
 
-/// Returns a schema for strings that are one of the words, in any letter case and with white space around it. A text
-/// that matches the pattern `tail` may follow the word.
+/// Returns a schema for strings that consist of one of the words. The letter case does not matter, and white space
+/// around the word is allowed. A text that matches the pattern `tail` may follow the word.
 fn spelt(words: &[&str], tail: &str) -> Value {
     let letter = |letter: char| match letter.to_ascii_lowercase() {
         lower @ 'a'..='z' => format!("[{}{lower}]", lower.to_ascii_uppercase()),

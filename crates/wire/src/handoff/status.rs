@@ -62,8 +62,8 @@ impl PendingSteps {
     }
 }
 
-/// The section `agent_status` of a handoff contract. A field that could not be read is `None`. A valid contract needs
-/// all fields. Resuming the agent for a repair needs only the agent's id.
+/// The section `agent_status` of a handoff contract. A field that could not be read is `None`. A valid contract has all
+/// fields. When only the agent's id could be read, the agent can still be resumed to repair its contract.
 #[derive(Debug, Default)]
 pub(super) struct AgentStatusSection {
     pub(super) plan: Option<Spelt<PlanStatus>>,
@@ -104,7 +104,7 @@ fn plan(node: Option<&JsonNode<'_>>, findings: &mut Findings<'_>) -> Option<Spel
         findings.invalid.push(findings.problem(&rule::PLAN_STATUS, Some(node)).showing(&shown(node)));
         return None;
     };
-    // Finds a status in its usual spelling first, because this needs no normalised copy of the text.
+    // Looks for a status in its usual spelling first, because this needs no normalised copy of the text.
     if let Some(word) = PlanStatus::parse(text) {
         return Some(Spelt { word, text: text.to_owned() });
     }

@@ -87,8 +87,8 @@ pub(super) fn read(
     field
 }
 
-/// Returns the names of the stored project contracts that the agent may write. There are none without an INPUT envelope
-/// (the JSON that started the agent's turn), or without the list of names in it.
+/// Returns the names of the stored project contracts that the agent may write. The INPUT envelope (the JSON that
+/// started the agent's turn) lists them. Without an envelope or without the list, the agent may write none.
 fn writable(input: Option<&Value>) -> impl Iterator<Item = &str> {
     let sections = input.and_then(|input| input.get("write_permissions")?.get("writable_sections")?.as_list());
     sections.unwrap_or_default().iter().filter_map(Value::as_text)

@@ -34,7 +34,7 @@ pub enum NoContractReason {
     InvalidJson(SyntaxError),
 }
 
-/// The next step to get a valid handoff contract from an agent whose contract was not valid.
+/// The next step after a handoff contract was judged: accept it, ask the same agent for a valid one, or escalate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Repair {
     /// The handoff contract is valid and needs no repair.
@@ -91,8 +91,8 @@ impl Repair {
 }
 
 impl HandoffVerdict {
-    /// Returns the verdict on a text without a readable handoff contract. The verdict lists as missing every part that
-    /// each contract must have.
+    /// Returns the verdict on a text without a readable handoff contract. The verdict lists every required part of a
+    /// contract as missing.
     pub(super) fn unparsed(reason: NoContractReason, mut findings: Findings<'_>, dispatched: Option<AgentId>) -> Self {
         for rule in [
             &rule::AGENT_STATUS,

@@ -1,5 +1,5 @@
 //! Writes the canonical JSON of RFC 8785. All programs get the same bytes for the same value, so that they can compare
-//! hashes.
+//! hashes of the values.
 //!
 //! Members are sorted by the UTF-16 code units of their names. Texts are escaped as little as JSON allows. Numbers are
 //! written as ECMAScript writes doubles. A number that does not fit into a double has no canonical form. It keeps its
@@ -78,9 +78,9 @@ fn double(value: f64) -> String {
         return "0".to_owned();
     }
     let sign = if value < 0.0 { "-" } else { "" };
-    // Chooses the fewest digits that give the same double again, as `d.ddde±n`. When several numbers have that few
-    // digits, ECMAScript takes the nearest one, and of two equally near ones the even one. Rounding the double to that
-    // many digits makes the same choice.
+    // ECMAScript writes the fewest digits that still parse to the same double. When several numbers with so few digits
+    // do, it takes the one nearest to the double, and of two equally near ones the even one. Rounding the double to
+    // that many digits makes the same choice.
     let shortest = format!("{:e}", value.abs());
     let places = shortest.split_once('e').map_or(0, |(mantissa, _)| mantissa.len().saturating_sub(2));
     let nearest = format!("{:.places$e}", value.abs());
@@ -88,7 +88,7 @@ fn double(value: f64) -> String {
     let (mantissa, exponent) = spelled.split_once('e').unwrap_or((&spelled, "0"));
     let digits = mantissa.replace('.', "");
     let count = i32::try_from(digits.len()).unwrap_or(i32::MAX);
-    // The position of the decimal point in the number that is written, counted from its first digit.
+    // The position of the decimal point, counted from the first digit of the number.
     let point = exponent.parse::<i32>().unwrap_or(0) + 1;
     let zeros = |count: i32| "0".repeat(usize::try_from(count).unwrap_or(0));
     let body = if count <= point && point <= 21 {

@@ -1,7 +1,7 @@
 //! Counts the values of a JSON text before the text is parsed, because every parsed value takes memory.
 
-/// The number of values and the length of the longest list in a JSON text. Both have no meaning when the text is not
-/// JSON.
+/// The number of values in a JSON text, and the length of its longest list. When the text is not JSON, both numbers are
+/// meaningless.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct JsonMeasure {
     /// The number of JSON values of all kinds. It may be slightly too high, because an empty list or object counts one

@@ -19,8 +19,8 @@ enum Spelling {
 impl Number {
     /// Creates a number. The text must be a number by JSON's grammar.
     pub(crate) fn of(text: &str) -> Self {
-        // Every integer of up to eighteen characters fits into an `i64`, which restores its spelling. Only the spelling
-        // `-0` would be lost, because it would become `0`.
+        // An integer of up to eighteen characters fits into an `i64`, and its spelling can be restored from the `i64`.
+        // Only `-0` is an exception, because it would become `0`.
         match text.parse::<i64>() {
             Ok(number) if text.len() <= 18 && text != "-0" => Self(Spelling::Small(number)),
             _ => Self(Spelling::Written(text.into())),

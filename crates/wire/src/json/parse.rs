@@ -7,18 +7,18 @@ use std::hash::{BuildHasher, RandomState};
 
 use super::{JsonKind, JsonMember, JsonNode, Span};
 
-/// The size in bytes above which a JSON text counts as large. The objects of a large text release memory that they
-/// reserved but do not use, because it would add up.
+/// The size in bytes above which a JSON text counts as large. In a large text, each object frees the memory that it
+/// reserved but does not use, because the unused memory of many objects would add up.
 const LARGE_BYTES: usize = 1 << 20;
 
 /// The deepest nesting of a JSON value. A deeper text is refused. The top value is level 1.
 pub const DEPTH_MAX: usize = 128;
-/// The size limit of a JSON text in bytes. A larger text is refused, because the places of values are stored in four
+/// The size limit of a JSON text in bytes. A larger text is refused, because the offsets of values are stored in four
 /// bytes.
 const TEXT_MAX: usize = u32::MAX as usize;
 
-/// The reason why a text is not JSON, and the place of the error. Line and column count from 1, the column in
-/// characters.
+/// The reason why a text is not JSON, and the place of the error. The line and the column count from 1. The column
+/// counts characters, not bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SyntaxError {
     pub line: usize,
@@ -88,7 +88,7 @@ struct Parser<'t> {
 /// JSON lines may have half a million bad lines.
 enum Wrong {
     Plain(&'static str),
-    /// The JSON text has another character in the place of this expected one.
+    /// The JSON text has another character at the place where this was expected.
     Expected(&'static str),
     Twice(Box<str>),
 }
@@ -179,8 +179,8 @@ impl<'t> Parser<'t> {
         if self.peek() == Some(b']') {
             return Ok(JsonKind::List(Vec::new()));
         }
-        // Reserves memory for one element only, because hostile documents have many lists with one element. A longer
-        // list gets more memory at its next element.
+        // Reserves memory for one element only, because hostile documents have many lists with one element. The memory
+        // of a longer list grows with its elements.
         let mut items = Vec::with_capacity(1);
         loop {
             self.blank();
@@ -368,8 +368,8 @@ impl<'t> Parser<'t> {
     }
 }
 
-/// The names of one JSON object, to find a name that occurs twice. A few names are compared directly. When there are
-/// many, their hashes are kept.
+/// The names of one JSON object, to find a name that occurs twice. In an object with few names, the names are compared
+/// directly. In an object with many names, their hashes are compared first.
 #[derive(Default)]
 struct ObjectNames(Option<(RandomState, HashSet<u64>)>);
 
@@ -386,8 +386,8 @@ impl ObjectNames {
             let seen = members.iter().map(|member| hasher.hash_one(&*member.name)).collect();
             (hasher, seen)
         });
-        // Two names rarely have the same hash, so a known hash nearly always means a repeated name. Comparing the names
-        // makes sure.
+        // If the hash is known, the name is probably repeated. Comparing the names makes sure, because two different
+        // names can have the same hash.
         seen.insert(hasher.hash_one(name)) || members.iter().all(|member| member.name != name)
     }
 }

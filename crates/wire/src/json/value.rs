@@ -1,4 +1,4 @@
-//! JSON values without their places in a text. Code builds messages from such values and keeps them.
+//! JSON values that do not know their place in a text. Messages are built from such values.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ pub enum Value {
     Object(Object),
 }
 
-/// Creates a JSON object from names and values that the code gives.
+/// Creates a JSON object from pairs of a name and a value.
 pub fn object<const N: usize>(members: [(&str, Value); N]) -> Value {
     Value::Object(members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
 }

@@ -390,8 +390,8 @@ reply! {
 }
 
 reply! {
-    /// The reply to an agent that posted an Agent Wire document. The document caused one act, such as a claim. Only the
-    /// fields that belong to that act are present.
+    /// The reply to an agent that posted an Agent Wire document. The document caused one act, such as a claim, and the
+    /// reply has only the fields that belong to this act.
     pub struct Posted {
         done: &'static str,
         task_id: some TaskId,

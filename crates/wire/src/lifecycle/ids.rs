@@ -12,16 +12,16 @@ use crate::report::{At, Report, Unknown};
 use crate::schema;
 use crate::shape::{ListShape, Map, Shape};
 
-/// An id of the engine, read from a text that a caller wrote. For a text that is not a well-formed id, the caller gets
-/// the same refusal as for an id that does not exist, and a list that is filtered by it is empty.
+/// An id of the engine, read from a text that a caller wrote. A text that is not a well-formed id is treated like an id
+/// that does not exist: the call is refused, or the list that it filters is empty.
 pub trait NamedId: Sized + std::str::FromStr + std::fmt::Display {
-    /// Returns an id to use for a text that is not a well-formed id. Nothing in the store has this id. Equal texts give
-    /// equal ids, so that two calls with the same text count as the same call.
+    /// Returns an id that is used in the place of a text that is not a well-formed id. Nothing in the store has this
+    /// id. Equal texts give equal ids, so that two calls with the same text count as the same call.
     fn stand_in(text: &str) -> Self;
 }
 
-/// Returns the seed from which an id is made for a text that is not a well-formed id. The seed is a hash of the text,
-/// so the made id is as unlikely to equal an existing id as two new ids are to be equal.
+/// Returns the seed from which an id is made for a text that is not a well-formed id. The seed is a hash of the text.
+/// Therefore the made id is very unlikely to equal an existing id.
 fn seed(text: &str) -> u128 {
     let hash = Sha256::digest(text.as_bytes());
     hash.first_chunk().map_or(0, |bytes| u128::from_be_bytes(*bytes))
@@ -127,7 +127,7 @@ impl<const MIN: u32, const MAX: u32> Shape for Within<MIN, MAX> {
 
 /// The argument that limits how many rows of a list a tool returns.
 pub type Limit = Within<1, 500>;
-/// The number of an attempt, that is, of a claim of a task: 1 for the first claim.
+/// The number of an attempt at a task. Each claim of the task starts an attempt, and the first claim has the number 1.
 pub type AttemptNumber = Within<1, { u32::MAX }>;
 /// The argument that says how many rows at the start of a list a tool skips.
 pub type Offset = Within<0, { u32::MAX }>;

@@ -27,8 +27,8 @@ impl Shape for Address {
             report.error("BLANK", at, node.span, "must be an agent's id or slug, or `human`");
             return None;
         }
-        // A text that is not a well-formed slug is taken as a slug, too. No agent has it, so the call is refused later
-        // with an unknown recipient.
+        // A text that is not a well-formed slug is also taken as a slug. No agent has such a slug, so the call is
+        // refused later, because its recipient is unknown.
         Some(Self(Recipients::Slug(text.to_owned())))
     }
 

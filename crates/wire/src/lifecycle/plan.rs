@@ -47,8 +47,8 @@ macro_rules! with_task_fields {
         }
 
         impl $name {
-            /// Returns the path of the task's repository; `None` for a task without one. The caller must register this
-            /// repository to get the id that `planned` takes.
+            /// Returns the path of the task's repository; `None` for a task without a repository. The caller must
+            /// register the repository and pass its id to `planned`.
             pub fn repository(&self) -> Option<&str> {
                 self.repository_path.as_ref().map(NonBlank::as_str)
             }

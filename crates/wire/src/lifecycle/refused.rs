@@ -29,12 +29,14 @@ impl ToolError {
     }
 }
 
-/// The most characters of a text from the caller's arguments that an error repeats; the rest is left out.
+/// The largest number of characters that an error repeats of a text in the caller's arguments. The rest of the text is
+/// left out.
 const GIVEN_CHARS_MAX: usize = 80;
 
 impl ToolError {
-    /// Puts the caller's own words back into the error. An argument that is not a well-formed id was replaced by a
-    /// made-up id, its stand-in. Each pair in `stand_ins` has such an id and the caller's text.
+    /// Puts the caller's own words back into the error. Each pair in `stand_ins` has a text of the caller that is not a
+    /// well-formed id, and the made-up id that was used in its place. The error shows the text instead of the made-up
+    /// id.
     #[must_use]
     pub fn with_given_texts(self, stand_ins: &[(String, String)]) -> Self {
         stand_ins.iter().fold(self, |said, (id, text)| {
@@ -164,7 +166,7 @@ fn details(refusal: &Refusal) -> Option<Value> {
     })
 }
 
-/// The most wrong arguments that one error lists. Further problems are only counted in the message.
+/// The largest number of wrong arguments that one error lists. All further ones are only counted in the message.
 const FIELDS_MAX: usize = 50;
 
 /// Returns the error for a call whose arguments the tool does not accept. The error lists the wrong fields. For an
@@ -237,8 +239,8 @@ fn nearest(schema: &Value, pointer: &str) -> Option<String> {
     (distance <= wrong.chars().count().max(4) / 2).then(|| name.clone())
 }
 
-/// Returns the error for an internal failure that the caller did not cause. `unknown` is true when the call may have
-/// changed data; otherwise it changed nothing.
+/// Returns the error for an internal failure that the caller did not cause. `unknown` is true when it is not known
+/// whether the call changed data, and false when the call changed nothing.
 pub fn fault(message: &str, unknown: bool) -> ToolError {
     let suggestion = if unknown {
         "it may have happened: look, or repeat it with the same idempotency_key"

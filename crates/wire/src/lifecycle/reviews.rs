@@ -53,8 +53,9 @@ vocabulary! {
 }
 
 impl ReviewAnswer {
-    /// Returns the review session and the id of the finding that the argument `finding` names, in the form `ses_…/ID`.
-    /// Without a session in the argument, the returned session is `None`, which means the last session.
+    /// Returns the review session and the id of the finding that the argument `finding` names. The argument has the
+    /// form `ses_…/ID`, or only `ID`. Without a session in the argument, the returned session is `None`, which means
+    /// the last session.
     pub fn place(&self) -> (Option<ReviewId>, String) {
         let text = self.finding.as_str();
         match text.split_once('/').and_then(|(session, name)| Some((session.parse().ok()?, name))) {

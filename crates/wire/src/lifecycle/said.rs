@@ -112,8 +112,8 @@ pub fn answer(call: &Call, reply: &Reply) -> Option<Value> {
         | Reply::Moved { .. }
         | Reply::TaskPlanned
         | Reply::WorkspaceAssigned => done(),
-        // These replies of the engine are not converted here. Either no tool runs exactly one such command, or the
-        // tool's reply needs more data.
+        // These replies of the engine are not converted here, for one of two reasons: no tool runs only the command
+        // that gives the reply, or the tool's reply needs more data than the engine's reply has.
         Reply::Renewed { .. }
         | Reply::SessionClosed { .. }
         | Reply::SentBack { .. }

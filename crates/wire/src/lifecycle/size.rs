@@ -8,13 +8,13 @@ use crate::report::{At, Report};
 /// The most elements in one list of a tool's arguments. Arguments with a longer list are refused. The limit equals the
 /// number of tasks that a plan may have.
 const LIST_ITEMS_MAX: usize = engine::limits::PLAN_TASKS_MAX;
-/// The most JSON values in a tool's arguments. Arguments with more are refused, because a parsed value takes up to 100
-/// bytes. Even a plan with the most tasks and many dependencies has only half as many values.
+/// The most JSON values in a tool's arguments. Arguments with more values are refused, because each parsed value takes
+/// up to 100 bytes of memory. Even a plan with the most tasks and many dependencies has only half as many values.
 const VALUES_MAX: usize = 4_000_000;
 
 /// Refuses the arguments of a tool before they are parsed if their values would take too much memory. Accepts all
-/// arguments of up to [`BYTES_MAX`], which are too small for that. Ignores arguments above `bytes_max`, because another
-/// check refuses them.
+/// arguments of up to [`BYTES_MAX`] bytes, because so few bytes cannot hold too many values. Also accepts arguments of
+/// more than `bytes_max` bytes, because another check refuses them.
 pub(super) fn too_many(bytes: &[u8], bytes_max: usize) -> Option<Report<'_>> {
     if bytes.len() <= BYTES_MAX || bytes.len() > bytes_max {
         return None;

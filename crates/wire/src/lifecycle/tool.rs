@@ -1,4 +1,4 @@
-//! The description of a tool that agents can call, for their clients.
+//! The description of a tool that agents can call. The agents' clients get this description.
 
 use super::{Call, TOOLS, ToolId, slim};
 use crate::document::JudgedDocument;
@@ -29,7 +29,7 @@ pub enum Set {
     Full,
 }
 
-/// The description of a tool that agents can call, for their clients.
+/// The description of a tool that agents can call. The agents' clients get this description.
 #[derive(Debug, Clone, Copy)]
 pub struct Tool {
     pub id: ToolId,
@@ -43,7 +43,7 @@ pub struct Tool {
     pub bytes_max: usize,
     pub(super) judge: for<'t> fn(&'t [u8]) -> JudgedDocument<'t, Call>,
     pub(super) arguments: fn() -> Value,
-    /// Returns the schema of the tool's arguments without the rule that null stands for an absent optional argument.
+    /// Returns the schema of the tool's arguments without the rule that an optional argument may also be null.
     pub(super) plain_arguments: fn() -> Value,
     pub(super) reply: fn() -> Value,
 }
@@ -59,15 +59,15 @@ impl Tool {
         (self.arguments)()
     }
 
-    /// Returns a short schema of the tool's arguments for models: only names, types and legal words. Patterns would
-    /// cost tokens in every conversation; the error for a broken pattern explains it. The schema also leaves out that
-    /// an optional argument may be null, because this helps no model.
+    /// Returns a short schema of the tool's arguments for models: only names, types and legal words. Patterns are left
+    /// out, because they would cost tokens in every conversation, and an error explains a pattern when a call breaks
+    /// it. The rule that an optional argument may be null is also left out, because models do not need it.
     pub fn offered(&self) -> Value {
         slim::slim(&(self.plain_arguments)())
     }
 
     /// Returns the schema of the tool's reply, without required fields at its top level. Some clients also check errors
-    /// against this schema, and an error without the required fields would be hidden from the model.
+    /// against this schema. An error does not have the required fields, so these clients would hide it from the model.
     pub fn reply(&self) -> Value {
         match (self.reply)() {
             Value::Object(mut members) => {

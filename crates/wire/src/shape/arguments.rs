@@ -9,15 +9,15 @@ use super::NonBlank;
 pub struct CommonArguments {
     /// The calling agent; `None` if the call does not name it.
     pub agent: Option<AgentId>,
-    /// The session of the caller; `None` if the call does not name it. A call with this session may change a workflow
-    /// that the session has locked.
+    /// The session of the caller; `None` if the call does not name it. If this session has locked a workflow, the call
+    /// may still change the workflow.
     pub session: Option<String>,
     pub key: Option<String>,
 }
 
-/// A message that knows which of its fields are arguments that many tools have. `message!` implements it for fields
-/// with the Rust names `agent_id`, `session_id` and `idempotency_key`. Therefore an argument that names the calling
-/// agent under another name in JSON is declared as `agent_id = "sender_id"`.
+/// A message that can tell which of its fields are arguments that many tools have. `message!` implements it for the
+/// fields with the Rust names `agent_id`, `session_id` and `idempotency_key`. A tool whose JSON has another name for
+/// the calling agent declares the field as `agent_id = "sender_id"`, for example.
 pub trait CommonFields {
     fn common(&self) -> CommonArguments;
 }
@@ -34,7 +34,8 @@ impl AgentName for AgentId {
     }
 }
 
-/// One field of a tool's arguments, classified: an argument that many tools have, with its value, or any other field.
+/// The kind of one field of a tool's arguments: one of the arguments that many tools have, with its value, or another
+/// field.
 #[derive(Debug)]
 pub enum CommonField {
     Agent(Option<AgentId>),

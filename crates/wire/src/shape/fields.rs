@@ -50,8 +50,8 @@ pub struct ObjectFields<'r, 'n, 't, 'x> {
     count: usize,
 }
 
-/// The most names of fields that are remembered for one object. A further field would count as unknown, but no declared
-/// object has that many fields.
+/// The most field names that are remembered for one object. Any further field would count as unknown, but no declared
+/// object has so many fields.
 const KNOWN_MAX: usize = 32;
 
 impl<'r, 'n, 't, 'x> ObjectFields<'r, 'n, 't, 'x> {

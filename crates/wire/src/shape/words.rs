@@ -41,7 +41,7 @@ texts! {
     /// The id of a task, project or client in an Agent Wire message.
     Id: |text| pattern(is_id(text), "must be 1 to 128 characters without white space"), schema::pattern(&schema::id()),
         "1 to 128 characters without white space";
-    /// The name to which a problem is escalated: an agent's slug, a role or `exec`.
+    /// The receiver of an escalated problem: an agent's slug, a role or `exec`.
     Route: route, schema::pattern("^(?:roles\\.)?[a-z0-9][a-z0-9_-]{0,63}$"),
         "an agent's slug, `roles.<slug>` or `exec`";
     NeverDoes: |text| pattern(text.starts_with("I never "), "must begin with `I never `"), schema::pattern("^I never "),

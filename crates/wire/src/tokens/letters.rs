@@ -7,9 +7,9 @@ use super::{Before, CLASSES, CharacterClass, UNIT};
 const LETTERS: usize = 28;
 const OTHER: usize = LETTERS - 1;
 
-/// The numbers of prices for sequences of two, three and four letters. A common sequence is usually inside one token, a
-/// rare one is split. Each pair of letters has its own price. Sequences of three or four letters share prices by a
-/// hash.
+/// The number of prices for sequences of two, three and four letters. A common sequence is usually inside one token, so
+/// it has a low price; a rare sequence is split. Each pair of letters has its own price. Sequences of three or four
+/// letters with the same hash share a price.
 const PAIRS: usize = LETTERS * LETTERS;
 const TRIPLES: usize = 1 << 10;
 const FOURS: usize = 1 << 13;
@@ -27,15 +27,16 @@ const PRICES: [i8; PAIRS + TRIPLES + FOURS] = {
     prices
 };
 
-/// The amount that is added to the token cost of a word, first by the character before the word (a space, nothing, a
-/// mark, a backslash), then by the word's case: `small`, `Capital`, `A` (one capital letter), `ALL`, `SOMEFirst`.
+/// The amounts that are added to the token cost of a word. The row depends on the character before the word: a space,
+/// nothing, a mark, a backslash. The column depends on the word's case: `small`, `Capital`, `A` (one capital letter),
+/// `ALL`, `SOMEFirst`.
 const SHAPES: [[i8; 5]; 4] = [[-7, -8, -10, 1, 4], [-6, -3, -11, -5, 4], [7, 20, 18, 13, 29], [10, 29, 27, 24, 35]];
 
-/// The amount that is added to the token cost of a word, by its number of letters. All words with 15 or more letters
-/// get the last amount.
+/// The amounts that are added to the token cost of a word. The index is the word's number of letters. The last amount
+/// is for all words with 15 or more letters.
 const LENGTHS: [i8; 16] = [0, 2, -3, -2, -2, -2, -3, -2, -1, -2, -1, 0, 0, 1, 0, 1];
-/// The amount that each capital letter adds to the token cost of a word: first for a word of only capitals, then for a
-/// word that begins with several.
+/// The amounts that each capital letter adds to the token cost of a word. The first is for a word of only capital
+/// letters, the second for a word that begins with several capital letters.
 const CAPITALS: [i64; 2] = [2, 1];
 /// The amount that a contraction such as `'s` adds to the token cost of the word before it.
 const CONTRACTION: i64 = 20;
@@ -92,8 +93,8 @@ pub(super) fn word(bytes: &[u8], before: Before) -> (u64, usize) {
         + i64::from(LENGTHS[count.min(15)])
         + of_capitals
         + if tail > 0 { CONTRACTION } else { 0 };
-    // In a long run of one letter, every sequence of letters is common, so the computed price would be too low. The
-    // real tokens of such a run have at most eight letters. Therefore a long word has a least price.
+    // A long run of one letter would get too low a price, because each of its sequences of letters is common. The real
+    // tokens of such a run have at most eight letters. Therefore a long word has a least price.
     let least = ONE + 5 * many(count.saturating_sub(12));
     (u64::try_from(total.max(least)).unwrap_or(UNIT), at + tail)
 }
@@ -131,7 +132,7 @@ impl Letters<'_> {
         }
     }
 
-    /// Adds the token cost of a letter, or of the end of the word (`letter` is 0).
+    /// Adds the token cost of a letter. When `letter` is 0, adds the token cost of the end of the word.
     fn step(&mut self, letter: usize) {
         let [one, two, three] = self.last;
         let pair = one * LETTERS + letter;

@@ -13,7 +13,7 @@ const SIGN: u8 = 6;
 const NAME: u8 = 7;
 const LINE: u8 = 8;
 
-/// The price of a punctuation character after a different one, in parts of a token. The row is the group of the first
+/// The prices of a punctuation character after a different one, in parts of a token. The row is the group of the first
 /// character, the column the group of the second.
 const PAIRS: [[i8; 9]; 9] = [
     [23, 22, 13, 7, 17, 18, 23, 19, 8],
@@ -27,7 +27,7 @@ const PAIRS: [[i8; 9]; 9] = [
     [0, 0, 0, 0, 0, 17, 0, 0, 0],
 ];
 
-/// The price of a punctuation character that is repeated, in parts of a token, by the group of the character.
+/// The prices of repeating a punctuation character, in parts of a token. The index is the group of the character.
 const SAME: [i8; 9] = [12, 18, 18, 7, 2, 8, 5, 12, 6];
 /// Characters with which people draw lines, such as `----`. Tokenizers have tokens for long runs of them, so such a run
 /// costs little.

@@ -1,11 +1,11 @@
 //! The token costs of characters that are not Latin, by their Unicode block.
 //!
 //! When the tokenizer knows the words of a script, a character costs only a part of a token. Characters of other
-//! scripts cost up to one token for each byte. Languages that share a script differ, so each price fits the most
-//! expensive common text in its block.
+//! scripts cost up to one token for each byte. Languages that share a script have different costs. The price of a block
+//! fits the most expensive of its common languages.
 
-/// The first character of each Unicode block, and the price of its characters in sixteenths of a token. A price applies
-/// to all characters before the first character of the next row.
+/// The first character of each Unicode block, and the price of one character of the block in sixteenths of a token. A
+/// block ends before the first character of the next row.
 const BLOCKS: &[(u32, u16)] = &[
     (0x0080, 28),
     (0x0250, 32),

@@ -16,10 +16,10 @@ use crate::shape::Shape;
 /// The reason why a legal Agent Wire message cannot be translated to a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Rejection {
-    /// The message names a task by a text that is not an id of the engine, so there is no such task.
+    /// The message names a task by a text that is not a well-formed id, so the task does not exist.
     UnknownTask { task: String },
-    /// The message is a brief, that is, the description of a new task, and the caller does not say to which workflow
-    /// the task is added.
+    /// The message is a brief, that is, the description of a new task, but the caller does not name the workflow to
+    /// which the task is added.
     WorkflowRequired,
 }
 

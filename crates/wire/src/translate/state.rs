@@ -108,7 +108,7 @@ pub fn complete(task: &Task, agent: &str, verification: WireVerification, cost: 
     announced(WirePayload::Complete(payload), task.updated)
 }
 
-/// Returns the Agent Wire message that a task is blocked. Returns `None` when the task is not blocked.
+/// Returns the Agent Wire message which says that a task is blocked. Returns `None` when the task is not blocked.
 pub fn blocked(task: &Task, agent: &str) -> Option<Wire> {
     let TaskState::Blocked(block) = &task.state else { return None };
     let blocker_type = blocker(block.kind);

@@ -54,8 +54,8 @@ pub enum TurnAct {
     /// The agent asks a person: `NEEDS_INPUT` in a handoff contract, `escalate` in an output envelope. `reason` says
     /// why the task pauses.
     Ask { reason: String, question: String },
-    /// The agent asks for an approval: `APPROVAL_REQUEST` in a handoff contract. The request has no working folder yet,
-    /// because the agent's document cannot be trusted to name it.
+    /// The agent asks for an approval: `APPROVAL_REQUEST` in a handoff contract. The request has no working folder yet.
+    /// The caller adds it, because the agent's document cannot be trusted to name the right one.
     RequestApproval { reason: String, request: Box<ApprovalRequest> },
     /// The agent cannot continue: `BLOCKED` in a handoff contract.
     Block { kind: BlockKind, reason: String },
@@ -99,8 +99,7 @@ impl TurnAct {
         }
     }
 
-    /// Returns the engine's commands for what the agent asked for at the end of its turn, in the order in which they
-    /// must be executed.
+    /// Returns the engine's commands that carry out the agent's request, in the order in which they must be executed.
     pub fn commands(self, turn: TurnFence) -> Vec<Command> {
         match self {
             Self::Complete { outcome, detail } => {
@@ -153,8 +152,8 @@ pub fn handoff(contract: &HandoffContract, turn: TurnFence) -> Acts {
     Acts { commands: TurnAct::of_handoff(contract).commands(turn), left: left.into_iter().flatten().collect() }
 }
 
-/// Returns the kind of obstacle that blocks a task, and the reason. The kind depends on whether the agent owns the part
-/// of the system with the obstacle, and it decides who is notified.
+/// Returns the kind of obstacle that blocks a task, and the reason. The kind depends on the agent's answer to the
+/// question whether it owns the part of the system with the obstacle. The kind decides who is notified.
 pub(crate) fn obstacle(contract: &HandoffContract) -> (BlockKind, String) {
     let kind = match contract.consolidation().map(crate::handoff::Consolidation::ownership_assessment) {
         Some(Ownership::CrossSurfaceDependency | Ownership::NotMySurface) => BlockKind::Dependency,
@@ -174,8 +173,8 @@ fn lines(notes: &[crate::handoff::EvidenceNote]) -> String {
     notes.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }
 
-/// Returns the request for the approval that a handoff contract asks for. If the contract names no operation, its next
-/// action is the operation.
+/// Returns the approval request of a handoff contract in the form of the engine. If the request names no operation, the
+/// next action of the contract becomes the operation.
 fn approval_request(request: &HandoffApproval, next_action: &str) -> ApprovalRequest {
     let text = |found: Option<&NonBlank>| found.map(ToString::to_string).unwrap_or_default();
     ApprovalRequest {

@@ -1,5 +1,5 @@
-//! Removes text that looks like a secret, from all text that is shown to people or leaves this machine. In doubtful
-//! cases, the text is removed.
+//! Removes every part of a text that looks like a secret, before the text is shown to a person or leaves this machine.
+//! In doubtful cases, the part is removed.
 
 /// The text that replaces a secret.
 const HIDDEN: &str = "[redacted]";
@@ -38,13 +38,13 @@ const PREFIXES: &[&str] = &[
     "sntrys_",
     "age-secret-key-",
 ];
-/// The fewest characters of a word that begins like the secrets of a known service and counts as a secret. A shorter
-/// word is shown.
+/// A word that begins like the secrets of a known service counts as a secret if it has at least this many characters. A
+/// shorter word is shown.
 const SECRET_CHARS_MIN: usize = 12;
-/// The fewest characters of a word of mixed capitals, small letters and digits that counts as a secret. A shorter word
-/// is shown. No word of a natural language is so long and so mixed.
+/// A word that mixes capitals, small letters and digits counts as a secret if it has at least this many characters. A
+/// shorter word is shown. No word of a natural language is so long and so mixed.
 const MIXED_CHARS_MIN: usize = 32;
-/// Parts of names, such as `password`. The value that follows a name with such a part counts as a secret.
+/// Words such as `password`. If a name contains one of them, the value after the name counts as a secret.
 const NAMES: &[&str] = &[
     "password",
     "passwd",
@@ -74,7 +74,7 @@ pub fn redacted(text: &str) -> String {
         None => text,
     };
     let mut out = String::with_capacity(text.len());
-    // True when the words so far name a secret, such as `password:`. Then the next word is the secret.
+    // True when the last words name a secret, such as `password:`. In that case the next word is the secret.
     let mut named = false;
     let mut rest = text;
     while !rest.is_empty() {
@@ -141,7 +141,7 @@ fn is_secret(word: &str) -> bool {
     let has = |kind: fn(char) -> bool| word.chars().any(kind);
     let plain = word.chars().all(|letter| letter.is_ascii_alphanumeric() || "+/_-.".contains(letter));
     let mixed = has(|c| c.is_ascii_uppercase()) && has(|c| c.is_ascii_lowercase()) && has(|c| c.is_ascii_digit());
-    // Excludes long file paths, which have only short parts. A secret has at least one long part.
+    // Excludes long file paths, in which each part between separators is short. A secret has at least one long part.
     let unbroken = word.split(['/', '.', '-', '_']).any(|part| part.len() >= MIXED_CHARS_MIN / 2);
     plain && mixed && unbroken && word.len() >= MIXED_CHARS_MIN
 }

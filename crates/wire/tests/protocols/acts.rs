@@ -1,5 +1,5 @@
-//! Tests the translation of documents to the engine's commands. Each file in `fixtures/acts/*.json` has a document, the
-//! expected commands and the parts of the document that become no command.
+//! Tests the translation of documents to the engine's commands. Each file `fixtures/acts/*.json` has a document, the
+//! expected commands, and the parts of the document that are expected to become no command.
 //!
 //! With `UPDATE=1` the test writes the found commands and parts into the files as the new expectation.
 
@@ -39,8 +39,8 @@ fn converted(value: Value, lost: &[translate::LeftPart]) -> Value {
     object([("document", value), ("lost", left(lost))])
 }
 
-/// Translates a document of the given kind. Returns the engine's commands, and for some kinds the document in another
-/// protocol.
+/// Translates a document of the given kind. Returns the engine's commands. For some kinds, also returns the document
+/// converted to another protocol.
 fn translated(kind: &str, document: &[u8]) -> Vec<(&'static str, Value)> {
     use wire::shape::Shape;
     match kind {

@@ -44,8 +44,8 @@ impl Case {
         self.get("id").as_text().unwrap_or("a case without an id")
     }
 
-    /// Returns the document of a test case. The file has it as text, as base64, or as a list of parts with a number of
-    /// repetitions each.
+    /// Returns the document of a test case. The file has the document as text, as base64, or as a list of parts, each
+    /// with the number of its repetitions.
     pub(crate) fn bytes(&self) -> Vec<u8> {
         if let Some(text) = self.find("text").and_then(Value::as_text) {
             return text.as_bytes().to_vec();
@@ -78,8 +78,8 @@ fn base64(text: &str) -> Vec<u8> {
 }
 
 impl Case {
-    /// Returns the facts from outside the document that the check of the document needs, such as the request that it
-    /// answers.
+    /// Returns the facts from outside the document that judging the document needs, such as the request that a review
+    /// response answers.
     pub(crate) fn context(&self) -> wire::check::CheckContext {
         let issued = self.find("issued_ids").and_then(Value::as_list);
         wire::check::CheckContext {

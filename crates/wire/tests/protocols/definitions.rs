@@ -47,7 +47,7 @@ const UNSAYABLE: &[(&str, &str)] = &[
     ("PATTERN", "a pattern does not know the calendar"),
 ];
 
-/// Returns the codes of the errors that a check found, without their places.
+/// Returns the codes of the errors that a check found, without the places in the document that follow the codes.
 fn errors(finding: &CheckFinding) -> Vec<&str> {
     let errors = finding.notes.iter().filter(|note| note.severity == Severity::Error);
     errors.map(|note| note.code.split(':').next().unwrap()).collect()

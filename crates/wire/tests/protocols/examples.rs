@@ -37,7 +37,7 @@ fn examples_of_the_specifications() {
 }
 
 /// Tests the examples of tool calls. Each file is named after its tool. The specification shortens most ids, such as
-/// `tk_xyz...`. A shortened id names nothing, but the call is legal.
+/// `tk_xyz...`. No stored thing has a shortened id, but a call with such an id is legal.
 #[test]
 fn examples_of_the_lifecycle() {
     let files = files(&PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/lifecycle/accept"));

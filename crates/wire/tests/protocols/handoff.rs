@@ -1,5 +1,5 @@
-//! Compares the verdicts on handoff contracts with the test vectors (files of cases with expected results): every case
-//! of every file, every expected field.
+//! Compares the verdicts on handoff contracts with the test vectors (files of cases with expected results). Every case
+//! of every file is compared, and every expected field.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use wire::handoff::{HandoffContext, HandoffVerdict, Machine, NoIdentity, Reference, identity, judge, merge_all};
 use wire::json::{Value, parse, parse_object};
 
-/// Returns the folder of the test vectors (files of cases with expected results): next to the repository if it exists
-/// there, otherwise the copy in the repository.
+/// Returns the folder of the test vectors (files of cases with expected results). It is next to the repository; if it
+/// does not exist there, the copy in the repository is used.
 fn folder() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let beside = here.join("../../../shared/vectors");
@@ -27,7 +27,7 @@ fn text<'v>(case: &'v Value, name: &str) -> &'v str {
     case.get(name).and_then(Value::as_text).unwrap()
 }
 
-/// Returns the agent's text in a test case. A long text is stored as parts that are repeated.
+/// Returns the agent's text in a test case. The file has a long text as parts with numbers of repetitions.
 fn said(case: &Value) -> String {
     String::from_utf8(crate::cases::Case::of(case.clone()).bytes()).unwrap()
 }
@@ -44,8 +44,8 @@ fn without_live_state(value: &Value) -> Value {
     Value::List(value.as_list().unwrap().iter().filter(is_other).cloned().collect())
 }
 
-/// Judges all test cases of a file with `found`, which returns the difference for a wrong case. Fails only at the end,
-/// so that one run shows every wrong case.
+/// Judges all test cases of a file with `found`, which returns the difference between the verdict and the expected
+/// verdict, or `None`. Fails only at the end, so that one run shows every wrong case.
 fn check(file: &str, found: impl Fn(&Value) -> Option<String>) {
     let cases = cases(file);
     let wrong: Vec<String> =

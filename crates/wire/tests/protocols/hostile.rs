@@ -17,8 +17,8 @@ const BOUND: Duration = Duration::from_millis(if cfg!(debug_assertions) { 250 } 
 
 type Judge = fn(&[u8]) -> usize;
 
-/// Every checker of documents, as a function from bytes to the number of problems that it finds. Each has the file of
-/// its test cases.
+/// All checkers of documents. Each has the file of its test cases, and a function that checks bytes and returns the
+/// number of problems.
 const JUDGES: &[(&str, Judge)] = &[
     ("envelope/input.jsonl", |bytes| count(&envelope::judge_input(bytes).report)),
     ("envelope/output.jsonl", |bytes| count(&envelope::judge_output(bytes).report)),
@@ -113,8 +113,8 @@ fn text_that_is_no_document() {
     }
 }
 
-/// Returns large values, each with a name. The test replaces every value of a document by each of them in turn, so that
-/// the document has a mebibyte.
+/// Returns large values, each with a name. The test replaces every value of a document by each of these large values in
+/// turn, so that the document has about a mebibyte.
 fn fillings(room: usize) -> Vec<(&'static str, String)> {
     let list = |item: &str| format!("[{}{item}]", long(&format!("{item},"), room - 2 * item.len() - 4));
     let text = |piece: &str| format!("\"{}\"", long(piece, room - 4));
@@ -189,7 +189,8 @@ fn documents_with_one_huge_part() {
             }
             let valid = case.find("expect").is_none_or(|expect| expect.get("valid") == Some(&Value::Bool(true)));
             let Some(document) = std::str::from_utf8(&bytes).ok().and_then(|text| parse(text).ok()) else { return };
-            // Skips long and deeply nested test cases. The largest of the other valid documents has every field.
+            // Skips long and deeply nested test cases. Of the other valid documents, the largest one is used, because
+            // it has every field.
             if valid && bytes.len() < 1_500 && !case.id().contains("depth") && !case.id().contains("deep") {
                 tried.push(document.to_value());
             }
@@ -206,8 +207,8 @@ fn documents_with_one_huge_part() {
             let marked = marked.to_string();
             for ((what, filling), (_, quarter)) in fillings.iter().zip(&quarters) {
                 let with = |filling| format!("{before}{}{after}", marked.replace("\"@@\"", filling));
-                // If a quarter of the document takes at most a sixteenth of the time limit, the whole document stays
-                // within the limit, even if the time grows quadratically. Then the whole document need not be tried.
+                // Tries a quarter of the document first. If it takes at most a sixteenth of the time limit, the whole
+                // document stays within the limit even if the time grows quadratically, so it need not be tried.
                 if best_of(1, *judge, with(quarter).as_bytes(), BOUND / 16).is_ok() {
                     continue;
                 }
@@ -247,8 +248,8 @@ fn the_parts_beside_the_documents() {
             list("{\"stored\":{\"a\":[{\"name\":\"n\"}]},\"payload\":{\"a\":[", "{\"name\":\"n\",\"b\":1}", "]}}"),
         ),
     ];
-    // The time limit of this test. It is larger than for judging alone, because the texts of all problems are made,
-    // too. Quadratic time would be minutes.
+    // The time limit of this test. It is higher than the limit for judging alone, because the test also makes the texts
+    // of all problems. A checker that needs quadratic time would take minutes.
     const WHOLE: Duration = Duration::from_secs(1);
     for (kind, text) in cases {
         let best = (0..3)

@@ -36,7 +36,8 @@ fn documents() -> Vec<(DocumentKind, Vec<u8>, CheckContext)> {
     documents
 }
 
-/// Checks that reading and writing a document lose nothing, and that the written document is valid again.
+/// Checks that a valid document loses nothing when it is read and written again, and that the written document is
+/// valid, too.
 fn comes_back(kind: DocumentKind, bytes: &[u8], context: &CheckContext) {
     let finding = check(kind, bytes, context);
     let Some(rendered) = finding.rendered else { return };
@@ -78,8 +79,8 @@ impl Drop for Telling {
     }
 }
 
-/// Tests that a document with a few random changes gets the same verdict twice, that every problem is explained, and
-/// that a valid document loses nothing.
+/// Tests documents with a few random changes. Two checks of a document must give the same verdict, every problem must
+/// be explained, and a valid document must lose nothing when it is read and written again.
 #[test]
 #[expect(clippy::disallowed_methods, reason = "runs for some seconds")]
 fn changed_documents() {
@@ -90,8 +91,8 @@ fn changed_documents() {
         let mut chance = SeededRandom::new(seed);
         seed += 1;
         let (kind, bytes, context) = chance.one_of(&documents);
-        // A handoff contract stands in a code block of an agent's text. Only the JSON in the block is changed, so that
-        // the block itself stays readable.
+        // A handoff contract is part of an agent's text, in a code block. Only the JSON in the block is changed, so
+        // that the block itself stays readable.
         let contract = std::str::from_utf8(bytes).ok().filter(|_| *kind == DocumentKind::Handoff);
         let contract =
             contract.and_then(|text| wire::handoff::judge(text, &wire::handoff::HandoffContext::default()).contract);
@@ -115,8 +116,8 @@ fn changed_documents() {
     assert!(valid > 50 && broken > 50, "{valid} valid and {broken} broken documents were tried");
 }
 
-/// Tests that bytes with so many random changes that they are hardly a document any more get a verdict and cause no
-/// panic.
+/// Tests bytes with so many random changes that they are hardly a document any more. They must get a verdict and cause
+/// no panic.
 #[test]
 #[expect(clippy::disallowed_methods, reason = "runs for some seconds")]
 fn scrambled_bytes() {

@@ -20,7 +20,7 @@ pub(crate) fn real(text: &str) -> usize {
 struct Sample {
     name: String,
     text: String,
-    /// Tells whether the text is English or code. For such a text the token estimate must not be much too high.
+    /// True if the text is English or code. For such texts the estimate must be close to the real number of tokens.
     near: bool,
 }
 

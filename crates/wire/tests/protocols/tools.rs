@@ -28,8 +28,8 @@ fn the_default_set_fits_its_budget() {
 fn descriptions_are_what_clients_take() {
     for tool in TOOLS {
         let name = tool.name;
-        // Clients add prefixes to the names of tools, replace dashes and limit the length, so names must be short and
-        // without dashes. One client hides a tool named `ask_user`.
+        // Clients put prefixes before the names of tools, replace dashes in them and limit their length. So names must
+        // be short and without dashes. One client hides a tool with the name `ask_user`.
         assert!(name.len() <= 40 && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'), "{name}");
         assert_ne!(name, "ask_user");
         assert!((10..=160).contains(&tool.about.len()) && tool.about.ends_with('.'), "{name}: {}", tool.about);
@@ -56,8 +56,8 @@ fn a_plan_with_too_many_tasks_is_refused_before_it_is_parsed() {
     let said = wire::lifecycle::rejection(Tool::find("workflow_set_plan").unwrap(), &judged.report);
     assert!(said.message.contains("a list has 100001 entries; at most 100000 are allowed"), "{}", said.message);
     assert!(said.suggestion.starts_with("send less"), "{}", said.suggestion);
-    // Seven million numbers would take hundreds of megabytes as parsed values, although no single list here is too
-    // long.
+    // The parsed values of seven million numbers would take hundreds of megabytes, although each list here has a legal
+    // length.
     let many = vec![format!("[{}0]", "0,".repeat(90_000)); 80].join(",");
     let text = format!(r#"{{"id":"wf_000000000000","plan":{{"summary":"s","tasks":[{many}]}}}}"#);
     let judged = wire::lifecycle::judge("workflow_set_plan", text.as_bytes()).unwrap();
@@ -99,8 +99,8 @@ fn null_for_an_optional_argument_of_any_tool_is_the_argument_left_out() {
                 optional += 1;
                 assert!(about.is_empty(), "{} {name}: {about:?}", tool.name);
                 assert!(!schema_refuses, "the schema of {} refuses null for {name}", tool.name);
-                // The schema that models get mentions null only where null has a meaning of its own, because each
-                // mention costs tokens in every conversation.
+                // The schema that models get mentions null only for an argument in which null has its own meaning,
+                // because each mention costs tokens in every conversation.
                 let told = offered.get("properties").and_then(|all| all.get(name)).and_then(|one| one.get("anyOf"));
                 let tells = told.is_some_and(|either| either.to_string().contains(r#"{"type":"null"}"#));
                 assert_eq!(tells, name == "current_task_id" && tool.name == "agent_update", "{} {name}", tool.name);

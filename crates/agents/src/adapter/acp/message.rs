@@ -24,7 +24,7 @@ pub(super) struct AcpFailure {
     data: Option<Box<RawValue>>,
 }
 
-/// The error code with which an agent says that the person must log in first.
+/// The error code with which an agent says that a person must log in first.
 const AUTH_REQUIRED: i64 = -32000;
 
 impl AcpFailure {
@@ -118,8 +118,8 @@ struct TokenCount {
 }
 
 impl Prompted {
-    /// Returns the tokens that the turn used. In `usage` some agents count only the last request of the turn, and in
-    /// `quota` they list all requests per model. So the larger of the two numbers is returned.
+    /// Returns the number of tokens that the turn used. Some agents count only the last request of the turn in `usage`,
+    /// but list all requests per model in `quota`. So the larger of the two numbers is returned.
     pub(super) fn tokens(&self) -> Option<u64> {
         let total = self.usage.as_ref().and_then(|usage| usage.total_tokens);
         let quota = self.meta.as_ref().and_then(|meta| meta.quota.as_ref());
@@ -144,8 +144,7 @@ pub(super) struct Notified {
 pub(super) struct AcpUpdate {
     pub(super) session_update: String,
     pub(super) message_id: Option<String>,
-    /// The content of an update. It is a text in one kind of update and a list in another kind, so it is not parsed
-    /// yet.
+    /// The content of an update, not parsed yet. It is a text in some kinds of updates and a list in others.
     pub(super) content: Option<Box<RawValue>>,
     pub(super) tool_call_id: Option<String>,
     pub(super) title: Option<String>,

@@ -9,12 +9,13 @@ use super::super::said::{AgentEnd, SpentAmount};
 use super::super::stream::event;
 use super::message::{AcpFailure, AcpMessage, AcpSession, AcpText, AcpUpdate, Notified, Prompted};
 
-/// The largest number of tool calls whose ids are remembered. After that many, only the message that announces a call
-/// (`tool_call`) is counted, because an update could belong to a call that was counted before.
+/// The largest number of tool calls whose ids are remembered. After that many calls, an update of a call
+/// (`tool_call_update`) is not counted, because its call may have been counted before. The announcement of a call
+/// (`tool_call`) is still counted.
 const CALLS_MAX: usize = 4096;
 
-/// A reader of the lines that the agent sends. It reads the lines of the live conversation, and also the agent's lines
-/// that are kept on disk.
+/// A reader of the lines that the agent sends. The lines come from the live conversation, or from the file in which
+/// they were kept.
 #[derive(Debug, Default)]
 pub(in super::super) struct Overheard {
     message_id: Option<String>,
@@ -77,8 +78,8 @@ impl Overheard {
         }
     }
 
-    /// Counts each tool call once. The first message about a call may be its announcement, an update or a permission
-    /// request.
+    /// Counts each tool call once. The first message about a call may be its announcement, an update of it or a request
+    /// for permission.
     pub(super) fn call(&mut self, id: Option<&str>, title: Option<&str>, repeated: bool, account: &mut Account) {
         let id = id.unwrap_or_default();
         let unseen = if self.calls.len() < CALLS_MAX { self.calls.insert(short(id)) } else { !repeated };
@@ -95,11 +96,11 @@ impl Overheard {
         }
         let failed = |reason: &str| EventVerdict::Ended(AgentEnd::Failed { code: None, reason: short(reason) });
         self.ended = Some(match prompted.stop_reason.as_str() {
-            // This verdict is final. The exit code of the agent's process is not considered, because Handover ends the
+            // This reason is final. The exit code of the agent's process does not count, because Handover ends the
             // process after the answer.
             "end_turn" => EventVerdict::Ended(AgentEnd::Finished),
-            // Handover did not cancel the turn. One agent reports this reason when it gets a termination signal, and
-            // its exit status then tells how it ended.
+            // Handover did not cancel the turn. One agent reports this reason when it gets a termination signal. The
+            // exit status of its process then tells how it ended.
             "cancelled" => EventVerdict::Open("it cancelled its turn itself"),
             "max_tokens" => failed("its answer was cut at the model's limit"),
             "max_turn_requests" => failed("it made as many requests as one turn may"),
@@ -113,7 +114,7 @@ impl Overheard {
     }
 }
 
-/// Returns the verdict on the turn for an error that the agent sent in place of its answer.
+/// Returns the verdict on a turn in which the agent sent an error instead of its answer.
 pub(super) fn failed(failure: &AcpFailure) -> EventVerdict {
     EventVerdict::Ended(if failure.wants_login() {
         AgentEnd::Failed { code: None, reason: format!("it wants a login: {}", failure.reason()) }

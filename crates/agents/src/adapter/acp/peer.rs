@@ -14,8 +14,8 @@ use super::overheard::Overheard;
 use super::permit::{PermissionQuestion, PermissionRequest, Permit};
 
 const READ_BYTES: usize = 64 << 10;
-/// The largest number of bytes of Handover's own messages that wait to be written. Above it, nothing is read from the
-/// agent until the agent reads these messages.
+/// The largest number of bytes of Handover's own messages that may wait to be written. When more wait, nothing is read
+/// from the agent until the agent has read some of them.
 const OUTGOING_BYTES_MAX: usize = 16 << 20;
 const METHOD_NOT_FOUND: i64 = -32601;
 
@@ -26,7 +26,7 @@ pub enum Way {
     FromAgent,
 }
 
-/// The code that runs a turn: it keeps the transcript and decides about permissions.
+/// The code that runs a turn. It gets all lines for the transcript, and decides about permissions.
 pub trait AcpHost: Send {
     /// Receives every line of the conversation with the agent, for the transcript.
     fn line(&mut self, way: Way, line: &[u8]);
@@ -40,7 +40,7 @@ pub trait AcpHost: Send {
 /// The agent's answer to one of Handover's requests.
 pub(super) type AcpAnswer = Result<Option<Box<RawValue>>, AcpFailure>;
 
-/// The error that the agent closed its output, or no longer accepts our input.
+/// An error: the agent has closed its output, or no longer reads its input.
 #[derive(Debug)]
 pub(super) struct Gone;
 
@@ -89,8 +89,8 @@ impl<'a, R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send, H: AcpHost> 
         self.send(&json!({"jsonrpc": "2.0", "method": method, "params": params}));
     }
 
-    /// Waits for the agent's answer to a request. Until then, the agent's own requests are served. The caller can drop
-    /// the future and call the function again.
+    /// Waits for the agent's answer to a request. In the meantime, the agent's own requests are served. The caller can
+    /// drop the future and call the function again.
     pub(super) async fn answer(&mut self, id: u64) -> Result<AcpAnswer, Gone> {
         let id = id.to_string();
         loop {
@@ -158,8 +158,8 @@ impl<'a, R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send, H: AcpHost> 
         self.outgoing.push_back(b'\n');
     }
 
-    /// Returns the next message of the agent. Handover's waiting messages are written at the same time. Otherwise both
-    /// sides could wait without end, each for the other to read. Dropping the future loses nothing.
+    /// Returns the next message of the agent, and writes Handover's waiting messages at the same time. Without that,
+    /// each side could wait forever for the other side to read. Dropping the future loses nothing.
     pub(super) async fn next(&mut self) -> Result<AcpMessage, Gone> {
         loop {
             while let Some(line) = self.ready.pop_front() {

@@ -20,8 +20,8 @@ pub struct PermissionQuestion {
     pub paths: Vec<PathBuf>,
 }
 
-/// The answer to a permission request. It holds for one call only. With the options `allow_always` and `reject_always`,
-/// the project's rules (its gates) would not check later calls.
+/// The answer to a permission request. It holds for one call only. The options `allow_always` and `reject_always` are
+/// never chosen, because the project's rules (its gates) would then not check later calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Permit {
     AllowOnce,
@@ -55,7 +55,8 @@ pub fn covers(permissions: Permissions, worktree: &Path, asked: &PermissionQuest
         (Permissions::Edit, ToolKind::Edit | ToolKind::Delete | ToolKind::Move) => inside(),
         (Permissions::Edit, ToolKind::Execute | ToolKind::Fetch) => true,
         // Tools of the kind `Other` belong to MCP servers. Only the tools of Handover's own server are allowed, because
-        // the effects of other tools are unknown. Switching the mode is refused, because a mode can lift every limit.
+        // the effects of all other tools are unknown. A switch of the agent's mode is refused below, because a mode can
+        // lift every limit.
         (Permissions::Read | Permissions::Edit, ToolKind::Other) => is_ours(&asked.title),
         (
             Permissions::Read,
@@ -65,8 +66,8 @@ pub fn covers(permissions: Permissions, worktree: &Path, asked: &PermissionQuest
     }
 }
 
-/// Tells whether the title of a request is a tool of Handover's own MCP server, in one of the forms that agents use.
-/// The whole title must match. A command line that only begins like such a title does not count.
+/// Tells whether the title of a request names a tool of Handover's own MCP server, in one of the forms that agents use.
+/// The whole title must match, so that a command line that only begins like such a title does not count.
 fn is_ours(title: &str) -> bool {
     let name = McpServerLaunch::NAME;
     let tool = title
@@ -77,8 +78,8 @@ fn is_ours(title: &str) -> bool {
     tool.is_some_and(|tool| !tool.is_empty() && tool.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'))
 }
 
-/// Tells whether the path is in the worktree. Compares only the text of the path. Symbolic links are followed by the
-/// project's gates (rules), which check the same call.
+/// Tells whether the path is in the worktree. Compares only the text of the path. The project's gates (rules) check the
+/// same call, and they also follow symbolic links.
 fn is_inside(worktree: &Path, path: &Path) -> bool {
     let plain = path.components().all(|part| match part {
         Component::ParentDir => false,
@@ -129,9 +130,9 @@ impl PermissionRequest {
         }
     }
 
-    /// Returns the answer as one of the options that the agent offers. If the agent offers no option to allow once, the
-    /// call is rejected. If it offers no option to reject once either, the whole turn is cancelled, so that no call is
-    /// allowed permanently.
+    /// Returns the answer as one of the options that the agent offers. If no option allows the call once, the call is
+    /// rejected. If no option rejects the call once, the whole turn is cancelled. So a call is never allowed
+    /// permanently.
     pub(super) fn answer(&self, permit: Permit) -> Value {
         let of_kind = |kind: &str| self.options.iter().find(|option| option.kind == kind);
         let wanted = match permit {

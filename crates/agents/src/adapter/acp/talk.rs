@@ -15,14 +15,15 @@ use super::message::{AcpMessage, AcpSession, Initialized, Prompted};
 use super::overheard::{Overheard, failed};
 use super::peer::{AcpAnswer, AcpHost, Gone, Peer};
 
-/// The time without messages after which the history of a loaded conversation counts as complete. Gemini answers that
-/// the conversation is loaded, then sends its history, and marks no end of it. If the prompt were sent during the
-/// history, the answer would be mixed with old texts.
+/// The time without messages after which the history of a loaded conversation counts as complete. Gemini first answers
+/// that the conversation is loaded, then sends its history, and does not mark the end of the history. If the prompt
+/// were sent during the history, the answer would be mixed with old texts.
 const QUIET: Duration = Duration::from_millis(700);
-/// The longest wait for the end of a conversation's history. After it the prompt is sent even if the agent still sends
-/// messages.
+/// The longest wait for the end of a conversation's history. After this time the prompt is sent, even if the agent
+/// still sends messages.
 const QUIET_MAX: Duration = Duration::from_secs(20);
-/// The longest wait for the answer of an agent that was asked to cancel. After it the turn counts as cancelled anyway.
+/// The longest wait for the answer of an agent that was asked to cancel its turn. After this time the turn counts as
+/// cancelled anyway.
 const FAREWELL: Duration = Duration::from_secs(5);
 const VERSION: u32 = 1;
 
@@ -56,7 +57,7 @@ impl From<Gone> for TalkStop {
 }
 
 /// Holds the conversation of one turn. When `cancel` is ready, the agent is asked to stop and gets a short time to
-/// confirm. Dropping this future closes both pipes, but some agents continue to run then.
+/// confirm. Dropping this future closes both pipes, but some agents continue to run even without their pipes.
 pub async fn converse<R, W, H>(
     order: &TurnOrder,
     pipes: (R, W),
@@ -106,8 +107,8 @@ where
         self.peer.report();
         self.session = Some(session.clone());
         self.peer.live = true;
-        // The prompt is two texts: the system prompt and the message. The protocol has no separate place for a system
-        // prompt.
+        // The prompt has two texts, the system prompt and the message, because the protocol has no separate place for a
+        // system prompt.
         let prompt = [&self.order.system, &self.order.message].map(|text| json!({"type": "text", "text": text}));
         let answer = self.ask("session/prompt", &json!({"sessionId": session, "prompt": prompt})).await?;
         let result = answer.map_err(|failure| TalkStop::Verdict(failed(&failure)))?;
@@ -137,8 +138,8 @@ where
         session.map(|session| session.session_id).ok_or_else(|| odd("it began a conversation without a name"))
     }
 
-    /// Resumes an earlier conversation. Agents report a missing conversation with many different errors. So every error
-    /// counts as a missing conversation, except a required login.
+    /// Resumes an earlier conversation. Agents report a missing conversation with many different errors. So every
+    /// error, except one that demands a login, counts as a missing conversation.
     async fn resume(&mut self, session: String, able: &Initialized) -> Result<String, TalkStop> {
         let capabilities = &able.agent_capabilities;
         let (method, history) = match (&capabilities.session_capabilities.resume, capabilities.load_session) {

@@ -11,13 +11,13 @@ use super::super::order::McpServerLaunch;
 use super::super::said::{AgentEnd, SpentAmount};
 use super::super::stream::event;
 
-/// The number of the signal SIGINT, which a terminal sends on Ctrl-C. A result that says the run was aborted counts as
-/// ended by this signal.
+/// The number of the signal SIGINT, which a terminal sends on Ctrl-C. When a result says that the run was aborted, the
+/// turn counts as ended by this signal.
 const INTERRUPT: i32 = 2;
 
 #[derive(Debug, Default)]
 pub(in super::super) struct ClaudeEvents {
-    /// The verdict of the last `result` line so far. None before the first one. A stream can have several `result`
+    /// The verdict of the last `result` line so far; `None` before the first one. A stream can have several `result`
     /// lines, because background work can wake the program again.
     ended: Option<EventVerdict>,
 }
@@ -28,8 +28,8 @@ struct ClaudeLine {
     kind: String,
     session_id: Option<String>,
     parent_tool_use_id: Option<String>,
-    /// The message of the line, not parsed yet. It is parsed only in lines that the model wrote, because a tool result
-    /// can be large and of any type.
+    /// The message of the line, not parsed yet. It is parsed only in lines that the model wrote. In other lines it can
+    /// be a tool result, which may be large and of any type.
     message: Option<Box<RawValue>>,
     #[serde(default)]
     mcp_servers: Vec<ServerState>,
@@ -124,8 +124,8 @@ impl ClaudeEvents {
             account.warn(&format!("not permitted: {}", denial.tool_name));
         }
         let verdict = judge(&result);
-        // A `result` line contains a session id even if that conversation was not found, so the id is ignored in that
-        // case.
+        // A `result` line contains a session id even if the conversation that it names was not found. In that case the
+        // id is ignored.
         if verdict != EventVerdict::Ended(AgentEnd::NoConversation) {
             account.conversation(result.session_id.as_deref().unwrap_or_default());
         }
@@ -188,8 +188,8 @@ fn judge(result: &ClaudeLine) -> EventVerdict {
     })
 }
 
-/// Adds the costs that a `result` line states. `total_cost_usd` includes earlier turns of a resumed conversation, and
-/// `usage` leaves out sub-agents. So the numbers per model since the last result are preferred.
+/// Adds the costs that a `result` line states. The numbers per model since the last result are preferred, because
+/// `total_cost_usd` includes earlier turns of a resumed conversation, and `usage` leaves out sub-agents.
 fn spend(result: &ClaudeLine, account: &mut Account) {
     if let Some(models) = &result.model_usage_since_last_result {
         let tokens = |model: &ClaudeModelUsage| {

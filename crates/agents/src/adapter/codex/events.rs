@@ -11,8 +11,8 @@ use super::super::stream::event;
 #[derive(Debug, Default)]
 pub(in super::super) struct CodexEvents {
     ended: Option<EventVerdict>,
-    /// The message of the last `error` line, or None without such a line. It is the reason of the failure if a
-    /// `turn.failed` line has no message of its own, and a warning if there is no such line.
+    /// The message of the last `error` line, if there is one. It is the reason of the failure if a `turn.failed` line
+    /// has no message of its own. If there is no `turn.failed` line, it is only a warning.
     error: Option<String>,
 }
 
@@ -88,7 +88,7 @@ impl EventDialect for CodexEvents {
     }
 }
 
-/// Counts a tool call when the tool starts, because a killed tool has no end event.
+/// Counts a tool call at the start of the tool, because a tool that is killed has no end event.
 fn started(item: Option<Item>, account: &mut Account) {
     let Some(item) = item else { return };
     match item.kind.as_str() {

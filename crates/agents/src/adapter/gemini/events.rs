@@ -47,7 +47,7 @@ impl EventDialect for GeminiEvents {
                 if line.delta == Some(true) { account.chunk(&text) } else { account.block(&text) }
             }
             "tool_use" => account.tool_call(line.tool_name.as_deref().unwrap_or("a tool")),
-            // An `error` line is a warning, or an error that the later `result` line repeats.
+            // An `error` line is a warning, or an error that the `result` line repeats later.
             "error" => account.warn(line.message.as_deref().unwrap_or("an error without a message")),
             "result" => {
                 if let Some(tokens) = line.stats.and_then(|stats| stats.total_tokens) {

@@ -13,7 +13,7 @@ pub(in super::super) struct OpencodeEvents {
     last: Last,
 }
 
-/// The last event of the stream that says something about the state of the run.
+/// The last event of the stream that tells something about the state of the run.
 #[derive(Debug, Default)]
 enum Last {
     #[default]
@@ -122,8 +122,8 @@ impl EventDialect for OpencodeEvents {
 }
 
 impl OpencodeEvents {
-    /// Counts a tool call. opencode reports a call only when the tool has ended, so the call of a killed tool is not
-    /// counted.
+    /// Counts a tool call. opencode reports a call only when the tool has ended, so the call of a tool that was killed
+    /// is not counted.
     fn tool(&mut self, part: OpencodePart, account: &mut Account) {
         account.tool_call(part.tool.as_deref().unwrap_or("a tool"));
         let error = part.state.and_then(|state| state.error).unwrap_or_default();
@@ -138,8 +138,8 @@ impl OpencodeEvents {
             account.add_usd(cost);
         }
         let reason = part.reason.unwrap_or_default();
-        // After a refused tool, opencode ends the step with the reason `tool-calls`. The event `Refused` is kept in
-        // that case, because it explains more.
+        // After a refused tool, opencode ends the step with the reason `tool-calls`. In that case the event `Refused`
+        // is kept, because it explains more than this reason.
         if !(matches!(self.last, Last::Refused) && reason == "tool-calls") {
             self.last = Last::Finished(reason);
         }

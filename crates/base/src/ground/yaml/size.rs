@@ -5,7 +5,8 @@ use std::collections::HashMap;
 
 use saphyr_parser::{Event, Parser};
 
-/// The most items of one list in a YAML text; a longer list is an error. It is also the most tasks of a plan.
+/// The most items of one list in a YAML text; a longer list is an error. It is the number of tasks that a plan may
+/// have.
 const LIST_ITEMS_MAX: u64 = engine::limits::PLAN_TASKS_MAX as u64;
 /// The most values in a YAML text, including the values that aliases repeat; a text with more values is an error.
 const VALUES_MAX: u64 = 2_000_000;

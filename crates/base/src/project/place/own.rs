@@ -7,7 +7,7 @@ use super::{FOLDER, PlaceReason, STATE, StorePlace};
 use git::Git;
 use git::program::GitCall;
 
-/// The reasons why a store is refused. The store decides which tasks, messages and tokens are valid, so a store of
+/// The reason why a store is refused. The store decides which tasks, messages and tokens are valid, so a store of
 /// another user is dangerous.
 #[derive(Debug, thiserror::Error)]
 pub enum ForeignStore {

@@ -1,7 +1,7 @@
 //! The table of all settings. It says for each setting whether a person must accept a change. A test fails when a
 //! setting is missing in the table.
 
-/// The kinds of settings, by whether a person must accept a new value.
+/// The class of a setting, which says whether a person must accept a new value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyClass {
     /// The setting runs a program, or decides which values take effect: every new value waits for a person.

@@ -14,7 +14,7 @@ use crate::project::settings::SettingsFiles;
 /// The folder with the accepted copies (the settings that a person accepted) of all clones, relative to the user's data
 /// folder.
 const FOLDER: &str = "handover/trust";
-/// The most bytes of an accepted copy that are read. The settings files in it together cannot have as many.
+/// The most bytes of an accepted copy that are read. The settings files in it can never have so many bytes together.
 const BYTES_MAX: u64 = 1 << 30;
 
 /// The settings that a person accepted for one clone.
@@ -89,7 +89,8 @@ pub(super) fn change(file: &Path, make: impl FnOnce(Option<AcceptedCopy>) -> Acc
     // A file of accepted settings that cannot be read is replaced, because the person has just accepted new settings.
     let known = read(file).ok().flatten();
     let text = serde_json::to_string_pretty(&make(known)).map_err(io::Error::other)?;
-    // The temporary file replaces the accepted copy below and keeps its permissions: only its owner can read it.
+    // `NamedTempFile` creates a file that only its owner can read. It replaces the accepted copy below and keeps these
+    // permissions.
     let mut fresh = tempfile::NamedTempFile::new_in(folder)?;
     fresh.write_all(text.as_bytes())?;
     fresh.as_file().sync_all()?;

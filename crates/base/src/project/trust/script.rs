@@ -256,8 +256,8 @@ pub fn beginning(path: &Path) -> Option<String> {
     Some(text)
 }
 
-/// Returns the text of a file that a check reads. Returns `None` when there is no such file. A file that is longer than
-/// an accepted file may be is cut.
+/// Returns the text of a file that a check reads, up to the size that an accepted file may have. Returns `None` when
+/// there is no such file.
 pub(super) fn whole(path: &Path) -> Option<String> {
     Some(String::from_utf8_lossy(&first_bytes(path, BYTES_MAX)?).into_owned())
 }

@@ -5,7 +5,7 @@ use std::path::{Component, Path, PathBuf};
 use super::record;
 use crate::project::settings::{Settings, parse};
 
-/// The reasons why the store that the settings name is not opened.
+/// The reason why the store that the settings name is not opened.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StoreProblem {
     #[error(

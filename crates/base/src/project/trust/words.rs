@@ -255,7 +255,7 @@ impl WordReader {
             if TEXT_OPTIONS.contains(&word) {
                 self.wants_script = false;
             }
-            // The option contains its value: `--file=x` or `-fx`.
+            // If the option contains its value (`--file=x` or `-fx`), that value counts as an argument.
             let value = word.split_once('=').map(|(_, value)| value).or_else(|| word.get(2..));
             if let Some(value) = value.filter(|value| !value.is_empty() && !data) {
                 self.add(value, WordSpot::Argument);

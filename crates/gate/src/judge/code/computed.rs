@@ -1,5 +1,5 @@
-//! Finds calls in code whose path or command is computed. Such a path or command does not appear in the text of the
-//! code.
+//! Finds calls that write or run something and whose path or command is computed by the code. A computed path or
+//! command does not appear in the text of the code.
 
 use std::collections::BTreeSet;
 
@@ -11,14 +11,14 @@ use crate::spot::PathSpot;
 /// The calls in one piece of code that write or run something, as far as they are known.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(in crate::judge) struct ComputedCalls {
-    /// The code with joined literals replaced by their result: `'ab'` for `'a' + 'b'`. This text is compared with the
-    /// rules as well.
+    /// The code with joined literals replaced by their result: `'ab'` for `'a' + 'b'`. The rules are compared with this
+    /// text and with the original code.
     pub(in crate::judge) folded: String,
     /// A description of the first call whose path or command cannot be determined. None when there is no such call.
     pub(in crate::judge) hidden: Option<String>,
     /// The literal starts of commands that the code runs. The words after each start are unknown.
     pub(in crate::judge) beginnings: Vec<String>,
-    /// Files that the code may find when it lists folders, and then write.
+    /// Files that the code may find by listing a folder, and may then write.
     pub(in crate::judge) walked: Vec<PathSpot>,
 }
 
@@ -26,10 +26,10 @@ pub(in crate::judge) struct ComputedCalls {
 /// value counts as unknown, and the gate asks.
 const FOLLOWED_MAX: usize = 64;
 
-/// The largest depth of code in strings of other code, as in `eval("eval('x')")`. Deeper code is not read.
+/// The largest nesting depth of code in strings of code, as in `eval("eval('x')")`. Deeper code is not read.
 const EVALUATED_MAX: usize = 4;
 
-/// Finds the calls that write or run something in the code for an interpreter.
+/// Finds, in the code for an interpreter, the calls that write or run something.
 pub(in crate::judge) fn calls(text: &str, interpreter: &str) -> ComputedCalls {
     within(text, interpreter, EVALUATED_MAX)
 }
@@ -107,7 +107,8 @@ impl<'t> CodeReader<'t> {
             return;
         }
         let Some(arguments) = arguments.filter(|arguments| !arguments.is_empty()) else {
-            // Without an argument, perl's functions use the variable `$_`. It may hold any file that the code lists.
+            // Without an argument, perl's functions use the variable `$_`. It may hold any file that the code finds by
+            // listing a folder.
             if self.perl {
                 self.walks(self.tokens, found);
             }
@@ -238,7 +239,8 @@ impl<'t> CodeReader<'t> {
         found
     }
 
-    /// Adds the files in the folders that this part of the code lists, because the code may write these files.
+    /// If this part of the code lists a folder, adds the files of that folder to `found.walked`, because the code may
+    /// write them.
     fn walks(&self, part: &'t [CodeToken], found: &mut ComputedCalls) {
         for (at, token) in part.iter().enumerate() {
             let Some(name) = token.name().filter(|name| WALKS.contains(name)) else { continue };
@@ -299,7 +301,7 @@ fn lead(argument: &[CodeToken]) -> Option<&str> {
     }
 }
 
-/// Tells whether an expression computes a text that does not appear in the code as it is.
+/// Tells whether an expression computes a text, so that the result does not appear in the code.
 fn computes(part: &[CodeToken]) -> bool {
     let text = |token: Option<&CodeToken>| matches!(token, Some(CodeToken::Text { .. }));
     part.iter().enumerate().any(|(at, token)| match token {

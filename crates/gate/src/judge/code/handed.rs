@@ -21,7 +21,8 @@ pub(in crate::judge) fn handed(text: &str, interpreter: &str) -> Vec<PathSpot> {
             continue;
         }
         for part in code.arguments(at).map(split).unwrap_or_default() {
-            // The argument is one literal text, with or without a parameter name: `'x'` or `filename='x'`.
+            // Only an argument that is one literal text counts, with or without a parameter name: `'x'` or
+            // `filename='x'`.
             if let [CodeToken::Text { text, open: false }]
             | [_, CodeToken::Sign('='), CodeToken::Text { text, open: false }] = part
             {
@@ -53,8 +54,8 @@ impl CodeReader<'_> {
         }
     }
 
-    /// Tells whether a call of `open` only reads. A function `open` of an unknown module may create a file. A mode that
-    /// is not literal may be any mode.
+    /// Tells whether a call of `open` only reads. The function `open` of an unknown module counts as writing, because
+    /// it may create a file. A mode that is not literal counts as writing too.
     fn opens_to_read(&self, at: usize) -> bool {
         if self.owner(at).is_some_and(|owner| !matches!(owner, "io" | "os" | "File" | "IO" | "codecs" | "gzip")) {
             return false;

@@ -1,4 +1,5 @@
-//! Lists function names in code, by the effect of a call: it runs a command, writes a file, or makes a text.
+//! Lists names of functions that code may call. Each list holds the functions with one effect, such as running a
+//! command, writing a file or making a text.
 
 /// Functions that run their first argument as a command.
 pub(super) const RUNS: &[&str] = &[
@@ -101,8 +102,8 @@ pub(super) const PAIRS: &[&str] = &[
     "moveSync",
     "cp_r",
 ];
-/// Function names that have other meanings as well. A call counts only if one of the modules in the same line is before
-/// the name: `os.remove`.
+/// Function names that have other meanings as well, each with a list of modules. A call counts only if one of these
+/// modules stands before the name, as in `os.remove`.
 pub(super) const MEMBERS: &[(&str, &[&str])] = &[
     ("remove", &["os", "fs", "file", "FileUtils"]),
     ("replace", &["os"]),
@@ -214,8 +215,8 @@ pub(super) const UNPACKS: &[(&str, usize)] =
     &[("extractall", 0), ("extractAllTo", 0), ("unpack_archive", 1), ("extract_all", 0)];
 /// Functions that run a text as code of the language in which they are called.
 pub(super) const EVALUATES: &[&str] = &["eval", "exec", "Function", "runInThisContext", "runInNewContext", "timeit"];
-/// Parts of function names. A function with such a part in its name only reads a path that it gets, or makes another
-/// text from it.
+/// Parts of function names. If a function's name contains one of these parts, the function only reads the path that it
+/// gets, or makes another text from the path.
 pub(super) const READING_PARTS: &[&str] = &[
     "assert", "check", "compare", "contain", "count", "decode", "diff", "digest", "echo", "encode", "ends", "equal",
     "exist", "expect", "find", "format", "glob", "hash", "import", "include", "index", "info", "insert", "join",
@@ -230,11 +231,11 @@ pub(super) const WRITING_PARTS: &[&str] =
 /// Starts of function names. A function whose name starts so only reads a path that it gets: `is_file`, `hasOwn`,
 /// `getsize`.
 pub(super) const READING_STARTS: &[&str] = &["is", "has", "get"];
-/// Classes whose objects are made from a path without writing it: `File.new(path)`.
+/// Classes whose `new` makes an object from a path and does not write the file: `File.new(path)`.
 pub(super) const READING_CLASSES: &[&str] =
     &["Array", "Dir", "Error", "File", "Map", "Path", "Pathname", "RegExp", "Regexp", "Set", "String", "URI", "URL"];
-/// Functions that only read a path that they get. Keywords such as `if` are listed too, because they look like
-/// functions.
+/// Functions that only read the path that they get. Keywords such as `if` are listed too, because `if (…)` looks like a
+/// call.
 pub(super) const READING_NAMES: &[&str] = &[
     "File",
     "Map",

@@ -19,7 +19,7 @@ impl<'t> CodeReader<'t> {
         })
     }
 
-    /// Returns the name before the dot at this position: `os` for the position of `remove` in `os.remove`.
+    /// Returns the name before the dot in front of this position: `os` for the position of `remove` in `os.remove`.
     pub(super) fn owner(&self, at: usize) -> Option<&'t str> {
         let dot = at.checked_sub(1).filter(|dot| self.tokens[*dot].is_sign('.'))?;
         dot.checked_sub(1).and_then(|before| self.tokens[before].name())

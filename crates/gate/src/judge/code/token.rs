@@ -34,7 +34,8 @@ impl CodeToken {
         }
     }
 
-    /// Returns the literal text of this token. Returns None when the code inserts a value into the text.
+    /// Returns the literal text of this token. Returns None when the token is not a text, or when the code inserts a
+    /// value into the text.
     pub(super) fn literal(&self) -> Option<&str> {
         match self {
             Self::Text { text, open: false } => Some(text),
@@ -122,8 +123,8 @@ fn quoted(letters: &[char], from: usize, raw: bool) -> (String, usize) {
     (if raw { content } else { crate::shell::unescaped(&content) }, end + width)
 }
 
-/// Replaces literal texts that the code joins by the joined text. A variable that holds one literal text counts as
-/// that text.
+/// Returns the tokens, with each group of joined literal texts replaced by one text: `'ab'` for `'a' + 'b'`. A variable
+/// that holds one literal text counts as that text.
 pub(super) fn folded(tokens: &[CodeToken]) -> Vec<CodeToken> {
     let once = joined(tokens);
     let constants = constants(&once);
@@ -152,8 +153,8 @@ fn filled(text: &str, constants: &BTreeMap<String, String>) -> CodeToken {
     CodeToken::Text { text: filled, open }
 }
 
-/// Tells whether the name at this position is a variable that the code reads. A member, a called function and an
-/// assigned variable are not read.
+/// Tells whether the name at this position is a variable that the code reads. The name of a member, of a called
+/// function or of an assigned variable does not count.
 fn stands_for_value(tokens: &[CodeToken], at: usize) -> bool {
     let before = at.checked_sub(1).and_then(|before| tokens.get(before));
     let next = tokens.get(at + 1);
@@ -162,7 +163,7 @@ fn stands_for_value(tokens: &[CodeToken], at: usize) -> bool {
     !before.is_some_and(|before| before.is_sign('.')) && !next.is_some_and(|next| next.is_sign('(')) && !assigned
 }
 
-/// Returns the variables to which the code assigns exactly one literal text, with that text.
+/// Returns each variable to which the code assigns exactly one literal text, together with that text.
 fn constants(tokens: &[CodeToken]) -> BTreeMap<String, String> {
     let mut found: BTreeMap<String, Option<String>> = BTreeMap::new();
     for (at, token) in tokens.iter().enumerate() {
@@ -225,8 +226,8 @@ fn joined(tokens: &[CodeToken]) -> Vec<CodeToken> {
     found
 }
 
-/// Returns the text that the code joins to the text before this position (`'b'` in `'a' + 'b'`), and the number of
-/// tokens that the joining takes.
+/// Returns the text that the code joins to the text before this position: `'b'` for the position after `'a'` in `'a' +
+/// 'b'`. Also returns the number of tokens from this position to the end of the joined text.
 fn behind(tokens: &[CodeToken], at: usize) -> Option<(&CodeToken, usize)> {
     let is = |offset: usize, sign: char| tokens.get(at + offset).is_some_and(|token| token.is_sign(sign));
     let text = |offset: usize| tokens.get(at + offset).filter(|token| matches!(token, CodeToken::Text { .. }));
@@ -279,7 +280,7 @@ fn items_behind(tokens: &[CodeToken], from: usize, words: &[&str]) -> Option<(Ve
     Some((items, at))
 }
 
-/// Joins the list of `['a', 'b'].join(' ')`. The list's closing bracket is the last token in `found`.
+/// Joins a list as in `['a', 'b'].join(' ')`. The list's closing bracket is the last token in `found`.
 fn list_joined(found: &mut Vec<CodeToken>, tokens: &[CodeToken], at: usize) -> Option<(String, usize)> {
     if !found.last()?.is_sign(']') {
         return None;

@@ -87,7 +87,7 @@ pub(super) fn zip(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     found
 }
 
-/// Returns the writes of gzip and similar programs, which replace a file by its packed or unpacked form.
+/// Returns the writes of gzip and similar programs, which replace a file with its packed or unpacked form.
 pub(super) fn squeeze(name: &str, ending: &str, parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     if parsed.has(&["-c", "--stdout", "--to-stdout", "-t", "--test", "-l", "--list"]) {
         return Vec::new();
@@ -127,7 +127,8 @@ pub(super) fn cpio(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
             .collect();
     }
     if parsed.has(&["-i", "--extract"]) {
-        // Without `--no-absolute-filenames`, cpio writes the absolute paths that are in the archive.
+        // Without `--no-absolute-filenames`, cpio writes the absolute paths that are in the archive, so it may write
+        // any file.
         let bounded = parsed.has(&["--no-absolute-filenames"]);
         return vec![if bounded { tree(&Arg::inside(".")) } else { write(&Arg::unknown()) }];
     }
@@ -173,7 +174,7 @@ pub(super) fn pax(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     match (parsed.has(&["-r"]), parsed.has(&["-w"])) {
         (true, true) => parsed.operands.last().into_iter().flat_map(|word| [write(word), inside(word)]).collect(),
         (false, true) => parsed.values(&["-f"]).map(write).collect(),
-        // When pax unpacks, it writes the absolute paths that are in the archive.
+        // When pax unpacks, it writes the absolute paths that are in the archive, so it may write any file.
         (true, false) => vec![write(&Arg::unknown())],
         (false, false) => Vec::new(),
     }

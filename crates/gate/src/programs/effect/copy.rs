@@ -118,8 +118,8 @@ fn is_plain_ssh(text: &str) -> bool {
         && !text.contains(|letter: char| ";|&<>()`\n\"'\\".contains(letter))
 }
 
-/// Returns the files to which a new relative link may lead. Its text is relative to the folder of the link. That folder
-/// is `target`, if `target` is a folder, or the folder above `target`.
+/// Returns the files to which a new relative link may lead. The text of the link is relative to the folder that holds
+/// the link. That folder is `target`, if `target` is a folder, or the folder above `target`.
 fn behind(target: &Arg, source: &Arg) -> Vec<Arg> {
     let (Some(PathSpot::At(target)), Some(source)) = (&target.spot, source.text.as_deref()) else { return Vec::new() };
     if source.starts_with('/') {

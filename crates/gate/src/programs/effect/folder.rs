@@ -23,7 +23,8 @@ fn commands<'p>(table: &ProgramTable, operands: &'p [Arg]) -> &'p [Arg] {
 /// programs, every operand must be a target that only reads. An assignment such as `SHELL=x` is no such target.
 fn only_reads(table: &ProgramTable, parsed: &ParsedOptions) -> bool {
     let commands = commands(table, &parsed.operands);
-    // An option such as `make -f other` names another file with targets. A target of the same name may write there.
+    // An option such as `make -f other` names another file with targets. A target there may write, even if the target
+    // of the same name in the default file only reads.
     if table.style.targets && parsed.given.iter().any(|given| given.effect == OptionEffect::Place) {
         return false;
     }
@@ -32,7 +33,7 @@ fn only_reads(table: &ProgramTable, parsed: &ParsedOptions) -> bool {
         || both.is_some_and(|both| table.only_reads(&both))
 }
 
-/// Returns the places where the program works. Each place is a folder, or a file in that folder.
+/// Returns the places where the program works. Each place is a folder, or a file that stands for its folder.
 pub(super) fn places(table: &ProgramTable, parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     if only_reads(table, parsed) {
         return Vec::new();

@@ -51,15 +51,15 @@ fn found_by_fd(words: &[Arg], parsed: &ParsedOptions) -> Arg {
     }
 }
 
-/// Returns the command of start-stop-daemon: the program that an option names, with the operands as its words.
+/// Returns the command of start-stop-daemon: the program that an option names, with the operands as its arguments.
 pub(super) fn daemon(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     let program = parsed.values(&["-a", "--startas", "-x", "--exec"]).next();
     let command = |program: &Arg| std::iter::once(program.clone()).chain(parsed.operands.iter().cloned()).collect();
     program.map(|program| ProgramEffect::Command(command(program))).into_iter().collect()
 }
 
-/// Returns the command that `cmake -E` runs. It comes after a folder (`chdir`), after assignments (`env`), or directly
-/// (`time`).
+/// Returns the command that `cmake -E` runs. The command begins after the folder of `cmake -E chdir`, after the
+/// assignments of `cmake -E env`, or directly after `cmake -E time`.
 pub(super) fn cmake(words: &[Arg]) -> Vec<ProgramEffect> {
     let Some(at) = words.iter().position(|word| word.as_text() == "-E") else { return Vec::new() };
     match words.get(at + 1).map(Arg::as_text) {

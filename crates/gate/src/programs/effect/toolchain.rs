@@ -1,4 +1,5 @@
-//! Reads commands of toolchains such as npm and cargo, of which only some words name the files that they write.
+//! Finds the files that commands of toolchains such as npm and cargo write. Only some words of these commands name such
+//! files.
 
 use super::{ProgramEffect, TreeEffect, effects, write};
 use crate::command::Arg;

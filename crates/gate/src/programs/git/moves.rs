@@ -74,8 +74,8 @@ pub(super) fn reset(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     found("reset", Some(questions), true)
 }
 
-/// Returns the effects of `git merge`, `git pull` and `git rebase`: they write the files that the other branch changed
-/// since the common commit.
+/// Returns the effects of `git merge`, `git pull` and `git rebase`. They write the files that the merged branch changed
+/// since it separated from the current branch.
 pub(super) fn joined(name: &str, parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     let upstream =
         || vec![question(&["diff", "--name-only", "-z", "--no-renames", "--no-relative", "HEAD...@{upstream}", "--"])];

@@ -139,8 +139,8 @@ fn state(name: &str, parsed: &ParsedOptions) -> Vec<ProgramEffect> {
 fn stash(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     let paths = match parsed.operands.split_first() {
         Some((verb, paths)) if verb.as_text() == "push" => paths,
-        // The operands of other sub-commands of `git stash` are messages and names of stashes. Only the words after
-        // `--` are paths.
+        // After sub-commands other than `git stash push`, the operands are messages and names of stashes. Only the
+        // words after `--` are paths.
         Some(_) | None => parsed.operands.get(parsed.before_dashes..).unwrap_or_default(),
     };
     [all(paths), moves::stash(parsed)].concat()

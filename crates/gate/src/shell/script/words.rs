@@ -26,7 +26,7 @@ impl ScriptReader<'_> {
         }
         let (name, word) = self.assignment_or_word()?;
         // bash joins a line that ends with a backslash with the next line before it looks for a name. So `PA\` and
-        // `TH=x` on the next line are an assignment to `PATH`. This reader gives up on it.
+        // `TH=x` on the next line are an assignment to `PATH`. This reader gives up on such a text.
         let joined = self.text[start..self.at].windows(2).any(|pair| pair == ['\\', '\n']);
         if joined && name.is_empty() && word.begins_assignment() {
             return Err("a line that ends inside of an assignment".into());
@@ -34,8 +34,8 @@ impl ScriptReader<'_> {
         // `spelled` is the name of an assignment as it is written, with an index and a `+`: `x[1]+=`.
         let name_end = self.text[start..].iter().position(|letter| *letter == '=').map_or(start, |by| start + by + 1);
         let spelled: String = self.text[start..name_end].iter().collect();
-        // The word contains a newline on a line that announces a here-document. Shells disagree whether the body of the
-        // document begins after that newline, so this reader gives up.
+        // If the word contains a newline and its line announces a here-document, this reader gives up. Shells disagree
+        // whether the body of the document begins after that newline.
         if !self.pending.is_empty() && self.text[start..self.at].contains(&'\n') {
             return Err("a word with a newline on the line of a here-document".into());
         }

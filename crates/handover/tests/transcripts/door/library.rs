@@ -29,7 +29,7 @@ impl Library {
         library
     }
 
-    /// Opens the library on the store of another interface, for the steps that this interface cannot do.
+    /// Opens the library on the store of another interface, for the steps that the other interface cannot do.
     pub(crate) fn beside(place: &Place) -> Self {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let store = runtime.block_on(store::open(&place.store, 7)).unwrap();

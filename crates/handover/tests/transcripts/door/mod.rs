@@ -133,7 +133,7 @@ fn open(kind: Kind, place: &Place) -> Box<dyn Door> {
     }
 }
 
-/// Returns the command of the tested program, in a folder, with a store.
+/// Returns the command that runs the tested program in this folder, on this store.
 pub(crate) fn program(folder: &Path, store: &str) -> std::process::Command {
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_handover"));
     command.current_dir(folder).env("HANDOVER_STORE", store).env("XDG_DATA_HOME", folder);

@@ -58,8 +58,8 @@ fn every_key_that_asks_is_in_the_list() {
     .unwrap();
     let list = super::super::TrustList::of(&settings, settings.store.as_deref(), &super::super::ScriptMarks::default());
     let mut shown: BTreeSet<&str> = list.0.iter().map(|item| item.key).collect();
-    // The list that a person accepts has no items of their own for these keys; it shows their values in the item of
-    // another key.
+    // The list that a person accepts has no separate items for these keys. It shows their values in the item of another
+    // key.
     shown.extend(["agent.slug", "gate.decision"]);
     shown.extend(["secret_file", "secret_env", "allow", "private"].map(|key| match key {
         "secret_file" => "notify.webhook.secret_file",
@@ -150,8 +150,8 @@ impl<'de> Deserializer<'de> for Spy<'_> {
                 Err(Nothing)
             }
             Some((_, rest)) => {
-                // Some maps of the settings have free names as keys, and others the reasons why a task is blocked. The
-                // key `ambiguity` is valid in both.
+                // The keys of some maps in the settings are free names. The keys of other maps are the reasons why a
+                // task is blocked. The key `ambiguity` is valid in both.
                 let inner = Spy { path: rest, found: self.found };
                 visitor.visit_map(One { key: Some("ambiguity".to_owned()), value: Some(inner) })
             }

@@ -58,7 +58,7 @@ fn a_command_names_scripts_in_many_ways() {
         ("bash -c ci/check.sh", "ci/check.sh"),
         ("[my script.sh]", "my script.sh"),
         // These commands do not name a file of the repository that they run. The next test checks the files that `make`
-        // and others read by convention.
+        // and similar programs read by convention.
         ("npm test", ""),
         ("make test", ""),
         ("cargo test", ""),
@@ -143,7 +143,7 @@ fn a_command_names_the_files_that_its_runner_reads() {
 }
 
 /// Each case has the command of a check, a file that a task changes with its new content, and the files that a person
-/// must look at then.
+/// must look at after the change.
 #[test]
 fn a_runner_whose_file_the_task_changed_is_a_changed_check() {
     let package = r#"{"name": "x", "scripts": {"test": "jest", "lint": "eslint ."}, "dependencies": {"a": "1"}}"#;
