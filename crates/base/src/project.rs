@@ -2,6 +2,7 @@
 //! agents with their cards (descriptions), and the limits and extra fields of its tasks.
 
 pub mod budget;
+pub mod detect;
 pub mod files;
 pub mod place;
 pub mod settings;

@@ -139,8 +139,11 @@ pub struct CheckSettings {
     pub seconds: u32,
 }
 
+/// The seconds that a check or a setup command may take when the settings do not say it.
+pub const COMMAND_SECONDS_DEFAULT: u32 = 600;
+
 fn ten_minutes() -> u32 {
-    600
+    COMMAND_SECONDS_DEFAULT
 }
 
 /// The settings that name the agents, and their limits, routes (which role gets a blocked task) and contracts (checks

@@ -1,0 +1,122 @@
+//! Lists and reads files of a repository, within bounds and without leaving the repository.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+/// The most bytes that are read of a file. The rest of a longer file is ignored; only generated files are longer.
+const BYTES_MAX: u64 = 1 << 20;
+
+/// The most entries of a folder that are listed.
+const ENTRIES_MAX: usize = 10_000;
+
+/// The files of a repository as a new worktree would have them. Paths are relative to the root, with slashes, and the
+/// root is the empty path.
+#[derive(Debug)]
+pub struct RepositoryFiles {
+    root: PathBuf,
+    absent: BTreeSet<String>,
+}
+
+/// One name in a folder.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct FolderEntry {
+    pub(super) name: String,
+    /// False for files, and for links.
+    pub(super) is_folder: bool,
+}
+
+impl RepositoryFiles {
+    /// Opens the repository with this root. Fails when the root does not exist.
+    pub fn new(root: &Path) -> io::Result<Self> {
+        Ok(Self { root: root.canonicalize()?, absent: BTreeSet::new() })
+    }
+
+    /// Hides files that git ignores or does not track: a new worktree does not have them, so a lock file among them
+    /// must not choose the setup. A path that ends with `/` hides the whole folder.
+    #[must_use]
+    pub fn without(mut self, absent: impl IntoIterator<Item = String>) -> Self {
+        self.absent.extend(absent);
+        self
+    }
+
+    /// Tells whether a path is a regular file.
+    pub(super) fn has(&self, path: &str) -> bool {
+        self.inside(path).is_some_and(|place| place.is_file())
+    }
+
+    /// Tells whether there is a file, a folder or a link with this path.
+    pub(super) fn has_entry(&self, path: &str) -> bool {
+        !self.is_absent(path) && self.root.join(path).symlink_metadata().is_ok()
+    }
+
+    /// Returns the beginning of a file as text. Returns `None` when the path is no regular file, or is a link that
+    /// leads out of the repository.
+    pub(super) fn text(&self, path: &str) -> Option<String> {
+        let place = self.inside(path).filter(|place| place.is_file())?;
+        let mut bytes = Vec::new();
+        File::open(place).ok()?.take(BYTES_MAX).read_to_end(&mut bytes).ok()?;
+        let text = String::from_utf8_lossy(&bytes);
+        Some(text.strip_prefix('\u{feff}').unwrap_or(&text).to_owned())
+    }
+
+    /// Returns the names in a folder, sorted. Returns an empty list when there is no such folder.
+    pub(super) fn entries(&self, folder: &str) -> Vec<FolderEntry> {
+        let Some(place) = self.inside(folder) else { return Vec::new() };
+        let Ok(listed) = std::fs::read_dir(place) else { return Vec::new() };
+        let entry = |entry: io::Result<std::fs::DirEntry>| {
+            let entry = entry.ok()?;
+            let is_folder = entry.file_type().ok()?.is_dir();
+            Some(FolderEntry { name: entry.file_name().into_string().ok()?, is_folder })
+        };
+        let mut found: Vec<FolderEntry> = listed.take(ENTRIES_MAX).filter_map(entry).collect();
+        found.retain(|entry| !self.is_absent(&join(folder, &entry.name)));
+        found.sort();
+        found
+    }
+
+    /// Returns the real place of a path. Returns `None` when it is hidden, does not exist, or leads out of the
+    /// repository.
+    fn inside(&self, path: &str) -> Option<PathBuf> {
+        if self.is_absent(path) {
+            return None;
+        }
+        let place = self.root.join(path).canonicalize().ok()?;
+        place.starts_with(&self.root).then_some(place)
+    }
+
+    fn is_absent(&self, path: &str) -> bool {
+        let folder = |at: usize| self.absent.contains(&path[..=at]);
+        self.absent.contains(path)
+            || self.absent.contains(&format!("{path}/"))
+            || path.match_indices('/').any(|(at, _)| folder(at))
+    }
+}
+
+/// Joins a folder and a name; the root is the empty folder.
+pub(super) fn join(folder: &str, name: &str) -> String {
+    if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }
+}
+
+/// Returns the folder above a folder, or `None` for the root.
+pub(super) fn parent(folder: &str) -> Option<&str> {
+    (!folder.is_empty()).then(|| folder.rsplit_once('/').map_or("", |(above, _)| above))
+}
+
+/// Returns the path that a relative path means when it is written in a file of this folder. Returns `None` when it
+/// leads out of the repository.
+pub(super) fn resolve(folder: &str, path: &str) -> Option<String> {
+    if path.starts_with('/') {
+        return None;
+    }
+    let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()?),
+            name => parts.push(name),
+        }
+    }
+    Some(parts.join("/"))
+}

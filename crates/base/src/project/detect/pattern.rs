@@ -1,0 +1,67 @@
+//! Matches whole paths with patterns: `*`, `?` and `[…]` inside one part of a path, and `**` for any number of parts.
+//!
+//! The characters are read by the engine's reader of globs. The difference to the globs of tasks is that a pattern
+//! here means exactly the path that it describes, and not everything below.
+
+use wire::glob::{self, GlobFlaw, GlobPart, GlobSymbol};
+
+/// A pattern for whole paths.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct PathPattern {
+    parts: Vec<GlobPart>,
+}
+
+impl PathPattern {
+    /// Reads a pattern. Returns the flaw when a piece of it cannot be understood.
+    pub(super) fn read(pattern: &str) -> Result<Self, GlobFlaw> {
+        let mut parts = Vec::new();
+        for part in pattern.split('/').filter(|part| !part.is_empty() && *part != ".") {
+            if part == "**" {
+                parts.push(GlobPart::Any);
+            } else {
+                let (symbols, flaw) = glob::symbols(part);
+                flaw.map_or(Ok(()), Err)?;
+                parts.push(GlobPart::One(symbols));
+            }
+        }
+        // A `**` at the end stands for at least one part: `a/**` means everything inside of `a`, and not `a` itself.
+        if parts.last() == Some(&GlobPart::Any) {
+            parts.insert(parts.len() - 1, GlobPart::One(vec![GlobSymbol::Many]));
+        }
+        Ok(Self { parts })
+    }
+
+    /// Tells whether the pattern matches a path, which is given as its parts.
+    pub(super) fn matches(&self, path: &[&str]) -> bool {
+        // All positions in the pattern are followed at once, so that `**` needs no recursion.
+        let mut here = self.reach(vec![0]);
+        for name in path {
+            let next = here.iter().filter_map(|at| match self.parts.get(*at) {
+                Some(GlobPart::Any) => Some(*at),
+                Some(GlobPart::One(symbols)) => glob::matches(symbols, name).then_some(at + 1),
+                None => None,
+            });
+            here = self.reach(next.collect());
+        }
+        here.contains(&self.parts.len())
+    }
+
+    /// Returns the given positions. A `**` may stand for nothing, so the position after it is returned as well.
+    fn reach(&self, from: Vec<usize>) -> Vec<usize> {
+        let mut all: Vec<usize> = Vec::new();
+        for mut at in from {
+            while !all.contains(&at) {
+                all.push(at);
+                if self.parts.get(at) == Some(&GlobPart::Any) {
+                    at += 1;
+                }
+            }
+        }
+        all
+    }
+}
+
+/// Returns the parts of a path.
+pub(super) fn parts(path: &str) -> Vec<&str> {
+    path.split('/').filter(|part| !part.is_empty()).collect()
+}

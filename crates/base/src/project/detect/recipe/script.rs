@@ -1,0 +1,69 @@
+//! Judges whether a shell command can test anything.
+
+/// Programs that print or end the shell, and do nothing else.
+const IDLE: &[&str] = &["echo", "printf", "exit", "true", "false", ":"];
+
+/// Tells whether a command does nothing but print and exit, as npm's placeholder does: `echo "Error: no test
+/// specified" && exit 1`. An empty command is such a command, too.
+pub(crate) fn only_prints(command: &str) -> bool {
+    // A substitution runs a command inside of the text that is printed.
+    if command.contains("$(") || command.contains('`') {
+        return false;
+    }
+    let first_word = |part: String| part.split_whitespace().next().map(str::to_owned);
+    parts(command).into_iter().filter_map(first_word).all(|word| is_idle(&word))
+}
+
+/// Tells whether the first word of a command begins something that tests nothing. A comment is such a word; the line
+/// that names the interpreter of a script is not.
+fn is_idle(word: &str) -> bool {
+    IDLE.contains(&word) || (word.starts_with('#') && !word.starts_with("#!"))
+}
+
+/// Splits a command line at `;`, `&`, `|` and line ends that are not quoted.
+fn parts(command: &str) -> Vec<String> {
+    let (mut parts, mut part, mut quote) = (Vec::new(), String::new(), None);
+    let mut letters = command.chars();
+    while let Some(letter) = letters.next() {
+        match (letter, quote) {
+            ('\\', None | Some('"')) => {
+                part.push(letter);
+                part.extend(letters.next());
+                continue;
+            }
+            ('"' | '\'', None) => quote = Some(letter),
+            (_, Some(open)) if open == letter => quote = None,
+            (';' | '&' | '|' | '\n', None) => {
+                parts.push(std::mem::take(&mut part));
+                continue;
+            }
+            (_, _) => {}
+        }
+        part.push(letter);
+    }
+    parts.push(part);
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::only_prints;
+
+    #[test]
+    fn commands_that_only_print_are_told_from_tests() {
+        for (command, wanted) in [
+            (r#"echo "Error: no test specified" && exit 1"#, true),
+            ("echo 'a && b'; exit 0", true),
+            ("exit 0", true),
+            ("", true),
+            (" : ", true),
+            (r#"echo "start" && vitest run"#, false),
+            ("echo x | node --test", false),
+            ("echo $(jest)", false),
+            ("jest --watch", false),
+            ("echoes", false),
+        ] {
+            assert_eq!(only_prints(command), wanted, "{command}");
+        }
+    }
+}

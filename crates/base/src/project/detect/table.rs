@@ -1,0 +1,108 @@
+//! Reads `table.toml`, the list of the kinds of projects.
+
+use std::sync::OnceLock;
+
+use serde::Deserialize;
+
+use super::ProjectLanguage;
+
+const TABLE: &str = include_str!("table.toml");
+
+/// The content of `table.toml`.
+#[derive(Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct DetectionTable {
+    #[serde(rename = "row")]
+    pub(super) rows: Vec<DetectionRow>,
+    pub(super) no_tests: Vec<NoTestsRow>,
+}
+
+/// One kind of project.
+#[derive(Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct DetectionRow {
+    pub(super) name: String,
+    /// The language, or `None` for a task runner.
+    pub(super) language: Option<ProjectLanguage>,
+    pub(super) manager: String,
+    pub(super) markers: Vec<String>,
+    pub(super) when: Option<RowCondition>,
+    #[serde(default)]
+    pub(super) setup: Vec<String>,
+    #[serde(default)]
+    pub(super) inputs: Vec<String>,
+    pub(super) checks: Vec<CheckRow>,
+    #[serde(default)]
+    pub(super) joins_languages: bool,
+}
+
+impl DetectionRow {
+    /// Tells whether the row needs a lock file in addition to its manifest.
+    pub(super) fn has_lock(&self) -> bool {
+        self.markers.len() > 1
+    }
+}
+
+/// One check of a row.
+#[derive(Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CheckRow {
+    /// `None` means that the check always applies.
+    pub(super) when: Option<CheckCondition>,
+    pub(super) run: String,
+}
+
+/// A condition for a row beyond its markers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum RowCondition {
+    /// The lock file belongs to yarn 2 or later.
+    YarnBerry,
+    /// package.json names the manager of the row.
+    NamedManager,
+    /// pyproject.toml has a section for uv.
+    UvProject,
+    /// pyproject.toml has a section for poetry.
+    PoetryProject,
+    /// The folder has a Python package, a configuration of pytest, or tests.
+    PythonProject,
+}
+
+/// A condition for a check.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum CheckCondition {
+    /// package.json has a test script that does more than print.
+    TestScript,
+    /// The setup of the row installs pytest.
+    PytestDeclared,
+    /// The project has a configuration of pytest, or tests that need pytest, and does not declare pytest.
+    PytestUndeclared,
+    /// unittest finds the tests from the folder of the project.
+    UnittestFromRoot,
+    /// unittest finds the tests only from the folder of the tests.
+    UnittestFromFolder,
+    /// cargo-nextest is configured and installed.
+    Nextest,
+    /// The justfile has a recipe `test` that needs no arguments.
+    JustRecipe,
+    /// The makefile has a target `test` that does something.
+    MakeTest,
+    /// The makefile has a target `check` that does something.
+    MakeCheck,
+}
+
+/// The exit code with which a test program says that it found no tests.
+#[derive(Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct NoTestsRow {
+    /// The first words of the command.
+    pub(super) words: String,
+    pub(super) code: i32,
+}
+
+/// Returns the table. A table that cannot be read is empty, and a test refuses it.
+pub(super) fn table() -> &'static DetectionTable {
+    static READ: OnceLock<DetectionTable> = OnceLock::new();
+    READ.get_or_init(|| toml::from_str(TABLE).unwrap_or_default())
+}
