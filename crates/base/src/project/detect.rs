@@ -18,6 +18,7 @@
 //! Nothing is executed. A file is read only up to a bound, and a link that leads out of the repository does not exist.
 
 mod condition;
+pub mod copy;
 mod files;
 mod findings;
 mod manifest;

@@ -31,6 +31,12 @@ impl PathPattern {
         Ok(Self { parts })
     }
 
+    /// Makes the pattern match at any depth.
+    pub(super) fn at_any_depth(mut self) -> Self {
+        self.parts.insert(0, GlobPart::Any);
+        self
+    }
+
     /// Tells whether the pattern matches a path, which is given as its parts.
     pub(super) fn matches(&self, path: &[&str]) -> bool {
         // All positions in the pattern are followed at once, so that `**` needs no recursion.
