@@ -17,6 +17,7 @@
 //!
 //! Nothing is executed. A file is read only up to a bound, and a link that leads out of the repository does not exist.
 
+pub mod clients;
 mod condition;
 pub mod copy;
 mod files;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use wire::prompt::{PromptAgent, Skill};
 
+use crate::project::detect::clients::is_program;
 use crate::project::files;
 use crate::project::place::FOLDER;
 use crate::project::settings::TeamSettings as Settings;
@@ -150,11 +151,6 @@ fn found(root: &Path, program: &str, path: Option<&std::ffi::OsStr>) -> Option<P
         return Some(root.join(program)).filter(|path| is_program(path));
     }
     std::env::split_paths(path?).map(|folder| folder.join(program)).find(|path| is_program(path))
-}
-
-fn is_program(path: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt as _;
-    std::fs::metadata(path).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
 }
 
 #[cfg(test)]
