@@ -17,6 +17,7 @@ pub mod remnant;
 mod remove;
 pub mod removed;
 pub mod repository;
+pub mod slot;
 mod squash;
 mod status;
 

@@ -79,6 +79,11 @@ fn is_initializing(registration: &Path) -> bool {
 
 fn clean_branch(common: &Path, folder: &Path, branch: &str) -> std::io::Result<()> {
     gone(fs::remove_file(common.join(format!("{}.lock", reference(branch)))))?;
+    clean_worktree(common, folder)
+}
+
+/// Removes the locks that a killed git process left in a worktree, or the whole worktree when git had not finished it.
+pub(crate) fn clean_worktree(common: &Path, folder: &Path) -> std::io::Result<()> {
     let Some(registration) = registration(common, folder) else {
         // Git has no registration for this folder. So the folder was only created to reserve the name, and contains at
         // most the `.git` file.

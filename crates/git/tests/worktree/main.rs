@@ -7,3 +7,4 @@ mod git;
 mod hostile;
 mod remove;
 mod scene;
+mod slots;

@@ -1,0 +1,299 @@
+//! Slots: worktrees outside of the repository that serve one piece of work after another.
+//!
+//! ```text
+//! <folder>/lock        held while a record is chosen or changed
+//! <folder>/1           the worktree of slot 1; ignored files (dependencies, build results) stay between two uses
+//! <folder>/1.json      its record: who uses it, and the inputs with which it was set up
+//! ```
+//!
+//! A record is written before git changes the worktree and again after it. A process that is killed in between leaves
+//! the record [`SlotUse::Making`], and the next call for the same owner makes the worktree again. No agent has worked
+//! there yet, so nothing is lost.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::branch::BranchTip;
+use crate::program::{Git, GitCall};
+use crate::remnant::clean_worktree;
+use crate::repository::{GitRepository, WorktreeEntry, reference};
+use crate::{GitProblem, TreeState};
+
+/// The folder with the slots of one repository on this machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SlotPool {
+    folder: PathBuf,
+}
+
+/// A request for a slot. The owner is any name for the work that uses the slot; it finds its slot again by that name.
+#[derive(Debug, Clone, Copy)]
+pub struct SlotOrder<'a> {
+    pub owner: &'a str,
+    /// The branch for the work. A new slot has it checked out at the base.
+    pub branch: &'a str,
+    pub base: &'a BranchTip,
+}
+
+/// A slot that its owner uses.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TakenSlot {
+    pub number: u32,
+    pub path: PathBuf,
+    pub branch: String,
+    /// The commit at which the branch of the work began.
+    pub base_commit: String,
+}
+
+/// The record of one slot.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SlotRecord {
+    pub used: SlotUse,
+    /// A hash of the inputs with which the slot was set up. `None` before the first setup, and after a failed one.
+    #[serde(default)]
+    pub setup: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub enum SlotUse {
+    Free,
+    /// Git prepares the worktree for its owner. No agent has worked in it yet.
+    Making {
+        owner: String,
+        branch: String,
+        base: String,
+    },
+    Used {
+        owner: String,
+        branch: String,
+        base: String,
+    },
+}
+
+impl SlotUse {
+    pub fn owner(&self) -> Option<&str> {
+        match self {
+            Self::Free => None,
+            Self::Making { owner, .. } | Self::Used { owner, .. } => Some(owner),
+        }
+    }
+}
+
+/// The lock of a pool. Dropping this value releases it.
+struct PoolLock {
+    _file: File,
+}
+
+impl SlotPool {
+    /// Returns the pool of a repository: a folder below `parent` that is named after the repository's folder and four
+    /// digits of the hash of its path, so that two repositories of one name have separate pools.
+    pub fn of_repository(parent: &Path, home: &Path, hash: impl Fn(&[u8]) -> String) -> Self {
+        use std::os::unix::ffi::OsStrExt as _;
+        let name = home.file_name().map_or_else(|| "repository".to_owned(), |name| name.to_string_lossy().into_owned());
+        let name: String =
+            name.chars().map(|c| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '-' }).collect();
+        let digits: String = hash(home.as_os_str().as_bytes()).chars().take(4).collect();
+        Self { folder: parent.join(format!("{name}-{digits}")) }
+    }
+
+    /// Returns the pool in a folder that the settings name.
+    pub fn at(folder: PathBuf) -> Self {
+        Self { folder }
+    }
+
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Returns the worktree for an owner. An owner that has a slot gets it again with its files. Otherwise the first
+    /// free slot, or a new one, is prepared: its worktree has the branch checked out at the base, and no file but those
+    /// of the commit and ignored ones.
+    pub async fn take(&self, git: &Git, repository: &Path, order: SlotOrder<'_>) -> Result<TakenSlot, GitProblem> {
+        let repository = GitRepository::find(git, repository).await?;
+        let (number, record) = self.choose(order)?;
+        let path = self.path(number);
+        match record.used {
+            SlotUse::Used { branch, base, .. } if is_checked_out(git, &repository, &path, &branch).await? => {
+                Ok(TakenSlot { number, path, branch, base_commit: base })
+            }
+            SlotUse::Free | SlotUse::Making { .. } | SlotUse::Used { .. } => {
+                let (owner, branch, base) = (order.owner.to_owned(), order.branch.to_owned(), order.base.tip.clone());
+                prepare(git, &repository, &path, order).await?;
+                let used = SlotUse::Used { owner, branch: branch.clone(), base: base.clone() };
+                self.change(number, |record| record.used = used.clone())?;
+                Ok(TakenSlot { number, path, branch, base_commit: base })
+            }
+        }
+    }
+
+    /// Returns the slot that an owner uses, or `None` when it uses none or its worktree was never finished.
+    pub async fn find(&self, git: &Git, repository: &Path, owner: &str) -> Result<Option<TakenSlot>, GitProblem> {
+        let repository = GitRepository::find(git, repository).await?;
+        for (number, record) in self.records()? {
+            let SlotUse::Used { owner: user, branch, base } = record.used else { continue };
+            let path = self.path(number);
+            if user == owner && is_checked_out(git, &repository, &path, &branch).await? {
+                return Ok(Some(TakenSlot { number, path, branch, base_commit: base }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Gives the slot of an owner back. Its branch is no longer checked out there, so that the branch can be deleted.
+    /// The caller has committed the work that must stay; other changes are discarded when the slot is used again.
+    pub async fn free(&self, git: &Git, repository: &Path, owner: &str) -> Result<(), GitProblem> {
+        let repository = GitRepository::find(git, repository).await?;
+        for (number, record) in self.records()? {
+            if record.used.owner() != Some(owner) {
+                continue;
+            }
+            let path = self.path(number);
+            clean_worktree(&repository.common, &path).map_err(|error| unusable(&path, &error))?;
+            if entry(git, &repository, &path).await?.is_some_and(|entry| entry.branch.is_some()) {
+                let arguments = ["checkout", "--quiet", "--force", "--detach"];
+                GitCall::write(&path, &arguments).here_only().run(git).await?.whole()?;
+            }
+            self.change(number, |record| record.used = SlotUse::Free)?;
+        }
+        Ok(())
+    }
+
+    /// Returns the records of all slots, ordered by number.
+    pub fn records(&self) -> Result<Vec<(u32, SlotRecord)>, GitProblem> {
+        let entries = match fs::read_dir(&self.folder) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(unusable(&self.folder, &error)),
+        };
+        let number = |name: &str| name.strip_suffix(".json")?.parse::<u32>().ok();
+        let mut numbers: Vec<u32> = entries.flatten().filter_map(|entry| number(entry.file_name().to_str()?)).collect();
+        numbers.sort_unstable();
+        numbers.into_iter().map(|number| Ok((number, self.read(number)?))).collect()
+    }
+
+    /// Remembers the hash of the inputs with which a slot was set up. `None` means that the slot must be set up again.
+    pub fn remember_setup(&self, number: u32, setup: Option<String>) -> Result<(), GitProblem> {
+        self.change(number, |record| record.setup.clone_from(&setup))
+    }
+
+    pub fn path(&self, number: u32) -> PathBuf {
+        self.folder.join(number.to_string())
+    }
+
+    /// Chooses the slot for an owner and records that git prepares it. Returns the record as it was before.
+    fn choose(&self, order: SlotOrder<'_>) -> Result<(u32, SlotRecord), GitProblem> {
+        let _lock = self.lock()?;
+        let records = self.records()?;
+        let own = records.iter().find(|(_, record)| record.used.owner() == Some(order.owner));
+        let free = || records.iter().find(|(_, record)| record.used == SlotUse::Free);
+        let (number, record) = match own.or_else(free) {
+            Some(found) => found.clone(),
+            None => {
+                let is_new = |number: &u32| records.iter().all(|(taken, _)| taken != number);
+                ((1..).find(is_new).unwrap_or(u32::MAX), SlotRecord { used: SlotUse::Free, setup: None })
+            }
+        };
+        if let SlotUse::Used { .. } = record.used {
+            return Ok((number, record));
+        }
+        let (owner, branch, base) = (order.owner.to_owned(), order.branch.to_owned(), order.base.tip.clone());
+        let making = SlotUse::Making { owner, branch, base };
+        self.write(number, &SlotRecord { used: making, ..record.clone() })?;
+        Ok((number, record))
+    }
+
+    fn change(&self, number: u32, change: impl Fn(&mut SlotRecord)) -> Result<(), GitProblem> {
+        let _lock = self.lock()?;
+        let mut record = self.read(number)?;
+        change(&mut record);
+        self.write(number, &record)
+    }
+
+    fn read(&self, number: u32) -> Result<SlotRecord, GitProblem> {
+        let path = self.record_path(number);
+        let text = fs::read_to_string(&path).map_err(|error| unusable(&path, &error))?;
+        serde_json::from_str(&text).map_err(|error| unusable(&path, &error.into()))
+    }
+
+    /// Writes a record to another file first, so that a killed process never leaves half of a record.
+    fn write(&self, number: u32, record: &SlotRecord) -> Result<(), GitProblem> {
+        let path = self.record_path(number);
+        let whole = path.with_extension("json.new");
+        let text = serde_json::to_string(record).map_err(|error| unusable(&path, &error.into()))?;
+        fs::write(&whole, text).and_then(|()| fs::rename(&whole, &path)).map_err(|error| unusable(&path, &error))
+    }
+
+    fn record_path(&self, number: u32) -> PathBuf {
+        self.folder.join(format!("{number}.json"))
+    }
+
+    fn lock(&self) -> Result<PoolLock, GitProblem> {
+        let path = self.folder.join("lock");
+        let lock = || {
+            let mut maker = fs::DirBuilder::new();
+            std::os::unix::fs::DirBuilderExt::mode(&mut maker, 0o700);
+            maker.recursive(true).create(&self.folder)?;
+            let file = File::options().create(true).truncate(false).write(true).open(&path)?;
+            file.lock()?;
+            Ok(PoolLock { _file: file })
+        };
+        lock().map_err(|error| unusable(&path, &error))
+    }
+}
+
+/// Checks out the branch of an order at its base, in a worktree without leftover changes.
+async fn prepare(git: &Git, repository: &GitRepository, path: &Path, order: SlotOrder<'_>) -> Result<(), GitProblem> {
+    repository.allows(git, order.branch).await?;
+    clean_worktree(&repository.common, path).map_err(|error| unusable(path, &error))?;
+    if let Some(tip) = repository.commit(git, &reference(order.branch)).await?
+        && !repository.contains(git, &order.base.tip, &tip).await?
+    {
+        // The branch has work that is not in the base. The caller must decide about it first.
+        return Err(GitProblem::BranchExists { branch: order.branch.to_owned(), checked_out: None });
+    }
+    if entry(git, repository, path).await?.is_none() {
+        gone(fs::remove_dir_all(path)).map_err(|error| unusable(path, &error))?;
+        // `--force` replaces the registration of a worktree whose folder a person deleted.
+        let arguments = ["worktree", "add", "--quiet", "--force", "--detach", "--"];
+        GitCall::write(&repository.home, &arguments).and(path).and(&order.base.tip).run(git).await?.whole()?;
+    } else {
+        // `--hard` also ends a merge that was in progress. Twice `-f` removes repositories that an agent created.
+        GitCall::write(path, &["reset", "--quiet", "--hard"]).here_only().run(git).await?.whole()?;
+        GitCall::write(path, &["clean", "--quiet", "-ffd"]).here_only().run(git).await?.whole()?;
+    }
+    let arguments = ["checkout", "--quiet", "--force", "--no-track", "-B"];
+    let call = GitCall::write(path, &arguments).and(order.branch).and(&order.base.tip);
+    call.here_only().run(git).await?.whole()?;
+    match crate::state(git, path).await?.tree {
+        TreeState::Clean => Ok(()),
+        TreeState::Dirty { files, .. } => {
+            let files = files.join(", ");
+            Err(GitProblem::failed("checkout", &format!("the worktree still has changes after it: {files}")))
+        }
+    }
+}
+
+async fn is_checked_out(git: &Git, repository: &GitRepository, path: &Path, branch: &str) -> Result<bool, GitProblem> {
+    let found = entry(git, repository, path).await?;
+    Ok(path.is_dir() && found.is_some_and(|entry| entry.branch.as_deref() == Some(&reference(branch))))
+}
+
+/// Returns the entry of a worktree in git's list, or `None` when git does not know the worktree or its folder is gone.
+async fn entry(git: &Git, repository: &GitRepository, path: &Path) -> Result<Option<WorktreeEntry>, GitProblem> {
+    let Ok(real) = path.canonicalize() else { return Ok(None) };
+    Ok(repository.worktrees(git).await?.into_iter().find(|entry| entry.path == real))
+}
+
+fn gone(result: io::Result<()>) -> io::Result<()> {
+    match result {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+fn unusable(path: &Path, error: &io::Error) -> GitProblem {
+    GitProblem::PathUnusable { path: path.to_owned(), problem: error.to_string() }
+}
