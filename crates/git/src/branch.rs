@@ -194,20 +194,21 @@ pub async fn standing(git: &Git, repository: &Path, branch: &str) -> Result<Opti
     }))
 }
 
-/// Deletes a task's branch if the workflow's branch contains all commits of the task's branch. Otherwise the branch
-/// stays. The caller must make sure that no worktree has the branch checked out.
+/// Deletes a task's branch if the workflow's branch contains its work; otherwise the branch stays. Returns true when the
+/// branch stays. The caller must make sure that no worktree has the branch checked out.
 pub async fn forget(
     git: &Git,
     repository: &Path,
     (line, branch): (&BranchTip, &str),
     now_ms: i64,
-) -> Result<(), GitProblem> {
+) -> Result<bool, GitProblem> {
     let repository = GitRepository::find(git, repository).await?;
     match repository.commit(git, &reference(branch)).await? {
         Some(tip) if repository.contains(git, &line.tip, &tip).await? => {
-            retire_branch(git, &repository, (branch, &tip), now_ms).await.map(drop)
+            retire_branch(git, &repository, (branch, &tip), now_ms).await.map(|_| false)
         }
-        Some(_) | None => Ok(()),
+        Some(_) => Ok(true),
+        None => Ok(false),
     }
 }
 

@@ -161,6 +161,22 @@ impl SlotPool {
         Ok(())
     }
 
+    /// Removes the files that a killed git process left of an owner's branch and worktree. Call it only when no git
+    /// process works for that owner.
+    pub async fn clean_up(&self, git: &Git, repository: &Path, owner: &str, branch: &str) -> Result<(), GitProblem> {
+        let repository = GitRepository::find(git, repository).await?;
+        let records = self.records()?;
+        let own = records.iter().filter(|(_, record)| record.used.owner() == Some(owner));
+        let paths: Vec<PathBuf> = own.map(|(number, _)| self.path(*number)).collect();
+        let lock = repository.common.join(format!("{}.lock", reference(branch)));
+        let clean = move || {
+            gone(fs::remove_file(lock))?;
+            paths.iter().try_for_each(|path| clean_worktree(&repository.common, path))
+        };
+        let cleaned = tokio::task::spawn_blocking(clean).await.unwrap_or_else(|error| Err(io::Error::other(error)));
+        cleaned.map_err(|error| unusable(&self.folder, &error))
+    }
+
     /// Returns the records of all slots, ordered by number.
     pub fn records(&self) -> Result<Vec<(u32, SlotRecord)>, GitProblem> {
         let entries = match fs::read_dir(&self.folder) {

@@ -49,6 +49,8 @@ mod scene;
 mod several;
 #[path = "runner/sleeps.rs"]
 mod sleeps;
+#[path = "runner/slots.rs"]
+mod slots;
 #[path = "runner/stops.rs"]
 mod stops;
 #[path = "runner/stores.rs"]

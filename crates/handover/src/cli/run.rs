@@ -106,7 +106,7 @@ pub(super) async fn run(office: &Office, asked: &RunArguments) -> anyhow::Result
     }
     let _keeper = Keeper::start(office.desk.clone(), OwnSession::Runner(opened.shared.session)).await?;
     tokio::spawn(listen(wishes, asked.json));
-    let branches = opened.shared.ground.is_repository;
+    let branches = opened.shared.ground.is_repository();
     let follower = InterventionFollower::from_now(office.desk.service().clone(), workflow).await?;
     let ended = show(opened, scope, follower, asked.json).await?;
     let code = report(&ended, asked.json)?;

@@ -18,7 +18,8 @@ use base::project::settings;
 use base::project::team::Team;
 use base::service::Service;
 use git::Git;
-use runner::attempt::place::WorktreeGround;
+use git::slot::SlotPool;
+use runner::attempt::place::{RunnerSlots, WorktreeGround};
 use runner::attempt::shared::{RunNews, RunnerOrder, RunnerParts, RunnerShared};
 
 /// The plan of the demo: three tasks without dependencies, and three tasks that depend on them.
@@ -41,10 +42,13 @@ pub(super) async fn open(
     let settings = settings::read(Some(&folder)).map_err(|problem| Failed::Step(problem.to_string()))?.team;
     let team = Team::gather(&folder, &settings, std::env::var_os("PATH").as_deref());
     let team = team.map_err(|problem| Failed::Step(problem.to_string()))?;
+    // The slots lie in the demo's own folder, so that they are deleted with it.
+    let pool = SlotPool::at(state.join("worktrees"));
+    let slots = is_repository.then(|| RunnerSlots { pool, store: "demo".to_owned() });
     let parts = RunnerParts {
         service,
         store: file,
-        ground: WorktreeGround::new(Git::default(), folder, is_repository, None),
+        ground: WorktreeGround::new(Git::default(), folder, slots),
         state,
         settings,
         team,

@@ -45,6 +45,8 @@ late) sleep 1 && finished ;;
 soon) sleep 0.2 && finished ;;
 # Until the test lets it go on, or is gone; it has done something before.
 waits) echo "half done" >half.txt && echo >"$SIM/$task.begun" && until [ -e "$SIM/go" ] || [ ! -e "$SIM" ]; do sleep 0.05; done && finished ;;
+# Leaves an ignored file, after it has noted its folder and the ignored files that it found there.
+warm) { pwd; ls cache 2>/dev/null || :; } >"$SIM/$task.found" && mkdir -p cache && echo >cache/warm && finished ;;
 right) envelope true "done in turn $count" "$(artifact "out/$task.txt" create right)" proceed ;;
 bad) echo '{"success": true}' ;;
 half) printf '```agent_contract_handoff\n{"agent_status": {"plan' ;;

@@ -123,9 +123,11 @@ fn branch_of(scene: &Scene, workflow: &str, row: &Row) -> Vec<String> {
 fn left(scene: &Scene, rows: &[Row]) -> Vec<String> {
     let mut found = scene.leftovers();
     let git = scene.project().join(".git");
-    for folder in [git.join("worktrees"), scene.project().join(".handover/state/worktrees")] {
-        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-        found.extend(entries.map(|entry| entry.path().display().to_string()));
+    let inside = scene.project().join(".handover/state/worktrees");
+    found.extend(inside.exists().then(|| format!("{} inside of the repository", inside.display())));
+    let registered = fs::read_dir(git.join("worktrees")).into_iter().flatten().count();
+    if registered != scene.worktrees().len() {
+        found.push(format!("{registered} registrations for {:?}", scene.worktrees()));
     }
     found.extend(locks(&git));
     let branches = scene.git(&["branch", "--list", "--format=%(refname:short)", "handover/tk_*"]);

@@ -2,7 +2,6 @@
 //! that it leaves behind stop no later runner.
 
 use std::fs;
-use std::path::{Path, PathBuf};
 
 use crate::kills::workflow;
 use crate::points::{plan, scene, script, worked};
@@ -10,10 +9,10 @@ use crate::process::Runner;
 use crate::scene::Scene;
 
 /// Calls of git that are killed halfway. Each row has words of the call, a name for the state that the call leaves, and
-/// a shell script that makes this state. For `worktree add` the last word of the call is the branch, and the word
-/// before it is the path. For `worktree remove` the last word is the path.
+/// a shell script that makes this state. For `worktree add` the last word of the call is the commit, and the word before
+/// it is the path. The other calls run in the slot.
 const HALF: &[(&str, &str, &str)] = &[
-    ("worktree add", "nothing but the reserved folder", ":"),
+    ("worktree add", "nothing", ":"),
     ("worktree add", "an empty registration", r#"mkdir -p ".git/worktrees/$name""#),
     (
         "worktree add",
@@ -23,13 +22,13 @@ const HALF: &[(&str, &str, &str)] = &[
     (
         "worktree add",
         "a registration without a head, and a link to it",
-        r#"at=$PWD/.git/worktrees/$name && mkdir -p "$at" && echo ../.. >"$at/commondir" && echo "$path/.git" >"$at/gitdir" &&
+        r#"at=$PWD/.git/worktrees/$name && mkdir -p "$at" "$path" && echo ../.. >"$at/commondir" && echo "$path/.git" >"$at/gitdir" &&
            echo "gitdir: $at" >"$path/.git" && echo initializing >"$at/locked""#,
     ),
     (
         "worktree add",
         "a whole registration, and some of the files",
-        r#"git worktree add --quiet --no-checkout -- "$path" "$branch" && echo initializing >".git/worktrees/$name/locked" &&
+        r#"git worktree add --quiet --no-checkout --detach -- "$path" "$last" && echo initializing >".git/worktrees/$name/locked" &&
            echo half >"$path/README.md""#,
     ),
     ("add --all", "the lock of the index", r#": >"$(git rev-parse --git-dir)/index.lock""#),
@@ -40,9 +39,18 @@ const HALF: &[(&str, &str, &str)] = &[
         r#"at=$(git rev-parse --git-dir) && : >"$at/index.lock" && : >"$at/HEAD.lock" &&
            : >"$(git rev-parse --git-common-dir)/$(git symbolic-ref HEAD).lock""#,
     ),
-    ("worktree remove", "half of the files", r#"rm -r "$last/out""#),
-    ("worktree remove", "the files without the link", r#"rm "$last/.git" "$last/README.md""#),
-    ("worktree remove", "the registration alone", r#"rm -r "$last""#),
+    ("reset --quiet", "half of the files", r#"rm README.md && : >"$(git rev-parse --git-dir)/index.lock""#),
+    ("clean --quiet", "a file of the work before", "echo left >left.txt"),
+    (
+        "checkout --quiet --force --no-track",
+        "the branch without its files",
+        r#"rm README.md && : >"$(git rev-parse --git-dir)/index.lock" && git branch "$before" "$last""#,
+    ),
+    (
+        "checkout --quiet --force --detach",
+        "the locks of index and head",
+        r#"at=$(git rev-parse --git-dir) && : >"$at/index.lock" && : >"$at/HEAD.lock""#,
+    ),
     ("update-ref -d", "the lock of the branch", r#": >".git/$reference.lock""#),
 ];
 
@@ -61,7 +69,7 @@ const SHARED: &[(&str, &str, &str)] = &[
 /// words of the call.
 fn half(scene: &Scene, text: &str) {
     let names = "for word; do case $word in refs/heads/*) reference=$word ;; esac; before=$last; last=$word; done\n\
-                 branch=$last path=$before name=$(basename \"$before\")";
+                 path=$before name=$(basename \"$before\")";
     let sim = scene.sim();
     script(&sim.join("half"), &format!("SIM={}\n{names}\n{text}\n", sim.display()));
 }
@@ -81,6 +89,9 @@ fn all_are_cleaned_up(cases: &[(&str, &str, &str)]) {
     let mut problems = Vec::new();
     for (words, left, text) in cases {
         let point = format!("{words} left {left}");
+        if *words == "worktree add" {
+            scene.delete_slots();
+        }
         half(&scene, text);
         let workflow = workflow(&scene, &plan("finished", "judge-pass"));
         fs::write(scene.sim().join("workflow"), &workflow).unwrap();
@@ -92,10 +103,6 @@ fn all_are_cleaned_up(cases: &[(&str, &str, &str)]) {
         }
     }
     assert!(problems.is_empty(), "{}", problems.join("\n"));
-}
-
-fn files(folder: &Path) -> Vec<PathBuf> {
-    fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
 }
 
 /// An agent's uncommitted work is kept on the branch of its attempt (its claim of the task), even if a lock of a killed
@@ -115,28 +122,28 @@ fn work_in_a_worktree_with_a_lock_of_a_killed_git_is_kept() {
     scene.decide(&["task", "status", &task, "skipped", "--reason", "not needed"]);
     let ran = Runner::start(&scene, "here", &[&workflow]).end();
     assert_eq!(ran.code, 0, "{:#?}\n{}", ran.events, ran.stderr);
-    assert_eq!(files(&scene.project().join(".handover/state/worktrees")), Vec::<PathBuf>::new(), "{:#?}", ran.events);
+    assert_eq!(scene.leftovers(), Vec::<String>::new(), "{:#?}", ran.events);
     let kept = scene.git(&["show", &format!("handover/{task}-1:left-{task}.txt")]);
     assert_eq!(kept, format!("by hand, {task}\n"));
 }
 
-/// A worktree whose removal fails once is removed before the run ends.
+/// A slot that cannot be given back at once is given back before the run ends.
 #[test]
-fn a_worktree_whose_removal_fails_is_removed_later() {
+fn a_slot_that_cannot_be_freed_is_freed_later() {
     let scene = scene();
-    // The runner is not killed here. A wrapper of git makes one `worktree remove` fail, as can happen while another git
+    // The runner is not killed here. A wrapper of git makes one `checkout --detach` fail, as can happen while another git
     // process works in the repository.
     let failing = "echo \"fatal: something else\" >&2; exit 1";
     let git = scene.sim().join("bin/git");
     let text = fs::read_to_string(&git).unwrap();
     let fails = format!(
-        "case \"$*\" in *\"worktree remove\"*) if [ -e {0}/fails ]; then rm {0}/fails; {failing}; fi ;; esac\n",
+        "case \"$*\" in *\"checkout --quiet --force --detach\"*) if [ -e {0}/fails ]; then rm {0}/fails; {failing}; fi ;; esac\n",
         scene.sim().display()
     );
     script(&git, &text.replacen("#!/bin/sh\n", &format!("#!/bin/sh\n{fails}"), 1));
     fs::write(scene.sim().join("fails"), "").unwrap();
     let workflow = workflow(&scene, &plan("finished", "judge-pass"));
     let runner = Runner::start(&scene, "here", &[&workflow]);
-    assert_eq!(worked(&scene, "a removal that fails", &workflow, runner, 0), Vec::<String>::new());
-    assert!(!scene.sim().join("fails").exists(), "no removal failed");
+    assert_eq!(worked(&scene, "a slot that cannot be freed", &workflow, runner, 0), Vec::<String>::new());
+    assert!(!scene.sim().join("fails").exists(), "no checkout failed");
 }

@@ -18,13 +18,19 @@ use crate::scene::Scene;
 const GIT: &[(&str, &str)] = &[
     ("worktree add", "late"),
     ("worktree add", "after"),
-    ("handover: created", "after"),
+    ("handover: workflow", "after"),
+    ("reset --quiet", "late"),
+    ("reset --quiet", "after"),
+    ("clean --quiet", "late"),
+    ("clean --quiet", "after"),
+    ("checkout --quiet --force --no-track", "late"),
+    ("checkout --quiet --force --no-track", "after"),
     ("commit --quiet", "late"),
     ("commit --quiet", "after"),
     ("handover: merged", "late"),
     ("handover: merged", "after"),
-    ("worktree remove", "late"),
-    ("worktree remove", "after"),
+    ("checkout --quiet --force --detach", "late"),
+    ("checkout --quiet --force --detach", "after"),
     ("update-ref -d", "late"),
     ("update-ref -d", "after"),
 ];
@@ -128,6 +134,9 @@ fn a_runner_killed_around_a_git_of_its_own_completes_the_task_once() {
     let scene = scene();
     let mut problems = Vec::new();
     for (words, when) in GIT {
+        if *words == "worktree add" {
+            scene.delete_slots();
+        }
         fs::write(scene.sim().join("git"), format!("{when} {words}\n")).unwrap();
         let workflow = workflow(&scene, &plan("finished", "judge-pass"));
         let runner = Runner::start(&scene, "here", &[&workflow]);
@@ -148,10 +157,9 @@ fn a_runner_killed_when_artifacts_are_applied_applies_them_once() {
         let workflow = workflow(&scene, &plan("finished", "judge-pass"));
         let mut runner = Runner::start(&scene, "here", &[&workflow]);
         let until = now() + patience(Duration::from_secs(60));
-        let worktrees = scene.project().join(".handover/state/worktrees");
         let applied = || {
-            let places = fs::read_dir(&worktrees).into_iter().flatten().flatten();
-            let mut files = places.flat_map(|place| fs::read_dir(place.path().join("out"))).flatten().flatten();
+            let places = scene.worktrees().into_iter();
+            let mut files = places.flat_map(|place| fs::read_dir(place.join("out"))).flatten().flatten();
             files.any(|file| file.path().extension().is_some_and(|end| end == "txt"))
         };
         while !applied() {

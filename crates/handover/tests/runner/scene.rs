@@ -157,11 +157,25 @@ impl Scene {
         self.run(&["--plan", path.to_str().unwrap()])
     }
 
-    /// Returns the worktrees, turn folders and processes that a run should have removed but left behind.
+    /// Returns the paths of all worktrees of the project's repository but the main one.
+    pub(crate) fn worktrees(&self) -> Vec<PathBuf> {
+        let listed = self.git(&["worktree", "list", "--porcelain"]);
+        listed.lines().filter_map(|line| line.strip_prefix("worktree ")).skip(1).map(PathBuf::from).collect()
+    }
+
+    /// Deletes all slots, so that the next run has to make one.
+    pub(crate) fn delete_slots(&self) {
+        for path in self.worktrees() {
+            self.git(&["worktree", "remove", "--force", path.to_str().unwrap()]);
+            fs::remove_file(path.with_extension("json")).unwrap();
+        }
+    }
+
+    /// Returns the worktrees, turn folders and processes that a run should have removed but left behind. Free slots may
+    /// stay.
     pub(crate) fn leftovers(&self) -> Vec<String> {
         let mut found = Vec::new();
-        let worktrees = self.git(&["worktree", "list", "--porcelain"]);
-        found.extend(worktrees.lines().filter(|line| line.starts_with("worktree ")).skip(1).map(str::to_owned));
+        found.extend(self.worktrees().iter().filter_map(|path| used_slot(path)));
         let turns = fs::read_dir(self.project().join(".handover/state/turns"));
         found.extend(turns.into_iter().flatten().map(|entry| entry.unwrap().path().display().to_string()));
         let mark = format!("SIM={}", self.sim().display());
@@ -174,6 +188,23 @@ impl Scene {
         }
         found
     }
+}
+
+/// Returns the problem of a worktree that is no free slot. A free slot belongs to no task, has no branch checked out, and
+/// its next task finds no changed file there.
+fn used_slot(path: &Path) -> Option<String> {
+    let is_slot = path.parent().and_then(Path::parent).is_some_and(|above| above.ends_with("handover/worktrees"));
+    if !is_slot {
+        return Some(format!("worktree {} is no slot", path.display()));
+    }
+    let record = fs::read_to_string(path.with_extension("json")).unwrap_or_default();
+    if !record.contains(r#""state":"free""#) {
+        return Some(format!("slot {}: {record}", path.display()));
+    }
+    let head = fs::read_to_string(path.join(".git")).unwrap_or_default();
+    let folder = head.trim_end().strip_prefix("gitdir: ").map(Path::new);
+    let head = folder.and_then(|folder| fs::read_to_string(folder.join("HEAD")).ok()).unwrap_or_default();
+    (head.is_empty() || head.starts_with("ref:")).then(|| format!("slot {} has {head:?} checked out", path.display()))
 }
 
 pub(crate) fn ran(output: Output) -> Ran {

@@ -7,8 +7,9 @@ use engine::id::{TaskId, WorkflowId};
 
 use base::ground::clock::{Clock as _, SystemClock};
 use git::branch::{self, Author, BranchTip, CommitResult, Merge, MergeResult, TaskWorkspace, UncommittedPath};
-use git::repository::GitRepository;
-use git::{Branch, Dirt, Git, GitProblem, KeptBranch, MadeWorktree, Removal, Removed, WorktreeRequest, remnant};
+use git::repository::{GitRepository, reference};
+use git::slot::{SlotOrder, SlotPool, TakenSlot};
+use git::{Dirt, Git, GitProblem, TreeState, remnant};
 
 /// The worktree or folder in which the work of one attempt is done.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,82 +24,111 @@ pub enum WorkPlace {
     Folder(PathBuf),
 }
 
-/// The state of the work in a worktree that is about to be removed.
+/// The state of the work in a worktree that is about to be given back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeptWork {
-    /// All work is committed on the branch. Git checks this again before it removes the worktree.
+    /// All work is committed on the branch. This is checked again before the worktree is given back.
     Committed,
     /// The files have conflict markers of a merge, so they cannot be committed. They can be discarded, because they
     /// contain only the two sides of the merge.
     Conflict,
-    /// An earlier removal of the worktree was stopped halfway. The work was saved before that removal began, and some
-    /// files are gone.
-    PartlyRemoved,
 }
 
 /// The largest number of git processes that one runner runs at the same time; further calls wait. More processes would
 /// not be faster, because they share the disk and the processors.
 const GITS_MAX: usize = 4;
 
-/// The repository, and the settings for creating worktrees of it.
+/// The repository, and the slots (worktrees outside of it) in which its tasks are worked on.
 #[derive(Debug)]
 pub struct WorktreeGround {
     pub git: Git,
     pub root: PathBuf,
-    /// True when the root folder of the project is in a git repository.
-    pub is_repository: bool,
-    pub worktrees: Option<PathBuf>,
+    /// The slots of the repository. `None` when the project is in no git repository.
+    slots: Option<RunnerSlots>,
     turn: tokio::sync::Semaphore,
 }
 
+/// The slots of a repository, as the runner of one store uses them.
+#[derive(Debug)]
+pub struct RunnerSlots {
+    pub pool: SlotPool,
+    /// A name of the store. Runners of other stores may use the same repository, and their tasks have other slots.
+    pub store: String,
+}
+
 impl WorktreeGround {
-    pub fn new(git: Git, root: PathBuf, is_repository: bool, worktrees: Option<PathBuf>) -> Self {
-        Self { git, root, is_repository, worktrees, turn: tokio::sync::Semaphore::new(GITS_MAX) }
+    pub fn new(git: Git, root: PathBuf, slots: Option<RunnerSlots>) -> Self {
+        Self { git, root, slots, turn: tokio::sync::Semaphore::new(GITS_MAX) }
     }
 
-    /// Creates the worktree of an attempt, or returns the project's folder outside of git. If an earlier runner already
-    /// created the worktree, returns it with its files.
+    /// Tells whether the root folder of the project is in a git repository.
+    pub fn is_repository(&self) -> bool {
+        self.slots.is_some()
+    }
+
+    /// Prepares a slot for an attempt, or returns the project's folder outside of git. If an earlier runner already
+    /// prepared the slot, returns it with its files.
     pub async fn place(&self, workflow: WorkflowId, task: TaskId, attempt: u32) -> Result<WorkPlace, GitProblem> {
-        if !self.is_repository {
-            return Ok(WorkPlace::Folder(self.root.clone()));
-        }
+        let Some(slots) = &self.slots else { return Ok(WorkPlace::Folder(self.root.clone())) };
         let _turn = self.turn.acquire().await;
         let line = branch::line(&self.git, &self.root, &workflow.to_string(), None).await?;
         let branch = branch::task_branch(&task.to_string(), attempt);
-        let request =
-            WorktreeRequest { repository: self.root.clone(), root: self.worktrees.clone(), branch, base: None };
-        let MadeWorktree { path, branch, base_commit, .. } = branch::workspace(&self.git, &line, &request).await?;
-        let workspace = TaskWorkspace { repository: self.root.clone(), path, branch };
-        Ok(WorkPlace::Worktree { workspace, line, base_commit })
+        if let Some(old) = self.old_worktree(&line, &branch).await? {
+            return Ok(old);
+        }
+        let order = SlotOrder { owner: &slots.owner(task, attempt), branch: &branch, base: &line };
+        let taken = slots.pool.take(&self.git, &self.root, order).await?;
+        Ok(self.worktree(taken, line))
     }
 
-    /// Returns the worktree or folder of an attempt, or `None` when it was not created or no longer exists.
+    /// Returns the worktree inside of the repository that version 0.1.0 made for an attempt, or `None`. An attempt that
+    /// began there ends there.
+    async fn old_worktree(&self, line: &BranchTip, branch: &str) -> Result<Option<WorkPlace>, GitProblem> {
+        let found = branch::standing(&self.git, &self.root, branch).await?;
+        let Some(workspace) = found.filter(|found| !self.is_slot(&found.path)) else { return Ok(None) };
+        let repository = GitRepository::find(&self.git, &self.root).await?;
+        let fork = repository.fork(&self.git, &reference(branch), &line.tip).await?;
+        let base_commit = fork.unwrap_or_else(|| line.tip.clone());
+        Ok(Some(WorkPlace::Worktree { workspace, line: line.clone(), base_commit }))
+    }
+
+    fn is_slot(&self, path: &Path) -> bool {
+        let folder = self.slots.as_ref().map(|slots| slots.pool.folder());
+        folder.is_some_and(|folder| {
+            path.starts_with(folder) || folder.canonicalize().is_ok_and(|real| path.starts_with(real))
+        })
+    }
+
+    /// Returns the slot of an attempt, or `None` when the attempt has none.
     pub async fn standing(
         &self,
         workflow: WorkflowId,
         task: TaskId,
         attempt: u32,
     ) -> Result<Option<WorkPlace>, GitProblem> {
-        if !self.is_repository {
-            return Ok(None);
-        }
+        let Some(slots) = &self.slots else { return Ok(None) };
         let _turn = self.turn.acquire().await;
-        let branch = branch::task_branch(&task.to_string(), attempt);
-        let Some(workspace) = branch::standing(&self.git, &self.root, &branch).await? else { return Ok(None) };
         let line = branch::line(&self.git, &self.root, &workflow.to_string(), None).await?;
-        let base_commit = line.tip.clone();
-        Ok(Some(WorkPlace::Worktree { workspace, line, base_commit }))
+        match slots.pool.find(&self.git, &self.root, &slots.owner(task, attempt)).await? {
+            Some(taken) => Ok(Some(self.worktree(taken, line))),
+            None => self.old_worktree(&line, &branch::task_branch(&task.to_string(), attempt)).await,
+        }
     }
 
-    /// Deletes the branch of an attempt whose worktree is gone. Keeps the branch when its work is on no other branch.
+    fn worktree(&self, taken: TakenSlot, line: BranchTip) -> WorkPlace {
+        let workspace = TaskWorkspace { repository: self.root.clone(), path: taken.path, branch: taken.branch };
+        WorkPlace::Worktree { workspace, line, base_commit: taken.base_commit }
+    }
+
+    /// Gives the slot of an attempt back, and deletes the attempt's branch. Keeps the branch when its work is on no other
+    /// branch.
     pub async fn forget(&self, workflow: WorkflowId, task: TaskId, attempt: u32) -> Result<(), GitProblem> {
-        if !self.is_repository {
-            return Ok(());
-        }
+        let Some(slots) = &self.slots else { return Ok(()) };
         let _turn = self.turn.acquire().await;
+        slots.pool.free(&self.git, &self.root, &slots.owner(task, attempt)).await?;
         let line = branch::line(&self.git, &self.root, &workflow.to_string(), None).await?;
         let branch = branch::task_branch(&task.to_string(), attempt);
-        branch::forget(&self.git, &self.root, (&line, &branch), now_ms()).await
+        branch::forget(&self.git, &self.root, (&line, &branch), now_ms()).await.map(drop)
     }
 
     /// Commits the changes that the agent left uncommitted in its worktree. Returns `None` outside of git.
@@ -173,57 +203,57 @@ impl WorktreeGround {
         }
     }
 
-    /// Removes a worktree after `keep` committed its work. Also removes the branch when the workflow's branch contains
-    /// all of its work. Continues a removal that was stopped halfway. Returns the name of the branch when the branch
-    /// stays.
-    pub async fn clear(&self, place: &WorkPlace, kept: KeptWork) -> Result<Option<String>, GitProblem> {
-        let WorkPlace::Worktree { workspace, line, .. } = place else { return Ok(None) };
+    /// Gives the slot of an attempt back after `keep` committed its work. Also deletes the branch when the workflow's
+    /// branch contains all of its work. Returns the name of the branch when the branch stays.
+    pub async fn clear(
+        &self,
+        place: &WorkPlace,
+        (task, attempt): (TaskId, u32),
+        kept: KeptWork,
+    ) -> Result<Option<String>, GitProblem> {
+        let (WorkPlace::Worktree { workspace, line, .. }, Some(slots)) = (place, &self.slots) else { return Ok(None) };
         let _turn = self.turn.acquire().await;
-        let removal = Removal {
-            repository: self.root.clone(),
-            path: workspace.path.clone(),
-            branch: workspace.branch.clone(),
-            base: Some(line.branch.clone()),
-            merge_commit: None,
-            force: kept != KeptWork::Committed,
-            now_ms: now_ms(),
-        };
-        match git::remove(&self.git, &removal).await {
-            Ok(Removed { branch: Branch::Kept(KeptBranch::Failed { problem }), .. }) => {
-                Err(GitProblem::failed("update-ref", &problem))
-            }
-            Ok(removed) => Ok(matches!(removed.branch, Branch::Kept(_)).then(|| workspace.branch.clone())),
-            // If a process wrote a file after all work was committed, the worktree must stay.
-            Err(problem @ GitProblem::WorkspaceDirty { .. }) => Err(problem),
-            // Git refuses to remove a worktree that is no longer linked to the repository. In this case, remove the
-            // folder of the worktree directly.
-            Err(_) => {
-                let repository = GitRepository::find(&self.git, &self.root).await?;
-                git::undo(&self.git, &repository, workspace.path.clone()).await?;
-                branch::forget(&self.git, &self.root, (line, &workspace.branch), now_ms()).await?;
-                Ok(None)
-            }
+        if kept == KeptWork::Committed
+            && let TreeState::Dirty { files, more } = git::state(&self.git, &workspace.path).await?.tree
+        {
+            // A process wrote a file after all work was committed, so the slot must keep its files.
+            let dirt = Dirt::Changes { files, more };
+            return Err(GitProblem::WorkspaceDirty { path: workspace.path.clone(), dirt });
         }
+        if !self.is_slot(&workspace.path) {
+            let repository = GitRepository::find(&self.git, &self.root).await?;
+            git::undo(&self.git, &repository, workspace.path.clone()).await?;
+        }
+        slots.pool.free(&self.git, &self.root, &slots.owner(task, attempt)).await?;
+        // Reads the workflow's branch again, because other tasks may have been merged since the slot was prepared.
+        let tip = GitRepository::find(&self.git, &self.root).await?.commit(&self.git, &reference(&line.branch)).await?;
+        let line = BranchTip { tip: tip.unwrap_or_else(|| line.tip.clone()), ..line.clone() };
+        let stays = branch::forget(&self.git, &self.root, (&line, &workspace.branch), now_ms()).await?;
+        Ok(stays.then(|| workspace.branch.clone()))
     }
 
     /// Removes the files that a killed git process left of an attempt's branch and worktree. Call it only when no git
     /// process works on that attempt.
     pub async fn clean_up(&self, task: TaskId, attempt: u32) -> Result<(), GitProblem> {
-        if !self.is_repository {
-            return Ok(());
-        }
+        let Some(slots) = &self.slots else { return Ok(()) };
         let _turn = self.turn.acquire().await;
         let branch = branch::task_branch(&task.to_string(), attempt);
-        remnant::clean_up(&self.git, &self.root, self.worktrees.as_deref(), &branch).await
+        slots.pool.clean_up(&self.git, &self.root, &slots.owner(task, attempt), &branch).await
     }
 
     /// Removes the lock files that a killed git process left in the repository that all worktrees share. Returns the
     /// paths of the removed files.
     pub async fn clean_shared(&self) -> Result<Vec<PathBuf>, GitProblem> {
-        if !self.is_repository {
+        if !self.is_repository() {
             return Ok(Vec::new());
         }
         remnant::clean_shared(&self.git, &self.root, branch::PREFIX).await
+    }
+}
+
+impl RunnerSlots {
+    fn owner(&self, task: TaskId, attempt: u32) -> String {
+        format!("{} {task}-{attempt}", self.store)
     }
 }
 

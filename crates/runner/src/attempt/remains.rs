@@ -9,16 +9,13 @@ use engine::list::{TurnQuery, Whose};
 use engine::task::Task;
 use engine::turn::Turn;
 
-use crate::attempt::place::{KeptWork, WorkPlace};
+use crate::attempt::place::WorkPlace;
 use crate::attempt::shared::{RunEvent, RunNews, RunnerShared};
 use crate::attempt::step::is_over;
 use base::error::Error;
 use git::GitProblem;
 use git::branch::Author;
 
-/// A marker file in the folder of an attempt. It exists from the time the work is committed until the worktree is
-/// removed. While it exists, files may be missing in the worktree, so the worktree's state must not be committed again.
-const REMOVING: &str = "removing";
 /// The largest number of a task's turns that are read from the store. Limits stop an attempt long before it has so many
 /// turns.
 const TURN_ROWS: u32 = 500;
@@ -94,19 +91,8 @@ pub(crate) async fn remove(
     shared.ground.clean_up(task.id, attempt).await?;
     let kept = match shared.ground.standing(task.workflow, task.id, attempt).await? {
         Some(place @ WorkPlace::Worktree { .. }) => {
-            let removing = shared.attempt_folder(task.id, attempt).join(REMOVING);
-            let kept = match removing.exists() {
-                true => KeptWork::PartlyRemoved,
-                false => shared.ground.keep(&place, author).await?,
-            };
-            mark(&removing)?;
-            let cleared = shared.ground.clear(&place, kept).await;
-            if let Err(GitProblem::WorkspaceDirty { .. }) = &cleared {
-                // If the worktree has new uncommitted work, nothing was removed. Remove the marker file of the removal,
-                // so that the next run commits this work first.
-                let _unmarked = std::fs::remove_file(&removing);
-            }
-            cleared?
+            let kept = shared.ground.keep(&place, author).await?;
+            shared.ground.clear(&place, (task.id, attempt), kept).await?
         }
         Some(WorkPlace::Folder(_)) | None => {
             shared.ground.forget(task.workflow, task.id, attempt).await?;
@@ -115,11 +101,6 @@ pub(crate) async fn remove(
     };
     remove_folders(shared, task.id, attempt, turns).await;
     Ok(kept)
-}
-
-fn mark(path: &std::path::Path) -> Result<(), GitProblem> {
-    let made = path.parent().map_or(Ok(()), std::fs::create_dir_all).and_then(|()| std::fs::write(path, ""));
-    made.map_err(|error| GitProblem::PathUnusable { path: path.to_owned(), problem: error.to_string() })
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
 use crate::attempt::AttemptRun;
-use crate::attempt::place::WorktreeGround;
+use crate::attempt::place::{RunnerSlots, WorktreeGround};
 use crate::attempt::shared::{RunNews, RunnerAgent, RunnerOrder, RunnerParts, RunnerShared};
 use crate::claim::run;
 use crate::verify::{EvaluatorAnswer, EvaluatorQuestion, Judgement};
@@ -22,6 +22,8 @@ use base::people::principal;
 use base::project::place::StorePlace;
 use base::project::team::{NotReady, Team};
 use base::project::trust;
+use git::repository::GitRepository;
+use git::slot::SlotPool;
 use git::{Git, GitProblem, TIME_LIMIT_DEFAULT};
 
 const PAUSE: Duration = Duration::from_millis(20);
@@ -82,14 +84,14 @@ pub async fn open(
         return Err(NotOpened::RunnerActive { host });
     }
     let git = Git { held: Some(Arc::new(hands(site.live, &host).await?)), ..Git::default() };
-    let is_repository = is_repository(&git, &root).await?;
-    let worktrees = all.worktrees.as_ref().map(|path| root.join(path));
+    let store = base::project::place::absolute(&site.place.store);
+    let slots = slots(&git, &root, all.worktrees.as_deref(), &store).await?;
     let every = all.team.agents.iter().map(|agent| usize::try_from(agent.max_parallel).unwrap_or(usize::MAX));
     let at_once = at_once.unwrap_or_else(|| every.fold(0_usize, usize::saturating_add));
     let parts = RunnerParts {
         service: site.service.clone(),
-        store: base::project::place::absolute(&site.place.store),
-        ground: WorktreeGround::new(git, root, is_repository, worktrees),
+        store,
+        ground: WorktreeGround::new(git, root, slots),
         state: site.state.to_owned(),
         settings: all.team,
         team,
@@ -119,7 +121,7 @@ pub async fn judge(site: RunSite<'_>, task: TaskId, asked: &EvaluatorQuestion) -
     let parts = RunnerParts {
         service: site.service.clone(),
         store: base::project::place::absolute(&site.place.store),
-        ground: WorktreeGround::new(Git::default(), root, false, None),
+        ground: WorktreeGround::new(Git::default(), root, None),
         state: site.state.to_owned(),
         settings,
         team,
@@ -174,10 +176,45 @@ fn session(host: &str) -> SessionId {
     principal::derived(&format!("handover runner {host}"))
 }
 
-async fn is_repository(git: &Git, root: &Path) -> Result<bool, GitProblem> {
-    match git::repository::GitRepository::find(git, root).await {
-        Ok(_) => Ok(true),
-        Err(GitProblem::NotARepository { .. }) => Ok(false),
-        Err(problem) => Err(problem),
-    }
+/// Returns the slots of the project's repository, or `None` when the project is in no repository. `chosen` is the folder
+/// that the settings name for worktrees.
+pub async fn slots(
+    git: &Git,
+    root: &Path,
+    chosen: Option<&Path>,
+    store: &str,
+) -> Result<Option<RunnerSlots>, GitProblem> {
+    let repository = match GitRepository::find(git, root).await {
+        Ok(repository) => repository,
+        Err(GitProblem::NotARepository { .. }) => return Ok(None),
+        Err(problem) => return Err(problem),
+    };
+    let unusable =
+        |path: &Path, problem: &str| GitProblem::PathUnusable { path: path.to_owned(), problem: problem.to_owned() };
+    let pool = match chosen {
+        Some(path) => {
+            let folder = root.join(path);
+            let real = nearest_real(&folder);
+            if real.starts_with(&repository.home) {
+                return Err(unusable(
+                    &folder,
+                    "worktrees must lie outside of the repository: tools that search the \
+                    folders above them would find its files; change `worktrees` in .handover/config.toml",
+                ));
+            }
+            SlotPool::at(folder)
+        }
+        None => {
+            let data = base::project::place::data_folder()
+                .ok_or_else(|| unusable(root, "no folder for worktrees: neither XDG_DATA_HOME nor HOME is set"))?;
+            SlotPool::of_repository(&data.join("handover").join("worktrees"), &repository.home, sha256)
+        }
+    };
+    Ok(Some(RunnerSlots { pool, store: sha256(store.as_bytes()).chars().take(12).collect() }))
+}
+
+/// Returns a path with the links of its existing part resolved. The end of the path may not exist yet.
+fn nearest_real(path: &Path) -> PathBuf {
+    let found = path.ancestors().find_map(|above| Some((above, above.canonicalize().ok()?)));
+    found.map_or_else(|| path.to_owned(), |(above, real)| real.join(path.strip_prefix(above).unwrap_or(Path::new(""))))
 }

@@ -1,0 +1,53 @@
+//! Tests the slots of a run: worktrees outside of the repository that one task after another uses.
+
+use std::fs;
+use std::path::Path;
+
+use crate::kills::workflow;
+use crate::process::Runner;
+use crate::scene::Scene;
+
+fn scene(more: &str) -> Scene {
+    let mut scene = Scene::new();
+    scene.settings.push_str(more);
+    scene.agent("worker", "");
+    scene.settle();
+    scene
+}
+
+const TWO: &str =
+    "summary: two\ntasks:\n  - {name: one, description: warm}\n  - {name: two, description: warm, depends_on: [one]}\n";
+
+/// Returns the texts that the tasks wrote about their folder, in the order in which the tasks ran.
+fn found(scene: &Scene) -> Vec<String> {
+    let files = fs::read_dir(scene.sim()).unwrap().flatten().map(|entry| entry.path());
+    let mut files: Vec<_> = files.filter(|path| path.extension().is_some_and(|end| end == "found")).collect();
+    files.sort_by_key(|path| fs::metadata(path).unwrap().modified().unwrap());
+    files.iter().map(|path| fs::read_to_string(path).unwrap()).collect()
+}
+
+#[test]
+fn the_second_task_works_in_the_slot_of_the_first_and_finds_its_ignored_files() {
+    let scene = scene("");
+    fs::write(scene.project().join(".gitignore"), "cache/\n").unwrap();
+    scene.git(&["add", ".gitignore"]);
+    scene.git(&["commit", "--quiet", "-m", "ignore"]);
+    let workflow = workflow(&scene, TWO);
+    let ran = Runner::start(&scene, "here", &[&workflow]).end();
+    assert_eq!(ran.code, 0, "{:#?}\n{}", ran.events, ran.stderr);
+    let found = found(&scene);
+    let slot = found[0].trim_end().to_owned();
+    assert!(!Path::new(&slot).starts_with(scene.project()), "{slot} is inside of the repository");
+    assert_eq!(found[1], format!("{slot}\nwarm\n"));
+    assert_eq!(scene.leftovers(), Vec::<String>::new());
+}
+
+#[test]
+fn a_folder_for_worktrees_inside_of_the_repository_is_refused() {
+    let scene = scene("worktrees = \".handover/trees\"\n");
+    let workflow = workflow(&scene, TWO);
+    let output = scene.ask(&["run", &workflow]);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && stderr.contains("outside of the repository"), "{stderr}");
+    assert_eq!(scene.worktrees(), Vec::<std::path::PathBuf>::new());
+}
