@@ -1,6 +1,7 @@
-//! The modules that all other modules use: time, random numbers, hashes, stored objects and YAML.
+//! The modules that all other modules use: time, random numbers, hashes, differences of texts, stored objects and YAML.
 
 pub mod clock;
+pub mod difference;
 pub mod digest;
 pub mod objects;
 pub mod random;

@@ -8,7 +8,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use similar::{Algorithm, DiffOp, capture_diff_slices};
+use similar::DiffOp;
 
 use super::problem::SetupProblem;
 use base::ground::digest::sha256;
@@ -113,7 +113,7 @@ fn hunks(before: &str, after: &str) -> Vec<Hunk> {
     let (old, new) = (words(before), words(after));
     let mut hunks = Vec::new();
     let (mut at, mut seen) = (0, 0);
-    for op in capture_diff_slices(Algorithm::Myers, &old, &new) {
+    for op in base::ground::difference::steps(&old, &new) {
         let is = op.new_range();
         at += bytes(&new[seen..is.start]);
         seen = is.start;

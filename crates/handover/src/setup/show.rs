@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use similar::TextDiff;
 
 use super::client::ClientProgram;
 use super::plan::{Edit, SetupPlan, SetupReach, SetupSurroundings};
@@ -51,16 +50,8 @@ impl Action {
 
 /// Returns the change of a file in the unified diff format. The text is empty when nothing changes.
 pub fn diff(edit: &Edit) -> String {
-    let before = edit.before.as_deref().unwrap_or_default();
-    let after = edit.after.as_deref().unwrap_or_default();
     let name = edit.path.display().to_string();
-    let side = |there: bool| if there { name.as_str() } else { "/dev/null" };
-    let diff = TextDiff::from_lines(before, after);
-    let text = diff
-        .unified_diff()
-        .context_radius(3)
-        .header(side(edit.before.is_some()), side(edit.after.is_some()))
-        .to_string();
+    let text = base::ground::difference::unified(&name, edit.before.as_deref(), edit.after.as_deref());
     text.lines().map(|line| veil(line) + "\n").collect()
 }
 

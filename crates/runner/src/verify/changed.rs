@@ -12,10 +12,10 @@ use engine::command::AskApproval;
 use engine::id::{AgentId, ApprovalId, TaskId};
 use engine::world::ApprovalNeed;
 use engine::{Caller, Command, Reply};
-use similar::TextDiff;
 
 use super::evidence::{EvidenceCode, VerificationEvidence, VerificationProblem};
 use base::error::Error;
+use base::ground::difference;
 use base::people::seal::Seal;
 use base::project::trust;
 use base::service::Service;
@@ -132,10 +132,7 @@ impl ChangedCheck<'_> {
     /// comes from the person's record file, because the agent may have changed the script in place.
     fn difference(&self, name: &str, mark: &str) -> String {
         let (before, after) = (trust::accepted_content(self.record, name), trust::beginning(&self.worktree.join(name)));
-        let side = |text: &Option<String>| if text.is_some() { name.to_owned() } else { "/dev/null".to_owned() };
-        let (old, new) = (before.as_deref().unwrap_or_default(), after.as_deref().unwrap_or_default());
-        let diff = TextDiff::from_lines(old, new);
-        let text = diff.unified_diff().context_radius(3).header(&side(&before), &side(&after)).to_string();
+        let text = difference::unified(name, before.as_deref(), after.as_deref());
         let is_cut = [&before, &after].into_iter().flatten().any(|text| text.len() as u64 >= trust::BEGINNING_BYTES);
         let cut =
             if is_cut { "… only the beginning is compared here; the whole file is in the worktree\n" } else { "" };
