@@ -24,7 +24,6 @@ mod commit;
 mod look;
 mod merge;
 pub mod quiet;
-mod room;
 mod state;
 
 use std::path::{Path, PathBuf};
@@ -37,7 +36,6 @@ use crate::repository::{GitRepository, reference};
 pub use bring::bring;
 pub use commit::commit;
 pub use merge::{is_merged, merge};
-pub use room::workspace;
 
 pub const PREFIX: &str = "handover";
 /// The maximum length of a commit message in bytes; a longer message is refused. Git gets the message in one argument.

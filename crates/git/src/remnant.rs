@@ -12,7 +12,6 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
-use super::name;
 use super::problem::GitProblem;
 use super::program::Git;
 use super::repository::{GitRepository, reference};
@@ -28,19 +27,6 @@ const DEPTH_MAX: u32 = 4;
 /// lock for the same time.
 const LOCK_WAIT: Duration = Duration::from_secs(10);
 const LOOK: Duration = Duration::from_millis(200);
-
-/// Removes the locks and the unfinished worktree that a killed git process left for one branch. The caller must not
-/// have a running git process that works on this branch.
-pub async fn clean_up(git: &Git, repository: &Path, root: Option<&Path>, branch: &str) -> Result<(), GitProblem> {
-    let repository = GitRepository::find(git, repository).await?;
-    let folder = super::folder::root(&repository.home, root)?.join(name::folder(branch));
-    let branch = branch.to_owned();
-    let work = move || clean_branch(&repository.common, &folder, &branch);
-    match tokio::task::spawn_blocking(work).await {
-        Ok(done) => done.map_err(|error| GitProblem::failed("worktree", &error.to_string())),
-        Err(error) => Err(GitProblem::failed("worktree", &error.to_string())),
-    }
-}
 
 /// Removes lock files that no running git process holds: the lock files of branches directly below `prefix` (`handover`
 /// for `handover/...`), and the lock file of the packed references. Returns the paths of the removed lock files.
@@ -66,20 +52,8 @@ pub async fn clean_shared(git: &Git, repository: &Path, prefix: &str) -> Result<
     Ok(left.filter(|path| fs::remove_file(path).is_ok()).collect())
 }
 
-/// Tells whether git started to create the worktree at this path and has not finished.
-pub fn is_unfinished(path: &Path) -> bool {
-    let Ok(link) = fs::read_to_string(path.join(".git")) else { return false };
-    let Some(folder) = link.trim_end().strip_prefix("gitdir: ") else { return false };
-    is_initializing(&path.join(folder))
-}
-
 fn is_initializing(registration: &Path) -> bool {
     fs::read_to_string(registration.join("locked")).is_ok_and(|reason| reason.trim() == UNFINISHED)
-}
-
-fn clean_branch(common: &Path, folder: &Path, branch: &str) -> std::io::Result<()> {
-    gone(fs::remove_file(common.join(format!("{}.lock", reference(branch)))))?;
-    clean_worktree(common, folder)
 }
 
 /// Removes the locks that a killed git process left in a worktree, or the whole worktree when git had not finished it.

@@ -72,12 +72,6 @@ pub async fn is_merged(git: &Git, request: &Merge) -> Result<bool, GitProblem> {
     repository.contains(git, &tip, &head).await
 }
 
-/// Returns the last common commit of two branches or commits. Fails when they have no common commit.
-pub(super) async fn fork(git: &Git, repository: &GitRepository, one: &str, other: &str) -> Result<String, GitProblem> {
-    let call = GitCall::read(&repository.home, &["merge-base", "--end-of-options"]).and(one).and(other);
-    Ok(call.run(git).await?.whole()?.text())
-}
-
 pub(super) async fn commit(git: &Git, repository: &GitRepository, name: &str) -> Result<String, GitProblem> {
     let is_hex = name.len() >= 40 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
     if !is_hex && !name.starts_with("refs/heads/") {

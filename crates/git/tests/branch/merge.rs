@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use git::branch::{BranchTip, MergeResult, is_merged, line, merge, task_branch, workflow_branch, workspace};
-use git::{GitProblem, WorktreeRequest};
+use git::GitProblem;
+use git::branch::{BranchTip, MergeResult, is_merged, line, merge, task_branch, workflow_branch};
 
 use crate::scene::{Scene, WORKFLOW, alone, git, save};
 
@@ -54,40 +54,8 @@ alone! {
         // A task's branch that has work but no worktree is not replaced.
         save(&one.path, "work", "work");
         scene.git(&["worktree", "remove", one.path.to_str().unwrap()]);
-        let request = WorktreeRequest { repository: scene.home.clone(), root: None, branch: one.branch.clone(), base: None };
-        let problem = workspace(&scene.git, &scene.line().await, &request).await.unwrap_err();
+        let problem = scene.slot("tk_1").await.unwrap_err();
         assert_eq!(problem, GitProblem::BranchExists { branch: one.branch, checked_out: None });
-    }
-
-    fn a_workspace_that_is_being_made_is_waited_for(scene) {
-        let one = scene.workspace("tk_1").await;
-        let path = one.path.to_str().unwrap();
-        scene.git(&["worktree", "lock", "--reason", "initializing", path]);
-        let maker = async {
-            tokio::time::sleep(std::time::Duration::from_millis(700)).await;
-            fs::write(one.path.join("late"), "checked out last").unwrap();
-            scene.git(&["worktree", "unlock", path]);
-        };
-        let (found, ()) = tokio::join!(scene.workspace("tk_1"), maker);
-        assert_eq!(found, one);
-        assert!(one.path.join("late").exists(), "it was taken before it was whole");
-    }
-
-    fn what_a_dead_git_left_half_made_is_made_anew(scene) {
-        let (one, other) = (scene.workspace("tk_1").await, scene.workspace("tk_2").await);
-        // In this case git died while it created two worktrees: the first has its branch checked out, the second does
-        // not yet.
-        git(&other.path, &["checkout", "--quiet", "--detach"]);
-        for half in [&one, &other] {
-            scene.git(&["worktree", "lock", "--reason", "initializing", half.path.to_str().unwrap()]);
-            fs::remove_file(half.path.join("a.txt")).unwrap();
-        }
-        let (first, second) = tokio::join!(scene.workspace("tk_1"), scene.workspace("tk_2"));
-        assert_eq!((&first, &second), (&one, &other));
-        for whole in [first, second] {
-            assert!(whole.path.join("a.txt").exists(), "a file would be missing from the work");
-        }
-        assert!(!scene.git(&["worktree", "list", "--porcelain"]).contains("locked"));
     }
 
     fn heads_come_in_one_after_the_other(scene) {

@@ -7,9 +7,9 @@ use std::process::Command;
 
 use git::branch::{
     Author, BranchTip, CommitResult, Merge, MergeResult, TaskWorkspace, bring, commit, line, merge, task_branch,
-    workspace,
 };
-use git::{Git, GitProblem, WorktreeRequest};
+use git::slot::{SlotOrder, SlotPool};
+use git::{Git, GitProblem};
 use tempfile::TempDir;
 
 pub(crate) use crate::git::{git, program, script};
@@ -84,11 +84,16 @@ impl Scene {
         line(&self.git, &self.home, WORKFLOW, None).await.unwrap()
     }
 
+    /// Returns the slot of a task, with the task's branch checked out.
     pub(crate) async fn workspace(&self, task: &str) -> TaskWorkspace {
-        let branch = task_branch(task, 1);
-        let request = WorktreeRequest { repository: self.home.clone(), root: None, branch: branch.clone(), base: None };
-        let made = workspace(&self.git, &self.line().await, &request).await.unwrap();
-        TaskWorkspace { repository: self.home.clone(), path: made.path, branch }
+        self.slot(task).await.unwrap()
+    }
+
+    pub(crate) async fn slot(&self, task: &str) -> Result<TaskWorkspace, GitProblem> {
+        let (branch, base) = (task_branch(task, 1), self.line().await);
+        let pool = SlotPool::at(self.home.with_file_name("slots"));
+        let taken = pool.take(&self.git, &self.home, SlotOrder { owner: task, branch: &branch, base: &base }).await?;
+        Ok(TaskWorkspace { repository: self.home.clone(), path: taken.path, branch })
     }
 
     pub(crate) async fn commit(&self, workspace: &TaskWorkspace) -> Result<CommitResult, GitProblem> {
