@@ -7,19 +7,23 @@
 //! character of another script depends on its Unicode block.
 //!
 //! The prices were fitted so that the estimate is above the real count for prose, source code, JSON and the larger
-//! languages. Some texts still cost up to a quarter more than the estimate: lists of word stems, tables of rare
-//! ideographs, and a few languages with special letters. A text that was made to deceive the estimate may also cost
+//! languages.
+//!
+//! All prices are statistics. Some texts cost up to a quarter more than the estimate: lists of word stems, tables of
+//! rare ideographs, and a few languages with special letters. A text that was made to deceive the estimate may also cost
 //! more.
 
 mod letters;
 mod marks;
+pub mod pieces;
+pub mod prices;
 mod scripts;
 
-use letters::word;
+use pieces::{ONE, PieceSink, WeightSum};
 
-/// The number of weight units in one token. The weight of a text (its token cost) is counted in these units, so that
-/// weights are whole numbers and adding them loses nothing.
-pub(crate) const UNIT: u64 = 32;
+/// The number of weight units in one token. Weights are whole numbers of these units, so that adding them loses
+/// nothing.
+pub const UNIT: u64 = 32;
 
 /// The margin for rare words: one 48th of a text's weight (token cost) is added to it. Prices are averages, and rare
 /// words cost more than the average.
@@ -43,10 +47,9 @@ pub fn estimate(text: &str) -> usize {
     tokens(weight(text))
 }
 
-/// Converts a weight (token cost in parts of a token) to tokens, with margins for rare words and for short texts. To
-/// convert a text that was weighed in parts, add the weights of the parts first. If the text was split at punctuation,
-/// the sum is at least the weight of the whole text.
-pub(crate) fn tokens(weight: u64) -> usize {
+/// Converts a weight to tokens, with the margins for rare words and for short texts. Weights of parts may be added
+/// before. When a text is split at punctuation, its parts together seldom weigh less than the whole text.
+pub fn tokens(weight: u64) -> usize {
     let margin = weight / MARGIN_SHARE + (weight / SHORT_SHARE).min(SHORT_MAX);
     usize::try_from((weight + margin).div_ceil(UNIT)).unwrap_or(usize::MAX)
 }
@@ -62,9 +65,14 @@ pub(crate) fn weight_within(tokens: usize) -> u64 {
 
 /// Returns the weight of a text (its cost in parts of a token), without the margins that [`tokens`] adds.
 pub(crate) fn weight(text: &str) -> u64 {
-    let mut walk = TokenWalk { bytes: text.as_bytes(), text, at: 0, weight: 0 };
-    walk.run();
-    walk.weight
+    let mut sum = WeightSum::default();
+    read(text, &mut sum);
+    sum.0
+}
+
+/// Splits a text into the pieces of the estimate and passes them to a sink.
+pub fn read(text: &str, sink: &mut impl PieceSink) {
+    TokenWalk { bytes: text.as_bytes(), text, at: 0, sink }.run();
 }
 
 /// The class of a character. It is found from the character's first byte in UTF-8.
@@ -110,14 +118,14 @@ enum Before {
     Backslash,
 }
 
-struct TokenWalk<'t> {
+struct TokenWalk<'t, S> {
     text: &'t str,
     bytes: &'t [u8],
     at: usize,
-    weight: u64,
+    sink: &'t mut S,
 }
 
-impl TokenWalk<'_> {
+impl<S: PieceSink> TokenWalk<'_, S> {
     fn run(&mut self) {
         while let Some(byte) = self.bytes.get(self.at) {
             match CLASSES[usize::from(*byte)] {
@@ -134,16 +142,18 @@ impl TokenWalk<'_> {
         self.bytes.get(at).map(|byte| CLASSES[usize::from(*byte)])
     }
 
+    /// Ends a piece of this weight at the current position.
     fn pay(&mut self, weight: u64) {
-        self.weight += weight;
+        self.sink.fixed(weight, self.at);
     }
 
-    /// Adds the token cost of the word at the current position to the weight of the text. `before` is the character
-    /// before the word. The position is already after that character.
+    /// Reads the word at the current position. `before` is the character before the word. The position is already after
+    /// that character.
     fn word(&mut self, before: Before) {
-        let (weight, length) = word(&self.bytes[self.at..], before);
-        self.at += length;
-        self.pay(weight);
+        let mut prices = S::Prices::default();
+        let word = letters::read(&self.bytes[self.at..], before, &mut prices);
+        self.at += word.bytes;
+        self.sink.priced(prices, word.least, self.at);
     }
 
     /// Adds the token cost of a run of digits to the weight of the text. Every three digits cost one token.
@@ -162,15 +172,15 @@ impl TokenWalk<'_> {
         let length = rest.iter().position(|byte| !is_white(byte)).unwrap_or(rest.len());
         let run = &rest[..length];
         let lines = run.iter().rposition(|byte| matches!(byte, b'\n' | b'\r')).map_or(0, |last| last + 1);
-        self.pay(white(&run[..lines]));
         let blanks = &run[lines..];
-        self.at += length;
+        self.white(&run[..lines]);
         let Some((last, others)) = blanks.split_last() else { return };
-        let next = self.class(self.at);
+        let next = self.class(self.at + blanks.len());
         match next {
-            None => return self.pay(white(blanks)),
-            Some(_) => self.pay(white(others)),
+            None => return self.white(blanks),
+            Some(_) => self.white(others),
         }
+        self.at += 1;
         match (next, last) {
             (Some(CharacterClass::Upper | CharacterClass::Lower), b' ') => self.word(Before::Space),
             (Some(CharacterClass::Upper | CharacterClass::Lower), _) => self.word(Before::Mark),
@@ -192,6 +202,14 @@ impl TokenWalk<'_> {
         }
     }
 
+    /// Adds the price of a piece of white space.
+    fn white(&mut self, run: &[u8]) {
+        if !run.is_empty() {
+            self.at += run.len();
+            self.pay(white(run));
+        }
+    }
+
     fn mark(&mut self, byte: u8) {
         if matches!(self.class(self.at + 1), Some(CharacterClass::Upper | CharacterClass::Lower)) {
             self.at += 1;
@@ -202,9 +220,9 @@ impl TokenWalk<'_> {
 
     /// Adds the token cost of a run of punctuation, with the line ends and slashes after it, to the weight of the text.
     fn marks(&mut self) {
-        let (weight, length) = marks::run(&self.bytes[self.at..]);
-        self.at += length;
-        self.pay(weight);
+        let mut prices = S::Prices::default();
+        self.at += marks::read(&self.bytes[self.at..], &mut prices);
+        self.sink.priced(prices, ONE, self.at);
     }
 
     /// Adds the token cost of one character beyond ASCII to the weight of the text. If the character is a Latin letter,
@@ -233,10 +251,7 @@ impl TokenWalk<'_> {
 /// Returns the token cost of a piece of white space, in weight units. A run of the same character costs little more
 /// than one token, because tokenizers have tokens for up to sixteen line ends or eighty blanks.
 fn white(run: &[u8]) -> u64 {
-    if run.is_empty() {
-        return 0;
-    }
-    // The price of a white space character after another one, in quarters of a weight unit.
+    // These prices are in quarters of a weight unit.
     let step = |pair: &[u8]| match (pair[0], pair[1]) {
         (b' ', b' ') => 1,
         (left, right) if left == right => 11,
