@@ -7,7 +7,8 @@
 //! character of another script depends on its Unicode block.
 //!
 //! The prices were fitted so that the estimate is above the real count for prose, source code, JSON and the larger
-//! languages.
+//! languages. The program `examples/fit_token_prices` makes the table `tokens/prices.txt`. The prices of white space and
+//! of other scripts, and the margins, are set by hand.
 //!
 //! All prices are statistics. Some texts cost up to a quarter more than the estimate: lists of word stems, tables of
 //! rare ideographs, and a few languages with special letters. A text that was made to deceive the estimate may also cost

@@ -1,7 +1,7 @@
 //! The receiver of the pieces of a text and of the places of their prices.
 //!
-//! The estimate adds the prices up. A program that fits the prices can note the places instead, so that it sees exactly
-//! the pieces that the estimate sees.
+//! The estimate adds the prices up. The program `examples/fit_token_prices` notes the places instead, so it fits the
+//! prices of exactly the pieces that the estimate sees.
 
 use super::UNIT;
 use super::prices::PRICES;

@@ -1,4 +1,7 @@
 //! The table of fitted prices: the place of each price in it, and the file that holds it.
+//!
+//! The program `examples/fit_token_prices` makes the file. It uses these places, so that it fits exactly the prices that
+//! the estimate looks up.
 
 use super::Before;
 use super::letters::WordShape;
