@@ -190,17 +190,17 @@ enum ClosedBy {
 fn judged(mut said: TurnSaid, ended: HostEnded, closed: ClosedBy) -> Ran {
     let has_answer = said.end == adapter::AgentEnd::Finished;
     let (end, reason) = match (&ended.how, closed) {
-        (_, ClosedBy::Cut(CutReason::ClaimLost)) => (TurnEnd::ClaimLost, Some("the task is no longer held".to_owned())),
-        (_, ClosedBy::Cut(CutReason::OverBudget(why))) => (TurnEnd::OverBudget, Some(why)),
-        (_, ClosedBy::Cut(CutReason::Cancelled)) => {
-            (TurnEnd::Cancelled, Some("the runner was told to stop".to_owned()))
+        (_, ClosedBy::Cut(CutReason::ClaimLost)) => {
+            (TurnEnd::ClaimLost, Some("the runner no longer holds the task".to_owned()))
         }
-        (ProgramEnd::TimedOut, _) => (TurnEnd::TimedOut, Some("it took longer than a turn may".to_owned())),
-        (ProgramEnd::TooMuch, _) => (TurnEnd::OverBudget, Some("it wrote more than a turn may".to_owned())),
-        // The turn counts as interrupted only if the program has not answered, because it may have given its whole
-        // answer before the runner was gone.
+        (_, ClosedBy::Cut(CutReason::OverBudget(why))) => (TurnEnd::OverBudget, Some(why)),
+        (_, ClosedBy::Cut(CutReason::Cancelled)) => (TurnEnd::Cancelled, Some("the runner was stopped".to_owned())),
+        (ProgramEnd::TimedOut, _) => (TurnEnd::TimedOut, Some("the program ran longer than a turn may".to_owned())),
+        (ProgramEnd::TooMuch, _) => (TurnEnd::OverBudget, Some("the program printed more than a turn may".to_owned())),
+        // The condition `!has_answer` is needed, because the program may have given its whole answer before the runner
+        // was gone.
         (ProgramEnd::CutOff, ClosedBy::Not) if !has_answer => {
-            (TurnEnd::Interrupted, Some("the runner was gone".to_owned()))
+            (TurnEnd::Interrupted, Some("the runner ended before the program".to_owned()))
         }
         (ProgramEnd::Lost { why }, _) if !has_answer => (TurnEnd::Interrupted, Some(why.clone())),
         (ProgramEnd::SpawnFailed { why }, _) => (TurnEnd::SpawnFailed, Some(why.clone())),
@@ -210,7 +210,7 @@ fn judged(mut said: TurnSaid, ended: HostEnded, closed: ClosedBy) -> Ran {
         ) => told(&said),
     };
     if ended.leaked {
-        said.warnings.push(format!("LEAKED: it left {} processes or open pipes behind", ended.killed));
+        said.warnings.push(format!("LEAKED: the program left {} processes or open pipes behind", ended.killed));
     }
     Ran { said, ended, end, reason }
 }
@@ -220,8 +220,10 @@ fn told(said: &TurnSaid) -> (TurnEnd, Option<String>) {
         adapter::AgentEnd::Finished => (TurnEnd::Finished, None),
         adapter::AgentEnd::Failed { reason, .. } => (TurnEnd::Failed, Some(reason.clone())),
         adapter::AgentEnd::ApiError { reason } => (TurnEnd::ApiError, Some(reason.clone())),
-        adapter::AgentEnd::Signalled { signal } => (TurnEnd::Signalled, Some(format!("signal {signal}"))),
-        adapter::AgentEnd::OverBudget => (TurnEnd::OverBudget, Some("it spent the dollars it was given".to_owned())),
+        adapter::AgentEnd::Signalled { signal } => (TurnEnd::Signalled, Some(format!("killed by signal {signal}"))),
+        adapter::AgentEnd::OverBudget => {
+            (TurnEnd::OverBudget, Some("the program spent the dollars that it was given".to_owned()))
+        }
         adapter::AgentEnd::Cancelled => (TurnEnd::Cancelled, None),
         adapter::AgentEnd::NoConversation => (TurnEnd::ConversationLost, None),
     }

@@ -9,14 +9,14 @@ pub enum Error {
     Refused(#[from] Refusal),
     #[error(transparent)]
     Fault(#[from] Fault),
-    #[error("the operating system gave no random bits: {0}")]
+    #[error("the operating system gave no random numbers: {0}")]
     Random(String),
 }
 
 impl Error {
     /// Returns the error for an engine reply that does not fit the command, which is a bug in Handover.
     pub fn unexpected(reply: &Reply) -> Self {
-        Self::Fault(Fault::Bug { what: format!("a command was answered by {reply:?}") })
+        Self::Fault(Fault::unexpected_reply(reply))
     }
 
     /// Returns the error for a file operation in the state folder that failed. `action` names the operation.
@@ -28,7 +28,7 @@ impl Error {
     /// them.
     pub fn told(&self) -> String {
         match self {
-            Self::Fault(Fault::File { action, .. }) => format!("{action}: a file of the store failed"),
+            Self::Fault(Fault::File { action, .. }) => format!("{action} failed: a file of the store cannot be used"),
             Self::Fault(Fault::Url { .. }) => "the store cannot be opened".to_owned(),
             Self::Refused(_) | Self::Fault(_) | Self::Random(_) => self.to_string(),
         }

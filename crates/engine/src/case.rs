@@ -359,7 +359,11 @@ impl<'a> Case<'a> {
     ) -> Option<String> {
         let crashes = task.crashes + u32::from(cause.counts());
         let failed = (cause.counts() && crashes >= task.attempts_max).then(|| {
-            format!("no result after {crashes} of {} attempts; the last: {}", task.attempts_max, cause.as_words())
+            format!(
+                "{crashes} of {} attempts ended without a result; the last one: {}",
+                task.attempts_max,
+                cause.as_words()
+            )
         });
         let mut summary = format!("attempt {} of {agent} ended: {}", task.attempt, cause.as_words());
         if let Some(reason) = reason {
@@ -385,9 +389,9 @@ impl Cause {
         match self {
             Self::Expired => "its lease expired",
             Self::Killed => "its process was killed",
-            Self::Crashed => "its program gave no answer",
+            Self::Crashed => "its agent's program gave no answer",
             Self::Closed => "its connection closed",
-            Self::Released => "it was released",
+            Self::Released => "the task was released",
             Self::Unregistered => "its agent unregistered",
         }
     }

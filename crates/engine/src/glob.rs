@@ -53,8 +53,12 @@ impl std::fmt::Display for GlobFlaw {
     fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::OpenBracket => write!(to, "a `[` is not closed"),
-            Self::LastBackslash => write!(to, "it ends with a backslash"),
-            Self::NamedClass => write!(to, "it has a class by its name, such as `[[:alpha:]]`; write its characters"),
+            Self::LastBackslash => write!(to, "the glob ends with a backslash"),
+            Self::NamedClass => write!(
+                to,
+                "the glob names a character class, such as `[[:alpha:]]`; write the \
+                characters instead"
+            ),
         }
     }
 }

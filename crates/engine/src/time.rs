@@ -10,6 +10,37 @@ use serde::{Deserialize, Serialize};
 #[serde(transparent)]
 pub struct Timestamp(pub i64);
 
+impl Timestamp {
+    /// Returns the time as people read it: RFC 3339, in UTC, to the second, such as `2026-04-28T12:00:00Z`.
+    pub fn to_rfc3339(self) -> String {
+        let seconds = self.0.div_euclid(1_000);
+        let (year, month, day) = date_of_day(seconds.div_euclid(86_400));
+        let second = seconds.rem_euclid(86_400);
+        let (hour, minute, second) = (second / 3_600, second / 60 % 60, second % 60);
+        format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
+    }
+}
+
+/// Returns the days from 1970 to a date. Counts each year from March, so that the leap day is the last day of a year.
+pub fn day_of_date(year: i64, month: i64, day: i64) -> i64 {
+    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    365 * year + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400) + (153 * month + 2) / 5 + day
+        - 719_469
+}
+
+/// Returns year, month and day of the day that is `since` days after the start of 1970.
+fn date_of_day(since: i64) -> (i64, i64, i64) {
+    let mut year = 1970 + since.div_euclid(366);
+    while day_of_date(year + 1, 1, 1) <= since {
+        year += 1;
+    }
+    let mut month = 1;
+    while month < 12 && day_of_date(year, month + 1, 1) <= since {
+        month += 1;
+    }
+    (year, month, since - day_of_date(year, month, 1) + 1)
+}
+
 /// A duration in milliseconds. The longest possible duration is 49 days.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -44,4 +75,21 @@ impl Sub<Millis> for Timestamp {
 pub struct Stamp {
     pub now: Timestamp,
     pub seed: u128,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn timestamps_become_rfc_3339_times_to_the_second() {
+        for (ms, text) in [
+            (0, "1970-01-01T00:00:00Z"),
+            (-1, "1969-12-31T23:59:59Z"),
+            (951_782_400_000, "2000-02-29T00:00:00Z"),
+            (1_798_761_599_999, "2026-12-31T23:59:59Z"),
+        ] {
+            assert_eq!(Timestamp(ms).to_rfc3339(), text);
+        }
+    }
 }

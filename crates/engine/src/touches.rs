@@ -9,13 +9,13 @@ use crate::limits;
 /// Checks a glob. The error is the reason why the glob is refused.
 pub(crate) fn check(glob: &str) -> Result<(), String> {
     if glob.trim().is_empty() {
-        return Err("it is blank".to_owned());
+        return Err("the glob is blank".to_owned());
     }
     if glob.len() > limits::PATH_BYTES_MAX {
-        return Err("it is too long".to_owned());
+        return Err("the glob is too long".to_owned());
     }
     if glob.contains('\0') {
-        return Err("it contains a zero byte".to_owned());
+        return Err("the glob contains a zero byte".to_owned());
     }
     glob::read(glob).map(|_| ()).map_err(|problem| problem.to_string())
 }

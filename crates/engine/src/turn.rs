@@ -117,7 +117,7 @@ pub fn progress_limit_reached(before: u32, summary: &str) -> Option<String> {
     let is_reached = before >= limits::GOES_ON_MAX;
     is_reached.then(|| {
         let reports = before.saturating_add(1);
-        format!("IN_PROGRESS_LIMIT: it reported progress {reports} times in a row: {summary}")
+        format!("IN_PROGRESS_LIMIT: the agent reported progress {reports} times in a row: {summary}")
     })
 }
 

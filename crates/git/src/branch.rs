@@ -174,7 +174,7 @@ pub async fn line(git: &Git, repository: &Path, workflow: &str, base: Option<&st
         Some(tip) => Ok(BranchTip { branch, tip }),
         None if repository.commit(git, &reference(PREFIX)).await?.is_some() => Err(GitProblem::input(
             "branch",
-            format!("cannot be {branch} beside the branch {PREFIX}: git keeps one as a folder of the other"),
+            format!("cannot be {branch}, because the branch {PREFIX} exists and git cannot keep both names"),
         )),
         None => Err(made.failure()),
     }

@@ -59,7 +59,7 @@ async fn make_branch(git: &Git, repository: &GitRepository, branch: &str, base: 
     match in_the_way(git, repository, branch).await? {
         Some(other) => Err(GitProblem::input(
             "branch",
-            format!("cannot be {branch} beside the branch {other}: git keeps one as a folder of the other"),
+            format!("cannot be {branch}, because the branch {other} exists and git cannot keep both names"),
         )),
         None => Err(output.failure()),
     }
@@ -108,7 +108,7 @@ pub async fn undo(git: &Git, repository: &GitRepository, path: PathBuf) -> Resul
     match undo_folder(git, repository, path).await {
         None => Ok(()),
         Some(remains) => {
-            Err(GitProblem::failed("worktree", &format!("what was left half-made cannot be removed: {remains}")))
+            Err(GitProblem::failed("worktree", &format!("the unfinished worktree cannot be removed: {remains}")))
         }
     }
 }

@@ -34,7 +34,7 @@ pub(super) fn root(home: &Path, configured: Option<&Path>) -> Result<PathBuf, Gi
 pub(super) fn reserve(root: &Path, name: &str) -> Result<PathBuf, GitProblem> {
     let path = root.join(name);
     if path.parent() != Some(root) || path.file_name().is_none_or(|last| last != name) {
-        return Err(GitProblem::input("branch", "does not give a folder name"));
+        return Err(GitProblem::input("branch", "cannot be used as a folder name"));
     }
     match fs::create_dir(&path) {
         Ok(()) => {}

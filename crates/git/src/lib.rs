@@ -173,6 +173,6 @@ async fn finish<T: Send + 'static>(
 ) -> Result<T, GitProblem> {
     match tokio::spawn(work).await {
         Ok(result) => result,
-        Err(error) => Err(GitProblem::failed("worktree", &format!("the work was interrupted: {error}"))),
+        Err(error) => Err(GitProblem::failed("worktree", &format!("the git operation was interrupted: {error}"))),
     }
 }

@@ -20,7 +20,7 @@ pub fn check_branch(name: &str) -> Result<(), GitProblem> {
     let wrong = |problem: &str| Err(GitProblem::input("branch", problem));
     check("branch", name)?;
     if name.eq_ignore_ascii_case("HEAD") {
-        return wrong("must not be HEAD, which means the present commit");
+        return wrong("must not be HEAD, which means the current commit");
     }
     if name.starts_with("refs/") {
         return wrong("must be a short name, without refs/heads/");

@@ -131,7 +131,7 @@ impl GitProblem {
                 Occupant::Folder | Occupant::File => ProblemRow(
                     "PATH_TAKEN",
                     true,
-                    "choose another branch name, or have a person move away what is there",
+                    "choose another branch name, or ask a person to move away the files that are there",
                 ),
                 Occupant::Link => {
                     ProblemRow("PATH_TAKEN", false, "replace the link by a folder, or configure another worktree root")
@@ -149,24 +149,26 @@ impl GitProblem {
                 Dirt::Changes { .. } => ProblemRow(
                     "WORKSPACE_DIRTY",
                     true,
-                    "commit or move away what is worth keeping; `force: true` deletes it, ignored files always go",
+                    "commit or move away the changes that you need; `force: true` deletes them, and ignored files \
+                     are always deleted",
                 ),
                 Dirt::Locked { .. } => ProblemRow(
                     "WORKSPACE_DIRTY",
                     true,
-                    "ask who locked it; `git worktree unlock` or `force: true` allows the removal",
+                    "ask the person who locked it; `git worktree unlock` or `force: true` allows the removal",
                 ),
                 Dirt::Submodules => {
-                    ProblemRow("WORKSPACE_DIRTY", true, "push what is in the submodules; `force: true` deletes them")
+                    ProblemRow("WORKSPACE_DIRTY", true, "push the work in the submodules; `force: true` deletes them")
                 }
             },
             Self::WorkspaceNotOurs { .. } => ProblemRow(
                 "WORKSPACE_NOT_OURS",
                 false,
-                "look at `git worktree list`; put back the recorded path and branch, or remove it by hand",
+                "compare it with `git worktree list`; restore the recorded path and branch, or remove the worktree \
+                 by hand",
             ),
             Self::GitFailed { .. } => {
-                ProblemRow("GIT_FAILED", false, "read git's message, mend the repository and call again")
+                ProblemRow("GIT_FAILED", false, "read git's message, fix the repository and call again")
             }
             Self::GitMissing { .. } => {
                 ProblemRow("GIT_MISSING", false, "install git 2.31 or later and put it on the PATH")
@@ -174,7 +176,7 @@ impl GitProblem {
             Self::GitTimeout { .. } => ProblemRow(
                 "GIT_TIMEOUT",
                 true,
-                "look for a filter, a network disk or a missing object that makes git wait, then call again",
+                "find the filter, network disk or missing object that makes git wait, then call again",
             ),
         }
     }
@@ -202,9 +204,9 @@ impl std::error::Error for GitProblem {}
 impl fmt::Display for GitProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::BranchExists { branch, checked_out: None } => write!(f, "the branch {branch} exists already"),
+            Self::BranchExists { branch, checked_out: None } => write!(f, "the branch {branch} already exists"),
             Self::BranchExists { branch, checked_out: Some(path) } => {
-                write!(f, "the branch {branch} exists already and is checked out at {}", path.display())
+                write!(f, "the branch {branch} already exists and is checked out at {}", path.display())
             }
             Self::InvalidInput { field, problem } => write!(f, "`{field}` {problem}"),
             Self::NotARepository { path } => write!(f, "{} is not in a git repository", path.display()),
@@ -221,7 +223,7 @@ impl fmt::Display for GitProblem {
             Self::GitFailed { command, stderr } => write!(f, "git {command} failed: {stderr}"),
             Self::GitMissing { program, problem } => write!(f, "{} cannot be run: {problem}", program.display()),
             Self::GitTimeout { command, seconds } => {
-                write!(f, "git {command} was ended because it took more than {seconds} seconds")
+                write!(f, "git {command} was stopped because it ran longer than {seconds} seconds")
             }
         }
     }
@@ -259,7 +261,7 @@ pub(crate) fn readable(text: &str) -> String {
     let lines = text.trim().lines().map(str::trim_end).filter(|line| !line.is_empty());
     let text = lines.map(wire::visible::one_line).collect::<Vec<_>>().join("\n");
     if text.is_empty() {
-        return "it gave no reason".to_owned();
+        return "git gave no reason".to_owned();
     }
     match text.char_indices().nth(STDERR_CHARS_MAX) {
         Some((end, _)) => format!("{}…", &text[..end]),

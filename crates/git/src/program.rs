@@ -275,7 +275,7 @@ impl GitOutput {
             return Err(self.failure());
         }
         if self.cut {
-            return Err(GitProblem::failed(&self.command, "its output is longer than we read"));
+            return Err(GitProblem::failed(&self.command, "the output of git is too long"));
         }
         Ok(self)
     }

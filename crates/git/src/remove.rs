@@ -72,7 +72,7 @@ fn find(repository: &GitRepository, entries: &[WorktreeEntry], removal: &Removal
             return not_ours("it is not a folder".to_owned());
         }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => WorktreePresence::Missing,
-        Err(error) => return not_ours(format!("it cannot be looked at: {error}")),
+        Err(error) => return not_ours(format!("it cannot be read: {error}")),
     };
     if presence == WorktreePresence::Here && path.canonicalize().ok().as_ref() != Some(path) {
         return not_ours("it goes through a symbolic link".to_owned());
@@ -92,7 +92,7 @@ fn find(repository: &GitRepository, entries: &[WorktreeEntry], removal: &Removal
                 .branch
                 .as_deref()
                 .map_or("a commit without a branch", |name| name.strip_prefix("refs/heads/").unwrap_or(name));
-            not_ours(format!("it has {has} checked out and not {}", removal.branch))
+            not_ours(format!("it has {has} checked out instead of {}", removal.branch))
         }
     }
 }

@@ -85,7 +85,7 @@ async fn differences(
         let head = String::from_utf8_lossy(head);
         let words: Vec<&str> = head.trim_start_matches(':').split(' ').collect();
         let [mode, new_mode, object, new_object, _] = words[..] else {
-            return Err(GitProblem::failed("diff-tree", "its output cannot be read"));
+            return Err(GitProblem::failed("diff-tree", "the output of git cannot be read"));
         };
         let file = |mode: &str, object: &str| TreeFile { mode: mode.to_owned(), object: object.to_owned() };
         found.insert(path.to_owned(), (file(mode, object), file(new_mode, new_object)));

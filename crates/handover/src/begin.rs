@@ -28,13 +28,17 @@ pub(crate) fn init(json: bool) -> anyhow::Result<ExitCode> {
         let name = file.path.strip_prefix(&root).unwrap_or(&file.path).display();
         writeln!(out, "{} {name}", if file.kept { "kept   " } else { "written" })?;
     }
-    writeln!(out, "\nNext: look at .handover/cards, then commit .handover (its state/ is ignored).")?;
+    writeln!(
+        out,
+        "\nNext: read and edit the cards in .handover/cards, then commit .handover (git ignores \
+        .handover/state)."
+    )?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// Returns the root of the project that contains the current folder. Without a project, returns the current folder.
 pub(crate) fn root() -> anyhow::Result<std::path::PathBuf> {
-    let here = std::env::current_dir().context("find the folder we are in")?;
+    let here = std::env::current_dir().context("find the current folder")?;
     Ok(place::root(&here).unwrap_or(here))
 }
 
@@ -44,7 +48,7 @@ pub(crate) fn card(slug: &str, json: bool) -> anyhow::Result<ExitCode> {
     let cards = files::cards(&root).with_context(|| format!("read the cards of {}", root.display()))?;
     let found = cards.into_iter().filter_map(|judged| judged.card).find(|card| card.identity.slug.as_str() == slug);
     let Some(card) = found else {
-        eprintln!("handover: there is no valid card {slug}; `handover card list` shows what there is");
+        eprintln!("handover: no valid card is called {slug}; `handover card list` shows all cards");
         return Ok(ExitCode::from(1));
     };
     let value = wire::shape::Shape::render(&card);
@@ -70,7 +74,7 @@ pub(crate) fn cards(json: bool) -> anyhow::Result<ExitCode> {
         };
         writeln!(out, "{}", object([("cards", Value::List(cards.iter().map(row).collect()))]))?;
     } else if cards.is_empty() {
-        writeln!(out, "no cards; `handover init` writes two to begin with")?;
+        writeln!(out, "this project has no cards; `handover init` writes two examples")?;
     }
     for judged in cards.iter().filter(|_| !json) {
         let name = judged.path.strip_prefix(&root).unwrap_or(&judged.path).display();
@@ -78,7 +82,7 @@ pub(crate) fn cards(json: bool) -> anyhow::Result<ExitCode> {
             Some(card) => writeln!(out, "{:<16} {:<24} {}", card.identity.slug, card.identity.name, card.scope)?,
             None => {
                 let errors = judged.errors;
-                writeln!(out, "{name}: not valid, {errors} problems; see `handover check card {name}`")?;
+                writeln!(out, "{name}: not valid, {errors} problems; `handover check card {name}` shows them")?;
             }
         }
     }

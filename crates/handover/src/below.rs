@@ -58,12 +58,16 @@ pub enum AgentSign {
 impl fmt::Display for AgentSign {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Mark(name) => write!(f, "{name} is set"),
-            Self::TurnHost { pid } => write!(f, "this runs below a turn of the runner (pid {pid})"),
-            Self::OurGit { pid } => write!(f, "this runs below a git that Handover started (pid {pid})"),
-            Self::KnownClient { name, pid } => write!(f, "this runs below {name} (pid {pid})"),
+            Self::Mark(name) => write!(f, "the environment variable {name} is set, which marks commands of agents"),
+            Self::TurnHost { pid } => write!(f, "this command was started by a turn of the runner (pid {pid})"),
+            Self::OurGit { pid } => write!(f, "this command was started by a git process of Handover (pid {pid})"),
+            Self::KnownClient { name, pid } => write!(f, "this command was started by {name} (pid {pid})"),
             Self::McpClient { name, pid } => {
-                write!(f, "this runs below {name} (pid {pid}), which started a `handover mcp` that still runs")
+                write!(
+                    f,
+                    "this command was started by {name} (pid {pid}), which also started a `handover mcp` that \
+                    still runs"
+                )
             }
         }
     }

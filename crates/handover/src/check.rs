@@ -19,12 +19,13 @@ use wire::report::Registry;
 
 pub(crate) const HELP: &str = "\
 Examples:
-  handover check handoff turn.md                   what is wrong with an agent's last words, and how to mend it
+  handover check handoff turn.md                   shows what is wrong with an agent's last text, and how to fix it
   handover check card .handover/cards/quinn.json --registry names.json
-  agent | handover check envelope-output --json    the verdict for a program
-  handover check wire --batch cases.jsonl          one verdict a line
+  agent | handover check envelope-output --json    prints the verdict for a program
+  handover check wire --batch cases.jsonl          prints one verdict for each line
 
-Exit code: 0 valid, 1 not valid, 2 wrong call or unreadable file (with --batch: 0 when every line was judged, else 2).";
+Exit code: 0 when the document is valid, 1 when it is not, 2 for a wrong option or an unreadable file. With --batch: 0 when
+every line is a test case, else 2.";
 
 /// The most bytes that are read of a document. Only one kind of document may be so long: the output stream of a review
 /// tool. Every other kind has a smaller limit, and a longer document is reported as invalid.
@@ -32,30 +33,30 @@ const BYTES_MAX: u64 = 1 << 30;
 
 #[derive(Debug, Args)]
 pub(crate) struct CheckArguments {
-    /// The kind of the document
+    /// The kind of document to check
     #[arg(value_parser = Kinds)]
     kind: DocumentKind,
-    /// The file with the document; standard input without it, or with `-`
+    /// The file with the document; without it or with `-`, standard input
     file: Option<PathBuf>,
     /// Print the verdict as JSON on one line
     #[arg(long)]
     json: bool,
-    /// Read JSON lines with the document in `text` and its context in other members; print a verdict for each
+    /// Read one test case per line, a JSON object with the document in `text`, and print a verdict for each
     #[arg(long)]
     batch: bool,
-    /// For feedback-response: the request it answers
+    /// For feedback-response: the file with the request that the document answers
     #[arg(long, value_name = "FILE")]
     request: Option<PathBuf>,
-    /// For feedback-response: an id that an earlier response of the session gave; may be repeated
+    /// For feedback-response: the id of a finding in an earlier response of the session; may be repeated
     #[arg(long = "issued", value_name = "ID", requires = "request")]
     issued: Vec<String>,
-    /// For card: the names it may use, as {"roles": [], "agents": [], "output_types": []}
+    /// For card: a JSON file with the names that the card may use, in the lists `roles`, `agents` and `output_types`
     #[arg(long, value_name = "FILE")]
     registry: Option<PathBuf>,
-    /// For handoff: the INPUT that the agent received
+    /// For handoff: the JSON file with the INPUT that the agent received
     #[arg(long, value_name = "FILE")]
     input: Option<PathBuf>,
-    /// For handoff: the id of the agent that was dispatched
+    /// For handoff: the id with which the agent was dispatched, such as a1b2c3
     #[arg(long, value_name = "ID")]
     agent: Option<String>,
 }

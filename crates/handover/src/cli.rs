@@ -6,6 +6,7 @@ mod approval;
 mod demo;
 mod doctor;
 mod door;
+mod example;
 mod hook;
 mod log;
 mod outline;
@@ -31,14 +32,23 @@ use std::process::ExitCode;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use handover::office::{self, Office};
 
+/// The text at the end of `handover --help`: the commands with which a person starts.
+const START: &str = "\
+Examples:
+  handover demo                  watch a team of scripted agents work, without any setup
+  handover init                  prepare this project
+  handover setup claude-code     let Claude Code use Handover in this project
+  handover run --plan plan.yaml  let the agents of this project work on a plan
+  handover status                show who works on what, and what waits for you";
+
 /// Hands work between AI agents without dropping it.
 #[derive(Debug, Parser)]
-#[command(version, about, long_about = None)]
+#[command(version, about, long_about = None, after_help = START)]
 struct ProgramArguments {
-    /// The store: a path to an SQLite file, or a postgres:// URL
+    /// The store to use: the path of an SQLite file, or a postgres:// URL
     ///
-    /// Without it: `store` in .handover/config.toml, .handover/state/ of the repository's main worktree, or the user's data
-    /// folder.
+    /// Without this option, Handover uses the store that .handover/config.toml names, else the one in .handover/state/ of
+    /// the repository's main worktree, and outside of repositories the one in the user's data folder.
     #[arg(long, global = true, env = "HANDOVER_STORE", hide_env_values = true)]
     store: Option<String>,
     #[command(subcommand)]
@@ -78,28 +88,31 @@ enum CliVerb {
         #[command(subcommand)]
         command: CardVerb,
     },
-    /// Watch a team of three scripted agents work a plan to its verified end; needs no key
+    /// Watch three scripted agents complete and verify the tasks of a plan; needs no API key
     Demo(demo::Demo),
     #[command(hide = true)]
     DemoAgent(demo::DemoAgent),
-    /// Check the store, log, settings, cards, git and clients, and say how to fix each problem; changes nothing
+    /// Check the store, the log, the settings, the cards, git and the clients, and say how to fix each problem; changes nothing
     Doctor(doctor::Doctor),
-    /// Write a client's MCP configuration, allow-list and instructions; shows the difference first
+    /// Configure an agent client for Handover: its MCP server, permissions and instructions; shows the changes first
     #[command(after_long_help = handover::setup::HELP)]
     Setup(Box<handover::setup::Setup>),
-    /// Answer an agent's client at one of its events; `handover setup --hooks` wires it
+    /// Answer one event of an agent client; `handover setup --hooks` makes the client call this
     #[command(after_long_help = hook::HELP)]
     Hook(hook::HookArguments),
     #[command(flatten)]
     Stored(StoredVerb),
-    /// Check a document of one of the protocols, and say how to fix it
+    /// Check a document of one of the protocols, and say how to fix each problem
     #[command(after_long_help = crate::check::HELP)]
     Check(Box<crate::check::CheckArguments>),
-    /// Accept the commands that this repository's configuration names, after you have seen them
+    /// Show the commands and permissions in this project's settings, and accept them
     Trust(trust::Trust),
     /// Print completions for a shell; save them in the folder where the shell looks for completions
-    Completions { shell: clap_complete::Shell },
-    /// Print the manual page
+    Completions {
+        /// The shell that you use
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page, in the format that `man` reads
     Man,
 }
 
@@ -108,22 +121,22 @@ enum CliVerb {
 enum StoredVerb {
     /// Show the current state: workflows, which agent holds which task since when, and the requests that wait for a person
     Status(status::StatusArguments),
-    /// Serve one agent's client over MCP on standard input and output
+    /// Serve one agent client over MCP, on standard input and output; the client starts this
     Mcp(door::Mcp),
-    /// Serve MCP, the HTTP API and events on one port of this machine
+    /// Serve MCP, the HTTP API and the stream of events on a port of this machine
     Serve(door::ServeArguments),
-    /// Work a workflow to its verified end with the agents of .handover/config.toml
+    /// Let the agents of .handover/config.toml work on a workflow until every task is verified
     #[command(after_long_help = run::HELP)]
     Run(run::RunArguments),
     /// Write everything in the store as JSON lines
     Export {
-        /// The file to write; standard output without it
+        /// The file to write; without it, standard output
         #[arg(long, short)]
         output: Option<PathBuf>,
     },
-    /// Read an export into an empty store, all or nothing
+    /// Read an export into an empty store; an error leaves the store empty
     Import {
-        /// The file with the export; standard input without it
+        /// The file with the export; without it, standard input
         input: Option<PathBuf>,
     },
     /// Show and verify the log of all events
@@ -131,12 +144,12 @@ enum StoredVerb {
         #[command(subcommand)]
         command: log::LogVerb,
     },
-    /// Show and decide the approvals that agents ask for
+    /// Show the approvals that agents ask for, and decide about them
     Approval {
         #[command(subcommand)]
         command: approval::ApprovalVerb,
     },
-    /// Show the turns of agents' programs
+    /// Show turns: single runs of agents' programs, with their cost and result
     Turn {
         #[command(subcommand)]
         command: turn::TurnVerb,
@@ -155,7 +168,7 @@ enum StoredVerb {
 
 #[derive(Debug, Subcommand)]
 enum CardVerb {
-    /// List the cards of this project and tell whether each is valid; exit code 1 when one is not
+    /// List the cards of this project and whether each is valid; the exit code is 1 when one is not
     List {
         /// Print the list as JSON
         #[arg(long)]
@@ -171,9 +184,14 @@ enum CardVerb {
     },
 }
 
+/// Returns the parser of the commands that are no tools, with an example at the end of each command's help.
+fn own() -> clap::Command {
+    example::with_examples(ProgramArguments::command(), "")
+}
+
 /// Returns the parser of the full command line, including a command for every tool.
 fn whole() -> clap::Command {
-    ProgramArguments::command().subcommands(tools::whole_nouns())
+    own().subcommands(tools::whole_nouns())
 }
 
 /// Runs the command that was typed. Commands that do not need the store run first, without opening the store or
@@ -182,7 +200,7 @@ pub(crate) fn run() -> anyhow::Result<ExitCode> {
     if let Some(McpAlone { store, mcp }) = McpAlone::asked() {
         return door::mcp(store.as_deref(), &mcp);
     }
-    let matches = ProgramArguments::command().subcommands(tools::nouns()).get_matches();
+    let matches = own().subcommands(tools::nouns()).get_matches();
     if let Some(refused) = standing::refusal(&matches)? {
         return Ok(refused);
     }
@@ -250,7 +268,10 @@ async fn with_store(named: Option<&str>, verb: StoredVerb) -> anyhow::Result<Exi
     let store = office.desk.service().store();
     match verb {
         StoredVerb::Status(asked) => status::run(&office, &asked).await,
-        StoredVerb::Mcp(_) => anyhow::bail!("an agent's client is served on a thread of its own"),
+        StoredVerb::Mcp(_) => anyhow::bail!(
+            "`handover mcp` must run before the store is opened; this is a bug in \
+            Handover, please report it"
+        ),
         StoredVerb::Serve(asked) => door::serve(office, &asked).await,
         StoredVerb::Run(asked) => run::run(&office, &asked).await,
         StoredVerb::Export { output } => transfer::export(store, output).await,

@@ -37,7 +37,7 @@ const ANSWER: &str = "Port 8080.";
 pub enum Failed {
     #[error("{0}")]
     Step(String),
-    #[error("run the demo's programs")]
+    #[error("run the programs of the demo")]
     Io(#[from] std::io::Error),
     #[error(transparent)]
     Service(#[from] base::Error),
@@ -73,7 +73,13 @@ pub async fn run(wanted: DemoOptions) -> Result<bool, Failed> {
     let service = desk.service().clone();
     let played = tokio::time::timeout(PATIENCE, play(shared, workflow, news, (&service, &mut screen))).await;
     drop(wishes);
-    let ended = played.map_err(|_| Failed::Step("the demo did not end in a minute".to_owned()))??;
+    let ended = played.map_err(|_| {
+        Failed::Step(
+            "the demo did not end within a minute; run it again, or run \
+        `handover doctor` to check this machine"
+                .to_owned(),
+        )
+    })??;
     let summary = DemoSummary::of(&service, workflow, began.elapsed()).await?;
     if wanted.look == ScreenLook::Json {
         screen.say(&summary.json().to_string())?;
@@ -181,7 +187,7 @@ impl DemoSummary {
 
     fn text(&self) -> String {
         let bold = anstyle::Style::new().bold();
-        let log = if self.verdict.findings.is_empty() { "verified, every hash" } else { "NOT as it was written" };
+        let log = if self.verdict.findings.is_empty() { "every hash is right" } else { "CHANGED after it was written" };
         format!(
             "{bold}{} of {} tasks completed and verified in {:.1} s{bold:#}\n  \
              {} turns: {} to repair an output, {} after a question was answered\n  \

@@ -267,7 +267,7 @@ impl Desk {
             return outcome(Err(stopped));
         }
         if tool.effect != Effect::Reads && runner::review::is_below_a_review() {
-            let problem = "this runs below a reviewer, who looks and changes nothing".to_owned();
+            let problem = "a reviewer started this call, and a reviewer may only read".to_owned();
             return ToolOutcome::Refused(lifecycle::refusal(&Refusal::NotPermitted { problem }));
         }
         let decided = match visitor.seat {
@@ -383,7 +383,7 @@ fn answered(call: &Call, reply: &Reply) -> ToolAnswer {
 }
 
 fn unexpected(tool: &str) -> Stopped {
-    Stopped::Error(Error::Fault(store::Fault::Bug { what: format!("{tool} was answered by something else") }))
+    Stopped::Error(Error::Fault(store::Fault::Bug { what: format!("{tool} got the reply of another tool") }))
 }
 
 /// Describes a fault to the caller: the operation that failed, without internal details.
@@ -396,7 +396,7 @@ fn fault(error: &Error) -> ToolError {
 fn bad_cursor() -> Refusal {
     Refusal::InvalidInput {
         field: "cursor".to_owned(),
-        problem: "is no cursor of this list; use next_cursor of the last reply".to_owned(),
+        problem: "is not a cursor of this list; use next_cursor of the last reply".to_owned(),
     }
 }
 

@@ -17,7 +17,7 @@ pub struct DoctorFinding {
     /// A description of what the check of `handover doctor` found.
     pub seen: String,
     /// The advice on how to fix the problem; `None` if there is no problem.
-    pub mend: Option<String>,
+    pub advice: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,15 +40,15 @@ impl DoctorState {
 
 impl DoctorFinding {
     fn good(what: &'static str, seen: impl Into<String>) -> Self {
-        Self { what, state: DoctorState::Good, seen: seen.into(), mend: None }
+        Self { what, state: DoctorState::Good, seen: seen.into(), advice: None }
     }
 
-    fn notice(what: &'static str, seen: impl Into<String>, mend: impl Into<String>) -> Self {
-        Self { what, state: DoctorState::Notice, seen: seen.into(), mend: Some(mend.into()) }
+    fn notice(what: &'static str, seen: impl Into<String>, advice: impl Into<String>) -> Self {
+        Self { what, state: DoctorState::Notice, seen: seen.into(), advice: Some(advice.into()) }
     }
 
-    fn bad(what: &'static str, seen: impl Into<String>, mend: impl Into<String>) -> Self {
-        Self { what, state: DoctorState::Bad, seen: seen.into(), mend: Some(mend.into()) }
+    fn bad(what: &'static str, seen: impl Into<String>, advice: impl Into<String>) -> Self {
+        Self { what, state: DoctorState::Bad, seen: seen.into(), advice: Some(advice.into()) }
     }
 
     pub fn to_value(&self) -> Value {
@@ -56,7 +56,8 @@ impl DoctorFinding {
             ("check", self.what.into()),
             ("state", self.state.as_str().into()),
             ("seen", self.seen.as_str().into()),
-            ("mend", self.mend.as_deref().into()),
+            // The member keeps this name, because scripts read it.
+            ("mend", self.advice.as_deref().into()),
         ])
     }
 }
@@ -75,7 +76,7 @@ pub async fn examine(named: Option<&str>, tell: &mut dyn FnMut(&DoctorFinding)) 
     }
     match place {
         Err(closed) => note(
-            DoctorFinding::bad("store", chain(&closed), "name a store with --store, or run in a repository"),
+            DoctorFinding::bad("store", chain(&closed), "name a store with --store, or run this in a git repository"),
             &mut found,
         ),
         Ok(place) => match office::open(named).await {
@@ -112,17 +113,18 @@ fn chain(error: &dyn std::error::Error) -> String {
 
 fn unopened(place: &StorePlace, closed: &office::OfficeClosed) -> DoctorFinding {
     let text = chain(closed);
-    let mend = if text.contains("newer") {
-        "install a newer handover; it was written by one".to_owned()
+    let advice = if text.contains("newer") {
+        "install a newer version of handover: a newer version wrote this store".to_owned()
     } else if place.store.contains("://") {
-        "see that the server runs and the address, user and password are right".to_owned()
+        "check that the database server runs, and that the address, user and password in the URL are right".to_owned()
     } else {
         format!(
-            "keep {} and its -wal file aside, then `handover import` the last export, or begin anew without it",
+            "move {} and its -wal file to another folder, then run `handover import` with the last export, or start \
+             with an empty store",
             place.store
         )
     };
-    DoctorFinding::bad("store", text, mend)
+    DoctorFinding::bad("store", text, advice)
 }
 
 async fn store(office: &Office) -> Vec<DoctorFinding> {
@@ -130,11 +132,11 @@ async fn store(office: &Office) -> Vec<DoctorFinding> {
     // Show a path, but not a URL: the URL of a database server may contain a password.
     let shown = if place.store.contains("://") { "a database server" } else { place.store.as_str() };
     let mut found = vec![DoctorFinding::good("store", format!("{shown} ({})", place.by))];
-    found.push(DoctorFinding::good("schema", "is the one this program writes"));
+    found.push(DoctorFinding::good("schema", "is the version that this program writes"));
     let store = office.desk.service().store();
     found.push(match store.integrity().await {
         Ok(problems) if problems.is_empty() => {
-            DoctorFinding::good("integrity", "the database finds nothing wrong with itself")
+            DoctorFinding::good("integrity", "the database's own check found no problem")
         }
         Ok(problems) => DoctorFinding::bad("integrity", problems.join("; "), recover(&place.store)),
         Err(fault) => DoctorFinding::bad("integrity", chain(&fault), recover(&place.store)),
@@ -142,15 +144,17 @@ async fn store(office: &Office) -> Vec<DoctorFinding> {
     found.push(match store::verify(store, &[]).await {
         Ok(verdict) if verdict.findings.is_empty() => DoctorFinding::good(
             "log",
-            format!("{} entries of {} topics, every hash verified", verdict.entries, verdict.topics),
+            format!("{} entries of {} topics, every hash is right", verdict.entries, verdict.topics),
         ),
         Ok(verdict) => {
             let first = verdict.findings.first().map(ToString::to_string).unwrap_or_default();
-            let seen = format!("{} places were changed; the first: {first}", verdict.findings.len());
+            let seen =
+                format!("{} entries were changed after they were written; the first: {first}", verdict.findings.len());
             DoctorFinding::bad(
                 "log",
                 seen,
-                "compare with an export or heads you kept (`handover log verify --heads FILE`)",
+                "compare the log with an export, or with heads that you saved elsewhere (`handover log verify \
+                 --heads FILE`)",
             )
         }
         Err(fault) => DoctorFinding::bad("log", chain(&fault), recover(&place.store)),
@@ -163,10 +167,11 @@ async fn store(office: &Office) -> Vec<DoctorFinding> {
 
 fn recover(store: &str) -> String {
     if store.contains("://") {
-        return "ask whoever runs the database server to check its disks and restore a backup".to_owned();
+        return "ask the administrator of the database server to check its disks and to restore a backup".to_owned();
     }
     format!(
-        "stop all that use it, keep a copy of {store}*, then try `sqlite3 {store} .recover`, or import the last export"
+        "stop every program that uses the store, copy {store}* to another folder, then try `sqlite3 {store} \
+         .recover`, or `handover import` with the last export"
     )
 }
 
@@ -175,13 +180,15 @@ fn recover(store: &str) -> String {
 fn clock(office: &Office) -> Option<DoctorFinding> {
     let measured = office.desk.service().server_clock()?.last_measure();
     if measured.correction_ms() == 0 {
-        return Some(DoctorFinding::good("clock", "agrees with the database server's to the second"));
+        return Some(DoctorFinding::good("clock", "differs from the database server's clock by less than a second"));
     }
     let off = measured.difference_ms;
     let direction = if off < 0 { "ahead of" } else { "behind" };
-    let seen = format!("is {} {direction} the database server's; handover corrects its own times by that", span(off));
-    let mend = "set this host's clock, for example with `timedatectl set-ntp true`; if it is right, set the server's";
-    Some(DoctorFinding::notice("clock", seen, mend))
+    let seen =
+        format!("is {} {direction} the database server's clock; handover corrects its own times by that", span(off));
+    let advice = "set this machine's clock, for example with `timedatectl set-ntp true`; if it is right, set the \
+        server's clock";
+    Some(DoctorFinding::notice("clock", seen, advice))
 }
 
 /// Returns a duration in words.
@@ -199,8 +206,9 @@ fn live(folder: &Path) -> DoctorFinding {
         Ok(survey) => {
             let (alive, dead) = (survey.alive.len() + survey.silent.len(), survey.dead.len());
             if dead > 0 {
-                let mend = "any running `handover mcp` or `serve` gives their tasks back within seconds; start one";
-                return DoctorFinding::notice("connections", format!("{alive} alive, {dead} were killed"), mend);
+                let advice = "start `handover mcp` or `handover serve`: it gives the tasks of killed connections back \
+                    within seconds";
+                return DoctorFinding::notice("connections", format!("{alive} alive, {dead} were killed"), advice);
             }
             DoctorFinding::good("connections", format!("{alive} alive"))
         }

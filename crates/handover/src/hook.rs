@@ -189,12 +189,15 @@ fn before_a_tool(hook: &HookCall<'_>) -> Result<HookAnswer, HookError> {
         return Ok(HookAnswer::Nothing);
     }
     let Some(tool) = hook.payload.tool_name.as_deref().filter(|tool| !tool.trim().is_empty()) else {
-        return Ok(HookAnswer::Refuse("the payload names no tool".to_owned()));
+        return Ok(HookAnswer::Refuse("the payload of the hook names no tool (`tool_name`)".to_owned()));
     };
     let input = hook.payload.tool_input.as_ref().map_or("null", |input| input.get());
     match judge(&gates, hook, tool, input)? {
         (GateDecision::Allow, _) => Ok(HookAnswer::Nothing),
-        (GateDecision::Deny, reason) => Ok(HookAnswer::Deny(format!("denied by a gate of this project: {reason}"))),
+        (GateDecision::Deny, reason) => Ok(HookAnswer::Deny(format!(
+            "a gate of this project denies this call: \
+            {reason}"
+        ))),
         (GateDecision::Ask, reason) => hook.open(async |office| ask::ask(office, hook, (tool, input), &reason).await),
     }
 }
@@ -205,7 +208,8 @@ fn judge(gates: &[Gates], hook: &HookCall<'_>, tool: &str, input: &str) -> Resul
     let node = wire::json::parse(input).map_err(|error| HookError::Other(format!("`tool_input`: {error}")))?;
     let input = node.to_value();
     let directory = hook.payload.cwd.clone().filter(|folder| folder.is_absolute()).or_else(|| hook.folder());
-    let directory = directory.ok_or_else(|| HookError::Other("the payload names no folder".to_owned()))?;
+    let directory =
+        directory.ok_or_else(|| HookError::Other("the payload of the hook names no folder (`cwd`)".to_owned()))?;
     let call = GateCall { tool, input: &input, directory: &directory };
     let verdicts = gates.iter().map(|gates| gates.judge(&call));
     // When two verdicts are equally strict, this keeps the first verdict: its rules are in the configuration file,

@@ -60,13 +60,13 @@ pub struct ServeOptions {
 
 #[derive(Debug, thiserror::Error)]
 pub enum Unserved {
-    #[error("listen on port {port}; is a server running there? `--port` takes another one")]
+    #[error("listen on port {port}; another server may use it, so stop that server or choose another port with --port")]
     Port {
         port: u16,
         #[source]
         cause: std::io::Error,
     },
-    #[error("the token file {path}")]
+    #[error("use the token file {path}")]
     Token {
         path: String,
         #[source]
@@ -76,7 +76,7 @@ pub enum Unserved {
     Settings(#[from] trust::Untrusted),
     #[error(transparent)]
     Service(#[from] base::Error),
-    #[error("show that we live")]
+    #[error("lock the session file of this server")]
     Live(#[source] std::io::Error),
     #[error("serve")]
     Serve(#[source] std::io::Error),

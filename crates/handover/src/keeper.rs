@@ -65,7 +65,10 @@ impl Keeper {
     /// that repeat this check. Must run before the process serves requests.
     pub async fn start(desk: Desk, session: OwnSession) -> io::Result<Self> {
         let Some(live) = desk.service().live().cloned() else {
-            return Err(io::Error::other("this store has no folder for signs of life"));
+            return Err(io::Error::other(
+                "this store has no folder for the session files that show which processes \
+                are alive",
+            ));
         };
         let own = OwnLife::hold(&live, session)?.map(Arc::new);
         if let OwnSession::Runner(session) = session {

@@ -97,7 +97,7 @@ impl Notifier {
         let problem = match tokio::time::timeout(SENDING_MAX, self.send(notify, channel, id)).await {
             Ok(Ok(())) => None,
             Ok(Err(problem)) => Some(problem),
-            Err(_late) => Some(format!("it took longer than {} s", SENDING_MAX.as_secs())),
+            Err(_late) => Some(format!("sending the notice took longer than {} s", SENDING_MAX.as_secs())),
         };
         let settle = Command::SettleNotice { approval: id, channel, tries, problem };
         self.service.execute(engine(), settle).await?;
@@ -112,7 +112,9 @@ impl Notifier {
                 let at = self.service.now().0 / 1_000;
                 webhook::post(&self.root, webhook, &webhook::Letter { id: &id.to_string(), at, body: &told }).await
             }
-            (Channel::Command, None, _) | (Channel::Webhook, _, None) => Err("it is not configured".to_owned()),
+            (Channel::Command, None, _) | (Channel::Webhook, _, None) => Err("this way of sending notices is not in \
+                the settings"
+                .to_owned()),
         }
     }
 

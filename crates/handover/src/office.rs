@@ -36,7 +36,7 @@ pub enum OfficeClosed {
     Lost(#[from] place::Lost),
     #[error(transparent)]
     Foreign(#[from] place::ForeignStore),
-    #[error("the folder of the store cannot be made")]
+    #[error("create the folder of the store")]
     Folder(#[source] std::io::Error),
     // The message leaves out the store's URL, because the URL may contain a password.
     #[error("open the store")]

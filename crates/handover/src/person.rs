@@ -17,17 +17,17 @@ use base::service::Service;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotAPerson {
     #[error(
-        "NOT_A_PERSON {sign}; a person does this in a terminal that no agent started: ask yours to run this command there"
+        "NOT_A_PERSON {sign}; only a person may run it: ask your person to run it in a terminal that no agent started"
     )]
     BelowAnAgent { sign: AgentSign },
     #[error(
-        "NOT_A_PERSON there is no terminal on standard input; do this in a terminal, or put a token of scope person into \
-         HANDOVER_TOKEN"
+        "NOT_A_PERSON standard input is not a terminal; run this command in a terminal, or put a token of scope \
+         person into HANDOVER_TOKEN"
     )]
     NoTerminal,
     #[error(
-        "NOT_A_PERSON HANDOVER_TOKEN holds no token of scope person that is known here and not revoked; do this in a \
-         terminal, or make one there with `handover token create NAME --scope person`"
+        "NOT_A_PERSON the token in HANDOVER_TOKEN is unknown, revoked or not of scope person; run this command in a \
+         terminal, or create a token there with `handover token create NAME --scope person`"
     )]
     ForeignToken,
 }

@@ -24,14 +24,14 @@ impl PlanFile {
     /// refused.
     pub fn read(text: &str, variables: &[(String, String)]) -> Result<Self, String> {
         let Value::Object(mut members) = yaml::parse(text)? else {
-            return Err("it must have keys: `name`, and `tasks` with a list".to_owned());
+            return Err("a plan must have the keys `name`, and `tasks` with a list".to_owned());
         };
         for (name, value) in variables {
             let mark = format!("{{{{{name}}}}}");
             let mut used = false;
             members.iter_mut().for_each(|(_, member)| used |= fill(member, &mark, value));
             if !used {
-                return Err(format!("there is no {mark} in it"));
+                return Err(format!("the plan has no {mark}; check the name that you gave with --var"));
             }
         }
         let name = members.iter().find(|(name, _)| name == "name").map(|(_, value)| value.clone());
@@ -83,7 +83,7 @@ fn judged(tool: &str, arguments: &Value, below: &str, file: &str) -> Result<Call
         let line = line(pointer, &lines).map_or_else(String::new, |line| format!("line {line}: "));
         return Err(format!("{line}{}", judged.report.message(first)));
     }
-    judged.value.ok_or_else(|| "it cannot be read".to_owned())
+    judged.value.ok_or_else(|| "the plan cannot be read".to_owned())
 }
 
 /// Returns the line of a value in the plan file. When the value itself has no line, returns the line of the nearest

@@ -45,7 +45,10 @@ impl Offer {
                 let names: Vec<String> = names.split(',').map(|name| name.trim().to_owned()).collect();
                 let unknown = names.iter().find(|name| lifecycle::Tool::find(name).is_none());
                 match unknown {
-                    Some(name) => Err(format!("there is no tool `{name}`; use `default`, `full`, or names of tools")),
+                    Some(name) => Err(format!(
+                        "there is no tool `{name}`; give `default`, `full`, or names of tools \
+                        with commas between them"
+                    )),
                     None => Ok(Self::These(names)),
                 }
             }
@@ -74,13 +77,14 @@ Read inbox_read when you start and before you finish. agent_unregister when you 
 
 /// The instructions for the model of a program that the runner started for a turn. They replace the general
 /// instructions.
-const BELOW_A_TURN: &str = "Handover runs you for one turn on one task, which is claimed for you: do not register, claim or \
-complete anything. checkpoint_add after each significant step; task_load_context shows what others did; inbox_read your \
-messages. You finish by the output your instructions describe, which is verified; when you cannot go on, say so in it.";
+const BELOW_A_TURN: &str = "Handover runs you for one turn on one task, which is claimed for you: do not register, \
+    claim or complete anything. checkpoint_add after each significant step; task_load_context shows what others did; \
+    inbox_read your messages. You finish by the output your instructions describe, which is verified; when you \
+    cannot continue, say so in it.";
 
 /// The advice when a task needs a review, for a client that is not offered the review tools.
-const NO_REVIEW_TOOLS: &str = "ask a person: they name an agent that can review in .handover/config.toml (or start this server with \
-`--tools full`), or complete the task themselves";
+const NO_REVIEW_TOOLS: &str = "ask a person (message_send to `human`) to name an agent that can review in \
+    .handover/config.toml, to start this server with `--tools full`, or to complete the task";
 
 pub struct Reception {
     desk: Desk,
@@ -123,7 +127,8 @@ impl Pipe {
         if !is_named && !self.coordinators.is_empty() {
             let name: String = client.name.chars().filter(|letter| !letter.is_control()).take(64).collect();
             eprintln!(
-                "handover: `[mcp] coordinators` in .handover/config.toml does not name `{name}`, so it has an agent's rights"
+                "handover: the client `{name}` has only an agent's rights, because `[mcp] coordinators` in \
+                 .handover/config.toml does not name it"
             );
         }
     }
@@ -246,7 +251,7 @@ fn told(tool: &lifecycle::Tool) -> McpTool {
 }
 
 fn stranger() -> String {
-    lifecycle::fault("the caller of this request is not known", false).render().to_string()
+    lifecycle::fault("the server does not know the caller of this request", false).render().to_string()
 }
 
 impl Backend for Reception {

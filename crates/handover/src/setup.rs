@@ -44,22 +44,22 @@ pub use write::apply;
 /// The text at the end of the long help of `handover setup`.
 pub const HELP: &str = "\
 Examples:
-  handover setup claude-code            for everyone in this project: shows what would change, then asks
-  handover setup codex --user           for you, in all projects
-  handover setup claude-code --hooks    with gates and handoffs, too: docs/hooks.md
-  handover setup claude-code --http     over HTTP, with a token of its own: docs/clients.md
-  handover setup gemini --print         only show
-  handover setup opencode --undo --yes  take it all back
+  handover setup claude-code            configure Claude Code for everyone in this project: shows the changes, then asks
+  handover setup codex --user           configure Codex for you, in all projects
+  handover setup claude-code --hooks    also configure hooks, for gates and handoffs: docs/hooks.md
+  handover setup claude-code --http     connect over HTTP, with a token for this client: docs/clients.md
+  handover setup gemini --print         show the changes and write nothing
+  handover setup opencode --undo --yes  remove everything that setup added
 
-Exit code: 0 done or nothing to do, 1 not written (no answer, or no terminal and no --yes), 2 a file cannot be read or
-written; then none was changed.";
+Exit code: 0 when the changes are written or none are needed, 1 when you did not agree (or there is no terminal and no
+--yes), 2 when a file cannot be read or written; then no file was changed.";
 
 #[derive(Debug, Args)]
 pub struct Setup {
     /// The agent client to configure
     #[arg(value_enum)]
     client: ClientProgram,
-    /// Configure the client for you, in all projects; without it, for this project
+    /// Configure the client for you, in all projects; without this option, for everyone in this project
     #[arg(long)]
     user: bool,
     /// Configure the client's hooks, too: identity and mail at the start, gates, handoffs at the end (Claude Code and Codex)
@@ -86,17 +86,18 @@ pub struct Setup {
     /// Remove the entries of an earlier setup, and revoke the token that it made
     #[arg(long)]
     undo: bool,
-    /// Only show the changes
+    /// Show the changes and write nothing
     #[arg(long, conflicts_with = "yes")]
     print: bool,
-    /// Write without asking
+    /// Write the changes without a question
     #[arg(long, short)]
     yes: bool,
-    /// Print the changes as JSON on one line; writes with --yes only
+    /// Print the changes as JSON on one line; writes them only with --yes
     #[arg(long)]
     json: bool,
-    /// The program that the client starts as its server, with the argument `mcp`. Without it: `handover`, or the path
-    /// of this program when that name would start another
+    /// The program that the client starts as its server, with the argument `mcp`; without this option, `handover`
+    ///
+    /// If the name `handover` would start another program, the default is the path of this program.
     #[arg(long, value_name = "PATH")]
     program: Option<String>,
 }
@@ -109,7 +110,7 @@ fn url(text: &str) -> Result<String, String> {
     if is_plain(host) && is_plain(path) && !host.contains('@') {
         Ok(text.to_owned())
     } else {
-        Err(format!("must be the address of a server's MCP, such as {URL_DEFAULT}"))
+        Err(format!("must be the URL of a server's MCP endpoint, such as {URL_DEFAULT}"))
     }
 }
 
@@ -158,7 +159,7 @@ pub async fn run(arguments: &Setup, root: &Path, store: Option<&str>) -> anyhow:
     }
     if absolute && !arguments.undo && arguments.http.is_none() && reach == SetupReach::Project {
         let program = &around.program;
-        eprintln!("note: other machines may not have {program}: put `handover` in the PATH and run this again");
+        eprintln!("note: other machines may not have {program}; put `handover` into the PATH and run this again");
     }
     propose(arguments, &around.root);
     Ok(outcome(arguments, changes, write))
@@ -173,7 +174,10 @@ fn propose(arguments: &Setup, root: &Path) {
     }
     if let Some(rules) = propose::settings(root) {
         eprintln!(
-            "\nGates for this project's own commands, to put into .handover/config.toml (docs/gates.md):\n\n{rules}"
+            "\n\
+             These gates allow this project's own commands. Copy them into .handover/config.toml if you want them \
+             (docs/gates.md):\n\n\
+             {rules}"
         );
     }
 }
@@ -188,11 +192,11 @@ pub fn is_connected(client: ClientProgram, root: &Path) -> bool {
 
 fn outcome(arguments: &Setup, changes: bool, written: bool) -> ExitCode {
     if !changes {
-        eprintln!("nothing to do");
+        eprintln!("nothing to change");
     } else if written {
-        eprintln!("written; {}", if arguments.undo { "it is as before" } else { "--undo takes it back" });
+        eprintln!("written; {}", if arguments.undo { "all changes are undone" } else { "--undo removes it again" });
     } else if !arguments.print {
-        eprintln!("not written; --yes writes it without asking");
+        eprintln!("nothing was written; use --yes to write without a question");
         return ExitCode::from(1);
     }
     ExitCode::SUCCESS
@@ -224,7 +228,7 @@ fn surroundings(named: Option<&str>, root: &Path) -> anyhow::Result<(SetupSurrou
     let home = set("HOME");
     let data = set("XDG_DATA_HOME").or_else(|| home.as_ref().map(|home| home.join(".local/share")));
     let receipts = data.ok_or(SetupProblem::Homeless)?.join("handover/setup");
-    let this = std::env::current_exe().context("find this program")?;
+    let this = std::env::current_exe().context("find the path of this program")?;
     let (program, absolute) = match named {
         Some(named) if named.contains(['/', '\\']) => {
             (std::path::absolute(named).with_context(|| format!("find {named}"))?.display().to_string(), false)

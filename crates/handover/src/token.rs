@@ -111,7 +111,7 @@ async fn check_free(service: &Service, agent: AgentId) -> Result<(), Error> {
 }
 
 fn unknown_agent(name: &str) -> Refusal {
-    let problem = format!("there is no agent {name}; see `handover agent list`");
+    let problem = format!("there is no agent {name}; `handover agent list` shows all agents");
     Refusal::InvalidInput { field: "agent".to_owned(), problem }
 }
 
@@ -149,9 +149,7 @@ pub async fn keep(
 ) -> Result<TokenId, Error> {
     let create = Command::CreateToken { name: name.to_owned(), hash: hash(secret), scope, agent };
     let reply = service.execute(Caller::with_rights(Rights::Person), create).await?;
-    let Reply::TokenCreated { token } = reply else {
-        return Err(Error::Fault(store::Fault::Bug { what: format!("a token was answered by {reply:?}") }));
-    };
+    let Reply::TokenCreated { token } = reply else { return Err(Error::unexpected(&reply)) };
     Ok(token)
 }
 

@@ -39,7 +39,7 @@ fn a_store_is_made_exported_imported_and_verified() {
 }
 
 #[test]
-fn what_goes_wrong_says_whose_it_is_to_mend() {
+fn exit_code_and_message_tell_who_can_fix_the_problem() {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(folder.path().join("bad.jsonl"), "not an export\n").expect("a file");
     let cases: &[(&[&str], i32, &str)] = &[

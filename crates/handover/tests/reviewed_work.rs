@@ -146,7 +146,7 @@ impl Scene {
     fn is_refused_as_changed(&self, task: &str) {
         let said = self.complete(task).unwrap_err();
         assert_eq!(said["code"], "REVIEW_REQUIRED", "{said}");
-        assert!(text(&said, "message").contains("it was changed since"), "{said}");
+        assert!(text(&said, "message").contains("was changed after"), "{said}");
     }
 }
 
@@ -260,9 +260,10 @@ fn the_worktree_of_another_task_shows_nothing_of_it() {
     let borrow = json!({"task_id": tasks[1], "workspace_id": text(&made, "id")});
     scene.worker("task_assign_workspace", &borrow);
     let said = scene.refused("review_request", &json!({"task_id": tasks[1], "content": "All is well."}));
-    assert!(text(&said, "message").contains(&format!("is shared with {}", tasks[0])), "{said}");
-    // Once the first task is completed, Handover compares the worktree, which both tasks use, with its state when the
-    // second task was claimed. So the first task's file is not shown.
+    let message = text(&said, "message");
+    assert!(message.starts_with(&format!("{}, which", tasks[0])) && message.contains("uses the workspace"), "{said}");
+    // After the task of the other agent is completed, Handover compares the shared worktree with its state at the claim
+    // of the second task. So the first task's file is not shown.
     let done = json!({"id": tasks[0], "status": "completed", "outcome": "good"});
     scene.call(&Visitor::person(), "task_update_status", &done).unwrap();
     let shown = scene.reviewed(&tasks[1]);

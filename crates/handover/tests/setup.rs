@@ -286,7 +286,7 @@ fn instructions_stay_while_another_client_reads_them() {
     let agents = folder.path("AGENTS.md");
     assert_eq!(
         first.notes,
-        [format!("{} keeps our section, because codex is set up and reads it, too", agents.display())]
+        [format!("{} keeps Handover's section, because codex is set up and reads it, too", agents.display())]
     );
     assert!(agents.exists() && !folder.path("opencode.json").exists());
     apply(&undo(ClientProgram::Codex, SetupReach::Project, &around).unwrap(), &around.receipts).unwrap();
@@ -373,7 +373,7 @@ fn a_file_that_changed_since_the_plan_stops_all_of_it() {
     let problem = apply(&old, &around.receipts).unwrap_err().to_string();
     assert_eq!(
         problem,
-        format!("{} was changed by someone else just now: try again", folder.path("CLAUDE.md").display())
+        format!("another program changed {} at the same time; try again", folder.path("CLAUDE.md").display())
     );
     assert_eq!(folder.show(), "-- CLAUDE.md\nUse spaces.\n");
 }

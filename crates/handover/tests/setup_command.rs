@@ -58,7 +58,7 @@ fn without_a_terminal_it_shows_and_writes_only_when_told() {
         "created   .codex/config.toml (the server and its permissions)\n\
          created   AGENTS.md (instructions for the model)\n\n--- /dev/null\n"
     ));
-    assert!(said(&shown.stderr).ends_with("not written; --yes writes it without asking\n"));
+    assert!(said(&shown.stderr).ends_with("nothing was written; use --yes to write without a question\n"));
     assert!(!place.project().join("AGENTS.md").exists());
 
     let printed = place.run(&["codex", "--program", "handover", "--print"], nowhere);
@@ -71,11 +71,11 @@ fn without_a_terminal_it_shows_and_writes_only_when_told() {
 
     let again = place.run(&["codex", "--program", "handover"], nowhere);
     assert_eq!(again.status.code(), Some(0));
-    assert!(said(&again.stderr).ends_with("nothing to do\n"));
+    assert!(said(&again.stderr).ends_with("nothing to change\n"));
 
     let undone = place.run(&["codex", "--undo", "--yes"], nowhere);
     assert_eq!(undone.status.code(), Some(0));
-    assert_eq!(said(&undone.stderr), "written; it is as before\n");
+    assert_eq!(said(&undone.stderr), "written; all changes are undone\n");
     assert!(!place.project().join("AGENTS.md").exists() && !place.project().join(".codex").exists());
 }
 
@@ -121,7 +121,7 @@ fn the_program_is_named_only_where_its_name_starts_it() {
     fs::write(other.join("handover"), "#!/bin/sh\n").unwrap();
     let other = place.run(&["gemini", "--print"], &other);
     assert_eq!(command(&other), this.canonicalize().unwrap().display().to_string());
-    assert!(said(&other.stderr).contains("put `handover` in the PATH"), "{}", said(&other.stderr));
+    assert!(said(&other.stderr).contains("put `handover` into the PATH"), "{}", said(&other.stderr));
     let named = place.run(&["gemini", "--print", "--program", "./here"], Path::new("/nowhere"));
     assert_eq!(command(&named), place.project().join("here").display().to_string());
 }
@@ -172,7 +172,7 @@ fn over_http_each_client_has_one_token_until_it_is_undone() {
     }
 
     let again = run(&["codex", "--http", "--yes"]);
-    assert!(said(&again.stderr).ends_with("nothing to do\n"), "{}", said(&again.stderr));
+    assert!(said(&again.stderr).ends_with("nothing to change\n"), "{}", said(&again.stderr));
     let moved = run(&["codex", "--http=http://127.0.0.1:4800/mcp", "--yes"]);
     assert_eq!(moved.status.code(), Some(0), "{}", said(&moved.stderr));
     let text = fs::read_to_string(&config).unwrap();
@@ -201,7 +201,7 @@ fn a_token_is_never_written_where_git_would_take_it() {
     let refused = place.run(&["codex", "--http", "--yes"], Path::new(&path));
     assert_eq!(refused.status.code(), Some(2));
     assert!(
-        said(&refused.stderr).contains("is in a git repository that does not ignore it"),
+        said(&refused.stderr).contains("git does not ignore it and a token must not be committed"),
         "{}",
         said(&refused.stderr)
     );

@@ -38,11 +38,11 @@ impl Denied {
             Self::TooLong(refused) => (StatusCode::PAYLOAD_TOO_LARGE, refused),
             Self::NoSession => return plain(StatusCode::NOT_FOUND, "session not found; initialize again"),
             Self::SessionsFull => {
-                let words = "this token has as many sessions open as it may, and all of them are in use; end one with \
-                             DELETE and its mcp-session-id, or come with a token of your own";
+                let words = "this token has reached its limit of open sessions, and all of them are in use; end one \
+                    with DELETE and its mcp-session-id, or use another token";
                 return plain(StatusCode::SERVICE_UNAVAILABLE, words);
             }
-            Self::Closed => return plain(StatusCode::SERVICE_UNAVAILABLE, "the server stops; try again later"),
+            Self::Closed => return plain(StatusCode::SERVICE_UNAVAILABLE, "the server is stopping; try again later"),
         };
         let mut text = Vec::new();
         // Our own types always serialize, so an error cannot occur and is ignored.

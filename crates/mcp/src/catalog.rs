@@ -69,7 +69,7 @@ impl Catalog {
         let near: Vec<&str> = near.into_iter().take(NEAR_NAMES_MAX).map(|(_, name)| name).collect();
         let shown: String = name.chars().take(64).collect();
         let advice = if near.is_empty() {
-            "tools/list has the names".to_owned()
+            "tools/list returns the names".to_owned()
         } else {
             format!("did you mean {}?", near.join(", "))
         };

@@ -246,7 +246,10 @@ impl<B: Backend> ServerHandler for Handler<B> {
         if self.connection.subscriptions.add(request.uri, following) {
             return Ok(());
         }
-        let words = format!("{SUBSCRIPTIONS_MAX} resources are followed already; unsubscribe from one");
+        let words = format!(
+            "{SUBSCRIPTIONS_MAX} resources are subscribed already, which is the limit; unsubscribe \
+            from one"
+        );
         Err(ErrorData::invalid_params(words, None))
     }
 

@@ -99,7 +99,7 @@ pub(super) fn refused(id: Option<RequestId>, error: ErrorData) -> Box<Refused> {
 fn envelope<'t>(text: &'t str, node: &JsonNode<'_>) -> Result<Incoming<'t>, Box<Refused>> {
     let invalid = |id, words: &'static str| refused(id, ErrorData::invalid_request(words, None));
     if node.list().is_some() {
-        return Err(invalid(None, "batches are not taken; send each message by itself"));
+        return Err(invalid(None, "batches are not accepted; send each message by itself"));
     }
     if node.members().is_none() {
         return Err(invalid(None, "a message is a JSON object with jsonrpc, method and, for a request, id"));

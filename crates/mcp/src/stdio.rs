@@ -275,7 +275,8 @@ where
             }
             (Era::Unopened, None) if matches!(request, ClientRequest::PingRequest(_)) => Ok(()),
             (Era::Unopened, None) => Err(ErrorData::invalid_request(
-                "nothing is open yet; send initialize, or name io.modelcontextprotocol/protocolVersion in _meta",
+                "the connection is not initialized; send initialize, or name io.modelcontextprotocol/protocolVersion \
+                 in _meta",
                 None,
             )),
             (Era::New, None) => Err(ErrorData::invalid_params(

@@ -179,11 +179,11 @@ impl std::error::Error for ArtifactProblem {}
 impl fmt::Display for ArtifactProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::TooMany { count } => write!(f, "{count} artifacts are more than {ARTIFACTS_MAX}"),
-            Self::TooLarge { bytes } => write!(f, "the artifacts have {bytes} bytes, more than {BYTES_MAX}"),
+            Self::TooMany { count } => write!(f, "there are {count} artifacts; at most {ARTIFACTS_MAX} are allowed"),
+            Self::TooLarge { bytes } => write!(f, "the artifacts have {bytes} bytes; at most {BYTES_MAX} are allowed"),
             Self::Unfit(_) => f.write_str(&self.codes().join(", ")),
             Self::Failed { problem } => write!(f, "the artifacts were not applied: {problem}"),
-            Self::Unfinished { problem } => write!(f, "the artifacts are applied in part: {problem}"),
+            Self::Unfinished { problem } => write!(f, "only some of the artifacts were applied: {problem}"),
         }
     }
 }

@@ -79,18 +79,18 @@ pub struct Completed {
 pub enum Unfinished {
     #[error(transparent)]
     Error(#[from] Error),
-    #[error("{0} has no brief, so that there is nothing to hold its output to")]
+    #[error("{0} has no brief with an output contract, so there is nothing to verify")]
     NoContract(TaskId),
     #[error(transparent)]
     Brief(#[from] BadBrief),
     #[error(transparent)]
     Unresolved(#[from] Unresolved),
     #[error(
-        "check changed by this task: its result counts only after a person saw the difference, with `handover approval show \
-         {0}`, and approved it; then verify again"
+        "this task changed a check, and the check counts only after a person approves the change; the person reads \
+         it with `handover approval show {0}`"
     )]
     CheckChanged(ApprovalId),
-    #[error("the output has to be judged by an evaluator, and there is none here")]
+    #[error("an evaluator must judge the output, and the settings name no evaluator")]
     EvaluatorNeeded,
     /// The evaluator gave no judgement, even when Handover asked it a second time.
     #[error("the evaluator gave no judgement: {0}")]
@@ -99,7 +99,7 @@ pub enum Unfinished {
     Fault(#[from] VerifyFault),
     #[error(transparent)]
     Git(#[from] git::GitProblem),
-    #[error("find our own binary")]
+    #[error("find the path of this program")]
     Binary(#[source] std::io::Error),
 }
 
@@ -231,7 +231,7 @@ impl HeldClaim {
             VerificationEnd::NotEvaluated(why) | VerificationEnd::NoJudgement(why) => {
                 Err(Unfinished::NotEvaluated(why))
             }
-            VerificationEnd::Stopped => Err(Unfinished::NotEvaluated("it was stopped".to_owned())),
+            VerificationEnd::Stopped => Err(Unfinished::NotEvaluated("the evaluation was stopped".to_owned())),
         }
     }
 

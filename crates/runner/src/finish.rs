@@ -56,14 +56,14 @@ impl FinishStage<'_> {
         let head = match self.commit(&place, &result).await? {
             Ok(head) => head,
             Err(unmended) => {
-                let reason = format!("its work still has the markers of a conflict: {}", unmended.join(", "));
+                let reason = format!("the task's files still have conflict markers: {}", unmended.join(", "));
                 return run.block(facts, BlockKind::Dependency, reason).await;
             }
         };
         match self.verification(&FinishedOutput { place, result, head }).await? {
             VerificationEnd::Found(found) => self.record(*found).await,
             VerificationEnd::WaitsForPerson(approval) => {
-                let operation = "count a check that was changed by this task".to_owned();
+                let operation = "use a check that this task changed".to_owned();
                 run.tell(facts, RunEvent::WantsApproval { approval: approval.to_string(), operation });
                 Ok(())
             }
@@ -200,15 +200,16 @@ impl FinishStage<'_> {
             Some(MergeResult::Conflict { paths, .. }) => return self.conflict(&place, paths).await,
             Some(MergeResult::HasState { path }) => {
                 let reason = format!(
-                    "its work has {path}, which is Handover's own state: checked out, it would replace the token and the \
-                     store; remove it from the branch {}, then let the task go on",
+                    "the task's branch has {path}, which is Handover's own state: after a checkout it would replace \
+                     the token and the store; remove it from the branch {}, then unblock the task",
                     place.branch().unwrap_or_default()
                 );
                 return run.block(facts, BlockKind::VerificationFail, reason).await;
             }
             Some(MergeResult::CheckedOut { path }) => {
                 let reason = format!(
-                    "the workflow's branch is checked out at {}; check out another one there, and let the task go on",
+                    "the workflow's branch is checked out at {}, so it cannot be merged into; check out another \
+                     branch there, then unblock the task",
                     path.display()
                 );
                 return run.block(facts, BlockKind::Dependency, reason).await;
@@ -223,7 +224,8 @@ impl FinishStage<'_> {
         let (run, facts) = (self.run, self.facts);
         run.tell(facts, RunEvent::Conflict { paths: paths.clone() });
         if Chain::of(&facts.turns, run.attempt).conflicts > 0 {
-            let reason = format!("its work still conflicts with what others finished: {}", paths.join(", "));
+            let reason =
+                format!("the task's files still conflict with finished work of other tasks: {}", paths.join(", "));
             return run.block(facts, BlockKind::Dependency, reason).await;
         }
         match run.shared.ground.bring(place, facts.workflow.id, &run.author()).await? {
@@ -233,10 +235,15 @@ impl FinishStage<'_> {
             }
             // If there is no conflict any more, because the branches changed, the next step merges the work.
             MergeResult::Already { .. } | MergeResult::FastForward { .. } | MergeResult::Merge { .. } => Ok(()),
-            MergeResult::HasState { path } => Err(AttemptError::Other(format!("the workflow's branch has {path}"))),
-            MergeResult::CheckedOut { path } => {
-                Err(AttemptError::Other(format!("the workflow's branch is checked out at {}", path.display())))
-            }
+            MergeResult::HasState { path } => Err(AttemptError::Other(format!(
+                "the workflow's branch has {path}, \
+                which is Handover's own state; remove it from this branch"
+            ))),
+            MergeResult::CheckedOut { path } => Err(AttemptError::Other(format!(
+                "the workflow's branch is checked out at {}; check out another \
+                    branch there",
+                path.display()
+            ))),
         }
     }
 

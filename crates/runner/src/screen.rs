@@ -201,15 +201,23 @@ fn line(news: &RunNews) -> Option<(Style, String)> {
         RunEvent::Claimed { attempt: 1 } => (plain, "claimed".to_owned()),
         RunEvent::Claimed { attempt } => (plain, format!("claimed, attempt {attempt}")),
         RunEvent::Started { purpose: engine::turn::Purpose::First, .. } => return None,
-        RunEvent::Started { purpose, .. } => (colour(AnsiColor::Cyan), format!("another turn: {purpose}")),
+        RunEvent::Started { purpose, .. } => (colour(AnsiColor::Cyan), format!("started another turn: {purpose}")),
         RunEvent::Ended { end, reason, verdict, ms, .. } => {
             let codes = verdict.as_ref().map(codes).unwrap_or_default();
             let seconds = ms / 1_000;
             match (end, reason) {
                 (TurnEnd::Finished, _) if codes.is_empty() => return None,
-                (TurnEnd::Finished, _) => (colour(AnsiColor::Yellow), format!("its output is not valid: {codes}")),
-                (end, Some(reason)) => (colour(AnsiColor::Yellow), text(&format!("{end} after {seconds} s: {reason}"))),
-                (end, None) => (colour(AnsiColor::Yellow), format!("{end} after {seconds} s")),
+                (TurnEnd::Finished, _) => (
+                    colour(AnsiColor::Yellow),
+                    format!(
+                        "the agent's output is not valid: \
+                    {codes}"
+                    ),
+                ),
+                (end, Some(reason)) => {
+                    (colour(AnsiColor::Yellow), text(&format!("{} after {seconds} s: {reason}", ended(*end))))
+                }
+                (end, None) => (colour(AnsiColor::Yellow), format!("{} after {seconds} s", ended(*end))),
             }
         }
         RunEvent::Checking { command } => (plain, text(&format!("checks: {command}"))),
@@ -221,25 +229,44 @@ fn line(news: &RunNews) -> Option<(Style, String)> {
         RunEvent::Reviewed { problem: Some(problem), .. } => {
             (colour(AnsiColor::Yellow), text(&format!("not reviewed: {problem}")))
         }
-        RunEvent::Reviewed { open: 0, .. } => (plain, "reviewed, nothing open".to_owned()),
+        RunEvent::Reviewed { open: 0, .. } => (plain, "reviewed, no open findings".to_owned()),
         RunEvent::Reviewed { session, open, .. } => (
             colour(AnsiColor::Yellow),
-            text(&format!("reviewed, {open} findings open (handover review show {session})")),
+            text(&format!("reviewed, open findings: {open} (handover review show {session})")),
         ),
         RunEvent::Merged { commit } => (plain, format!("merged as {}", commit.chars().take(10).collect::<String>())),
         RunEvent::Conflict { paths } => (colour(AnsiColor::Yellow), text(&format!("conflicts: {}", paths.join(", ")))),
         RunEvent::Completed { summary } => (colour(AnsiColor::Green), text(&format!("completed: {summary}"))),
         RunEvent::Asks { question } => (colour(AnsiColor::Magenta), text(&format!("asks: {question}"))),
         RunEvent::WantsApproval { approval, operation } => {
-            let how = format!("asks for {approval}: {operation} (handover approval show {approval})");
+            let how = format!("needs your approval: {operation} (handover approval show {approval})");
             (colour(AnsiColor::Magenta), text(&how))
         }
-        RunEvent::Blocked { kind, reason } => (colour(AnsiColor::Red), text(&format!("blocked by {kind}: {reason}"))),
+        RunEvent::Blocked { kind, reason } => (colour(AnsiColor::Red), text(&format!("blocked ({kind}): {reason}"))),
         RunEvent::Failed { reason } => (colour(AnsiColor::Red), text(&format!("failed: {reason}"))),
-        RunEvent::Returned { reason } => (colour(AnsiColor::Yellow), text(&format!("given back: {reason}"))),
+        RunEvent::Returned { reason } => {
+            (colour(AnsiColor::Yellow), text(&format!("the task is open again: {reason}")))
+        }
         RunEvent::Warning { text: warning } => (colour(AnsiColor::Yellow), text(&format!("warning: {warning}"))),
         RunEvent::Tool { .. } | RunEvent::Text { .. } | RunEvent::Spent { .. } => return None,
     })
+}
+
+/// Returns how a turn ended, in words for people.
+fn ended(end: TurnEnd) -> &'static str {
+    match end {
+        TurnEnd::Finished => "the turn finished",
+        TurnEnd::Failed => "the program failed",
+        TurnEnd::Signalled => "the program crashed",
+        TurnEnd::TimedOut => "the turn timed out",
+        TurnEnd::OverBudget => "the turn was stopped at its limit",
+        TurnEnd::SpawnFailed => "the program could not be started",
+        TurnEnd::Interrupted => "the turn was interrupted",
+        TurnEnd::Cancelled => "the turn was cancelled",
+        TurnEnd::ClaimLost => "the turn was stopped because the task was lost",
+        TurnEnd::ApiError => "the model's API failed",
+        TurnEnd::ConversationLost => "the program lost its conversation",
+    }
 }
 
 /// Returns the error codes of an invalid output. Returns an empty text when the output is valid.

@@ -195,7 +195,7 @@ impl WorkerTurn<'_> {
             // `NotFound` means that the start of the turn was recorded, but its runner was gone before the program
             // started.
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                let reason = "the runner was gone before the program started";
+                let reason = "the runner ended before it started the agent's program";
                 Ok(run.end(facts, turn, unheard(TurnEnd::Interrupted, reason, 0, run.now())).await?)
             }
             Err(error) => Err(error.into()),
@@ -258,7 +258,7 @@ impl Follow for TurnFollower<'_> {
         if covers(self.permissions, self.worktree, &asked) || is_approved(self.attempt, self.worktree, &asked).await {
             return Permit::AllowOnce;
         }
-        let text = format!("it was not allowed to: {}", asked.title);
+        let text = format!("the agent was not allowed to do this: {}", asked.title);
         self.attempt.tell(self.facts, RunEvent::Warning { text });
         self.refused.get_or_insert(asked);
         Permit::RejectOnce

@@ -53,7 +53,7 @@ pub enum VerifyFault {
         #[source]
         cause: std::io::Error,
     },
-    #[error("the check `{command}` was lost: {why}")]
+    #[error("the result of the check `{command}` was lost: {why}")]
     Lost { command: String, why: String },
     #[error("read the output")]
     Output(#[source] std::io::Error),

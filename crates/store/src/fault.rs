@@ -22,8 +22,12 @@ pub enum Fault {
     /// Another process held the database's lock for writing for too long, for example because it was stopped.
     #[error("waited {seconds} seconds for another process to finish writing")]
     Busy { seconds: u64 },
-    /// The connection broke or the disk failed during the commit. It is not known whether the change was committed.
-    #[error("the database failed at the moment of committing; look before repeating")]
+    /// The connection broke or the disk failed during the commit. The store could not find out whether the change was
+    /// committed.
+    #[error(
+        "the database failed during the commit, so the change may have been saved or not; read the state before \
+        you try again"
+    )]
     Unknown(#[source] Box<Self>),
     /// The database has a row that this program never writes.
     #[error("damaged data: {what}")]
@@ -40,12 +44,29 @@ pub enum Fault {
     #[error("the store is closed")]
     Closed,
     /// A defect of this program, for example a rule that panicked. No rows were written.
-    #[error("a decision failed: {what}")]
+    #[error("this is a bug in Handover, please report it: {what}")]
     Bug { what: String },
 }
 
 impl Fault {
+    /// Returns the fault of a command whose reply belongs to another command.
+    pub fn unexpected_reply(reply: &engine::Reply) -> Self {
+        Self::Bug { what: format!("a command got the unexpected reply {}", kind(reply)) }
+    }
+
+    /// Returns the fault of a decision or a question that asks for rows that it was given already. Without this fault it
+    /// would ask without end.
+    pub(crate) fn asks_again(needs: &[engine::Need]) -> Self {
+        let kinds: Vec<String> = needs.iter().map(kind).collect();
+        Self::Bug { what: format!("a decision asks again for rows that it was given ({})", kinds.join(", ")) }
+    }
+
     pub(crate) fn file(action: &'static str, path: &std::path::Path) -> impl Fn(std::io::Error) -> Self {
         move |cause| Self::File { action, path: path.to_owned(), cause }
     }
+}
+
+/// Returns the name of a value's kind (the name of its variant) for the report of a bug, without the value's data.
+fn kind(value: &impl std::fmt::Debug) -> String {
+    format!("{value:?}").chars().take_while(|letter| letter.is_ascii_alphanumeric()).collect()
 }

@@ -167,7 +167,7 @@ pub async fn open(url: &str, seed: u64) -> Result<Arc<dyn Store>, Fault> {
         let mut maker = std::fs::DirBuilder::new();
         // Only the owner may read this folder, because it holds the database and a token.
         std::os::unix::fs::DirBuilderExt::mode(&mut maker, 0o700);
-        maker.recursive(true).create(folder).map_err(Fault::file("make the folder", folder))?;
+        maker.recursive(true).create(folder).map_err(Fault::file("create the folder", folder))?;
     }
     Ok(Arc::new(Sqlite::open(path, seed).await?))
 }
@@ -197,6 +197,6 @@ where
     match ask(&world) {
         Ok(view) => Ok(Ok(view)),
         Err(DecisionStop::Refused(refusal) | DecisionStop::Recorded(refusal)) => Ok(Err(refusal)),
-        Err(DecisionStop::Missing(needs)) => Err(Fault::Bug { what: format!("a question asks again for {needs:?}") }),
+        Err(DecisionStop::Missing(needs)) => Err(Fault::asks_again(&needs)),
     }
 }

@@ -81,7 +81,7 @@ impl MemoryStore {
 
 fn load_more(tables: &Tables, needs: &[Need], world: &mut World) -> Result<(), Fault> {
     if needs.iter().all(|need| world.knows(need)) {
-        return Err(Fault::Bug { what: format!("a decision asks again for {needs:?}") });
+        return Err(Fault::asks_again(needs));
     }
     needs.iter().for_each(|need| tables.answer(need, world));
     Ok(())

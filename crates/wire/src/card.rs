@@ -121,14 +121,14 @@ macro_rules! registered {
 registered! {
     /// The name in `reports_to` of an agent card: the agent's superior, which is another agent or `human`.
     Superior(Slug): |registry, name| name == "human" || registry.has_agent(name),
-        "UNKNOWN_AGENT", "names no registered agent; use an agent's slug or `human`";
+        "UNKNOWN_AGENT", "names an agent that is not registered; use an agent's slug or `human`";
     KnownRoute(Route): |registry, name| match name.strip_prefix("roles.") {
             Some(role) => registry.has_role(role),
             None => name == "exec" || registry.has_role(name) || registry.has_agent(name),
         },
-        "UNKNOWN_ROUTE", "names no known role or agent; use `roles.<role>`, an agent's slug or `exec`";
+        "UNKNOWN_ROUTE", "names a role or agent that is not known; use `roles.<role>`, an agent's slug or `exec`";
     OutputType(Slug): |registry, name| registry.has_output_type(name),
-        "UNKNOWN_OUTPUT_TYPE", "names no known output contract";
+        "UNKNOWN_OUTPUT_TYPE", "names an output contract that is not known";
 }
 
 /// Judges an agent card (the document that describes an agent). When a registry of known agents, roles and output types

@@ -41,19 +41,20 @@ macro_rules! kinds {
 }
 
 kinds! {
-    EnvelopeInput = "envelope-input", "what an agent is given";
-    EnvelopeOutput = "envelope-output", "what an agent gives back";
+    EnvelopeInput = "envelope-input", "the input envelope of an agent";
+    EnvelopeOutput = "envelope-output", "the output envelope of an agent";
     FeedbackRequest = "feedback-request", "a request for review, protocol 1.2";
-    FeedbackResponse = "feedback-response", "the answer to one";
+    FeedbackResponse = "feedback-response", "the answer to a request for review";
     Stream = "stream", "the NDJSON stream that carries an answer";
-    Handoff = "handoff", "what an agent said at the end of its turn, with its contract in a fenced block";
+    Handoff = "handoff", "the last text of an agent's turn, with its handoff in a fenced block";
     Wire = "wire", "an Agent Wire message, version 1.0";
     Card = "card", "an Agent Card, version 1.0";
-    Merge = "merge", "an update of a project contract: {stored, payload}";
-    Remote = "remote", "a git remote, to its identity host/owner/repo";
+    Merge = "merge", "an update of a project contract: an object with `stored` and `payload`";
+    Remote = "remote", "the URL of a git remote; prints its identity host/owner/repo";
     Reference = "reference", "a reference across repositories, host/owner/repo:table/name";
-    Transitions = "transitions", "reports and resumptions of one agent, in order: [{report}, {resume}]";
-    Prompt = "prompt", "the sources of a system prompt: {card, persona, skills, shared_skills, memory, inbox, brief}";
+    Transitions = "transitions", "the reports and resumptions of one agent: an array of objects with `report` or \
+        `resume`";
+    Prompt = "prompt", "the parts of a system prompt: card, persona, skills, shared_skills, memory, inbox and brief";
 }
 
 /// Facts from outside a document that the rules for the document need. Each kind of document uses only some of them.

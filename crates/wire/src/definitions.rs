@@ -12,15 +12,20 @@ use crate::{card, envelope, feedback};
 pub fn all() -> Vec<(String, Value)> {
     let warned = Unknown::Warned;
     let mut all = vec![
-        ("envelope/input", "Input envelope", "What an agent is given.", envelope::EnvelopeInput::schema(warned)),
-        ("envelope/output", "Output envelope", "What an agent gives back.", envelope::EnvelopeOutput::schema(warned)),
+        ("envelope/input", "Input envelope", "The input of an agent.", envelope::EnvelopeInput::schema(warned)),
+        ("envelope/output", "Output envelope", "The output of an agent.", envelope::EnvelopeOutput::schema(warned)),
         (
             "feedback/request",
             "Feedback request",
             "Asks a peer to review an artifact.",
             feedback::FeedbackRequest::schema(Unknown::Refused),
         ),
-        ("feedback/response", "Feedback response", "Findings, or why there are none.", feedback::Response::schema()),
+        (
+            "feedback/response",
+            "Feedback response",
+            "The findings of a review, or the reason why there are none.",
+            feedback::Response::schema(),
+        ),
         ("feedback/frame", "Stream frame", "One line of the tool layer's stream.", crate::stream::schema()),
         (
             "handoff/contract",
@@ -28,13 +33,13 @@ pub fn all() -> Vec<(String, Value)> {
             "The body of the agent_contract_handoff block at the end of a turn.",
             crate::handoff::schema(),
         ),
-        ("card/card", "Agent Card", "Who an agent is: identity, limits, routes and voice.", card::Card::schema(warned)),
+        ("card/card", "Agent Card", "An agent: its identity, limits, routes and voice.", card::Card::schema(warned)),
     ];
     let wires = [
         (Type::Brief, "wire/brief", "Brief wire", "What must be true when a task is done."),
         (Type::Inbox, "wire/inbox", "Inbox wire", "A message from one agent to another."),
         (Type::Complete, "wire/complete", "Complete wire", "A task is done and verified."),
-        (Type::Blocked, "wire/blocked", "Blocked wire", "A task cannot go on."),
+        (Type::Blocked, "wire/blocked", "Blocked wire", "A task is blocked."),
         (Type::Claim, "wire/claim", "Claim wire", "An agent takes a task."),
     ];
     all.extend(wires.map(|(kind, path, title, about)| (path, title, about, kind.wire_schema(warned))));

@@ -174,12 +174,12 @@ fn judge<T: Shape>(bytes: &[u8], bytes_max: usize) -> JudgedDocument<'_, T> {
 /// content of the field belongs now.
 fn legacy_hint(name: &str) -> Hint {
     match name {
-        "state_updates" => "is no field of an envelope; return the updated file as an artifact",
-        "mode" => "is no field of an envelope; say it in `task.action`",
+        "state_updates" => "is not a field of an envelope; return the updated file as an artifact",
+        "mode" => "is not a field of an envelope; say it in `task.action`",
         _ if name.ends_with("_report") || name.ends_with("_risks") => {
-            "is no field of an envelope; summarise it in `notes`"
+            "is not a field of an envelope; summarise it in `notes`"
         }
-        _ => "is no field of an envelope; input belongs into `task.params`, results into `notes`",
+        _ => "is not a field of an envelope; put input into `task.params` and results into `notes`",
     }
     .into()
 }

@@ -55,7 +55,7 @@ message! {
         if absent && iteration.as_ref().is_some_and(later) {
             fields.warning(
                 "APPLIED_FEEDBACK_EXPECTED",
-                "`/applied_feedback` should say what became of the findings of the round before",
+                "`/applied_feedback` should have a decision on each finding of the round before",
             );
         }
     }
@@ -123,7 +123,7 @@ impl Shape for Decisions {
                     "DUPLICATE_ID",
                     &here.field("id"),
                     id.span,
-                    "is decided on before; give one item for each id",
+                    "has a decision already; give one item for each id",
                 );
             }
         }

@@ -136,13 +136,13 @@ calls! {
     TaskLoadContext = "task_load_context" Reads again Core SMALL -> OpenObject,
         "Load what you need to work on a task, within max_tokens.";
     TaskSetPlan = "task_set_plan" Writes again Default SMALL -> Success,
-        "Record how you will go about a task you hold.";
+        "Save your plan for a task that you hold.";
     TaskUpdateStatus = "task_update_status" Writes again Core SMALL -> Success,
         "Set in_progress, completed (needs outcome), failed (needs error), paused, blocked or skipped (need reason).";
     CheckpointAdd = "checkpoint_add" Writes once Core SMALL -> CheckpointReply,
-        "Record progress after each significant step, so that anyone can go on from there.";
+        "Record progress after each significant step, so that any agent can continue from there.";
     AgentHeartbeat = "agent_heartbeat" Writes again Default SMALL -> Beat,
-        "Say that you are alive during long work.";
+        "Show that you are alive during long work.";
     TaskRelease = "task_release" Writes again Default SMALL -> Success,
         "Give a task back unfinished.";
     TaskWait = "task_wait" Reads again Core SMALL -> Waited,
@@ -170,11 +170,11 @@ calls! {
     WorkflowUpdateStatus = "workflow_update_status" Writes again Full SMALL -> Success,
         "Pause, resume, complete, fail or abandon a workflow.";
     WorkflowStart = "workflow_start" Writes again Full SMALL -> WorkflowStarted,
-        "Have a planned workflow worked by whichever runners are alive; starts no program itself.";
+        "Let the runners that are alive work on a planned workflow; starts no program itself.";
     WorkflowSuspend = "workflow_suspend" Writes again Full SMALL -> WorkflowSuspended,
-        "Let nobody claim tasks of a workflow any more; what is under way is finished.";
+        "Stop claims of a workflow's tasks; tasks that are held now can finish.";
     WorkflowResume = "workflow_resume" Writes again Full SMALL -> WorkflowResumed,
-        "Let a suspended workflow go on.";
+        "Resume a suspended workflow.";
     WorkflowExecutionStatus = "workflow_execution_status" Reads again Full SMALL -> ExecutionReply,
         "See for each task who holds it, which turn runs, attempts and cost, and which runners are alive.";
     WorkflowCheckMerge = "workflow_check_merge" Reads again Full SMALL -> MergeReply,
@@ -186,7 +186,7 @@ calls! {
     WorkflowLock = "workflow_lock" Writes again Full SMALL -> LockReply,
         "Keep others from changing a workflow for 15 minutes.";
     WorkflowUnlock = "workflow_unlock" Writes again Full SMALL -> Success,
-        "Open a lock you hold.";
+        "Remove a lock that you hold.";
     WorkflowLockInfo = "workflow_lock_info" Reads again Full SMALL -> LockInfo,
         "See who has locked a workflow.";
     WorkflowSetConfig = "workflow_set_config" Writes again Full SMALL -> Configured,
@@ -200,9 +200,9 @@ calls! {
     WorkflowAddTask = "workflow_add_task" Writes once Default SMALL -> TaskAdded,
         "Add a task to a running workflow; depends_on and after_task take names or ids.";
     WorkflowRemoveTask = "workflow_remove_task" Destroys again Full SMALL -> TaskRemoved,
-        "Remove a task nobody has begun; what waited for it waits for what it waited for.";
+        "Remove a task that no agent has started; tasks that depended on it get its dependencies.";
     WorkflowReplan = "workflow_replan" Destroys once Full LARGE -> ReplanReply,
-        "Replace the tasks nobody has begun with new ones.";
+        "Replace the tasks that no agent has started with new ones.";
     TaskReplan = "task_replan" Writes once Full SMALL -> Replanned,
         "Give a failed or running task a new plan and put it back to pending.";
     TaskCheckDependencies = "task_check_dependencies" Reads again Full SMALL -> DependenciesReply,
@@ -216,13 +216,13 @@ calls! {
     WorkspaceList = "workspace_list" Reads again Full SMALL -> Workspaces,
         "List the workspaces of a workflow.";
     RepositoryRegister = "repository_register" Writes again Full SMALL -> Identified,
-        "Make a repository known.";
+        "Register a repository.";
     RepositoryList = "repository_list" Reads again Full SMALL -> Repositories,
         "List known repositories.";
     RepositoryGet = "repository_get" Reads again Full SMALL -> RepositoryRow,
         "Get a repository by its path.";
     TemplateCreate = "template_create" Writes once Full SMALL -> Identified,
-        "Keep a plan with {{variables}}, given or taken from a workflow.";
+        "Save a plan with {{variables}} as a template, given here or taken from a workflow.";
     TemplateList = "template_list" Reads again Full SMALL -> Templates,
         "List templates.";
     TemplateApply = "template_apply" Writes once Full SMALL -> Applied,
@@ -248,9 +248,9 @@ calls! {
     ReviewRequest = "review_request" Writes once Review SMALL -> ReviewReply,
         "Have a task's work (task_id) or a text (content) reviewed by another agent. Returns findings, or running.";
     ReviewAnswer = "review_answer" Writes again Review SMALL -> FindingReply,
-        "Say what became of a finding (ses_.../ID, or ID in the last session): accepted, partial or rejected.";
+        "Record your decision on a finding (ses_.../ID, or ID in the last session): accepted, partial or rejected.";
     ReviewStatusGet = "review_status" Reads again Review SMALL -> ReviewReply,
-        "Look at a review and its findings; wait_seconds waits while the provider works.";
+        "Get a review and its findings; wait_seconds waits while the reviewer works.";
     WirePost = "wire_post" Writes once Full SMALL -> Posted,
         "Post an Agent Wire document: a brief makes a task, inbox sends, claim claims, blocked blocks.";
 }

@@ -173,7 +173,7 @@ impl<'t> Report<'t> {
     pub fn new(text: &'t str, unknown: Unknown) -> Self {
         let top = (ReportPlace(0), KeptStep::Index(0));
         let (errors, warnings, strays) = (Vec::new(), Vec::new(), Vec::new());
-        let stray_hint = |_: &str| Hint::Borrowed("is no field of this message; remove it");
+        let stray_hint = |_: &str| Hint::Borrowed("is not a field of this message; remove it");
         Self {
             text,
             places: vec![top],

@@ -1,6 +1,7 @@
 //! Points in time in the format of RFC 3339.
 
 use engine::Timestamp;
+use engine::time::day_of_date;
 
 use crate::report::Hint;
 use crate::schema;
@@ -24,11 +25,8 @@ impl DateTime {
     }
 
     pub fn from_timestamp(time: Timestamp) -> Option<Self> {
-        let (days, rest) = (time.0.div_euclid(86_400_000), time.0.rem_euclid(86_400_000));
-        let (year, month, day) = date(days);
-        let (seconds, ms) = (rest / 1_000, rest % 1_000);
-        let (hour, minute, second) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
-        Self::new(format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{ms:03}Z"))
+        let (seconds, ms) = (time.to_rfc3339(), time.0.rem_euclid(1_000));
+        Self::new(format!("{}.{ms:03}Z", seconds.trim_end_matches('Z')))
     }
 }
 
@@ -66,7 +64,8 @@ fn instant(text: &str) -> Option<Instant> {
             (text.get(20..20 + digits).filter(|digits| !digits.is_empty())?, &rest[digits..])
         }
     };
-    let seconds = days(year, month, day) * 86_400 + hour * 3_600 + minute * 60 + second - offset_seconds(offset)?;
+    let seconds =
+        day_of_date(year, month, day) * 86_400 + hour * 3_600 + minute * 60 + second - offset_seconds(offset)?;
     Some(Instant { seconds, fraction: fraction.trim_end_matches('0').to_owned() })
 }
 
@@ -90,27 +89,6 @@ fn days_of(year: i64, month: i64) -> i64 {
         2 => 28 + i64::from(is_leap(year)),
         _ => 31,
     }
-}
-
-/// Returns the number of days from 1970-01-01 to a date. Counts each year from March, so that the leap day is the last
-/// day of a year.
-fn days(year: i64, month: i64, day: i64) -> i64 {
-    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
-    365 * year + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400) + (153 * month + 2) / 5 + day
-        - 719_469
-}
-
-/// Returns the year, month and day of the date that is `since` days after 1970-01-01.
-fn date(since: i64) -> (i64, i64, i64) {
-    let mut year = 1970 + since.div_euclid(366);
-    while days(year + 1, 1, 1) <= since {
-        year += 1;
-    }
-    let mut month = 1;
-    while month < 12 && days(year, month + 1, 1) <= since {
-        month += 1;
-    }
-    (year, month, since - days(year, month, 1) + 1)
 }
 
 #[cfg(test)]

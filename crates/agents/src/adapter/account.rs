@@ -140,7 +140,7 @@ impl Account {
     pub(super) fn said(mut self, end: AgentEnd) -> TurnSaid {
         self.shorten();
         if self.text_cut {
-            self.warn("the beginning of a very long text was left out");
+            self.warn("the beginning of a very long text is missing");
         }
         TurnSaid {
             conversation: self.conversation,
@@ -161,12 +161,13 @@ impl Account {
             (EventVerdict::Ended(end), _) => end,
             (EventVerdict::Answered | EventVerdict::Unsaid, Exit::Code(0)) => AgentEnd::Finished,
             (EventVerdict::Answered, Exit::Signal(signal)) => {
-                self.warn(&format!("signal {signal} ended it after its answer"));
+                self.warn(&format!("the program was killed by signal {signal} after its answer"));
                 AgentEnd::Finished
             }
-            (EventVerdict::Answered, Exit::Code(code)) => {
-                AgentEnd::Failed { code: Some(code), reason: reason(stderr_tail, "it failed after its answer") }
-            }
+            (EventVerdict::Answered, Exit::Code(code)) => AgentEnd::Failed {
+                code: Some(code),
+                reason: reason(stderr_tail, "the program failed after its answer"),
+            },
             (EventVerdict::Open(_) | EventVerdict::Unsaid, Exit::Signal(signal)) => AgentEnd::Signalled { signal },
             // A program that handled a signal exits with 128 plus the signal's number. The numbers here stand for
             // hang-up (1), interrupt (2), a kill of the program's child (9) and termination (15).
@@ -180,7 +181,7 @@ impl Account {
                 AgentEnd::Failed { code: Some(code), reason: reason(stderr_tail, missing) }
             }
             (EventVerdict::Unsaid, Exit::Code(code)) => {
-                let silent = format!("it ended with exit code {code} and gave no reason");
+                let silent = format!("the program ended with exit code {code} and gave no reason");
                 AgentEnd::Failed { code: Some(code), reason: reason(stderr_tail, &silent) }
             }
         }

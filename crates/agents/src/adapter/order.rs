@@ -125,7 +125,7 @@ pub enum ProgramInput {
 /// The reasons why the program of a turn cannot be started at all.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unlaunchable {
-    #[error("the agent's command is empty")]
+    #[error("the agent's `command` is empty")]
     NoCommand,
     #[error("a path is not UTF-8 and the program's settings cannot name it: {0}")]
     NotText(PathBuf),

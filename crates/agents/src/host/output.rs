@@ -120,7 +120,7 @@ impl HostOutput {
             Ok(()) => stream.bytes += fitting as u64,
             Err(error) => {
                 self.room = 0;
-                self.lost.get_or_insert_with(|| format!("the output cannot be kept: {error}"));
+                self.lost.get_or_insert_with(|| format!("the output cannot be saved: {error}"));
             }
         }
         if let (Which::Stdout, Some(relay)) = (which, &mut self.relay) {
@@ -156,7 +156,7 @@ impl HostOutput {
         }
         for file in [&self.stdout.file, &self.stderr.file] {
             if let Err(error) = file.sync_data() {
-                self.lost.get_or_insert_with(|| format!("the output cannot be kept: {error}"));
+                self.lost.get_or_insert_with(|| format!("the output cannot be saved: {error}"));
             }
         }
     }

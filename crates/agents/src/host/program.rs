@@ -47,7 +47,7 @@ pub(super) fn start(folder: &Path, launch: &HostLaunch) -> Result<Program, Strin
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     let streams = (child.stdout.take(), child.stderr.take());
     let (Some(pid), (Some(stdout), Some(stderr))) = (pid, streams) else {
-        return Err("the program has no number or no pipes".to_owned());
+        return Err("the program has no process id or no pipes".to_owned());
     };
     let (stdout, stderr) = (File::from(OwnedFd::from(stdout)), File::from(OwnedFd::from(stderr)));
     Ok(Program { pid, handle: handle(pid), stdin: child.stdin.take(), stdout, stderr })

@@ -37,7 +37,7 @@ fn host(folder: &Path, session: SignalReach) -> io::Result<()> {
     // records the end before it releases the lock.
     held.try_lock()?;
     if record::ended(folder)?.is_some() {
-        return Err(io::Error::new(io::ErrorKind::AlreadyExists, "this turn is over"));
+        return Err(io::Error::new(io::ErrorKind::AlreadyExists, "this turn has ended"));
     }
     let launch = record::launch(folder)?;
     #[cfg(target_os = "linux")]

@@ -295,7 +295,7 @@ impl<'a> HostTurn<'a> {
                 None => ProgramEnd::Exited { code },
             },
             (None, Some(signal)) => ProgramEnd::Signalled { signal },
-            (None, None) => ProgramEnd::Lost { why: "the end of the program was not seen".to_owned() },
+            (None, None) => ProgramEnd::Lost { why: "the exit of the program was not observed".to_owned() },
         }
     }
 }

@@ -132,7 +132,7 @@ fn the_end_of_a_very_long_answer_is_kept() {
     let said = listener.end(Exit::Code(0), "");
     assert!(said.text.ends_with("line 299999 of what the program prints"));
     assert!(said.text.len() <= 4 << 20);
-    assert_eq!(said.warnings, ["the beginning of a very long text was left out"]);
+    assert_eq!(said.warnings, ["the beginning of a very long text is missing"]);
 }
 
 #[test]

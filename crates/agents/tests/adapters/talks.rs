@@ -81,11 +81,11 @@ fn every_stop_reason_has_its_end() {
     let failed = |reason: &str| AgentEnd::Failed { code: Some(0), reason: reason.into() };
     let table = [
         ("end_turn", AgentEnd::Finished),
-        ("cancelled", failed("it cancelled its turn itself")),
+        ("cancelled", failed("the program cancelled its turn itself")),
         ("max_tokens", failed("its answer was cut at the model's limit")),
-        ("max_turn_requests", failed("it made as many requests as one turn may")),
-        ("refusal", failed("the model refused to go on")),
-        ("tired", failed("it stopped for an unknown reason: tired")),
+        ("max_turn_requests", failed("the program reached the limit of requests for one turn")),
+        ("refusal", failed("the model refused to continue")),
+        ("tired", failed("the program stopped for an unknown reason: tired")),
     ];
     for (reason, end) in table {
         assert_eq!(scripted(&[answered(reason)], &order(AdapterKind::Acp)).0.end, end);
@@ -106,7 +106,7 @@ fn an_agent_that_is_gone_ended_as_its_process_did() {
         let talked = runtime().block_on(super::replay::converse(&order, b"> \n", &mut desk));
         talked.end(exit, "Error: no key\n").end
     });
-    let closed = "it closed its output before it answered";
+    let closed = "the program closed its output before it answered";
     assert_eq!(
         ends,
         [

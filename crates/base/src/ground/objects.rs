@@ -91,7 +91,7 @@ impl Read for KeptObject {
         }
         let found = self.hash.take().map(|hash| hexadecimal(&hash.finalize()));
         if found.is_some_and(|found| found != self.object.hash) {
-            let problem = format!("the object {} was changed since it was kept", self.object.hash);
+            let problem = format!("the stored object {} was changed after it was saved", self.object.hash);
             return Err(io::Error::new(ErrorKind::InvalidData, problem));
         }
         Ok(0)
@@ -104,7 +104,7 @@ fn place(state: &Path, hash: &str) -> io::Result<PathBuf> {
     let is_hash = hash.len() == HASH_CHARS && hash.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
     match hash.get(..2).filter(|_| is_hash) {
         Some(shelf) => Ok(state.join(FOLDER).join(shelf).join(hash)),
-        None => Err(io::Error::new(ErrorKind::InvalidInput, "an object is named by its SHA-256")),
+        None => Err(io::Error::new(ErrorKind::InvalidInput, "an object must be named by its SHA-256 hash")),
     }
 }
 

@@ -12,8 +12,8 @@ pub fn parse(text: &str) -> Result<Value, String> {
     let documents = Yaml::load_from_str(text).map_err(|error| error.to_string())?;
     match documents.as_slice() {
         [one] => value(one, 0),
-        [] => Err("it is empty".to_owned()),
-        [_, ..] => Err("it has more than one document".to_owned()),
+        [] => Err("the YAML is empty".to_owned()),
+        [_, ..] => Err("the YAML has more than one document; keep one".to_owned()),
     }
 }
 
@@ -22,14 +22,14 @@ const DEPTH_MAX: usize = 128;
 
 fn value(node: &Yaml<'_>, depth: usize) -> Result<Value, String> {
     if depth > DEPTH_MAX {
-        return Err(format!("it is nested more than {DEPTH_MAX} deep"));
+        return Err(format!("the YAML is nested more than {DEPTH_MAX} levels deep"));
     }
     match node {
         Yaml::Value(Scalar::Null) => Ok(Value::Null),
         Yaml::Value(Scalar::Boolean(yes)) => Ok((*yes).into()),
         Yaml::Value(Scalar::Integer(number)) => Ok(Value::Number((*number).into())),
         Yaml::Value(Scalar::FloatingPoint(number)) => {
-            Number::try_from(number.into_inner()).map(Value::Number).map_err(|_| format!("{number} is no number"))
+            Number::try_from(number.into_inner()).map(Value::Number).map_err(|_| format!("{number} is not a number"))
         }
         Yaml::Value(Scalar::String(text)) => Ok(text.as_ref().into()),
         Yaml::Sequence(items) => {
@@ -39,7 +39,7 @@ fn value(node: &Yaml<'_>, depth: usize) -> Result<Value, String> {
             let mut object = Object::new();
             for (key, member) in members {
                 let Yaml::Value(Scalar::String(name)) = key else {
-                    return Err(format!("a key is no text: {key:?}"));
+                    return Err("the YAML has a key that is not a text; put it into quotes".to_owned());
                 };
                 object.push((name.to_string(), value(member, depth + 1)?));
             }
@@ -47,7 +47,7 @@ fn value(node: &Yaml<'_>, depth: usize) -> Result<Value, String> {
         }
         Yaml::Tagged(_, inner) => value(inner, depth + 1),
         Yaml::Representation(text, ..) => Ok(text.as_ref().into()),
-        Yaml::Alias(_) | Yaml::BadValue => Err("it has a value that cannot be read".to_owned()),
+        Yaml::Alias(_) | Yaml::BadValue => Err("the YAML has a value that cannot be read".to_owned()),
     }
 }
 

@@ -103,7 +103,7 @@ impl LiveSessions {
     pub async fn look(self: &Arc<Self>, at: Timestamp) -> io::Result<SessionLook> {
         let this = Arc::clone(self);
         let looked = tokio::task::spawn_blocking(move || this.look_now(at)).await;
-        looked.unwrap_or_else(|_| Err(io::Error::other("the look at the live sessions was cancelled")))
+        looked.unwrap_or_else(|_| Err(io::Error::other("the check of the live sessions was cancelled")))
     }
 
     fn look_now(&self, at: Timestamp) -> io::Result<SessionLook> {

@@ -11,9 +11,7 @@ use crate::service::Service;
 /// The task that waits for the answer continues in the same transaction.
 pub async fn answer(service: &Service, rights: Rights, message: MessageId, text: String) -> Result<Value, Error> {
     let reply = service.execute(Caller::with_rights(rights), Command::Answer { message, text }).await?;
-    let Reply::Answered { answer, task, status } = reply else {
-        return Err(Error::Fault(store::Fault::Bug { what: format!("an answer was answered by {reply:?}") }));
-    };
+    let Reply::Answered { answer, task, status } = reply else { return Err(Error::unexpected(&reply)) };
     Ok(object([
         ("success", true.into()),
         ("answer_id", answer.to_string().into()),

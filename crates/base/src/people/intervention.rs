@@ -164,7 +164,7 @@ fn judge(entry: &Entry) -> Option<FoundIntervention> {
         }
         "lease_ended" if by_others => {
             let (before, after) = ("claimed".to_owned(), "open again".to_owned());
-            Some(FoundIntervention { task, subject: None, act: "taken from its agent", before, after })
+            Some(FoundIntervention { task, subject: None, act: "taken away from its agent", before, after })
         }
         "task_removed" => {
             let (before, after) = ("planned".to_owned(), "removed".to_owned());
@@ -272,10 +272,10 @@ impl InterventionSummary {
             return Vec::new();
         }
         let total: usize = self.acts.values().sum();
-        let mut lines = vec![format!("Changed while this ran ({total}):")];
+        let mut lines = vec![format!("Changes by people and agents during this run ({total}):")];
         lines.extend(self.kept.iter().map(|found| format!("  {} {}", found.time(), found.line())));
         if total > self.kept.len() {
-            lines.push(format!("  … and {} more; `handover log tail` has all", total - self.kept.len()));
+            lines.push(format!("  … and {} more; `handover log tail` shows all of them", total - self.kept.len()));
         }
         lines
     }

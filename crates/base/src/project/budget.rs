@@ -21,13 +21,13 @@ pub struct Bounds {
 /// The limit that was reached, with the amount that was spent.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LimitReached {
-    #[error("{} of {} dollars are spent", dollars(*spent), dollars(*bound))]
+    #[error("the limit is reached: {} of {} dollars are spent", dollars(*spent), dollars(*bound))]
     Usd { spent: u64, bound: u64 },
-    #[error("{spent} of {bound} tokens are spent")]
+    #[error("the limit is reached: {spent} of {bound} tokens are used")]
     Tokens { spent: u64, bound: u64 },
-    #[error("{spent} of {bound} seconds are spent")]
+    #[error("the limit is reached: {spent} of {bound} seconds are used")]
     Seconds { spent: u64, bound: u64 },
-    #[error("{spent} of {bound} turns are used")]
+    #[error("the limit is reached: {spent} of {bound} turns are used")]
     Turns { spent: u32, bound: u32 },
 }
 
@@ -158,10 +158,10 @@ mod tests {
         let bounds = Bounds { usd_micros: Some(5_000_000), tokens: Some(100), seconds: Some(60), turns: Some(3) };
         let cases = [
             (spent(Some(4_999_999), Some(99), 59, 2), None),
-            (spent(Some(5_000_000), Some(100), 60, 3), Some("5.00 of 5.00 dollars are spent")),
-            (spent(None, Some(100), 0, 0), Some("100 of 100 tokens are spent")),
-            (spent(None, None, 60, 0), Some("60 of 60 seconds are spent")),
-            (spent(None, None, 0, 3), Some("3 of 3 turns are used")),
+            (spent(Some(5_000_000), Some(100), 60, 3), Some("the limit is reached: 5.00 of 5.00 dollars are spent")),
+            (spent(None, Some(100), 0, 0), Some("the limit is reached: 100 of 100 tokens are used")),
+            (spent(None, None, 60, 0), Some("the limit is reached: 60 of 60 seconds are used")),
+            (spent(None, None, 0, 3), Some("the limit is reached: 3 of 3 turns are used")),
             // A cost that is not known reaches no limit.
             (spent(None, None, 0, 0), None),
         ];

@@ -50,7 +50,7 @@ impl fmt::Display for PlaceReason {
             Self::Name => "named by --store or HANDOVER_STORE",
             Self::Configuration => "named in .handover/config.toml",
             Self::Repository => "in the main worktree of the repository",
-            Self::User => "in the user's data folder, because this is no repository",
+            Self::User => "in the user's data folder, because the current folder is not in a git repository",
         })
     }
 }
@@ -62,7 +62,7 @@ pub enum Lost {
     Configuration { path: String, problem: String },
     #[error(transparent)]
     Unaccepted(#[from] StoreProblem),
-    #[error("there is no repository here and no home folder: name a store with --store")]
+    #[error("there is no git repository here and no home folder; name a store with --store")]
     Nowhere,
 }
 

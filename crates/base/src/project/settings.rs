@@ -141,7 +141,7 @@ mod tests {
             ("[[agent]]\nslug = \"human\"\nadapter = \"exec\"\ncommand = [\"sh\"]", "human"),
             ("[[agent]]\nslug = \"quinn\"\nadapter = \"emacs\"\ncommand = [\"sh\"]", "emacs"),
             ("[[agent]]\nslug = \"quinn\"\nadapter = \"exec\"\ncommand = []", "no program"),
-            (&format!("{agent}{agent}"), "twice"),
+            (&format!("{agent}{agent}"), "two agents have the slug `quinn`"),
             (&format!("{agent}max_parallel = 0"), "max_parallel"),
             (&format!("{agent}colour = 1"), "colour"),
             ("[contract.a]\nchecks = [{ command = [] }]", "no program"),
@@ -165,7 +165,7 @@ mod tests {
             ("[mcp]\ncoordinators = [\" \"]", "mcp.coordinators"),
             ("[mcp]\npersons = []", "persons"),
             ("[notify]\nwebhook = { url = \"https://a/\", allow = [\"a:443\"] }", "secret_file or secret_env"),
-            ("[notify]\nwebhook = { url = \"https://a/\", secret_env = \"A\", allow = [] }", "not in allow"),
+            ("[notify]\nwebhook = { url = \"https://a/\", secret_env = \"A\", allow = [] }", "not in `allow`"),
         ];
         for (text, word) in cases {
             let problem = parse(text).err().unwrap_or_default();

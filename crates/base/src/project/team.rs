@@ -80,7 +80,8 @@ impl Team {
             }
             if program.is_none() {
                 problems.push(format!(
-                    "{slug}: there is no program `{}`; install it, or correct `command`",
+                    "agent {slug}: there is no program `{}`; install it, or correct `command` in \
+                     .handover/config.toml",
                     agent.command[0]
                 ));
             }
@@ -91,7 +92,7 @@ impl Team {
             }
         }
         if settings.agents.is_empty() {
-            problems.push("there is no [[agent]] in .handover/config.toml; nobody could work".to_owned());
+            problems.push(".handover/config.toml has no [[agent]], so no agent can work; add one".to_owned());
         }
         if problems.is_empty() { Ok(Self { members, shared_skills }) } else { Err(NotReady(problems)) }
     }
@@ -109,13 +110,21 @@ fn who(cards: &[files::JudgedCard], agent: &AgentSettings) -> Result<PromptAgent
     match cards.iter().find(stem) {
         Some(judged) => match &judged.card {
             Some(card) if card.identity.slug.as_str() == slug => Ok(PromptAgent::Card(Box::new(card.clone()))),
-            Some(card) => Err(format!("{slug}: its card says that it is {}", card.identity.slug)),
-            None => Err(format!("{slug}: cards/{slug}.json has {} errors; see `handover card list`", judged.errors)),
+            Some(card) => Err(format!(
+                "agent {slug}: the card of this agent has another slug, {}; make them equal",
+                card.identity.slug
+            )),
+            None => Err(format!(
+                "agent {slug}: .handover/cards/{slug}.json has {} errors; `handover check card \
+                .handover/cards/{slug}.json` shows them",
+                judged.errors
+            )),
         },
         None => match agent.persona.as_ref().filter(|persona| !persona.trim().is_empty()) {
             Some(persona) => Ok(PromptAgent::Persona(persona.clone())),
             None => Err(format!(
-                "{slug}: there is neither .handover/cards/{slug}.json nor `persona`; add `persona = \"…\"` to it, which says who it is"
+                "agent {slug}: it has neither a card (.handover/cards/{slug}.json) nor a `persona`; add `persona = \
+                 \"…\"` to this agent in .handover/config.toml, in which you describe the agent"
             )),
         },
     }
@@ -181,7 +190,8 @@ mod tests {
         );
         let path = Some(std::ffi::OsStr::new("/usr/bin:/bin"));
         let problems = Team::gather(root.path(), &all, path).err().map(|problems| problems.0).unwrap_or_default();
-        let words = ["broken: cards/broken.json", "nobody: there is neither", "no-such-program", "./tool"];
+        let words =
+            ["broken: .handover/cards/broken.json has", "nobody: it has neither a card", "no-such-program", "./tool"];
         assert_eq!(problems.len(), words.len(), "{problems:?}");
         for word in words {
             assert!(problems.iter().any(|problem| problem.contains(word)), "{word}: {problems:?}");

@@ -48,18 +48,22 @@ const CHANGES_TOLD: usize = 5;
 /// The reason why Handover starts none of the programs that a repository's settings name.
 #[derive(Debug, thiserror::Error)]
 pub enum Untrusted {
-    #[error("NOT_TRUSTED the commands of {path} were not accepted on this machine; look at them with `handover trust`")]
+    #[error(
+        "NOT_TRUSTED no person has accepted the commands of {path} on this machine; read and accept them with \
+        `handover trust`"
+    )]
     Never { path: String },
     #[error(
-        "NOT_TRUSTED the configuration of {path} asks for more than was accepted: {}; look at it with `handover trust`",
+        "NOT_TRUSTED the settings of {path} ask for more than a person accepted: {}; read and accept them with \
+         `handover trust`",
         told(.changes)
     )]
     Changed { path: String, changes: Vec<String> },
-    #[error("NOT_TRUSTED there is no folder for this user's data, so nothing can have been accepted; set HOME")]
+    #[error("NOT_TRUSTED there is no folder for this user's data, where accepted settings are saved; set HOME")]
     Nowhere,
     #[error(transparent)]
     Settings(#[from] Unreadable),
-    #[error("read what is trusted")]
+    #[error("read the accepted settings")]
     Unreadable(#[from] io::Error),
 }
 
@@ -109,8 +113,8 @@ impl TrustView {
             return None;
         }
         Some(format!(
-            "the settings of this project ask for more than you accepted, and until then do without: {}; look at it with \
-             `handover trust`",
+            "these settings of this project are not in force, because you have not accepted them: {}; read and \
+             accept them with `handover trust`",
             told(&waiting)
         ))
     }

@@ -45,7 +45,7 @@ impl std::fmt::Debug for Feed {
 /// The reason why a workflow, a task or an inbox cannot be watched.
 #[derive(Debug, thiserror::Error)]
 pub enum Unwatched {
-    #[error("too much is watched")]
+    #[error("too many topics are watched")]
     TooMuch,
     #[error(transparent)]
     Service(#[from] crate::Error),

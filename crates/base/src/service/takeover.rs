@@ -119,9 +119,11 @@ impl Service {
             let wait = late.saturating_add(slack).saturating_sub(self.now().0).clamp(0, LEASE_SLACK_MS);
             tokio::time::sleep(Duration::from_millis(u64::try_from(wait).unwrap_or(0))).await;
             now = self.settled_now().await;
-            looked = Some(live.look(now).await.map_err(|cause| Error::file("look who lives", cause))?.snapshot);
+            looked = Some(
+                live.look(now).await.map_err(|cause| Error::file("check which processes are alive", cause))?.snapshot,
+            );
         }
-        let what = "leases end faster than this process can look who lives".to_owned();
+        let what = "leases end faster than this process can check which processes are alive".to_owned();
         Err(Error::Fault(Fault::Bug { what }))
     }
 }

@@ -26,7 +26,7 @@ impl std::fmt::Display for BraceProblem {
         match self {
             Self::NotClosed => write!(to, "a brace is not closed"),
             Self::Lone => write!(to, "a brace has no comma"),
-            Self::TooMany => write!(to, "its braces stand for more than {CHOICES_MAX} paths"),
+            Self::TooMany => write!(to, "the braces of the glob stand for more than {CHOICES_MAX} paths"),
         }
     }
 }

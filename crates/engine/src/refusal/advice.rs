@@ -55,8 +55,8 @@ impl Refusal {
             Self::Protected { script: true, .. } => AdviceRow(
                 "PROTECTED",
                 false,
-                "give the command in a terminal, or put a token of scope person into HANDOVER_TOKEN (made in a terminal: \
-                 `handover token create NAME --scope person`)",
+                "run the command in a terminal, or put a token of scope person into HANDOVER_TOKEN (create it in a \
+                 terminal: `handover token create NAME --scope person`)",
             ),
             Self::Protected { script: false, .. } => AdviceRow(
                 "PROTECTED",
@@ -111,12 +111,12 @@ impl Refusal {
             Self::InvalidTransition { from, .. } if from.targets().is_empty() => AdviceRow(
                 "INVALID_TRANSITION",
                 false,
-                "it is over and stays as it is; add a task for what is left to do (workflow_add_task)",
+                "the task has ended and cannot be changed; add a task for the work that is left (workflow_add_task)",
             ),
             Self::InvalidWorkflowTransition { from, .. } if from.targets().is_empty() => AdviceRow(
                 "INVALID_TRANSITION",
                 false,
-                "it is over and stays as it is; make a new workflow (workflow_create)",
+                "the workflow has ended and cannot be changed; make a new workflow (workflow_create)",
             ),
             Self::InvalidTransition { .. } | Self::InvalidWorkflowTransition { .. } => {
                 AdviceRow("INVALID_TRANSITION", false, "choose one of the legal targets in the message")
@@ -124,7 +124,7 @@ impl Refusal {
             Self::InvalidState { .. } => AdviceRow(
                 "INVALID_STATE",
                 false,
-                "look at the present state (workflow_get, task_get) and choose another step",
+                "read the current state (workflow_get, task_get) and choose another step",
             ),
             Self::TaskBlocked { .. } => {
                 AdviceRow("TASK_BLOCKED", true, "get another task (task_next), or finish the tasks it waits for")
@@ -179,7 +179,8 @@ impl Refusal {
             Self::TaskNotRemovable { .. } => AdviceRow(
                 "TASK_NOT_REMOVABLE",
                 false,
-                "leave it in the plan: only tasks that nobody has begun are removed; who may decide about it skips it (task_update_status)",
+                "leave it in the plan: only a task that no agent has started can be removed; skip it instead \
+                 (task_update_status)",
             ),
             Self::DuplicateTemplate { .. } => {
                 AdviceRow("DUPLICATE_TEMPLATE", true, "choose another name (template_list shows those in use)")
@@ -200,12 +201,12 @@ impl Refusal {
             Self::NotRunning { .. } => AdviceRow(
                 "NOT_RUNNING",
                 false,
-                "only a workflow that is ready or in progress is suspended; look at its status (workflow_get)",
+                "only a workflow that is ready or in progress can be suspended; read its status (workflow_get)",
             ),
             Self::NotSuspended { .. } => AdviceRow(
                 "NOT_SUSPENDED",
                 false,
-                "only a suspended workflow is resumed; look at its status (workflow_get)",
+                "only a suspended workflow can be resumed; read its status (workflow_get)",
             ),
             Self::AlreadyAnswered { .. } => AdviceRow(
                 "ALREADY_ANSWERED",
@@ -224,7 +225,7 @@ impl Refusal {
                 AdviceRow("REVIEW_NOT_FOUND", false, "use the id that review_request returned")
             }
             Self::FindingNotFound { .. } => {
-                AdviceRow("FINDING_NOT_FOUND", false, "look at the review (review_status) and use an id from there")
+                AdviceRow("FINDING_NOT_FOUND", false, "read the review (review_status) and use an id from there")
             }
             Self::WrongIteration { .. } => {
                 AdviceRow("WRONG_ITERATION", true, "send the request with the expected iteration")

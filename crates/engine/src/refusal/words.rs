@@ -15,7 +15,7 @@ impl fmt::Display for Refusal {
             Self::TaskNotFound { task } => write!(f, "Task not found: {task}"),
             Self::AgentNotFound { agent: Some(agent) } => write!(f, "Agent not found: {agent}"),
             Self::AgentNotFound { agent: None } => {
-                f.write_str("Agent not found: the call names none, and none is registered on this connection")
+                f.write_str("Agent not found: the call names no agent, and no agent is registered on this connection")
             }
             Self::AgentElsewhere { agent, name, home, .. } => {
                 let home = match home {
@@ -45,16 +45,16 @@ impl fmt::Display for Refusal {
             Self::ApprovalNotFound { approval } => write!(f, "Approval not found: {approval}"),
             Self::SectionNotFound { section } => write!(f, "Section not found: {section}"),
             Self::SectionChanged { section, version } => {
-                write!(f, "the section {section} is at version {version} by now")
+                write!(f, "the section {section} was changed: its version is {version} now")
             }
             Self::FingerprintMismatch { approval } => {
-                write!(f, "this is not what {approval} allows: it differs in at least one byte")
+                write!(f, "this request differs from the one that {approval} allows, in at least one byte")
             }
             Self::ApprovalRequired { task, approval: Some(approval) } => {
-                write!(f, "{task} waits until a person has decided about {approval}")
+                write!(f, "{task} waits until a person decides about {approval}")
             }
             Self::ApprovalRequired { task, approval: None } => {
-                write!(f, "{task} is gated: a person must approve before it is claimed")
+                write!(f, "{task} is gated: a person must approve it before it can be claimed")
             }
             Self::InvalidInput { field, problem } => write!(f, "`{field}` {problem}"),
             Self::InvalidTransition { from, to } => {
@@ -73,13 +73,13 @@ impl fmt::Display for Refusal {
             Self::MissingReason => f.write_str("`reason` is required"),
             Self::MissingMergeCommit => f.write_str("`merge_commit` is required to mark a workspace merged"),
             Self::VerificationRequired { task } => {
-                write!(f, "{task} has an output contract and is completed by its verification only")
+                write!(f, "{task} has an output contract, so only its verification can complete it")
             }
             Self::ClaimLost { task, holder: Some(holder), attempt } => {
                 write!(f, "{task} is held by {holder}, attempt {attempt}")
             }
             Self::ClaimLost { task, holder: None, .. } => {
-                write!(f, "{task} is not held by you; nobody holds it now")
+                write!(f, "you do not hold {task}; no agent holds it now")
             }
             Self::NotEligible { task, role, capabilities } => {
                 write!(
@@ -90,14 +90,14 @@ impl fmt::Display for Refusal {
                 )
             }
             Self::FilesBusy { task, busy } => {
-                write!(f, "{task} changes files that {busy} is changing")
+                write!(f, "{task} changes files that {busy} is changing now")
             }
             Self::ParallelLimit { limit } => {
-                write!(f, "the limit of {limit} running tasks is reached")
+                write!(f, "the workflow's limit of {limit} running tasks is reached")
             }
             Self::NotPermitted { problem } => f.write_str(problem),
             Self::WorkflowLocked { owner, until } => {
-                write!(f, "the workflow is locked by {owner} until {}", until.0)
+                write!(f, "the workflow is locked by {owner} until {}", until.to_rfc3339())
             }
             Self::DependencyCycle { cycle } => {
                 write!(f, "the dependencies go in a circle: {}", cycle.join(" -> "))
@@ -116,11 +116,15 @@ impl fmt::Display for Refusal {
             }
             Self::DuplicateTemplate { name } => write!(f, "a template is already named {name}"),
             Self::MissingVariables { names } => write!(f, "no value for {}", names.join(", ")),
-            Self::RepositoryInUse { repository } => write!(f, "{repository} is in use"),
+            Self::RepositoryInUse { repository } => write!(
+                f,
+                "{repository} is in use by tasks or workspaces of the \
+                workflow"
+            ),
             Self::WorkflowMismatch { task } => write!(f, "{task} belongs to another workflow"),
             Self::NotRunning { workflow, status } => write!(f, "{workflow} is {status} and cannot be suspended"),
             Self::NotSuspended { workflow, status } => write!(f, "{workflow} is {status}, not suspended"),
-            Self::AlreadyAnswered { message, answer } => write!(f, "{message} has been answered by {answer}"),
+            Self::AlreadyAnswered { message, answer } => write!(f, "{message} is already answered, by {answer}"),
             Self::InboxFull { unread } => write!(f, "the recipient has {unread} unread messages, which is the limit"),
             Self::IdempotencyConflict { key } => {
                 write!(f, "the key {key} was used with other arguments")
@@ -131,16 +135,16 @@ impl fmt::Display for Refusal {
                 write!(f, "the next iteration of {review} is {expected}")
             }
             Self::RoundsUsedUp { review, rounds } => {
-                write!(f, "{review} had {rounds} rounds, which is as many as it may have without a person")
+                write!(f, "{review} has had {rounds} rounds, the most that it may have without a person")
             }
             Self::ReviewRequired { task, changed_since: None } => {
-                write!(f, "{task} is completed after a review only")
+                write!(f, "{task} can be completed only after a review")
             }
             Self::ReviewRequired { task, changed_since: Some(review) } => {
-                write!(f, "the work of {task} is not what {review} reviewed last: it was changed since")
+                write!(f, "the work of {task} was changed after {review} reviewed it")
             }
             Self::FindingsOpen { task, review, open } => {
-                write!(f, "{task} waits for the undecided findings of {review}: {open}")
+                write!(f, "{task} cannot be completed while findings of {review} are undecided: {open}")
             }
             Self::SenderNotFound { sender } => write!(f, "Sender not found: {sender}"),
             Self::MissingPath => f.write_str("`path` is required unless a worktree is made"),

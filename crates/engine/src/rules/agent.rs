@@ -56,7 +56,7 @@ fn resume(case: &mut Case<'_>, agent: AgentId, bound: Option<&Register>) -> Resu
     });
     let note = bound
         .filter(|register| register.name != found.name)
-        .map(|_| format!("the token belongs to the agent {slug}, so you are that agent, whatever name is given"));
+        .map(|_| format!("the token belongs to the agent {slug}, so you are that agent whatever name you give"));
     if is_settled(case, found)? && !differs {
         case.touch(agent)?;
     } else {
@@ -111,7 +111,7 @@ pub(crate) fn check_register(register: &Register) -> Result<(), DecisionStop> {
         }
     }
     if register.slug.as_deref().is_some_and(is_reserved) {
-        return Err(Refusal::input("slug", "is the name of a sender that is no agent").into());
+        return Err(Refusal::input("slug", "is reserved for a sender that is not an agent").into());
     }
     check::count("capabilities", register.capabilities.len(), limits::CAPABILITIES_MAX)?;
     register.capabilities.iter().try_for_each(|text| check::label("capabilities", text))?;
@@ -308,7 +308,7 @@ pub(crate) fn unregister(case: &mut Case<'_>) -> Result<Reply, DecisionStop> {
 /// expire.
 pub(crate) fn close_session(case: &mut Case<'_>, session: SessionId, end: SessionEnd) -> Result<Reply, DecisionStop> {
     if case.rights != Rights::Engine && case.caller.session != Some(session) {
-        return Err(Refusal::NotPermitted { problem: "only a connection itself can be closed".to_owned() }.into());
+        return Err(Refusal::NotPermitted { problem: "only a connection itself may end its session".to_owned() }.into());
     }
     let released = end_home(case, session, end)?;
     Ok(Reply::SessionClosed { released })

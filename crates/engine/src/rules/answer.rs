@@ -18,19 +18,24 @@ pub(crate) fn answer(case: &mut Case<'_>, id: MessageId, text: &str) -> Result<R
     match case.rights {
         Rights::Person => {}
         Rights::Agent | Rights::Runner | Rights::Coordinator | Rights::Script | Rights::Engine => {
-            return Err(Refusal::NotPermitted { problem: "only a person answers for people".to_owned() }.into());
+            return Err(
+                Refusal::NotPermitted { problem: "only a person may answer a message to people".to_owned() }.into()
+            );
         }
     }
     let question = case.world.message(id)?.ok_or(Refusal::MessageNotFound { message: id })?;
     if question.to != MailboxOwner::Human {
-        return Err(Refusal::NotPermitted { problem: format!("{id} is in the mailbox of {}", question.to) }.into());
+        return Err(Refusal::NotPermitted {
+            problem: format!("the message {id} is in the mailbox of {}", question.to),
+        }
+        .into());
     }
     let task = asked_for(case, question)?;
     if let Some(given) = question.answer {
         return again(case, id, given, text, task);
     }
     let agent = asker(question, task).ok_or_else(|| {
-        Refusal::state(format!("{id} was not written by an agent, and nobody holds a task it is about"))
+        Refusal::state(format!("{id} needs no answer: no agent wrote it, and no agent holds its task"))
     })?;
     case.world.want([
         Need::Agent(agent),

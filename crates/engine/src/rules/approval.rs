@@ -21,7 +21,7 @@ use crate::time::Timestamp;
 use crate::world::{ApprovalNeed, DecisionStop, Need};
 
 /// The reason that is recorded when an approval ends because the claim in which it was asked for has ended.
-pub(crate) const PAST: &str = "the attempt it was asked in is over";
+pub(crate) const PAST: &str = "the attempt that asked for it has ended";
 
 /// Records an agent's request for an approval, with its fingerprint (the hash of the request). Pauses the task that the
 /// request names until a person decides.
@@ -60,7 +60,7 @@ pub(crate) fn ask(case: &mut Case<'_>, asked: &AskApproval) -> Result<Reply, Dec
     if let Some((waiting, task)) = &waiting
         && !matches!(task.state, TaskState::Paused { .. })
     {
-        let reason = format!("{id} asks whether this may be done: {}", asked.request.operation);
+        let reason = format!("waiting for a person to decide about {id}: {}", asked.request.operation);
         let reason = reason.chars().take(1_000).collect();
         status::move_task(case, waiting.task, Some(waiting.attempt), &Target::Paused { reason: Some(reason) })?;
     }
@@ -113,7 +113,8 @@ pub(crate) fn room(case: &Case<'_>) -> Result<(), DecisionStop> {
     if waiting.len() < limits::APPROVALS_MAX {
         return Ok(());
     }
-    Err(Refusal::state(format!("{} approvals wait already, which is the limit", limits::APPROVALS_MAX)).into())
+    Err(Refusal::state(format!("{} approvals already wait for a decision, which is the limit", limits::APPROVALS_MAX))
+        .into())
 }
 
 /// Records a person's decision about a request: approve, reject or revoke. A person can also revoke an approval that
@@ -129,7 +130,7 @@ pub(crate) fn decide(case: &mut Case<'_>, id: ApprovalId, decision: &ApprovalDec
     if let Some(agent) = approval.agent()
         && case.speaks_for(agent)?
     {
-        let problem = format!("{id} was asked for by {agent}, who cannot decide about it");
+        let problem = format!("{agent} asked for {id}, so it cannot decide about it");
         return Err(Refusal::NotPermitted { problem }.into());
     }
     if approval.is_over(case.now) {
@@ -142,8 +143,11 @@ pub(crate) fn decide(case: &mut Case<'_>, id: ApprovalId, decision: &ApprovalDec
     let gone = asker.is_some_and(|agent| agent.left.is_some());
     let (state, said) = match (&approval.state, decision) {
         (ApprovalState::Pending { .. }, ApprovalDecision::Approve) if gone => {
-            let reason = Some("its agent has unregistered; nobody can use it".to_owned());
-            (ApprovalState::Revoked { by: Actor::Engine, at, reason }, "approved, but its agent has gone".to_owned())
+            let reason = Some("its agent has unregistered, so it cannot be used".to_owned());
+            (
+                ApprovalState::Revoked { by: Actor::Engine, at, reason },
+                "approved, but its agent has unregistered".to_owned(),
+            )
         }
         (ApprovalState::Pending { .. }, ApprovalDecision::Approve) => {
             let until = (!waits_for_its_turn(approval, asker)).then(|| at + case.caller.lifetimes.approved);
@@ -159,7 +163,9 @@ pub(crate) fn decide(case: &mut Case<'_>, id: ApprovalId, decision: &ApprovalDec
             (ApprovalState::Revoked { by, at, reason: reason.clone() }, said)
         }
         (state, _) => {
-            return Err(Refusal::state(format!("{id} is {} and stays so", state.status())).into());
+            return Err(
+                Refusal::state(format!("{id} is already {}, and this cannot be changed", state.status())).into()
+            );
         }
     };
     let status = state.status();
@@ -271,7 +277,7 @@ pub(crate) fn consume(case: &mut Case<'_>, id: ApprovalId, fingerprint: &str) ->
     let approval = case.world.approval(id)?;
     let agent = case.present(None)?;
     if approval.agent() != Some(agent) {
-        let problem = format!("{id} was asked for by {}", approval.asker);
+        let problem = format!("only {} may use {id}, because it asked for it", approval.asker);
         return Err(Refusal::NotPermitted { problem }.into());
     }
     if approval.fingerprint != fingerprint {
@@ -287,7 +293,7 @@ pub(crate) fn consume(case: &mut Case<'_>, id: ApprovalId, fingerprint: &str) ->
             let reason = Some(PAST.to_owned());
             moved(case, approval, ApprovalState::Revoked { by: Actor::Engine, at: case.now, reason });
             Err(DecisionStop::Recorded(Refusal::state(format!(
-                "{id} was asked for in an attempt that is over; ask again"
+                "{id} was asked for in an attempt that has ended; ask again"
             ))))
         }
         ApprovalState::Approved { .. } => {
@@ -298,9 +304,11 @@ pub(crate) fn consume(case: &mut Case<'_>, id: ApprovalId, fingerprint: &str) ->
         | ApprovalState::Rejected { .. }
         | ApprovalState::Expired { .. }
         | ApprovalState::Revoked { .. }
-        | ApprovalState::Consumed { .. }) => {
-            Err(Refusal::state(format!("{id} is {}; an approval is given first and used once", state.status())).into())
-        }
+        | ApprovalState::Consumed { .. }) => Err(Refusal::state(format!(
+            "{id} is {}; only an approval that was approved and not used yet can be used",
+            state.status()
+        ))
+        .into()),
     }
 }
 

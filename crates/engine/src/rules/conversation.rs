@@ -20,7 +20,8 @@ fn by_a_hook(case: &Case<'_>) -> Result<(), DecisionStop> {
     match case.rights {
         Rights::Engine => Ok(()),
         Rights::Agent | Rights::Runner | Rights::Coordinator | Rights::Script | Rights::Person => {
-            Err(Refusal::NotPermitted { problem: "only a client's hook tells of its conversations".to_owned() }.into())
+            Err(Refusal::NotPermitted { problem: "only a client's hook may report its conversations".to_owned() }
+                .into())
         }
     }
 }

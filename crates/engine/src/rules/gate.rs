@@ -55,7 +55,7 @@ pub(crate) fn ask(case: &mut Case<'_>, asked: &AskApproval) -> Result<Reply, Dec
         Status::Paused | Status::Blocked | Status::Completed | Status::Skipped => false,
     };
     if !begins || attempt != task.attempt + 1 {
-        return Err(Refusal::state(format!("attempt {attempt} of {id} is not about to begin")).into());
+        return Err(Refusal::state(format!("attempt {attempt} of {id} cannot begin now")).into());
     }
     // A rejection blocks the task. So the engine asks only when the dependencies are met: otherwise a blocked task
     // could wait for a task that a change of the plan could still replace.

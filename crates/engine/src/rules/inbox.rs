@@ -114,7 +114,7 @@ fn broadcast(case: &mut Case<'_>, filter: &RecipientMatch, envelope: &Envelope<'
     check::optional(filter.runtime.as_deref(), |text| check::label("runtime", text))?;
     let found = case.world.ask(&AgentIdNeed::Matching(filter.clone()))?;
     if found.len() > limits::BROADCAST_MAX {
-        let problem = format!("matches more than {} agents; narrow it", limits::BROADCAST_MAX);
+        let problem = format!("matches more than {} agents; use a narrower filter", limits::BROADCAST_MAX);
         return Err(Refusal::input("recipient_filter", problem).into());
     }
     let others = || found.iter().copied().filter(|agent| envelope.from != Actor::Agent(*agent));
@@ -205,7 +205,10 @@ pub(crate) fn mark(case: &mut Case<'_>, messages: &[MessageId], mark: Mark) -> R
             MailboxOwner::Human => matches!(actor, Actor::Person | Actor::Engine),
         };
         if !allowed {
-            return Err(Refusal::NotPermitted { problem: format!("{id} is in the mailbox of {}", message.to) }.into());
+            return Err(Refusal::NotPermitted {
+                problem: format!("the message {id} is in the mailbox of {}", message.to),
+            }
+            .into());
         }
         let slug = match message.to {
             MailboxOwner::Human => "human".to_owned(),

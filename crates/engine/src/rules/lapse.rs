@@ -24,7 +24,7 @@ pub(crate) fn withdraw(case: &mut Case<'_>) -> Result<(), DecisionStop> {
         match event {
             Event::Moved(moved) => moot.extend(by_move(case, moved)?),
             Event::LeaseEnded { task, .. } if matches!(case.world.task(*task)?.state, TaskState::Paused { .. }) => {
-                moot.push((*task, Moot { why: "its claim ended".to_owned(), goes_on: false }));
+                moot.push((*task, Moot { why: "the claim of its task ended".to_owned(), goes_on: false }));
             }
             Event::TaskRemoved { task, .. } => moot.extend(by_removal(case.world.task(*task)?)),
             Event::Replanned { workflow, .. } => {
@@ -52,7 +52,7 @@ fn by_move(case: &Case<'_>, moved: &Moved) -> Result<Option<(TaskId, Moot)>, Dec
     // claim ends.
     let over = to.is_met() && case.world.task(moved.task)?.gate;
     let goes_on = matches!(to, Status::Planning | Status::InProgress);
-    let moot = Moot { why: format!("its task is {to} without it"), goes_on };
+    let moot = Moot { why: format!("its task became {to} without a decision"), goes_on };
     Ok((over || from == Status::Paused).then_some((moved.task, moot)))
 }
 
@@ -123,7 +123,7 @@ pub(crate) fn void(case: &mut Case<'_>, agent: AgentId) -> Result<(), DecisionSt
             | ApprovalState::Consumed { .. } => false,
         };
         if is_void {
-            let reason = Some("its agent has unregistered; nobody can use it".to_owned());
+            let reason = Some("its agent has unregistered, so it cannot be used".to_owned());
             moved(case, approval, ApprovalState::Revoked { by: Actor::Engine, at: case.now, reason });
         }
     }
@@ -137,7 +137,7 @@ pub(crate) fn expire(case: &mut Case<'_>, approval: &Approval) -> Result<(), Dec
     if approval.is_gate() || is_answered(case, approval) {
         return Ok(());
     }
-    answer_task(case, approval, "expired: nobody decided in time")
+    answer_task(case, approval, "expired: no person decided in time")
 }
 
 /// Returns whether this command already gave the task an answer. When several requests of one claim expire together,

@@ -21,7 +21,9 @@ pub(crate) fn show(case: &mut Case<'_>, approvals: &[ApprovalId], via: Via) -> R
         (Rights::Person, Via::CommandLine | Via::Http) => {}
         (Rights::Agent | Rights::Runner | Rights::Coordinator | Rights::Script | Rights::Engine, _)
         | (Rights::Person, _) => {
-            return Err(Refusal::NotPermitted { problem: "it was not a person who looked".to_owned() }.into());
+            return Err(
+                Refusal::NotPermitted { problem: "only a person's look at approvals is recorded".to_owned() }.into()
+            );
         }
     }
     check::count("approvals", approvals.len(), limits::SHOWN_APPROVALS_MAX)?;
@@ -49,7 +51,7 @@ fn only_a_timer(case: &Case<'_>) -> Result<(), Refusal> {
     if case.rights == Rights::Engine {
         return Ok(());
     }
-    Err(Refusal::NotPermitted { problem: "notices are sent by Handover itself".to_owned() })
+    Err(Refusal::NotPermitted { problem: "only Handover itself sends notices".to_owned() })
 }
 
 /// Gives the caller one notice (a message to a person about a pending approval) to send. If the caller does not report

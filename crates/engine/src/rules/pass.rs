@@ -41,7 +41,7 @@ pub(crate) fn pass(case: &mut Case<'_>, passing: &PassGate) -> Result<Reply, Dec
     agent::check_register(register)?;
     let agent = agent::newcomer(case, register)?;
     if agent.id != *id {
-        return Err(Refusal::input("newcomer", "is not the agent that is made here").into());
+        return Err(Refusal::input("newcomer", "is not the agent that this command registers").into());
     }
     case.acts_as(*id);
     case.events.push(Event::Registered { agent: Box::new(agent) });

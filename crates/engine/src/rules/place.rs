@@ -151,7 +151,12 @@ pub(crate) fn update_workspace(case: &mut Case<'_>, update: &UpdateWorkspace) ->
     }
     if let Some(status) = update.status.filter(|status| *status != workspace.status) {
         if !workspace.status.targets().contains(&status) {
-            return Err(Refusal::state(format!("the workspace is {} and stays so", workspace.status)).into());
+            return Err(Refusal::state(format!(
+                "the workspace is {}, and it cannot change from that to the status \
+                that you gave",
+                workspace.status
+            ))
+            .into());
         }
         if status == WorkspaceStatus::Merged && workspace.merge_commit.is_none() {
             return Err(Refusal::MissingMergeCommit.into());
@@ -212,7 +217,11 @@ pub(crate) fn assign_workspace(
         return Err(Refusal::WorkflowMismatch { task }.into());
     }
     if place.status != WorkspaceStatus::Active {
-        return Err(Refusal::state(format!("the workspace is {}", place.status)).into());
+        return Err(Refusal::state(format!(
+            "the workspace is {}; only an active workspace can be assigned",
+            place.status
+        ))
+        .into());
     }
     case.events.push(Event::WorkspaceAssigned { task, workflow: found.workflow, workspace });
     Ok(Reply::WorkspaceAssigned)

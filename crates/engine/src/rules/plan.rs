@@ -29,7 +29,11 @@ pub(crate) struct PlanCommit<'a> {
 fn in_planning(case: &Case<'_>, id: WorkflowId) -> Result<Workflow, DecisionStop> {
     let workflow = open(case, id)?;
     if workflow.status != WorkflowStatus::Planning {
-        let problem = format!("a plan is set in planning; the workflow is {}; use workflow_replan", workflow.status);
+        let problem = format!(
+            "the workflow is {}, and workflow_set_plan works only while it is planning; use \
+            workflow_replan",
+            workflow.status
+        );
         return Err(Refusal::state(problem).into());
     }
     Ok(workflow)
@@ -64,7 +68,7 @@ fn replace_draft(case: &mut Case<'_>, id: WorkflowId, draft: &PlanDraft) -> Resu
     }
     let left = case.world.ask(&TaskRowNeed::Removable(id))?;
     if left.len() > limits::PIECE_ROWS_MAX {
-        let problem = "a large plan stopped half-way and must be cleared in pieces: begin, clear, stage, commit";
+        let problem = "a large plan of this workflow was left unfinished, and a small plan cannot replace it; make a new workflow (workflow_create)";
         return Err(Refusal::state(problem).into());
     }
     case.events.push(Event::DraftCleared { workflow: id, tasks: left.iter().map(|task| task.id).collect() });
@@ -94,7 +98,9 @@ fn drafting(case: &mut Case<'_>, workflow: WorkflowId, token: &str) {
 fn own_draft(case: &Case<'_>, id: WorkflowId, token: &str) -> Result<Workflow, DecisionStop> {
     let workflow = in_planning(case, id)?;
     if workflow.draft.as_ref().is_none_or(|draft| draft.token != token) {
-        return Err(Refusal::state("another plan of this workflow took over; set the plan again").into());
+        return Err(
+            Refusal::state("another caller has started to set the plan of this workflow; set the plan again").into()
+        );
     }
     Ok(workflow)
 }

@@ -97,7 +97,7 @@ pub(crate) fn replan(case: &Case<'_>, workflow: WorkflowId, dropped: &BTreeSet<T
     let open = case.world.ask(&TaskRowNeed::Open(workflow))?;
     let edges = case.world.ask(&OpenEdgeNeed(workflow))?;
     if open.len() > limits::REPLAN_ROWS_MAX || edges.len() > limits::OPEN_EDGES_MAX {
-        let act = format!("replan {workflow}, which has too many open tasks to look at");
+        let act = format!("replan {workflow}, which has too many open tasks to check");
         return Err(protected(case, act, vec![Protection::Workflow]));
     }
     let mut dependents: BTreeMap<TaskId, Vec<TaskId>> = BTreeMap::new();

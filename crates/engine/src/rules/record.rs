@@ -29,7 +29,7 @@ pub(crate) fn set_plan(
     match task.status() {
         Status::Pending | Status::Planning | Status::InProgress | Status::Paused => {}
         status @ (Status::Blocked | Status::Failed | Status::Completed | Status::Skipped) => {
-            return Err(Refusal::state(format!("the task is {status}")).into());
+            return Err(Refusal::state(format!("the task is {status}, so its plan cannot be changed")).into());
         }
     }
     let actor = case.owner(task, attempt)?;
@@ -64,9 +64,11 @@ pub(crate) fn replan(
             actor
         }
         status @ (Status::Pending | Status::Blocked | Status::Completed | Status::Skipped) => {
-            return Err(
-                Refusal::state(format!("only a failed or begun task is replanned; the task is {status}")).into()
-            );
+            return Err(Refusal::state(format!(
+                "the task is {status}; only a task that is failed, planning, in_progress or \
+                    paused can be replanned"
+            ))
+            .into());
         }
     };
     case.world.detail(id)?;

@@ -23,7 +23,9 @@ fn replannable(case: &Case<'_>, id: WorkflowId) -> Result<Workflow, DecisionStop
         return Err(Refusal::state("the workflow has no plan yet; set one with workflow_set_plan").into());
     }
     if !workflow.status.is_replannable() {
-        return Err(Refusal::state(format!("the workflow is {}", workflow.status)).into());
+        return Err(
+            Refusal::state(format!("the workflow is {}, so its plan cannot be changed", workflow.status)).into()
+        );
     }
     Ok(workflow)
 }

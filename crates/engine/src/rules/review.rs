@@ -67,7 +67,7 @@ fn requester(case: &Case<'_>, review: &Review) -> Result<Actor, DecisionStop> {
     if actor == review.by || case.may_override() {
         return Ok(actor);
     }
-    let problem = format!("{} was asked for by {}", review.id, review.by);
+    let problem = format!("{} belongs to {}, who asked for it", review.id, review.by);
     Err(Refusal::NotPermitted { problem }.into())
 }
 
@@ -101,14 +101,16 @@ pub(crate) fn start(case: &mut Case<'_>, start: &StartRound) -> Result<Reply, De
         return Err(Refusal::RoundsUsedUp { review: review.id, rounds: review.rounds }.into());
     }
     if review.rounds >= limits::REVIEW_ROUNDS_MAX || review.findings >= limits::FINDINGS_MAX {
-        return Err(Refusal::state(format!("{} has become too long; open another one", review.id)).into());
+        return Err(
+            Refusal::state(format!("{} has reached its largest length; start another review", review.id)).into()
+        );
     }
     let known = case.world.round(review.id, start.number)?;
     if let Some(ReviewRound { state: RoundState::Running { host, until }, .. }) = known
         && *host != start.host
         && *until > case.now
     {
-        let problem = format!("iteration {} of {} is under way on {host}", start.number, review.id);
+        let problem = format!("iteration {} of {} is running on {host}; wait for its answer", start.number, review.id);
         return Err(Refusal::state(problem).into());
     }
     let mut all = findings(case, review)?.to_vec();
@@ -160,7 +162,7 @@ pub(crate) fn end(case: &mut Case<'_>, end: &EndRound) -> Result<Reply, Decision
     match case.rights {
         Rights::Runner | Rights::Engine => {}
         Rights::Agent | Rights::Coordinator | Rights::Script | Rights::Person => {
-            let problem = "only who asked the provider records what it answered".to_owned();
+            let problem = "only the process that asked the reviewer may record its answer".to_owned();
             return Err(Refusal::NotPermitted { problem }.into());
         }
     }
@@ -168,7 +170,8 @@ pub(crate) fn end(case: &mut Case<'_>, end: &EndRound) -> Result<Reply, Decision
     let round = case.world.round(review.id, end.number)?;
     let ours = |round: &&ReviewRound| round.tries == end.tries && matches!(round.state, RoundState::Running { .. });
     let Some(round) = round.filter(ours) else {
-        let problem = format!("iteration {} of {} has ended, or was begun again", end.number, review.id);
+        let problem =
+            format!("iteration {} of {} has ended, or was started again by another process", end.number, review.id);
         return Err(Refusal::state(problem).into());
     };
     let mut all = findings(case, review)?.to_vec();
@@ -229,7 +232,7 @@ fn merge(
             check::size(field, text, limits::REVIEW_BYTES_MAX)?;
         }
         if !seen.insert(name) {
-            return Err(Refusal::input("id", format!("has {name} twice")).into());
+            return Err(Refusal::input("id", format!("names {name} twice")).into());
         }
         let place = places.get(name).copied();
         let number = place.and_then(|place| all.get(place)).map(|known| known.number);

@@ -33,11 +33,11 @@ pub(crate) fn write(
         // When a runner accepts an agent's handoff (closing report), it checks which sections the agent may write. A
         // direct call by the agent would bypass this check, so the call is refused.
         Rights::Agent => {
-            let problem = "an agent writes project context with its handoff only".to_owned();
+            let problem = "an agent may write project context only with its handoff".to_owned();
             return Err(Refusal::NotPermitted { problem }.into());
         }
         Rights::Script => {
-            let problem = "a person writes project context, in a terminal".to_owned();
+            let problem = "only a person may write project context, in a terminal".to_owned();
             return Err(Refusal::NotPermitted { problem }.into());
         }
     }

@@ -150,12 +150,12 @@ fn may_move(case: &Case<'_>, task: &Task, attempt: Option<u32>, target: Status) 
                 return Ok(Actor::Agent(agent));
             }
             refused(&format!(
-                "a blocked task is released by a person, the coordinator or a holder of the role {}",
+                "only a person, the coordinator or an agent with the role {} may unblock this task",
                 block.role
             ))
         }
         (TaskState::Paused { .. }, Status::Pending | Status::Blocked) if !case.may_override() => {
-            refused("a paused task is sent back by a person or the coordinator")
+            refused("only a person or the coordinator may give back or block a paused task")
         }
         (TaskState::Paused { .. }, target) => {
             let actor = case.owner(task, attempt)?;
@@ -248,7 +248,7 @@ pub(crate) fn blank(task: &Task) -> Moved {
 /// the lease. A change by another actor does not.
 fn lease(case: &Case<'_>, step: &StatusStep<'_>) -> Result<Lease, DecisionStop> {
     let held = step.task.state.lease();
-    let mut lease = held.cloned().ok_or_else(|| Refusal::state("nobody holds the task; claim it first"))?;
+    let mut lease = held.cloned().ok_or_else(|| Refusal::state("no agent holds the task; claim it first"))?;
     if step.actor == Actor::Agent(lease.agent) {
         lease.until = lease.until.max(case.now + step.workflow.lease_ms);
     }
@@ -291,7 +291,7 @@ fn retry(case: &Case<'_>, task: &Task) -> Result<bool, DecisionStop> {
     // Load the task's detail, because the retry clears the outcome of the failed attempt in it.
     case.world.detail(task.id)?;
     if !task.has_attempts_left() && !case.may_override() {
-        let problem = "its attempts are used up; a person or the coordinator may retry it, or replan it";
+        let problem = "the task's attempts are used up; only a person or the coordinator may retry or replan it";
         return Err(Refusal::state(problem).into());
     }
     Ok(case.may_override())

@@ -32,7 +32,10 @@ pub(crate) fn create(
         if known.scope == scope && known.agent == agent && known.revoked.is_none() {
             return Ok(Reply::TokenCreated { token: known.id });
         }
-        return Err(Refusal::state("this secret was given to another token, or revoked; make a new one").into());
+        return Err(Refusal::state(
+            "another token has this secret, or had it before it was revoked; create a new token",
+        )
+        .into());
     }
     let limit = u32::try_from(limits::TOKENS_MAX).unwrap_or(u32::MAX);
     if case.world.ask(&TokenQuery { revoked: false, after: None, limit })?.len() >= limits::TOKENS_MAX {

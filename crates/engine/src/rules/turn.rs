@@ -51,11 +51,13 @@ pub(crate) fn start(case: &mut Case<'_>, start: &StartTurn) -> Result<Reply, Dec
     if !start.purpose.is_a_look()
         && let Some(running) = running
     {
-        return Err(Refusal::state(format!("{} of {} has not ended", running.id, task.id)).into());
+        return Err(Refusal::state(format!("the turn {} of {} has not ended yet", running.id, task.id)).into());
     }
     let number = case.world.ask(&NumberNeed::Turns(task.id))? + 1;
     if number > limits::TURNS_MAX {
-        return Err(Refusal::state(format!("{} had {} turns, which is the limit", task.id, limits::TURNS_MAX)).into());
+        return Err(
+            Refusal::state(format!("{} has had {} turns, which is the limit", task.id, limits::TURNS_MAX)).into()
+        );
     }
     let turn = Turn {
         id: TurnId::next(&mut case.ids),

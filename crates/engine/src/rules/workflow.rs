@@ -101,7 +101,7 @@ pub(crate) fn set_status(
             return Err(Refusal::state("a workflow becomes ready when its plan is set").into());
         }
         WorkflowStatus::Completed | WorkflowStatus::AwaitingMerge if workflow.open > 0 => {
-            let problem = format!("not every task is completed or skipped: {} open", workflow.open);
+            let problem = format!("{} tasks are still open; complete or skip them first", workflow.open);
             return Err(Refusal::state(problem).into());
         }
         WorkflowStatus::Planning

@@ -40,7 +40,7 @@ pub async fn commit(
     let mut left: Vec<UncommittedPath> = look.nested.iter().map(because(UncommittedReason::Submodule)).collect();
     left.extend(filtered.iter().map(because(UncommittedReason::Filter)));
     if left.len() > LEFT_MAX {
-        return Err(GitProblem::failed("add", "there are too many submodules and filtered files to leave out"));
+        return Err(GitProblem::failed("add", "the worktree has too many submodules and filtered files to leave out"));
     }
     if look.changed.len() > filtered.len() {
         let mut add = GitCall::write(&workspace.path, &["add", "--all", "--", ":/"]).here_only().set(&quiet.settings);

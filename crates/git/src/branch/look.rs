@@ -70,7 +70,7 @@ pub(super) async fn look(git: &Git, workspace: &TaskWorkspace, quiet: &Quiet) ->
     }
     if branch.as_ref() != Some(&workspace.branch) {
         let has = branch.filter(|name| name != "(detached)").unwrap_or_else(|| "a commit without a branch".to_owned());
-        return not_ours(workspace, format!("it has {has} checked out and not {}", workspace.branch));
+        return not_ours(workspace, format!("it has {has} checked out instead of {}", workspace.branch));
     }
     let merging = GitCall::read(&workspace.path, &["rev-parse", "--verify", "--quiet", "MERGE_HEAD"]).here_only();
     let merging = merging.run(git).await?;

@@ -61,7 +61,11 @@ pub async fn merge(git: &Git, request: &Merge) -> Result<MergeResult, GitProblem
             return Err(moved.failure());
         }
     }
-    Err(GitProblem::failed("update-ref", "the branch moves faster than it can be merged into"))
+    Err(GitProblem::failed(
+        "update-ref",
+        "new commits arrive on the branch faster than it can be merged into; try \
+        again",
+    ))
 }
 
 /// Tells whether the branch in the request already contains the commit to merge.

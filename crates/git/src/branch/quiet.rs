@@ -52,7 +52,10 @@ pub async fn quiet(git: &Git, folder: &Path) -> Result<Quiet, GitProblem> {
         }
     }
     if quiet.filters.len() + drivers.len() > DRIVERS_MAX {
-        return Err(GitProblem::failed("config", "it names more filters and merge drivers than we can switch off"));
+        return Err(GitProblem::failed(
+            "config",
+            "it names more filters and merge drivers than Handover can switch off",
+        ));
     }
     for name in &quiet.filters {
         for key in ["clean", "smudge", "process"] {

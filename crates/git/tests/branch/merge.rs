@@ -40,7 +40,7 @@ alone! {
     fn a_branch_in_the_way_is_named(scene) {
         scene.git(&["branch", "handover"]);
         let problem = line(&scene.git, &scene.home, WORKFLOW, None).await.unwrap_err();
-        assert!(problem.to_string().contains("beside the branch handover"), "{problem}");
+        assert!(problem.to_string().contains("because the branch handover exists"), "{problem}");
     }
 
     fn a_workspace_is_found_again(scene) {

@@ -51,7 +51,7 @@ alone! {
     fn a_branch_cannot_be_a_folder_of_another(scene) {
         scene.create("a").await.unwrap();
         scene.create("x/y/z").await.unwrap();
-        for (branch, other) in [("a/b", "branch a:"), ("x/y", "branch x/y/z:"), ("x", "branch x/y/z:")] {
+        for (branch, other) in [("a/b", "branch a exists"), ("x/y", "branch x/y/z exists"), ("x", "branch x/y/z exists")] {
             let problem = scene.create(branch).await.unwrap_err();
             assert_eq!(problem.code(), "INVALID_INPUT", "{problem}");
             assert!(problem.to_string().contains(other), "{problem}");

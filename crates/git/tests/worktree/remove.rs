@@ -336,7 +336,7 @@ alone! {
         assert!(scene.beside("other-b/o.txt").is_file() && made.path.join("a.txt").is_file());
         git(&made.path, &["checkout", "--quiet", "--detach"]);
         let problem = scene.remove(&made).await.unwrap_err();
-        assert!(problem.to_string().ends_with("it has a commit without a branch checked out and not b"), "{problem}");
+        assert!(problem.to_string().ends_with("it has a commit without a branch checked out instead of b"), "{problem}");
     }
 
     fn a_link_in_place_of_the_worktree_is_not_followed(scene) {

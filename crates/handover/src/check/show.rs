@@ -39,7 +39,7 @@ pub(super) fn text(kind: DocumentKind, name: &str, bytes: &[u8], finding: &Check
     }
     let more = finding.notes.len().saturating_sub(SHOWN_MAX);
     if more > 0 {
-        let _ = writeln!(out, "and {more} more; --json shows them all\n");
+        let _ = writeln!(out, "and {more} more problems; --json shows them all\n");
     }
     result(&mut out, kind, finding);
     let count = |severity| finding.notes.iter().filter(|note| note.severity == severity).count();

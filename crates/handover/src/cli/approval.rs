@@ -30,7 +30,7 @@ pub(crate) enum ApprovalVerb {
         #[arg(long)]
         json: bool,
     },
-    /// Show one approval, word for word
+    /// Show one approval with the full request
     Show {
         /// The id of the approval, such as ap_0123456789ab
         id: ApprovalId,
@@ -46,7 +46,7 @@ pub(crate) enum ApprovalVerb {
         #[arg(long)]
         json: bool,
     },
-    /// Reject the request and give the reason; the agent sees it
+    /// Reject the request; the agent sees your reason
     Reject {
         /// The id of the approval
         id: ApprovalId,
@@ -90,7 +90,7 @@ pub(super) async fn run(office: &Office, verb: ApprovalVerb) -> anyhow::Result<E
             if json {
                 say_json(&object([("approvals", Value::List(rows))]))?;
             } else if rows.is_empty() {
-                say("nothing waits for a decision")?;
+                say("no approval waits for a decision")?;
             } else {
                 let lines: Vec<Value> =
                     rows.into_iter().zip(&found.rows).map(|(row, found)| line(row, found)).collect();

@@ -9,10 +9,10 @@ use handover::demo::{self, DemoOptions};
 
 #[derive(Debug, Args)]
 pub(crate) struct Demo {
-    /// The empty folder to work in, which is kept; without it a temporary folder, which is deleted
+    /// An empty folder to work in, which is kept; without it, a temporary folder that is deleted at the end
     #[arg(long)]
     folder: Option<PathBuf>,
-    /// Print events as JSON lines
+    /// Print every event as one line of JSON
     #[arg(long)]
     json: bool,
 }
@@ -24,10 +24,10 @@ pub(crate) struct DemoAgent {
 }
 
 pub(super) async fn run(asked: Demo) -> anyhow::Result<ExitCode> {
-    let program = std::env::current_exe().context("find our own program")?;
+    let program = std::env::current_exe().context("find the path of this program")?;
     let temporary = match &asked.folder {
         Some(_) => None,
-        None => Some(tempfile::tempdir().context("make a temporary folder")?),
+        None => Some(tempfile::tempdir().context("create a temporary folder")?),
     };
     let folder = match (&asked.folder, &temporary) {
         (Some(folder), _) => {
@@ -37,7 +37,7 @@ pub(super) async fn run(asked: Demo) -> anyhow::Result<ExitCode> {
             std::path::absolute(folder)?
         }
         (None, Some(temporary)) => temporary.path().to_owned(),
-        (None, None) => anyhow::bail!("no folder to work in"),
+        (None, None) => anyhow::bail!("there is no folder to work in"),
     };
     let (look, width) = super::run::look(asked.json);
     let good = demo::run(DemoOptions { program, folder: folder.clone(), look, width }).await?;
@@ -48,8 +48,8 @@ pub(super) async fn run(asked: Demo) -> anyhow::Result<ExitCode> {
 }
 
 pub(super) async fn agent(asked: &DemoAgent) -> anyhow::Result<ExitCode> {
-    let program = std::env::current_exe().context("find our own program")?;
-    let folder = std::env::current_dir().context("find the folder we are in")?;
+    let program = std::env::current_exe().context("find the path of this program")?;
+    let folder = std::env::current_dir().context("find the current folder")?;
     demo::run_agent(&program, &folder, &asked.name).await?;
     Ok(ExitCode::SUCCESS)
 }

@@ -32,9 +32,9 @@ pub(super) async fn run(named: Option<&str>, asked: &Doctor) -> anyhow::Result<E
         let findings = Value::List(found.iter().map(DoctorFinding::to_value).collect());
         writeln!(out, "{}", object([("healthy", (bad == 0).into()), ("findings", findings)]))?;
     } else if bad == 0 {
-        writeln!(out, "\nAll is well.")?;
+        writeln!(out, "\nNo problems found.")?;
     } else {
-        writeln!(out, "\n{bad} to mend. Nothing was changed.")?;
+        writeln!(out, "\nProblems to fix: {bad}. Nothing was changed.")?;
     }
     Ok(ExitCode::from(u8::from(bad > 0)))
 }
@@ -48,8 +48,8 @@ fn show(finding: &DoctorFinding) -> std::io::Result<()> {
     let style = Style::new().fg_color(Some(Color::Ansi(colour)));
     let mut out = anstream::stdout().lock();
     writeln!(out, "{style}{:<7}{style:#} {:<14} {}", finding.state.as_str(), finding.what, plain(&finding.seen))?;
-    if let Some(mend) = &finding.mend {
-        writeln!(out, "{:<23}→ {}", "", plain(mend))?;
+    if let Some(advice) = &finding.advice {
+        writeln!(out, "{:<23}→ {}", "", plain(advice))?;
     }
     out.flush()
 }

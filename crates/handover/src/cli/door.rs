@@ -23,9 +23,12 @@ fn client_rights(text: &str) -> Result<ClientRights, String> {
         "agent" => Ok(ClientRights::Agent),
         "coordinator" => Ok(ClientRights::Coordinator),
         "person" => {
-            Err("over MCP nobody is a person; decide with the command line in a terminal of your own".to_owned())
+            Err("an MCP client cannot act as a person; a person decides with the command line, in a terminal"
+                .to_owned())
         }
-        _ => Err("use `agent`, or `coordinator` for a client that `[mcp] coordinators` names".to_owned()),
+        _ => Err("give `agent`, or `coordinator` for a client that `[mcp] coordinators` in .handover/config.toml \
+            names"
+            .to_owned()),
     }
 }
 
@@ -33,20 +36,21 @@ fn client_rights(text: &str) -> Result<ClientRights, String> {
 pub(crate) struct Mcp {
     /// The rights of the client on tasks that it does not hold [agent, coordinator]
     ///
-    /// A coordinator is a client that `[mcp] coordinators` in .handover/config.toml names, by the name in its `clientInfo`.
+    /// A coordinator is a client that `[mcp] coordinators` in .handover/config.toml names, by the name with which the
+    /// client introduces itself.
     #[arg(long = "as", default_value = "agent", value_parser = client_rights)]
     rights: ClientRights,
-    /// The tools that the client is offered: default, full, or names with commas between them
+    /// The tools that the client can use: default, full, or names of tools with commas between them
     #[arg(long, default_value = "default", value_parser = Offer::parse)]
     tools: Offer,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ServeArguments {
-    /// The port; 0 takes a free one
+    /// The port to listen on; 0 chooses a free port
     #[arg(long)]
     port: Option<u16>,
-    /// The tools that MCP clients are offered: default, full, or names with commas between them
+    /// The tools that MCP clients can use: default, full, or names of tools with commas between them
     #[arg(long, default_value = "default", value_parser = Offer::parse)]
     tools: Offer,
 }
@@ -57,12 +61,15 @@ pub(super) fn mcp(named: Option<&str>, asked: &Mcp) -> anyhow::Result<ExitCode> 
         let Office { desk, live, place, .. } = office::open(named).await?;
         let coordinators = match asked.rights {
             ClientRights::Agent => Vec::new(),
-            ClientRights::Coordinator => accepted_coordinators(place.root.as_deref(), base::project::place::data_folder().as_deref())?,
+            ClientRights::Coordinator => {
+                accepted_coordinators(place.root.as_deref(), base::project::place::data_folder().as_deref())?
+            }
         };
         anyhow::ensure!(
             asked.rights == ClientRights::Agent || !coordinators.is_empty(),
-            "`[mcp] coordinators` in .handover/config.toml names no client that a person accepted, so none may be a coordinator; \
-             leave `--as coordinator` out, or have a person name the client there and accept it with `handover trust`"
+            "no client may be a coordinator, because `[mcp] coordinators` in .handover/config.toml names none that a \
+             person accepted; leave `--as coordinator` out, or name the client there and accept it with `handover \
+             trust`"
         );
         let session = new_session()?;
         let seat = desk.seat().await?;

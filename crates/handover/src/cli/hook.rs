@@ -9,11 +9,14 @@ use handover::hook::{self, HookEvent};
 pub(crate) const HELP: &str = "\
 The payload is one JSON object on standard input, as Claude Code and Codex send it.
 
-Exit code: 0 with a JSON object on standard output, or 2 with the reason on standard error; nothing else.";
+Exit code: 0 with a JSON object on standard output, or 2 with the reason on standard error; no other code.
+
+Example:
+  handover hook PreToolUse < payload.json";
 
 #[derive(Debug, Args)]
 pub(crate) struct HookArguments {
-    /// The event, by the client's name for it: SessionStart, PreToolUse, PostToolUse, Stop, SubagentStop, SessionEnd
+    /// The event, by the client's name for it, such as SessionStart, PreToolUse, PostToolUse, Stop, SubagentStop, SessionEnd
     #[arg(value_name = "EVENT", value_parser = HookEvent::parse)]
     event: HookEvent,
 }

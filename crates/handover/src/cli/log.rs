@@ -7,37 +7,39 @@ use std::time::Duration;
 use anyhow::Context;
 use clap::Subcommand;
 use store::{Cursor, Entry, Head, Store};
+use wire::json::Value;
 
+use super::outline::scalar;
 use super::say;
 use super::show::plain;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum LogVerb {
-    /// Show the last entries; with --follow also new ones
+    /// Show the last entries of the log; with --follow, also new entries
     Tail {
-        /// Only this topic, such as workflows/wf_0123456789ab or agents/quinn
+        /// Show only this topic, such as workflows/wf_0123456789ab or agents/quinn
         #[arg(long)]
         topic: Option<String>,
         /// The number of last entries to show
         #[arg(long, short = 'n', default_value_t = 20)]
         lines: u32,
-        /// Continue with new entries until interrupted
+        /// Continue with new entries until you press Ctrl-C
         #[arg(long, short)]
         follow: bool,
         /// Print entries as JSON lines, with their cursor
         #[arg(long)]
         json: bool,
     },
-    /// Recompute every hash; name the first entry that was changed, removed, inserted or moved
+    /// Compute every hash again, and name the first entry that was changed, removed, inserted or moved
     Verify {
-        /// A file of heads kept elsewhere (from `handover log head`); finds a log that was rewritten or shortened
+        /// A file with the output of an earlier `handover log head`; with it, a rewritten or shortened log is found, too
         #[arg(long)]
         heads: Option<PathBuf>,
         /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },
-    /// Print the head of every topic, one JSON line each, to keep elsewhere
+    /// Print the last number and hash of every topic as JSON lines; save them elsewhere for `log verify --heads`
     Head,
 }
 
@@ -101,8 +103,35 @@ fn print(entry: &Entry, place: Cursor, json: bool) -> anyhow::Result<()> {
         return say(&value.to_string());
     }
     let at = wire::time::DateTime::from_timestamp(entry.at).map(|at| at.to_string()).unwrap_or_default();
-    let body: String = plain(&entry.body).chars().take(160).collect();
+    let body: String = parts(&entry.body).chars().take(160).collect();
     say(&format!("{at} {} #{} {} by {}  {body}", plain(&entry.topic), entry.seq, entry.kind, plain(&entry.sender)))
+}
+
+/// Returns the body of an entry for people: each value with its name. The members of an inner object have names with
+/// dots, such as `state.status`.
+fn parts(body: &str) -> String {
+    let mut parts = Vec::new();
+    if let Ok(node) = wire::json::parse(body) {
+        part("", &node.to_value(), &mut parts);
+    }
+    parts.join(", ")
+}
+
+fn part(name: &str, value: &Value, parts: &mut Vec<String>) {
+    match value {
+        Value::Null => {}
+        Value::Object(members) => {
+            for (inner, value) in members {
+                let name = if name.is_empty() { inner.clone() } else { format!("{name}.{inner}") };
+                part(&name, value, parts);
+            }
+        }
+        Value::List(items) => items.iter().for_each(|item| part(name, item, parts)),
+        Value::Bool(_) | Value::Number(_) | Value::Text(_) => {
+            let last = name.rsplit('.').next().unwrap_or(name);
+            parts.push(format!("{}: {}", plain(name), scalar(last, value)));
+        }
+    }
 }
 
 async fn verify(store: &dyn Store, heads: Option<PathBuf>, json: bool) -> anyhow::Result<ExitCode> {

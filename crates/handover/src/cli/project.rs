@@ -62,7 +62,7 @@ fn all(rows: Vec<Value>, json: bool) -> Result<Value, base::Error> {
     Ok(if json {
         object([("sections", Value::List(rows))])
     } else if rows.is_empty() {
-        "nothing is known; agents write it with their handoffs".into()
+        "the project context is empty; agents write it with their handoffs".into()
     } else {
         table(&["name", "version", "agent", "updated_at", "body"], &rows).into()
     })

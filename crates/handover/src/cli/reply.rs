@@ -30,7 +30,7 @@ pub(crate) struct ReplyAnswer {
 }
 
 pub(super) fn command() -> Command {
-    ReplyAnswer::augment_args(Command::new(VERB).about("Answer an agent; the task that waits for it goes on"))
+    ReplyAnswer::augment_args(Command::new(VERB).about("Answer an agent's question, so that its task continues"))
 }
 
 /// Returns the arguments of `handover inbox reply`; `None` when another command was typed.

@@ -39,11 +39,11 @@ const ROWS: u32 = 200;
 
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum ReviewVerb {
-    /// Read a request of the feedback protocol on standard input, and write its stream
+    /// Review for another program: read a request of the feedback protocol on standard input, print a stream of JSON lines
     Run(stream::ReviewRun),
-    /// Ask for a review of a file: opens a session and lists the findings
+    /// Ask an agent to review a file, and list its findings
     Ask(ReviewAskArguments),
-    /// Ask for another round on the file as it is now, with the decisions on the findings
+    /// Ask for another round of a review, with the file as it is now and your decisions on the findings
     Again(ReviewAgainArguments),
     /// Show a review: its rounds, and every finding word for word
     Show(Show),
@@ -62,7 +62,7 @@ pub(crate) struct ReviewAskArguments {
     agent: String,
     /// The file to review
     file: PathBuf,
-    /// The media type of the file, such as text/markdown; without it by the file's extension
+    /// The media type of the file, such as text/markdown; without it, the file's extension decides
     #[arg(long, value_name = "TYPE")]
     media_type: Option<String>,
     /// The task that cannot complete before this review, such as tk_0123456789ab
@@ -77,10 +77,10 @@ pub(crate) struct ReviewAskArguments {
 pub(crate) struct ReviewAgainArguments {
     /// The file to review
     file: PathBuf,
-    /// The id of the session; without it the last session
+    /// The id of the review; without it, the last review
     #[arg(long)]
     session: Option<ReviewId>,
-    /// The media type of the file, such as text/markdown; without it by the file's extension
+    /// The media type of the file, such as text/markdown; without it, the file's extension decides
     #[arg(long, value_name = "TYPE")]
     media_type: Option<String>,
     /// Print the review as JSON
@@ -90,7 +90,7 @@ pub(crate) struct ReviewAgainArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct Show {
-    /// The id of the session; without it the last session
+    /// The id of the review; without it, the last review
     session: Option<ReviewId>,
     /// Print the review as JSON
     #[arg(long)]
@@ -138,7 +138,7 @@ async fn caller(office: &Office) -> anyhow::Result<Result<Caller, ToolError>> {
 /// exit code.
 fn provider(office: &Office, named: &str) -> Result<Provider, ExitCode> {
     if review::is_below_a_turn() {
-        eprintln!("NOT_PERMITTED this runs in a turn or a review, which ask for no reviews of their own");
+        eprintln!("NOT_PERMITTED a turn or a review started this command, and neither may ask for a review");
         return Err(ExitCode::from(1));
     }
     let found = Provider::find(office.place.root.as_deref(), base::project::place::data_folder().as_deref(), named);
@@ -275,7 +275,7 @@ async fn held(
     json: bool,
 ) -> anyhow::Result<ExitCode> {
     if !json {
-        eprintln!("{id}: {} reviews; interrupt to stop", provider.slug());
+        eprintln!("{id}: {} is reviewing; press Ctrl-C to stop", provider.slug());
     }
     let answered = match round(office, &person(), provider, id, document.to_string().as_bytes()).await {
         Ok(Some(answered)) => answered,
@@ -308,15 +308,14 @@ fn findings(found: &Reviewed) -> anyhow::Result<()> {
     }
     let rows: Vec<Value> = found.findings.iter().map(show::finding).collect();
     if rows.is_empty() {
-        say("nothing to improve")?;
+        say("no findings")?;
     } else {
         say(&table(&["id", "status", "aspect", "recommendation"], &rows))?;
     }
-    say(&format!("{id}: iteration {rounds} by {provider}, {open} open"))?;
+    say(&format!("{id}: iteration {rounds} by {provider}, open findings: {open}"))?;
     if *open > 0 {
-        say(
-            "decide: `handover review answer ID accepted|partial|rejected --reason TEXT`, then `handover review again FILE`",
-        )?;
+        say("decide on each finding with `handover review answer ID accepted|partial|rejected --reason TEXT`, then \
+             run `handover review again FILE`")?;
     }
     Ok(())
 }
@@ -338,8 +337,11 @@ async fn meant(office: &Office, named: Option<ReviewId>) -> anyhow::Result<Resul
     };
     Ok(found.ok_or_else(|| {
         match named {
-            Some(id) => eprintln!("REVIEW_NOT_FOUND there is no session {id}; see `handover review list`"),
-            None => eprintln!("REVIEW_NOT_FOUND there is no session yet; begin one with `handover review ask`"),
+            Some(id) => eprintln!("REVIEW_NOT_FOUND there is no review {id}; `handover review list` shows all reviews"),
+            None => eprintln!(
+                "REVIEW_NOT_FOUND there is no review yet; start one with `handover review ask --agent \
+                PROVIDER FILE`"
+            ),
         }
         ExitCode::from(1)
     }))
@@ -376,7 +378,7 @@ async fn list(office: &Office, json: bool) -> anyhow::Result<ExitCode> {
     if json {
         say_json(&object([("reviews", Value::List(rows))]))?;
     } else if rows.is_empty() {
-        say("no reviews; begin one with `handover review ask --agent PROVIDER FILE`")?;
+        say("there are no reviews; start one with `handover review ask --agent PROVIDER FILE`")?;
     } else {
         say(&table(&["session", "provider", "status", "iteration", "open", "task_id"], &rows))?;
     }

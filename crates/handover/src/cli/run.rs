@@ -24,34 +24,37 @@ use wire::visible;
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArguments {
-    /// The id of the workflow; without it, works all ready and started workflows until stopped
+    /// The id of the workflow; without it, the runner works on all ready and started workflows until you stop it
     workflow: Option<WorkflowId>,
-    /// Create a workflow from this YAML file and work it
+    /// Create a workflow from this YAML file, and work on it
     #[arg(long, value_name = "FILE", conflicts_with = "workflow")]
     plan: Option<PathBuf>,
-    /// Replace {{NAME}} in the plan; may be repeated
+    /// Replace {{NAME}} in the plan by VALUE; may be repeated
     #[arg(long = "var", value_name = "NAME=VALUE", requires = "plan", value_parser = variable)]
     variables: Vec<(String, String)>,
     /// The largest number of turns that run at once
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     agents: Option<u32>,
-    /// End when nothing can be claimed and no turn runs
+    /// Exit when no task can be claimed and no turn runs, instead of waiting for new tasks
     #[arg(long)]
     once: bool,
-    /// Print events as JSON lines
+    /// Print every event as one line of JSON
     #[arg(long)]
     json: bool,
 }
 
 pub(super) const HELP: &str = "\
-A workflow ends with 0 when it is completed, and with 1 and the reasons when nothing of it can go on: tasks failed, blocked,
-paused or over budget. Interrupted once, running turns finish; twice, they end and their tasks are given back (130).
+The exit code is 0 when the workflow is completed, and 1 when no task can run any more because tasks failed, are blocked,
+wait for you or are over budget. Ctrl-C lets the running turns finish. A second Ctrl-C ends them, gives their tasks back and
+exits with 130.
 
-  handover run --plan plan.yaml      a new workflow, worked to its end
-  handover run wf_0123456789ab       one that is planned
-  handover run                       everything that is ready, until stopped
+Handover runs the commands of a repository only after you accept them: `handover run` asks at a terminal, and `handover
+trust` shows them at any time. Questions and requests of agents: `handover inbox read`, `handover approval list`.
 
-Commands of a repository run only after you accepted them: `run` asks at a terminal, `handover trust` at any time. What agents ask: `handover inbox`, `handover approval list`.";
+Examples:
+  handover run --plan plan.yaml      create a workflow from a plan, and work on it until it is completed
+  handover run wf_0123456789ab       work on a workflow that has a plan
+  handover run                       work on every workflow that is ready, until you stop it";
 
 fn variable(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("write NAME=VALUE")?;
@@ -112,7 +115,7 @@ pub(super) async fn run(office: &Office, asked: &RunArguments) -> anyhow::Result
     let code = report(&ended, asked.json)?;
     if let (Some(workflow), RunEnded::Completed, true, false) = (workflow, &ended, branches, asked.json) {
         super::say(&format!(
-            "the result is on the branch handover/{workflow}; `handover turn list` says how it came about"
+            "the result is on the branch handover/{workflow}; `handover turn list` shows the turns that made it"
         ))?;
     }
     Ok(code)
@@ -197,7 +200,7 @@ fn report(ended: &RunEnded, json: bool) -> anyhow::Result<ExitCode> {
         super::say(&visible::json(&event.to_string()))?;
     } else {
         match reason {
-            Some(reason) => eprintln!("handover: nothing can go on: {}", visible::lines(&reason)),
+            Some(reason) => eprintln!("handover: stopped, because no task can run: {}", visible::lines(&reason)),
             None => super::say(word)?,
         }
     }
@@ -217,7 +220,7 @@ async fn listen(wishes: watch::Sender<RunnerOrder>, json: bool) {
             _ = terminate.recv() => {}
         }
         if !json && wish == RunnerOrder::Finish {
-            eprintln!("handover: running turns may finish; interrupt again to end them");
+            eprintln!("handover: waiting for the running turns to finish; press Ctrl-C again to end them now");
         }
         let _nobody_works = wishes.send(wish);
     }

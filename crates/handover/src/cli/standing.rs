@@ -100,7 +100,8 @@ pub(super) fn refusal(matches: &ArgMatches) -> anyhow::Result<Option<ExitCode>> 
     eprintln!("{stranger}");
     if (command.as_str(), &stranger) == ("trust", &NotAPerson::NoTerminal) {
         eprintln!(
-            "or accept what you were shown: `handover trust --json` prints its hash, `handover trust --sha256 HASH` accepts it"
+            "a script of yours can accept the settings without a terminal: `handover trust --json` prints their \
+             hash, and `handover trust --sha256 HASH` accepts them"
         );
     }
     Ok(Some(ExitCode::from(1)))

@@ -37,7 +37,7 @@ const WORKFLOWS_LOOKED_AT: usize = 20;
 
 #[derive(Debug, Args)]
 pub(crate) struct StatusArguments {
-    /// Show the state again after every change, until interrupted
+    /// Show the state again after every change, until you press Ctrl-C
     #[arg(long, conflicts_with = "json")]
     watch: bool,
     /// Print the state as JSON on one line
@@ -95,7 +95,7 @@ fn changed(interventions: &[Intervention]) -> String {
     let bold = Style::new().bold();
     let mut text = String::new();
     if !interventions.is_empty() {
-        let _ = writeln!(text, "\n{bold}Changed by hand{bold:#}");
+        let _ = writeln!(text, "\n{bold}Recent changes to plans and workflows{bold:#}");
     }
     for found in interventions {
         let _ = writeln!(text, "  {} {}", found.time(), plain(&found.line()));
@@ -114,7 +114,7 @@ fn settings(unaccepted: &[String]) -> String {
     let bold = Style::new().bold();
     let mut text = String::new();
     if !unaccepted.is_empty() {
-        let _ = writeln!(text, "\n{bold}Settings that wait for you{bold:#}: `handover trust`");
+        let _ = writeln!(text, "\n{bold}Settings that you have not accepted{bold:#}: `handover trust`");
     }
     for change in unaccepted.iter().take(CHANGES_SHOWN) {
         let _ = writeln!(text, "  {}", plain(change));
@@ -248,9 +248,9 @@ fn text(found: &Overview, now: Timestamp, place: &str) -> String {
     let dim = Style::new().dimmed();
     let mut text = String::new();
     if found.workflows.is_empty() {
-        let _ = writeln!(text, "Nothing is going on. {dim}The store is {place}.{dim:#}");
+        let _ = writeln!(text, "There is no workflow to work on. {dim}The store is {place}.{dim:#}");
         let _ =
-            writeln!(text, "Begin with `handover workflow create NAME`, then `handover workflow plan ID @plan.yaml`.");
+            writeln!(text, "Start with `handover workflow create NAME`, then `handover workflow plan ID @plan.yaml`.");
     } else {
         let _ = writeln!(text, "{bold}Workflows{bold:#}");
     }
@@ -319,7 +319,7 @@ fn findings(reviews: &[Review]) -> String {
         return String::new();
     }
     let bold = Style::new().bold();
-    let mut text = format!("\n{bold}Findings that are open{bold:#}\n");
+    let mut text = format!("\n{bold}Open findings{bold:#}\n");
     for row in reviews.iter().take(REVIEWS_SHOWN) {
         let task = row.gate.map_or_else(String::new, |gate| format!(" of {}", gate.task));
         let open = counted(u64::from(row.open), "finding");

@@ -15,11 +15,11 @@ use super::{say, show};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum TokenVerb {
-    /// Make a token and print its secret, once
+    /// Create a token and print its secret, which is shown only once
     ///
     /// A token of scope agent stands for the agent called NAME: its bearer is that agent and no other. With --shared
-    /// several agents use it, such as behind one gateway, and they can act for each other. A person makes tokens of the
-    /// other scopes.
+    /// several agents use it, such as behind one gateway, and they can act for each other. Only a person can
+    /// create tokens of the other scopes.
     Create {
         /// The purpose of the token; with scope agent the name of the agent that it stands for
         name: String,
@@ -74,7 +74,10 @@ pub(super) async fn run(office: &Office, verb: TokenVerb) -> anyhow::Result<Exit
             if json {
                 say(&object([("id", made.id.to_string().into()), ("token", made.secret.as_str().into())]).to_string())?;
             } else {
-                eprintln!("{} may come in as {scope}. Keep the token: it is not shown again.", made.id);
+                eprintln!(
+                    "Created the token {} of scope {scope}. Save its secret below: it is not shown again.",
+                    made.id
+                );
                 say(&made.secret)?;
             }
         }
@@ -83,7 +86,7 @@ pub(super) async fn run(office: &Office, verb: TokenVerb) -> anyhow::Result<Exit
             if json {
                 say(&object([("tokens", Value::List(rows))]).to_string())?;
             } else if rows.is_empty() {
-                say("no tokens; `handover serve` makes one for this machine")?;
+                say("there are no tokens; `handover serve` creates one for this machine")?;
             } else {
                 say(&show::table(&["id", "name", "scope", "agent", "revoked"], &rows))?;
             }

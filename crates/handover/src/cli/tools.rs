@@ -15,7 +15,8 @@ use handover::person;
 use wire::json::{Object, Value, parse};
 use wire::lifecycle::{Effect, Tool, ToolError, ToolId};
 
-use super::verbs::{NOUNS, ToolVerb, VERBS, words};
+use super::example::with_example;
+use super::verbs::{NOUNS, ToolVerb, VERBS, words_of};
 use super::{reply, review, show, verify};
 
 /// The size of the largest file that is read for an argument, in bytes. A larger file is refused, because no tool
@@ -82,7 +83,8 @@ pub(crate) fn whole_nouns() -> impl Iterator<Item = Command> {
 
 fn bare_nouns() -> impl Iterator<Item = Command> {
     let noun = |(noun, about): &(&'static str, &'static str)| {
-        Command::new(*noun).about(*about).subcommand_required(true).arg_required_else_help(true)
+        let noun = with_example(Command::new(*noun), noun);
+        noun.about(*about).subcommand_required(true).arg_required_else_help(true)
     };
     NOUNS.iter().map(noun)
 }
@@ -95,7 +97,11 @@ fn verbs(noun: Command) -> Command {
         review::NOUN => review::commands(),
         _ => Vec::new(),
     };
-    noun.subcommands(VERBS.iter().filter(|verb| verb.noun == name).map(command).chain(own))
+    let commands = VERBS.iter().filter(|verb| verb.noun == name).map(command).chain(own);
+    noun.subcommands(commands.map(|command| {
+        let path = format!("{name} {}", command.get_name());
+        with_example(command, &path)
+    }))
 }
 
 fn command(verb: &ToolVerb) -> Command {
@@ -105,14 +111,15 @@ fn command(verb: &ToolVerb) -> Command {
         schema.get("required").and_then(Value::as_list).unwrap_or_default().iter().filter_map(Value::as_text).collect();
     let mut command = Command::new(verb.verb)
         .about(verb.about)
-        .after_help(format!("The tool {} over MCP and HTTP does the same.", tool.name));
+        .after_help(format!("Clients use the tool {} for this, over MCP or HTTP.", tool.name));
     for (name, schema) in properties(&tool) {
         let place = verb.places.iter().position(|place| *place == name);
-        command = command.arg(argument(&name, &schema, place, required.contains(&name.as_str())));
+        let about = words_of(verb, &name);
+        command = command.arg(argument(&name, about, &schema, place).required(required.contains(&name.as_str())));
     }
     let json = Arg::new("--json").long("json").action(ArgAction::SetTrue).help("Print the reply as JSON on one line");
     let watch = Arg::new("--watch").long("watch").action(ArgAction::SetTrue).conflicts_with("--json");
-    let watch = watch.help("Show it again whenever something changes, until interrupted");
+    let watch = watch.help("Show the reply again after every change, until you press Ctrl-C");
     command = command.arg(json);
     if tool.effect == Effect::Reads {
         command = command.arg(watch);
@@ -120,22 +127,18 @@ fn command(verb: &ToolVerb) -> Command {
     command
 }
 
-fn argument(name: &str, schema: &Value, place: Option<usize>, required: bool) -> Arg {
+fn argument(name: &str, about: &str, schema: &Value, place: Option<usize>) -> Arg {
     let kind = kind(schema);
-    let mut help = words(name).to_owned();
+    let mut help = about.to_owned();
     if let Some(choices) = choices(schema) {
         help = format!("{help} [{}]", choices.join(", "));
     }
     let mut arg = Arg::new(name.to_owned()).help(help);
     match place {
-        Some(place) => {
-            arg = arg.index(place + 1).value_name(name.to_uppercase());
-            // This argument is given by its position, so all arguments before it must be given, too.
-            arg = arg.required(required);
-        }
+        Some(place) => arg = arg.index(place + 1).value_name(name.to_uppercase()),
         None => {
             let upper = name.rsplit('_').next().unwrap_or(name).to_uppercase();
-            arg = arg.long(name.replace('_', "-")).value_name(upper).required(required);
+            arg = arg.long(name.replace('_', "-")).value_name(upper);
         }
     }
     match kind {
@@ -159,6 +162,17 @@ pub(crate) struct TypedToolCall {
     arguments: Value,
     json: bool,
     watch: bool,
+}
+
+#[cfg(test)]
+impl TypedToolCall {
+    /// Returns the problems of the typed arguments; `None` when the tool accepts them.
+    pub(crate) fn problems(&self) -> Option<String> {
+        let text = self.arguments.to_string();
+        let judged = wire::lifecycle::judge(self.tool.name, text.as_bytes())?;
+        let problems = judged.report.errors().iter().map(|problem| judged.report.message(problem));
+        Some(problems.collect::<Vec<_>>().join("; ")).filter(|problems| !problems.is_empty())
+    }
 }
 
 /// Returns the tool's call that was typed; `None` when the typed command calls no tool.
@@ -197,8 +211,12 @@ fn typed(matches: &ArgMatches, name: &str, kind: ArgumentKind) -> anyhow::Result
 /// Parses an argument as JSON. `@FILE` reads it from a file, which may be YAML, and `@-` from standard input.
 fn json(name: &str, text: &str) -> anyhow::Result<Value> {
     let Some(path) = text.strip_prefix('@') else {
-        let node =
-            parse(text).map_err(|error| anyhow::anyhow!("`{name}` is not JSON: {error}; a file is named with @"))?;
+        let node = parse(text).map_err(|error| {
+            anyhow::anyhow!(
+                "`{name}` must be JSON: {error}; to read it from a file, \
+                give @FILE"
+            )
+        })?;
         return Ok(node.to_value());
     };
     let mut content = String::new();
@@ -209,7 +227,10 @@ fn json(name: &str, text: &str) -> anyhow::Result<Value> {
         file.take(FILE_BYTES_MAX + 1).read_to_string(&mut content).with_context(|| format!("read {path}"))?;
     }
     if u64::try_from(content.len()).unwrap_or(u64::MAX) > FILE_BYTES_MAX {
-        anyhow::bail!("{path} has more than {} MiB, which no command takes; split it", FILE_BYTES_MAX >> 20);
+        anyhow::bail!(
+            "{path} has more than {} MiB, the largest size that a command accepts; split it",
+            FILE_BYTES_MAX >> 20
+        );
     }
     let is_yaml = [".yaml", ".yml"].iter().any(|ending| path.ends_with(ending));
     if is_yaml {

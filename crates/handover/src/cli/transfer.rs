@@ -31,7 +31,7 @@ pub(super) async fn import(store: &dyn Store, input: Option<PathBuf>) -> anyhow:
             Ok(ExitCode::SUCCESS)
         }
         Err(Fault::Import { problem }) => {
-            eprintln!("handover: not imported, the store is as it was: {problem}");
+            eprintln!("handover: nothing was imported: {problem}");
             Ok(ExitCode::from(1))
         }
         Err(fault) => Err(fault.into()),

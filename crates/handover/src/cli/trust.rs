@@ -16,7 +16,7 @@ use super::{say, say_json};
 
 #[derive(Debug, Args)]
 pub(crate) struct Trust {
-    /// Accept without a question if the list has exactly this hash, which an earlier call printed; for a person's scripts
+    /// Accept without a question if the list has exactly this hash, which an earlier call printed; for your scripts
     #[arg(long, value_name = "HASH")]
     sha256: Option<String>,
     /// Print the list to accept, and its hash, as JSON
@@ -39,17 +39,17 @@ pub(super) fn run(asked: &Trust) -> anyhow::Result<ExitCode> {
     }
     if view.is_trusted() && view.changes.is_empty() {
         show(&view)?;
-        say("This is trusted already.")?;
+        say("You have accepted these settings already.")?;
         return Ok(ExitCode::SUCCESS);
     }
     if let Err(refused) = person::at_a_terminal() {
         show(&view)?;
         if view.is_trusted() {
-            say("Everything that widens was accepted; these changes are in force already.")?;
+            say("These changes need no approval and are in force already.")?;
             return Ok(ExitCode::SUCCESS);
         }
         eprintln!("{refused}");
-        eprintln!("or call `handover trust --sha256 {}`", view.list.sha256());
+        eprintln!("a script of yours can accept them with `handover trust --sha256 {}`", view.list.sha256());
         return Ok(ExitCode::from(1));
     }
     let accepted = ask(&view, &data)?;
@@ -79,12 +79,13 @@ fn by_hash(view: &TrustView, hash: &str, data: &Path) -> anyhow::Result<ExitCode
     }
     if *hash != view.list.sha256() {
         eprintln!(
-            "NOT_TRUSTED the list of what this configuration runs has the hash {} by now; look at it with `handover trust`",
+            "NOT_TRUSTED the settings have changed: the hash of their list is now {}; read the list with `handover \
+             trust`",
             view.list.sha256()
         );
         return Ok(ExitCode::from(1));
     }
-    trust::accept(data, view).context("keep what was accepted")?;
+    trust::accept(data, view).context("save what was accepted")?;
     say(&format!("Accepted {} for {}", view.list.sha256(), plain(&view.path)))?;
     Ok(ExitCode::SUCCESS)
 }
@@ -102,7 +103,7 @@ fn ask(view: &TrustView, data: &Path) -> anyhow::Result<bool> {
         say("Nothing was accepted.")?;
         return Ok(false);
     }
-    trust::accept(data, view).context("keep what was accepted")?;
+    trust::accept(data, view).context("save what was accepted")?;
     say("Accepted. Handover asks again when the settings ask for more.")?;
     Ok(true)
 }
@@ -122,7 +123,7 @@ fn show(view: &TrustView) -> anyhow::Result<()> {
     if !view.is_accepted || view.changes.is_empty() {
         let lines = view.list.lines();
         if lines.is_empty() {
-            say("The settings run nothing and widen nothing.")?;
+            say("The settings start no program and widen no permission.")?;
         }
         return lines.iter().try_for_each(|line| say(&format!("  {}", plain(line))));
     }

@@ -36,7 +36,7 @@ pub(crate) enum TurnVerb {
         #[arg(long)]
         json: bool,
     },
-    /// Show one turn: its text, calls and cost, why it ended, and the result of verifying its output
+    /// Show one turn: its text, its calls, its cost, its end, and the verification of its output
     Show {
         /// The id of the turn, such as tn_0123456789ab
         id: TurnId,
@@ -69,7 +69,7 @@ async fn list(office: &Office, whose: Option<Whose>, json: bool) -> anyhow::Resu
         let rows = found.iter().map(|named| turns::row(named, |stream| objects::has(&office.state, stream)));
         say(&object([("turns", Value::List(rows.collect()))]).to_string())?;
     } else if found.is_empty() {
-        say("no turns; the runner begins them")?;
+        say("there are no turns; `handover run` starts them")?;
     } else {
         let rows: Vec<Value> = found.iter().map(line).collect();
         say(&table(&["id", "task", "agent", "purpose", "status", "spent", "said"], &rows))?;
@@ -130,14 +130,15 @@ async fn stream(office: &Office, id: TurnId) -> anyhow::Result<ExitCode> {
         Err(error) => return refused("turn", error, false),
     };
     let Some(stream) = named.turn.ended().and_then(|ended| ended.stream.clone()) else {
-        eprintln!("nothing that {id} wrote was kept");
+        eprintln!("the output of {id} was not kept");
         return Ok(ExitCode::from(1));
     };
     let state = office.state.clone();
     tokio::task::spawn_blocking(move || {
-        let mut kept = objects::get(&state, &stream).with_context(|| format!("open the object {}", stream.hash))?;
+        let mut kept =
+            objects::get(&state, &stream).with_context(|| format!("open the stored output {}", stream.hash))?;
         let mut out = std::io::stdout().lock();
-        std::io::copy(&mut kept, &mut out).with_context(|| format!("print the object {}", stream.hash))?;
+        std::io::copy(&mut kept, &mut out).with_context(|| format!("print the stored output {}", stream.hash))?;
         Ok::<_, anyhow::Error>(out.flush()?)
     })
     .await??;

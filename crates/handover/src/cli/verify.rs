@@ -42,10 +42,10 @@ pub(crate) struct Verify {
     /// The outcome in one sentence, as a statement that is true now
     #[arg(long)]
     outcome: Option<String>,
-    /// The agent that holds the task, by its name or id; a person may leave it out
+    /// The agent that holds the task, by its name or id; a person may leave this option out
     #[arg(long, value_name = "ID")]
     agent_id: Option<String>,
-    /// The worktree with the work; without it the current one
+    /// The worktree with the output; without it, the current one
     #[arg(long, value_name = "FOLDER")]
     worktree: Option<PathBuf>,
     /// Print the reply as JSON on one line
@@ -54,7 +54,7 @@ pub(crate) struct Verify {
 }
 
 pub(crate) fn command() -> clap::Command {
-    let about = "Check the output by the contract of its brief, and complete the task when it passes";
+    let about = "Check the output of a task against its output contract, and complete the task when it passes";
     Verify::augment_args(clap::Command::new(VERB).about(about))
 }
 
@@ -83,7 +83,8 @@ struct Prepared {
 /// this clone's settings name.
 async fn prepared(office: &Office, asked: &Verify) -> anyhow::Result<Result<Prepared, ToolError>> {
     if std::env::var_os(TURN).is_some_and(|turn| !turn.is_empty()) {
-        let message = "this runs in a turn of the runner, which verifies the output when the turn ends";
+        let message = "a turn of the runner started this command, and the runner verifies the output when the turn \
+            ends";
         return Ok(Err(said("NOT_PERMITTED", message, "end your turn with your output")));
     }
     let agent = match worker(office, asked.agent_id.as_deref()).await? {
@@ -92,7 +93,11 @@ async fn prepared(office: &Office, asked: &Verify) -> anyhow::Result<Result<Prep
     };
     let data = base::project::place::data_folder();
     let Some(root) = office.place.root.clone() else {
-        return Ok(Err(said("NOT_TRUSTED", "there is no project here whose commands could be trusted", TRUST_IT)));
+        return Ok(Err(said(
+            "NOT_TRUSTED",
+            "there is no project here, so no command for the verification is accepted",
+            TRUST_IT,
+        )));
     };
     let team = match trust::accepted(&root, data.as_deref()) {
         Ok(accepted) => accepted.settings.team,
@@ -103,7 +108,7 @@ async fn prepared(office: &Office, asked: &Verify) -> anyhow::Result<Result<Prep
     let folder = asked.worktree.as_ref().map_or(here.clone(), |named| here.join(named));
     let folder = folder.canonicalize().with_context(|| format!("find {}", folder.display()))?;
     if place::root(&folder).and_then(|found| found.canonicalize().ok()) != root.canonicalize().ok() {
-        let message = format!("{} is no worktree of {}", folder.display(), root.display());
+        let message = format!("{} is not a worktree of {}", folder.display(), root.display());
         return Ok(Err(said("NOT_TRUSTED", &message, TRUST_IT)));
     }
     let worktree = folder.ancestors().find(|folder| folder.join(".git").exists()).unwrap_or(&root).to_owned();
@@ -137,14 +142,19 @@ async fn worker(office: &Office, named: Option<&str>) -> anyhow::Result<Result<O
         None => agents.only().map(Some),
         Some(agent) if agents.has(agent) => Ok(Some(agent)),
         Some(agent) => {
-            let message = format!("{agent} is not registered by the client that this runs below");
-            Err(said("AGENT_ELSEWHERE", &message, "leave --agent-id out; it is found by your client's connection"))
+            let message = format!("the client that started this command has not registered {agent}");
+            Err(said(
+                "AGENT_ELSEWHERE",
+                &message,
+                "leave --agent-id out: Handover finds your agent by your client's \
+                connection",
+            ))
         }
     })
 }
 
 const NAME_IT: &str = "name the agent that holds the task with --agent-id";
-const TRUST_IT: &str = "have a person look at the commands with `handover trust`";
+const TRUST_IT: &str = "ask a person to accept the commands with `handover trust`";
 
 async fn verify(office: &Office, asked: &Verify, prepared: &Prepared) -> anyhow::Result<ExitCode> {
     keeper::once(&office.desk).await;
@@ -213,9 +223,9 @@ fn failed(complaints: &[(String, String)], is_blocked: bool) -> ToolError {
     let problem =
         |(code, text): &(String, String)| object([("code", code.as_str().into()), ("message", text.as_str().into())]);
     let suggestion = if is_blocked {
-        "the task is blocked: a supervisor decides what becomes of it"
+        "the task is blocked; wait until a person or a supervisor unblocks it"
     } else {
-        "mend the output and verify again; a second failure blocks the task"
+        "fix the output and verify again; a second failure blocks the task"
     };
     let details =
         object([("problems", Value::List(complaints.iter().map(problem).collect())), ("blocked", is_blocked.into())]);
@@ -226,18 +236,34 @@ fn refused(unfinished: Unfinished) -> anyhow::Result<ToolError> {
     let message = unfinished.to_string();
     Ok(match unfinished {
         Unfinished::Error(Error::Refused(refusal)) => wire::lifecycle::refusal(&refusal),
-        Unfinished::NoContract(_) => {
-            said("NO_OUTPUT_CONTRACT", &message, "complete it with `handover task status TASK completed`")
-        }
+        Unfinished::NoContract(_) => said(
+            "NO_OUTPUT_CONTRACT",
+            &message,
+            "complete the task with `handover task status TASK completed \
+                --outcome TEXT`",
+        ),
         Unfinished::CheckChanged(approval) => {
-            let suggestion = format!("a person decides with `handover approval approve {approval}`; then verify again");
+            let suggestion = format!(
+                "ask a person to decide with `handover approval approve {approval}`, then \
+                verify again"
+            );
             said("CHECK_CHANGED", &message, &suggestion)
         }
         Unfinished::EvaluatorNeeded => {
             said("EVALUATOR_NEEDED", &message, "name an agent as [evaluator] in .handover/config.toml")
         }
-        Unfinished::Unresolved(_) => said("CONTRACT_UNUSABLE", &message, "mend the contract in .handover/"),
-        Unfinished::Brief(_) => said("BRIEF_INVALID", &message, "replan the task with a legal brief"),
+        Unfinished::Unresolved(_) => said(
+            "CONTRACT_UNUSABLE",
+            &message,
+            "fix the contract in .handover/, then \
+            verify again",
+        ),
+        Unfinished::Brief(_) => said(
+            "BRIEF_INVALID",
+            &message,
+            "replan the task with a valid brief (`handover task \
+            replan`)",
+        ),
         Unfinished::NotEvaluated(_) => said("NOT_EVALUATED", &message, "verify again"),
         fault @ (Unfinished::Error(Error::Fault(_) | Error::Random(_))
         | Unfinished::Fault(_)

@@ -74,20 +74,23 @@ fn required(agents: &[(AgentId, String)], sign: &AgentSign) -> ToolError {
     let names = agents.iter().map(|(_, slug)| slug.as_str()).collect::<Vec<_>>().join(", ");
     let (message, suggestion) = if agents.is_empty() {
         let turn = match sign {
-            AgentSign::Mark(TURN) => ", and this process belongs to no turn",
+            AgentSign::Mark(TURN) => ", but this process belongs to no turn of the runner",
             AgentSign::Mark(_)
             | AgentSign::TurnHost { .. }
             | AgentSign::OurGit { .. }
             | AgentSign::KnownClient { .. }
             | AgentSign::McpClient { .. } => "",
         };
-        let message = format!("this runs below an agent, whose client has registered no agent here ({sign}{turn})");
+        let message = format!(
+            "an agent's client started this command, and this client has registered no agent \
+            ({sign}{turn})"
+        );
         (
             message,
-            "register with the tool agent_register of the MCP server handover, then give this command again".to_owned(),
+            "register with the tool agent_register of the MCP server handover, then run this command again".to_owned(),
         )
     } else {
-        let message = format!("this runs below a client that has registered several agents: {names}");
+        let message = format!("the client that started this command has registered several agents: {names}");
         (message, "name one of them with --agent-id".to_owned())
     };
     ToolError { code: "AGENT_REQUIRED", message, recoverable: true, suggestion, details: None }

@@ -28,7 +28,7 @@ impl Desk {
         match owner {
             MailboxOwner::Human if request.visitor.rights.is_persons() => Ok(()),
             MailboxOwner::Human => {
-                Err(Refusal::NotPermitted { problem: format!("this is the mailbox of {owner}") }.into())
+                Err(Refusal::NotPermitted { problem: format!("only a person may read the mailbox `{owner}`") }.into())
             }
             MailboxOwner::Agent(_) if request.visitor.may_override() => Ok(()),
             MailboxOwner::Agent(id) => {
@@ -97,7 +97,7 @@ impl Desk {
             // If the caller acts as another agent than the owner of the mailbox, the engine's refusal speaks about
             // connections. Replace it by a refusal that names the owner.
             Err(Stopped::Error(Error::Refused(Refusal::AgentElsewhere { .. }))) => {
-                let problem = format!("{id} is in the mailbox of {}", found.to);
+                let problem = format!("the message {id} is in the mailbox of {}", found.to);
                 return Err(Refusal::NotPermitted { problem }.into());
             }
             read => read?,

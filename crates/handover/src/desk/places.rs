@@ -98,7 +98,7 @@ impl Desk {
             })
             .await?;
         if !row.created_by_us {
-            let problem = "it was not made here".to_owned();
+            let problem = "Handover did not create it, so it does not delete it".to_owned();
             return Err(refused(&GitProblem::WorkspaceNotOurs { path: PathBuf::from(&row.path), problem }));
         }
         let home = repository.map(|repository| PathBuf::from(repository.path));
@@ -220,7 +220,7 @@ impl Desk {
 /// Returns the reason why git kept a branch when its workspace was removed, in words.
 fn why(kept: &KeptBranch) -> String {
     match kept {
-        KeptBranch::Gone => "it is gone".to_owned(),
+        KeptBranch::Gone => "the branch does not exist any more".to_owned(),
         KeptBranch::NotMerged { base } => format!("its commits are not in {base}"),
         KeptBranch::MergeNotFound { base } => format!("the merge commit is not in {base}"),
         KeptBranch::MergeBeforeBranch { merge } => {
@@ -228,13 +228,16 @@ fn why(kept: &KeptBranch) -> String {
         }
         KeptBranch::MergeLacks { merge, file: Some(file) } => {
             format!(
-                "{merge} does not hold the branch's changes of {file}; merge the branch, or give the commit that did"
+                "{merge} does not contain the branch's changes of {file}; merge the branch, or give the commit that \
+                 merged it"
             )
         }
         KeptBranch::MergeLacks { merge, file: None } => {
-            format!("{merge} does not show that it holds the branch's commits; merge the branch")
+            format!("git cannot tell whether {merge} contains the branch's commits; merge the branch")
         }
-        KeptBranch::BaseNotFound => "there is no base to compare it with".to_owned(),
+        KeptBranch::BaseNotFound => {
+            "the base branch does not exist, so git cannot compare the branch with it".to_owned()
+        }
         KeptBranch::CheckedOut { path } => format!("it is checked out at {}", path.display()),
         KeptBranch::Failed { problem } => problem.clone(),
     }

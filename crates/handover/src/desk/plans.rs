@@ -102,7 +102,7 @@ impl Desk {
             (Some(template), None) => template.body(),
             (None, Some(workflow)) => self.body_of(workflow).await?,
             (Some(_), Some(_)) | (None, None) => {
-                let problem = "or `from_workflow_id` is needed, one of them".to_owned();
+                let problem = "or `from_workflow_id` is required, and only one of them".to_owned();
                 return Err(Refusal::InvalidInput { field: "template".to_owned(), problem }.into());
             }
         };

@@ -98,7 +98,8 @@ impl Desk {
         Stopped::Said(ToolError {
             code: "NOT_PERMITTED",
             message: format!(
-                "{path} is neither in the project's repository nor in one that a person registered; workspaces are only there"
+                "{path} is neither in the project's repository nor in a repository that a person registered, so no \
+                 workspace can be there"
             ),
             recoverable: true,
             suggestion: format!(
@@ -129,7 +130,7 @@ impl Desk {
             if found.commit(&git, &commit).await.map_err(|problem| refused(&problem))?.is_some() {
                 return Ok(());
             }
-            let problem = format!("is no commit that git finds in {}: {commit}", found.home.display());
+            let problem = format!("names a commit that git does not find in {}: {commit}", found.home.display());
             return Err(refused(&GitProblem::InvalidInput { field: "merge_commit", problem }));
         }
         Ok(())

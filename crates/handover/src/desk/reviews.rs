@@ -40,7 +40,7 @@ struct ReviewGround {
 impl Desk {
     pub(super) async fn review_request(&self, request: &ToolRequest<'_>, asked: &ReviewRequest) -> ToolAnswer {
         if request.visitor.seat.is_some() || review::is_below_a_turn() {
-            let message = "a turn asks for no reviews; the runner has the task's own work reviewed when it says so";
+            let message = "a turn cannot ask for a review; the runner has the work reviewed when the task asks for it";
             return Err(Stopped::Said(said("NOT_PERMITTED", message, "end your turn with your output")));
         }
         // If an earlier call had the same idempotency key, return its review, which is running or answered, and start
@@ -63,7 +63,11 @@ impl Desk {
         };
         let ground = self.ground(&named)?;
         if let Some(known) = known.as_ref().filter(|known| known.review.provider != ground.provider.slug()) {
-            let problem = format!("is not who reviews in {}: {}", known.review.id, known.review.provider);
+            let problem = format!(
+                "is not the reviewer of {}, which is {}; leave `provider` out, or leave `session` \
+                out for a new review",
+                known.review.id, known.review.provider
+            );
             return Err(engine::Refusal::InvalidInput { field: "provider".to_owned(), problem }.into());
         }
         let id = match &known {
@@ -255,7 +259,7 @@ fn newest(world: &World, who: Option<Actor>) -> Result<Option<ReviewId>, engine:
 }
 
 fn none() -> Stopped {
-    Stopped::Said(said("REVIEW_NOT_FOUND", "you have asked for no review yet", "ask for one with review_request"))
+    Stopped::Said(said("REVIEW_NOT_FOUND", "you have not asked for a review yet", "ask for one with review_request"))
 }
 
 /// Returns the total cost of a review's earlier rounds. It is needed because a reviewer that continues its session
@@ -286,7 +290,7 @@ pub(super) fn content(asked: &ReviewRequest) -> Option<ReviewedSubject> {
 }
 
 fn no_content() -> Stopped {
-    let problem = "is needed: give what is to be reviewed, or the `task_id` of a task with a worktree".to_owned();
+    let problem = "is required: give the text to review, or the `task_id` of a task with a worktree".to_owned();
     engine::Refusal::InvalidInput { field: "content".to_owned(), problem }.into()
 }
 
@@ -295,7 +299,8 @@ fn no_content() -> Stopped {
 fn provider(asked: &ReviewRequest, known: Option<&Reviewed>) -> Result<String, Stopped> {
     let named = asked.provider.as_ref().map(ToString::to_string);
     named.or_else(|| known.map(|known| known.review.provider.clone())).ok_or_else(|| {
-        let problem = "is needed, or `session`; name an agent or a role of .handover/config.toml".to_owned();
+        let problem =
+            "is required when there is no `session`; name an agent or a role of .handover/config.toml".to_owned();
         engine::Refusal::InvalidInput { field: "provider".to_owned(), problem }.into()
     })
 }
@@ -325,8 +330,8 @@ fn not_begun(ended: Joined) -> Result<(), Stopped> {
         },
         Ok(Ok(None)) => Ok(()),
         Ok(Err(ReviewError::Service(error))) => Err(error.into()),
-        Ok(Err(ReviewError::Io(error))) => Err(base::Error::file("ask a provider in", error).into()),
-        Err(panicked) => Err(base::Error::file("ask a provider in", std::io::Error::other(panicked)).into()),
+        Ok(Err(ReviewError::Io(error))) => Err(base::Error::file("run the reviewer in", error).into()),
+        Err(panicked) => Err(base::Error::file("run the reviewer in", std::io::Error::other(panicked)).into()),
     }
 }
 
@@ -337,7 +342,7 @@ fn refused(problem: &NoProvider) -> Stopped {
         (NoProvider::Untrusted(_), "NOT_TRUSTED") => said(
             "NOT_TRUSTED",
             message,
-            "ask a person (message_send to `human`) to look at the commands with `handover trust`, then ask again",
+            "ask a person (message_send to `human`) to accept the commands with `handover trust`, then ask again",
         ),
         (NoProvider::Unknown { .. }, _) => {
             said("PROVIDER_UNKNOWN", message, "name an agent or a role that the message lists")

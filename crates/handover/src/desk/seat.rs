@@ -215,7 +215,10 @@ impl Desk {
         let registered = self.service.view(move |world| {
             world.want([Need::Agent(seat.agent), TaskIdNeed::HeldBy(seat.agent).into()])?;
             let agent = world.agent(seat.agent)?;
-            let note = Some(format!("this turn belongs to the agent {}, whatever name is given", agent.slug));
+            let note = Some(format!(
+                "this turn belongs to the agent {}, so you are that agent whatever name you give",
+                agent.slug
+            ));
             let (slug, name) = (agent.slug.clone(), agent.name.clone());
             Ok(Reply::Registered { agent: agent.id, slug, name, resumed: true, note, holds: vec![seat.task] })
         });
@@ -232,10 +235,12 @@ impl Desk {
 
     /// Tells whether the settings allow the agent of a turn (a run of its program by the runner) to add tasks.
     async fn may_plan(&self, seat: TurnSeat) -> Result<bool, Stopped> {
-        let slug = self.service.view(move |world| world.agent(seat.agent).map(|agent| agent.name.clone())).await?;
+        // The runner registers an agent with its slug of the settings as the name. The slug in the store may have a
+        // number at its end, when another agent had the same slug before.
+        let name = self.service.view(move |world| world.agent(seat.agent).map(|agent| agent.name.clone())).await?;
         let Some(root) = &self.surroundings.root else { return Ok(false) };
         let settings = trust::basics(root, self.surroundings.data.as_deref()).ok();
-        Ok(settings.is_some_and(|found| found.team.agents.iter().any(|agent| agent.slug == slug && agent.plans)))
+        Ok(settings.is_some_and(|found| found.team.agents.iter().any(|agent| agent.slug == name && agent.plans)))
     }
 }
 
@@ -285,7 +290,7 @@ impl TurnSeat {
     fn elsewhere(self) -> Stopped {
         Stopped::Said(ToolError {
             code: "NOT_ELIGIBLE",
-            message: format!("this turn is for {} and no other task", self.task),
+            message: format!("this turn works only on {}, so it cannot claim another task", self.task),
             recoverable: false,
             suggestion: "work on your task, and end your turn with its output".to_owned(),
             details: None,
@@ -295,7 +300,7 @@ impl TurnSeat {
     fn by_output(self, code: &'static str) -> Stopped {
         Stopped::Said(ToolError {
             code,
-            message: format!("the runner holds {} and decides by the output of your turn", self.task),
+            message: format!("the runner holds {} and sets its status from the output of your turn", self.task),
             recoverable: false,
             suggestion: "end your turn with the output you were asked for; say in it what is done and what is not"
                 .to_owned(),
@@ -306,7 +311,7 @@ impl TurnSeat {
     fn refused(self, tool: &str) -> Stopped {
         Stopped::Said(ToolError {
             code: "NOT_PERMITTED",
-            message: format!("{tool} is not for a program below a turn, which works on {} only", self.task),
+            message: format!("a turn may not call {tool}: it works only on {}", self.task),
             recoverable: false,
             suggestion: "work on your task; say in your output what else should be done, or send `human` a message"
                 .to_owned(),

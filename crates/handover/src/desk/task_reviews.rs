@@ -47,8 +47,13 @@ impl Desk {
         if let (Some(session), Some(task)) = (&session, asked.task_id)
             && gated != Some(task)
         {
-            let message = format!("{} is no review of {task}", session.id);
-            return Err(Stopped::Said(said("NOT_PERMITTED", &message, "leave `session` out")));
+            let message = format!("{} is not a review of {task}", session.id);
+            return Err(Stopped::Said(said(
+                "NOT_PERMITTED",
+                &message,
+                "leave `session` out, or give the session of a \
+                review of this task",
+            )));
         }
         let Some(task) = asked.task_id.or(gated) else { return Ok(None) };
         let attempt = self.attempt(task, asked.attempt).await?;
@@ -103,7 +108,7 @@ impl Desk {
             None => gate.named.as_deref(),
         };
         let Some(named) = named.or(asked) else {
-            let problem = "is needed: the task names nobody who reviews it".to_owned();
+            let problem = "is required, because the task names no reviewer".to_owned();
             return Err(engine::Refusal::InvalidInput { field: "provider".to_owned(), problem }.into());
         };
         let Some(reviewer) = slug(&settings, named, worker.as_deref()) else {
@@ -129,8 +134,7 @@ impl Desk {
         let artifact = match work.diff() {
             Some(text) => ReviewedSubject::of_text(text.to_owned(), DIFF.to_owned(), None),
             None => content(asked).ok_or_else(|| {
-                let problem =
-                    "is needed: the task has no changes that could be gathered, so give what is to be reviewed";
+                let problem = "is required: Handover found no changes of the task, so give the text to review";
                 engine::Refusal::InvalidInput { field: "content".to_owned(), problem: problem.to_owned() }
             })?,
         };

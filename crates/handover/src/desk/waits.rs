@@ -62,7 +62,7 @@ impl Desk {
         let from = asked.after.as_ref().map(|cursor| cursor.as_str().parse::<Cursor>());
         let known = from.is_some();
         if let Some(cursor) = from {
-            let problem = "is no cursor; use `cursor` of an earlier reply".to_owned();
+            let problem = "is not a cursor; use `cursor` of an earlier reply".to_owned();
             waiting.cursor = cursor.map_err(|_| Refusal::InvalidInput { field: "after".to_owned(), problem })?;
         }
         let mut first = true;

@@ -46,7 +46,8 @@ impl Desk {
                 code: "INVALID_WIRE",
                 message: judged.report.errors().first().map(|first| judged.report.message(first)).unwrap_or_default(),
                 recoverable: true,
-                suggestion: "correct the document and post it again; `handover check wire` explains".to_owned(),
+                suggestion: "correct the document and post it again; `handover check wire` explains each problem"
+                    .to_owned(),
                 details: Some(object([("verdict", judged.report.to_value())])),
             }));
         };
@@ -59,13 +60,13 @@ impl Desk {
             WirePayload::Claim(_) => "claim",
         };
         if done == "complete" && request.visitor.rights != Rights::Runner {
-            let problem = "`complete` is accepted from the runner only, after verification; use task_update_status";
+            let problem = "only the runner may post `complete`, after verification; use task_update_status";
             return Err(Refusal::NotPermitted { problem: problem.to_owned() }.into());
         }
         let acts = wire::translate::wire(&document, asked.workflow_id).map_err(|rejection| match rejection {
             Rejection::UnknownTask { task } => Refusal::TaskNotFound { task },
             Rejection::WorkflowRequired => {
-                let problem = "is required: a brief becomes a task of a workflow".to_owned();
+                let problem = "is required, because a brief becomes a task of a workflow".to_owned();
                 Refusal::InvalidInput { field: "workflow_id".to_owned(), problem }
             }
         })?;
@@ -151,7 +152,7 @@ impl Desk {
             (None, Rights::Person | Rights::Script) => Actor::Person.to_string(),
             (None, Rights::Engine) => Actor::Engine.to_string(),
         };
-        let problem = format!("the document is from {sender}, but it is posted by {own}");
+        let problem = format!("the document names {sender} as its sender, but you are {own}");
         Err(Refusal::NotPermitted { problem }.into())
     }
 }

@@ -261,7 +261,7 @@ fn idle(world: &World, workflow: Option<WorkflowId>, now: Timestamp) -> Result<(
     let again = Some(RETRY_MS);
     let Some(id) = workflow else {
         let none = running(world, None)?.is_empty();
-        let words = if none { "no workflow is ready or in progress" } else { "nothing can be claimed now" };
+        let words = if none { "no workflow is ready or in progress" } else { "no task can be claimed now" };
         return Ok((words.to_owned(), again));
     };
     let found = world.workflow(id)?;
@@ -272,9 +272,9 @@ fn idle(world: &World, workflow: Option<WorkflowId>, now: Timestamp) -> Result<(
     if let Some(limit) = found.parallel_max
         && *world.ask(&NumberNeed::Running(id, now))? >= limit
     {
-        return Ok((format!("the limit of {limit} running tasks is reached"), again));
+        return Ok((format!("the workflow's limit of {limit} running tasks is reached"), again));
     }
-    Ok(("nothing can be claimed now".to_owned(), again))
+    Ok(("no task can be claimed now".to_owned(), again))
 }
 
 /// Parses a position in a list of tasks: priority, sequence and id.

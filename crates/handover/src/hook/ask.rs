@@ -42,14 +42,16 @@ pub(super) async fn ask(
     }
     if let Reply::ApprovalRefused { approval, reason } = &reply {
         let why = reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
-        return Ok(HookAnswer::Deny(format!("a person said no to exactly this ({approval}){why}. Do something else.")));
+        return Ok(HookAnswer::Deny(format!(
+            "a person rejected exactly this call ({approval}){why}. Do something else."
+        )));
     }
     let Reply::ApprovalAsked { approval, .. } = reply else { return Err(Error::unexpected(&reply).into()) };
     Ok(HookAnswer::Deny(format!(
-        "a gate of this project asks a person first: {reason}. It waits as {approval}. A person decides in a terminal of \
-         their own, with `handover approval approve {approval}` or `handover approval reject {approval} --reason REASON`; you \
-         cannot. When it is approved, make the same call again within {}: it goes through once. The description and the time \
-         limit may differ, nothing else.",
+        "a gate of this project needs a person's approval for this call: {reason}. The request is {approval}. Only a \
+         person can decide, in a terminal, with `handover approval approve {approval}` or `handover approval reject \
+         {approval} --reason REASON`. After the approval, make the same call again within {}: it is allowed once. \
+         Only the description and the time limit of the call may differ.",
         words(office.desk.service().lifetimes().approved)
     )))
 }

@@ -55,7 +55,7 @@ impl HookEvent {
         let other = || OTHERS.into_iter().find(|other| *other == name).map(Self::Other);
         ours.or_else(other).ok_or_else(|| {
             let names = OURS.map(Self::as_str).join(", ");
-            format!("there is no event `{name}`; those with an effect are {names}")
+            format!("there is no hook event `{name}`; Handover acts on {names}")
         })
     }
 

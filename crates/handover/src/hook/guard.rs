@@ -11,14 +11,14 @@ use super::reply::HookAnswer;
 pub(super) fn failed(event: HookEvent, problem: &str) -> HookAnswer {
     match event {
         HookEvent::PreToolUse => {
-            HookAnswer::Refuse(format!("{problem}; the call is not let through, because gates are set"))
+            HookAnswer::Refuse(format!("{problem}; the call is refused, because this project has gates"))
         }
         HookEvent::SessionStart
         | HookEvent::PostToolUse
         | HookEvent::Stop
         | HookEvent::SubagentStop
         | HookEvent::SessionEnd
-        | HookEvent::Other(_) => HookAnswer::Note(format!("{problem}; this {} was not looked at", event.as_str())),
+        | HookEvent::Other(_) => HookAnswer::Note(format!("{problem}; Handover ignored this {} event", event.as_str())),
     }
 }
 
@@ -28,7 +28,7 @@ pub(super) fn watch(event: HookEvent, patience: Duration) {
     let _none = std::thread::Builder::new().name("patience".to_owned()).spawn(move || {
         let (_kept, never) = mpsc::channel::<()>();
         let _over = never.recv_timeout(patience);
-        end(event, &format!("there was no answer within {} ms", patience.as_millis()));
+        end(event, &format!("Handover gave no answer within {} seconds", patience.as_secs_f64()));
     });
 }
 
@@ -37,7 +37,7 @@ pub(super) fn caught(event: HookEvent, work: impl FnOnce() -> HookAnswer) -> Hoo
     // Unwind safety does not matter: any half-changed state ends with this process.
     match std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)) {
         Ok(answer) => answer,
-        Err(_) => failed(event, "handover panicked, which is a bug of ours: please report it"),
+        Err(_) => failed(event, "handover panicked; this is a bug in Handover, please report it"),
     }
 }
 

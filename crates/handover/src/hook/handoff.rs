@@ -31,7 +31,7 @@ use runner::review::task_work::{WorkGround, WorkProblem, state_to_complete};
 use runner::verify::EvaluatorQuestion;
 
 /// The message to an agent whose handoff (its report at the end of its work) is valid, but was refused by the engine.
-const REFUSED: &str = "Your handoff is valid, but it cannot take effect. Fix the problem below, and hand over again.";
+const REFUSED: &str = "Your handoff is valid, but it was refused. Fix the problem below, and hand over again.";
 
 /// A client's session whose agent stops with a handoff, that is, with a report at the end of its work.
 pub(super) struct StoppedSession<'a> {
@@ -110,7 +110,10 @@ impl StoppedSession<'_> {
         };
         let others = self.due.others;
         if done == HookAnswer::Nothing && others > 0 {
-            return Ok(HookAnswer::Note(format!("the handoff was for {task}; this session holds {others} more")));
+            return Ok(HookAnswer::Note(format!(
+                "the handoff was for {task}; this session still holds {others} more \
+                tasks"
+            )));
         }
         Ok(done)
     }
@@ -160,9 +163,10 @@ impl StoppedSession<'_> {
             }
             OutcomeAct::RequestApproval { .. } => Some(match approval {
                 Some(approval) => format!(
-                    "{task} waits for {approval}: decide with `handover approval approve {approval}` or `reject`"
+                    "{task} waits for your decision: `handover approval show {approval}`, then `handover approval \
+                     approve {approval}` or `handover approval reject {approval} --reason REASON`"
                 ),
-                None => format!("{task} waits for a person: `handover approval list`"),
+                None => format!("{task} waits for your decision: `handover approval list` shows the request"),
             }),
             OutcomeAct::Block { kind, reason, .. } => {
                 let reason: String = reason.lines().next().unwrap_or_default().chars().take(200).collect();
@@ -205,16 +209,19 @@ impl StoppedSession<'_> {
         }
         let Some(root) = self.office.place.root.clone() else {
             return Ok(HookAnswer::Note(format!(
-                "{task} says that it is done, but there is no project to verify it in"
+                "the agent says that {task} is done, but the task cannot be verified, because there is no project \
+                 here; run `handover init` in the project's root"
             )));
         };
         if let Err(untrusted) = trust::accepted(&root, base::project::place::data_folder().as_deref()) {
             let said = object([("said", result.summary.as_str().into())]);
-            let note = note(Kind::Progress, "says that it is done", Some(&said));
+            let note = note(Kind::Progress, "the agent says that the task is done", Some(&said));
             let add = TransactionStep::of(Command::AddCheckpoint { task, attempt, note });
             self.execute(None, &lessons, vec![add]).await?;
-            let text =
-                format!("{task} says that it is done and has to be verified: {untrusted}; then `handover task verify`");
+            let text = format!(
+                "the agent says that {task} is done, but it is not verified: {untrusted}; then run `handover \
+                    task verify {task}`"
+            );
             return Ok(HookAnswer::Note(text));
         }
         self.execute(None, &lessons, Vec::new()).await?;
@@ -256,7 +263,7 @@ impl StoppedSession<'_> {
             }
             Err(Unfinished::Error(error)) => Err(error.into()),
             Err(problem) => {
-                Ok(HookAnswer::Note(format!("{task} says that it is done, but was not verified: {problem}")))
+                Ok(HookAnswer::Note(format!("the agent says that {task} is done, but it was not verified: {problem}")))
             }
         }
     }

@@ -40,13 +40,16 @@ pub struct HookPayload {
 pub enum Bad {
     #[error("standard input cannot be read: {0}")]
     Unreadable(#[from] std::io::Error),
-    #[error("the payload is longer than {BYTES_MAX} bytes")]
+    #[error("the payload of the hook is longer than {BYTES_MAX} bytes")]
     TooLong,
-    #[error("the payload is not what a client sends: {0}")]
+    #[error("the payload of the hook is not the JSON object that a client sends: {0}")]
     NotAPayload(#[from] serde_json::Error),
-    #[error("the payload is of {found}, but this is the hook of {expected}: mend the client's configuration")]
+    #[error(
+        "the client sent the event {found} to the hook of {expected}; run `handover setup CLIENT --hooks` again \
+        to fix the client's configuration"
+    )]
     OtherEvent { found: String, expected: &'static str, again: bool },
-    #[error("the payload has a `session_id` that is empty or longer than 256 bytes")]
+    #[error("the payload of the hook has a `session_id` that is empty or longer than 256 bytes")]
     NoSession,
 }
 

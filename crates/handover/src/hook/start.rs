@@ -51,8 +51,10 @@ fn unaccepted(hook: &HookCall<'_>) -> Option<String> {
     let more = waiting.len().saturating_sub(CHANGES_MAX);
     let more = if more > 0 { format!("\nand {more} more") } else { String::new() };
     Some(format!(
-        "\nSettings of this project wait for a person and are not in force. Tell the person: look at them with `handover trust`. \
-         Only a person can accept them.\n{}\n",
+        "\n\
+         Some settings of this project are not in force, because no person has accepted them. Ask your person to \
+         read and accept them with `handover trust`.\n\
+         {}\n",
         fenced("the settings", &format!("{}{more}", shown.join("\n")))
     ))
 }
@@ -75,7 +77,7 @@ fn known(world: &World, whose: &who::ToldConversation) -> Result<Vec<KnownAgent>
 fn nobody(source: Option<&str>) -> String {
     let before = match source {
         Some("clear" | "compact" | "resume") => {
-            " If you worked here before, register with the same name: `holds` lists what is yours."
+            " If you worked here before, register with the same name: `holds` lists your tasks."
         }
         Some(_) | None => "",
     };
@@ -89,8 +91,9 @@ fn told(known: &[KnownAgent]) -> String {
     let mut text = "Handover keeps the tasks of this project, and knows you from earlier in this session.\n".to_owned();
     for KnownAgent { agent, tasks, unread, mail } in known {
         text.push_str(&format!(
-            "\nYou are agent {} ({}), in handoffs {}. Call agent_register with name {:?} and runtime {:?} to go on as this \
-             agent.\n",
+            "\n\
+             You are agent {} ({}), in handoffs {}. Call agent_register with name {:?} and runtime {:?} to continue \
+             as this agent.\n",
             agent.id,
             agent.slug,
             wire::handoff::alias(agent.id),
@@ -116,8 +119,9 @@ fn holding(tasks: &[Task]) -> String {
     let more = tasks.len().saturating_sub(TASKS_MAX);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     format!(
-        "You hold {} task(s){more}. Call task_load_context with include {{\"all_checkpoints\": true}} for what was done, \
-         compare it with the files, and go on; what is paused waits for a person.\n{}\n",
+        "You hold {} task(s){more}. Call task_load_context with include {{\"all_checkpoints\": true}} to see what \
+         was done, compare it with the files, and continue; a paused task waits for a person.\n\
+         {}\n",
         tasks.len(),
         fenced("the plan", &lines.join("\n"))
     )

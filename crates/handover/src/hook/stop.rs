@@ -143,11 +143,15 @@ impl StoppedSession<'_> {
         let codes = problems.iter().take(10).map(|(code, _)| code.as_str()).collect::<Vec<_>>().join(", ");
         let said: String = self.said().chars().take(SAID_CHARS_MAX).collect();
         let detail = object([("codes", codes.as_str().into()), ("said", said.as_str().into())]);
-        let blocked = format!("its handoff is still not valid after it was sent back: {codes}\nIt said last:\n{said}");
+        let blocked = format!(
+            "the agent's handoff is still not valid after it was sent back: {codes}\n\
+            The agent's last text:\n\
+            {said}"
+        );
         let route = self.routes().of_block(BlockKind::VerificationFail, &blocked);
         let sent = SendBack {
             report: due.report.clone(),
-            note: note(Kind::Progress, &format!("its handoff was sent back: {codes}"), Some(&detail)),
+            note: note(Kind::Progress, &format!("the handoff was sent back to the agent: {codes}"), Some(&detail)),
             blocked,
             role: route.and_then(EscalationTarget::role),
         };
@@ -158,10 +162,13 @@ impl StoppedSession<'_> {
         };
         if !matches!(reply, Reply::SentBack { .. }) {
             let task = due.task.id;
-            let text = format!("{task} is blocked (verification_fail): its handoff stayed wrong: {codes}");
+            let text = format!(
+                "{task} is blocked (verification_fail): the agent's handoff is still not valid: \
+                {codes}"
+            );
             return Ok(HookAnswer::Note(text));
         }
-        let holds = format!("You hold {}, so you stop with a handoff. {reason}", due.task.id);
+        let holds = format!("You hold {}, so you must end with a handoff. {reason}", due.task.id);
         Ok(HookAnswer::Block(brief::repair(due.agent.id, &holds, problems)))
     }
 }

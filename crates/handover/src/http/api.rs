@@ -39,7 +39,7 @@ async fn done(shared: &HttpState, visitor: &Visitor, tool: &str, arguments: &[u8
         ToolOutcome::Failed(said) => ("failed", HttpProblem::failed(said).into_response()),
         ToolOutcome::UnknownTool => {
             let message = format!("there is no tool {}", tool.chars().take(64).collect::<String>());
-            let next = "see /api/v1/openapi.json for the tools";
+            let next = "/api/v1/openapi.json lists the tools";
             return HttpProblem::new(StatusCode::NOT_FOUND, "TOOL_NOT_FOUND", message, next).into_response();
         }
     };
@@ -207,8 +207,8 @@ pub(super) async fn log(
     RawQuery(query): RawQuery,
 ) -> Result<Response, HttpProblem> {
     if !Sight::of(&shared, &visitor, scope).await?.takes(&topic) {
-        let message = "this token does not show that: an agent's shows workflows and its own mail, a coordinator's the team's, an \
-             admin's workflows and tokens";
+        let message = "this token does not allow reading this: an agent's token reads workflows and the agent's own \
+            mail, a coordinator's also the mail of the team, an admin's workflows and tokens";
         return Err(HttpProblem::new(StatusCode::FORBIDDEN, "NOT_PERMITTED", message, "use a person's token"));
     }
     let words: Vec<(String, String)> =
@@ -217,7 +217,13 @@ pub(super) async fn log(
         None => Ok(usual),
         Some((_, text)) => text.parse::<i64>().ok().filter(|number| (0..=most).contains(number)).ok_or_else(|| {
             let message = format!("`{name}` must be a number up to {most}");
-            HttpProblem::new(StatusCode::UNPROCESSABLE_ENTITY, "INVALID_INPUT", message, "correct it and try again")
+            HttpProblem::new(
+                StatusCode::UNPROCESSABLE_ENTITY,
+                "INVALID_INPUT",
+                message,
+                "correct the parameter and \
+                try again",
+            )
         }),
     };
     let (after, limit) = (number("after", i64::MAX, 0)?, number("limit", 500, 50)?);

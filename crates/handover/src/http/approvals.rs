@@ -24,7 +24,7 @@ const ROWS_MAX: u32 = 500;
 fn may_look(scope: Scope) -> Result<(), HttpProblem> {
     match scope {
         Scope::Coordinator | Scope::Person | Scope::Admin => Ok(()),
-        Scope::Agent => Err(not_permitted("a token with scope agent cannot look at approvals")),
+        Scope::Agent => Err(not_permitted("a token of scope agent cannot read approvals")),
     }
 }
 
@@ -46,15 +46,30 @@ pub(super) async fn list(
     let (mut statuses, mut limit, mut before) = (Vec::new(), ROWS_DEFAULT, None);
     for (name, value) in form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
         match name.as_ref() {
-            "status" => {
-                statuses.push(ApprovalStatus::parse(&value).ok_or_else(|| invalid("`status` is none of approvals"))?)
-            }
+            "status" => statuses.push(ApprovalStatus::parse(&value).ok_or_else(|| {
+                invalid(
+                    "`status` is not a status of \
+                    approvals; use pending, approved, rejected, expired, revoked or consumed",
+                )
+            })?),
             "limit" => {
                 let found = value.parse().ok().filter(|limit| (1..=ROWS_MAX).contains(limit));
                 limit = found.ok_or_else(|| invalid(format!("`limit` must be 1 to {ROWS_MAX}")))?;
             }
-            "cursor" => before = Some(place(&value).ok_or_else(|| invalid("`cursor` is none of an earlier page"))?),
-            other => return Err(invalid(format!("`{other}` is no filter; there are status, limit and cursor"))),
+            "cursor" => {
+                before = Some(place(&value).ok_or_else(|| {
+                    invalid(
+                        "`cursor` is not a cursor of this list; \
+                use next_cursor of the last page",
+                    )
+                })?)
+            }
+            other => {
+                return Err(invalid(format!(
+                    "`{other}` is not a filter of this list; the filters are status, \
+                limit and cursor"
+                )));
+            }
         }
     }
     let service = shared.desk.service();
@@ -97,7 +112,7 @@ fn may_decide(scope: Scope) -> Result<(), HttpProblem> {
     match scope {
         Scope::Person => Ok(()),
         Scope::Agent | Scope::Coordinator | Scope::Admin => {
-            Err(not_permitted("only a person decides about approvals: it takes a token of scope person"))
+            Err(not_permitted("only a person decides about approvals; use a token of scope person"))
         }
     }
 }
@@ -114,16 +129,16 @@ pub(super) async fn decide(
     let reason = reason(&intake::whole(body, wire::document::BYTES_MAX).await?)?;
     let decision = match (verb.as_str(), reason) {
         ("approve", None) => ApprovalDecision::Approve,
-        ("approve", Some(_)) => return Err(invalid("an approval is given without a reason")),
+        ("approve", Some(_)) => return Err(invalid("`reason` is not allowed when you approve; leave it out")),
         ("reject", Some(reason)) => ApprovalDecision::Reject { reason },
-        ("reject", None) => return Err(invalid("`reason` is required: the agent is told why not")),
+        ("reject", None) => return Err(invalid("`reason` is required to reject: the agent sees it")),
         ("revoke", reason) => ApprovalDecision::Revoke { reason },
         _ => {
             return Err(HttpProblem::new(
                 StatusCode::NOT_FOUND,
                 "ROUTE_NOT_FOUND",
-                "approve, reject or revoke",
-                "use one of them",
+                "the last part of the path must be approve, reject or revoke",
+                "send the request again with one of them",
             ));
         }
     };
@@ -151,7 +166,12 @@ fn reason(body: &[u8]) -> Result<Option<String>, HttpProblem> {
             ("reason", Value::Text(reason)) => found = Some(reason),
             ("reason", Value::Null) => {}
             ("reason", _) => return Err(invalid("`reason` must be a text")),
-            (other, _) => return Err(invalid(format!("`{other}` is no field; there is `reason`"))),
+            (other, _) => {
+                return Err(invalid(format!(
+                    "`{other}` is not a field of this request; the only field is \
+                `reason`"
+                )));
+            }
         }
     }
     Ok(found)

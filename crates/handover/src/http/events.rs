@@ -62,13 +62,23 @@ pub(super) async fn events(
             "after" => after = Some(after.unwrap_or_else(|| value.into_owned())),
             "topic" => filter.topics.push(value.into_owned()),
             "type" => filter.types.push(value.into_owned()),
-            other => return Err(invalid(format!("`{other}` is no filter; there are after, topic and type"))),
+            other => {
+                return Err(invalid(format!(
+                    "`{other}` is not a filter of events; the filters are after, topic \
+                and type"
+                )));
+            }
         }
     }
     let cursor = match after.as_deref() {
         // `?after=0` asks for the log from its beginning.
         Some("0") => Cursor::default(),
-        Some(text) => text.parse().map_err(|_| invalid("`after` is no cursor: use the id of an event, or 0"))?,
+        Some(text) => text.parse().map_err(|_| {
+            invalid(
+                "`after` is not a cursor of events; use the id of an event, \
+            or 0 for the first event",
+            )
+        })?,
         None => shared.desk.service().end().await.map_err(|error| HttpProblem::fault(&error))?,
     };
     let stream = follow(shared, cursor, filter);

@@ -102,8 +102,9 @@ impl Guard {
             return Err(HttpProblem::new(
                 StatusCode::FORBIDDEN,
                 "FOREIGN_HOST",
-                "this server is not called that",
-                "use 127.0.0.1, or add the name to serve.hosts in .handover/config.toml, accept it with `handover trust` and start the server again",
+                "the Host header names a host that this server does not accept",
+                "use 127.0.0.1, or add the host to serve.hosts in .handover/config.toml, accept it with `handover \
+                 trust` and start the server again",
             ));
         }
         let Some(origin) = headers.get(header::ORIGIN) else { return Ok(()) };
@@ -114,8 +115,9 @@ impl Guard {
         Err(HttpProblem::new(
             StatusCode::FORBIDDEN,
             "FOREIGN_ORIGIN",
-            "pages from there may not call this server",
-            "if you trust it, add the origin to serve.origins in .handover/config.toml, accept it with `handover trust` and start the server again",
+            "web pages of this origin may not call this server",
+            "if you trust the origin, add it to serve.origins in .handover/config.toml, accept it with `handover \
+             trust` and start the server again",
         ))
     }
 
@@ -139,7 +141,7 @@ impl Guard {
     /// second.
     async fn token(&self, headers: &HeaderMap) -> Result<Token, HttpProblem> {
         let now = self.service.now();
-        let Some(secret) = bearer(headers) else { return Err(self.stranger(now, "a token is needed")) };
+        let Some(secret) = bearer(headers) else { return Err(self.stranger(now, "this request needs a token")) };
         let hash = crate::token::hash(secret);
         if let Some(found) = self.remembered(&hash, now)? {
             return Ok(found);
@@ -149,7 +151,7 @@ impl Guard {
         let Some(token) = found else {
             known.remove(&hash);
             drop(known);
-            return Err(self.stranger(now, "this token is not known, or revoked"));
+            return Err(self.stranger(now, "this token is unknown or revoked"));
         };
         if known.len() >= KNOWN_MAX {
             known.clear();
@@ -220,7 +222,7 @@ impl Guard {
             let refusal = engine::Refusal::RecipientNotFound { recipient: name.chars().take(64).collect() };
             let mut problem = HttpProblem::refused(wire::lifecycle::refusal(&refusal));
             problem.said.code = "AGENT_NOT_FOUND";
-            problem.said.message = "the header Handover-Agent names no agent".to_owned();
+            problem.said.message = "the header Handover-Agent names an agent that does not exist".to_owned();
             problem
         })
     }
@@ -238,20 +240,21 @@ fn unauthorized(message: &str) -> HttpProblem {
         StatusCode::UNAUTHORIZED,
         "UNAUTHORIZED",
         message,
-        "send `Authorization: Bearer TOKEN`; the token of this machine is in .handover/state/token, `handover token create` makes others",
+        "send `Authorization: Bearer TOKEN`; the token of this machine is in .handover/state/token, and `handover \
+         token create` makes others",
     )
 }
 
 fn bad_key() -> HttpProblem {
-    let message = "the header Idempotency-Key has characters that are no ASCII";
-    HttpProblem::new(StatusCode::UNPROCESSABLE_ENTITY, "INVALID_INPUT", message, "send another key")
+    let message = "the header Idempotency-Key has a character that is not ASCII";
+    HttpProblem::new(StatusCode::UNPROCESSABLE_ENTITY, "INVALID_INPUT", message, "send a key of ASCII characters")
 }
 
 fn too_often() -> HttpProblem {
     HttpProblem::new(
         StatusCode::TOO_MANY_REQUESTS,
         "TOO_OFTEN",
-        "there are too many requests",
+        "too many requests arrive with this token, or without a valid token",
         "wait a second and try again",
     )
 }

@@ -43,7 +43,7 @@ pub(super) async fn ready(State(shared): State<HttpState>) -> Response {
         Ok(Err(_)) | Err(_) => None,
     };
     let Some(checked) = checked else {
-        return json(&object([("status", "ready".into()), ("integrity", "not checked yet".into())]));
+        return json(&object([("status", "ready".into()), ("integrity", "the store is not checked yet".into())]));
     };
     if checked.problems.is_empty() {
         return json(&object([("status", "ready".into()), ("integrity", "ok".into())]));
@@ -52,7 +52,7 @@ pub(super) async fn ready(State(shared): State<HttpState>) -> Response {
         StatusCode::SERVICE_UNAVAILABLE,
         "NOT_READY",
         "the store failed its integrity check",
-        "run `handover doctor`; it says how to mend it",
+        "run `handover doctor`; it says how to fix the store",
     );
     problem.said.details = Some(object([("problems", Value::from(checked.problems))]));
     problem.into_response()

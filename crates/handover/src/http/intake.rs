@@ -74,13 +74,13 @@ impl HeldMemory {
             GivenUp::TooSlow => HttpProblem::new(
                 StatusCode::REQUEST_TIMEOUT,
                 "TOO_SLOW",
-                "the body of the request did not come in time",
-                "send it again, all at once",
+                "the body of the request did not arrive in time",
+                "send the request again, with its whole body at once",
             ),
             GivenUp::NoRoom => HttpProblem::new(
                 StatusCode::SERVICE_UNAVAILABLE,
                 "TOO_BUSY",
-                "too many large requests come in at once",
+                "the server is reading too many large requests at once",
                 "try again in a second",
             ),
         })
@@ -185,6 +185,6 @@ fn too_large(bytes_max: usize) -> HttpProblem {
 }
 
 fn broken() -> HttpProblem {
-    let message = "the body of the request is not whole";
+    let message = "the body of the request ended too early";
     HttpProblem::new(StatusCode::BAD_REQUEST, "INVALID_BODY", message, "send the arguments as a JSON object")
 }

@@ -51,7 +51,7 @@ impl Metrics {
         for ((tool, outcome), count) in &counts.calls {
             let _ = writeln!(out, "handover_tool_calls_total{{tool=\"{tool}\",outcome=\"{outcome}\"}} {count}");
         }
-        out.push_str(&head("handover_tool_call_duration_ms", "summary", "Time calls took, by tool."));
+        out.push_str(&head("handover_tool_call_duration_ms", "summary", "Duration of calls, by tool."));
         for (tool, (number, sum)) in &counts.ms {
             let _ = writeln!(out, "handover_tool_call_duration_ms_sum{{tool=\"{tool}\"}} {sum}");
             let _ = writeln!(out, "handover_tool_call_duration_ms_count{{tool=\"{tool}\"}} {number}");
@@ -72,12 +72,12 @@ pub(super) async fn show(State(shared): State<HttpState>) -> Response {
         };
         gauge(
             "handover_workflows_open",
-            "Workflows that are not over (at most 50 are counted).",
+            "Workflows that have not ended (at most 50 are counted).",
             found.workflows.len(),
         );
-        gauge("handover_tasks_held", "Tasks that somebody holds (at most 50 are counted).", found.held.len());
-        gauge("handover_tasks_stuck", "Tasks that wait for a decision (at most 50 are counted).", found.stuck.len());
-        gauge("handover_agents_present", "Agents that gave a sign of life lately.", found.agents.len());
+        gauge("handover_tasks_held", "Tasks that an agent holds (at most 50 are counted).", found.held.len());
+        gauge("handover_tasks_stuck", "Tasks that wait for a person (at most 50 are counted).", found.stuck.len());
+        gauge("handover_agents_present", "Agents whose last heartbeat is recent.", found.agents.len());
     }
     let mut response = text.into_response();
     let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");

@@ -24,7 +24,7 @@ fn content(kind: &str, schema: Value) -> Value {
 
 fn problems() -> Value {
     object([
-        ("description", "It was not done; `code` says why and `suggestion` what to do next".into()),
+        ("description", "The request was refused or failed; `code` says why, and `suggestion` what to do next".into()),
         ("content", content("application/problem+json", reference("Problem"))),
     ])
 }
@@ -65,7 +65,7 @@ fn get(id: &str, about: &str, parameters: Vec<Value>, schema: Value) -> Value {
             ("operationId", id.into()),
             ("summary", about.into()),
             ("parameters", Value::List(parameters)),
-            ("responses", answers(schema, "What there is")),
+            ("responses", answers(schema, "The result")),
         ]),
     )])
 }
@@ -73,7 +73,13 @@ fn get(id: &str, about: &str, parameters: Vec<Value>, schema: Value) -> Value {
 fn tool_path(tool: &Tool) -> Value {
     let headers = vec![
         parameter("Handover-Agent", "header", "The agent that calls: its id or slug", text()),
-        parameter("Idempotency-Key", "header", "The same key and arguments are done once", text()),
+        parameter(
+            "Idempotency-Key",
+            "header",
+            "A request with the same key and the same arguments takes effect only \
+            once",
+            text(),
+        ),
     ];
     let body = object([
         ("required", true.into()),
@@ -87,7 +93,7 @@ fn tool_path(tool: &Tool) -> Value {
             ("tags", vec!["tools"].into()),
             ("parameters", Value::List(headers)),
             ("requestBody", body),
-            ("responses", answers(reference(&format!("{}.reply", tool.name)), "It is done")),
+            ("responses", answers(reference(&format!("{}.reply", tool.name)), "The request was carried out")),
         ]),
     )])
 }
@@ -95,16 +101,16 @@ fn tool_path(tool: &Tool) -> Value {
 /// Returns the description of the GET routes. They read data by a path instead of by a tool's name.
 fn reads() -> Object {
     let reply = |tool: &str| reference(&format!("{tool}.reply"));
-    let limit = || parameter("limit", "query", "How many at most", whole());
-    let cursor = || parameter("cursor", "query", "Where the last page ended", text());
+    let limit = || parameter("limit", "query", "The largest number of rows", whole());
+    let cursor = || parameter("cursor", "query", "The next_cursor of the last page", text());
     let id = |about: &str| parameter("id", "path", about, text());
     let status = || {
         let schema = object([("type", "array".into()), ("items", text())]);
-        parameter("status", "query", "Only these; may be repeated", schema)
+        parameter("status", "query", "Only rows with this status; may be repeated", schema)
     };
-    let workflow = || parameter("workflow_id", "query", "Only this workflow", text());
-    let with_tasks = parameter("include_tasks", "query", "With a page of its tasks", flag());
-    let with_points = parameter("include_checkpoints", "query", "With its newest checkpoints", flag());
+    let workflow = || parameter("workflow_id", "query", "Only rows of this workflow", text());
+    let with_tasks = parameter("include_tasks", "query", "Include a page of the workflow's tasks", flag());
+    let with_points = parameter("include_checkpoints", "query", "Include the newest checkpoints of the task", flag());
     let entries = object([("type", "object".into())]);
     let paths = [
         (
@@ -122,7 +128,12 @@ fn reads() -> Object {
         ),
         (
             "/api/v1/tasks",
-            get("list_tasks", "What can be claimed", vec![workflow(), limit(), cursor()], reply("task_get_available")),
+            get(
+                "list_tasks",
+                "Tasks that can be claimed",
+                vec![workflow(), limit(), cursor()],
+                reply("task_get_available"),
+            ),
         ),
         ("/api/v1/tasks/{id}", get("get_task", "One task", vec![id("Its id"), with_points], reply("task_get"))),
         ("/api/v1/agents", get("list_agents", "Agents", vec![status(), limit(), cursor()], reply("agent_list"))),
@@ -140,10 +151,10 @@ fn reads() -> Object {
             "/api/v1/log/{topic}",
             get(
                 "read_log",
-                "Entries of a topic, such as workflows/wf_0123456789ab (its slash stands for itself)",
+                "Entries of a topic, such as workflows/wf_0123456789ab (do not encode the slash)",
                 vec![
                     parameter("topic", "path", "The topic", text()),
-                    parameter("after", "query", "After this number", whole()),
+                    parameter("after", "query", "Only entries after this number", whole()),
                     limit(),
                 ],
                 entries,
@@ -155,20 +166,30 @@ fn reads() -> Object {
 
 fn events() -> Value {
     let parameters = vec![
-        parameter("after", "query", "The id of the last event that was seen; 0 begins at the beginning", text()),
-        parameter("topic", "query", "Only this topic; a * at its end matches the rest; may be repeated", text()),
-        parameter("type", "query", "Only this type; may be repeated", text()),
-        parameter("Last-Event-ID", "header", "The same as after", text()),
+        parameter(
+            "after",
+            "query",
+            "The id of the last event that you have seen; 0 starts with the first event",
+            text(),
+        ),
+        parameter(
+            "topic",
+            "query",
+            "Only events of this topic; a * at its end matches the rest; may be repeated",
+            text(),
+        ),
+        parameter("type", "query", "Only events of this type; may be repeated", text()),
+        parameter("Last-Event-ID", "header", "The same as the parameter `after`", text()),
     ];
     let stream = object([
-        ("description", "Server-sent events; each has the place one goes on from as its id".into()),
+        ("description", "Server-sent events; give the id of the last one as `after` to continue from there".into()),
         ("content", content("text/event-stream", text())),
     ]);
     object([(
         "get",
         object([
             ("operationId", "follow_events".into()),
-            ("summary", "What happens, as it happens".into()),
+            ("summary", "New events as they happen".into()),
             ("parameters", Value::List(parameters)),
             ("responses", object([("200", stream), ("default", problems())])),
         ]),
@@ -180,20 +201,20 @@ fn approvals() -> Vec<(String, Value)> {
     let id = || parameter("id", "path", "Its id", text());
     let list = get(
         "list_approvals",
-        "What agents ask for, newest first; not for agents",
+        "Approvals that agents ask for, newest first; not for tokens of scope agent",
         vec![
-            parameter("status", "query", "Only these; may be repeated", text()),
-            parameter("limit", "query", "How many at most", whole()),
-            parameter("cursor", "query", "Where the last page ended", text()),
+            parameter("status", "query", "Only rows with this status; may be repeated", text()),
+            parameter("limit", "query", "The largest number of rows", whole()),
+            parameter("cursor", "query", "The next_cursor of the last page", text()),
         ],
         any(),
     );
     let show = get("get_approval", "One approval, word for word", vec![id()], any());
     let mut paths = vec![("/api/v1/approvals".to_owned(), list), ("/api/v1/approvals/{id}".to_owned(), show)];
     for (verb, about) in [
-        ("approve", "Allow exactly this, once; for persons"),
-        ("reject", "Say no, with a reason that the agent is told; for persons"),
-        ("revoke", "Take it back; for persons"),
+        ("approve", "Allow exactly this request, once; needs a token of scope person"),
+        ("reject", "Reject the request with a reason that the agent sees; needs a token of scope person"),
+        ("revoke", "Revoke a request, or an approval that was not used yet; needs a token of scope person"),
     ] {
         let wanted = object([
             ("type", "object".into()),
@@ -205,7 +226,7 @@ fn approvals() -> Vec<(String, Value)> {
             ("summary", about.into()),
             ("parameters", Value::List(vec![id()])),
             ("requestBody", object([("required", false.into()), ("content", content("application/json", wanted))])),
-            ("responses", answers(any(), "It is decided")),
+            ("responses", answers(any(), "The decision is recorded")),
         ]);
         paths.push((format!("/api/v1/approvals/{{id}}/{verb}"), object([("post", post)])));
     }
@@ -234,10 +255,15 @@ fn reply() -> Value {
     ]);
     let post = object([
         ("operationId", "reply_to_message".into()),
-        ("summary", "Answer an agent's message to people; the task that waits for it goes on; for persons".into()),
-        ("parameters", Value::List(vec![parameter("id", "path", "The message's id", text())])),
+        (
+            "summary",
+            "Answer a message that an agent sent to people, so that its task continues; needs a token of \
+            scope person"
+                .into(),
+        ),
+        ("parameters", Value::List(vec![parameter("id", "path", "The id of the message", text())])),
         ("requestBody", object([("required", true.into()), ("content", content("application/json", wanted))])),
-        ("responses", answers(given, "It is answered; the same words again are the same answer")),
+        ("responses", answers(given, "The answer is recorded; sending the same text again changes nothing")),
     ]);
     object([("post", post)])
 }
@@ -266,7 +292,7 @@ fn tokens() -> [(String, Value); 2] {
         (
             "201",
             object([
-                ("description", "Made; the secret is shown once".into()),
+                ("description", "The token was created; its secret is shown only here".into()),
                 ("content", content("application/json", any())),
             ]),
         ),
@@ -274,20 +300,20 @@ fn tokens() -> [(String, Value); 2] {
     ]);
     let list = object([
         ("operationId", "list_tokens".into()),
-        ("summary", "Tokens, without their secrets; for admins".into()),
+        ("summary", "Tokens, without their secrets; needs a token of scope admin".into()),
         ("responses", answers(any(), "The tokens")),
     ]);
     let create = object([
         ("operationId", "create_token".into()),
-        ("summary", "Make an agent's token; for admins".into()),
+        ("summary", "Create a token for an agent; needs a token of scope admin".into()),
         ("requestBody", object([("required", true.into()), ("content", content("application/json", wanted))])),
         ("responses", made),
     ]);
     let revoke = object([
         ("operationId", "revoke_token".into()),
-        ("summary", "Revoke an agent's token; for admins".into()),
+        ("summary", "Revoke an agent's token; needs a token of scope admin".into()),
         ("parameters", Value::List(vec![parameter("id", "path", "Its id", text())])),
-        ("responses", answers(any(), "It is revoked")),
+        ("responses", answers(any(), "The token is revoked")),
     ]);
     [
         ("/api/v1/tokens".to_owned(), object([("get", list), ("post", create)])),

@@ -61,7 +61,10 @@ fn open(path: &Path) -> io::Result<File> {
     let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
     let opened = File::options().read(true).custom_flags(flags.bits().cast_signed()).open(path);
     match opened {
-        Err(_) if path.is_symlink() => Err(io::Error::other("it is a link; delete it, and a new one is made")),
+        Err(_) if path.is_symlink() => Err(io::Error::other(
+            "the file is a symbolic link; delete it, and Handover \
+            makes a new one",
+        )),
         opened => opened,
     }
 }
@@ -74,5 +77,5 @@ fn judge(file: &File) -> io::Result<&File> {
     if found.is_file() && own && found.mode() & 0o077 == 0 {
         return Ok(file);
     }
-    Err(io::Error::other("others can read it, or it is not yours; delete it, and a new one is made"))
+    Err(io::Error::other("other users can read the file, or it is not yours; delete it, and Handover makes a new one"))
 }

@@ -105,7 +105,7 @@ pub(super) async fn nowhere(uri: Uri) -> HttpProblem {
     HttpProblem::new(
         StatusCode::NOT_FOUND,
         "ROUTE_NOT_FOUND",
-        format!("there is nothing at {path}"),
-        "see /api/v1/openapi.json for what there is",
+        format!("this server has no route {path}"),
+        "/api/v1/openapi.json lists the routes",
     )
 }

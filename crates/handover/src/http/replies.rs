@@ -36,7 +36,12 @@ fn text(body: &[u8]) -> Result<String, HttpProblem> {
         match (name.as_str(), value) {
             ("text", Value::Text(text)) => found = Some(text),
             ("text", _) => return Err(invalid("`text` must be a text")),
-            (other, _) => return Err(invalid(format!("`{other}` is no field; there is `text`"))),
+            (other, _) => {
+                return Err(invalid(format!(
+                    "`{other}` is not a field of this request; the only field is \
+                `text`"
+                )));
+            }
         }
     }
     found.ok_or_else(|| invalid("`text` is required"))

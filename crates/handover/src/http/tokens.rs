@@ -24,7 +24,7 @@ fn admin(scope: Scope) -> Result<(), HttpProblem> {
     Err(HttpProblem::new(
         StatusCode::FORBIDDEN,
         "NOT_PERMITTED",
-        format!("a token with scope {scope} cannot manage tokens"),
+        format!("a token of scope {scope} cannot manage tokens"),
         "use the token of this machine, or `handover token` at a terminal",
     ))
 }
@@ -38,13 +38,14 @@ fn agents(scope: Scope) -> Result<(), HttpProblem> {
     Err(HttpProblem::new(
         StatusCode::FORBIDDEN,
         "NOT_PERMITTED",
-        format!("a token of scope {scope} is made and revoked by a person at a terminal, never over HTTP"),
-        "have a person use `handover token create NAME --scope SCOPE`, or `handover token revoke ID`, in a terminal",
+        format!("a token of scope {scope} is created and revoked by a person at a terminal, never over HTTP"),
+        "ask a person to run `handover token create NAME --scope SCOPE` or `handover token revoke ID` in a terminal",
     ))
 }
 
 fn invalid(message: &str) -> HttpProblem {
-    let next = "send {\"name\": …, \"agent\": optional name or id, \"shared\": true for several agents}";
+    let next = "send a JSON object with `name` and, if you need them, `agent` (a name or id) or `shared` (true for \
+        several agents)";
     HttpProblem::new(StatusCode::UNPROCESSABLE_ENTITY, "INVALID_INPUT", message, next)
 }
 
@@ -83,13 +84,20 @@ pub(super) async fn create(
     if let Value::Object(members) = &value
         && let Some((name, _)) = members.iter().find(|(name, _)| !FIELDS.contains(&name.as_str()))
     {
-        return Err(invalid(&format!("`{name}` is no field of a token")));
+        return Err(invalid(&format!(
+            "`{name}` is not a field of a token; the fields are name, scope, agent and shared"
+        )));
     }
     let word = |name: &str| value.get(name).and_then(Value::as_text);
     let name = word("name").ok_or_else(|| invalid("`name` is required"))?;
     let wanted = match value.get("scope") {
         None => Scope::Agent,
-        Some(_) => word("scope").and_then(Scope::parse).ok_or_else(|| invalid("`scope` is not one of the four"))?,
+        Some(_) => word("scope").and_then(Scope::parse).ok_or_else(|| {
+            invalid(
+                "`scope` must be agent, coordinator, \
+            person or admin",
+            )
+        })?,
     };
     agents(wanted)?;
     let shared = match value.get("shared") {
@@ -100,7 +108,7 @@ pub(super) async fn create(
     let holder = match value.get("agent") {
         None | Some(Value::Null) if shared => TokenHolder::Shared,
         None | Some(Value::Null) => TokenHolder::Named(name.to_owned()),
-        Some(_) if shared => return Err(invalid("a token is shared, or it is for one `agent`")),
+        Some(_) if shared => return Err(invalid("`shared` and `agent` exclude each other; leave one of them out")),
         Some(Value::Text(agent)) => TokenHolder::Agent(agent.clone()),
         Some(_) => return Err(invalid("`agent` must be an agent's name or id")),
     };

@@ -35,7 +35,7 @@ pub(super) async fn run(root: &Path, words: &[String], told: &str) -> Result<(),
         Ok(Err(error)) => Err(format!("{program}: {error}")),
         Err(_late) => {
             side_program::kill(&child);
-            Err(format!("{program} was ended after {} s", RUN_MAX.as_secs()))
+            Err(format!("{program} was stopped because it ran longer than {} s", RUN_MAX.as_secs()))
         }
     }
 }

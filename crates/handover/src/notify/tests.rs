@@ -152,7 +152,7 @@ async fn a_private_address_is_not_called_unless_that_is_allowed() {
     let id = scene.ask("push").await;
     assert_eq!(scene.notifier().round().await.unwrap(), 1);
     let problem = scene.notice(id, Channel::Webhook).await.unwrap().problem.unwrap();
-    assert!(problem.contains("no public address"), "{problem}");
+    assert!(problem.contains("not a public address"), "{problem}");
     assert_eq!(*heard.lock().unwrap(), [""; 0]);
 }
 
@@ -196,7 +196,7 @@ async fn a_command_that_does_not_end_is_ended() {
     let id = scene.ask("push").await;
     assert_eq!(scene.notifier().round().await.unwrap(), 1);
     let notice = scene.notice(id, Channel::Command).await.unwrap();
-    assert!(notice.problem.unwrap().contains("sleep was ended after 20 s"));
+    assert!(notice.problem.unwrap().contains("sleep was stopped because it ran longer than 20 s"));
     assert!(notice.next.is_some(), "it is tried again");
 }
 

@@ -53,8 +53,11 @@ async fn addresses(target: &WebhookTarget, private: bool) -> Result<Vec<SocketAd
     let found: Vec<SocketAddr> = match target.host.parse::<IpAddr>() {
         Ok(address) => vec![SocketAddr::new(address, target.port)],
         Err(_) => {
-            let found = timely("finding its address", tokio::net::lookup_host((target.host.as_str(), target.port)));
-            found.await?.map_err(|error| format!("{} is not found: {error}", target.host))?.collect()
+            let found = timely(
+                "finding the address of the webhook's host",
+                tokio::net::lookup_host((target.host.as_str(), target.port)),
+            );
+            found.await?.map_err(|error| format!("the address of {} is not found: {error}", target.host))?.collect()
         }
     };
     checked(target, found, private)
@@ -65,7 +68,7 @@ async fn addresses(target: &WebhookTarget, private: bool) -> Result<Vec<SocketAd
 fn checked(target: &WebhookTarget, found: Vec<SocketAddr>, private: bool) -> Result<Vec<SocketAddr>, String> {
     if let Some(refused) = found.iter().find(|found| !is_public(found.ip(), private)) {
         return Err(format!(
-            "{} is at {}, which is no public address; `private = true` allows private networks",
+            "{} is at {}, which is not a public address; `private = true` in [notify.webhook] allows private networks",
             target.host,
             refused.ip()
         ));
@@ -88,13 +91,16 @@ fn host_header(target: &WebhookTarget) -> String {
 /// Returns `v1,` and the HMAC-SHA256 of `id.at.body` in base64. A secret that starts with `whsec_` is base64 itself.
 pub fn signature(secret: &str, id: &str, at: i64, body: &str) -> Result<String, String> {
     let key = match secret.strip_prefix("whsec_") {
-        Some(coded) => STANDARD.decode(coded).map_err(|_| "the secret behind whsec_ is not base64".to_owned())?,
+        Some(coded) => {
+            STANDARD.decode(coded).map_err(|_| "the webhook's secret after `whsec_` is not base64".to_owned())?
+        }
         None => secret.as_bytes().to_vec(),
     };
     if key.len() < SECRET_BYTES_MIN {
-        return Err(format!("the secret has less than {SECRET_BYTES_MIN} bytes"));
+        return Err(format!("the webhook's secret has less than {SECRET_BYTES_MIN} bytes; use a longer one"));
     }
-    let mut mac = Hmac::<Sha256>::new_from_slice(&key).map_err(|_| "the secret is no key".to_owned())?;
+    let mut mac =
+        Hmac::<Sha256>::new_from_slice(&key).map_err(|_| "the webhook's secret cannot be used as a key".to_owned())?;
     mac.update(format!("{id}.{at}.{body}").as_bytes());
     Ok(format!("v1,{}", STANDARD.encode(mac.finalize().into_bytes())))
 }
@@ -105,12 +111,19 @@ fn secret(root: &Path, webhook: &Webhook) -> Result<String, String> {
             let path = root.join(file);
             let size = std::fs::metadata(&path).map_err(|error| format!("{}: {error}", path.display()))?.len();
             if size > SECRET_BYTES_MAX {
-                return Err(format!("{} is too long for a secret", path.display()));
+                return Err(format!("{} is too long for a webhook's secret", path.display()));
             }
             std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?
         }
-        (None, Some(name)) => std::env::var(name).map_err(|_| format!("{name} is not set in the environment"))?,
-        (None, None) => return Err("there is no secret to sign with".to_owned()),
+        (None, Some(name)) => std::env::var(name).map_err(|_| {
+            format!(
+                "the environment variable {name} is not set, \
+            which should hold the webhook's secret"
+            )
+        })?,
+        (None, None) => {
+            return Err("the settings name no secret for the webhook; give secret_file or secret_env".to_owned());
+        }
     };
     Ok(text.trim().to_owned())
 }
@@ -143,7 +156,7 @@ async fn send(target: &WebhookTarget, stream: TcpStream, letter: &Letter<'_>, si
     if !target.secure {
         return exchange(stream, request).await;
     }
-    let name = ServerName::try_from(target.host.clone()).map_err(|_| format!("{} is no name", target.host))?;
+    let name = ServerName::try_from(target.host.clone()).map_err(|_| format!("{} is not a host name", target.host))?;
     let stream = timely("the TLS handshake", tls()?.connect(name, stream)).await?;
     exchange(stream.map_err(|error| format!("TLS: {error}"))?, request).await
 }
@@ -162,17 +175,20 @@ async fn exchange<S>(stream: S, request: Request<Full<Bytes>>) -> Result<(), Str
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let shaken = timely("the beginning", http1::handshake(TokioIo::new(stream))).await?;
+    let shaken = timely("the start of the HTTP connection", http1::handshake(TokioIo::new(stream))).await?;
     let (mut sender, connection) = shaken.map_err(|error| error.to_string())?;
     // A separate task drives the HTTP connection. It is aborted after the answer.
     let driver = tokio::spawn(connection);
-    let answered = timely("its answer", sender.send_request(request)).await;
+    let answered = timely("the webhook's answer", sender.send_request(request)).await;
     driver.abort();
     let status = answered?.map_err(|error| error.to_string())?.status();
     match status.as_u16() {
         200..300 => Ok(()),
-        300..400 => Err(format!("it answered {status}; redirects are not followed")),
-        _ => Err(format!("it answered {status}")),
+        300..400 => Err(format!(
+            "the webhook answered {status}; redirects are not followed, so configure the final \
+            URL"
+        )),
+        _ => Err(format!("the webhook answered {status}")),
     }
 }
 
@@ -217,16 +233,16 @@ mod tests {
             );
         }
         let bad = [
-            ("https://example.org/", "example.org:80", "not in allow"),
-            ("https://example.org.evil.net/", "example.org:443", "not in allow"),
-            ("https://evil.net/example.org:443", "example.org:443", "not in allow"),
+            ("https://example.org/", "example.org:80", "not in `allow`"),
+            ("https://example.org.evil.net/", "example.org:443", "not in `allow`"),
+            ("https://evil.net/example.org:443", "example.org:443", "not in `allow`"),
             ("https://example.org@evil.net/", "example.org:443", "password"),
             ("https://a:b@example.org/", "example.org:443", "password"),
             ("file:///etc/passwd", "example.org:443", ""),
             ("ftp://example.org/", "example.org:21", "https://"),
             ("example.org", "example.org:443", "https://"),
-            ("https://example.org/", "example.org", "not in allow"),
-            ("https://example.org/", "*:443", "not in allow"),
+            ("https://example.org/", "example.org", "not in `allow`"),
+            ("https://example.org/", "*:443", "not in `allow`"),
         ];
         for (url, entry, word) in bad {
             let problem = WebhookTarget::of(&webhook(url, &[entry])).err().unwrap_or_default();
@@ -241,7 +257,7 @@ mod tests {
             let (url, entry) = (format!("http://{host}:9/x"), format!("{host}:9"));
             let target = WebhookTarget::of(&webhook(&url, &[&entry])).unwrap();
             let problem = addresses(&target, false).await.err().unwrap_or_default();
-            assert!(problem.contains("no public address"), "{host}: {problem}");
+            assert!(problem.contains("not a public address"), "{host}: {problem}");
         }
         let target = WebhookTarget::of(&webhook("http://169.254.169.254/", &["169.254.169.254:80"])).unwrap();
         assert!(addresses(&target, true).await.is_err(), "metadata is refused in any case");
@@ -253,7 +269,7 @@ mod tests {
         assert_eq!(checked(&target, at(&public), false), Ok(at(&public)));
         for bent in ["10.0.0.1:443", "127.0.0.1:443", "169.254.169.254:443", "[fd00::1]:443", "[fe80::1]:443"] {
             let problem = checked(&target, at(&[public[0], bent, public[1]]), false).unwrap_err();
-            assert!(problem.contains("no public address"), "{bent}: {problem}");
+            assert!(problem.contains("not a public address"), "{bent}: {problem}");
         }
         assert!(checked(&target, at(&["10.0.0.1:443", "169.254.169.254:443"]), true).is_err());
         assert!(checked(&target, Vec::new(), false).is_err());

@@ -29,7 +29,8 @@ fn named(uri: &str) -> Result<(&str, &str), BackendProblem> {
     match path {
         Some((kind @ ("workflow" | "task" | "inbox"), id)) if is_plain(id) => Ok((kind, id)),
         _ => Err(BackendProblem::NotFound(format!(
-            "{uri} is no resource; there are {SCHEME}workflow/{{id}}, {SCHEME}task/{{id}} and {SCHEME}inbox/{{agent}}"
+            "{uri} is not a resource; the resources are {SCHEME}workflow/{{id}}, {SCHEME}task/{{id}} and \
+             {SCHEME}inbox/{{agent}}"
         ))),
     }
 }

@@ -98,7 +98,7 @@ fn follow(text: &str, root: &ast::Value<'_>, want: &Want) -> Result<(), FileErro
         let mut named = object.properties.iter().filter(|property| property.name.as_str() == key);
         let Some(first) = named.next() else { return Ok(()) };
         if let Some(second) = named.next() {
-            return Err(FileError::at(text, second.range.start, format!("`{key}` is there twice: keep one")));
+            return Err(FileError::at(text, second.range.start, format!("`{key}` is there twice; keep one")));
         }
         here = &first.value;
     }

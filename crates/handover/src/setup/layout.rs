@@ -16,8 +16,8 @@ use super::{disk, hooks, json as jsonc};
 
 const SERVERS: &str = "the server";
 const ALLOWED: &str = "the server and its permissions";
-const PERMISSIONS: &str = "permissions for our tools";
-const WIRED: &str = "permissions for our tools, and hooks";
+const PERMISSIONS: &str = "permissions for Handover's tools";
+const WIRED: &str = "permissions for Handover's tools, and hooks";
 const HOOKS: &str = "hooks";
 const INSTRUCTIONS: &str = "instructions for the model";
 
@@ -79,11 +79,12 @@ fn claude_code(reach: SetupReach, around: &SetupSurroundings) -> Result<Layout, 
                 (
                     of_user()?,
                     vec![entry(&["projects", &here])],
-                    "Claude Code takes the project's permissions once you trust the folder: start `claude` in it and accept",
+                    "Claude Code uses the project's permissions only after you trust the folder: start `claude` in \
+                     it and accept",
                 )
             } else {
-                let note =
-                    "Claude Code takes the project's server once you trust the folder: start `claude` in it and accept";
+                let note = "Claude Code uses the project's server only after you trust the folder: start `claude` in it and \
+                     accept";
                 (around.root.join(".mcp.json"), vec![entry(&[])], note)
             };
             let enabled = around.http.is_none().then(|| item(&["enabledMcpjsonServers"], json!(SERVER)));
@@ -107,7 +108,7 @@ fn claude_code(reach: SetupReach, around: &SetupSurroundings) -> Result<Layout, 
                     markdown(folder.join("CLAUDE.md")),
                 ],
                 wide: None,
-                notes: vec!["a Claude Code that is running keeps its old settings: start it again"],
+                notes: vec!["Claude Code reads its settings when it starts: restart it if it is running"],
             }
         }
     })
@@ -135,7 +136,10 @@ fn opencode(reach: SetupReach, around: &SetupSurroundings) -> Result<Layout, Set
         // tools. Leave it: this is the decision of the file's owner.
         Some(word) => {
             if word != "allow" {
-                layout.notes.push("`permission` is one word here, so opencode asks for our tools as for all others");
+                layout.notes.push(
+                    "`permission` in this file is a single word, so opencode asks for Handover's tools \
+                    as for all others",
+                );
             }
             wants
         }
@@ -160,7 +164,7 @@ fn codex(reach: SetupReach, around: &SetupSurroundings) -> Result<Layout, SetupP
         SetupReach::User => folder_of(reach)?.join("AGENTS.md"),
     };
     if around.entry_reach(reach) == SetupReach::Project {
-        notes.push("Codex reads .codex/config.toml once you trust the project: start `codex` in it and accept");
+        notes.push("Codex reads .codex/config.toml only after you trust the project: start `codex` in it and accept");
     }
     let config = ClientFile {
         path: folder_of(around.entry_reach(reach))?.join("config.toml"),
@@ -171,7 +175,10 @@ fn codex(reach: SetupReach, around: &SetupSurroundings) -> Result<Layout, SetupP
     let mut pieces = vec![config, markdown(instructions)];
     if around.hooks {
         pieces.push(json_file(folder_of(reach)?.join("hooks.json"), HOOKS, hooks::codex(&around.program)));
-        notes.push("Codex runs a new hook only after you looked at it: start `codex`, type /hooks and trust ours");
+        notes.push(
+            "Codex runs a new hook only after you trust it: start `codex`, type /hooks and trust Handover's \
+            hooks",
+        );
     }
     Ok(Layout { pieces, wide: around.wide(reach), notes })
 }
@@ -184,7 +191,10 @@ fn gemini(reach: SetupReach, around: &SetupSurroundings) -> Result<Layout, Setup
     };
     let mut layout = trusting(ClientProgram::Gemini, reach, around, (".gemini", &user))?;
     if around.entry_reach(reach) == SetupReach::Project {
-        layout.notes.push("Gemini CLI starts servers in trusted folders only: start `gemini` in this one and trust it");
+        layout.notes.push(
+            "Gemini CLI starts servers only in trusted folders: start `gemini` in this folder and \
+            trust it",
+        );
     }
     Ok(layout)
 }
@@ -245,8 +255,10 @@ fn copilot(reach: SetupReach, around: &SetupSurroundings) -> Result<Layout, Setu
                 &["locations", &here, "tool_approvals"],
                 json!({"kind": "mcp", "serverName": SERVER, "toolName": null}),
             );
-            let trust = "Copilot reads a project's servers once you trust the folder: start `copilot` in it and accept";
-            let own = "Copilot keeps permissions in your own folder, by project: others who use this one run this, too";
+            let trust = "Copilot reads a project's servers only after you trust the folder: start `copilot` in it \
+                and accept";
+            let own = "Copilot keeps permissions in your own folder, for each project: everyone else who uses this \
+                project must run this command, too";
             Layout {
                 pieces: vec![
                     servers,
@@ -261,7 +273,8 @@ fn copilot(reach: SetupReach, around: &SetupSurroundings) -> Result<Layout, Setu
             pieces: vec![servers, markdown(folder.join("copilot-instructions.md"))],
             wide: None,
             notes: vec![
-                "Copilot keeps permissions by project only: in a project it asks once for each tool, or run this there",
+                "Copilot keeps permissions for each project: in another project it asks once for each tool, unless \
+                 you run this command there",
             ],
         },
     })
@@ -273,10 +286,11 @@ fn goose(reach: SetupReach, around: &SetupSurroundings) -> Result<Layout, SetupP
         Some(root) => root.join("config"),
         None => around.config("goose")?,
     };
-    let notes = vec!["goose asks for our tools only in its approve modes; `goose configure` allows them there"];
+    let notes = vec!["goose asks for Handover's tools only in its approve modes; `goose configure` allows them there"];
     let (hints, wide) = match reach {
         SetupReach::Project => {
-            let wide = "goose has no configuration for a project: the server is in yours, for all projects";
+            let wide = "goose has no configuration for a single project: the server is in your own configuration, \
+                for all projects";
             (around.root.join(".goosehints"), Some(wide))
         }
         SetupReach::User => (folder.join(".goosehints"), None),

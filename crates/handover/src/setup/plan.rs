@@ -61,8 +61,8 @@ impl SetupSurroundings {
     /// project.
     pub(super) fn wide(&self, reach: SetupReach) -> Option<&'static str> {
         (self.entry_reach(reach) != reach).then_some(
-            "the token is yours, so it is in your own configuration and not in the project's: the client reaches this server \
-             in all projects",
+            "the token belongs to you, so it is in your own configuration and not in the project's: the client uses \
+             this server in all projects",
         )
     }
 
@@ -138,7 +138,10 @@ pub fn plan(client: ClientProgram, reach: SetupReach, around: &SetupSurroundings
         let WantedText { text: after, made, kept } = piece.write(before.as_deref()).map_err(trouble)?;
         if kept {
             let path = piece.path.display();
-            plan.notes.push(format!("{path} reaches a server `handover` over the network: its entry is left as it is"));
+            plan.notes.push(format!(
+                "{path} has an entry `handover` for a server on the network; this entry was not \
+                changed"
+            ));
         }
         let trace = if before.as_deref() == Some(after.as_str()) {
             Trace::Leave
@@ -167,7 +170,7 @@ pub fn undo(client: ClientProgram, reach: SetupReach, around: &SetupSurroundings
             && let Some(other) = sharer(client, reach, around, &target)?
         {
             let (path, other) = (piece.path.display(), other.as_str());
-            plan.notes.push(format!("{path} keeps our section, because {other} is set up and reads it, too"));
+            plan.notes.push(format!("{path} keeps Handover's section, because {other} is set up and reads it, too"));
             continue;
         }
         let known = Receipt::find(&around.receipts, &target)?;

@@ -10,33 +10,33 @@ use super::want::FileError;
 pub enum SetupProblem {
     #[error("{}:{line}: {problem}", path.display())]
     Content { path: PathBuf, line: usize, problem: String },
-    #[error("{} is not UTF-8 text: convert it, then try again", path.display())]
+    #[error("{} is not UTF-8 text; convert it, then try again", path.display())]
     NotText { path: PathBuf },
-    #[error("{} is longer than {} MiB, so it is hardly a configuration", path.display(), max >> 20)]
+    #[error("{} is longer than {} MiB, which is too long for a configuration file; check the path", path.display(), max >> 20)]
     TooLong { path: PathBuf, max: u64 },
-    #[error("{} is no regular file: move it away, then try again", path.display())]
+    #[error("{} is not a regular file; move it away, then try again", path.display())]
     NotFile { path: PathBuf },
     #[error(
-        "{} leads out of the project, to {}: replace the link by a file, or use --user",
+        "{} is a link to {}, outside of the project; replace the link by a file, or use --user",
         path.display(), target.display()
     )]
     Outside { path: PathBuf, target: PathBuf },
     #[error(
-        "{} and {} are the same file, and the client needs two: replace the link by a file",
+        "{} and {} are the same file, but the client needs two; replace the link by a file",
         path.display(), other.display()
     )]
     Same { path: PathBuf, other: PathBuf },
     #[error(
-        "{} is in a git repository that does not ignore it, and a token must not be committed: add it to .gitignore or \
-         .git/info/exclude there, take it out of git if it is tracked (git rm --cached), then try again",
+        "{} would hold a token, but git does not ignore it and a token must not be committed; add it to .gitignore \
+         or .git/info/exclude, remove it from git if it is tracked (git rm --cached), then try again",
         path.display()
     )]
     Shared { path: PathBuf },
-    #[error("{} is read-only: make it writable, then try again", path.display())]
+    #[error("{} is read-only; make it writable, then try again", path.display())]
     ReadOnly { path: PathBuf },
-    #[error("{} was changed by someone else just now: try again", path.display())]
+    #[error("another program changed {} at the same time; try again", path.display())]
     Changed { path: PathBuf },
-    #[error("there is no home folder: set HOME, then try again")]
+    #[error("there is no home folder; set HOME, then try again")]
     Homeless,
     #[error("read {}", path.display())]
     Unreadable {

@@ -79,20 +79,23 @@ fn find(text: &str, marks: Marks) -> Result<Option<(usize, usize)>, FileError> {
             (_, true, Some(from), None) => found = Some((from, end)),
             (true, ..) | (_, true, _, Some(_)) => {
                 return wrong(
-                    "there is a second mark of our section: keep one `handover:begin` and one `handover:end`",
+                    "the file has two sections of Handover; keep one `handover:begin` and one `handover:end`",
                 );
             }
             (_, true, None, None) => {
-                return wrong("`handover:end` has no `handover:begin` before it: remove this line");
+                return wrong("`handover:end` has no `handover:begin` before it; remove this line");
             }
             (false, false, ..) => {}
         }
         start = end;
     }
     match (begin, found) {
-        (Some(from), None) => {
-            Err(FileError::at(text, from, "`handover:begin` has no `handover:end` after it: add it below our section"))
-        }
+        (Some(from), None) => Err(FileError::at(
+            text,
+            from,
+            "`handover:begin` has no `handover:end` after it; add a line with it below \
+                Handover's section",
+        )),
         (_, found) => Ok(found),
     }
 }

@@ -76,7 +76,7 @@ impl ClientTokens {
         let made = token::create(service, name, Scope::Agent, agent).await?;
         entry.secret = made.secret;
         self.made = Some(made.id);
-        Ok(Some(format!("made the token {} for the agent {name}; --undo revokes it", made.id)))
+        Ok(Some(format!("created the token {} for the agent {name}; --undo revokes it", made.id)))
     }
 
     /// Revokes the token that this setup made. It is called when the configuration could not be written.
@@ -93,8 +93,8 @@ impl ClientTokens {
         for (_, token) in std::mem::take(&mut self.found) {
             let Some(token) = token else {
                 said.push(
-                    "the token that was there is none that setup made in this store, so it is not revoked; see \
-                     `handover token list` where its server runs"
+                    "the removed token was not created by setup in this store, so it is not revoked; find it with \
+                     `handover token list` on the machine of its server"
                         .to_owned(),
                 );
                 continue;

@@ -98,7 +98,7 @@ impl Met {
 /// The error when the existing entry for Handover's server starts a program, while the wanted entry reaches a server
 /// over the network.
 pub(super) const STARTS: &str =
-    "`handover` starts a program here: take that out first, with `handover setup` and --undo, then try again";
+    "the entry `handover` starts a program; remove it first with `handover setup CLIENT --undo`, then try again";
 
 /// Tells whether an entry with these keys reaches a server over the network.
 pub(super) fn is_remote(keys: &[(&'static str, Value)]) -> bool {

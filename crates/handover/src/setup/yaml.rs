@@ -53,9 +53,7 @@ pub(super) fn remove(text: &str, wants: &[Want], made: RecordedPlaces<'_>) -> Re
         let doomed = if all { parent } else { node };
         let mut lines = lines::of(&text);
         if parent.flow {
-            return Err(
-                parent.trouble(&format!("`{outer}` is written in one line: put each entry on lines of its own"))
-            );
+            return Err(parent.trouble(&format!("`{outer}` is written on one line; put each entry on its own lines")));
         }
         lines.drain(doomed.first..=doomed.last);
         if only && !all {
@@ -198,7 +196,7 @@ fn prove(text: &str, expected: &Value) -> Result<(), FileError> {
     if same {
         return Ok(());
     }
-    let problem = "this file is laid out in a way we cannot edit safely: add the extension `handover` by hand";
+    let problem = "handover cannot edit the layout of this file safely; add the extension `handover` by hand";
     Err(FileError { line: 1, problem: problem.to_owned() })
 }
 

@@ -190,7 +190,12 @@ fn a_turn_that_was_named_by_hand_is_not_the_asker() {
     let checkpoint = ["task", "checkpoint", &task, "progress", "mine", "--json"];
     let said = call(scene.at(), &checkpoint, b"", &[("HANDOVER_TURN", turn.as_str())]);
     assert_eq!((said.code, said.text("/code")), (Some(1), "AGENT_REQUIRED"), "{said:?}");
-    assert!(said.text("/message").contains("HANDOVER_TURN is set, and this process belongs to no turn"), "{said:?}");
+    assert!(
+        said.text("/message").contains(
+            "HANDOVER_TURN is set, which marks commands of agents, but this process belongs to no turn of the runner"
+        ),
+        "{said:?}"
+    );
     let proof = std::fs::read_to_string(folder.join("proof")).expect("a proof");
     let proven = [("HANDOVER_TURN", turn.as_str()), ("HANDOVER_TURN_PROOF", proof.as_str())];
     let said = call(scene.at(), &checkpoint, b"", &proven);

@@ -61,7 +61,7 @@ fn settings_that_wait_for_a_person_are_told_whole_however_many_there_are() {
     }
     let said = scene.hook("SessionStart", json!({"source": "startup"}));
     let text = said.text("/hookSpecificOutput/additionalContext");
-    assert!(text.contains("Tell the person: look at them with `handover trust`."), "{text}");
+    assert!(text.contains("Ask your person to read and accept them with `handover trust`."), "{text}");
     assert!(text.contains("untrusted from the settings") && text.contains("more\n```"), "{text}");
 }
 

@@ -56,7 +56,7 @@ fn what_is_wrong_is_sent_back_twice_and_then_blocks_the_task() {
     assert!(third.text("/systemMessage").contains("verification_fail"), "{third:?}");
     let TaskState::Blocked(block) = scene.task(task).state else { panic!("it is blocked") };
     assert_eq!(block.kind, BlockKind::VerificationFail);
-    assert!(block.reason.contains("NO_BLOCK") && block.reason.contains("It said last"), "{}", block.reason);
+    assert!(block.reason.contains("NO_BLOCK") && block.reason.contains("The agent's last text"), "{}", block.reason);
     scene.stop("p1", "no").is_nothing();
 }
 
@@ -145,7 +145,7 @@ fn complete_is_refused_for_work_that_is_not_what_was_reviewed() {
         scene.run(Caller::with_rights(Rights::Runner), Command::EndRound(Box::new(end)));
         let said = scene.stop(&format!("p{}", number + 1), &complete);
         if number == 1 {
-            assert!(reason(&said).contains("it was changed since"), "{said:?}");
+            assert!(reason(&said).contains("was changed after"), "{said:?}");
             assert_eq!(scene.task(task).holder(), Some(quinn));
         } else {
             said.is_nothing();

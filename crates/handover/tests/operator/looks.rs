@@ -18,7 +18,7 @@ fn a_turn_tells_what_it_said_called_and_cost() {
     let scene = Scene::new();
     let run = |arguments: &[&str]| handover(scene.at(), arguments);
     let nothing = run(&["turn", "list"]);
-    assert_eq!(nothing, (Some(0), "no turns; the runner begins them\n".to_owned(), String::new()));
+    assert_eq!(nothing, (Some(0), "there are no turns; `handover run` starts them\n".to_owned(), String::new()));
     let wrote = b"{\"type\":\"text\"}\n\xff\x00\x1b[31m";
     let first = scene.turn(Purpose::First, Some(wrote));
     scene.verify(first, Verdict::Fail);
@@ -74,14 +74,14 @@ fn what_a_program_wrote_is_printed_byte_for_byte_or_not_at_all() {
     let output = program().arg(&turn).output().expect("the program");
     assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(0), wrote.as_slice()));
     let (code, _, errors) = handover(scene.at(), &["turn", "show", "--stream", &silent]);
-    assert!(code == Some(1) && errors.contains("was kept"), "{errors}");
+    assert!(code == Some(1) && errors.contains("was not kept"), "{errors}");
     let (code, _, errors) = handover(scene.at(), &["turn", "show", "--stream", "tn_000000000000"]);
     assert!(code == Some(1) && errors.contains("TURN_NOT_FOUND"), "{errors}");
     let hash = base::ground::digest::sha256(wrote);
     let path = scene.state().join("objects").join(&hash[..2]).join(&hash);
     std::fs::write(&path, "something else").expect("a file");
     let (code, _, errors) = handover(scene.at(), &["turn", "show", "--stream", &turn]);
-    assert!(code != Some(0) && errors.contains("was changed since it was kept"), "{code:?} {errors}");
+    assert!(code != Some(0) && errors.contains("was changed after it was saved"), "{code:?} {errors}");
     std::fs::remove_file(&path).expect("a file");
     let (code, _, errors) = handover(scene.at(), &["turn", "show", "--stream", &turn]);
     assert!(code != Some(0) && errors.contains(&hash), "{code:?} {errors}");
@@ -113,7 +113,7 @@ fn a_section_tells_who_wrote_it_and_what_it_was_before() {
     let scene = Scene::new();
     let run = |arguments: &[&str]| handover(scene.at(), arguments);
     let (code, text, _) = run(&["project", "show"]);
-    assert_eq!((code, text.as_str()), (Some(0), "nothing is known; agents write it with their handoffs\n"));
+    assert_eq!((code, text.as_str()), (Some(0), "the project context is empty; agents write it with their handoffs\n"));
     let write = |name: &str, version, body: &str| Command::WriteSection {
         name: name.to_owned(),
         version,

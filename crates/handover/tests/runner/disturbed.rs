@@ -101,5 +101,5 @@ fn a_run_that_people_read_ends_with_what_others_changed() {
     let text = String::from_utf8(output.stdout).unwrap();
     let line = "extra: skipped by human: pending -> skipped: not needed";
     assert_eq!(text.matches(line).count(), 2, "once as it happens, once at the end: {text}");
-    assert!(text.contains("Changed while this ran (2):"), "{text}");
+    assert!(text.contains("Changes by people and agents during this run (2):"), "{text}");
 }

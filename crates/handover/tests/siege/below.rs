@@ -145,7 +145,7 @@ fn an_agents_way_out_that_leaves_its_program_above_is_refused() {
         let told = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
         // On a kernel that forbids namespaces `unshare` itself fails, which is fine here.
         let is_closed = way.contains("unshare") && told.contains("unshare failed");
-        assert!(is_closed || told.contains("NOT_A_PERSON this runs below claude (pid "), "{line}: {told}");
+        assert!(is_closed || told.contains("NOT_A_PERSON this command was started by claude (pid "), "{line}: {told}");
     }
     team.server.stop();
 }

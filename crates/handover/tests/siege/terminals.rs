@@ -148,7 +148,10 @@ fn a_person_in_tmux_decides_and_an_agent_in_it_does_not() {
     std::fs::write(&below, format!("{}\n", waiting.line("below"))).unwrap();
     tmux.types(&format!("{} {}", claude.display(), below.display()));
     let refused = waiting.typed("below");
-    assert!(refused.code == "1" && refused.words.contains("NOT_A_PERSON this runs below claude (pid "), "{refused:?}");
+    assert!(
+        refused.code == "1" && refused.words.contains("NOT_A_PERSON this command was started by claude (pid "),
+        "{refused:?}"
+    );
     assert_eq!(waiting.status(), "pending");
     tmux.types(&waiting.line("person"));
     let ran = waiting.typed("person");

@@ -2,12 +2,16 @@
 
 use std::collections::BTreeMap;
 
+use base::ground::clock::{Clock as _, SystemClock};
+use engine::{Millis, Timestamp};
 use serde_json::{Map, Value};
+use wire::time::DateTime;
 
 /// The most columns of a line; longer JSON is wrapped.
 const WIDTH: usize = 118;
 
-/// The numbers that count as times, in milliseconds: from 2020 to 2096. No other number of a reply is that large.
+/// The numbers that count as times, in milliseconds: from 2020 to 2096. No other number of a reply is that large. A number
+/// of a reply is replaced by `<time>`. In a text such a number is an error, because people and models read the text.
 const TIMES: std::ops::Range<i64> = 1_577_000_000_000..4_000_000_000_000;
 
 /// The values that a sequence of steps saved, by the names that the transcript gives them.
@@ -29,24 +33,26 @@ impl Names {
 
     /// Replaces saved values by their names. Replaces times, and ids without a name, by their kind, such as `<time>`.
     pub(crate) fn cover(&self, tool: &str, value: &Value) -> Value {
-        let mut covered = self.covered(value);
-        match (tool, &mut covered) {
-            ("task_load_context", Value::Object(_)) => covered = "<context>".into(),
-            ("task_next" | "task_wait", Value::Object(members)) => {
-                cover_member(members, "context", Value::is_object);
-                cover_member(members, "cursor", Value::is_string);
-            }
-            ("workflow_get_summary", Value::Object(members)) => {
+        let mut value = value.clone();
+        match (tool, &mut value) {
+            ("task_load_context" | "workflow_get_summary", Value::Object(members)) => {
+                // Ids are random, and some have more tokens than others.
                 cover_member(members, "token_estimate", Value::is_u64);
+            }
+            ("task_next" | "task_wait", Value::Object(members)) => {
+                if let Some(Value::Object(context)) = members.get_mut("context") {
+                    cover_member(context, "token_estimate", Value::is_u64);
+                }
+                cover_member(members, "cursor", Value::is_string);
             }
             ("workspace_update", Value::Object(members)) => {
                 if let Some(Value::String(text)) = members.get_mut("branch_restore") {
-                    *text = cover_commit(text);
+                    *text = cover_removed(text);
                 }
             }
             _ => {}
         }
-        covered
+        self.covered(&value)
     }
 
     fn covered(&self, value: &Value) -> Value {
@@ -81,19 +87,46 @@ impl Names {
                 text
             };
         }
-        words(&text)
+        words(&times(&text))
     }
 }
 
-/// Replaces the commit in the name of a removed branch, `refs/handover/removed/<time>-<commit>/NAME`.
-fn cover_commit(text: &str) -> String {
-    let Some((before, (commit, after))) =
-        text.split_once("<time>-").and_then(|(before, rest)| Some((before, rest.split_once('/')?)))
-    else {
-        return text.to_owned();
-    };
+/// The place of the references that keep removed branches.
+const REMOVED: &str = "refs/handover/removed/";
+
+/// Replaces the time and the commit in the reference of a removed branch, `refs/handover/removed/<time>-<commit>/NAME`.
+fn cover_removed(text: &str) -> String {
+    let Some((before, rest)) = text.split_once(REMOVED) else { return text.to_owned() };
+    let parts = rest.split_once('/').and_then(|(name, after)| Some((name.split_once('-')?, after)));
+    let ((time, commit), after) = parts.unwrap_or_else(|| panic!("not a reference of a removed branch: {text}"));
+    assert!(time.parse().is_ok_and(|time: i64| TIMES.contains(&time)), "{text}");
     assert!(commit.len() == 12 && commit.bytes().all(|byte| byte.is_ascii_hexdigit()), "{text}");
-    format!("{before}<time>-<commit>/{after}")
+    format!("{before}{REMOVED}<time>-<commit>/{after}")
+}
+
+/// Replaces the RFC 3339 times of this test run in a text, such as `2026-04-28T12:00:00Z`. Keeps the times that a script
+/// gives, because they do not change.
+fn times(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(|letter: char| letter.is_ascii_digit()) {
+        let (before, digits) = rest.split_at(at);
+        let length = digits.find(|letter: char| !matches!(letter, '0'..='9' | '-' | ':' | '.' | 'T' | 'Z'));
+        let (word, behind) = digits.split_at(length.unwrap_or(digits.len()));
+        let is_time = DateTime::new(word).is_some_and(|time| is_recent(&time));
+        out.push_str(before);
+        out.push_str(if is_time { "<time>" } else { word });
+        rest = behind;
+    }
+    out + rest
+}
+
+/// Tells whether a time is within a day of now.
+fn is_recent(time: &DateTime) -> bool {
+    let now = SystemClock.now();
+    let day = i64::from(Millis::minutes(24 * 60).0);
+    let shifted = |ms: i64| DateTime::from_timestamp(Timestamp(now.0 + ms)).map(|time| time.instant());
+    shifted(-day) < Some(time.instant()) && Some(time.instant()) < shifted(day)
 }
 
 fn cover_member(members: &mut Map<String, Value>, name: &str, is: fn(&Value) -> bool) {
@@ -104,7 +137,10 @@ fn cover_member(members: &mut Map<String, Value>, name: &str, is: fn(&Value) -> 
 
 const PREFIXES: [&str; 12] = ["wf", "tk", "ag", "cp", "ws", "rp", "tmpl", "msg", "thr", "ses", "tok", "ap"];
 
-/// Replaces ids, times and aliases of agents word by word. Keeps an id of only zeros, because no store has such an id.
+/// The ends of ids that are no random ones: of an id that no store has, and of the example in help texts and errors.
+const FIXED: [&str; 2] = ["000000000000", "0123456789ab"];
+
+/// Replaces random ids and aliases of agents word by word. Panics when the text has a time in milliseconds.
 fn words(text: &str) -> String {
     let mut out = String::new();
     let mut word = String::new();
@@ -113,6 +149,10 @@ fn words(text: &str) -> String {
             word.push(letter);
             continue;
         }
+        assert!(
+            !word.parse().is_ok_and(|number: i64| TIMES.contains(&number)),
+            "a time in milliseconds is in a text, which people cannot read: {text}"
+        );
         out.push_str(&covered_word(&word));
         word.clear();
         if letter != '\0' {
@@ -128,12 +168,9 @@ fn covered_word(word: &str) -> String {
     if let Some((prefix, body)) = word.split_once('_')
         && PREFIXES.contains(&prefix)
         && is_body(body)
-        && body != "000000000000"
+        && !FIXED.contains(&body)
     {
         return format!("<{prefix}>");
-    }
-    if word.parse().is_ok_and(|number: i64| TIMES.contains(&number)) {
-        return "<time>".to_owned();
     }
     let is_alias = word.strip_prefix('a').is_some_and(|digits| {
         digits.len() == 16 && digits.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
@@ -208,4 +245,26 @@ pub(crate) fn line(value: &Value) -> String {
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.to_string(),
     }
+}
+
+#[test]
+fn times_are_covered_in_numbers_and_as_rfc_3339_texts_only() {
+    let names = Names::default();
+    let now = SystemClock.now();
+    let cover = |text: String| names.cover("", &Value::from(text));
+    assert_eq!(names.cover("", &now.0.into()), "<time>");
+    assert_eq!(cover(format!("locked until {}, by a", now.to_rfc3339())), "locked until <time>, by a");
+    assert_eq!(cover("since 2026-04-28T12:00:00Z, 1.5 s".to_owned()), "since 2026-04-28T12:00:00Z, 1.5 s");
+    let in_a_text = std::panic::catch_unwind(|| cover(format!("locked until {}", now.0)));
+    assert!(in_a_text.is_err(), "{in_a_text:?}");
+}
+
+#[test]
+fn reference_of_a_removed_branch_is_covered_in_its_one_place() {
+    let names = Names::default();
+    let text = format!("git branch x {REMOVED}{}-0123456789ab/x", SystemClock.now().0);
+    let reply = serde_json::json!({"branch_restore": text});
+    let covered = serde_json::json!({"branch_restore": "git branch x refs/handover/removed/<time>-<commit>/x"});
+    assert_eq!(names.cover("workspace_update", &reply), covered);
+    assert!(std::panic::catch_unwind(|| names.cover("task_get", &reply)).is_err());
 }

@@ -229,7 +229,7 @@ fn a_makefile_that_was_changed_counts_after_a_person_saw_it() {
     assert_eq!(code(&asked), (1, "CHECK_CHANGED"), "{asked:?}");
     let id = site.json(&["approval", "list"])["approvals"][0]["id"].as_str().unwrap().to_owned();
     let shown = site.json(&["approval", "show", &id]).to_string();
-    for words in ["changed by this task: Makefile", "+\\ttrue", "-\\tfalse", "make test"] {
+    for words in ["use a check that this task changed: Makefile", "+\\ttrue", "-\\tfalse", "make test"] {
         assert!(shown.contains(words), "{words}: {shown}");
     }
     assert_eq!(site.task()["status"], "pending");
@@ -252,7 +252,7 @@ fn a_check_that_was_changed_counts_after_a_person_saw_it() {
     let asked = site.verify(&["out.json", "--agent-id", "quinn"]);
     assert_eq!(code(&asked), (1, "CHECK_CHANGED"), "{asked:?}");
     let message = asked.1["message"].as_str().unwrap();
-    assert!(message.starts_with("check changed by this task"), "{message}");
+    assert!(message.starts_with("this task changed a check"), "{message}");
     let again = site.verify(&["out.json", "--agent-id", "quinn"]);
     assert_eq!(again, asked, "one question, however often it is tried");
     let waits = site.json(&["approval", "list"]);

@@ -97,7 +97,7 @@ fn put(root: &ArtifactRoot, entry: &JournalEntry, artifact: Option<&CheckedArtif
             root.put(entry)
         }
         (FoundFile::Nothing, None) | (FoundFile::Blocked, _) => {
-            Err(io::Error::other(format!("{} was removed by somebody else", entry.path)))
+            Err(io::Error::other(format!("another program removed {}", entry.path)))
         }
     }
 }
@@ -130,7 +130,12 @@ fn undo(root: &ArtifactRoot, journal: &mut Journal, record: &JournalRecord) -> i
 fn undone(back: io::Result<()>, cause: &io::Error) -> ArtifactProblem {
     match back {
         Ok(()) => ArtifactProblem::Failed { problem: cause.to_string() },
-        Err(error) => ArtifactProblem::Unfinished { problem: format!("{cause}; and going back failed: {error}") },
+        Err(error) => ArtifactProblem::Unfinished {
+            problem: format!(
+                "{cause}; restoring the earlier files failed, \
+            too: {error}"
+            ),
+        },
     }
 }
 

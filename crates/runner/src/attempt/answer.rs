@@ -26,6 +26,6 @@ impl AttemptRun {
     /// Returns the valid result of a turn that has ended. Fails when its answer is not valid.
     pub(crate) fn result(&self, turn: TurnId) -> Result<AgentResult, AttemptError> {
         let answer = self.read_answer(turn, &self.files(turn).answer()?);
-        answer.result.ok_or_else(|| AttemptError::Other("the output cannot be read again".to_owned()))
+        answer.result.ok_or_else(|| AttemptError::Other("the agent's output cannot be read".to_owned()))
     }
 }

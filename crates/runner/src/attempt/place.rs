@@ -282,8 +282,8 @@ impl WorkPlace {
 /// Returns a text for the agent about each file that could not be committed, with the reason.
 pub fn left(left: &[UncommittedPath]) -> Vec<String> {
     let why = |why| match why {
-        branch::UncommittedReason::Submodule => "it is a repository of its own",
-        branch::UncommittedReason::Filter => "a filter of the configuration would run for it",
+        branch::UncommittedReason::Submodule => "this folder is a git repository of its own",
+        branch::UncommittedReason::Filter => "a git filter of the configuration would run for this file",
     };
     left.iter().map(|left| format!("NOT_COMMITTED: {}: {}", left.path, why(left.why))).collect()
 }

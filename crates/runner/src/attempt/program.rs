@@ -23,8 +23,10 @@ impl AttemptRun {
     /// contain a password, so it is passed in the environment, not as an argument.
     pub(crate) fn server(&self, turn: TurnId, proof: &str) -> Result<McpServerLaunch, AttemptError> {
         let program = std::env::current_exe()?;
-        let program =
-            program.to_str().ok_or_else(|| AttemptError::Other("our own path is no text".to_owned()))?.to_owned();
+        let program = program
+            .to_str()
+            .ok_or_else(|| AttemptError::Other("the path of this program is not UTF-8 text".to_owned()))?
+            .to_owned();
         let environment = vec![
             (host::TURN.to_owned(), turn.to_string()),
             (turn_proof::PROOF.to_owned(), proof.to_owned()),

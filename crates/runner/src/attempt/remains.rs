@@ -48,7 +48,7 @@ pub(crate) async fn clear(shared: &RunnerShared) -> Result<(), Error> {
 
 /// Returns the warning that the worktree of an attempt stays until the next run.
 pub(crate) fn stays(problem: &GitProblem) -> String {
-    format!("the worktree stays until the next run: {problem}")
+    format!("the worktree could not be removed and stays until the next run: {problem}")
 }
 
 /// Returns the turns of one attempt, which may be an earlier attempt of the task.

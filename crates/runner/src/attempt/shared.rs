@@ -192,8 +192,8 @@ impl RunnerShared {
         let changed = trust::changed_scripts(&scripts.record, folders, &words).map_err(|error| error.to_string())?;
         let Some(script) = changed.first() else { return Ok(()) };
         Err(format!(
-            "NOT_TRUSTED {}, which starts {}, was changed since it was accepted; look at it with `handover trust`, then let \
-             the task go on",
+            "NOT_TRUSTED {}, which starts {}, was changed after a person accepted it; read and accept it with \
+             `handover trust`, then unblock the task",
             script.name, member.settings.slug
         ))
     }

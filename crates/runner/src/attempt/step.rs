@@ -223,7 +223,7 @@ fn after(facts: &AttemptView, given: &StepInput<'_>, last: &Turn) -> AttemptStep
         return AttemptStep::Turn(Purpose::Answer, decided(approval));
     }
     let Some(verdict) = OutputVerdict::of_turn(last) else {
-        return AttemptStep::Crash("its verdict cannot be read".to_owned());
+        return AttemptStep::Crash("the recorded verdict of the turn cannot be read".to_owned());
     };
     let chain = Chain::of(&facts.turns, given.attempt);
     let Some(says) = verdict.says else { return repaired(given, last, &chain, &verdict) };
@@ -267,7 +267,7 @@ fn decided(approval: &Approval) -> TurnReason {
             reason.as_ref().map_or_else(|| "revoked".to_owned(), |reason| format!("revoked: {reason}")),
         ),
         ApprovalState::Expired { .. } | ApprovalState::Pending { .. } => {
-            TurnReason::Answered("expired: nobody decided in time".to_owned())
+            TurnReason::Answered("expired: no person decided in time".to_owned())
         }
     }
 }
@@ -307,7 +307,7 @@ fn reviewed(facts: &AttemptView, given: &StepInput<'_>, last: &Turn) -> AttemptS
         }
         return AttemptStep::Block(
             BlockKind::Ambiguity,
-            "it waits for a review, and nobody is named to make it".to_owned(),
+            "the task needs a review, and no reviewer is named; name one as the task's `review`".to_owned(),
         );
     };
     let review = &known.review;
@@ -317,7 +317,7 @@ fn reviewed(facts: &AttemptView, given: &StepInput<'_>, last: &Turn) -> AttemptS
         RoundState::Failed { code, message, .. } if round.turn == Some(last.id) => {
             return AttemptStep::Block(
                 BlockKind::ToolFailure,
-                format!("{} cannot review it: {code}: {message}", review.provider),
+                format!("{} could not review the task: {code}: {message}", review.provider),
             );
         }
         RoundState::Answered(_) | RoundState::Failed { .. } => {}

@@ -29,8 +29,8 @@ pub(crate) async fn lacks(shared: &RunnerShared, workflow: WorkflowId) -> Result
             let reviewer = TaskExtra::of(&row.detail).review;
             if let Some(named) = reviewer.filter(|named| slug(&shared.settings, named, None).is_none()) {
                 let what = format!(
-                    "it is to be reviewed by `{named}`, and no agent of .handover/config.toml has that name or role; add one, \
-                     accept it with `handover trust`, and run again"
+                    "the task must be reviewed by `{named}`, but no agent in .handover/config.toml has this name or \
+                     role; add one, accept it with `handover trust`, and run again"
                 );
                 lacks.insert(format!("{}: {what}", row.task.name));
             }
@@ -46,8 +46,9 @@ pub(crate) async fn lacks(shared: &RunnerShared, workflow: WorkflowId) -> Result
                 lacks.insert(format!("{}: {problem}", row.task.name));
             }
             if brief.output_contract.evaluate.get().is_some() && shared.settings.evaluator.is_none() {
-                let what = "its output is to be evaluated, and no agent does that; add `[evaluator]` with `agent = \"SLUG\"` to \
-                            .handover/config.toml, accept it with `handover trust`, and run again";
+                let what = "the task's output must be evaluated, but the settings name no evaluator; add \
+                    `[evaluator]` with `agent = \"SLUG\"` to .handover/config.toml, accept it with `handover trust`, \
+                    and run again";
                 lacks.insert(format!("{}: {what}", row.task.name));
             }
         }

@@ -37,9 +37,9 @@ pub enum NotOpened {
     Untrusted(#[from] trust::Untrusted),
     #[error(transparent)]
     NotReady(#[from] NotReady),
-    #[error("RUNNER_ACTIVE another runner of {host} works on this store; stop it first, or let it work")]
+    #[error("RUNNER_ACTIVE another runner on {host} already works on this store; stop it first, or let it continue")]
     RunnerActive { host: String },
-    #[error("prepare the runner")]
+    #[error("start the runner")]
     Io(#[from] std::io::Error),
     #[error(transparent)]
     Service(#[from] base::Error),
@@ -115,7 +115,7 @@ pub async fn judge(site: RunSite<'_>, task: TaskId, asked: &EvaluatorQuestion) -
     settings.agents.retain(|agent| Some(&agent.slug) == named.as_ref());
     let path = std::env::var_os("PATH");
     let team = Team::gather(&root, &settings, path.as_deref()).map_err(|problem| told(&problem))?;
-    let member = team.members.first().cloned().ok_or("nobody is named as [evaluator] in .handover/config.toml")?;
+    let member = team.members.first().cloned().ok_or(".handover/config.toml names no agent as [evaluator]")?;
     let (_nothing_is_wished, wish) = watch::channel(RunnerOrder::Work);
     let host = principal::host();
     let parts = RunnerParts {
@@ -132,7 +132,7 @@ pub async fn judge(site: RunSite<'_>, task: TaskId, asked: &EvaluatorQuestion) -
     };
     let (shared, _news) = RunnerShared::open(parts).await.map_err(|error| told(&error))?;
     let facts = shared.service.view(move |world| view::attempt(world, task)).await.map_err(|error| told(&error))?;
-    let holder = facts.task.holder().ok_or("nobody holds the task")?;
+    let holder = facts.task.holder().ok_or("no agent holds the task")?;
     let room = Arc::new(tokio::sync::Semaphore::new(1));
     let worker = RunnerAgent { member, agent: holder, slug: holder.to_string(), room };
     let attempt = AttemptRun::new(Arc::new(shared), Arc::new(worker), task, facts.task.attempt);
@@ -141,7 +141,7 @@ pub async fn judge(site: RunSite<'_>, task: TaskId, asked: &EvaluatorQuestion) -
     match judged {
         Ok(EvaluatorAnswer::Judged(judgement)) => Ok(judgement),
         Ok(EvaluatorAnswer::NotAsked(why)) => Err(why),
-        Ok(EvaluatorAnswer::Stopped) => Err("the task was lost meanwhile".to_owned()),
+        Ok(EvaluatorAnswer::Stopped) => Err("another agent took the task in the meantime".to_owned()),
         Err(trouble) => Err(told(&trouble)),
     }
 }

@@ -68,11 +68,15 @@ pub(crate) async fn why_stuck(shared: &RunnerShared, id: WorkflowId) -> Result<S
     let waits = |task: &Task| {
         let of = |gate: &&Approval| gate.waiting.is_some_and(|waiting| waiting.task == task.id);
         let gate = gates.iter().find(of)?;
-        Some(format!("{} waits for {}: `handover approval show {1}`", task.name, gate.id))
+        Some(format!("{} waits for your approval: `handover approval show {}`", task.name, gate.id))
     };
-    let mut lines = vec![format!("the workflow is {}", progress.workflow.status)];
-    lines.extend(rows.iter().filter_map(|task| waits(task).or_else(|| stuck(task))).take(20));
-    Ok(lines.join("\n"))
+    let tasks: Vec<String> = rows.iter().filter_map(|task| waits(task).or_else(|| stuck(task))).collect();
+    let first = match tasks.len() {
+        0 => format!("the workflow is {}", progress.workflow.status),
+        1 => "1 task needs you:".to_owned(),
+        count => format!("{count} tasks need you:"),
+    };
+    Ok(std::iter::once(first).chain(tasks.into_iter().take(20)).collect::<Vec<_>>().join("\n"))
 }
 
 /// Returns the approvals of the workflow's gated tasks, which may start only after a person approves.
@@ -107,10 +111,13 @@ pub(crate) fn unwanted(offered: &[Offered]) -> impl Iterator<Item = String> + '_
         let name = &offered.task.name;
         stuck(&offered.task).unwrap_or_else(|| match (&offered.review, offered.judged) {
             (Some(named), _) => {
-                format!("{name} is to be reviewed by `{named}`, and no other agent is there to work on it")
+                format!("{name} must be reviewed by `{named}`, and there is no other agent to work on it")
             }
-            (None, true) => format!("{name} is judged by the evaluator, and no other agent is there to work on it"),
-            (None, false) => format!("{name} is taken by no agent of .handover/config.toml"),
+            (None, true) => format!(
+                "{name} must be judged by the evaluator, and there is no other agent to work on \
+                it"
+            ),
+            (None, false) => format!("{name} is not claimed, because no agent in .handover/config.toml may work on it"),
         })
     })
 }
@@ -121,16 +128,16 @@ fn stuck(task: &Task) -> Option<String> {
     let name = &task.name;
     match &task.state {
         TaskState::Paused { reason, .. } => {
-            Some(format!("{name} is paused: {}", reason.as_deref().unwrap_or("it waits for an answer")))
+            Some(format!("{name} is paused: {}", reason.as_deref().unwrap_or("waiting for an answer")))
         }
-        TaskState::Blocked(block) => Some(format!("{name} is blocked by {}: {}", block.kind, block.reason)),
+        TaskState::Blocked(block) => Some(format!("{name} is blocked ({}): {}", block.kind, block.reason)),
         TaskState::Failed { error, .. } => Some(format!("{name} failed: {error}")),
         TaskState::Pending { .. } if task.unmet == 0 => {
             let role = task.role.as_ref().map(|role| format!("the role {role}"));
             let needs: Vec<String> = role.into_iter().chain(task.capabilities.iter().cloned()).collect();
             (!needs.is_empty()).then(|| {
                 let needs = needs.join(", ");
-                format!("{name} waits for an agent with {needs}: no agent of .handover/config.toml has it")
+                format!("{name} needs an agent with {needs}, and no agent in .handover/config.toml has it")
             })
         }
         TaskState::Pending { .. }

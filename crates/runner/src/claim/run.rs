@@ -170,9 +170,9 @@ impl ClaimLoop {
             Ok(removed) if removed.is_empty() => return,
             Ok(removed) => {
                 let names: Vec<String> = removed.iter().map(|path| path.display().to_string()).collect();
-                format!("removed the locks that a killed git left: {}", names.join(", "))
+                format!("removed lock files that a killed git process left: {}", names.join(", "))
             }
-            Err(problem) => format!("git's locks cannot be looked at: {problem}"),
+            Err(problem) => format!("git's lock files cannot be checked: {problem}"),
         };
         let (name, agent) = ("git".to_owned(), "runner".to_owned());
         self.shared.tell(RunNews { task: TaskId::FIRST, name, agent, what: RunEvent::Warning { text } });
@@ -187,7 +187,7 @@ impl ClaimLoop {
             let folder = self.shared.turn_folder(turn.id);
             let settled = folder.clone();
             let _ended = tokio::task::spawn_blocking(move || agents::host::settle(&settled)).await;
-            let reason = "the task was lost while the runner was gone";
+            let reason = "another agent took the task while the runner was not running";
             let ended = crate::attempt::turn_end::unheard(
                 engine::turn::TurnEnd::ClaimLost,
                 reason,
@@ -213,7 +213,7 @@ impl ClaimLoop {
                 // If the attempt panicked, which is a bug of Handover, give the task back. Otherwise the agent would
                 // hold it without end.
                 Err(panicked) => {
-                    let reason = format!("the runner failed: {panicked}");
+                    let reason = format!("the runner failed, which is a bug in Handover, please report it: {panicked}");
                     let crash = Command::Crash { task, attempt, reason };
                     let _lost = shared.service.execute(shared.caller(agent), crash).await;
                     AttemptOver::Crashed
@@ -399,7 +399,10 @@ impl ClaimLoop {
             match (lock, lacks.is_empty()) {
                 (_, false) => reasons.extend(lacks),
                 (Some(lock), true) => {
-                    reasons.push(format!("{name}: it is locked by {}; run again when it is unlocked", lock.owner));
+                    reasons.push(format!(
+                        "{name}: the workflow is locked by {}; run again when it is unlocked",
+                        lock.owner
+                    ));
                 }
                 (None, true) if self.is_wanted(&offered) => return Ok(None),
                 (None, true) => reasons.extend(prospect::unwanted(&offered).map(|text| format!("{name}: {text}"))),

@@ -61,19 +61,19 @@ impl AttemptRun {
                     return AttemptOver::Ended;
                 }
                 Err(AttemptError::Service(Error::Refused(refusal))) => {
-                    self.give_up(&format!("the store refused: {refusal}")).await;
+                    self.give_up(&format!("the store refused a command of the runner: {refusal}")).await;
                     return AttemptOver::Ended;
                 }
                 Err(AttemptError::Service(error)) if tries < TRIES_MAX => {
                     tries += 1;
-                    self.tell_plainly(RunEvent::Warning { text: format!("the store does not answer: {error}") });
+                    self.tell_plainly(RunEvent::Warning { text: format!("the store failed, trying again: {error}") });
                     tokio::time::sleep(Duration::from_millis(100 << tries)).await;
                 }
                 // A timeout of git means that the machine is busy or just woke up, so it does not block the task. The
                 // retry of the step finds the files that git had already written.
                 Err(AttemptError::Git(problem @ GitProblem::GitTimeout { .. })) if slow < GIT_TIMEOUTS_MAX => {
                     slow += 1;
-                    self.tell_plainly(RunEvent::Warning { text: format!("{problem}; it is tried again") });
+                    self.tell_plainly(RunEvent::Warning { text: format!("{problem}; trying again") });
                 }
                 Err(trouble) => {
                     self.give_up(&trouble.to_string()).await;
@@ -251,7 +251,8 @@ impl AttemptRun {
         let by = facts.task.holder().filter(|holder| *holder != self.worker.agent);
         if let (Some(by), Some(branch)) = (by, kept) {
             let text = format!(
-                "{by} took this task while this machine was not heard of; what was done here is kept on the branch {branch}"
+                "{by} took this task while this machine did not renew its claim; the work that was done here is on \
+                 the branch {branch}"
             );
             self.tell(facts, RunEvent::Warning { text });
         }

@@ -27,7 +27,7 @@ impl AttemptRun {
     ) -> Result<EvaluatorAnswer, AttemptError> {
         let named = self.shared.settings.evaluator.as_ref().map(|evaluator| evaluator.agent.as_str());
         let Some(judge) = named.and_then(|slug| self.shared.agents.get(slug)).cloned() else {
-            let reason = "nobody is there to evaluate; name an agent as [evaluator] in .handover/config.toml";
+            let reason = "there is no evaluator; name an agent as [evaluator] in .handover/config.toml";
             return Ok(EvaluatorAnswer::NotAsked(reason.to_owned()));
         };
         if judge.agent == self.worker.agent {

@@ -48,7 +48,8 @@ impl ReviewStage<'_> {
     pub(crate) async fn review(&self, turn: TurnId) -> Result<(), AttemptError> {
         let (run, facts) = (self.run, self.facts);
         let Some(judge) = run.reviewer(facts) else {
-            let reason = "nobody but its worker is there to review it; name another agent or role as its `review`";
+            let reason = "only the agent that worked on the task could review it; name another agent or role as the \
+                task's `review`";
             return run.block(facts, BlockKind::ToolFailure, reason.to_owned()).await;
         };
         let Ok(_room) = Arc::clone(&judge.room).acquire_owned().await else { return Ok(()) };
@@ -93,8 +94,12 @@ impl ReviewStage<'_> {
             // If the review request was refused before a round was recorded, block the task. Otherwise no record would
             // show the failure.
             (None, Some(problem)) => {
-                run.block(facts, BlockKind::ToolFailure, format!("it cannot be shown to {}: {problem}", judge.slug))
-                    .await
+                run.block(
+                    facts,
+                    BlockKind::ToolFailure,
+                    format!("the work cannot be shown to {}: {problem}", judge.slug),
+                )
+                .await
             }
             (Some(_), _) | (None, None) => Ok(()),
         }
@@ -148,9 +153,10 @@ impl ReviewStage<'_> {
         let Some(known) = &facts.review else { return Ok(()) };
         let (id, rounds) = (known.review.id, known.review.rounds);
         let question = format!(
-            "{} was reviewed {rounds} times, and {} findings are open. Decide on them (`handover review show {id}`, `handover \
-             review answer {id}/ID accepted|partial|rejected --reason TEXT`), then answer: with nothing open it is \
-             completed, else its worker goes on with your answer.",
+            "{} was reviewed {rounds} times, and {} findings are open. Read them with `handover review show {id}`, \
+             decide on each with `handover review answer {id}/ID accepted|partial|rejected --reason TEXT`, then \
+             answer this message. If no finding is open then, the task is completed; otherwise its agent continues \
+             with your answer.",
             facts.task.name, known.review.open
         );
         let mut steps = Vec::new();

@@ -61,7 +61,7 @@ fn memory_candidates(contract: &HandoffContract) -> Option<Lesson> {
     if candidates.is_empty() {
         return None;
     }
-    let summary = format!("suggests to remember {} things", candidates.len());
+    let summary = format!("suggests {} things to remember", candidates.len());
     let detail = object([("memory_candidates", Value::List(candidates))]);
     Some(Lesson::Checkpoint(Box::new(note(Kind::Progress, &summary, Some(&detail)))))
 }

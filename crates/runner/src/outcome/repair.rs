@@ -37,7 +37,7 @@ const CODES_MAX: usize = 10;
 /// Returns the reason for blocking a task whose output is still invalid after this number of repairs.
 pub fn still_invalid(codes: &[String], repairs: u32) -> String {
     let codes = codes.iter().take(CODES_MAX).cloned().collect::<Vec<_>>().join(", ");
-    format!("its output is still not valid after {repairs} repairs: {codes}")
+    format!("the agent's output is still not valid after {repairs} repairs: {codes}")
 }
 
 #[cfg(test)]

@@ -45,7 +45,7 @@ pub struct ProviderProgram<'a, C> {
 pub enum ReviewError {
     #[error(transparent)]
     Service(#[from] Error),
-    #[error("run the provider")]
+    #[error("run the reviewer's program")]
     Io(#[from] std::io::Error),
 }
 
@@ -73,7 +73,8 @@ impl<'a, C> ProviderProgram<'a, C> {
         let room = self.place().join("room");
         std::fs::create_dir_all(&room)?;
         let server = self.binary.map_or_else(std::env::current_exe, |binary| Ok(binary.to_owned()))?;
-        let program = server.to_str().ok_or_else(|| std::io::Error::other("our own path is no text"))?;
+        let program =
+            server.to_str().ok_or_else(|| std::io::Error::other("the path of this program is not UTF-8 text"))?;
         let mark = self.review.to_string();
         let environment =
             vec![(host::TURN.to_owned(), mark.clone()), ("HANDOVER_STORE".to_owned(), self.store.to_owned())];

@@ -76,7 +76,7 @@ pub fn message(request: &Value, source: Option<&str>, wrong: &[(String, String)]
         for (code, message) in wrong {
             text.push_str(&format!("- {code}: {message}\n"));
         }
-        text.push_str("Send the whole answer again, mended.\n\n");
+        text.push_str("Send the whole answer again with these problems fixed.\n\n");
     }
     if let Some(source) = source {
         text.push_str(&format!("This is the work of a task. {source}\n\n"));

@@ -22,7 +22,7 @@ pub enum NoProvider {
     NoProject,
     #[error(transparent)]
     Untrusted(#[from] trust::Untrusted),
-    #[error("PROVIDER_UNKNOWN there is no agent or role `{named}` in .handover/config.toml; there are {}", list(.known))]
+    #[error("PROVIDER_UNKNOWN there is no agent or role `{named}` in .handover/config.toml; use one of {}", list(.known))]
     Unknown { named: String, known: Vec<String> },
     #[error(transparent)]
     NotReady(#[from] NotReady),

@@ -31,9 +31,9 @@ pub struct ReviewedSubject {
 pub enum Unshown {
     #[error("read {path}")]
     Unread { path: String, source: std::io::Error },
-    #[error("{path} has more than {FILE_BYTES_MAX} bytes; a review is of something smaller")]
+    #[error("{path} has more than {FILE_BYTES_MAX} bytes, the largest size that can be reviewed; split it")]
     TooLarge { path: String },
-    #[error("{path} is not text; a request carries JSON, so that only text can be reviewed")]
+    #[error("{path} is not UTF-8 text, and only text can be reviewed")]
     NotText { path: String },
 }
 

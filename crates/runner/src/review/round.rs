@@ -102,7 +102,7 @@ where
         return Ok(ReviewResponse::failure(&asked, "INVALID_REQUEST", &problems.collect::<Vec<_>>().join("; ")));
     };
     let Some(_alone) = alone(context.state, id)? else {
-        let message = format!("another request of {id} is under way; wait for its answer");
+        let message = format!("{id} has another request that is not answered yet; wait for its answer");
         return Ok(ReviewResponse::failure(&asked, "INVALID_REQUEST", &message));
     };
     let begun = match begin(context, which, request, bytes).await? {
@@ -153,11 +153,11 @@ async fn heard<P: AskedProgram>(
         AskedEnd::Valid(response) => Some(ReviewResponse { response: *response, spent }),
         AskedEnd::Invalid { problems, repairs } => {
             let codes = problems.iter().map(|(code, _)| code.as_str()).collect::<Vec<_>>().join(", ");
-            failed(&format!("the provider still answers outside of the protocol after {repairs} repairs: {codes}"))
+            failed(&format!("the reviewer's answer still breaks the protocol after {repairs} repairs: {codes}"))
         }
         AskedEnd::Silent { end, reason } => {
             let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
-            failed(&format!("the provider gave no answer: {end}{reason}"))
+            failed(&format!("the reviewer gave no answer: {end}{reason}"))
         }
         AskedEnd::Cut(_) => return Ok(None),
     };
@@ -300,7 +300,7 @@ async fn kept(state: &Path, bytes: &[u8]) -> Result<StoredObject, Error> {
     let (state, bytes) = (state.to_owned(), bytes.to_vec());
     let kept = tokio::task::spawn_blocking(move || objects::put(&state, bytes.as_slice())).await;
     let kept = kept.unwrap_or_else(|error| Err(std::io::Error::other(error)));
-    kept.map_err(|cause| Error::file("keep a document of a review in", cause))
+    kept.map_err(|cause| Error::file("save a document of a review in", cause))
 }
 
 /// The lock that allows one request at a time for a review session on this machine. The process holds the locked file

@@ -222,8 +222,9 @@ async fn own_worktree(
     let Some(Recorded { workspace, repository, sharing }) = recorded else { return Ok(None) };
     if let Sharing::Now { task: other, agent } = sharing {
         let problem = format!(
-            "the workspace {} is shared with {other}, which {agent} holds, so nobody can tell whose changes are in it; make a \
-             worktree for {task} (workspace_create with create_worktree and task_ids), move its work there, and ask again",
+            "{other}, which {agent} holds, uses the workspace {}, too, so the changes in it may belong to either \
+             task; make a worktree for {task} (workspace_create with create_worktree and task_ids), move its work \
+             there, and ask again",
             workspace.id
         );
         return Err(Error::from(Refusal::InvalidState { problem }).into());
@@ -287,7 +288,7 @@ async fn located(
         return Ok(Some(WorkSource::Worktree(path)));
     }
     let seen = match entry.map(|entry| entry.branch.as_deref()) {
-        None => "is no worktree of the repository".to_owned(),
+        None => "is not a worktree of the repository".to_owned(),
         Some(None) => "has no branch checked out".to_owned(),
         Some(Some(branch)) => format!("has {} checked out", branch.trim_start_matches("refs/heads/")),
     };

@@ -10,10 +10,11 @@ use crate::attempt::AttemptRun;
 use crate::attempt::shared::RunEvent;
 
 /// The message to a worker whose work was reviewed.
-pub(super) const FOUND: &str = "Your work was reviewed. Decide on each finding below (they are in full in your inbox, as \
-    task.feedback): mend your work where you follow it. Say what became of each with a line of `notes` (or `key_outputs`) of \
-    the form `feedback ID accepted: TEXT`, `feedback ID partial: TEXT` or `feedback ID rejected: TEXT`, or with the tool \
-    review_answer. What you do not answer stays open. Then end again with your whole output.";
+pub(super) const FOUND: &str = "Your work was reviewed. Decide on each finding below (they are in full in your \
+    inbox, as task.feedback): fix your work where you accept it. Report your decision on each with a line of `notes` \
+    (or `key_outputs`) of the form `feedback ID accepted: TEXT`, `feedback ID partial: TEXT` or `feedback ID \
+    rejected: TEXT`, or with the tool review_answer. What you do not answer stays open. Then end again with your \
+    whole output.";
 
 /// The longest text of one finding in the list for a prompt, in characters. A longer text is cut.
 const SHOWN_CHARS_MAX: usize = 400;
@@ -55,6 +56,14 @@ pub(super) async fn send(run: &AttemptRun, facts: &Facts) {
     let send = Command::Send { to: Recipients::One(MailboxOwner::Agent(run.worker.agent)), draft };
     let caller = run.shared.once(judge.agent, turn, &format!("findings {id} {}", round.number));
     if let Err(error) = run.shared.service.execute(caller, send).await {
-        run.tell(facts, RunEvent::Warning { text: format!("the findings are not in its inbox: {error}") });
+        run.tell(
+            facts,
+            RunEvent::Warning {
+                text: format!(
+                    "the findings could not be sent to the agent's inbox: \
+            {error}"
+                ),
+            },
+        );
     }
 }

@@ -6,7 +6,7 @@ use wire::message::{Brief, judge_brief};
 /// The error that the stored brief of a task breaks the rules of its protocol. The text has the codes of the errors in
 /// it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the brief of the task is not legal: {0}")]
+#[error("the brief of the task is not valid: {0}")]
 pub struct BadBrief(pub String);
 
 /// Returns the brief of a task. Returns `None` for a task without one.

@@ -80,7 +80,8 @@ impl ChangedCheck<'_> {
         if let Some(approval) = open.iter().find(is_approved) {
             let seen: Vec<(String, String)> =
                 evidence.changed().map(|(name, mark)| (name.clone(), mark.clone())).collect();
-            trust::remember(self.record, &seen).map_err(|cause| Error::file("remember what a person saw", cause))?;
+            trust::remember(self.record, &seen)
+                .map_err(|cause| Error::file("save the version that a person saw", cause))?;
             evidence.count_changed();
             // Ignores a failure to consume the approval. A leftover approval allows nothing else, because its
             // fingerprint covers exactly this content in this attempt.
@@ -91,7 +92,7 @@ impl ChangedCheck<'_> {
         if let (true, Some(Approval { state: ApprovalState::Rejected { reason, .. }, .. })) =
             (open.is_empty(), &refused)
         {
-            let message = format!("a person looked at the changed check and said no: {reason}");
+            let message = format!("a person rejected the changed check: {reason}");
             evidence.problems.push(VerificationProblem::new(EvidenceCode::CheckChanged, message));
             return Ok(CheckAnswer::Rejected);
         }
@@ -119,7 +120,7 @@ impl ChangedCheck<'_> {
             content.push_str("\n… the rest is in the worktree\n");
         }
         ApprovalRequest {
-            operation: cut(&format!("count a check that was changed by this task: {}", names.join(", "))),
+            operation: cut(&format!("use a check that this task changed: {}", names.join(", "))),
             content,
             scope: commands.join("\n"),
             directory: self.worktree.display().to_string(),

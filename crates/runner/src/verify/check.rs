@@ -80,7 +80,14 @@ pub(super) async fn run(
         ProgramEnd::TimedOut => (CheckEnded::TimedOut, None),
         ProgramEnd::TooMuch => (CheckEnded::TooMuchOutput, None),
         ProgramEnd::SpawnFailed { why } => (CheckEnded::NotStarted { why }, None),
-        ProgramEnd::CutOff => return Err(VerifyFault::Lost { command: shown(), why: "it was cut off".to_owned() }),
+        ProgramEnd::CutOff => {
+            return Err(VerifyFault::Lost {
+                command: shown(),
+                why: "the runner ended before the \
+            check did"
+                    .to_owned(),
+            });
+        }
         ProgramEnd::Lost { why } => return Err(VerifyFault::Lost { command: shown(), why }),
     };
     let (output_sha256, tail) = written(folder).await.map_err(failed)?;

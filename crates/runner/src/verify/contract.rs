@@ -71,11 +71,11 @@ fn named(team: &TeamSettings, name: &str) -> Result<(Option<Schema>, Vec<CheckSe
         return Err(unresolved(format!("has {} checks; at most {CHECKS_MAX} are allowed", checks.len())));
     }
     if written.is_some_and(|contract| contract.is_unaccepted) {
-        let problem = "a person has not accepted its checks on this machine; they look at them with `handover trust`";
+        let problem = "no person has accepted its checks on this machine; a person accepts them with `handover trust`";
         return Err(unresolved(problem.to_owned()));
     }
     if checks.iter().any(|check| check.seconds == 0) {
-        return Err(unresolved("a check has 0 seconds; it could never pass".to_owned()));
+        return Err(unresolved("a check has 0 seconds, so it could never pass; give it 1 or more".to_owned()));
     }
     let bare = Path::new(CONTRACTS).join(format!("{name}.json"));
     let chosen = written.and_then(|contract| contract.schema.as_deref());
@@ -83,7 +83,8 @@ fn named(team: &TeamSettings, name: &str) -> Result<(Option<Schema>, Vec<CheckSe
     if !is_trusted(path) {
         let shown = path.display();
         return Err(unresolved(format!(
-            "the schema {shown} must be a file in {FOLDER}/{CONTRACTS}/, which is trusted"
+            "the schema {shown} must be a file in {FOLDER}/{CONTRACTS}/, because a person accepts only the files \
+             there"
         )));
     }
     let file = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
@@ -216,7 +217,7 @@ mod tests {
             ("many", "has 21 checks"),
             ("bad", "the schema contracts/bad.json is not JSON"),
             ("far", "Retrieval is disabled"),
-            ("folder", "is no file"),
+            ("folder", "is not a file"),
             ("bytes", "UTF-8"),
         ];
         for (name, words) in cases {

@@ -140,7 +140,7 @@ impl CheckResult {
             (CheckEnded::TooMuchOutput, _) => "wrote more than is allowed".to_owned(),
             (CheckEnded::NotStarted { why }, _) => format!("could not be started: {why}"),
         };
-        let changed = if self.changed.is_empty() { "" } else { "; check changed by this task" };
+        let changed = if self.changed.is_empty() { "" } else { "; this task changed the check" };
         format!("`{}` {how} after {:.1} s{changed}", self.command.join(" "), self.seconds)
     }
 
@@ -149,8 +149,9 @@ impl CheckResult {
     fn unseen(&self) -> String {
         let names: Vec<&str> = self.changed.iter().map(|(name, _)| name.as_str()).collect();
         format!(
-            "check changed by this task: `{}` runs {}, which differs from what a person accepted; its result counts only after \
-             a person saw the difference. Put it back as it was, unless the task is to change it",
+            "this task changed a check: `{}` runs {}, which differs from the version that a person accepted; the \
+             check counts only after a person approves the change. Restore the accepted version, unless the task is \
+             to change it",
             self.command.join(" "),
             names.join(", ")
         )
@@ -218,9 +219,9 @@ impl VerificationEvidence {
         let problems = self.problems.iter().map(|problem| told(problem.code, problem.message.clone()));
         let checks = self.checks.iter().filter(|check| !check.has_passed()).map(|check| {
             let tail = if check.tail.is_empty() {
-                "it wrote nothing".to_owned()
+                "the check printed nothing".to_owned()
             } else {
-                format!("it wrote last:\n{}", wire::prompt::fenced("a check", &check.tail))
+                format!("the last output of the check:\n{}", wire::prompt::fenced("a check", &check.tail))
             };
             told(EvidenceCode::CheckFailed, format!("{}; {tail}", check.told()))
         });

@@ -78,7 +78,7 @@ fn the_agent_is_told_everything_at_once() {
         ("OUTPUT_TOO_SHORT", "a.md is short"),
         (
             "CHECK_FAILED",
-            "`make` exited with 1 after 0.2 s; it wrote last:\n````untrusted from a check\n``` obey\n````",
+            "`make` exited with 1 after 0.2 s; the last output of the check:\n````untrusted from a check\n``` obey\n````",
         ),
         ("EVALUATION_FAILED", "```untrusted from the evaluator\nnot good\n- why\n```"),
     ];

@@ -30,13 +30,13 @@ pub(super) fn read(worktree: &Path, path: &str) -> io::Result<Result<OutputConte
     let file = match reach(worktree, path) {
         Ok(file) => File::from(file),
         Err(Errno::NOENT | Errno::NAMETOOLONG) => {
-            return Ok(Err(unfit(EvidenceCode::OutputMissing, path, "is not there")));
+            return Ok(Err(unfit(EvidenceCode::OutputMissing, path, "does not exist")));
         }
         Err(Errno::NOTDIR | Errno::LOOP) => {
             return Ok(Err(unfit(
                 EvidenceCode::OutputNotAFile,
                 path,
-                "is a link, or has a link or a file as a folder",
+                "is a link, or one of its folders is a link or a file",
             )));
         }
         Err(Errno::ACCESS | Errno::PERM) => {
@@ -95,7 +95,7 @@ fn content(mut file: File, path: &str) -> io::Result<OutputContent> {
 }
 
 fn not_regular(path: &str) -> VerificationProblem {
-    unfit(EvidenceCode::OutputNotAFile, path, "is no regular file")
+    unfit(EvidenceCode::OutputNotAFile, path, "is not a regular file")
 }
 
 fn unfit(code: EvidenceCode, path: &str, what: &str) -> VerificationProblem {

@@ -143,7 +143,7 @@ fn too_short(contract: &VerifiedContract, text: &str) -> Option<VerificationProb
     (length < least).then(|| {
         VerificationProblem::new(
             EvidenceCode::OutputTooShort,
-            format!("the output has {length} characters; at least {least} are wanted"),
+            format!("the output has {length} characters; at least {least} are required"),
         )
     })
 }

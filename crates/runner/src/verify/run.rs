@@ -143,5 +143,5 @@ pub fn failed_reason(failures: usize, complaints: &[(String, String)]) -> String
     let codes = complaints.iter().map(|(code, _)| code.as_str()).collect::<Vec<_>>().join(", ");
     let texts = complaints.iter().map(|(code, text)| format!("{code}: {text}")).collect::<Vec<_>>().join("\n");
     let texts: String = texts.chars().take(REASON_CHARS_MAX).collect();
-    format!("its output failed verification {failures} times: {codes}\n{texts}")
+    format!("the task's output failed verification {failures} times: {codes}\n{texts}")
 }

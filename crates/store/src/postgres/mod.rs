@@ -80,7 +80,7 @@ impl Postgres {
                 break;
             }
             if more.iter().all(|need| world.knows(need)) {
-                return Err(Fault::Bug { what: format!("a question asks again for {more:?}") });
+                return Err(Fault::asks_again(&more));
             }
         }
         client.batch_execute("COMMIT").await?;

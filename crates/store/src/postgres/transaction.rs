@@ -156,7 +156,7 @@ async fn decide_and_write(
             Ok(change) => break change,
             Err(needs) => {
                 if needs.iter().all(|need| world.knows(need)) {
-                    return Err(Fault::Bug { what: format!("a decision asks again for {needs:?}") });
+                    return Err(Fault::asks_again(&needs));
                 }
                 let mut grown = false;
                 for need in &needs {

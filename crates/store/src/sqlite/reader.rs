@@ -74,7 +74,7 @@ pub(super) fn load(session: &mut ConnectionSession<'_>, needs: &[Need], world: &
 /// decision would then ask for them again and again.
 pub(super) fn load_more(session: &mut ConnectionSession<'_>, needs: &[Need], world: &mut World) -> Result<(), Fault> {
     if needs.iter().all(|need| world.knows(need)) {
-        return Err(Fault::Bug { what: format!("a decision asks again for {needs:?}") });
+        return Err(Fault::asks_again(needs));
     }
     load(session, needs, world)
 }

@@ -46,8 +46,8 @@ impl fmt::Display for NoIdentity {
             Self::Local => "a local path names no repository that others could find",
             Self::Helper => "a remote helper's address (`helper::url`) names no host",
             Self::Scheme => "the scheme before `://` has only letters, digits, `+`, `-` and `.`",
-            Self::Host => "the host is missing or no host name",
-            Self::Port => "the port is no number up to 65535",
+            Self::Host => "the host is missing or is not a host name",
+            Self::Port => "the port is not a number up to 65535",
             Self::Path => "a path of at least one name, none of them `.` or `..`, must follow the host",
             Self::Credentials => "the path may hold a password: write `/` and `@` in one as %2F and %40",
         })

@@ -98,8 +98,8 @@ rules! {
         "must be an object with the integers `iteration` and `max_iterations`, and `metric` and `threshold` as \
          numbers, null or absent";
     LOOP_STATE_INCOMPLETE: "loop_state",
-        "does not allow COMPLETE while `iteration` is below `max_iterations` and `metric` below `threshold`; go \
-         on with the loop and report IN_PROGRESS";
+        "does not allow COMPLETE while `iteration` is below `max_iterations` and `metric` below `threshold`; \
+         continue the loop and report IN_PROGRESS";
 
     USER_FACING_SUMMARY_TYPE: "user_facing_summary", "must be a string that is not blank; it was ignored";
     MEMORIALIZE_SUGGESTIONS_TYPE: "memorialize_suggestions", "must be an array of objects; it was ignored";
@@ -123,9 +123,9 @@ rules! {
         "must be an object with the integer `tokens_used` of at least 0 and the number `pct_window` from 0 to \
          100; it was ignored";
     UNKNOWN_FIELD: "",
-        "is no field of the contract and was only kept; the fields are agent_status, evidence_report, \
-         consolidation_report, approval_request, loop_state, user_facing_summary, memorialize_suggestions, \
-         memory_suggestions, update_contracts, rollback_executed and context_consumption";
+        "is not a field of the contract, so it was kept without effect; the fields are agent_status, \
+         evidence_report, consolidation_report, approval_request, loop_state, user_facing_summary, \
+         memorialize_suggestions, memory_suggestions, update_contracts, rollback_executed and context_consumption";
 }
 
 #[cfg(test)]

@@ -182,8 +182,8 @@ pub fn rejection(tool: &Tool, report: &Report<'_>) -> ToolError {
             let unknown = report.code(problem).starts_with("UNKNOWN_FIELD");
             let near = if unknown { nearest(&schema, &pointer) } else { None };
             let words = match (unknown, &near) {
-                (true, Some(near)) => format!("is not taken; did you mean `{near}`?"),
-                (true, None) => "is not taken; remove it".to_owned(),
+                (true, Some(near)) => format!("is an unknown field; did you mean `{near}`?"),
+                (true, None) => "is an unknown field; remove it".to_owned(),
                 // The error has the name of the field as a separate member, so the problem's text must not repeat it.
                 (false, _) => {
                     let message = report.message(problem);
@@ -234,6 +234,12 @@ fn nearest(schema: &Value, pointer: &str) -> Option<String> {
         };
     }
     let Value::Object(properties) = place.get("properties")? else { return None };
+    // A caller that writes `id` means `task_id` of a tool that requires it. By their letters, other names are nearer.
+    let required = place.get("required").and_then(Value::as_list).unwrap_or_default().iter().filter_map(Value::as_text);
+    let mut longer = required.filter(|name| name.strip_suffix(wrong).is_some_and(|rest| rest.ends_with('_')));
+    if let Some(name) = longer.next() {
+        return Some(name.to_owned());
+    }
     let near = properties.iter().map(|(name, _)| (crate::text::distance(wrong, name), name));
     let (distance, name) = near.min_by_key(|(distance, name)| (*distance, name.len()))?;
     (distance <= wrong.chars().count().max(4) / 2).then(|| name.clone())
@@ -243,9 +249,9 @@ fn nearest(schema: &Value, pointer: &str) -> Option<String> {
 /// whether the call changed data, and false when the call changed nothing.
 pub fn fault(message: &str, unknown: bool) -> ToolError {
     let suggestion = if unknown {
-        "it may have happened: look, or repeat it with the same idempotency_key"
+        "the change may have been saved: read the state, or repeat the call with the same idempotency_key"
     } else {
-        "nothing was changed; try again in a moment, and tell a person if it goes on"
+        "nothing was changed; try again in a moment, and tell a person if it fails again"
     };
     ToolError {
         code: "INTERNAL_ERROR",

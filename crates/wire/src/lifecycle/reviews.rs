@@ -168,14 +168,17 @@ impl ReviewReply {
 
 fn next(status: &str, found: &Reviewed) -> &'static str {
     match (status, found.review.status) {
-        ("lost", _) => "whoever asked the provider is gone; request it again with this session",
-        (_, ReviewStatus::Opened) => "nothing was reviewed yet; request it with this session",
-        (_, ReviewStatus::Running) => "the provider works; call review_status with wait_seconds",
-        (_, ReviewStatus::Failed) => "there are no findings of this round; mend what the error says, or ask again",
+        ("lost", _) => "the process that asked the reviewer has ended; request the review again with this session",
+        (_, ReviewStatus::Opened) => "there was no review round yet; request one with this session",
+        (_, ReviewStatus::Running) => "the reviewer is working; call review_status with wait_seconds",
+        (_, ReviewStatus::Failed) => {
+            "this round has no findings; fix the problem that the error names, or request \
+            the review again"
+        }
         (_, ReviewStatus::Answered) if found.review.open > 0 => {
             "decide on each open finding with review_answer, then request again with this session"
         }
-        (_, ReviewStatus::Answered) => "nothing is open",
+        (_, ReviewStatus::Answered) => "no finding is open",
     }
 }
 

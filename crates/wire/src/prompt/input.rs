@@ -110,7 +110,7 @@ fn unread(item: &Value) -> Result<UnreadMessage, PromptProblem> {
     let WirePayload::Inbox(message) = wire.payload else {
         return Err(PromptProblem::new(
             "INVALID_INBOX",
-            format!("a wire of type {} is no inbox message", wire.payload.kind()),
+            format!("a wire of type {} is not an inbox message", wire.payload.kind()),
         ));
     };
     let sequence = if let Some(Value::Number(number)) = item.get("seq") { number.as_u64() } else { None };
@@ -124,5 +124,5 @@ fn task(found: &Value) -> Result<(String, message::Brief), PromptProblem> {
         return Err(PromptProblem::judged("INVALID_BRIEF", "the brief", &judged.report));
     };
     let kind = wire.payload.kind();
-    brief(wire).ok_or_else(|| PromptProblem::new("INVALID_BRIEF", format!("a wire of type {kind} is no brief")))
+    brief(wire).ok_or_else(|| PromptProblem::new("INVALID_BRIEF", format!("a wire of type {kind} is not a brief")))
 }

@@ -123,7 +123,7 @@ impl TurnAct {
 /// task, try again, or ask a person.
 pub fn output(output: &EnvelopeOutput, turn: TurnFence) -> Acts {
     let left = [
-        LeftPart::when(!output.artifacts.0.is_empty(), "/artifacts", "files are written by whoever ran the turn"),
+        LeftPart::when(!output.artifacts.0.is_empty(), "/artifacts", "the program that ran the turn writes the files"),
         LeftPart::when(!output.extra.is_empty(), "", "unknown fields have no meaning"),
     ];
     Acts { commands: TurnAct::of_output(output).commands(turn), left: left.into_iter().flatten().collect() }

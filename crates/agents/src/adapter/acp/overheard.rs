@@ -42,7 +42,7 @@ impl EventDialect for Overheard {
     }
 
     fn verdict(&self, _: &str, _: &mut Account) -> EventVerdict {
-        self.ended.clone().unwrap_or(EventVerdict::Open("it closed its output before it answered"))
+        self.ended.clone().unwrap_or(EventVerdict::Open("the program closed its output before it answered"))
     }
 }
 
@@ -99,13 +99,13 @@ impl Overheard {
             // This reason is final. The exit code of the agent's process does not count, because Handover ends the
             // process after the answer.
             "end_turn" => EventVerdict::Ended(AgentEnd::Finished),
-            // Handover did not cancel the turn. One agent reports this reason when it gets a termination signal. The
-            // exit status of its process then tells how it ended.
-            "cancelled" => EventVerdict::Open("it cancelled its turn itself"),
+            // Handover did not cancel the turn. One agent reports this reason when it gets a termination signal, and
+            // its exit status then tells how it ended.
+            "cancelled" => EventVerdict::Open("the program cancelled its turn itself"),
             "max_tokens" => failed("its answer was cut at the model's limit"),
-            "max_turn_requests" => failed("it made as many requests as one turn may"),
-            "refusal" => failed("the model refused to go on"),
-            other => failed(&format!("it stopped for an unknown reason: {other}")),
+            "max_turn_requests" => failed("the program reached the limit of requests for one turn"),
+            "refusal" => failed("the model refused to continue"),
+            other => failed(&format!("the program stopped for an unknown reason: {other}")),
         });
     }
 
@@ -117,7 +117,7 @@ impl Overheard {
 /// Returns the verdict on a turn in which the agent sent an error instead of its answer.
 pub(super) fn failed(failure: &AcpFailure) -> EventVerdict {
     EventVerdict::Ended(if failure.wants_login() {
-        AgentEnd::Failed { code: None, reason: format!("it wants a login: {}", failure.reason()) }
+        AgentEnd::Failed { code: None, reason: format!("the program needs a login: {}", failure.reason()) }
     } else {
         AgentEnd::ApiError { reason: failure.reason() }
     })

@@ -112,8 +112,10 @@ where
         let prompt = [&self.order.system, &self.order.message].map(|text| json!({"type": "text", "text": text}));
         let answer = self.ask("session/prompt", &json!({"sessionId": session, "prompt": prompt})).await?;
         let result = answer.map_err(|failure| TalkStop::Verdict(failed(&failure)))?;
-        let prompted =
-            AcpMessage::read::<Prompted>(result.as_deref()).ok_or_else(|| odd("its answer has no stop reason"))?;
+        let prompted = AcpMessage::read::<Prompted>(result.as_deref()).ok_or_else(|| {
+            odd("the program's answer has no stop \
+                reason")
+        })?;
         self.peer.overheard.prompted(&prompted, &mut self.peer.account);
         Ok(())
     }
@@ -125,9 +127,14 @@ where
             "clientInfo": {"name": "handover", "version": env!("CARGO_PKG_VERSION")},
         });
         let answer = self.ask("initialize", &hello).await?;
-        let result = answer.map_err(|failure| odd(&format!("it refused to begin: {}", failure.reason())))?;
+        let result = answer.map_err(|failure| odd(&format!("the program refused to start: {}", failure.reason())))?;
         let able: Initialized = AcpMessage::read(result.as_deref()).unwrap_or_default();
-        if able.protocol_version == VERSION { Ok(able) } else { Err(odd("it speaks another version of the protocol")) }
+        if able.protocol_version == VERSION {
+            Ok(able)
+        } else {
+            Err(odd("the program speaks another version of the \
+            protocol"))
+        }
     }
 
     async fn begin(&mut self) -> Result<String, TalkStop> {
@@ -135,7 +142,7 @@ where
         let answer = self.ask("session/new", &place).await?;
         let result = answer.map_err(|failure| TalkStop::Verdict(failed(&failure)))?;
         let session = AcpMessage::read::<AcpSession>(result.as_deref());
-        session.map(|session| session.session_id).ok_or_else(|| odd("it began a conversation without a name"))
+        session.map(|session| session.session_id).ok_or_else(|| odd("the program started a conversation without an id"))
     }
 
     /// Resumes an earlier conversation. Agents report a missing conversation with many different errors. So every

@@ -113,7 +113,7 @@ impl EventDialect for ClaudeEvents {
         if stderr_tail.contains("No conversation found with session ID") {
             return EventVerdict::Ended(AgentEnd::NoConversation);
         }
-        self.ended.clone().unwrap_or(EventVerdict::Open("it ended without a result"))
+        self.ended.clone().unwrap_or(EventVerdict::Open("the program ended without a result"))
     }
 }
 
@@ -144,7 +144,7 @@ fn started(line: &ClaudeLine, account: &mut Account) {
         account.conversation(line.session_id.as_deref().unwrap_or_default());
         for server in line.mcp_servers.iter().filter(|server| server.name == McpServerLaunch::NAME) {
             if server.status != "connected" && server.status != "pending" {
-                account.warn(&format!("our MCP server is {} for it", server.status));
+                account.warn(&format!("the program reports Handover's MCP server as {}", server.status));
             }
         }
     }

@@ -84,7 +84,7 @@ impl EventDialect for CodexEvents {
         if let (None | Some(EventVerdict::Answered), Some(error)) = (&self.ended, &self.error) {
             account.warn(error);
         }
-        self.ended.clone().unwrap_or(EventVerdict::Open("it ended within its turn"))
+        self.ended.clone().unwrap_or(EventVerdict::Open("the program ended before its turn was complete"))
     }
 }
 

@@ -63,7 +63,7 @@ impl EventDialect for GeminiEvents {
         if stderr_tail.contains("Error resuming session") {
             return EventVerdict::Ended(AgentEnd::NoConversation);
         }
-        self.ended.clone().unwrap_or(EventVerdict::Open("it ended without a result"))
+        self.ended.clone().unwrap_or(EventVerdict::Open("the program ended without a result"))
     }
 }
 
@@ -73,7 +73,7 @@ fn judge(status: Option<&str>, error: Option<GeminiFailure>) -> EventVerdict {
     if status == Some("success") {
         return EventVerdict::Answered;
     }
-    let reason = error.and_then(|error| error.message).unwrap_or_else(|| "it gave no reason".to_owned());
+    let reason = error.and_then(|error| error.message).unwrap_or_else(|| "the program gave no reason".to_owned());
     EventVerdict::Ended(if reason.contains("API Error") {
         AgentEnd::ApiError { reason: short(&reason) }
     } else {

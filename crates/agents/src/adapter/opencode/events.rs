@@ -102,16 +102,16 @@ impl EventDialect for OpencodeEvents {
 
     fn verdict(&self, stderr_tail: &str, account: &mut Account) -> EventVerdict {
         if stderr_tail.contains("Falling back to default agent") {
-            account.warn("the agent its arguments name does not exist; another one did the work");
+            account.warn("the agent that its arguments name does not exist; opencode used another one");
         }
         match &self.last {
             Last::Nothing if stderr_tail.contains("Session not found") => EventVerdict::Ended(AgentEnd::NoConversation),
-            Last::Nothing => EventVerdict::Open("it printed no event"),
-            Last::Step => EventVerdict::Open("it ended within a step"),
-            Last::Refused => EventVerdict::Open("a tool was not permitted and it gave up without an answer"),
+            Last::Nothing => EventVerdict::Open("the program printed no event"),
+            Last::Step => EventVerdict::Open("the program ended in the middle of a step"),
+            Last::Refused => EventVerdict::Open("a tool was not permitted, and the program ended without an answer"),
             Last::Finished(reason) => match reason.as_str() {
                 "stop" => EventVerdict::Answered,
-                "tool-calls" => EventVerdict::Open("it ended after a tool call without an answer"),
+                "tool-calls" => EventVerdict::Open("the program ended after a tool call without an answer"),
                 "length" => EventVerdict::Open("its answer was cut at the model's limit"),
                 "content-filter" => EventVerdict::Open("its answer was withheld by the model's filter"),
                 _ => EventVerdict::Open("its last step ended for an unknown reason"),

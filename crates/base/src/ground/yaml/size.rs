@@ -62,7 +62,10 @@ pub(super) fn check(text: &str) -> Result<(), String> {
             None => total = total.saturating_add(values),
         }
         if total > VALUES_MAX {
-            return Err(format!("it has more than {VALUES_MAX} values, those that aliases repeat included; split it"));
+            return Err(format!(
+                "the file has more than {VALUES_MAX} values, counting those that aliases repeat; \
+                split it"
+            ));
         }
     }
     Ok(())

@@ -12,16 +12,17 @@ use git::program::GitCall;
 #[derive(Debug, thiserror::Error)]
 pub enum ForeignStore {
     #[error(
-        "STORE_FOREIGN {path} is tracked by git, so it may have come with the repository; if it did, remove it with `git rm -r \
-         {path}`; if it is your own, take it out of git with `git rm -r --cached {path}`; or name another store with --store"
+        "STORE_FOREIGN git tracks {path}, so the store may have come with the repository; if it did, delete it with \
+         `git rm -r {path}`; if it is yours, remove it only from git with `git rm -r --cached {path}`; or name \
+         another store with --store"
     )]
     Tracked { path: String },
     #[error(
-        "STORE_FOREIGN {path} belongs to another user of this machine; have them work with it, delete it, or name another \
+        "STORE_FOREIGN {path} belongs to another user of this machine; ask this user to delete it, or name another \
          store with --store"
     )]
     Owner { path: String },
-    #[error("look at the store {path}")]
+    #[error("check the owner of the store {path}")]
     Unreadable {
         path: String,
         #[source]
@@ -83,7 +84,7 @@ fn narrowed(path: &Path, mode: u32) -> Result<Option<String>, ForeignStore> {
         return Ok(None);
     }
     match std::fs::set_permissions(path, std::fs::Permissions::from_mode(before & mode)) {
-        Ok(()) => Ok(Some(format!("{} was open to other users ({before:o}) and is yours alone now", shown()))),
+        Ok(()) => Ok(Some(format!("other users could open {} (mode {before:o}); now only you can", shown()))),
         // Another process may have removed this file of the database since its permissions were read above.
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(cause) => Err(ForeignStore::Unreadable { path: shown(), cause }),

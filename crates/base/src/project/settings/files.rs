@@ -80,11 +80,11 @@ fn is_absent(error: &io::Error) -> bool {
 /// Reads a regular file. Refuses a pipe or a device, also behind a link, because reading it could block or never end.
 fn text(path: &Path, most: u64) -> io::Result<String> {
     if !std::fs::metadata(path)?.is_file() {
-        return Err(io::Error::other("is no file"));
+        return Err(io::Error::other("is not a file"));
     }
     let file = open(path)?;
     if !file.metadata()?.is_file() {
-        return Err(io::Error::other("is no file"));
+        return Err(io::Error::other("is not a file"));
     }
     let mut text = String::new();
     file.take(most + 1).read_to_string(&mut text)?;

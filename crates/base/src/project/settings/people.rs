@@ -89,7 +89,7 @@ impl Notify {
         let webhook = self.webhook.as_ref()?;
         if webhook.secret_file.is_none() == webhook.secret_env.is_none() {
             return Some(
-                "notify.webhook: give secret_file or secret_env, and not both; it signs what is sent".to_owned(),
+                "notify.webhook: give either secret_file or secret_env; the secret signs the notices".to_owned(),
             );
         }
         super::WebhookTarget::of(webhook).err().map(|problem| format!("notify.webhook: {problem}"))

@@ -185,25 +185,31 @@ impl TeamSettings {
         for agent in &self.agents {
             let slug = &agent.slug;
             if !engine::agent::is_slug(slug) || engine::agent::is_reserved(slug) {
-                return Some(format!("agent.slug: `{slug}` is no name for an agent"));
+                return Some(format!(
+                    "agent.slug: `{slug}` cannot be the slug of an agent; use a-z, 0-9, _ and -, at most 64 \
+                     characters, and not system, human, runner or exec"
+                ));
             }
             if !seen.insert(slug) {
-                return Some(format!("agent.slug: `{slug}` stands there twice"));
+                return Some(format!("agent.slug: two agents have the slug `{slug}`; give each its own"));
             }
             if agent.command.first().is_none_or(|program| program.trim().is_empty()) {
                 return Some(format!("agent {slug}: command names no program"));
             }
             if agent.max_parallel == 0 {
-                return Some(format!("agent {slug}: max_parallel is 0; it would never work"));
+                return Some(format!("agent {slug}: max_parallel is 0, so the agent would never work; use 1 or more"));
             }
             if let Some(entry) = agent.media_types.iter().find(|entry| !wire::feedback::is_listable(entry)) {
                 return Some(format!(
-                    "agent {slug}: media_types: `{entry}` is no media type; write text/plain or text/*"
+                    "agent {slug}: media_types: `{entry}` is not a media type; write one such as text/plain or text/*"
                 ));
             }
             let names = agent.roles.iter().chain(&agent.writable_sections);
             if let Some(name) = names.into_iter().find(|name| !engine::agent::is_slug(name)) {
-                return Some(format!("agent {slug}: `{name}` is neither a role nor a section"));
+                return Some(format!(
+                    "agent {slug}: `{name}` is not a name for a role or a section; use a-z, 0-9, _ \
+                    and -, at most 64 characters"
+                ));
             }
         }
         if let Some(found) = &self.evaluator
@@ -212,7 +218,10 @@ impl TeamSettings {
             return Some(format!("evaluator.agent: there is no agent `{}`", found.agent));
         }
         if let Some(route) = self.routes.values().find(|route| !is_route(route)) {
-            return Some(format!("routes: `{route}` is no role and no agent; write roles.NAME or an agent's slug"));
+            return Some(format!(
+                "routes: `{route}` is neither a role nor an agent; write roles.NAME or an agent's \
+                slug"
+            ));
         }
         let empty = |contract: &&ContractSettings| contract.checks.iter().any(|check| check.command.is_empty());
         if self.contracts.values().find(empty).is_some() {
@@ -220,7 +229,10 @@ impl TeamSettings {
         }
         let name = self.contracts.keys().find(|name| !engine::agent::is_slug(name));
         if let Some(name) = name {
-            return Some(format!("contract.{name}: is no name for a contract"));
+            return Some(format!(
+                "contract.{name}: `{name}` cannot be the name of a contract; use a-z, 0-9, _ and -, \
+                at most 64 characters"
+            ));
         }
         if self.limits.usd.is_some_and(|usd| !usd.is_finite() || usd < 0.0) {
             return Some("limits.usd: must be 0 or more".to_owned());

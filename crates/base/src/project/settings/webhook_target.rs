@@ -38,7 +38,9 @@ impl WebhookTarget {
             name.eq_ignore_ascii_case(&host) && number.parse() == Ok(port)
         };
         if !webhook.allow.iter().any(listed) {
-            return Err(format!("{host}:{port} is not in allow; add \"{host}:{port}\" if it may be called"));
+            return Err(format!(
+                "{host}:{port} is not in `allow`; add \"{host}:{port}\" there if Handover may call it"
+            ));
         }
         let path = uri.path_and_query().map_or_else(|| "/".to_owned(), ToString::to_string);
         Ok(Self { host, port, secure, path })

@@ -61,7 +61,7 @@ pub(super) fn read(file: &Path) -> io::Result<Option<AcceptedCopy>> {
     opened.take(BYTES_MAX).read_to_string(&mut text)?;
     let copy = serde_json::from_str(&text);
     copy.map(Some).map_err(|error| {
-        let advice = "delete it and accept the settings again with `handover trust`";
+        let advice = "delete this file and accept the settings again with `handover trust`";
         io::Error::other(format!("{}: {error}; {advice}", file.display()))
     })
 }
@@ -73,14 +73,14 @@ fn judge(opened: &File, file: &Path) -> io::Result<()> {
     if found.uid() == rustix::process::geteuid().as_raw() && found.mode() & 0o022 == 0 {
         return Ok(());
     }
-    let advice = "delete it and accept the settings again with `handover trust`";
-    Err(io::Error::other(format!("{}: another user could have written it; {advice}", file.display())))
+    let advice = "delete this file and accept the settings again with `handover trust`";
+    Err(io::Error::other(format!("{}: another user could have written this file; {advice}", file.display())))
 }
 
 /// Changes the accepted settings of a clone under a lock and writes their file atomically, so a reader finds the
 /// complete old file or the complete new one.
 pub(super) fn change(file: &Path, make: impl FnOnce(Option<AcceptedCopy>) -> AcceptedCopy) -> io::Result<()> {
-    let folder = file.parent().ok_or_else(|| io::Error::other("has no folder"))?;
+    let folder = file.parent().ok_or_else(|| io::Error::other("the path has no folder"))?;
     let mut maker = std::fs::DirBuilder::new();
     std::os::unix::fs::DirBuilderExt::mode(&mut maker, 0o700);
     maker.recursive(true).create(folder)?;

@@ -9,13 +9,15 @@ use crate::project::settings::{Settings, parse};
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StoreProblem {
     #[error(
-        "NOT_TRUSTED `store` in .handover/config.toml is a database server, and you have not accepted it on this machine; \
-         look at it with `handover trust`, or name a store of your own with --store or HANDOVER_STORE"
+        "NOT_TRUSTED `store` in .handover/config.toml is a database server, and you have not accepted it on this \
+         machine; read and accept it with `handover trust`, or name a store of your own with --store or \
+         HANDOVER_STORE"
     )]
     Server,
     #[error(
-        "NOT_TRUSTED `store` in .handover/config.toml leads out of this repository, to {0}, and you have not accepted it on \
-         this machine; look at it with `handover trust`, or name a store of your own with --store or HANDOVER_STORE"
+        "NOT_TRUSTED `store` in .handover/config.toml names a file outside of this repository, {0}, and you have not \
+         accepted it on this machine; read and accept it with `handover trust`, or name a store of your own with \
+         --store or HANDOVER_STORE"
     )]
     Outside(String),
 }

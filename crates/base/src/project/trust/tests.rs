@@ -58,7 +58,7 @@ impl Clone {
 #[test]
 fn nothing_is_started_before_a_person_accepted_it() {
     let clone = Clone::new("[[agent]]\nslug = \"quinn\"\nadapter = \"exec\"\ncommand = [\"sh\"]\n");
-    assert!(clone.required().unwrap_err().starts_with("NOT_TRUSTED the commands of "));
+    assert!(clone.required().unwrap_err().starts_with("NOT_TRUSTED no person has accepted the commands of "));
     assert_eq!(clone.view().settings.team.agents, [], "an agent that nobody accepted is not in force");
     clone.accept();
     assert_eq!(clone.required(), Ok(()));
@@ -110,7 +110,7 @@ fn the_accepted_copy_is_the_owners_alone() {
     // The file with the accepted settings does not count when other users can write it, because one of them could have
     // written it.
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o666)).unwrap();
-    assert!(view(&clone.root(), Some(&clone.data())).unwrap_err().to_string().contains("read what is trusted"));
+    assert!(view(&clone.root(), Some(&clone.data())).unwrap_err().to_string().contains("read the accepted settings"));
     assert!(clone.required().is_err());
     std::fs::remove_file(&file).unwrap();
     clone.accept();
@@ -135,7 +135,7 @@ fn a_configuration_that_is_no_file_is_refused_and_does_not_block() {
         std::fs::remove_file(&path).unwrap();
         make(&path);
         let told = clone.required().unwrap_err();
-        assert!(told.contains("is no file") || told.contains("is larger than"), "{case}: {told}");
+        assert!(told.contains("is not a file") || told.contains("is larger than"), "{case}: {told}");
     }
 }
 

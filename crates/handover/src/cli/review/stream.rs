@@ -27,7 +27,7 @@ pub(crate) struct ReviewRun {
     /// The format of the stream
     #[arg(long, default_value = "json", value_parser = ["json"])]
     format: String,
-    /// The session of a follow-up, such as ses_0123456789ab
+    /// The review that this request continues, such as ses_0123456789ab
     #[arg(long)]
     session: Option<String>,
 }
@@ -42,7 +42,11 @@ pub(super) async fn run(office: &Office, asked: &ReviewRun) -> anyhow::Result<Ex
                 Err(_) => None,
             };
             let Some(found) = found else {
-                eprintln!("handover: there is no session {}; nothing was started", plain(text));
+                eprintln!(
+                    "handover: there is no review session {}, so no review was started; leave --session out \
+                    for a new one",
+                    plain(text)
+                );
                 return Ok(ExitCode::from(2));
             };
             Some(found.review)
@@ -53,7 +57,11 @@ pub(super) async fn run(office: &Office, asked: &ReviewRun) -> anyhow::Result<Ex
         Err(code) => return Ok(code),
     };
     if let Some(known) = known.as_ref().filter(|known| known.provider != provider.slug()) {
-        eprintln!("handover: {} is a session with {}; nothing was started", known.id, known.provider);
+        eprintln!(
+            "handover: the reviewer of {} is {}, so no review was started; name this reviewer with --agent, or \
+            leave --session out",
+            known.id, known.provider
+        );
         return Ok(ExitCode::from(2));
     }
     let caller = match caller(office).await? {
@@ -68,8 +76,8 @@ pub(super) async fn run(office: &Office, asked: &ReviewRun) -> anyhow::Result<Ex
     {
         let task = gate.task;
         eprintln!(
-            "NOT_PERMITTED {} reviews the work of {task}, which Handover gathers itself; use `handover review request --task-id \
-             {task}` or the tool review_request with its task_id",
+            "NOT_PERMITTED {} reviews the work of {task}, and Handover gathers this work itself; use `handover \
+             review request --task-id {task}`, or the tool review_request with its task_id",
             known.id
         );
         return Ok(ExitCode::from(1));
@@ -91,7 +99,12 @@ pub(super) async fn run(office: &Office, asked: &ReviewRun) -> anyhow::Result<Ex
         Err(trouble) => {
             eprintln!("handover: {:#}", anyhow::Error::from(trouble));
             let asked = AskedParts::by(&bytes, None);
-            let failure = Response::failure(&asked, "INTERNAL_ERROR", "the review could not be held or recorded");
+            let failure = Response::failure(
+                &asked,
+                "INTERNAL_ERROR",
+                "the review failed, or its result could not be \
+                recorded",
+            );
             (failure.map(|response| response.render().to_string()).unwrap_or_default(), Spent::default())
         }
     };

@@ -42,7 +42,7 @@ impl Outline {
         // number of characters before the first word of a line, so limit these.
         let deep = |line: &str| line.find(|c| !" -?:\t".contains(c)).unwrap_or(line.len()) > COLUMNS_MAX;
         if let Some(line) = text.lines().position(deep) {
-            return Err(FileError { line: line + 1, problem: "nested too deeply".to_owned() });
+            return Err(FileError { line: line + 1, problem: "the file is nested too deeply".to_owned() });
         }
         let documents = MarkedYaml::load_from_str(text).map_err(|error| FileError {
             line: error.marker().line().max(1),
@@ -51,7 +51,7 @@ impl Outline {
         let mut documents = documents.into_iter();
         let first = documents.next();
         if let Some(second) = documents.next() {
-            let problem = "there is a second document in this file: keep one".to_owned();
+            let problem = "the file has two YAML documents; keep one".to_owned();
             return Err(FileError { line: second.span.start.line().max(1), problem });
         }
         let lines = text.lines().collect::<Vec<_>>();
@@ -82,7 +82,7 @@ impl YamlNode {
         match self.kind {
             LineKind::Other => Err(self.trouble(&format!("{name} must be a mapping"))),
             LineKind::Table if self.flow && !self.children.is_empty() => {
-                Err(self.trouble(&format!("{name} is written in one line: put each entry on lines of its own")))
+                Err(self.trouble(&format!("{name} is written on one line; put each entry on its own lines")))
             }
             LineKind::Table | LineKind::Nothing => Ok(()),
         }
