@@ -40,7 +40,7 @@ pub enum GlobSymbol {
     },
 }
 
-/// A mistake in a glob: a piece that looks like a wildcard but is read as plain letters, or matches any character.
+/// A mistake in a glob. Its author meant a wildcard, but the piece matches only its own letters, or any character.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GlobFlaw {
     OpenBracket,

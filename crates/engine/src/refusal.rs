@@ -55,7 +55,7 @@ pub enum Refusal {
         section: String,
     },
 
-    /// The agent that the call names registered last on another connection.
+    /// The call names an agent whose last registration was on another connection.
     AgentElsewhere {
         agent: AgentId,
         name: String,

@@ -3,7 +3,7 @@
 //! ```text
 //! <folder>/lock        held while a record is chosen or changed
 //! <folder>/1           the worktree of slot 1; ignored files (dependencies, build results) stay between two uses
-//! <folder>/1.json      its record: who uses it, and the inputs with which it was set up
+//! <folder>/1.json      its record: who uses it
 //! ```
 //!
 //! A record is written before git changes the worktree and again after it. A process that is killed in between leaves
@@ -51,9 +51,6 @@ pub struct TakenSlot {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SlotRecord {
     pub used: SlotUse,
-    /// A hash of the inputs with which the slot was set up. `None` before the first setup, and after a failed one.
-    #[serde(default)]
-    pub setup: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -190,11 +187,6 @@ impl SlotPool {
         numbers.into_iter().map(|number| Ok((number, self.read(number)?))).collect()
     }
 
-    /// Remembers the hash of the inputs with which a slot was set up. `None` means that the slot must be set up again.
-    pub fn remember_setup(&self, number: u32, setup: Option<String>) -> Result<(), GitProblem> {
-        self.change(number, |record| record.setup.clone_from(&setup))
-    }
-
     pub fn path(&self, number: u32) -> PathBuf {
         self.folder.join(number.to_string())
     }
@@ -209,7 +201,7 @@ impl SlotPool {
             Some(found) => found.clone(),
             None => {
                 let is_new = |number: &u32| records.iter().all(|(taken, _)| taken != number);
-                ((1..).find(is_new).unwrap_or(u32::MAX), SlotRecord { used: SlotUse::Free, setup: None })
+                ((1..).find(is_new).unwrap_or(u32::MAX), SlotRecord { used: SlotUse::Free })
             }
         };
         if let SlotUse::Used { .. } = record.used {
@@ -217,7 +209,7 @@ impl SlotPool {
         }
         let (owner, branch, base) = (order.owner.to_owned(), order.branch.to_owned(), order.base.tip.clone());
         let making = SlotUse::Making { owner, branch, base };
-        self.write(number, &SlotRecord { used: making, ..record.clone() })?;
+        self.write(number, &SlotRecord { used: making })?;
         Ok((number, record))
     }
 

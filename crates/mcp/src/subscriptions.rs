@@ -24,8 +24,8 @@ impl Drop for Following {
 }
 
 impl Subscriptions {
-    /// Adds a task that follows the resource `uri`. It replaces a task that already follows this resource. Returns
-    /// false when the connection already follows `SUBSCRIPTIONS_MAX` resources.
+    /// Remembers the background job that sends the changes of the resource `uri` to the client. Ends an earlier job for
+    /// this resource. Returns false when the connection already has `SUBSCRIPTIONS_MAX` such jobs.
     pub(super) fn add(&self, uri: String, following: Following) -> bool {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let room = all.len() < SUBSCRIPTIONS_MAX || all.contains_key(&uri);

@@ -14,8 +14,9 @@ use crate::list::ListQuery;
 use crate::notice::Channel;
 use crate::time::Timestamp;
 
-/// One bounded question to the store. A question about leases includes the time. So within one decision the same
-/// question always has the same answer, and the world stores each answer under its question.
+/// One question to the store, with a limit on the size of its answer. A question about leases includes the time, so
+/// within one decision the same question always has the same answer. The world (the loaded state that a decision reads)
+/// stores each answer under its question.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Need {
     Task(TaskId),

@@ -124,8 +124,8 @@ struct ColumnLines {
     /// The connection on which the tested agents register; `None` when each cell of the table has a connection of its
     /// own.
     home: Option<CallLine>,
-    /// The connection of the caller; `None` when the agents' own connection makes the calls, or when each cell of the
-    /// table has a caller of its own.
+    /// The connection over which the tested calls are made. `None` when the agents' own connection makes them, or when
+    /// each call opens a connection of its own.
     caller: Option<CallLine>,
     /// The connection and the id of the agent that the caller, a program in another agent's turn, tries to act as;
     /// `None` in columns without such a caller.

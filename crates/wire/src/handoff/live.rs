@@ -81,7 +81,8 @@ const VERSIONS: &[&str] = &["version", "release", "tag", "build", "revision"];
 /// system reports and that are soon out of date.
 pub(super) struct LiveWalk<'f, 't, 'n> {
     findings: &'f mut Findings<'t>,
-    /// The index, in the list `update_contracts`, of the update that is searched for live values.
+    /// The index, in the list `update_contracts`, of the update that is searched for values of a running
+    /// system, such as addresses and versions.
     update: usize,
     /// The path from the payload of the update to the value that is checked now.
     path: Vec<PointerPart<'n>>,

@@ -18,8 +18,8 @@ use super::runners;
 use super::words::{self, Atom, CommandWords};
 use crate::project::settings::Settings;
 
-/// The most bytes of a script that is compared. A larger script always counts as changed, because reading it at every
-/// check would take too long.
+/// The largest script, in bytes, that is compared with its accepted content. A larger script always counts as changed,
+/// because reading it at every check would take too long.
 const BYTES_MAX: u64 = 64 << 20;
 const MISSING: &str = "missing";
 const NO_FILE: &str = "no file";

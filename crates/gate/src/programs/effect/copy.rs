@@ -49,8 +49,8 @@ pub(crate) fn operands(name: &str, kind: &str, parsed: &ParsedOptions) -> Vec<Pr
     if kind == "copy" && parsed.has(&keeps) && !parsed.has(&["-L", "--dereference"]) {
         found.extend(sources.iter().cloned().map(ProgramEffect::Copies));
     }
-    // A link is a second name for its target. A later command may write through the link, but the link does not exist
-    // yet when the gate checks that path. So making a link counts as writing its target.
+    // A link is a second name for its target, and a later command may write to the target by that name. The gate cannot
+    // resolve the name, because the link does not exist yet. So making a link counts as writing its target.
     if kind == "move" || links {
         found.extend(sources.iter().map(|source| ProgramEffect::Writes(source.clone(), TreeEffect::Yes)));
     }

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::Args;
+use engine::review::Review;
 use engine::turn::Spent;
 use handover::office::Office;
 use wire::feedback::{AskedParts, Response};
@@ -36,21 +37,10 @@ pub(crate) struct ReviewRun {
 pub(super) async fn run(office: &Office, asked: &ReviewRun) -> anyhow::Result<ExitCode> {
     let known = match &asked.session {
         None => None,
-        Some(text) => {
-            let found = match text.parse() {
-                Ok(id) => session(office, id).await?,
-                Err(_) => None,
-            };
-            let Some(found) = found else {
-                eprintln!(
-                    "handover: there is no review session {}, so no review was started; leave --session out \
-                    for a new one",
-                    plain(text)
-                );
-                return Ok(ExitCode::from(2));
-            };
-            Some(found.review)
-        }
+        Some(text) => match continued(office, text).await? {
+            Some(review) => Some(review),
+            None => return Ok(ExitCode::from(2)),
+        },
     };
     let provider = match provider(office, &asked.agent) {
         Ok(provider) => provider,
@@ -110,6 +100,21 @@ pub(super) async fn run(office: &Office, asked: &ReviewRun) -> anyhow::Result<Ex
     };
     out.finish(&text, spent)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the review that a request continues. Says so and returns `None` when there is no such review.
+async fn continued(office: &Office, text: &str) -> anyhow::Result<Option<Review>> {
+    let found = match text.parse() {
+        Ok(id) => session(office, id).await?,
+        Err(_) => None,
+    };
+    if found.is_none() {
+        eprintln!(
+            "handover: there is no review session {}, so no review was started; leave --session out for a new one",
+            plain(text)
+        );
+    }
+    Ok(found.map(|found| found.review))
 }
 
 /// The stream of events on standard output. Each line is flushed at once.

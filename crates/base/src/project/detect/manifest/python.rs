@@ -28,11 +28,11 @@ pub(crate) struct PythonFolder {
 /// The place where a project declares pytest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum PytestPlace {
-    /// The usual setup installs it.
+    /// The usual setup installs pytest.
     Installed,
-    /// An extra (optional dependencies) of this name has it.
+    /// An extra of this name (a list of optional dependencies) contains pytest.
     Extra(String),
-    /// A dependency group of this name, which is not installed by default, has it.
+    /// A dependency group of this name contains pytest. The usual setup does not install the group.
     Group(String),
     Undeclared,
 }
