@@ -17,7 +17,7 @@ use base::service::Service;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotAPerson {
     #[error(
-        "NOT_A_PERSON {sign}; only a person may run it: ask your person to run it in a terminal that no agent started"
+        "NOT_A_PERSON {sign}; only a person may run this command: ask yours to run it in a terminal that no agent started"
     )]
     BelowAnAgent { sign: AgentSign },
     #[error(

@@ -56,7 +56,7 @@ fn resume(case: &mut Case<'_>, agent: AgentId, bound: Option<&Register>) -> Resu
     });
     let note = bound
         .filter(|register| register.name != found.name)
-        .map(|_| format!("the token belongs to the agent {slug}, so you are that agent whatever name you give"));
+        .map(|_| format!("the token belongs to the agent {slug}, so you are that agent, whatever name is given"));
     if is_settled(case, found)? && !differs {
         case.touch(agent)?;
     } else {

@@ -60,7 +60,7 @@ pub(crate) fn ask(case: &mut Case<'_>, asked: &AskApproval) -> Result<Reply, Dec
     if let Some((waiting, task)) = &waiting
         && !matches!(task.state, TaskState::Paused { .. })
     {
-        let reason = format!("waiting for a person to decide about {id}: {}", asked.request.operation);
+        let reason = format!("{id} waits for a person's decision: {}", asked.request.operation);
         let reason = reason.chars().take(1_000).collect();
         status::move_task(case, waiting.task, Some(waiting.attempt), &Target::Paused { reason: Some(reason) })?;
     }

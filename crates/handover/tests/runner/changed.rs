@@ -40,7 +40,9 @@ fn a_check_changed_by_its_task_counts_after_a_person_saw_it() {
     assert_eq!(ran.story("plain"), "first done verified merged completed");
     let id = asked(&ran, "cheat");
     let shown = scene.json(&["approval", "show", &id.to_string()]).to_string();
-    for words in ["changed by this task: ci/check.sh", "-grep -q right out/*.txt", "+exit 0", "sh ci/check.sh"] {
+    for words in
+        ["use a check that this task changed: ci/check.sh", "-grep -q right out/*.txt", "+exit 0", "sh ci/check.sh"]
+    {
         assert!(shown.contains(words), "{words}: {shown}");
     }
     assert!(scene.json(&["status"]).to_string().contains(&id.to_string()));

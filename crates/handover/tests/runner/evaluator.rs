@@ -46,9 +46,9 @@ fn run_once_ends_on_workflows_that_lack_somebody_and_says_who() {
     assert_eq!((ran.code, ran.events.last().unwrap()["how"].as_str()), (1, Some("stuck")), "{:#?}", ran.events);
     let reason = ran.events.last().unwrap()["reason"].as_str().unwrap();
     for expected in [
-        "one: its output is to be evaluated",
+        "one: the task's output must be evaluated",
         "add `[evaluator]`",
-        "two: it is to be reviewed by `critic`",
+        "two: the task must be reviewed by `critic`",
         "the role nobody",
     ] {
         assert!(reason.contains(expected), "{expected} in {reason}");
@@ -59,5 +59,5 @@ fn run_once_ends_on_workflows_that_lack_somebody_and_says_who() {
     // line, is shown as its code.
     let output = scene.handover(&["run", "--once"]).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(said.contains("three<U+202E> waits for an agent with the role nobody"), "{said}");
+    assert!(said.contains("three<U+202E> needs an agent with the role nobody"), "{said}");
 }

@@ -246,7 +246,7 @@ fn a_gated_task_begins_when_a_person_says_so() {
     assert_eq!((&waits["source"], &waits["asked_by"]), (&"exec_gate".into(), &"system".into()), "{waits}");
     let id = waits["id"].as_str().unwrap();
     let reason = ran.events.last().unwrap()["reason"].as_str().unwrap().to_owned();
-    assert!(reason.contains(&format!("gated waits for {id}")), "{reason}");
+    assert!(reason.contains(&format!("gated waits for your approval: `handover approval show {id}`")), "{reason}");
     let approval = id.parse().unwrap();
     let status = |scene: &Scene| {
         service(scene, async |service| approvals::show(service, approval).await.unwrap().state.status())

@@ -292,7 +292,7 @@ fn people_have_files_reviewed_in_rounds() {
     std::fs::write(scene.project().join("plan.md"), "# A plan\n").unwrap();
     let shown = scene.ask(&["review", "ask", "--agent", "quinn", "plan.md"]);
     let text = String::from_utf8_lossy(&shown.stdout).into_owned();
-    assert!(shown.status.success() && text.contains("finding-0001") && text.contains("2 open"), "{text}");
+    assert!(shown.status.success() && text.contains("finding-0001") && text.contains("open findings: 2"), "{text}");
     let session = scene.json(&["review", "list"])["reviews"][0]["session"].as_str().unwrap().to_owned();
     let status = || String::from_utf8_lossy(&scene.ask(&["status"]).stdout).into_owned();
     assert!(

@@ -308,7 +308,7 @@ fn a_turn_whose_task_was_taken_over_postgres_ends_with_its_work_kept() {
     let warned = ran.events.iter().filter(|event| event["event"] == "warning");
     let words = warned.map(|event| event["text"].as_str().unwrap_or_default().to_owned()).collect::<Vec<_>>();
     let branch = format!("handover/{task}-1");
-    assert!(words.iter().any(|words| words.contains("kept on the branch")), "{words:?}");
+    assert!(words.iter().any(|words| words.contains("the work that was done here is on the branch")), "{words:?}");
     let branches = scene.git(&["branch", "--list", "--format=%(refname:short)"]);
     let kept = branches.lines().find(|name| name.contains(task)).unwrap_or_else(|| panic!("{branch}: {branches}"));
     assert!(words.iter().any(|words| words.contains(kept)), "{kept}: {words:?}");

@@ -379,7 +379,7 @@ fn wrong_commands_say_what_is_wrong() {
         (vec!["workflow", "create", "a", "--max-parallel-tasks", "-1"], 2, "unexpected argument"),
         (vec!["workflow", "create", "a", "--max-parallel-tasks", "99999999999999999999"], 2, "invalid value"),
         (vec!["workflow", "create", "a", "--max-parallel-tasks", "0"], 1, "max_parallel_tasks"),
-        (vec!["workflow", "create", "a", "--config", "{"], 2, "is not JSON"),
+        (vec!["workflow", "create", "a", "--config", "{"], 2, "`config` must be JSON"),
         (vec!["workflow", "create", "a", "--config", "[]"], 1, "config"),
         (vec!["workflow", "create", "a", "--config", &deep], 2, "nested deeper"),
         (vec!["workflow", "create", "a", "--config", "@missing.json"], 2, "open missing.json"),

@@ -91,7 +91,7 @@ fn the_client_of_a_living_server_gives_no_commands_of_people() {
     let place = Place::new();
     let mut client = AgentClient::start(shell(&place, None));
     let before = place.export();
-    refuses_peoples_commands(&mut client, "which started a `handover mcp` that still runs");
+    refuses_peoples_commands(&mut client, "which also started a `handover mcp` that still runs");
     assert_eq!(place.export(), before, "something was changed");
     assert!(!place.root().join(".codex").exists() && !place.root().join(".handover/config.toml").exists());
     // After its `handover mcp` server has ended, the shell no longer counts as an agent's client.
@@ -108,7 +108,7 @@ fn a_known_client_gives_no_commands_of_people() {
         let mut client = AgentClient::start(shell(&place, Some(name)));
         client.end_server();
         // The client's `handover mcp` server has ended, so only the name of the client's program can cause the refusal.
-        refuses_peoples_commands(&mut client, &format!("below {name} (pid "));
+        refuses_peoples_commands(&mut client, &format!("this command was started by {name} (pid "));
     }
 }
 
@@ -249,7 +249,8 @@ fn tools_commands_act_as_the_agent_of_their_client() {
     team.server.stop();
 }
 
-/// Transcripts of five real clients whose shell tools ran `handover`, with its answers. `clients/try.sh` made them.
+/// Transcripts of five real clients whose shell tools ran `handover`, with its answers. `clients/try.sh` made them. They
+/// keep the words of the version that answered.
 const DRIVEN: [(&str, &str); 5] = [
     ("claude", include_str!("clients/claude.txt")),
     ("codex", include_str!("clients/codex.txt")),

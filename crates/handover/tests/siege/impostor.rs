@@ -144,7 +144,7 @@ fn over_mcp_nobody_is_a_person() {
         }
     }
     let ran = team.place.run(&["mcp", "--as", "person"]);
-    assert!(ran.code == Some(2) && ran.err.contains("nobody is a person"), "{}", ran.err);
+    assert!(ran.code == Some(2) && ran.err.contains("an MCP client cannot act as a person"), "{}", ran.err);
     team.server.stop();
 }
 
@@ -331,6 +331,6 @@ fn a_pipe_has_the_rights_it_was_started_with() {
     stranger.initialize_as("stranger");
     stranger.register("eve");
     assert_eq!(stranger.refused("task_release", &json!({"task_id": held})), "CLAIM_LOST");
-    assert!(stranger.leave().1.contains("does not name `stranger`"));
+    assert!(stranger.leave().1.contains("the client `stranger` has only an agent's rights"));
     team.server.stop();
 }

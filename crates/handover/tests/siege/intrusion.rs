@@ -251,7 +251,7 @@ fn a_token_file_that_others_could_have_made_is_not_taken() {
     let refused = |place: &Place| {
         let ran = place.run(&["serve", "--port", "0"]);
         assert_eq!(ran.code, Some(2), "{}{}", ran.out, ran.err);
-        assert!(ran.err.contains("delete it, and a new one is made"), "{}", ran.err);
+        assert!(ran.err.contains("delete it, and Handover makes a new one"), "{}", ran.err);
         assert!(!ran.err.contains(secret) && !ran.out.contains(secret), "the answer shows it");
     };
     let place = Place::new();

@@ -363,8 +363,9 @@ mod tests {
             let steps: String = (1..length).map(|step| format!("v{step} = v{}\n", step - 1)).collect();
             format!("v0 = 'a.txt'\n{steps}open(v{}, 'w')", length - 1)
         };
-        assert_eq!(calls(&chain(FOLLOWED_MAX), "python3").hidden, None);
-        assert!(calls(&chain(FOLLOWED_MAX + 1), "python3").hidden.is_some());
+        // The variable with the literal does not count: the reader of the code replaces it by its value.
+        assert_eq!(calls(&chain(FOLLOWED_MAX + 1), "python3").hidden, None);
+        assert!(calls(&chain(FOLLOWED_MAX + 2), "python3").hidden.is_some());
     }
 
     #[test]

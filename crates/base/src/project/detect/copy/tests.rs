@@ -133,7 +133,7 @@ fn a_pattern_that_cannot_be_read_matches_nothing_and_is_told() {
         patterns.problems,
         [
             "line 1 of .worktreeinclude: `a[b` matches nothing: a `[` is not closed",
-            "worktree.copy: `x\\` matches nothing: it ends with a backslash",
+            "worktree.copy: `x\\` matches nothing: the glob ends with a backslash",
         ]
     );
     assert_eq!(copied(&patterns, &["a[b".to_owned(), ".env".to_owned()]), [".env"]);
