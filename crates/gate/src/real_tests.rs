@@ -152,8 +152,8 @@ fn slots(table: &ProgramTable, root: &Path) -> Vec<String> {
         };
         found.extend(spellings(table, *option, &value));
     }
-    // Each flag without a value is tried too. Some templates write a file whatever the flag is, and no flag may hide
-    // that write from the gate.
+    // Each flag without a value is tried too. Some templates write a file with any flag, and no flag may hide that
+    // write from the gate.
     let flags = table.options().iter().filter(|option| option.takes == ValueNeed::Never);
     found.extend(flags.map(|flag| flag.name.to_owned()).filter(|name| !LEFT_OUT.contains(&name.as_str())));
     found

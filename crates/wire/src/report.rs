@@ -246,8 +246,7 @@ impl<'t> Report<'t> {
         place
     }
 
-    /// Returns the subject of a problem at the position `at`. To save memory, a problem about a list item or an
-    /// object's field refers to the place of the list or object, which many problems share.
+    /// Returns the subject of a problem. To save memory, problems about items of one list or object share its place.
     fn subject(&mut self, at: &At<'_>) -> ReportSubject {
         if self.errors.len() >= PROBLEMS_MAX {
             return ReportSubject::None;
