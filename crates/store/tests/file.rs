@@ -262,7 +262,8 @@ async fn a_turn_that_lost_its_conversation_gets_its_own_ending_from_schema_10_on
         )
     };
     let lost = turn("tn_1", "the conversation it was to resume is gone");
-    let old = format!("{lost}{} {}", turn("tn_2", "exit code 1"), SINCE[8]);
+    let since_9: Vec<&str> = SINCE[8..].iter().rev().copied().collect();
+    let old = format!("{lost}{} {}", turn("tn_2", "exit code 1"), since_9.join("; "));
     must(foreign(&path).execute_batch(&old), "make it old");
     drop(open(&path).await);
     let file = foreign(&path);
