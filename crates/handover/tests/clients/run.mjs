@@ -63,7 +63,11 @@ function leavesOut(except) {
 // --- names ---------------------------------------------------------------------------------------------------------------------
 
 const isTime = (number) => number >= 1_577_000_000_000 && number < 4_000_000_000_000;
-const ID = /\b(wf|tk|ag|cp|ws|rp|tmpl|msg|thr|ses|tok|ap)_(?!000000000000)[0-9a-z]{12}\b/g;
+const ID = /\b(wf|tk|ag|cp|ws|rp|tmpl|msg|thr|ses|tok|ap)_(?!000000000000|0123456789ab)[0-9a-z]{12}\b/g;
+const RFC_3339 = /\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g;
+const REMOVED = /refs\/handover\/removed\/\d{13}-[0-9a-f]{12}\//g;
+// A time of this run is covered; a time that a script gives stays.
+const coverTime = (text) => (Math.abs(Date.parse(text) - Date.now()) < 86_400_000 ? '<time>' : text);
 
 function coverText(names, text) {
     const known = [...names].sort(([, one], [, other]) => other.length - one.length);
@@ -72,9 +76,8 @@ function coverText(names, text) {
     }
     return text
         .replace(ID, '<$1>')
-        .replace(/\b\d{13}\b/g, (digits) => (isTime(Number(digits)) ? '<time>' : digits))
-        .replace(/\ba[0-9a-f]{16}\b/g, '<alias>')
-        .replace(/(refs\/handover\/removed\/<time>-)[0-9a-f]+\//g, '$1<commit>/');
+        .replace(RFC_3339, coverTime)
+        .replace(/\ba[0-9a-f]{16}\b/g, '<alias>');
 }
 
 function cover(names, value) {
@@ -87,10 +90,13 @@ function cover(names, value) {
 
 function coverReply(names, tool, value) {
     const covered = cover(names, value);
-    if (tool === 'task_load_context') return '<context>';
-    if (tool === 'task_next' && covered.context) covered.context = '<context>';
-    if (['task_next', 'task_wait'].includes(tool) && covered.cursor) covered.cursor = '<cursor>';
-    if (tool === 'workflow_get_summary') covered.token_estimate = '<token_estimate>';
+    const waits = ['task_next', 'task_wait'].includes(tool);
+    const holder = waits ? covered.context : ['task_load_context', 'workflow_get_summary'].includes(tool) ? covered : null;
+    if (holder && 'token_estimate' in holder) holder.token_estimate = '<token_estimate>';
+    if (waits && covered.cursor) covered.cursor = '<cursor>';
+    if (tool === 'workspace_update' && covered.branch_restore) {
+        covered.branch_restore = covered.branch_restore.replace(REMOVED, 'refs/handover/removed/<time>-<commit>/');
+    }
     return covered;
 }
 

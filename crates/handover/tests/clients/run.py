@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import anyio
@@ -59,20 +60,27 @@ def leaves_out(lines):
 
 # --- names -----------------------------------------------------------------------------------------------------------
 
-ID = re.compile(r"\b(wf|tk|ag|cp|ws|rp|tmpl|msg|thr|ses|tok|ap)_(?!000000000000)[0-9a-z]{12}\b")
+ID = re.compile(r"\b(wf|tk|ag|cp|ws|rp|tmpl|msg|thr|ses|tok|ap)_(?!000000000000|0123456789ab)[0-9a-z]{12}\b")
+RFC_3339 = re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
+REMOVED = re.compile(r"refs/handover/removed/\d{13}-[0-9a-f]{12}/")
 
 
 def is_time(number):
     return 1_577_000_000_000 <= number < 4_000_000_000_000
 
 
+def cover_time(found):
+    """A time of this run is covered; a time that a script gives stays."""
+    moment = datetime.fromisoformat(found[0].replace("Z", "+00:00"))
+    return "<time>" if abs(moment - datetime.now(timezone.utc)) < timedelta(days=1) else found[0]
+
+
 def cover_text(names, text):
     for name, value in sorted(names.items(), key=lambda pair: -len(pair[1])):
         text = text.replace(value, name) if len(value) >= 12 else name if text == value else text
     text = ID.sub(r"<\1>", text)
-    text = re.sub(r"\b\d{13}\b", lambda found: "<time>" if is_time(int(found[0])) else found[0], text)
-    text = re.sub(r"\ba[0-9a-f]{16}\b", "<alias>", text)
-    return re.sub(r"(refs/handover/removed/<time>-)[0-9a-f]+/", r"\1<commit>/", text)
+    text = RFC_3339.sub(cover_time, text)
+    return re.sub(r"\ba[0-9a-f]{16}\b", "<alias>", text)
 
 
 def cover(names, value):
@@ -89,12 +97,13 @@ def cover(names, value):
 
 def cover_reply(names, tool, value):
     covered = cover(names, value)
-    if tool == "task_load_context":
-        return "<context>"
-    members = {"task_next": ["context", "cursor"], "task_wait": ["cursor"], "workflow_get_summary": ["token_estimate"]}
-    for member in members.get(tool, []):
-        if member in covered:
-            covered[member] = f"<{member}>"
+    holder = covered.get("context") or {} if tool in ("task_next", "task_wait") else covered
+    if tool in ("task_next", "task_wait", "task_load_context", "workflow_get_summary") and "token_estimate" in holder:
+        holder["token_estimate"] = "<token_estimate>"
+    if tool in ("task_next", "task_wait") and isinstance(covered.get("cursor"), str):
+        covered["cursor"] = "<cursor>"
+    if tool == "workspace_update" and covered.get("branch_restore"):
+        covered["branch_restore"] = REMOVED.sub("refs/handover/removed/<time>-<commit>/", covered["branch_restore"])
     return covered
 
 
