@@ -400,7 +400,7 @@ fn wrong_commands_say_what_is_wrong() {
         (vec!["token", "create", "a\nb"], 1, "U+000A"),
         (vec!["token", "revoke", "tok_nope"], 2, "tok_"),
         (vec!["mcp", "--as", "root"], 2, "give `agent`, or `coordinator`"),
-        (vec!["mcp", "--as", "person"], 2, "nobody is a person"),
+        (vec!["mcp", "--as", "person"], 2, "an MCP client cannot act as a person"),
         (vec!["token", "create", "x", "--scope", "person", "--shared"], 1, "NOT_A_PERSON"),
         (vec!["token", "create", "x", "--agent", "nobody"], 1, "there is no agent nobody"),
         (vec!["token", "create", "x", "--agent", "a", "--shared"], 2, "cannot be used with"),
