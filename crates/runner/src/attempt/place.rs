@@ -85,8 +85,11 @@ impl WorktreeGround {
     /// began there ends there.
     async fn old_worktree(&self, line: &BranchTip, branch: &str) -> Result<Option<WorkPlace>, GitProblem> {
         let found = branch::standing(&self.git, &self.root, branch).await?;
-        let Some(workspace) = found.filter(|found| !self.is_slot(&found.path)) else { return Ok(None) };
         let repository = GitRepository::find(&self.git, &self.root).await?;
+        // Any other worktree is a person's own, also the main one. The runner must not work there or remove it.
+        let made_by_us = repository.home.join(git::STATE).join("worktrees");
+        let is_old = |found: &TaskWorkspace| found.path.starts_with(&made_by_us) && !self.is_slot(&found.path);
+        let Some(workspace) = found.filter(is_old) else { return Ok(None) };
         let fork = repository.fork(&self.git, &reference(branch), &line.tip).await?;
         let base_commit = fork.unwrap_or_else(|| line.tip.clone());
         Ok(Some(WorkPlace::Worktree { workspace, line: line.clone(), base_commit }))
