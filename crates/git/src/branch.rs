@@ -38,7 +38,8 @@ pub use commit::commit;
 pub use merge::{is_merged, merge};
 
 pub const PREFIX: &str = "handover";
-/// The maximum length of a commit message in bytes; a longer message is refused. Git gets the message in one argument.
+/// The maximum length of a commit message in bytes; a longer message is refused. Git gets the message in one argument,
+/// and operating systems limit the length of an argument.
 const MESSAGE_BYTES_MAX: usize = 64 << 10;
 /// The maximum number of paths in the list of a merge's conflicts. Further paths are left out, and the field `more` is
 /// true.
@@ -155,7 +156,7 @@ pub fn task_branch(task: &str, attempt: u32) -> String {
 }
 
 /// Returns the branch of a workflow, and creates it when it does not exist. A new branch starts from `base` (a branch,
-/// tag or commit). When `base` is `None`, it starts from the commit that the main worktree has checked out.
+/// tag or commit). When `base` is `None`, the new branch starts from the commit that the main worktree has checked out.
 pub async fn line(git: &Git, repository: &Path, workflow: &str, base: Option<&str>) -> Result<BranchTip, GitProblem> {
     check_id("workflow", workflow)?;
     let repository = GitRepository::find(git, repository).await?;
@@ -192,8 +193,8 @@ pub async fn standing(git: &Git, repository: &Path, branch: &str) -> Result<Opti
     }))
 }
 
-/// Deletes a task's branch if the workflow's branch contains its work; otherwise the branch stays. Returns true when the
-/// branch stays. The caller must make sure that no worktree has the branch checked out.
+/// Deletes a task's branch if the workflow's branch contains the work of the task; otherwise the branch stays. Returns
+/// true when the branch stays. The caller must make sure that no worktree has the branch checked out.
 pub async fn forget(
     git: &Git,
     repository: &Path,

@@ -60,7 +60,8 @@ pub(super) async fn attend(child: &mut Child, limit: Duration) -> ChildEnd {
             signal(child, Signal::Ask);
         }
         if closed && ended.is_err() {
-            // The output is complete, but the process still runs. Git gets the time to delete its lock files.
+            // The output is complete, but the process reached its time limit and got the signal to end. Wait until git
+            // has deleted its lock files and has ended, but only for a bounded time.
             drop(timeout(FAREWELL, child.wait()).await);
         }
         if !closed {

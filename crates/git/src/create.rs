@@ -42,8 +42,8 @@ pub(crate) async fn create(git: &Git, request: &WorktreeRequest) -> Result<MadeW
     }
 }
 
-/// Creates the branch at the commit of its base. The last argument of `git update-ref` is the expected old value; an
-/// empty one means that the branch must not exist. Git compares and writes under its own lock.
+/// Creates the branch at the commit of its base. The last argument of `git update-ref` is the expected old value of the
+/// branch; an empty value means that the branch must not exist. Git compares and writes under its own lock.
 async fn make_branch(git: &Git, repository: &GitRepository, branch: &str, base: &Base) -> Result<(), GitProblem> {
     let arguments = ["update-ref", "-m", "handover: created", "--create-reflog", "--end-of-options"];
     let call = GitCall::write(&repository.home, &arguments).and(reference(branch)).and(&base.commit).and("");

@@ -159,8 +159,8 @@ fn shared_locks(common: &Path, prefix: &str) -> Vec<PathBuf> {
     branches.map(|entry| entry.path()).filter(is_lock).chain(packed).collect()
 }
 
-/// Tells whether a git process runs in the repository. It finds only processes that the operating system shows in
-/// `/proc`.
+/// Tells whether a git process runs in the main folder of the repository. Finds only processes that the operating
+/// system shows in `/proc`.
 fn is_git_at_work(home: &Path) -> bool {
     let is_git = |process: &Path| {
         let name = fs::read_to_string(process.join("comm")).unwrap_or_default();

@@ -58,8 +58,8 @@ pub(super) async fn remove(git: &Git, removal: &Removal) -> Result<Removed, GitP
     Ok(Removed { worktree_removed: true, branch })
 }
 
-/// Finds the linked worktree with exactly the recorded path and branch. Any other worktree is not Handover's, and is an
-/// error.
+/// Finds the linked worktree with exactly the recorded path and branch. Returns an error when another file or worktree
+/// is at the recorded path, because Handover did not create it.
 fn find(repository: &GitRepository, entries: &[WorktreeEntry], removal: &Removal) -> Result<FoundWorktree, GitProblem> {
     let path = &removal.path;
     let not_ours = |problem: String| Err(GitProblem::WorkspaceNotOurs { path: path.clone(), problem });

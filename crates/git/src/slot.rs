@@ -6,9 +6,9 @@
 //! <folder>/1.json      its record: who uses it
 //! ```
 //!
-//! A record is written before git changes the worktree and again after it. A process that is killed in between leaves
-//! the record [`SlotUse::Making`], and the next call for the same owner makes the worktree again. No agent has worked
-//! there yet, so nothing is lost.
+//! The record of a slot is written before git changes the worktree, and is written again after that change. A process
+//! that is killed in between leaves the record [`SlotUse::Making`], and the next call for the same owner prepares the
+//! worktree again. No agent has worked in that worktree yet, so no work is lost.
 
 use std::fs::{self, File};
 use std::io;
@@ -28,11 +28,12 @@ pub struct SlotPool {
     folder: PathBuf,
 }
 
-/// A request for a slot. The owner is any name for the work that uses the slot; it finds its slot again by that name.
+/// A request for a slot. The owner is any name for the work that uses the slot. A later request with the same owner
+/// gets the same slot.
 #[derive(Debug, Clone, Copy)]
 pub struct SlotOrder<'a> {
     pub owner: &'a str,
-    /// The branch for the work. A new slot has it checked out at the base.
+    /// The branch for the work. In a newly prepared slot, this branch is checked out at the commit of `base`.
     pub branch: &'a str,
     pub base: &'a BranchTip,
 }
@@ -79,14 +80,15 @@ impl SlotUse {
     }
 }
 
-/// The lock of a pool. Dropping this value releases it.
+/// The lock of a pool (the folder with the slots of a repository). Dropping this value releases the lock.
 struct PoolLock {
     _file: File,
 }
 
 impl SlotPool {
-    /// Returns the pool of a repository: a folder below `parent` that is named after the repository's folder and four
-    /// digits of the hash of its path, so that two repositories of one name have separate pools.
+    /// Returns the pool of a repository: a folder below `parent`. Its name consists of the name of the repository's
+    /// folder and four digits of the hash of the repository's path, so that two repositories with the same name have
+    /// separate pools.
     pub fn of_repository(parent: &Path, home: &Path, hash: impl Fn(&[u8]) -> String) -> Self {
         use std::os::unix::ffi::OsStrExt as _;
         let name = home.file_name().map_or_else(|| "repository".to_owned(), |name| name.to_string_lossy().into_owned());
@@ -105,9 +107,9 @@ impl SlotPool {
         &self.folder
     }
 
-    /// Returns the worktree for an owner. An owner that has a slot gets it again with its files. Otherwise the first
-    /// free slot, or a new one, is prepared: its worktree has the branch checked out at the base, and no file but those
-    /// of the commit and ignored ones.
+    /// Returns the slot of an owner. An owner that already has a slot gets this slot again with its files, if the
+    /// owner's branch is still checked out there. Otherwise the owner gets a slot that is prepared first: the branch is
+    /// checked out at the base, and the worktree has only the files of that commit and ignored files of earlier work.
     pub async fn take(&self, git: &Git, repository: &Path, order: SlotOrder<'_>) -> Result<TakenSlot, GitProblem> {
         let repository = GitRepository::find(git, repository).await?;
         let (number, record) = self.choose(order)?;
@@ -126,7 +128,8 @@ impl SlotPool {
         }
     }
 
-    /// Returns the slot that an owner uses, or `None` when it uses none or its worktree was never finished.
+    /// Returns the slot that an owner uses. Returns `None` when the owner uses no slot, or when the owner's branch is
+    /// not checked out in the slot's worktree.
     pub async fn find(&self, git: &Git, repository: &Path, owner: &str) -> Result<Option<TakenSlot>, GitProblem> {
         let repository = GitRepository::find(git, repository).await?;
         for (number, record) in self.records()? {
@@ -139,8 +142,9 @@ impl SlotPool {
         Ok(None)
     }
 
-    /// Gives the slot of an owner back. Its branch is no longer checked out there, so that the branch can be deleted.
-    /// The caller has committed the work that must stay; other changes are discarded when the slot is used again.
+    /// Frees the slot of an owner for another owner. The branch is no longer checked out there afterwards, so that the
+    /// branch can be deleted. The caller has committed the work that must stay; other changes are discarded when the
+    /// slot is used again.
     pub async fn free(&self, git: &Git, repository: &Path, owner: &str) -> Result<(), GitProblem> {
         let repository = GitRepository::find(git, repository).await?;
         for (number, record) in self.records()? {
@@ -158,8 +162,8 @@ impl SlotPool {
         Ok(())
     }
 
-    /// Removes the files that a killed git process left of an owner's branch and worktree. Call it only when no git
-    /// process works for that owner.
+    /// Removes the lock files and the unfinished worktree that a killed git process left for an owner and its branch.
+    /// Call this function only when no git process works for that owner.
     pub async fn clean_up(&self, git: &Git, repository: &Path, owner: &str, branch: &str) -> Result<(), GitProblem> {
         let repository = GitRepository::find(git, repository).await?;
         let records = self.records()?;
@@ -191,7 +195,8 @@ impl SlotPool {
         self.folder.join(number.to_string())
     }
 
-    /// Chooses the slot for an owner and records that git prepares it. Returns the record as it was before.
+    /// Chooses the slot for an owner, and records that git prepares this slot, unless the owner already uses it.
+    /// Returns the number of the slot and its record from before this change.
     fn choose(&self, order: SlotOrder<'_>) -> Result<(u32, SlotRecord), GitProblem> {
         let _lock = self.lock()?;
         let records = self.records()?;
@@ -226,7 +231,8 @@ impl SlotPool {
         serde_json::from_str(&text).map_err(|error| unusable(&path, &error.into()))
     }
 
-    /// Writes a record to another file first, so that a killed process never leaves half of a record.
+    /// Writes the record of a slot to a temporary file first and then renames that file, so that a killed process never
+    /// leaves half of a record.
     fn write(&self, number: u32, record: &SlotRecord) -> Result<(), GitProblem> {
         let path = self.record_path(number);
         let whole = path.with_extension("json.new");
@@ -252,14 +258,14 @@ impl SlotPool {
     }
 }
 
-/// Checks out the branch of an order at its base, in a worktree without leftover changes.
+/// Checks out the branch of the request at its base, in a worktree without leftover changes.
 async fn prepare(git: &Git, repository: &GitRepository, path: &Path, order: SlotOrder<'_>) -> Result<(), GitProblem> {
     repository.allows(git, order.branch).await?;
     clean_worktree(&repository.common, path).map_err(|error| unusable(path, &error))?;
     if let Some(tip) = repository.commit(git, &reference(order.branch)).await?
         && !repository.contains(git, &order.base.tip, &tip).await?
     {
-        // The branch has work that is not in the base. The caller must decide about it first.
+        // The branch has work that is not in the base. The caller must decide first whether this work is needed.
         return Err(GitProblem::BranchExists { branch: order.branch.to_owned(), checked_out: None });
     }
     if entry(git, repository, path).await?.is_none() {
@@ -268,7 +274,8 @@ async fn prepare(git: &Git, repository: &GitRepository, path: &Path, order: Slot
         let arguments = ["worktree", "add", "--quiet", "--force", "--detach", "--"];
         GitCall::write(&repository.home, &arguments).and(path).and(&order.base.tip).run(git).await?.whole()?;
     } else {
-        // `--hard` also ends a merge that was in progress. Twice `-f` removes repositories that an agent created.
+        // `--hard` also ends a merge that was in progress. The doubled option `-ff` also removes git repositories that
+        // an agent created inside of the worktree.
         GitCall::write(path, &["reset", "--quiet", "--hard"]).here_only().run(git).await?.whole()?;
         GitCall::write(path, &["clean", "--quiet", "-ffd"]).here_only().run(git).await?.whole()?;
     }

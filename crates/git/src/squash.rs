@@ -58,7 +58,8 @@ pub(super) async fn content(
     let other = differences(git, repository, tip, squash).await?;
     let mut merged = 0;
     for (path, (before, after)) in &changed {
-        // A path that is not in `other` has the same content at the tip of the branch and in the squash commit.
+        // `other` has the paths that differ between the tip of the branch and the squash commit. For any other path,
+        // the squash commit has exactly the content of the branch.
         let Some((_, squashed)) = other.get(path) else { continue };
         let lacks = || SquashContent::Lacks { file: String::from_utf8_lossy(path).into_owned() };
         merged += 1;

@@ -7,11 +7,12 @@
 //!                                                                       └── failure: moved back, and parts deleted
 //! ```
 //!
-//! A part is a temporary file with the new content, next to its final path. The journal is one file whose name is its
-//! state, so that a change of state needs no space on a full disk. Before `committed.json` exists, no final path has
-//! changed. Once it exists, all parts are on the disk. If the process stops after that, the next call finishes the
-//! output even when it was called for another output: the author of the stopped output got no error, and undoing would
-//! be as much work. An existing file is swapped with its part, so the file can be put back until all parts are moved.
+//! A part is a temporary file with the new content, next to its final path. The journal is one file whose name is the
+//! state of the writing, so that a change of this state needs no space on a full disk. Before `committed.json` exists,
+//! no final path has changed. Once `committed.json` exists, all parts are on the disk. If the process stops after that,
+//! the next call finishes the stopped output, even when the next call is for another output. The agent of the stopped
+//! output got no error, and undoing that output would be as much work as finishing it. An existing file is swapped with
+//! its part, so the file can be put back until all parts are moved.
 //!
 //! This module opens each path folder by folder from the root, which is the folder of the workspace. It follows no
 //! symbolic link below the root.
@@ -35,8 +36,8 @@ use perform::KnownOutput;
 
 pub use output::write_output;
 
-/// The largest number of artifacts (files) in one output. An output with more is refused, and the agent gets the
-/// problem to fix.
+/// The largest number of artifacts (files) in one output. An output with more artifacts is refused, and the agent gets
+/// the problem to fix.
 pub const ARTIFACTS_MAX: usize = 1_000;
 /// The largest size of all artifacts (files) of one output together, in bytes. A larger output is refused, and the
 /// agent gets the problem to fix. The size is limited because all contents are in memory at the same time.
@@ -62,8 +63,8 @@ pub enum ArtifactOperation {
 pub struct AppliedArtifacts {
     /// The resolved paths of the written artifacts (files), in the order in which the output lists them.
     pub paths: Vec<String>,
-    /// The paths of an earlier output whose writing was stopped halfway and which this call finished. The same task
-    /// made that output.
+    /// The paths of the files of an earlier output of the same task. The writing of that output was stopped halfway,
+    /// and this call finished it.
     pub finished: Vec<String>,
 }
 
@@ -118,10 +119,11 @@ pub enum ArtifactReason {
     Duplicate,
 }
 
-/// Writes the artifacts of an output below `root`. `journal` is a folder outside of the root that records the progress,
-/// for one output after the other. If this output was the last one that was written, nothing is written again.
-/// `made_before` lists the files that the task made before: such a path counts as free for `create` and as present for
-/// `update`. Blocks the thread, and syncs every file.
+/// Writes the artifacts of an output below `root`. `journal` is a folder outside of `root`, in which the progress of
+/// the writing is recorded. All outputs of an attempt use the same journal folder, one after the other. If this output
+/// was the last output that was written, nothing is written again. `made_before` lists the files that the task made
+/// before: the path of such a file counts as free for `create` and as present for `update`. Blocks the thread, and
+/// syncs every file.
 pub fn apply(
     root: &Path,
     journal: &Path,

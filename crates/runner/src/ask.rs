@@ -25,20 +25,21 @@ pub struct ProgramReply {
     pub spent: Spent,
 }
 
-/// Runs the program of an agent that is asked, for example of a reviewer.
+/// Runs the program of an agent that has to answer a question, for example of a reviewer.
 pub trait AskedProgram: Send {
     type StartError;
 
     fn start(&mut self, texts: AskedTexts) -> impl Future<Output = Result<ProgramReply, Self::StartError>> + Send;
 }
 
-/// A question to an agent whose answer must be valid.
+/// A question to an agent. The answer of the agent must be valid.
 pub trait Question: Sync {
     type Answer;
 
     fn limits(&self) -> RepairLimits;
 
-    /// Tells whether a program that gave no answer is asked again, as it is after an invalid answer.
+    /// Tells whether a program that gave no answer gets the question again. If true, a missing answer counts as an
+    /// invalid answer.
     fn retries_silence(&self) -> bool;
 
     /// Returns the texts for the program. `problems` are the problems of its last answer, and `resume` is the

@@ -1,5 +1,6 @@
-//! Handles one attempt, that is, one claim of a task by an agent. Contains the code that all stages of an attempt
-//! share: its turns (runs of the agent's program), its finish, and the loop that starts both.
+//! Handles one attempt, that is, one claim of a task by an agent. This file has the code that all parts of an attempt
+//! share: the turns (runs of the agent's program), the last stage after an output that says "done", and the loop that
+//! starts the turns and the last stage.
 
 mod acts;
 mod answer;

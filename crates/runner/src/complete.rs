@@ -1,5 +1,5 @@
 //! Completes a task for an agent or a person when no runner does it. Runs the same verification as the runner, records
-//! the result, and completes the task if it passed.
+//! the result, and completes the task if the output passed the verification.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -104,7 +104,7 @@ pub enum Unfinished {
 }
 
 /// Verifies the output of a held task and records the result. Completes the task if the verification passed. `evaluate`
-/// asks the evaluator in a new conversation, and has unusable answers repaired.
+/// asks the evaluator in a new conversation, and asks it again when its answer is unusable.
 pub async fn finish<E>(
     service: &Service,
     team: &TeamSettings,
@@ -119,12 +119,13 @@ where
     if held.contract.evaluate.is_some() && evaluate.is_none() {
         return Err(Unfinished::EvaluatorNeeded);
     }
-    // Try the command that records a verification, without storing anything: it fails now if the claim is lost. The
-    // checks, which may take minutes, then do not run in vain.
+    // Try the command that records a verification, without storing anything. If the claim is lost, the command fails
+    // already now, so that the checks, which may take minutes, do not run in vain.
     let would = service.would(held.caller(), held.record(VerificationFound::without_contract(None))).await?;
     held.failures = if let Reply::VerificationRecorded { failures, .. } = would { failures } else { 0 };
     // Read the state of the work before the checks run, because files that the checks leave are not part of the work.
-    // Work that was not reviewed is refused before the checks run, too.
+    // The command that completes the task is tried below with this state, so work that was not reviewed is refused
+    // before the checks run.
     let ground = WorkGround { service, root: Some(order.root), state: Some(order.state) };
     held.work = state_to_complete(ground, held.task, Some(order.worktree)).await.map_err(|problem| match problem {
         WorkProblem::Error(error) => Unfinished::Error(error),
@@ -146,8 +147,8 @@ struct HeldClaim {
     contract: VerifiedContract,
     /// The number of verifications of this attempt that failed.
     failures: u32,
-    /// The state of the verified work, for the comparison with the reviewed state. `None` when there is nothing to
-    /// compare.
+    /// The state of the verified work. The engine compares it with the state that the reviewer saw. `None` when the
+    /// task needs no review or has none yet.
     work: Option<String>,
 }
 

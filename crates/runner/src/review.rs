@@ -1,5 +1,5 @@
-//! Reviews by the Agent Feedback Protocol 1.2. This module stands between the requester of a review and the agent that
-//! reviews, which is called the provider.
+//! Runs reviews by the rules of the Agent Feedback Protocol 1.2. This module passes the request of a requester to the
+//! agent that reviews (the provider), and passes the provider's response back to the requester.
 //!
 //! ```text
 //! request ──> judge ──> round begins ──> provider ──> judge ──> round ends ──> response, stream

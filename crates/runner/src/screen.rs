@@ -71,7 +71,7 @@ impl<W: Write> Screen<W> {
         self.draw()
     }
 
-    /// Shows an intervention: a person or an agent changed the plan, or a task that another agent holds.
+    /// Shows an intervention: a person or an agent changed the plan, or changed a task that another agent holds.
     pub fn intervened(&mut self, found: &Intervention) -> io::Result<()> {
         if self.look == ScreenLook::Json {
             return writeln!(self.out, "{}", visible::json(&found.event().to_string()));
@@ -131,8 +131,8 @@ impl<W: Write> Screen<W> {
         }
     }
 
-    /// Draws one line for each running turn. The caller calls this at an interval, because the lines show elapsed
-    /// seconds.
+    /// Draws one line for each running turn. The caller calls this function at an interval, because the lines show
+    /// elapsed seconds.
     pub fn draw(&mut self) -> io::Result<()> {
         if self.look != ScreenLook::Live {
             return Ok(());

@@ -78,8 +78,8 @@ impl WorkerTurn<'_> {
         };
         match ran {
             Ok((ran, refused)) => TurnClose { run, turn, place: &place }.close(ran, refused).await,
-            // A turn that is recorded as started must also be recorded as ended. The recorded end has the reason of the
-            // failure.
+            // The program could not be run. The turn is recorded as started already, so it must also be recorded as
+            // ended. The recorded end has the reason of the failure.
             Err(trouble) => {
                 let ms = u64::try_from(run.now().0 - started.0).unwrap_or(0);
                 let ended = unheard(TurnEnd::SpawnFailed, &trouble.to_string(), ms, run.now());

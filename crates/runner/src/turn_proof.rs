@@ -37,7 +37,8 @@ pub fn make(folder: &Path) -> io::Result<String> {
     Ok(proof)
 }
 
-/// Returns the environment variables of a turn's program: those of the agent's settings, and the proof.
+/// Returns the environment variables of a turn's program: the variables of the agent's settings, and the variable with
+/// the turn's proof (a random text).
 pub fn beside(settings: &BTreeMap<String, String>, proof: String) -> Vec<(String, String)> {
     let own = settings.iter().map(|(name, value)| (name.clone(), value.clone()));
     own.chain([(PROOF.to_owned(), proof)]).collect()

@@ -1,6 +1,6 @@
 //! The only function in this workspace that creates commands to start programs. A caller must choose the folder and the
-//! environment of the program, because both decide what the program does. The standard library would silently use the
-//! folder and the environment of this process.
+//! environment of the program, because both influence what the program does. The standard library would silently use
+//! the folder and the environment of this process.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -14,7 +14,8 @@ pub enum StartFolder<'a> {
     Own,
 }
 
-/// The environment variables that a program gets from this process. The caller adds further ones to the command.
+/// The environment variables that a program gets from this process. The caller can add further variables to the
+/// command.
 #[derive(Debug, Clone, Copy)]
 pub enum StartEnvironment<'a> {
     /// All environment variables of this process.

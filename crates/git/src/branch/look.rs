@@ -105,8 +105,8 @@ impl Unmerged {
     }
 }
 
-/// Returns those of the given paths whose content git would pass through a filter program. Handover switches these
-/// programs off.
+/// Returns the paths, among the given paths, whose content git would pass through a filter program. Handover switches
+/// these filter programs off.
 pub(super) async fn filtered(
     git: &Git,
     workspace: &TaskWorkspace,

@@ -19,8 +19,8 @@ const FIXED: &[(&str, &str)] = &[
     ("maintenance.auto", "false"),
     ("i18n.commitEncoding", "UTF-8"),
 ];
-/// The maximum number of filters and merge drivers in a git configuration; with more, the git call fails. More do not
-/// occur in practice, and each one takes space in the environment of a git process.
+/// The maximum number of filters and merge drivers in a git configuration. If a configuration has more of them, the git
+/// call fails. So many do not occur in practice, and each of them takes space in the environment of a git process.
 const DRIVERS_MAX: usize = 200;
 
 /// The settings for every git call in a folder, and the names of the filter programs that these settings switch off.
@@ -64,7 +64,7 @@ pub async fn quiet(git: &Git, folder: &Path) -> Result<Quiet, GitProblem> {
         quiet.settings.push((format!("filter.{name}.required"), "false".to_owned()));
     }
     // Replace each merge driver with the command `exit 1`, which reports a conflict. With an empty driver, git would
-    // report a merge without conflicts and keep only our side.
+    // report a merge without conflicts and keep only one side of the merge.
     quiet.settings.extend(drivers.into_iter().map(|name| (format!("merge.{name}.driver"), "exit 1".to_owned())));
     Ok(quiet)
 }

@@ -95,7 +95,7 @@ alone! {
         assert_eq!(code(&workspace).await, "WORKSPACE_NOT_OURS");
         let person = TaskWorkspace { path: scene.home.clone(), branch: "main".to_owned(), ..workspace.clone() };
         assert_eq!(code(&person).await, "WORKSPACE_NOT_OURS", "the person's own");
-        // In this case the worktree's `.git` file leads to another repository.
+        // A planted fault: the worktree's `.git` file leads to another repository, so the commit must fail.
         git(&workspace.path, &["checkout", "--quiet", &workspace.branch]);
         let other = Scene::new();
         git(&other.home, &["branch", &workspace.branch]);

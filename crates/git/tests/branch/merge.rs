@@ -48,7 +48,8 @@ alone! {
         fs::write(one.path.join("work"), "work").unwrap();
         assert_eq!(scene.workspace("tk_1").await, one);
         assert!(one.path.join("work").exists());
-        // In this case a stopped runner created only the task's branch, and no worktree.
+        // This test creates only the task's branch and no worktree, like a runner that was stopped after it created the
+        // branch.
         scene.git(&["branch", &task_branch("tk_2", 1)]);
         assert!(scene.workspace("tk_2").await.path.is_dir());
         // A task's branch that has work but no worktree is not replaced.

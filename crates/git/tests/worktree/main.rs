@@ -1,4 +1,4 @@
-//! Tests worktrees with the real git: what is created, what is removed, and above all what must stay.
+//! Tests with the real git that worktrees are created and removed correctly, and above all that no work is lost.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 

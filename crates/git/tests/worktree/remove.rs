@@ -277,7 +277,7 @@ alone! {
         let dirt = Dirt::Locked { reason: "busy: 3 tests".to_owned() };
         let expected = GitProblem::WorkspaceDirty { path: made.path.clone(), dirt };
         assert_eq!(scene.remove(&made).await, Err(expected.clone()));
-        // In this case the worktree's folder is missing, as on a disk that is not mounted now.
+        // This test moves the worktree's folder away, as if the disk with the folder were not mounted.
         let hidden = scene.beside("hidden");
         fs::rename(&made.path, &hidden).unwrap();
         assert_eq!(scene.remove(&made).await, Err(expected));

@@ -1,4 +1,4 @@
-//! Slots: worktrees outside of the repository that serve one piece of work after another.
+//! Tests slots, which are worktrees outside of the repository. A slot is used for one piece of work after another.
 
 use std::fs;
 

@@ -84,8 +84,8 @@ fn finish(
 }
 
 /// Moves one part (temporary file) to its final path. When the part is gone or has other content, it was moved before
-/// the process stopped; then the file at the final path stays as it is. When the part and that file are both gone, the
-/// content is written again.
+/// the process stopped; then the file at the final path stays as it is. When that file is gone, too, writes the content
+/// again if `artifact` has it, and fails otherwise.
 fn put(root: &ArtifactRoot, entry: &JournalEntry, artifact: Option<&CheckedArtifact>) -> io::Result<()> {
     if root.has_part(entry)? {
         return root.put(entry);

@@ -346,8 +346,8 @@ fn a_link_that_is_swapped_in_leads_nowhere() {
     std::thread::scope(|threads| {
         threads.spawn(|| {
             while !stop.load(Ordering::Relaxed) {
-                // Some of these calls fail, because the output that is being written has just created a folder at this
-                // path.
+                // Some of these calls fail, because the main thread of the test, which writes an output at the same
+                // time, has just created a folder at this path.
                 drop(fs::rename(&place, &aside));
                 drop(symlink(&outside, &place));
                 drop(fs::remove_file(&place));

@@ -1,5 +1,5 @@
-//! Sums up the turns (runs of the agent's program) of one attempt from the store. So a runner that continues an attempt
-//! after a restart counts its repairs and progress reports correctly.
+//! Sums up the turns (runs of the agent's program) of one attempt. The turns are read from the store, so that a runner
+//! that continues an attempt after a restart counts the attempt's repairs and progress reports correctly.
 
 use engine::turn::{Purpose, Turn, TurnEnd};
 

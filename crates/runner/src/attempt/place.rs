@@ -24,13 +24,13 @@ pub enum WorkPlace {
     Folder(PathBuf),
 }
 
-/// The state of the work in a worktree that is about to be given back.
+/// The result of saving the work of an attempt, before the runner frees the attempt's worktree for another attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeptWork {
-    /// All work is committed on the branch. This is checked again before the worktree is given back.
+    /// All work is committed on the branch. The runner checks this again before it frees the worktree.
     Committed,
     /// The files have conflict markers of a merge, so they cannot be committed. They can be discarded, because they
-    /// contain only the two sides of the merge.
+    /// contain only the two sides of the merge, and both sides are commits already.
     Conflict,
 }
 
@@ -38,7 +38,7 @@ pub enum KeptWork {
 /// not be faster, because they share the disk and the processors.
 const GITS_MAX: usize = 4;
 
-/// The repository, and the slots (worktrees outside of it) in which its tasks are worked on.
+/// The project's folder, and the slots (worktrees outside of the repository) in which agents work on tasks.
 #[derive(Debug)]
 pub struct WorktreeGround {
     pub git: Git,
@@ -48,11 +48,12 @@ pub struct WorktreeGround {
     turn: tokio::sync::Semaphore,
 }
 
-/// The slots of a repository, as the runner of one store uses them.
+/// The slots (worktrees outside of the repository) that the runner of one store uses.
 #[derive(Debug)]
 pub struct RunnerSlots {
     pub pool: SlotPool,
-    /// A name of the store. Runners of other stores may use the same repository, and their tasks have other slots.
+    /// A name of the store. Runners of other stores may use the same repository, and the name keeps the slots of their
+    /// tasks apart from the slots of this store's tasks.
     pub store: String,
 }
 
@@ -66,8 +67,8 @@ impl WorktreeGround {
         self.slots.is_some()
     }
 
-    /// Prepares a slot for an attempt, or returns the project's folder outside of git. If an earlier runner already
-    /// prepared the slot, returns it with its files.
+    /// Prepares a slot (a worktree outside of the repository) for an attempt. If an earlier runner already prepared the
+    /// slot, returns the slot with its files. Returns the project's folder when there is no git repository.
     pub async fn place(&self, workflow: WorkflowId, task: TaskId, attempt: u32) -> Result<WorkPlace, GitProblem> {
         let Some(slots) = &self.slots else { return Ok(WorkPlace::Folder(self.root.clone())) };
         let _turn = self.turn.acquire().await;
@@ -82,11 +83,12 @@ impl WorktreeGround {
     }
 
     /// Returns the worktree inside of the repository that version 0.1.0 made for an attempt, or `None`. An attempt that
-    /// began there ends there.
+    /// began in such a worktree also ends in it.
     async fn old_worktree(&self, line: &BranchTip, branch: &str) -> Result<Option<WorkPlace>, GitProblem> {
         let found = branch::standing(&self.git, &self.root, branch).await?;
         let repository = GitRepository::find(&self.git, &self.root).await?;
-        // Any other worktree is a person's own, also the main one. The runner must not work there or remove it.
+        // Every other worktree, including the main worktree, belongs to a person. The runner must not work there or
+        // remove it.
         let made_by_us = repository.home.join(git::STATE).join("worktrees");
         let is_old = |found: &TaskWorkspace| found.path.starts_with(&made_by_us) && !self.is_slot(&found.path);
         let Some(workspace) = found.filter(is_old) else { return Ok(None) };
@@ -102,7 +104,7 @@ impl WorktreeGround {
         })
     }
 
-    /// Returns the slot of an attempt, or `None` when the attempt has none.
+    /// Returns the worktree in which an attempt works, or `None` when no worktree has the attempt's branch checked out.
     pub async fn standing(
         &self,
         workflow: WorkflowId,
@@ -123,8 +125,8 @@ impl WorktreeGround {
         WorkPlace::Worktree { workspace, line, base_commit: taken.base_commit }
     }
 
-    /// Gives the slot of an attempt back, and deletes the attempt's branch. Keeps the branch when its work is on no other
-    /// branch.
+    /// Frees the slot (worktree) of an attempt for another attempt, and deletes the attempt's branch. Keeps the branch
+    /// when its work is on no other branch.
     pub async fn forget(&self, workflow: WorkflowId, task: TaskId, attempt: u32) -> Result<(), GitProblem> {
         let Some(slots) = &self.slots else { return Ok(()) };
         let _turn = self.turn.acquire().await;
@@ -206,8 +208,9 @@ impl WorktreeGround {
         }
     }
 
-    /// Gives the slot of an attempt back after `keep` committed its work. Also deletes the branch when the workflow's
-    /// branch contains all of its work. Returns the name of the branch when the branch stays.
+    /// Frees the slot (worktree) of an attempt for another attempt, after `keep` committed its work. Deletes the
+    /// attempt's branch when the workflow's branch contains all of its work. Returns the name of the branch when the
+    /// branch stays.
     pub async fn clear(
         &self,
         place: &WorkPlace,
@@ -219,7 +222,8 @@ impl WorktreeGround {
         if kept == KeptWork::Committed
             && let TreeState::Dirty { files, more } = git::state(&self.git, &workspace.path).await?.tree
         {
-            // A process wrote a file after all work was committed, so the slot must keep its files.
+            // A process wrote a file after all work was committed. The slot (worktree) is not freed, so that this file
+            // is not lost.
             let dirt = Dirt::Changes { files, more };
             return Err(GitProblem::WorkspaceDirty { path: workspace.path.clone(), dirt });
         }
@@ -235,8 +239,8 @@ impl WorktreeGround {
         Ok(stays.then(|| workspace.branch.clone()))
     }
 
-    /// Removes the files that a killed git process left of an attempt's branch and worktree. Call it only when no git
-    /// process works on that attempt.
+    /// Removes the lock files and the unfinished worktree that a killed git process left for an attempt. Call this
+    /// function only when no git process works on that attempt.
     pub async fn clean_up(&self, task: TaskId, attempt: u32) -> Result<(), GitProblem> {
         let Some(slots) = &self.slots else { return Ok(()) };
         let _turn = self.turn.acquire().await;

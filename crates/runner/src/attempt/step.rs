@@ -46,9 +46,10 @@ pub enum AttemptStep {
     /// then stopped.
     Settle(TurnId),
     Block(BlockKind, String),
-    /// Gives the task back to the store after a failure. The failure uses up one of the task's attempts.
+    /// Gives the task back after a failure, so that an agent can claim it again. The failure uses up one of the task's
+    /// attempts.
     Crash(String),
-    /// Gives the task back to the store without using up one of the task's attempts.
+    /// Gives the task back, so that an agent can claim it again. This does not use up one of the task's attempts.
     Return(String),
 }
 

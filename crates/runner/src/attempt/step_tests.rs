@@ -86,8 +86,8 @@ fn turn(number: u32, word: &str) -> Turn {
     }
 }
 
-/// Returns a name for the step after these turns. `turns` is a list of texts for [`turn`]; the last one is the turn
-/// that just ended.
+/// Returns a name for the step after these turns. `turns` is a list of texts for [`turn`]. The last text describes the
+/// turn that just ended.
 fn then(turns: &str) -> String {
     let lease = Lease { agent: AgentId::FIRST, since: Timestamp(0), until: Timestamp(1) };
     let facts = AttemptView {
@@ -149,12 +149,13 @@ fn the_stored_turns_decide_the_next_step() {
     let cases = [
         ("done", "finish"),
         ("goes_on", "next turn"),
-        // When a turn ends with one of these outputs, the runner asks, requests an approval or blocks the task in the
-        // same transaction. The step `settle` is due only when an older runner stopped before that.
+        // With one of these outputs, the runner asks a person, requests an approval or blocks the task in the
+        // transaction that ends the turn. The step `settle` does the same later, for a turn that a runner of version
+        // 0.1 ended before it was stopped.
         ("asks", "settle"),
         ("wants_approval", "settle"),
         ("blocked", "settle"),
-        // Two repairs of an invalid output are allowed, a third one is not.
+        // Two repairs of an invalid output are allowed. A third repair is not allowed.
         ("bad", "repair turn"),
         ("bad repair:bad", "repair turn"),
         ("bad repair:bad repair:bad", "block verification_fail"),

@@ -37,7 +37,7 @@ impl AttemptRun {
         }
     }
 
-    /// Records the end of a turn whose output has no other effect.
+    /// Records only the end of a turn, without any effects of the turn's output.
     pub(crate) async fn end(&self, facts: &Facts, turn: TurnId, ended: TurnResult) -> Result<(), base::Error> {
         self.execute(Command::EndTurn { turn, ended: Box::new(ended.clone()) }).await?;
         self.tell_ended(facts, turn, &ended);

@@ -16,8 +16,8 @@ use base::ground::objects;
 /// The data of a turn's prompt that is needed later to judge the answer.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct TurnRecord {
-    /// The facts about the task that the agent got, as JSON (the INPUT document of the handoff protocol). `None` for
-    /// agents that answer with the other format, the envelope.
+    /// The facts about the task that the agent got, as JSON (the INPUT document of the handoff protocol). `None` for an
+    /// agent that answers with an envelope (a JSON object) and not with a handoff.
     pub(crate) input: Option<String>,
     /// The messages that the prompt showed to the agent. They are marked as read when the turn ends with a valid
     /// output.

@@ -1,5 +1,5 @@
-//! Checks that everything exists that the tasks of a workflow need. The runner claims no task of a workflow that lacks
-//! something.
+//! Checks that a workflow has everything that its tasks need. When something is missing, the runner claims no task of
+//! the workflow.
 
 use std::collections::BTreeSet;
 

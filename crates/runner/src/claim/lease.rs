@@ -15,8 +15,8 @@ use base::error::Error;
 /// The time between two signs of life that the runner records in the store. After half a minute without a sign, the
 /// runner counts as gone.
 const SIGN: Duration = Duration::from_secs(10);
-/// The number of times that a lease is renewed before it would expire. With four renewals, a lease survives one that a
-/// slow disk delays.
+/// The number of times that a lease is renewed before it would expire. With four renewals, a lease does not expire when
+/// a slow disk delays one renewal.
 const RENEWALS_IN_A_LEASE: u32 = 4;
 const RENEWAL_MIN: Duration = Duration::from_millis(250);
 

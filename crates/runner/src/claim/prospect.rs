@@ -19,7 +19,7 @@ use base::project::task_extra::TaskExtra;
 /// after some of these are claimed.
 const OFFERED_MAX: usize = 200;
 
-/// The state of a workflow that decides whether it can continue without help from a person.
+/// The facts about a workflow that decide whether the workflow can continue without help from a person.
 #[derive(Debug)]
 pub(crate) struct Prospect {
     pub(crate) status: WorkflowStatus,

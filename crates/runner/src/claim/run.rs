@@ -39,11 +39,11 @@ const REASONS_MAX: usize = 20;
 /// The workflows on which the runner works.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunScope {
-    /// One workflow, until it is over or none of its tasks can continue.
+    /// The runner works on one workflow until the workflow is over or none of its tasks can continue.
     Workflow(WorkflowId),
-    /// All workflows that are ready or started, until the runner is stopped.
+    /// The runner works on all workflows that are ready or started, until a person stops the runner.
     All,
-    /// All workflows that are ready or started, until nothing can be claimed and no turn runs.
+    /// The runner works on all workflows that are ready or started, until no task can be claimed and no turn runs.
     Once,
 }
 
@@ -95,7 +95,8 @@ impl ClaimLoop {
         }
     }
 
-    /// Runs the runner's loop to its end. Before new tasks, it continues the tasks that an earlier runner left.
+    /// Runs the runner's loop to its end. Before the loop claims new tasks, it continues the tasks that an earlier
+    /// runner left.
     pub async fn work(mut self) -> Result<RunEnded, Error> {
         if let RunScope::Workflow(id) = self.scope {
             let lacks = fit::lacks(&self.shared, id).await?;
@@ -280,8 +281,8 @@ impl ClaimLoop {
                     && !self.rests(&worker.member.settings.slug)
                 {
                     let Some(room) = self.room(&worker) else { break };
-                    // Under these conditions the runner claims a task by its id. `ClaimNext` would claim the first open
-                    // task, and this agent may not be allowed to take that one.
+                    // Under these conditions the runner claims the task `fits` by its id. `ClaimNext` would claim the
+                    // first open task, and this agent may not be allowed to take the first open task.
                     let is_chosen_here = self.is_evaluator(&worker)
                         || !self.working.is_empty()
                         || offered.iter().any(|offered| offered.review.is_some());
@@ -362,8 +363,8 @@ impl ClaimLoop {
         Some((own, Arc::clone(&self.shared.room).try_acquire_owned().ok()?))
     }
 
-    /// Returns the result of the run. Returns `None` while an agent holds a task of the workflow, or an agent of this
-    /// runner could claim one.
+    /// Returns the result of the run. Returns `None` while an agent holds a task of the workflow, or while an agent of
+    /// this runner could claim a task of the workflow.
     async fn is_over(&self) -> Result<Option<RunEnded>, Error> {
         let id = match self.scope {
             RunScope::All => return Ok(None),
@@ -383,7 +384,7 @@ impl ClaimLoop {
     }
 
     /// Returns the result of a run over all workflows. Returns `None` while an agent holds a task, or while an agent of
-    /// this runner could claim one. The open tasks of a workflow that is locked or lacks a requirement do not count,
+    /// this runner could claim a task. The open tasks of a workflow that is locked or lacks a requirement do not count,
     /// because they cannot be claimed.
     async fn is_idle(&self) -> Result<Option<RunEnded>, Error> {
         let mut reasons = Vec::new();
@@ -417,8 +418,8 @@ impl ClaimLoop {
         self.shared.agents.values().any(|worker| self.fitting(worker, offered).is_some())
     }
 
-    /// Waits until all attempts have ended. Attempts that wait for a person end at once. Others end with their running
-    /// turn.
+    /// Waits until all attempts have ended. An attempt that waits for a person ends at once. Any other attempt ends
+    /// when its running turn ends.
     async fn finish(&mut self) {
         while let Some(over) = self.attempts.join_next().await {
             self.ended(over.ok());
@@ -432,8 +433,8 @@ fn lock_file(state: &Path, host: &str, what: &str) -> std::path::PathBuf {
     state.join(format!("runner-{name}.{what}"))
 }
 
-/// Tells whether a runner of this name is alive: it holds its lock in the folder `state`. Creates no file and takes no
-/// lock.
+/// Tells whether a runner of this name is alive. A runner that is alive holds its lock in the folder `state`. Creates
+/// no file and takes no lock.
 pub fn is_held(state: &Path, host: &str) -> std::io::Result<bool> {
     let file = match std::fs::File::open(lock_file(state, host, "lock")) {
         Ok(file) => file,

@@ -22,8 +22,8 @@ use crate::outcome::cut;
 use crate::turn::WorkerTurn;
 use crate::turn::close::TurnClose;
 
-/// The number of retries in a row when the store does not answer. After them the runner gives up the attempt. If the
-/// store still does not answer then, the lease of the task expires.
+/// The number of retries in a row when the store does not answer. After these retries the runner tries to block the
+/// task. If the store does not answer this command either, the lease of the task expires.
 const TRIES_MAX: u32 = 8;
 /// The number of retries in one attempt when git exceeds its time limit. One more timeout blocks the task.
 const GIT_TIMEOUTS_MAX: u32 = 3;
@@ -114,8 +114,8 @@ impl AttemptRun {
                     self.hand_back(&facts, "the runner was stopped").await?;
                     return Ok(AttemptOver::Ended);
                 }
-                // Frees the permits for a turn before the review. The reviewer may need a permit, and may itself wait
-                // for this agent to review its work.
+                // Frees this attempt's permits for a turn before the review. The reviewer needs permits for its turn,
+                // too. Two agents that review each other's work would otherwise wait for each other without end.
                 AttemptStep::Review(_) => room = None,
                 AttemptStep::Turn(..) | AttemptStep::Finish(_) if room.is_none() => {
                     // Reads the task again after the wait for permits, because the runner may have to stop by then, or

@@ -46,8 +46,8 @@ pub enum OutcomeAct {
         payloads: Vec<Value>,
     },
     AddCheckpoint(Box<Note>),
-    /// Tells the agents with the role `coordinator`, or a person when there is none, which agent should continue the
-    /// work.
+    /// Sends the name of the agent that should continue the work to the agents with the role `coordinator`. If no other
+    /// agent has this role, a person gets the name.
     SuggestAgent(String),
     DecideFinding {
         review: ReviewId,
@@ -127,7 +127,8 @@ fn of_lesson(lesson: Lesson) -> OutcomeAct {
 /// them.
 fn status_acts(result: &AgentResult, context: &OutcomeContext<'_>) -> (Vec<OutcomeAct>, AfterOutcome) {
     match &result.act {
-        // When the work is done, the agent no longer needs the permission that was refused during the turn.
+        // When the work is done, the agent no longer needs the permission that was refused during the turn. So no
+        // person is asked for it.
         TurnAct::Complete { detail, .. } => {
             let outcome = cut(result.outcome());
             (Vec::new(), AfterOutcome::Finish { outcome, detail: detail.clone() })
@@ -150,8 +151,9 @@ fn status_acts(result: &AgentResult, context: &OutcomeContext<'_>) -> (Vec<Outco
     }
 }
 
-/// Returns the acts (effects on the store) of an output that does not say "done". When the program was refused a
-/// permission in this turn, a person decides on that call first, because the output probably reports the refused call.
+/// Returns the acts (effects on the store) of an output that does not say "done". If the program was not permitted to
+/// make a tool call in this turn, the only act is to ask a person about that call, because the output probably just
+/// reports the refused call.
 fn unfinished(
     context: &OutcomeContext<'_>,
     acts: Vec<OutcomeAct>,

@@ -19,8 +19,8 @@ pub struct AnswerContext<'a> {
     /// The agent that a handoff (an agent's final report) must name as its author. `None` when any agent may be the
     /// author.
     pub agent: Option<AgentId>,
-    /// The facts about the task that the agent got (the INPUT document of the handoff protocol), or the part of them
-    /// against which a handoff is checked. `None` without a handoff.
+    /// The facts about the task that the agent got (the INPUT document of the handoff protocol), or only the facts
+    /// against which a handoff is checked. `None` when the agent has to answer with an envelope.
     pub input: Option<&'a Value>,
 }
 
@@ -68,8 +68,8 @@ pub fn read(text: &str, context: &AnswerContext<'_>) -> AgentAnswer {
     let found = find(text, &handoff);
     let kind = found.kind();
     let output = match (kind, context.wanted) {
-        // If the text has no output at all, an agent that must write a handoff gets a problem that names the missing
-        // block.
+        // If the text has no output at all, an agent that must write a handoff gets the problem that the block with the
+        // handoff is missing.
         (None, OutputKind::Handoff) => AgentOutput::Handoff(Box::new(wire::handoff::judge(text, &handoff))),
         (Some(_), _) | (None, OutputKind::Envelope) => found,
     };

@@ -45,8 +45,8 @@ pub struct EscalationRoutes<'a> {
 }
 
 impl EscalationRoutes<'_> {
-    /// Returns the recipient that the agent's card (its description) names for a text: the one of the first rule whose
-    /// trigger occurs in the text. Ignores letter case and spacing.
+    /// Returns the recipient that the agent's card (its description) names for a text. The first rule of the card whose
+    /// trigger occurs in the text decides. Ignores letter case and spacing.
     pub fn by_card(&self, text: &str) -> Option<(EscalationTarget, Via)> {
         let PromptAgent::Card(card) = self.who? else { return None };
         let said = folded(text);

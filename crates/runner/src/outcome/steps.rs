@@ -26,7 +26,8 @@ pub struct StepScope {
     pub agent: AgentId,
     pub workflow: WorkflowId,
     pub progress: ProgressRecord,
-    /// The agents of this runner by slug (short name). A message prefers them to other agents with the same slug.
+    /// The agents of this runner by slug (short name). If another runner has an agent with the same slug, a message to
+    /// this slug goes to the agent of this runner.
     pub own_agents: Arc<BTreeMap<String, AgentId>>,
     /// True when the task is already paused, so that it is not paused again. An earlier runner may have paused the task
     /// and stopped before it asked the person.
@@ -36,7 +37,7 @@ pub struct StepScope {
 /// The place in the store that counts the progress reports of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProgressRecord {
-    /// The turns of a runner count the progress reports.
+    /// The runner counts the progress reports in the stored turns of the attempt.
     Turns,
     /// A person's own session has no turns, so the store counts the progress reports of the session.
     Session(PromptReport),

@@ -67,8 +67,8 @@ impl ClaimBase {
         std::fs::create_dir_all(&folder)?;
         let mut file = tempfile::NamedTempFile::new_in(&folder)?;
         for ((home, name), commit) in &self.0 {
-            // The file has one entry on each line, so a path with a line break is skipped. Such a repository is
-            // compared with the base branch of the task's workspace instead.
+            // The file has one entry on each line, so a repository whose path has a line break is skipped. The work in
+            // such a repository is compared with the base branch of the task's workspace instead.
             if let Some(home) = home.to_str().filter(|home| !home.contains('\n')) {
                 writeln!(file, "{commit} {name} {home}")?;
             }

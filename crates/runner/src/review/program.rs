@@ -27,7 +27,7 @@ pub struct ProviderProgram<'a, C> {
     pub provider: &'a Provider,
     pub review: ReviewId,
     pub state: &'a Path,
-    /// The address of the store. The MCP server that Handover gives to the program opens it.
+    /// The address of the store. Handover's MCP server, which the program gets as a tool server, opens this store.
     pub store: &'a str,
     /// The path of the `handover` program, when this process is another program. `None` when this process is `handover`
     /// itself.
@@ -50,8 +50,8 @@ pub enum ReviewError {
 }
 
 impl<'a, C> ProviderProgram<'a, C> {
-    /// Prepares the runs of a provider's program for one round of a review. Before its first start, it ends the
-    /// programs that an earlier round left and removes their folders, because only one round of a review may run.
+    /// Prepares the runs of a provider's program for one round of a review. The first call of `start` ends the programs
+    /// that an earlier round left and removes their folders, because only one round of a review may run at a time.
     pub fn new(
         provider: &'a Provider,
         review: ReviewId,
@@ -118,8 +118,8 @@ impl<C: Future<Output = CutReason> + Send + Unpin> AskedProgram for ProviderProg
         let start = self.program_start(attempt, &folder)?;
         let ran = program::run(&start, &mut SilentProvider, &mut self.cut).await;
         let said = ran.map(|ran| said(&ran, start.order.kind, &folder, self.earlier));
-        // The folder of the review is no longer needed: its output was read already, and the program keeps the
-        // conversation in its home folder.
+        // The folder of the review is no longer needed: the program's output in it was read already, and the program
+        // keeps the conversation in its home folder.
         let _gone = std::fs::remove_dir_all(self.place());
         match said {
             Ok(said) => {
@@ -131,7 +131,7 @@ impl<C: Future<Output = CutReason> + Send + Unpin> AskedProgram for ProviderProg
     }
 }
 
-/// Ends the programs that a killed process left in the folders of this round, and removes these folders.
+/// Ends the programs that a killed process left in the folder of this review, and removes the folder.
 async fn clear(place: PathBuf) {
     let cleared = tokio::task::spawn_blocking(move || {
         let is_start = |name: std::ffi::OsString| name.to_str().is_some_and(|name| name.parse::<u32>().is_ok());

@@ -118,8 +118,8 @@ where
     let Some((Some(answered), conversation, spent)) = ended else { return Ok(None) };
     match end(context, &begun, &answered.response, conversation, spent).await {
         Ok(()) => Ok(Some(answered)),
-        // If another process started this round again, the store refuses the result of this process. The requester at
-        // the other process gets the response.
+        // If another process started this round again, the store refuses the result of this process. The requester that
+        // called the other process gets the response.
         Err(Error::Refused(refusal)) => Ok(ReviewResponse::failure(&asked, "INTERNAL_ERROR", &refusal.to_string())),
         Err(error) => Err(error.into()),
     }

@@ -137,8 +137,8 @@ pub async fn state_to_complete(
     });
     match found.await {
         Ok(true) => {}
-        // In these cases there is no reviewed state to compare with. If the task does not exist or lacks its review,
-        // the engine refuses to complete it anyway.
+        // `false` means that the task needs no review or has no review yet, so there is no reviewed state to compare
+        // with. If the task does not exist or lacks its review, the engine refuses to complete it anyway.
         Ok(false) | Err(Error::Refused(_)) => return Ok(None),
         Err(error) => return Err(error.into()),
     }
@@ -155,8 +155,8 @@ pub fn shown(name: &str, media_type: &str) -> Option<&'static str> {
     if name.starts_with("given: ") {
         return Some("given by the worker, not gathered");
     }
-    // A `tree:` name alone is not enough: a person may request the review of a file in the same state. Only gathered
-    // work also has the media type of a diff.
+    // A name that begins with `tree:` is not enough, because a person may request the review of a file and give the
+    // same name for the state. Only gathered work also has the media type of a diff.
     (name.starts_with("tree:") && media_type == DIFF).then_some("gathered by Handover")
 }
 
@@ -185,7 +185,8 @@ async fn main_worktree(git: &Git, root: Option<&Path>) -> Result<Option<GitWork>
     }
 }
 
-/// The work in a task's own workspace, the commit with which it is compared, and its description for the reviewer.
+/// The work in a task's own workspace, the commit with which this work is compared, and a description of the work for
+/// the reviewer.
 struct OwnWork {
     work: GitWork,
     base: Option<String>,

@@ -13,7 +13,7 @@ use git::repository::GitRepository;
 /// The largest number of names in a list of changed files for the reviewer. Further names are only counted.
 const NAMES_MAX: usize = 50;
 /// Git settings that make git notice every changed file, even when the repository's configuration would make git skip
-/// some.
+/// some of the changed files.
 const SEEN: &[(&str, &str)] =
     &[("core.trustctime", "true"), ("core.checkStat", "default"), ("core.ignoreStat", "false")];
 
@@ -72,8 +72,8 @@ impl GitWork {
         }
     }
 
-    /// Returns the two git trees to compare: of the base commit and of the work. Returns `None` when the repository has
-    /// no commit yet.
+    /// Returns the two git trees to compare: the tree of the base commit, and the tree of the work. Returns `None` when
+    /// the repository has no commit yet.
     async fn ends(&self, git: &Git, base: Option<&str>) -> Result<Option<(String, String)>, GitProblem> {
         let (head, tree) = match &self.source {
             WorkSource::Commit(commit) => {

@@ -1,5 +1,6 @@
 //! Ends a worker's turn: reads the answer, writes the files that it contains, and records the end and all effects of
-//! the output in one transaction. After a stop, all of this can run again without a second effect.
+//! the output in one transaction. If the runner is stopped in between, all of this can run again without a second
+//! effect.
 
 use agents::program::Ran;
 use base::Error;

@@ -12,7 +12,7 @@ use agents::adapter::acp::PermissionQuestion;
 use base::people::seal::{Seal, sealed_input};
 
 /// Returns the approval request for a tool call that the program was not allowed to make. The request has the exact
-/// bytes of the program's call, without a command's caption and time limit.
+/// bytes of the program's call. Only the caption and the time limit of a command are left out.
 pub(crate) fn permission_request(worktree: &Path, asked: &PermissionQuestion) -> ApprovalRequest {
     let paths: Vec<String> = asked.paths.iter().map(|path| path.display().to_string()).collect();
     let operation = if asked.title.trim().is_empty() { "a tool".to_owned() } else { asked.title.clone() };

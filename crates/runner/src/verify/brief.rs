@@ -4,7 +4,7 @@ use engine::task::TaskDetail;
 use wire::message::{Brief, judge_brief};
 
 /// The error that the stored brief of a task breaks the rules of its protocol. The text has the codes of the errors in
-/// it.
+/// the brief.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the brief of the task is not valid: {0}")]
 pub struct BadBrief(pub String);

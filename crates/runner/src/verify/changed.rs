@@ -1,9 +1,9 @@
 //! Handles a check (a command that judges an output) whose script the task itself changed. The result of such a check
-//! counts only after a person has seen the difference.
+//! counts only after a person has seen and approved the change of the script.
 //!
 //! Handover asks the person with an ordinary approval request, whose fingerprint covers the new content of the scripts.
-//! After the person approves, Handover remembers this content with the person's other decisions for this clone. No task
-//! asks about the same content again.
+//! After the person approves, Handover remembers this content with the person's other decisions for this copy of the
+//! repository. No task asks about the same content again.
 
 use std::path::Path;
 
@@ -58,8 +58,8 @@ pub(crate) enum CheckAnswer {
 }
 
 impl ChangedCheck<'_> {
-    /// Applies the person's decision on the changed scripts, or asks for one. Updates `evidence`, which shows
-    /// afterwards whether the results of the checks count.
+    /// Applies the person's decision on the changed scripts, or asks the person to decide. Updates `evidence`, which
+    /// shows afterwards whether the results of the checks count.
     pub(crate) async fn decide(
         &self,
         caller: Caller,

@@ -97,8 +97,8 @@ pub(super) async fn run(
     Ok(CheckResult { command, ended, exit_code, seconds, output_sha256, tail, leaked: end.leaked, changed })
 }
 
-/// Returns the scripts that a check is about to run and whose current content no person accepted. Call it when no other
-/// process works in the worktree, so that the scripts cannot change before they run.
+/// Returns the scripts that a check is about to run and whose current content no person accepted. Call this function
+/// when no other process works in the worktree, so that the scripts cannot change before they run.
 fn changed(scripts: &ScriptSource, place: CheckPlace<'_>, check: &CheckSettings) -> io::Result<Vec<(String, String)>> {
     let folders = trust::ScriptFolders { root: &scripts.root, runs_in: place.worktree };
     let found = trust::changed_scripts(&scripts.record, folders, &check.command)?;
@@ -187,8 +187,8 @@ fn end(file: &mut File) -> io::Result<String> {
     Ok(plain_tail(&bytes[begin..], TAIL_MAX))
 }
 
-/// Joins the ends of standard output and standard error. Each gets half of the space, or more when the other one needs
-/// less.
+/// Joins the end of standard output and the end of standard error. Each of the two gets half of the space, or more when
+/// the other one needs less.
 fn joined(ends: &[String]) -> String {
     const HALF: usize = TAIL_MAX / 2;
     let parts: Vec<&str> = ends.iter().map(String::as_str).filter(|end| !end.is_empty()).collect();

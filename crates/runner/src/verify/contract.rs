@@ -10,8 +10,8 @@ use base::project::place::FOLDER;
 use base::project::settings::team::{CheckSettings, ScriptSource};
 use base::project::settings::{CONTRACTS, TeamSettings};
 
-/// The largest number of checks in a contract. A contract with more is an error, because the results of all checks must
-/// fit into one record.
+/// The largest number of checks in a contract. A contract with more checks is an error, because the results of all
+/// checks must fit into one record.
 pub(super) const CHECKS_MAX: usize = 20;
 
 #[derive(Debug, Clone)]
@@ -105,8 +105,8 @@ fn named(team: &TeamSettings, name: &str) -> Result<(Option<Schema>, Vec<CheckSe
     Ok((schema.map(compile).transpose()?, checks.to_vec()))
 }
 
-/// Tells whether the schema's path is a file directly in the contracts folder. Only the files of this folder are
-/// accepted by a person, together with the settings.
+/// Tells whether the schema's path is a file directly in the contracts folder. A person who accepts the settings also
+/// accepts the files of this folder, but no files of other folders.
 fn is_trusted(path: &Path) -> bool {
     let mut parts = path.components().filter(|part| *part != Component::CurDir);
     let is_there = parts.next().is_some_and(|part| part.as_os_str() == CONTRACTS);

@@ -13,8 +13,8 @@ pub(super) const TAIL_MAX: usize = 8 << 10;
 const EVALUATION_MAX: usize = 16 << 10;
 const NOTES_MAX: usize = 50;
 
-/// The content of the field `evidence` of a recorded verification. A field that an older version did not write reads as
-/// empty, so that the other fields of its records stay readable.
+/// The content of the field `evidence` of a recorded verification. An older version of Handover did not write all of
+/// these fields. A missing field reads as empty, so that the records of the older version stay readable.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct VerificationEvidence {

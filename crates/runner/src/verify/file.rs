@@ -1,4 +1,5 @@
-//! Reads the output file of a task. Opens the path folder by folder from the worktree and follows no link below it.
+//! Reads the output file of a task. Opens the path folder by folder from the worktree and follows no link below the
+//! worktree.
 
 use std::fs::File;
 use std::io::{self, Read};

@@ -1,4 +1,4 @@
-//! The mechanical part of a verification, without any model. It tests that an output exists, is long enough and fits
+//! The mechanical part of a verification, which asks no agent. It tests that an output exists, is long enough and fits
 //! its schema, and that the check commands pass.
 
 use std::path::PathBuf;
@@ -47,8 +47,8 @@ impl Verified {
     }
 }
 
-/// Runs all mechanical steps of the verification, also after one of them failed. Call it after the last change of the
-/// worktree. When this future is dropped, the running check is ended.
+/// Runs all mechanical steps of the verification, also after one of them failed. Call this function after the last
+/// change of the worktree. When this future is dropped, the running check is ended.
 pub async fn verify(
     contract: &VerifiedContract,
     facts: &TurnFacts,

@@ -35,7 +35,7 @@ fn the_last_note_of_the_form_wins() {
         (&["  output_ref:   docs/a b.md  "], "file docs/a b.md"),
         (&["output_ref: a.md", "other", "output_ref: b.md", "more"], "file b.md"),
         (&["output_ref: ./x/../a.md"], "file a.md"),
-        // These notes do not have the form `output_ref: VALUE`, so the only artifact is the output.
+        // These notes do not have the form `output_ref: VALUE`. So the output is `only.md`, the only artifact.
         (&["output_ref:"], "file only.md"),
         (&["output_ref a.md"], "file only.md"),
         (&["the output_ref: a.md"], "file only.md"),

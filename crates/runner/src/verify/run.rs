@@ -1,5 +1,5 @@
 //! Runs a whole verification: the mechanical part, a person's decision on changed check scripts, and the evaluator. The
-//! runner and the completion without a runner both call it.
+//! runner calls this module, and so does the module `complete`, which completes a task without a runner.
 
 use engine::Caller;
 use engine::id::{AgentId, ApprovalId, TaskId};

@@ -10,23 +10,23 @@ use std::sync::Arc;
 use jsonschema::{PatternOptions, Validator};
 use serde_json::Value;
 
-/// The largest JSON Schema that is accepted, in bytes. A larger one is refused. People write schemas by hand, so real
-/// ones are smaller.
+/// The largest JSON Schema that is accepted, in bytes. A larger schema is refused. People write schemas by hand, so
+/// real schemas are smaller.
 pub(super) const SCHEMA_BYTES_MAX: usize = 1 << 20;
-/// The largest JSON output that is judged, in bytes. A larger one fails. In memory, parsed JSON takes about forty times
-/// as much space.
+/// The largest JSON output that is judged, in bytes. A larger output fails. In memory, parsed JSON takes about forty
+/// times as much space as its text.
 pub(super) const JSON_BYTES_MAX: usize = 4 << 20;
 /// The size of an output in bytes above which only the first problem is reported. A large output could have a problem
 /// for every value.
 const ALL_PROBLEMS_BYTES_MAX: usize = 256 << 10;
 const PROBLEMS_MAX: usize = 10;
 const PROBLEM_CHARS_MAX: usize = 300;
-/// The largest number of backtracking steps of a pattern on one text; matching fails when they are used up. Only
-/// patterns with look-around need steps, because they cannot run in linear time.
+/// The largest number of backtracking steps of a pattern on one text; matching fails when the steps are used up. Only
+/// patterns with look-around need such steps, because these patterns cannot run in linear time.
 const STEPS_BACK_MAX: usize = 20_000;
 const PATTERN_BYTES_MAX: usize = 1 << 20;
-/// The stack of the thread that compares an output with its schema, in bytes. It is enough for 128 levels of JSON with
-/// 128 levels of the schema at each of them.
+/// The stack of the thread that compares an output with its schema, in bytes. The stack is enough for JSON with 128
+/// levels, when the schema has 128 levels for each of them.
 const STACK_BYTES: usize = 64 << 20;
 
 #[derive(Clone)]
@@ -54,7 +54,7 @@ impl Schema {
     }
 
     /// Returns the problems that an output's text has with the schema. The list is empty when the text fits the schema.
-    /// Do not call it from an async task, because a large text blocks the thread for a while.
+    /// Do not call this function from an async task, because a large text blocks the thread for a while.
     pub fn problems(&self, text: &str) -> Vec<String> {
         if text.len() > JSON_BYTES_MAX {
             return vec![format!("is larger than {JSON_BYTES_MAX} bytes")];
