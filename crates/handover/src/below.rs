@@ -2,9 +2,9 @@
 //! processes. Only a person may decide approvals and operate Handover; agents do the work.
 //!
 //! Each of three signs is enough: an environment variable that marks programs of agents; an ancestor process that is an
-//! agent's client, a turn host (the process in which Handover hosts an agent's program) or a git that Handover started;
-//! an ancestor process that started a `handover mcp` that is still alive. Ancestors are read from `/proc`. On systems
-//! without `/proc` only the environment variables count.
+//! agent's client, a turn host (the process in which Handover hosts an agent's program) or a git process that Handover
+//! started; an ancestor process that started a `handover mcp` process that is still alive. Ancestors are read from
+//! `/proc`. On systems without `/proc` only the environment variables count.
 //!
 //! This check keeps agents from deciding by accident or because of a text that they read. It is not a security
 //! boundary: a program of the same user can detach from its ancestors and clear its environment.
@@ -44,14 +44,15 @@ pub enum AgentSign {
     /// The name of an environment variable that is set for this process and marks programs below an agent, see
     /// [`marks`].
     Mark(&'static str),
-    /// An ancestor of this process: the process that Handover's runner starts to host one turn of an agent's program.
+    /// An ancestor of this process: the process that Handover's runner starts to host one turn (one run of an agent's
+    /// program).
     TurnHost { pid: u32 },
     /// An ancestor of this process: a git process that Handover started. Git runs programs that the repository's
     /// configuration names, and an agent can write that configuration.
     OurGit { pid: u32 },
     /// An ancestor of this process: the program of an agent client that Handover knows, such as `claude`.
     KnownClient { name: &'static str, pid: u32 },
-    /// An ancestor of this process: a program that started a `handover mcp` that is still alive.
+    /// An ancestor of this process: a program that started a `handover mcp` process that is still alive.
     McpClient { name: String, pid: u32 },
 }
 
@@ -73,7 +74,7 @@ impl fmt::Display for AgentSign {
     }
 }
 
-/// Returns the names of environment variables that only programs started by an agent have.
+/// Returns the names of the environment variables that only agents' programs have.
 pub fn marks() -> impl Iterator<Item = &'static str> {
     MARKS.lines().filter(|line| !line.is_empty())
 }
@@ -135,16 +136,16 @@ pub fn is_part_of_turn(state: &Path, turn: TurnId) -> bool {
     turn_proof::is_shown(state, turn) || is_below_host_of(&turn_proof::turn_folder(state, turn))
 }
 
-/// Tells whether an ancestor of this process is the host process of a turn (one run of an agent's program by the
-/// runner). The files of the turn are in `folder`.
+/// Tells whether an ancestor of this process is the host process of a turn, that is, of one run of an agent's program
+/// by Handover's runner. The files of the turn are in `folder`.
 pub fn is_below_host_of(folder: &Path) -> bool {
     let Ok(folder) = folder.canonicalize() else { return false };
     let is_its = |named: &String| Path::new(named).canonicalize().is_ok_and(|named| named == folder);
     ancestry::ancestors().iter().any(|above| client::is_turn_host(above) && above.arguments.get(2).is_some_and(is_its))
 }
 
-/// Returns the sign of an agent for the first environment variable of [`marks`] that is set; only agents' programs have
-/// these variables. A variable with an empty value counts as set.
+/// Returns a sign that an agent started this process: the first environment variable of [`marks`] that is set. Only
+/// agents' programs have these variables. A variable with an empty value counts as set.
 fn marked(variable: impl Fn(&str) -> Option<OsString>) -> Option<AgentSign> {
     marks().find(|name| variable(name).is_some()).map(AgentSign::Mark)
 }

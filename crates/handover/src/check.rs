@@ -1,7 +1,8 @@
 //! `handover check`: checks a document and prints the result for a person or a program. With `--batch`, it checks a
 //! file of test cases.
 //!
-//! It needs no store and no async runtime. Hooks call it often, so it runs before either is set up.
+//! The check needs no store and no async runtime. Hooks call it often, so it runs before the program would set up the
+//! store and the runtime.
 
 mod show;
 

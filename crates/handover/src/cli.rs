@@ -47,8 +47,8 @@ Examples:
 struct ProgramArguments {
     /// The store to use: the path of an SQLite file, or a postgres:// URL
     ///
-    /// Without this option, Handover uses the store that .handover/config.toml names, else the one in .handover/state/ of
-    /// the repository's main worktree, and outside of repositories the one in the user's data folder.
+    /// Without this option, Handover uses the store that .handover/config.toml names, else the one in .handover/state/
+    /// of the repository's main worktree, and outside of repositories the one in the user's data folder.
     #[arg(long, global = true, env = "HANDOVER_STORE", hide_env_values = true)]
     store: Option<String>,
     #[command(subcommand)]
@@ -67,7 +67,7 @@ struct McpAlone {
 
 impl McpAlone {
     /// Parses the command line if it is `handover mcp`. Returns `None` for any other command, for wrong options and for
-    /// `--help`: the full parser handles these, because it has the error messages and the help texts.
+    /// `--help`: the parser of all commands handles these, because it has the error messages and the help texts.
     fn asked() -> Option<Self> {
         let mut words = std::env::args_os();
         let program = words.next()?;
@@ -92,7 +92,8 @@ enum CliVerb {
     Demo(demo::Demo),
     #[command(hide = true)]
     DemoAgent(demo::DemoAgent),
-    /// Check the store, the log, the settings, the cards, git and the clients, and say how to fix each problem; changes nothing
+    /// Check the store, the log, the settings, the cards, git and the clients, and say how to fix each problem; changes
+    /// nothing
     Doctor(doctor::Doctor),
     /// Configure an agent client for Handover: its MCP server, permissions and instructions; shows the changes first
     #[command(after_long_help = handover::setup::HELP)]
@@ -119,7 +120,8 @@ enum CliVerb {
 /// The commands that need the store.
 #[derive(Debug, Subcommand)]
 enum StoredVerb {
-    /// Show the current state: workflows, which agent holds which task since when, and the requests that wait for a person
+    /// Show the current state: workflows, which agent holds which task since when, and the requests that wait for a
+    /// person
     Status(status::StatusArguments),
     /// Serve one agent client over MCP, on standard input and output; the client starts this
     Mcp(door::Mcp),
@@ -184,7 +186,7 @@ enum CardVerb {
     },
 }
 
-/// Returns the parser of the commands that are no tools, with an example at the end of each command's help.
+/// Returns the parser of the commands that do not call a tool, with an example at the end of each command's help.
 fn own() -> clap::Command {
     example::with_examples(ProgramArguments::command(), "")
 }
@@ -194,7 +196,7 @@ fn whole() -> clap::Command {
     own().subcommands(tools::whole_nouns())
 }
 
-/// Runs the command that was typed. Commands that do not need the store run first, without opening the store or
+/// Runs the command that was typed. A command that does not need the store runs without opening the store and without
 /// starting the async runtime.
 pub(crate) fn run() -> anyhow::Result<ExitCode> {
     if let Some(McpAlone { store, mcp }) = McpAlone::asked() {

@@ -1,8 +1,10 @@
-//! `handover demo`: three scripted agents work a plan to its verified end, on a new machine and without any API key.
+//! `handover demo`: three scripted agents complete and verify all tasks of a plan, on a new machine and without any API
+//! key.
 //!
-//! It uses the real runner, with real processes in real worktrees, and each agent starts `handover mcp` and speaks MCP
-//! with it. One agent gives an output that has to be repaired, one crashes, one asks a question, and one makes a page
-//! that fails its first check. Only the person who answers is simulated.
+//! The demo uses the real runner, with real processes in real worktrees, and each agent starts `handover mcp` and
+//! speaks MCP with it. In one task the agent gives an output that has to be repaired. In another task it crashes, in a
+//! third task it asks a question, and in a fourth task it makes a page that fails its first check. A real person has
+//! nothing to do, because the demo itself answers the question.
 
 mod agent;
 mod client;

@@ -46,8 +46,8 @@ pub struct Visitor {
     /// The id of the caller's connection: a process, an MCP session, a token or the command line. Agents are registered
     /// on a connection.
     pub session: Option<SessionId>,
-    /// The rule by which the caller may act as an agent: as the one agent that its token or turn proves, or as an agent
-    /// that is registered on its connection.
+    /// The rule that decides as which agent the caller may act. Either its token or its turn (one run of an agent's
+    /// program) proves that it is one agent, or it may act as the agents that are registered on its connection.
     pub standing: Standing,
     /// The name of the user or of the token that opened the connection.
     pub principal: Option<String>,
@@ -62,8 +62,8 @@ pub struct Visitor {
     pub owner: String,
     /// An idempotency key that the caller sent outside of the arguments, such as in an HTTP header.
     pub key: Option<String>,
-    /// The turn (one run of an agent's program) that the caller's process belongs to, if the runner started it for a
-    /// turn.
+    /// The turn (one run of an agent's program) that the caller's process belongs to; `None` if Handover's runner did
+    /// not start the process for a turn.
     pub seat: Option<TurnSeat>,
     /// The client's own names for the session, sub-agent and tool call that this call comes from.
     pub origin: Origin,
@@ -151,7 +151,8 @@ pub struct DeskSurroundings {
     pub root: Option<PathBuf>,
     /// The folder in which worktrees are created. Without it, the default folder is used.
     pub worktrees: Option<PathBuf>,
-    /// The folder in which this machine keeps its state for the project, such as the proofs of running turns.
+    /// The folder in which this machine keeps its state for the project. The state includes the proofs of running
+    /// turns, with which a process shows that it belongs to a run of an agent's program.
     pub state: Option<PathBuf>,
     /// The user's data folder, which records the settings that a person accepted.
     pub data: Option<PathBuf>,
@@ -178,7 +179,8 @@ impl std::fmt::Debug for Desk {
     }
 }
 
-/// One call in progress: the caller as the engine sees it, the idempotency key, and the function that reports progress.
+/// One call in progress: the caller as MCP, HTTP or the command line knows it, the same caller as the engine needs it,
+/// and the function that reports progress.
 pub(crate) struct ToolRequest<'a> {
     visitor: &'a Visitor,
     caller: Caller,
@@ -392,7 +394,7 @@ fn fault(error: &Error) -> ToolError {
     lifecycle::fault(&error.told(), unknown)
 }
 
-/// Returns the refusal for a text that is not a cursor of the requested list.
+/// Returns the refusal for a text that is not a cursor (a position) of the requested list.
 fn bad_cursor() -> Refusal {
     Refusal::InvalidInput {
         field: "cursor".to_owned(),

@@ -56,13 +56,13 @@ impl DoctorFinding {
             ("check", self.what.into()),
             ("state", self.state.as_str().into()),
             ("seen", self.seen.as_str().into()),
-            // The member keeps this name, because scripts read it.
+            // The JSON member keeps the name `mend`, because people's scripts read it.
             ("mend", self.advice.as_deref().into()),
         ])
     }
 }
 
-/// Runs every check, one after the other. Calls `tell` after each, so that results appear while a long check runs.
+/// Runs all checks, one after another. Calls `tell` after each check, so that results appear while a long check runs.
 pub async fn examine(named: Option<&str>, tell: &mut dyn FnMut(&DoctorFinding)) -> Vec<DoctorFinding> {
     let mut found = Vec::new();
     let mut note = |finding: DoctorFinding, found: &mut Vec<DoctorFinding>| {

@@ -9,8 +9,8 @@
 //! SessionEnd          offers the tasks of the session to other agents again             one commit
 //! ```
 //!
-//! When the agent runs in a turn that the runner started, the hook applies only the gates (the rules at `PreToolUse`).
-//! The runner does everything else.
+//! Handover's runner can also start an agent's program; one such run is a turn. In a turn, the hook applies only the
+//! gates (the rules about tool calls, at `PreToolUse`), because the runner does everything else.
 
 mod ask;
 mod event;
@@ -43,8 +43,8 @@ use gate::{GateCall, GateDecision, GateVerdict, Gates};
 
 /// The word that selects `handover hook` on the command line.
 pub const COMMAND: &str = "hook";
-/// The environment variable in which the client names the folder of its project. The hook prefers it to the working
-/// directory, which may have changed during the session.
+/// The environment variable in which the client puts the folder of its project. The hook prefers this folder to the
+/// working directory, which may have changed during the session.
 const PROJECT: &str = "CLAUDE_PROJECT_DIR";
 
 /// Runs `hook EVENT` without the command-line parser, which is too slow to run before every tool call. Returns `None`
@@ -98,8 +98,9 @@ fn chain(error: &dyn std::error::Error) -> String {
 }
 
 /// Answers an invalid payload. The hook refuses it, because the client must not continue as if the hook had checked the
-/// call. Two kinds of payload get only a note: one of the wrong event when a hook has already blocked a stop, because
-/// otherwise the session could never end; and one that is too long, unless it comes before a tool call.
+/// call. Two kinds of payload get only a note. First, a payload of another event than the expected one, if a hook has
+/// already blocked the stop of the session: otherwise the session could never end. Second, a payload that is too long,
+/// unless it comes before a tool call.
 fn misfit(event: HookEvent, bad: &Bad) -> HookAnswer {
     match bad {
         Bad::OtherEvent { again: true, .. } => HookAnswer::Note(bad.to_string()),
@@ -202,8 +203,9 @@ fn before_a_tool(hook: &HookCall<'_>) -> Result<HookAnswer, HookError> {
     }
 }
 
-/// Judges the tool call by every set of gate rules: those of the settings file, and the accepted ones when they differ.
-/// Returns the strictest decision with its reason, because a call must pass every set.
+/// Judges the tool call by every set of gate rules (rules about tool calls). One set is in the settings file. If a
+/// person accepted other rules, these are a second set. Returns the strictest decision with its reason, because a call
+/// must pass every set.
 fn judge(gates: &[Gates], hook: &HookCall<'_>, tool: &str, input: &str) -> Result<(GateDecision, String), HookError> {
     let node = wire::json::parse(input).map_err(|error| HookError::Other(format!("`tool_input`: {error}")))?;
     let input = node.to_value();

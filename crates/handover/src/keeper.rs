@@ -1,8 +1,8 @@
-//! The background work of a process that serves requests: it shows other processes that this one is alive, checks which
-//! other sessions are alive, ends expired leases (claims on tasks), and sends notices to people.
+//! The background work of a process that serves requests. The work shows other processes that this process is alive,
+//! checks which other sessions are alive, ends expired leases (claims on tasks), and sends notices to people.
 //!
-//! Every such process does this work, so no process depends on a server. When one process has done a piece of the work,
-//! the others find nothing left to do.
+//! Every process that serves requests does this work, so no process depends on a server. When one process has done a
+//! piece of the work, the others find nothing left to do.
 
 mod renewal;
 
@@ -25,10 +25,10 @@ use base::live::{self, Live, LiveSessions};
 /// within half a minute; five seconds leave room for a slow machine.
 const ROUND: Duration = Duration::from_secs(5);
 /// The number of rounds of the background work (five seconds each) between two deletions of old idempotency keys. Each
-/// deletion removes at most a thousand keys; the next one continues.
+/// deletion removes at most a thousand keys; the next deletion removes more of them.
 const ROUNDS_BETWEEN_FORGETTING: u32 = 120;
 /// The number of rounds of the background work (five seconds each) between two comparisons of this machine's clock with
-/// the database server's clock. If this machine's clock was set, the next comparison comes earlier.
+/// the database server's clock. After a change of this machine's clock, the next comparison comes earlier.
 const ROUNDS_BETWEEN_MEASURES: u32 = 12;
 
 /// The session (connection) that this process keeps alive by its session file, a locked file that other processes
@@ -39,8 +39,8 @@ pub enum OwnSession {
     Nobody,
     /// The session of a connection that ends with this process.
     Connection(SessionId),
-    /// The session of a runner. When this process ends, the next runner process of the same name continues with the
-    /// session's agents.
+    /// The session of a runner, that is, of a process that starts agents' programs. When this process ends, the next
+    /// runner process of the same name continues with the session's agents.
     Runner(SessionId),
 }
 
@@ -106,8 +106,8 @@ impl OwnLife {
 
     fn tick(&self) {
         let now = self.live.waking_time();
-        // A runner counts as active while it runs, because the programs of its agents make no calls that would show
-        // activity.
+        // A runner (a process that starts agents' programs) counts as active while it runs, because its agents'
+        // programs make no calls that would show activity.
         let _late = if self.is_runner { self.file.touch(now) } else { Ok(()) };
         let _late = self.file.tick(now);
     }
@@ -117,8 +117,8 @@ impl OwnLife {
 /// reads the store, so that it does not see the leases of killed processes.
 pub async fn once(desk: &Desk) {
     if let Some(live) = desk.service().live().cloned() {
-        // If the check of the live sessions fails, no claim on a task is taken over, and the command that follows
-        // reports the error.
+        // If the check of the live sessions fails, no session counts as ended, and so no claim on a task is taken over.
+        // The command that follows reports the error.
         let _unseen = look(desk, &live).await;
     }
     // If ending the expired leases (claims on tasks) fails, the command that follows reports the fault.
@@ -130,7 +130,7 @@ async fn rounds(desk: Desk, live: Arc<LiveSessions>, own: Option<Arc<OwnLife>>) 
     let root = desk.surroundings().root.clone();
     let notifier = root.map(|root| Notifier::new(desk.service().clone(), root, base::project::place::data_folder()));
     // Notices are sent one at a time in a separate async task, because sending may take long. This async task ends with
-    // the process. Another process sends the notices that are left.
+    // the process. Another process then sends the notices that this process did not send.
     let mut telling: JoinSet<()> = JoinSet::new();
     // The first pause is random, so that processes that started together do not all check the sessions at the same
     // moment.
@@ -174,8 +174,8 @@ async fn look(desk: &Desk, live: &Arc<LiveSessions>) -> io::Result<()> {
         }
     }
     for session in found.dead_in_shared {
-        // Several stores share the folder of version 0.1. If the agents of the session are in another store, that store
-        // must record the end of the session.
+        // These sessions are in the folder that Handover 0.1 used, which several stores share. If the agents of the
+        // session are in another store, that store must record the end of the session.
         let known = service.ask(AgentIdNeed::OfSession(session)).await.map(|agents| !agents.is_empty());
         match (known, live.shared_folder()) {
             (Ok(true), Some(folder)) if close(desk, session).await => {

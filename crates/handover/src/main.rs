@@ -7,13 +7,13 @@ mod cli;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    // A turn host, the process that hosts an agent's program, runs for the whole time of a turn and needs none of the
-    // code below. So its command is handled first.
+    // A turn host is the process that hosts an agent's program for one turn (one run of the program). It runs as long
+    // as the turn and needs none of the code below, so its command is handled first.
     if let Some(code) = agents::host::command(std::env::args_os()) {
         return code;
     }
-    // An agent client runs `handover hook` before every tool call, so it must be fast. Therefore it is handled without
-    // the rest of the command line.
+    // An agent client runs `handover hook` before every tool call, so this command must be fast. Therefore it is
+    // handled here, without the parser of the other commands.
     if let Some(code) = handover::hook::command(std::env::args_os()) {
         return code;
     }

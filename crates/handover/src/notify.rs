@@ -31,7 +31,8 @@ use base::service::Service;
 /// The longest time for sending one notice, even if the receiver does not answer. The store waits well beyond this time
 /// before it counts the sender as gone and lets another process send the notice.
 const SENDING_MAX: Duration = Duration::from_secs(30);
-/// The most notices that one round of sending sends by each channel (command or webhook). The next round continues.
+/// The most notices that are sent by each channel (command or webhook) in one round of sending. The next round sends
+/// the notices that are left.
 const ROUND_MAX: u32 = 50;
 
 /// The sender of one project's notices, which tell people that an approval waits.

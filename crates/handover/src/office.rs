@@ -48,7 +48,8 @@ pub enum OfficeClosed {
 }
 
 impl Office {
-    /// Returns the service, the place of the store and the folders that a runner needs to run agents.
+    /// Returns the service, the place of the store and the folders that a runner (a process that starts agents'
+    /// programs) needs.
     pub fn run_site(&self) -> RunSite<'_> {
         RunSite { service: self.desk.service(), place: &self.place, state: &self.state, live: &self.live }
     }
@@ -118,8 +119,9 @@ pub async fn open_from(named: Option<&str>, folder: Option<&Path>) -> Result<Off
 
 /// Returns the sessions of this host that use this store. For a store in a file, the session files are in a folder next
 /// to that file, and the folder has the file's name. So exactly the processes that open the same file see each other,
-/// also through a link or from a container. For a database server, the session files of all the user's clones are in
-/// the user's data folder, below the name that the server gives the store.
+/// also through a link or from a container. For a database server, the session files of all the user's clones of the
+/// project are in the user's data folder, in a subfolder whose name comes from the identity that the server gives to
+/// the store.
 async fn live_sessions(
     place: &StorePlace,
     state: &Path,
@@ -136,8 +138,8 @@ async fn live_sessions(
     Ok(LiveSessions::new(folder, Some(shared)))
 }
 
-/// Returns the folder of the session files: next to the store's file and named after it, after symbolic links are
-/// resolved.
+/// Returns the folder of the session files. It is next to the store's file and has the name of that file. Symbolic
+/// links in the path of the store's file are followed first.
 fn beside(store: &str, state: &Path) -> PathBuf {
     let file = std::fs::canonicalize(store.strip_prefix("sqlite:").unwrap_or(store)).ok();
     let parts = file.as_deref().and_then(|file| Some((file.parent()?, file.file_name()?)));

@@ -1,5 +1,5 @@
-//! Reads a plan that a person wrote in YAML. It has the fields of the tools `workflow_create` and `workflow_set_plan`.
-//! Any other field is an error.
+//! Reads a plan that a person wrote in YAML. The plan has the fields of the tools `workflow_create` and
+//! `workflow_set_plan`. Any other field is an error.
 
 use engine::id::WorkflowId;
 use engine::plan::{Plan, PlanTask};
@@ -50,7 +50,7 @@ impl PlanFile {
         Ok(file)
     }
 
-    /// Creates a workflow with this plan. Every call creates a new one.
+    /// Creates a workflow with this plan. Every call creates a new workflow.
     pub async fn make(&self, desk: &Desk) -> Result<WorkflowId, String> {
         let made = ask(desk, "workflow_create", &self.create).await?;
         let id = made.get("id").and_then(Value::as_text).unwrap_or_default().to_owned();

@@ -75,8 +75,8 @@ checkpoint_add after each significant step; finish with task_update_status (comp
 A refusal has a code and a suggestion: follow it. After CLAIM_LOST stop working on that task. \
 Read inbox_read when you start and before you finish. agent_unregister when you leave.";
 
-/// The instructions for the model of a program that the runner started for a turn. They replace the general
-/// instructions.
+/// The instructions for the model of a program that Handover's runner started for a turn (one run of an agent's
+/// program). They replace the general instructions.
 const BELOW_A_TURN: &str = "Handover runs you for one turn on one task, which is claimed for you: do not register, \
     claim or complete anything. checkpoint_add after each significant step; task_load_context shows what others did; \
     inbox_read your messages. You finish by the output your instructions describe, which is verified; when you \
@@ -94,7 +94,8 @@ pub struct Reception {
     prompts: Vec<Prompt>,
     /// The client that started this process and speaks over its standard input and output; `None` in the HTTP server.
     pipe: Option<Pipe>,
-    /// The connections of HTTP clients that use MCP's sessions, by the names that the `mcp` crate gives the sessions.
+    /// The connections of HTTP clients that use sessions of the MCP protocol. The key is the name that the `mcp` crate
+    /// gives to the session.
     sessions: Mutex<HashMap<Arc<str>, SessionId>>,
 }
 
@@ -102,13 +103,15 @@ pub struct Reception {
 #[derive(Debug)]
 struct Pipe {
     session: SessionId,
-    /// The names of the clients that may be coordinators. The list is empty unless this process was started with `--as
-    /// coordinator`.
+    /// The names of the clients that may be coordinators, that is, that may also act on tasks that they do not hold.
+    /// The list is empty unless this process was started with `--as coordinator`.
     coordinators: Vec<String>,
-    /// `true` if the client introduced itself with a name in `coordinators`, so that it has a coordinator's rights.
+    /// `true` if the client introduced itself with a name in `coordinators`. Then it has a coordinator's rights: it may
+    /// also act on tasks that it does not hold.
     is_coordinator: AtomicBool,
     keeper: Keeper,
-    /// The turn that the client works for; `None` if the runner did not start the client for a turn.
+    /// The turn (one run of an agent's program) that the client works for; `None` if Handover's runner did not start
+    /// the client for a turn.
     seat: Option<TurnSeat>,
     /// The client's own name for its session; `None` if the client did not put it into the environment of this process.
     conversation: Option<String>,
@@ -119,8 +122,8 @@ impl Pipe {
         if self.is_coordinator.load(Ordering::Relaxed) { Rights::Coordinator } else { Rights::Agent }
     }
 
-    /// Gives the client a coordinator's rights if it introduces itself with the name of a coordinator. If coordinators
-    /// are named and the client is none of them, prints a message.
+    /// Gives the client a coordinator's rights (it may act on tasks that it does not hold) if it introduces itself with
+    /// a name in `coordinators`. If that list has names and the client has none of them, prints a message.
     fn introduced(&self, client: &McpClient) {
         let is_named = self.coordinators.contains(&client.name);
         self.is_coordinator.store(is_named, Ordering::Relaxed);
@@ -154,16 +157,17 @@ impl Reception {
         }
     }
 
-    /// Configures the backend for a process that a client started. The client gets a coordinator's rights if it
-    /// introduces itself with a name in `coordinators`.
+    /// Configures the backend for a process that a client started. If the client introduces itself with a name in
+    /// `coordinators`, it gets a coordinator's rights: it may also act on tasks that it does not hold.
     pub fn with_pipe(mut self, session: SessionId, coordinators: Vec<String>, keeper: Keeper) -> Self {
         let (is_coordinator, conversation) = (AtomicBool::new(false), origin::conversation());
         self.pipe = Some(Pipe { session, coordinators, is_coordinator, keeper, seat: None, conversation });
         self
     }
 
-    /// Configures the backend for a client that the runner started for a turn. The client acts as the turn's agent.
-    /// When its connection closes, no task is released, because the runner holds the claim.
+    /// Configures the backend for a client that Handover's runner started for a turn (one run of an agent's program).
+    /// The client acts as the turn's agent. When its connection closes, no task is released, because the runner holds
+    /// the claim on the task.
     pub fn below_a_turn(mut self, seat: Option<TurnSeat>) -> Self {
         if let Some(pipe) = &mut self.pipe {
             pipe.seat = seat;
@@ -171,7 +175,8 @@ impl Reception {
         self
     }
 
-    /// Replaces the advice in a refusal when it names review tools that this client was not offered.
+    /// Replaces the advice in a refusal when the advice tells the client to use review tools that this client was not
+    /// offered.
     fn within_reach(&self, said: lifecycle::ToolError) -> lifecycle::ToolError {
         let is_offered = |name: &str| self.offered.iter().any(|tool| tool.name == name);
         let needs_review = matches!(said.code, "REVIEW_REQUIRED" | "FINDINGS_OPEN");
@@ -388,7 +393,8 @@ impl Backend for Reception {
             }
             Ok(None)
         });
-        // If the store fails, name no session that may be ended, because the agents of any session may hold tasks.
+        // If the store fails, return no session that may be ended: it is not known which sessions have agents that hold
+        // tasks.
         view.await.ok().flatten()
     }
 

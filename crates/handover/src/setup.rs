@@ -62,7 +62,8 @@ pub struct Setup {
     /// Configure the client for you, in all projects; without this option, for everyone in this project
     #[arg(long)]
     user: bool,
-    /// Configure the client's hooks, too: identity and mail at the start, gates, handoffs at the end (Claude Code and Codex)
+    /// Configure the client's hooks, too: identity and mail at the start, gates, handoffs at the end (Claude Code and
+    /// Codex)
     ///
     /// Hooks need this option, because everyone in a project shares its settings, and a gate that cannot run stops the
     /// client, also on a machine without handover.
@@ -182,8 +183,8 @@ fn propose(arguments: &Setup, root: &Path) {
     }
 }
 
-/// Tells whether a client is configured for Handover in this project. It is if `--undo` would change one of the
-/// client's files.
+/// Tells whether a client is configured for Handover in this project. This is the case if `--undo` would change one of
+/// the client's files.
 pub fn is_connected(client: ClientProgram, root: &Path) -> bool {
     let Ok((around, _)) = surroundings(None, root) else { return false };
     let ours = |reach| undo(client, reach, &around).is_ok_and(|plan| plan.edits.iter().any(Edit::changes));

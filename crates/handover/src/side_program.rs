@@ -1,5 +1,5 @@
-//! Starts the programs that are no agents, such as git and notification commands. Each gets its own process group and
-//! few environment variables.
+//! Starts the programs that are no agents, such as git and notification commands. Each program gets its own process
+//! group and only a few environment variables.
 
 use std::path::Path;
 use std::process::Stdio;

@@ -14,7 +14,8 @@ use base::ground::random;
 use base::people::principal;
 use base::service::Service;
 
-/// A token that was just made. This is the only time its secret is known: the store keeps only the hash.
+/// A token that was just made. Only this value has the secret of the token, because the store keeps only the hash of
+/// the secret.
 #[derive(Debug, Clone)]
 pub struct MadeToken {
     pub id: TokenId,
@@ -32,7 +33,8 @@ pub struct ShownToken {
     pub revoked: Option<Timestamp>,
 }
 
-/// The prefix of every secret. Secret scanners recognise a committed Handover token by it.
+/// The prefix of every secret. By this prefix, secret scanners recognise a Handover token that was committed to a
+/// repository.
 const PREFIX: &str = "hnd_";
 
 /// The value of the field `runtime` for an agent that was registered with a token and has not connected yet.
@@ -83,9 +85,9 @@ pub async fn holder(service: &Service, holder: &TokenHolder) -> Result<Option<Ag
     }
 }
 
-/// Refuses an agent that now works over `handover mcp` or under a runner. With a token, a second process would act as
-/// the same agent and take the agent's claims away from the first one. An agent that already has a token may get
-/// another one.
+/// Refuses an agent that now works over `handover mcp` or under a runner (a process that starts agents' programs). With
+/// a token, a second process would act as the same agent and take the agent's claims away from the first process. An
+/// agent that already has a token may get another token.
 async fn check_free(service: &Service, agent: AgentId) -> Result<(), Error> {
     let caller = Caller {
         session: Some(principal::command_line()),

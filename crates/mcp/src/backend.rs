@@ -15,8 +15,8 @@ use super::limits;
 
 /// The program behind the MCP server: it runs the tools and reads the resources.
 ///
-/// When a client cancels a request or disconnects, the future of the method that serves it is dropped. Work that the
-/// future has already handed to another task continues. The rest of the work does not happen.
+/// When a client cancels a request or disconnects, the future of the method that serves the request is dropped. Work
+/// that the future has already handed to another async task continues. The rest of the work does not happen.
 pub trait Backend: Send + Sync + 'static {
     fn server(&self) -> ServerInfo;
 
@@ -88,8 +88,8 @@ pub trait Backend: Send + Sync + 'static {
         String::new()
     }
 
-    /// Returns the index of the first of these HTTP sessions that may be ended to make room for a new one. A session
-    /// may be ended when no agent in it holds a claim of a task.
+    /// Returns the index of the first of these HTTP sessions that may be ended to make room for a new session. A
+    /// session may be ended when no agent in it holds a claim on a task.
     fn first_free(&self, sessions: Vec<CallerIdentity>) -> impl Future<Output = Option<usize>> + Send {
         std::future::ready((!sessions.is_empty()).then_some(0))
     }
@@ -148,8 +148,8 @@ pub struct McpCall {
     pub who: CallerIdentity,
     /// Sends reports of progress to the client; `None` when the client did not ask for progress.
     pub progress: Option<McpProgress>,
-    /// A cancellation token that is cancelled together with the call. Only work that the call handed to other tasks
-    /// needs it, because the future of the call itself is dropped when the call is cancelled.
+    /// A cancellation token that is cancelled together with the call. Only work that the call handed to other async
+    /// tasks needs this token, because the future of the call itself is dropped when the call is cancelled.
     pub cancelled: CancellationToken,
     /// A cancellation token that is cancelled when the client is gone or the server ends. A call that only waits for
     /// changes then returns the result that it has so far.

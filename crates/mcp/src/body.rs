@@ -137,9 +137,8 @@ impl<B, L: Behind> CheckedBody<B, L> {
         }
     }
 
-    /// Tells whether to stop reading a message that is too long. It is read further at first, because most clients read
-    /// the answer only after they have sent the whole message. After [`MESSAGE_BYTES_MAX`] dropped bytes, reading
-    /// stops.
+    /// Tells whether to stop reading a message that is too long. Most clients read the answer only after they have sent
+    /// the whole message, so reading does not stop at once. It stops after [`MESSAGE_BYTES_MAX`] dropped bytes.
     fn is_hopeless(&self) -> bool {
         self.over.is_some_and(|(_, dropped)| dropped > MESSAGE_BYTES_MAX)
     }
@@ -218,7 +217,8 @@ impl<B: Body + Unpin, L: Behind> Body for CheckedBody<B, L> {
                         continue;
                     }
                 }
-                // An error means that the client has disconnected. It reads no answer, so no refusal is recorded.
+                // An error means that the client has disconnected. A client that has disconnected reads no answer, so
+                // no refusal is recorded.
                 Some(Err(_)) => {
                     self.done = true;
                     self.text = Vec::new();

@@ -62,7 +62,7 @@ pub mod limits {
     /// After this time the notice is sent anyway.
     pub const NOTICE_WAIT_MAX: Duration = Duration::from_secs(10);
     /// The maximum number of resources that one connection may follow. A further subscription is refused, because each
-    /// subscription runs an asynchronous task.
+    /// subscription runs an async task.
     pub const SUBSCRIPTIONS_MAX: usize = 256;
     /// The number of tools, resource templates or prompts on one page of a list. A longer list has further pages.
     pub const PAGE_ITEMS: usize = 100;

@@ -40,8 +40,8 @@ pub(super) struct MessageLines<R> {
 /// long.
 struct Long {
     skim: Skim,
-    /// The maximum length for the tool that this line calls, if the line is longer. In that case the rest of the line
-    /// is dropped. `None` while the line is not too long.
+    /// If the line is too long, the maximum length for the tool that the line calls. Then the rest of the line is
+    /// dropped. `None` while the line is not too long.
     over: Option<usize>,
 }
 

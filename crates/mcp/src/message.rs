@@ -71,7 +71,7 @@ impl McpToolCall<'_> {
     }
 }
 
-/// Checks the bytes of a message that a client sent. They may be anything, also invalid UTF-8.
+/// Checks the bytes of a message that a client sent. The bytes may be anything, also invalid UTF-8.
 pub(super) fn read(bytes: &[u8]) -> Incoming<'_> {
     let text = match std::str::from_utf8(bytes) {
         Ok(text) => text,
@@ -91,7 +91,7 @@ pub(super) fn too_long(id: Option<RequestId>, bytes_max: usize) -> Box<Refused> 
     refused(id, ErrorData::invalid_request(words, None))
 }
 
-/// Returns the refusal of a client's message. It is boxed, because it is rare and large.
+/// Returns the refusal of a client's message. The refusal is boxed, because it is rare and large.
 pub(super) fn refused(id: Option<RequestId>, error: ErrorData) -> Box<Refused> {
     Box::new(Refused { id, error })
 }
@@ -170,7 +170,8 @@ fn compact<'t>(text: &'t str, node: &JsonNode<'_>) -> Cow<'t, str> {
     }
 }
 
-/// The id of a message that is refused. Nothing else of the message is read, because the answer needs only the id.
+/// The id of a message that is refused. The other members of the message are not read, because the answer needs only
+/// the id.
 #[derive(Deserialize)]
 struct Loose<'t> {
     #[serde(borrow, default)]

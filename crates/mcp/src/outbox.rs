@@ -62,8 +62,8 @@ impl<W: AsyncWrite + Unpin> Outbox<W> {
         }
     }
 
-    /// Writes all waiting lines, including lines that other tasks added. If the future is dropped before it ends, the
-    /// next call continues after the last written byte.
+    /// Writes all waiting lines, including lines that other async tasks added. If the future is dropped before it ends,
+    /// the next call continues after the last written byte.
     pub(super) async fn flush(&self) -> io::Result<()> {
         // Yields first, so that the answers to other calls become part of the same write. Several calls are often
         // answered at the same time, because the store commits their changes together.

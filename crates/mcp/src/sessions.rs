@@ -36,7 +36,7 @@ use super::passage::{Denied, Passage};
 const ROOM_TRIES: u32 = 10;
 
 tokio::task_local! {
-    /// The data of the HTTP request that `rmcp` (the MCP library) is serving in this task.
+    /// The data of the HTTP request that `rmcp` (the MCP library) is serving in this async task.
     pub(super) static PASSAGE: Arc<Passage>;
 }
 
@@ -45,7 +45,7 @@ pub(super) struct Sessions<B> {
     backend: Arc<B>,
     open: Arc<OpenSession>,
     sessions_max: usize,
-    /// Tracks the open HTTP sessions, and runs the tasks that tell the backend when a session has ended.
+    /// Tracks the open HTTP sessions, and runs the async tasks that tell the backend when a session has ended.
     endings: TaskTracker,
 }
 
@@ -125,8 +125,8 @@ impl<B: Backend> Sessions<B> {
     pub(super) fn new(backend: Arc<B>, sessions_max: usize, idle_max: Duration) -> Self {
         let mut kept = LocalSessionManager::default();
         kept.session_config.keep_alive = Some(idle_max);
-        // Switches off the empty event that `rmcp` would send before each answer. It tells clients how to resume a
-        // stream, but some older clients fail on it.
+        // Switches off the empty event that `rmcp` would send before each answer. The event tells clients how to resume
+        // a stream, but some older clients fail when they get it.
         kept.session_config.sse_retry = None;
         Self { kept, backend, open: Arc::default(), sessions_max, endings: TaskTracker::new() }
     }
@@ -184,7 +184,7 @@ impl<B: Backend> Sessions<B> {
         Some(idle)
     }
 
-    /// Returns the longest unused of the idle sessions in which no agent holds a claim of a task. If the client of the
+    /// Returns the longest unused of the idle sessions in which no agent holds a claim on a task. If the client of the
     /// longest unused session never sent `initialize`, that session has no agent and is returned without asking the
     /// backend.
     async fn oldest_free(&self, mut idle: Vec<IdleSession>) -> Option<IdleSession> {

@@ -134,8 +134,8 @@ impl Skim {
     }
 
     fn keep(&mut self, byte: u8) {
-        // Keeps up to one byte more than the maximum. The additional byte shows that the key or value is too long, so
-        // it is none that this module looks for.
+        // Keeps up to one byte more than the maximum. The additional byte shows that the key or value is too long, and
+        // this module looks for no key or value that is so long.
         if self.depth <= 2 && self.token.len() <= TOKEN_BYTES_MAX {
             self.token.push(byte);
         }

@@ -29,8 +29,8 @@ pub(super) fn prompt_error(problem: BackendProblem) -> ErrorData {
 }
 
 /// Returns the time for which a client may cache a list that does not change, and the scope of the cache. Returns
-/// `None` for both when the client is of the old era (before revision 2026-07-28), because its protocol has no fields
-/// for them.
+/// `None` for the time and for the scope when the client is of the old era (before revision 2026-07-28), because its
+/// protocol has no fields for them.
 pub(super) fn freshness(context: &RequestContext<RoleServer>) -> (Option<u64>, Option<CacheScope>) {
     let is_new = context.protocol_version().is_some_and(|version| version >= ProtocolVersion::V_2026_07_28);
     if is_new { (Some(LIST_FRESH_MS), Some(CacheScope::Private)) } else { (None, None) }

@@ -24,8 +24,8 @@ pub(super) struct Ancestor {
 }
 
 impl Ancestor {
-    /// Returns the name by which a person knows the process: its program's file name, or the kernel's name for the
-    /// process.
+    /// Returns the name by which a person knows the process: the file name of its program or, if the program cannot be
+    /// read, the kernel's name for the process.
     pub(super) fn name(&self) -> &str {
         if self.program.is_empty() { &self.title } else { base(&self.program) }
     }
@@ -53,8 +53,8 @@ pub(super) fn from(pid: u32) -> Vec<Ancestor> {
 }
 
 /// Returns the process id of this process's parent, or `None` when this process cannot see its parent. Prefers the id
-/// in `/proc`, because all ancestors are looked up there: in a process namespace, `/proc` can show other ids than
-/// `getppid` returns.
+/// in `/proc` to the id from `getppid`, because the other ancestors are read from `/proc`, too. In a process namespace,
+/// the two ids can differ.
 pub(super) fn parent_id() -> Option<u32> {
     #[cfg(target_os = "linux")]
     if let Some((_, parent, _)) =

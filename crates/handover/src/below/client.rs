@@ -6,7 +6,8 @@ use agents::host;
 
 /// The clients of agents, one per line: the client's name, then parts of paths by which its program is recognised.
 const CLIENTS: &str = include_str!("clients.txt");
-/// Programs that start both `handover mcp` and terminals of people, such as editors. They are no sign of an agent.
+/// Programs that start `handover mcp` and that also start terminals for people, such as editors. They are no sign of an
+/// agent.
 const LAUNCHERS: &str = include_str!("launchers.txt");
 
 /// The shells in which people type commands. A shell never counts as a client, even when it runs a script that starts
@@ -59,8 +60,8 @@ pub(super) fn known(process: &Ancestor) -> Option<&'static str> {
     if SHELLS.contains(&base(&process.program)) {
         return None;
     }
-    // A program that sets its own title has its whole command line in the first argument. So only the first word of
-    // that argument counts.
+    // A program can change its process title. Then its first argument contains its whole command line, so only the
+    // first word of that argument counts.
     let called = process.arguments.first().and_then(|first| first.split_ascii_whitespace().next()).unwrap_or_default();
     let script = script(process);
     let names = [base(&process.program), base(called), process.title.as_str(), script.map(stem).unwrap_or_default()];
@@ -115,7 +116,7 @@ fn is_ours(process: &Ancestor) -> bool {
         || std::env::current_exe().is_ok_and(|own| own.to_string_lossy() == process.program)
 }
 
-/// Tells whether the process is a git that Handover started. Such a git starts the filter programs that the
+/// Tells whether the process is a git process that Handover started. Such a process starts the filter programs that the
 /// repository's configuration names. An agent can write that configuration, so these programs are never a person's
 /// commands.
 pub(super) fn is_our_git(process: &Ancestor, parent: &Ancestor) -> bool {
@@ -123,7 +124,7 @@ pub(super) fn is_our_git(process: &Ancestor, parent: &Ancestor) -> bool {
 }
 
 /// Tells whether this program also starts processes for people, as an editor starts terminals. Such a program is no
-/// sign of an agent, even if it started a `handover mcp`.
+/// sign of an agent, even if it started a `handover mcp` process.
 pub(super) fn is_launcher(process: &Ancestor) -> bool {
     let names = [base(&process.program), process.title.as_str()];
     process.pid <= 1 || LAUNCHERS.lines().any(|line| !line.is_empty() && names.contains(&line))

@@ -1,8 +1,8 @@
-//! A file that names the process that started a `handover mcp` server. It is next to the server's session file and is
-//! locked while the server is alive.
+//! A file that records which process started a `handover mcp` server. The file is next to the server's session file and
+//! is locked while the server is alive.
 //!
-//! The lock shows that the server is alive, as in [`base::live`]. The content names the process that started the
-//! server. The file gets its name only after it is locked and complete, so a reader finds a complete file or none.
+//! The lock shows that the server is alive, as in [`base::live`]. The content says which process started the server.
+//! The file gets its final name only after it is locked and complete, so a reader finds a complete file or no file.
 
 use std::fs::{File, TryLockError};
 use std::io::{self, Read as _, Write as _};
@@ -22,7 +22,7 @@ const BYTES_MAX: u64 = 4_096;
 /// The most `.client` files of a folder that are read; further files are ignored. A machine has far fewer agents.
 const FILES_MAX: usize = 10_000;
 
-/// The file that names the process that started this `handover mcp` server. The file exists until this value is dropped
+/// The file that records which process started this `handover mcp` server. The file exists until this value is dropped
 /// or the server's process ends.
 #[derive(Debug)]
 pub struct ClientRecord {
@@ -43,7 +43,7 @@ pub(super) struct McpParent {
 }
 
 impl McpParent {
-    /// Tells whether the ancestor is the process that this value names: both the process id and the start time are
+    /// Tells whether the ancestor is the process in this record: the process ids are equal, and the start times are
     /// equal.
     pub(super) fn is(&self, ancestor: &Ancestor) -> bool {
         (self.pid, self.start) == (ancestor.pid, ancestor.start)
@@ -59,8 +59,9 @@ impl McpParent {
 }
 
 impl ClientRecord {
-    /// Writes the file that names the process that started this one. Writes nothing when processes cannot be read.
-    /// Writes nothing either when that process also starts programs for people, as a session manager or an editor does.
+    /// Writes the file that records which process started this process. Writes nothing when the parent process cannot
+    /// be read. Also writes nothing when the parent process starts programs for people, as a session manager or an
+    /// editor does.
     pub fn keep(folder: &Path, session: Option<SessionId>) -> io::Result<Self> {
         let parent = ancestry::parent_id().and_then(ancestry::read).filter(|parent| !client::is_launcher(parent));
         let (Some(parent), Some(NumberSpace { namespace, boot })) = (parent, ancestry::number_space()) else {
@@ -96,9 +97,10 @@ fn write(folder: &Path, path: &Path, record: &McpParent) -> io::Result<File> {
     fresh.persist(path).map_err(|failed| failed.error)
 }
 
-/// Returns the processes that started the live `handover mcp` servers of a folder and its subfolders (one clone can
-/// have several stores). Skips files from another process namespace or boot, because process ids have another meaning
-/// there. Deletes the files of servers that were killed.
+/// Returns the processes that started the live `handover mcp` servers of a folder and its subfolders (one clone of a
+/// project can have several stores, with one subfolder each). Skips a file that was written in another process
+/// namespace or before the last boot, because its process ids name other processes. Deletes the files of servers that
+/// were killed.
 pub(super) fn living(folder: &Path) -> Vec<McpParent> {
     let Some(here) = ancestry::number_space() else { return Vec::new() };
     let entries = |folder: &Path| std::fs::read_dir(folder).into_iter().flatten().flatten().take(FILES_MAX);

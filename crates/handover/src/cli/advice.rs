@@ -22,7 +22,7 @@ pub(crate) fn typed(suggestion: &str) -> String {
         rest = behind;
         let quoted = typed.ends_with('`');
         // Leave the text "the tool NAME" as it is. A suggestion uses these words when the agent must call the tool
-        // itself, because a command has another effect.
+        // itself, because a command in its place would have another effect.
         let is_tool = typed.ends_with("the tool ");
         if let Some(verb) = VERBS.iter().find(|verb| verb.tool.tool().name == word && !is_tool) {
             let arguments = arguments(&mut rest);

@@ -74,8 +74,8 @@ pub(super) fn mcp(named: Option<&str>, asked: &Mcp) -> anyhow::Result<ExitCode> 
         let session = new_session()?;
         let seat = desk.seat().await?;
         let own = seat.is_none().then_some(session);
-        // In a turn that the runner started, this process has no session of its own to keep alive: the runner renews
-        // the claim on the task.
+        // If the runner started this process for a turn (one run of an agent's program), the process has no session of
+        // its own to keep alive: the runner renews the claim on the task.
         let keeper = Keeper::start(desk.clone(), own.map_or(OwnSession::Nobody, OwnSession::Connection)).await?;
         let _record = ClientRecord::keep(&live, own).context("record which client started this server")?;
         let reception = Reception::new(desk, &asked.tools).with_pipe(session, coordinators, keeper).below_a_turn(seat);

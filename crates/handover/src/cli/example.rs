@@ -79,7 +79,8 @@ mod tests {
                 inner = below;
             }
             assert!(seen.insert(path.join(" ")), "a second example for `{}`: {line}", path.join(" "));
-            // A document in a file is not read here.
+            // An argument with `@` names a file with a document. This test does not read such files, so it skips the
+            // check of the arguments.
             if line.contains('@') {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! `handover hook`: called by agents' clients, not typed by people.
+//! `handover hook`: the command that agents' clients call. People do not type it.
 
 use std::process::ExitCode;
 
@@ -16,7 +16,8 @@ Example:
 
 #[derive(Debug, Args)]
 pub(crate) struct HookArguments {
-    /// The event, by the client's name for it, such as SessionStart, PreToolUse, PostToolUse, Stop, SubagentStop, SessionEnd
+    /// The event, by the client's name for it, such as SessionStart, PreToolUse, PostToolUse, Stop, SubagentStop,
+    /// SessionEnd
     #[arg(value_name = "EVENT", value_parser = HookEvent::parse)]
     event: HookEvent,
 }

@@ -34,12 +34,13 @@ use super::{say, say_json};
 /// The first word of the commands in this file, such as `handover review ask`. The other commands that begin with
 /// `review` call tools.
 pub(super) const NOUN: &str = "review";
-/// The largest number of reviews in a list. Older ones are left out: people do not read more at once.
+/// The largest number of reviews in a list. Older reviews are left out: people do not read more at once.
 const ROWS: u32 = 200;
 
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum ReviewVerb {
-    /// Review for another program: read a request of the feedback protocol on standard input, print a stream of JSON lines
+    /// Review for another program: read a request of the feedback protocol on standard input, print a stream of JSON
+    /// lines
     Run(stream::ReviewRun),
     /// Ask an agent to review a file, and list its findings
     Ask(ReviewAskArguments),
@@ -101,8 +102,8 @@ pub(super) fn commands() -> Vec<Command> {
     ReviewVerb::augment_subcommands(Command::new(NOUN)).get_subcommands().cloned().collect()
 }
 
-/// Returns the `handover review` command that was typed. Returns `None` if another command was typed, or one that calls
-/// a tool.
+/// Returns the `handover review` command that was typed. Returns `None` if another command was typed, or a
+/// `handover review` command that calls a tool.
 pub(super) fn asked(matches: &ArgMatches) -> Option<ReviewVerb> {
     let (_, inner) = matches.subcommand().filter(|(noun, _)| *noun == NOUN)?;
     let (verb, _) = inner.subcommand()?;
@@ -244,8 +245,8 @@ async fn again(office: &Office, asked: &ReviewAgainArguments) -> anyhow::Result<
     held(office, &provider, known.review.id, &document, asked.json).await
 }
 
-/// Records in the artifact (the file to review) the current state of the task's work. After the review, the worker can
-/// complete the task as long as the work still has this state.
+/// Records in the artifact (the file to review) the current state of the task's work. After the review, the agent that
+/// holds the task can complete it as long as the work has the recorded state.
 async fn of_task(office: &Office, artifact: ReviewedSubject, task: Option<TaskId>) -> anyhow::Result<ReviewedSubject> {
     let Some(task) = task else { return Ok(artifact) };
     let (service, state) = (office.desk.service(), Some(office.state.as_path()));
@@ -320,8 +321,8 @@ fn findings(found: &Reviewed) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Returns the review session with the given id. Without an id, returns the last session that a person or a coordinator
-/// opened.
+/// Returns the review session with the given id. Without an id, returns the last session that was opened by a person or
+/// by a coordinator (a caller that may act on tasks of other agents).
 async fn meant(office: &Office, named: Option<ReviewId>) -> anyhow::Result<Result<Reviewed, ExitCode>> {
     let id = match named {
         Some(id) => Some(id),

@@ -1,4 +1,4 @@
-//! `handover run`: lets a team of agents work plans to their verified end.
+//! `handover run`: lets a team of agents work until all tasks of the plans are completed and verified.
 
 use std::io::{IsTerminal as _, Read as _};
 use std::path::{Path, PathBuf};

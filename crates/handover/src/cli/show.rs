@@ -99,8 +99,9 @@ fn reply(tool: &str, value: &Value) -> String {
     let mut text = String::new();
     let listed = columns(tool);
     if let Value::Object(members) = value {
-        // If the reply is shown as a table, leave out the list that is in the table, and every other member except
-        // `next_cursor`. For tools in `WITH_MORE`, the other members are shown, too.
+        // A reply without a table is shown as lines with all its members. If a table shows a list of the reply, the
+        // lines leave that list out. Then the lines show all other members for the tools in `WITH_MORE`, and only
+        // `next_cursor` for other tools.
         text.push_str(&outline(members.iter().filter(|(name, _)| {
             Some(name.as_str()) != listed.map(|(list, _)| list)
                 && (listed.is_none() || WITH_MORE.contains(&tool) || name == "next_cursor")

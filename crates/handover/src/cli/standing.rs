@@ -1,5 +1,5 @@
-//! Decides which caller may run which command. Some commands need a person, some a person or a person's script, and the
-//! rest may be run by agents, with an agent's rights.
+//! Decides which caller may run which command. Some commands need a person, and some need a person or a person's
+//! script. Agents may run all other commands, with an agent's rights.
 
 use std::process::ExitCode;
 
@@ -131,7 +131,8 @@ mod tests {
 
     use super::*;
 
-    /// Collects every command of the program, including nested ones, with the options of each.
+    /// Collects every command of the program, including commands below other commands, with the options of each
+    /// command.
     fn commands(command: &clap::Command, above: &str, found: &mut Vec<(String, Vec<String>)>) {
         for inner in command.get_subcommands() {
             let name =

@@ -28,8 +28,8 @@ const REVIEWS_SHOWN: usize = 5;
 /// The largest number of changed settings that `handover status` shows. The rest is only counted; `handover trust`
 /// shows all of them.
 const CHANGES_SHOWN: usize = 5;
-/// The largest number of interventions that `handover status` shows, the newest ones. An intervention is a change that
-/// a caller makes to a plan.
+/// The largest number of interventions that `handover status` shows; older interventions are left out. An intervention
+/// is a change that a caller makes to a plan.
 const INTERVENTIONS_SHOWN: usize = 10;
 /// The number of workflows whose logs `handover status` searches for interventions (changes to a plan). Interventions
 /// in further workflows are not shown.
@@ -78,7 +78,8 @@ pub(super) async fn run(office: &Office, asked: &StatusArguments) -> anyhow::Res
     }
 }
 
-/// Returns the newest changes that people, coordinators and agents made to the plans on the screen, the newest first.
+/// Returns the newest changes that people, coordinators (callers that may act on tasks of other agents) and agents made
+/// to the plans on the screen, the newest first.
 async fn interventions(office: &Office, found: &Overview) -> anyhow::Result<Vec<Intervention>> {
     let service = office.desk.service();
     let mut all = Vec::new();

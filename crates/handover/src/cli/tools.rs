@@ -70,8 +70,8 @@ fn properties(tool: &Tool) -> Object {
     }
 }
 
-/// Returns a command for each noun, such as `task`. The verbs of a noun are built only when the noun was typed, because
-/// this program is started often and a command line has at most one noun.
+/// Returns a command for each noun, such as `task`. A command line has at most one noun, and this program is started
+/// often. So the verbs of a noun are built only when the noun was typed.
 pub(crate) fn nouns() -> impl Iterator<Item = Command> {
     bare_nouns().map(|noun| noun.defer(verbs))
 }
@@ -266,8 +266,9 @@ async fn with_ids(office: &Office, asked: &TypedToolCall) -> anyhow::Result<Valu
     Ok(Value::Object(members))
 }
 
-/// Returns the caller of the command: the agent of the runner's turn to which this process belongs, the agent of the
-/// client that started it, a person, or a person's script.
+/// Returns the caller of the command. If the runner started this process for a turn (one run of an agent's program),
+/// the caller is the turn's agent. If an agent client started this process, the caller is the client's agent. Otherwise
+/// the caller is a person or a person's script.
 async fn visitor(office: &Office, asked: &TypedToolCall) -> anyhow::Result<Result<Visitor, ToolError>> {
     if let Some(seat) = office.desk.seat().await? {
         return Ok(Ok(Visitor::seated(seat)));

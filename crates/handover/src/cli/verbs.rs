@@ -284,8 +284,8 @@ const _: () = {
     assert!(VERBS.len() == ToolId::COUNT && seen.count_ones() as usize == ToolId::COUNT, "each tool has one command");
 };
 
-/// Returns the line of an argument in the help of one command. Names that mean different things in different commands
-/// have a line for each.
+/// Returns the help text of an argument in one command. An argument name that means different things in different
+/// commands has one text for each of these commands.
 pub(crate) fn words_of(verb: &ToolVerb, argument: &str) -> &'static str {
     match (verb.noun, argument) {
         ("workflow", "id") => "The id of the workflow, such as wf_0123456789ab",
@@ -303,8 +303,8 @@ pub(crate) fn words_of(verb: &ToolVerb, argument: &str) -> &'static str {
     }
 }
 
-/// Returns the line of an argument in `--help`. An argument with the same name has the same line for every tool, except
-/// those of [`words_of`].
+/// Returns the help text of an argument, by its name. Arguments with the same name have the same text for every tool,
+/// except the arguments that [`words_of`] lists.
 #[expect(clippy::too_many_lines, reason = "one match that names every argument")]
 pub(crate) fn words(argument: &str) -> &'static str {
     match argument {

@@ -1,5 +1,5 @@
-//! `handover task verify`: verifies the output of a task and completes the task. It is for agents that the runner did
-//! not start.
+//! `handover task verify`: verifies the output of a task and completes the task. It is for agents whose program was not
+//! started by the runner (`handover run`).
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -129,7 +129,7 @@ async fn worker(office: &Office, named: Option<&str>) -> anyhow::Result<Result<O
     let Some(below) = below::look(Some(&office.live)) else {
         let Some(agent) = named else { return Ok(Ok(None)) };
         // A person may name only an agent that was registered on the command line. The log records the named agent as
-        // the actor, so an agent of another connection must not be named for something it did not do.
+        // the one that acted. So an agent of another connection must not be named, because it did not act.
         let visitor = Visitor::at_command_line(person::rights(service).await?);
         return Ok(match office.desk.check_named(&visitor, agent).await {
             Ok(()) => Ok(Some(agent)),

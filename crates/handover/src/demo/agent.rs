@@ -16,7 +16,8 @@ pub(super) const TEAM: [&str; 3] = ["amy", "bob", "carol"];
 /// The time that a scripted agent of the demo pretends to work in each step.
 const STEP: Duration = Duration::from_millis(250);
 
-/// Runs one turn of a scripted agent: reads the input from standard input and prints the output.
+/// Runs one turn of a scripted agent, that is, one run of its program: reads the input from standard input and prints
+/// the output.
 pub async fn run(program: &Path, folder: &Path, name: &str) -> Result<(), Failed> {
     let mut line = String::new();
     std::io::stdin().lock().read_line(&mut line)?;
@@ -39,7 +40,7 @@ pub async fn run(program: &Path, folder: &Path, name: &str) -> Result<(), Failed
     Ok(out.flush()?)
 }
 
-/// Kills this process in the middle of a turn without an output, as a real crash would.
+/// Kills this process before it has given an output, as a real crash would.
 fn crash() {
     let _gone = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
 }

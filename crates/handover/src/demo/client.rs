@@ -23,11 +23,11 @@ impl DemoClient {
     pub(super) async fn start(program: &Path, folder: &Path, name: &str) -> Result<Self, Failed> {
         let mut command = side_program::command(program, folder);
         command.args(["mcp", "--tools", "full"]);
-        // Pass on the two environment variables that name and prove the turn of the runner in which this agent works,
-        // so that the server knows the turn, too.
+        // The runner started this agent for a turn (one run of the agent's program). Pass on the two environment
+        // variables that name and prove the turn, so that the server knows the turn, too.
         command.envs([TURN, PROOF].into_iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
-        // Put the server into the process group of this agent. When the demo kills the agent, the server dies with it,
-        // as after a real crash.
+        // Put the server into the process group of this agent, so that the server ends together with the agent when the
+        // demo lets the agent crash.
         command.process_group(own_group());
         let mut server = command.spawn()?;
         let lost = || Failed::Step("the server has no pipes".to_owned());

@@ -42,7 +42,8 @@ pub(super) async fn open(
     let settings = settings::read(Some(&folder)).map_err(|problem| Failed::Step(problem.to_string()))?.team;
     let team = Team::gather(&folder, &settings, std::env::var_os("PATH").as_deref());
     let team = team.map_err(|problem| Failed::Step(problem.to_string()))?;
-    // The slots lie in the demo's own folder, so that they are deleted with it.
+    // The slots (the worktrees in which the runner lets agents work) are in the demo's own folder, so that they are
+    // deleted with this folder.
     let pool = SlotPool::at(state.join("worktrees"));
     let slots = is_repository.then(|| RunnerSlots { pool, store: "demo".to_owned() });
     let parts = RunnerParts {
@@ -61,7 +62,8 @@ pub(super) async fn open(
     Ok((Arc::new(shared), news, desk))
 }
 
-/// Creates a project with settings and a store. Returns `true` if git made it a repository, and `false` if git failed.
+/// Creates a project with settings and a store. Returns `true` if git made the folder a repository, and `false` if git
+/// failed.
 async fn prepare(folder: &Path, program: &Path) -> Result<bool, Failed> {
     let own = folder.join(".handover");
     let store = folder.join(place::STATE).join("handover.db").display().to_string();

@@ -8,20 +8,22 @@ use super::{Desk, Stopped, ToolRequest};
 use base::error::Error;
 use base::project::task_extra::PLANNED_BY;
 
-/// The name that is recorded as the author of a task when the task was added by a coordinator that is no registered
-/// agent.
+/// The name that is recorded as the author of a task when a coordinator (a caller that may act on tasks of other
+/// agents) added the task and acts as no registered agent.
 const COORDINATOR: &str = "coordinator";
 
 impl Desk {
-    /// Returns the name of the agent that makes the call; `None` for a person.
+    /// Returns the name of the author that is recorded in a new task: the slug (the short name) of the calling agent,
+    /// or `coordinator` for a coordinator that acts as no agent. Returns `None` for a person, a person's script and
+    /// Handover itself.
     pub(super) async fn author(&self, request: &ToolRequest<'_>) -> Result<Option<String>, Stopped> {
         match request.caller.rights {
             Rights::Person | Rights::Script | Rights::Engine => return Ok(None),
             Rights::Agent | Rights::Runner | Rights::Coordinator => {}
         }
         let acting = match self.acting(request).await {
-            // If a coordinator names an agent that is registered on another connection, the author is the coordinator
-            // and not that agent.
+            // A coordinator is a caller that may act on tasks of other agents. If it names an agent that is registered
+            // on another connection, the author is the coordinator and not that agent.
             Err(Stopped::Error(Error::Refused(Refusal::AgentElsewhere { .. })))
                 if request.caller.rights == Rights::Coordinator =>
             {

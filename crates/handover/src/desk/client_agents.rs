@@ -47,8 +47,8 @@ impl ClientAgents {
         Ok(Self { session, agents: agents.await?, sign: below.sign.clone() })
     }
 
-    /// Returns the client's agent when the client has exactly one. Otherwise returns a refusal that lists the agents,
-    /// or says how to register one.
+    /// Returns the client's agent when the client has exactly one agent. Otherwise returns a refusal. The refusal lists
+    /// the client's agents or, if there are none, says how to register an agent.
     pub fn only(&self) -> Result<AgentId, ToolError> {
         match self.agents.as_slice() {
             [(only, _)] => Ok(*only),
@@ -69,7 +69,8 @@ impl ClientAgents {
     }
 }
 
-/// Returns the refusal for a call that must name its agent. It lists the client's agents, or says how to register one.
+/// Returns the refusal for a call that must name its agent. The refusal lists the client's agents or, if there are
+/// none, says how to register an agent.
 fn required(agents: &[(AgentId, String)], sign: &AgentSign) -> ToolError {
     let names = agents.iter().map(|(_, slug)| slug.as_str()).collect::<Vec<_>>().join(", ");
     let (message, suggestion) = if agents.is_empty() {

@@ -38,7 +38,8 @@ impl Desk {
         Ok(status.as_str())
     }
 
-    /// Returns the live runners (the processes that start agents), and the running turns of a workflow.
+    /// Returns the live runners (the processes that start agents' programs), and the running turns of a workflow. A
+    /// turn is one run of an agent's program.
     async fn at_work(&self, workflow: WorkflowId) -> Result<(Vec<Runner>, Vec<Turn>), Stopped> {
         let now = self.service.now();
         let found = self.service.view(move |world| Ok((view::runners(world, now)?, view::running(world, workflow)?)));

@@ -12,8 +12,8 @@ use wire::lifecycle::{
 use super::{Desk, Stopped, ToolAnswer, ToolRequest, bad_cursor, limit};
 use base::error::Error;
 
-/// Changes the refusal "unknown agent" to "unknown sender". It is used for calls that send a message: the agent that
-/// such a call names is the sender.
+/// Changes the refusal "unknown agent" to "unknown sender". A call that sends a message needs this change, because the
+/// agent that the call names is the sender.
 pub(super) fn of_a_sender(error: Error) -> Error {
     if let Error::Refused(Refusal::AgentNotFound { agent: Some(sender) }) = error {
         return Error::Refused(Refusal::SenderNotFound { sender: sender.to_string() });
@@ -22,8 +22,9 @@ pub(super) fn of_a_sender(error: Error) -> Error {
 }
 
 impl Desk {
-    /// Refuses to read a mailbox that the caller may not read. A person's mail is read only by a person. An agent's
-    /// mail is read by that agent, by coordinators and by persons.
+    /// Refuses to read a mailbox that the caller may not read. A person's mail is read only by a person or a person's
+    /// script. An agent's mail is read by that agent, by persons, and by coordinators (callers that may act on tasks of
+    /// other agents).
     async fn may_read(&self, request: &ToolRequest<'_>, owner: MailboxOwner) -> Result<(), Stopped> {
         match owner {
             MailboxOwner::Human if request.visitor.rights.is_persons() => Ok(()),
@@ -94,8 +95,8 @@ impl Desk {
             self.acting(request).await?;
         }
         match self.may_read(request, found.to).await {
-            // If the caller acts as another agent than the owner of the mailbox, the engine's refusal speaks about
-            // connections. Replace it by a refusal that names the owner.
+            // If the caller acts as another agent than the owner of the mailbox, the refusal that the engine returns
+            // speaks about connections. Return a refusal that names the owner instead of it.
             Err(Stopped::Error(Error::Refused(Refusal::AgentElsewhere { .. }))) => {
                 let problem = format!("the message {id} is in the mailbox of {}", found.to);
                 return Err(Refusal::NotPermitted { problem }.into());
@@ -141,7 +142,8 @@ impl Desk {
     }
 }
 
-/// Returns up to `rows` unread messages with the slugs of their senders, and the number of all unread messages.
+/// Returns up to `rows` unread messages, each with the slug (the short name) of its sender, and the number of all
+/// unread messages.
 pub(crate) fn unread_with_senders(
     world: &World,
     owner: MailboxOwner,

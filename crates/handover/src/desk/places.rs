@@ -57,8 +57,8 @@ impl Desk {
         }
     }
 
-    /// Asks the engine whether it would accept the workspace (a worktree for an agent), and refuses it if not. This
-    /// runs before git creates anything.
+    /// Asks the engine, which decides commands by the rules, whether it would accept the workspace (a worktree for an
+    /// agent). Refuses the call if the engine would not accept it. This runs before git creates anything.
     async fn may_place(&self, request: &ToolRequest<'_>, asked: &WorkspaceCreate) -> Result<(), Stopped> {
         let create = Command::CreateWorkspace(asked.create("worktree", true));
         self.service.would(without_key(request), create).await?;
@@ -204,7 +204,7 @@ pub(super) fn refused(problem: &GitProblem) -> Stopped {
 
 impl Desk {
     /// Returns the command that registers an agent. If the project has a card for the agent (a file that describes it),
-    /// the agent gets the slug of its card.
+    /// the agent gets the slug (the short name) that the card gives.
     pub(super) fn with_card(&self, asked: &AgentRegister) -> Command {
         let cards = self.surroundings.root.as_deref().and_then(|root| base::project::files::cards(root).ok());
         let slug = engine::agent::slug_of(asked.name.as_str());

@@ -177,8 +177,8 @@ impl Desk {
         let rows = limit(asked.limit);
         let page = self.service.view(move |world| view::templates(world, &after, rows)).await?;
         let mut templates: Vec<TemplateRow> = Vec::new();
-        // Templates in files come before templates in the store. They are all on the first page, which is the one
-        // without a cursor.
+        // Templates in files come before templates in the store. They are all on the first page of the list. A call
+        // without a cursor (a position in the list) asks for the first page.
         if asked.cursor.is_none() {
             templates.extend(
                 self.files()?

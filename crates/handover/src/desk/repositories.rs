@@ -15,8 +15,8 @@ use git::{Git, GitProblem};
 
 /// The number of repositories that are read from the store at once. A loop reads the following pages.
 const PAGE: u32 = 500;
-/// Reading registered paths stops once this many are found, because checking a path may take one call of git.
-/// Repositories on later pages then count as not registered.
+/// The number of registered paths after which the search for registered repositories stops, because checking a path may
+/// take one call of git. Repositories on later pages then count as not registered.
 const REGISTERED_MAX: usize = 1_000;
 
 impl Desk {

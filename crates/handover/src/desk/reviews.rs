@@ -25,8 +25,8 @@ use runner::review::{self, NoProvider, Provider, ReviewContext, RoundToRun};
 /// The time that a call waits for a review when the call names no time, in seconds. It is below a minute, because
 /// clients give up a call that is silent for a minute.
 const WAIT_SECONDS_DEFAULT: u32 = 50;
-/// The number of newest reviews that are searched for the caller's last review. An older review must be named by its
-/// id.
+/// The number of newest reviews that are searched for the caller's last review. To use an older review, the caller must
+/// give its id.
 const LOOKED_AT: u32 = 200;
 
 /// The reviewer, and the folders and programs of this machine that are needed to start it.
@@ -82,8 +82,8 @@ impl Desk {
         self.watched(request, id, wait(asked.wait_seconds, WAIT_SECONDS_DEFAULT)).await
     }
 
-    /// Refuses a caller that may not ask for a review. This is checked first: otherwise such a caller could get an
-    /// error about the reviewer instead.
+    /// Refuses a caller that may not ask for a review. This is checked before the reviewer is looked up. Otherwise a
+    /// caller without this right could get an error about the reviewer, which is not its problem.
     async fn may_ask(&self, request: &ToolRequest<'_>) -> Result<(), Stopped> {
         let open = engine::command::OpenReview { provider: "reviewer".to_owned(), gate: None, rounds_max: None };
         let caller = engine::Caller { key: None, ..request.caller.clone() };
@@ -105,8 +105,8 @@ impl Desk {
         }
         match (asked.session, asked.task_id) {
             (Some(session), _) => Ok(Some(session)),
-            // If the call names a task and no review session, the session is the one review of the attempt, that is, of
-            // the current claim on the task.
+            // If the call names a task and no review session, the session is the review that belongs to the attempt,
+            // that is, to the current claim on the task.
             (None, Some(task)) => {
                 let attempt = self.attempt(task, asked.attempt).await?;
                 let known = self.service.view(move |world| view::gating(world, task, attempt)).await?;
@@ -232,8 +232,9 @@ impl Desk {
         Ok(FindingReply { success: true, session: review, open }.render())
     }
 
-    /// Returns the review session for a call that names no session. In a turn of the runner it is the review of the
-    /// turn's task, otherwise the caller's newest review.
+    /// Returns the review session for a call that names no session. If the caller belongs to a turn (one run of an
+    /// agent's program by Handover's runner), it is the review of the turn's task. Otherwise it is the caller's newest
+    /// review.
     async fn last_review(&self, request: &ToolRequest<'_>) -> Result<ReviewId, Stopped> {
         if let Some(seat) = request.visitor.seat {
             let found = self.service.view(move |world| view::gating(world, seat.task, seat.attempt)).await?;
@@ -251,8 +252,8 @@ impl Desk {
 
 fn newest(world: &World, who: Option<Actor>) -> Result<Option<ReviewId>, engine::DecisionStop> {
     let rows = view::reviews(world, None, LOOKED_AT)?.rows;
-    // On a command line, a person and a coordinator cannot be told apart. So a person also finds coordinators' reviews,
-    // and a coordinator finds persons' reviews.
+    // On a command line, Handover cannot tell whether the caller is a person or a coordinator (a caller that may act on
+    // tasks of other agents). So each of them finds the reviews of both.
     let is_person = |who: Actor| matches!(who, Actor::Person | Actor::Coordinator);
     let own = |row: &&Review| Some(row.by) == who || (who.is_some_and(is_person) && is_person(row.by));
     Ok(rows.iter().find(own).map(|row| row.id))
@@ -262,8 +263,8 @@ fn none() -> Stopped {
     Stopped::Said(said("REVIEW_NOT_FOUND", "you have not asked for a review yet", "ask for one with review_request"))
 }
 
-/// Returns the total cost of a review's earlier rounds. It is needed because a reviewer that continues its session
-/// reports the earlier cost again, together with the new cost.
+/// Returns the total cost of a review's earlier rounds. Some reviewers continue their session and report the earlier
+/// cost again, together with the new cost. Then the earlier cost is subtracted.
 fn spent(known: &Reviewed) -> Spent {
     known.rounds.iter().fold(Spent::default(), |sum, round| match &round.state {
         engine::review::RoundState::Answered(answered) => sum.and(answered.spent),
@@ -272,7 +273,7 @@ fn spent(known: &Reviewed) -> Spent {
     })
 }
 
-/// Returns the content that the caller sent, as the artifact to review; `None` if the call has no content.
+/// Returns the content that the caller sent, as the artifact (the thing) to review; `None` if the call has no content.
 pub(super) fn content(asked: &ReviewRequest) -> Option<ReviewedSubject> {
     let reference = asked.artifact_ref.as_ref().map(ToString::to_string);
     let media_type = asked.media_type.as_ref().map(ToString::to_string);

@@ -16,8 +16,8 @@ use agents::host;
 use base::error::Error;
 use base::project::trust;
 
-/// The turn (one run of an agent's program by the runner) that a caller's process belongs to, with its agent, task and
-/// attempt.
+/// The turn (one run of an agent's program by Handover's runner) that a caller's process belongs to. Includes the
+/// turn's agent and task, and the attempt, that is, the number of the claim on the task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TurnSeat {
     pub turn: TurnId,
@@ -26,25 +26,27 @@ pub struct TurnSeat {
     pub attempt: u32,
 }
 
-/// The way in which a tool's call is handled when it comes from a process that the runner started for a turn.
+/// The way in which a tool's call is handled when it comes from a process that Handover's runner started for a turn. A
+/// turn is one run of an agent's program.
 #[derive(Debug)]
 enum BelowTurn {
-    /// The call of a turn's program is performed like the call of any agent.
+    /// The call of a turn's program (a program that the runner started for one run) is performed like the call of any
+    /// agent.
     Goes,
-    /// The call of a turn's program is performed like the call of any agent if `task` is the turn's task, and if the
-    /// program may set the status `to`.
+    /// The call of a turn's program (a program that the runner started for one run) is performed like the call of any
+    /// agent. This needs two conditions: `task` is the turn's task, and the program may set the status `to`.
     OwnTask { task: TaskId, to: Option<Target> },
-    /// The runner has already done this step for the turn's program, such as the claim. The call succeeds and changes
-    /// nothing.
+    /// The runner has already done this step, such as the claim on the task, for the program that it started. The call
+    /// succeeds and changes nothing.
     Done(RunnerStep),
-    /// The call adds tasks. It is performed if the turn's agent has `plans = true` in the settings. Otherwise it is
-    /// refused.
+    /// The call adds tasks. It is performed if the agent that makes the call has `plans = true` in the settings.
+    /// Otherwise it is refused.
     Plans,
-    /// The call of a turn's program is refused.
+    /// The call is refused, because a program that the runner started may not make it.
     Refused,
 }
 
-/// A step that the runner does for the program of a turn. If the program also asks for this step, its call changes
+/// A step that the runner does for a program that it started. If the program also asks for this step, its call changes
 /// nothing.
 #[derive(Debug)]
 enum RunnerStep {
@@ -58,7 +60,8 @@ enum RunnerStep {
 impl BelowTurn {
     fn of(call: &Call) -> Self {
         match call {
-            // In a turn, `task_next` claims no task: it returns the turn's own task with its context.
+            // In a turn (one run of an agent's program by the runner), `task_next` claims no task. It returns the
+            // turn's own task with its context.
             Call::TaskNext(_) => Self::Goes,
             // These calls include `wire_post`. Of the documents that it can post, `TurnSeat::allows` accepts only the
             // kinds `blocked` and `inbox`.
@@ -132,8 +135,8 @@ impl BelowTurn {
 }
 
 impl Desk {
-    /// Returns the turn of the runner that this process belongs to. Returns `None` if the turn is not in this store, or
-    /// if the process cannot prove that it belongs to the turn.
+    /// Returns the turn (one run of an agent's program by Handover's runner) that this process belongs to. Returns
+    /// `None` if the turn is not in this store, or if the process cannot prove that it belongs to the turn.
     pub async fn seat(&self) -> Result<Option<TurnSeat>, Error> {
         let Some(turn) = std::env::var(host::TURN).ok().and_then(|text| text.parse::<TurnId>().ok()) else {
             return Ok(None);
@@ -154,7 +157,8 @@ impl Desk {
         self.surroundings.state.as_deref().is_some_and(|state| crate::below::is_part_of_turn(state, turn))
     }
 
-    /// Refuses the call when the runner has ended the caller's turn, but the program of the turn still runs.
+    /// Refuses the call when the runner has ended the caller's turn (its run of the agent's program), but the program
+    /// still runs.
     pub(super) async fn still_runs(&self, seat: TurnSeat) -> Result<(), Stopped> {
         let ended = self.service.view(move |world| world.turn(seat.turn).map(|turn| turn.ended().is_some())).await?;
         if !ended {
@@ -163,8 +167,8 @@ impl Desk {
         Err(Refusal::ClaimLost { task: seat.task, holder: None, attempt: seat.attempt }.into())
     }
 
-    /// Handles a call from a process that the runner started for a turn. Returns `None` if the call is to be performed
-    /// like the call of any agent.
+    /// Handles a call from a process that the runner started for a turn (one run of an agent's program). Returns `None`
+    /// if the call is to be performed like the call of any agent.
     pub(super) async fn below_turn(
         &self,
         seat: TurnSeat,
@@ -173,13 +177,13 @@ impl Desk {
     ) -> Option<ToolAnswer> {
         let tool = call.tool();
         if request.caller.agent != Some(seat.agent) && tool.effect != Effect::Reads {
-            // The program of a turn may act only as the turn's agent. If the call names another agent, the engine's
-            // refusal has the right code.
+            // A program that the runner started for a turn may act only as the turn's agent. If the call names another
+            // agent, return the refusal of `acting`, because it has the right error code.
             if let Err(stopped) = self.acting(request).await {
                 return Some(Err(stopped));
             }
         }
-        // A program of a turn may read everything that an agent may read.
+        // A program that the runner started may read everything that an agent may read.
         let below = if tool.effect == Effect::Reads { BelowTurn::Goes } else { BelowTurn::of(call) };
         match below {
             BelowTurn::Goes => None,
@@ -197,7 +201,8 @@ impl Desk {
         }
     }
 
-    /// Returns the reply when the program of a turn asks for a step that the runner has done already, such as a claim.
+    /// Returns the reply when a program that the runner started asks for a step that the runner has done already, such
+    /// as a claim.
     async fn done_step(&self, seat: TurnSeat, tool: &str, step: &RunnerStep) -> Result<Reply, Stopped> {
         match step {
             RunnerStep::Register => self.registered(seat).await,
@@ -210,7 +215,8 @@ impl Desk {
         }
     }
 
-    /// Returns the reply when the program of a turn registers an agent: the turn's own agent.
+    /// Returns the reply when a program that the runner started registers an agent. The reply names the agent for which
+    /// the runner started the program.
     async fn registered(&self, seat: TurnSeat) -> Result<Reply, Stopped> {
         let registered = self.service.view(move |world| {
             world.want([Need::Agent(seat.agent), TaskIdNeed::HeldBy(seat.agent).into()])?;
@@ -225,7 +231,8 @@ impl Desk {
         Ok(registered.await?)
     }
 
-    /// Returns the reply when the program of a turn claims the turn's own task: the claim that the runner holds.
+    /// Returns the reply when a program that the runner started claims its own task. The reply describes the claim that
+    /// the runner holds.
     async fn claimed(&self, seat: TurnSeat) -> Result<Reply, Stopped> {
         let task = seat.task;
         let found = self.service.view(move |world| world.task(task).cloned()).await?;
@@ -235,8 +242,9 @@ impl Desk {
 
     /// Tells whether the settings allow the agent of a turn (a run of its program by the runner) to add tasks.
     async fn may_plan(&self, seat: TurnSeat) -> Result<bool, Stopped> {
-        // The runner registers an agent with its slug of the settings as the name. The slug in the store may have a
-        // number at its end, when another agent had the same slug before.
+        // The runner registers an agent under a name that is the agent's slug (its short name) in the settings. So
+        // compare the name and not the slug in the store: that slug may end with a number, when another agent had the
+        // same slug before.
         let name = self.service.view(move |world| world.agent(seat.agent).map(|agent| agent.name.clone())).await?;
         let Some(root) = &self.surroundings.root else { return Ok(false) };
         let settings = trust::basics(root, self.surroundings.data.as_deref()).ok();
@@ -245,7 +253,7 @@ impl Desk {
 }
 
 impl Visitor {
-    /// Returns the caller for a process that the runner started for a turn.
+    /// Returns the caller for a process that the runner started for a turn (one run of an agent's program).
     pub fn seated(seat: TurnSeat) -> Self {
         Self {
             rights: Rights::Agent,
@@ -260,15 +268,15 @@ impl Visitor {
 }
 
 impl TurnSeat {
-    /// Refuses a call of a turn's program about another task than the turn's own. Also refuses to set a status that
-    /// only the runner sets, from the turn's output.
+    /// Refuses a call about another task than the one for which the runner started the program. Also refuses to set a
+    /// status that only the runner sets, after it has read the output of the program.
     fn check_own(self, tool: &str, task: TaskId, to: Option<&Target>) -> Result<(), Stopped> {
         if task != self.task {
             return Err(self.refused(tool));
         }
         match to {
-            // An agent may report with a call that it is blocked. Every other end of the task comes from the turn's
-            // output, and the runner records it.
+            // A program that the runner started may report with a call that its task is blocked. The runner records
+            // every other end of the task, after it has read the output of the program.
             None | Some(Target::Planning | Target::InProgress { .. } | Target::Blocked { .. }) => Ok(()),
             Some(Target::Completed { .. }) => Err(self.by_output("VERIFICATION_REQUIRED")),
             Some(Target::Failed { .. } | Target::Paused { .. } | Target::Skipped { .. } | Target::Pending { .. }) => {
@@ -277,7 +285,8 @@ impl TurnSeat {
         }
     }
 
-    /// Refuses an Agent Wire document that the program of a turn posts, unless it blocks the turn's task or sends mail.
+    /// Refuses a document of the Agent Wire protocol that a program of the runner posts, unless the document blocks the
+    /// program's own task or sends mail.
     pub(super) fn allows(self, payload: &WirePayload) -> Result<(), Stopped> {
         let goes = match payload {
             WirePayload::Inbox(_) => true,

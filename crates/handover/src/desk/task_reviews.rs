@@ -18,7 +18,8 @@ use runner::review::provider::{own_slug, slug};
 use runner::review::request::ReviewedSubject;
 use runner::review::task_work::{DIFF, TaskWork, WorkGround, WorkProblem, state_to_complete};
 
-/// A task that needs a review before it can complete, with its attempt (the number of its claim) and its review.
+/// A task that needs a review before it can complete. `attempt` is the number of the claim on the task, and the review
+/// belongs to this attempt.
 pub(super) struct TaskGate {
     pub(super) task: TaskId,
     pub(super) attempt: u32,
@@ -61,8 +62,8 @@ impl Desk {
         let caller = engine::Caller { key: None, ..request.caller.clone() };
         self.service.would(caller, Command::OpenReview(open)).await?;
         let gate = self.gate_of(task, attempt).await?;
-        // Refuse here when the review has no round left. Later, the reviewer's protocol could only answer "invalid
-        // request".
+        // Refuse here when the review has no round left, with the right reason. Later, the protocol between Handover
+        // and the reviewer could only answer "invalid request".
         if let Some(Reviewed { review, .. }) = &gate.known
             && review.rounds >= review.rounds_max
             && !request.is_person()
@@ -127,8 +128,8 @@ impl Desk {
         }
     }
 
-    /// Returns the artifact to review: the changes of the task. If the task has no changes, the artifact is the content
-    /// that the caller sent.
+    /// Returns the artifact (the thing) to review: the changes of the task. If the task has no changes, the artifact is
+    /// the content that the caller sent.
     pub(super) async fn work_of(&self, gate: &TaskGate, asked: &ReviewRequest) -> Result<ReviewedSubject, Stopped> {
         let work = TaskWork::look(self.work_ground(), gate.task).await.map_err(unseen)?;
         let artifact = match work.diff() {
@@ -138,8 +139,8 @@ impl Desk {
                 engine::Refusal::InvalidInput { field: "content".to_owned(), problem: problem.to_owned() }
             })?,
         };
-        // Name the artifact after the current state of the work, not after the caller's text. When the task completes,
-        // the state of its work is compared with this name.
+        // Name the artifact (the thing to review) after the current state of the work, not after the caller's text.
+        // When the task completes, the state of its work is compared with this name.
         let (reference, source) = (Some(work.name().to_owned()), Some(work.source().to_owned()));
         Ok(ReviewedSubject { reference, source, ..artifact })
     }
@@ -150,7 +151,8 @@ impl Desk {
     }
 
     /// Records the current commits of the repositories when an agent claims a task that needs a review. A later review
-    /// shows the changes since these commits. Without the record it shows fewer changes, so a failure is ignored.
+    /// shows the changes since these commits. If the record fails, the review only shows fewer changes, so the failure
+    /// is ignored.
     pub(super) async fn keep_base(&self, reply: &Reply) {
         let (Reply::Claimed { task, review: true, .. }, Some(state)) = (reply, &self.surroundings.state) else {
             return;

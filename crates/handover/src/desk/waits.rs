@@ -101,7 +101,7 @@ impl Desk {
         Ok(Waited { happened: true, claimable, unread, changes, cursor: waiting.cursor() }.render())
     }
 
-    /// Returns the topics of the log that a call of `task_wait` waits for.
+    /// Returns the topics (the parts of the log) that a call of `task_wait` waits for.
     async fn topics(&self, asked: &TaskWait, agent: Option<engine::id::AgentId>) -> Result<Topics, Stopped> {
         let (task, workflow) = (asked.task_id, asked.workflow_id);
         let topics = self.service.view(move |world| {
@@ -125,7 +125,7 @@ impl Desk {
 
 struct Topics {
     task: Option<TaskId>,
-    /// The topic of the log with the changes of the workflow to which the awaited task belongs.
+    /// The topic (the part of the log) with the changes of the workflow to which the awaited task belongs.
     tasks: Option<String>,
     inbox: Option<String>,
     /// `true` if the call also ends when a task becomes claimable.

@@ -17,8 +17,8 @@ use super::waits::WantedChange;
 use super::{Desk, Stopped, ToolAnswer, ToolRequest, TurnSeat, bad_cursor, limit};
 use base::error::Error;
 
-/// The number of workflows that are searched for a claimable task: the newest ones. Older workflows are not searched
-/// unless the caller names one.
+/// The number of workflows that are searched for a claimable task. The newest workflows are searched. An older workflow
+/// is searched only if the caller names it.
 const WORKFLOWS_MAX: u32 = 100;
 /// The most tasks that the row of a task lists from its parallel group (the tasks that are planned to run at the same
 /// time). Later tasks of the group are left out.
@@ -26,8 +26,8 @@ const PARALLEL_MAX: u32 = 20;
 /// The time after which a caller should ask again when no task can be claimed, in milliseconds.
 const RETRY_MS: u32 = 5_000;
 
-/// Returns the newest workflows that may have claimable tasks. Among these, older ones come first, so that started
-/// workflows finish first. The `preferred` workflow comes before all others.
+/// Returns the newest workflows that may have claimable tasks. They are ordered from the oldest to the newest, so that
+/// workflows that were started first finish first. The `preferred` workflow comes before all others.
 pub(super) fn running(world: &World, preferred: Option<WorkflowId>) -> Result<Vec<WorkflowId>, DecisionStop> {
     let statuses = vec![WorkflowStatus::InProgress, WorkflowStatus::Ready];
     let filter = WorkflowFilter { statuses, repository: None };
@@ -47,8 +47,8 @@ struct WorkSeeker {
 }
 
 impl WorkSeeker {
-    /// Tells whether another caller has locked a workflow. A lock is this caller's own if the owner of the lock has
-    /// this caller's id or lock name.
+    /// Tells whether another caller has locked a workflow. A lock is this caller's own if its owner is this caller's id
+    /// or lock name.
     fn is_kept_out(&self, workflow: &Workflow, now: Timestamp) -> bool {
         let names = [self.agent.map(|agent| agent.to_string()), self.lock.clone()];
         let lock = workflow.lock.as_ref().filter(|lock| lock.until > now);
@@ -56,8 +56,8 @@ impl WorkSeeker {
     }
 }
 
-/// Returns the first workflow that has a claimable task for the caller. If the caller names a workflow, only that one
-/// is searched. Otherwise, workflows that other callers have locked are skipped.
+/// Returns the first workflow that has a claimable task for the caller. If the caller names a workflow, only this
+/// workflow is searched. Otherwise, workflows that other callers have locked are skipped.
 fn offering(
     world: &World,
     workflow: Option<WorkflowId>,
@@ -124,8 +124,8 @@ impl Desk {
         };
         let (workflow, rows) = (asked.workflow_id, usize::try_from(limit(asked.limit)).unwrap_or(usize::MAX));
         let now = self.service.now();
-        // The cursor names a workflow and a position in its tasks, with a slash between them, because the list covers
-        // several workflows.
+        // The cursor (the position in the list) names a workflow and a position in its tasks, with a slash between
+        // them, because the list covers several workflows.
         let after = asked.cursor.as_ref().map(|cursor| {
             let (id, place) = cursor.as_str().split_once('/')?;
             Some((id.parse::<WorkflowId>().ok()?, if place.is_empty() { None } else { Some(position(place)?) }))
@@ -177,7 +177,8 @@ impl Desk {
         let agent = self.acting(request).await?.ok_or(Refusal::AgentNotFound { agent: None })?;
         let budget = asked.max_tokens.map_or(context::MAX_TOKENS_DEFAULT, |Within(tokens)| tokens);
         if let Some(seat) = request.visitor.seat {
-            // In a turn of the runner the task is fixed, so every call returns this task with its context.
+            // The caller belongs to a turn (one run of an agent's program by the runner). The task of a turn is fixed,
+            // so every call returns this task with its context.
             return self.seated(seat, budget).await;
         }
         if let Some(first) = self.service.kept(&request.caller, "claim_next").await? {
@@ -318,7 +319,8 @@ fn next_row(world: &World, view: &view::TaskView) -> Result<NextRow, DecisionSto
         let list = TaskQuery::Group { workflow: task.workflow, group, limit: PARALLEL_MAX + 1 };
         together.extend(world.ask(&list)?.iter().map(|member| member.id).filter(|id| *id != task.id));
     }
-    // All dependencies of a claimable task are completed. The task's row in the list names only the first few of them.
+    // All dependencies of a claimable task are completed. The task's row in the list shows only the first few of these
+    // dependencies.
     let on = world.ask(&TaskIdNeed::Dependencies(task.id))?;
     let on = on.get(..on.len().min(engine::limits::NAMED_MAX)).unwrap_or_default();
     world.want(on.iter().map(|id| Need::Task(*id)))?;

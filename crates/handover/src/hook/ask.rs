@@ -12,8 +12,8 @@ use crate::office::Office;
 use base::error::Error;
 use base::people::seal::{Seal, sealed_input};
 
-/// Consumes a person's approval that matches the tool call, or creates a request for one. Both happen in one
-/// transaction, so that one approval never lets two calls through.
+/// Consumes a person's approval that matches the tool call. If there is no such approval, creates a request for one.
+/// The search and the change happen in one transaction, so that one approval never lets two calls through.
 pub(super) async fn ask(
     office: &Office,
     hook: &HookCall<'_>,
@@ -65,8 +65,9 @@ fn words(time: Millis) -> String {
     }
 }
 
-/// Returns the request for approval of a tool call. Its fingerprint covers the tool, the tool's input without caption
-/// and time limit, the folder and the session.
+/// Returns the request for approval of a tool call. Its fingerprint covers the tool, the tool's input, the folder and
+/// the session. The description and the time limit in the input of a shell call are left out, because they may differ
+/// when the call is made again.
 fn request(hook: &HookCall<'_>, tool: &str, input: &str) -> ApprovalRequest {
     let session = &hook.payload.session_id;
     let scope = match hook.payload.part() {

@@ -1,5 +1,5 @@
 //! Applies a valid handoff, the report with which an agent ends its work, when the agent runs in a person's own
-//! session. The effects are the same as at the end of a turn that the runner started.
+//! session. The effects are the same as when Handover's runner started the agent's program and the program ends.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -30,7 +30,8 @@ use runner::outcome::{
 use runner::review::task_work::{WorkGround, WorkProblem, state_to_complete};
 use runner::verify::EvaluatorQuestion;
 
-/// The message to an agent whose handoff (its report at the end of its work) is valid, but was refused by the engine.
+/// The message to an agent whose handoff (its report at the end of its work) is valid, but was refused by the engine,
+/// which decides by the rules.
 const REFUSED: &str = "Your handoff is valid, but it was refused. Fix the problem below, and hand over again.";
 
 /// A client's session whose agent stops with a handoff, that is, with a report at the end of its work.
@@ -42,8 +43,8 @@ pub(super) struct StoppedSession<'a> {
 }
 
 impl StoppedSession<'_> {
-    /// Applies the agent's handoff (its report at the end of its work) to its task. When the engine refuses the
-    /// handoff, answers with the reason.
+    /// Applies the agent's handoff (its report at the end of its work) to its task. When the engine, which decides by
+    /// the rules, refuses the handoff, answers with the reason.
     pub(super) async fn hand_over(&self, result: &AgentResult) -> Result<HookAnswer, HookError> {
         match self.effect(result).await {
             Err(HookError::Error(Error::Refused(refusal))) => self.refused(&refusal).await,
@@ -268,8 +269,8 @@ impl StoppedSession<'_> {
         }
     }
 
-    /// Answers when the engine refuses a handoff (the agent's report). An agent that lost the task has nothing to fix
-    /// and gets a note. For any other agent, the handoff is sent back with the problem.
+    /// Answers when the engine, which decides by the rules, refuses a handoff (the agent's report). An agent that lost
+    /// the task has nothing to fix and gets a note. For any other agent, the handoff is sent back with the problem.
     async fn refused(&self, refusal: &Refusal) -> Result<HookAnswer, HookError> {
         if matches!(
             refusal,

@@ -70,7 +70,8 @@ impl HookPayload {
         if named { Ok(payload) } else { Err(Bad::NoSession) }
     }
 
-    /// Returns the id of the user's prompt that the session answers. Codex sends the id of a turn instead.
+    /// Returns the id of the user's prompt that the session answers. The client Codex sends an id of its own,
+    /// `turn_id`, instead of a prompt id.
     pub fn prompt(&self) -> String {
         self.prompt_id.clone().or_else(|| self.turn_id.clone()).unwrap_or_default()
     }

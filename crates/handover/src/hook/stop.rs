@@ -113,14 +113,15 @@ async fn due(office: &Office, hook: &HookCall<'_>, team: &TeamSettings) -> Resul
     Ok(found.map(|due| DueHandoff { who: hook.root().and_then(|root| identity(&root, &due.settings)), ..due }))
 }
 
-/// Finds the settings of an agent by its slug, else by the slug of its name. The two differ when several agents have
-/// the same name: the second one's slug ends with a number.
+/// Finds the settings of an agent by its slug (its short name), else by the slug that its full name gives. The two
+/// slugs differ when several agents have the same name: the second agent's slug ends with a number.
 fn settings_of<'a>(settings: &'a [team::AgentSettings], agent: &Agent) -> Option<&'a team::AgentSettings> {
     let by = |slug: &str| settings.iter().find(|known| known.slug == slug);
     by(&agent.slug).or_else(|| by(&slug_of(&agent.name)))
 }
 
-/// Reads the agent's last message as its answer, by the same rules as at the end of a turn that the runner started.
+/// Reads the agent's last message as its answer. The rules are the same as at the end of a program that Handover's
+/// runner started.
 fn read(due: &DueHandoff, said: &str) -> AgentAnswer {
     let input = brief::demands(&due.detail, &due.settings.writable_sections);
     let context = AnswerContext { wanted: OutputKind::Handoff, agent: Some(due.agent.id), input: Some(&input) };
@@ -178,8 +179,8 @@ pub(super) fn let_go(due: &DueHandoff, refusal: &Refusal) -> HookAnswer {
     HookAnswer::Note(format!("the handoff of {} had no effect: {refusal}", due.task.id))
 }
 
-/// Returns a caller with the runner's rights. Applying a handoff (an agent's report) needs these rights, in a hook as
-/// well as in the runner.
+/// Returns a caller with the rights of the runner (`handover run`). Applying a handoff (an agent's report) needs these
+/// rights, both in a hook and in the runner.
 pub(super) fn runner(due: &DueHandoff) -> Caller {
     Caller { agent: Some(due.agent.id), ..Caller::with_rights(Rights::Runner) }
 }

@@ -33,9 +33,9 @@ pub(super) fn agents(world: &World, told: &ToldConversation) -> Result<Vec<Agent
     Ok(found)
 }
 
-/// Returns the agent in whose name a gate (a rule about tool calls) asks a person. It is the agent of the runner's
-/// turn, else the agent of the conversation that registered first, because that one stays the same when more agents
-/// register.
+/// Returns the agent in whose name a gate (a rule about tool calls) asks a person. If the runner started the agent's
+/// program, this is the agent of the turn (the run). Otherwise it is the agent of the conversation that registered
+/// first, because this agent stays the same when more agents register.
 pub(super) fn asker(
     world: &World,
     turn: Option<TurnId>,
@@ -45,7 +45,8 @@ pub(super) fn asker(
         match world.turn(turn) {
             Ok(found) => return Ok(Some(found.agent)),
             Err(missing @ DecisionStop::Missing(_)) => return Err(missing),
-            // If the store does not know the turn, the turn belongs to another store.
+            // If the store does not know the turn (a run of an agent's program by the runner), the turn belongs to
+            // another store.
             Err(DecisionStop::Refused(_) | DecisionStop::Recorded(_)) => {}
         }
     }

@@ -149,11 +149,11 @@ pub(super) async fn inbox(
     look(&shared, &visitor, "inbox_read", members).await
 }
 
-/// The topic of the log that records changes of tokens.
+/// The topic (the part of the log) that records changes of tokens.
 const REGISTRY: &str = "registry";
 
-/// The topics of the log that the bearer of a token may read. An agent's mail is read only by the agent itself and by
-/// coordinators, and a person's mail only by a person.
+/// The topics (the parts of the log) that the bearer of a token may read. An agent's mail is read only by the agent
+/// itself and by coordinators, who may act on tasks of other agents. A person's mail is read only by a person.
 #[derive(Debug, Clone)]
 pub(super) enum Sight {
     All,
@@ -161,7 +161,7 @@ pub(super) enum Sight {
     Tokens,
     /// The topics of workflows and the mail of all agents, but not a person's mail.
     Team,
-    /// The topics of workflows and the mail of the agent with this slug. With `None`, no mail.
+    /// The topics of workflows and the mail of the agent with this slug (its short name). With `None`, no mail.
     Agent(Option<String>),
 }
 
@@ -198,7 +198,7 @@ impl Sight {
     }
 }
 
-/// Returns the log entries of one topic that follow a given sequence number.
+/// Returns the log entries of one topic (one part of the log) that follow a given sequence number.
 pub(super) async fn log(
     State(shared): State<HttpState>,
     Path(topic): Path<String>,

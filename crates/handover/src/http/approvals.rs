@@ -1,4 +1,4 @@
-//! `/api/v1/approvals`: coordinators, persons and admins may read approvals; only a person decides.
+//! `/api/v1/approvals`: coordinators, persons and admins may read approvals, but only a person decides about them.
 
 use axum::Extension;
 use axum::body::Body;
@@ -142,8 +142,8 @@ pub(super) async fn decide(
             ));
         }
     };
-    // If the token belongs to an agent, use that agent and not the one in the header. Otherwise a header could
-    // attribute the decision to another agent.
+    // If the token belongs to an agent, use that agent and not the agent that the header names. Otherwise a header
+    // could attribute the decision to another agent.
     let agent = visitor.agent.or(visitor.named);
     let caller = Caller { agent, ..Caller::with_rights(scope.rights()) };
     let status = approvals::decide_as(shared.desk.service(), caller, id(&text)?, decision).await;

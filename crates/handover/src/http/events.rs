@@ -1,4 +1,5 @@
-//! `/api/v1/events`: the log as server-sent events. The id of each event is the cursor from which a client continues.
+//! `/api/v1/events`: the log as server-sent events. The id of each event is a cursor, a position in the log. A client
+//! that reconnects continues from there.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -17,8 +18,8 @@ use super::problem::{HttpProblem, invalid};
 use crate::desk::Visitor;
 use base::service::{Cursor, Entry, StoreWatch};
 
-/// The number of log entries that one read returns. It is small, because an entry has up to a mebibyte, and the entries
-/// that a slow client has not received yet stay in memory.
+/// The number of log entries that a single read returns. The number is small, because one entry can have a mebibyte,
+/// and the entries that a slow client has not received yet stay in memory.
 const PAGE: u32 = 32;
 /// The interval at which an idle event stream gets a comment. Without these comments, proxies and clients would close
 /// the stream.
@@ -35,7 +36,8 @@ struct EventFilter {
 }
 
 impl EventFilter {
-    /// Tells whether the client asked for a log entry. A topic that ends with `/*` matches all topics below it.
+    /// Tells whether the client asked for a log entry. Each entry belongs to a topic. A topic in the client's list that
+    /// ends with `/*` matches all topics below it.
     fn takes(&self, entry: &Entry) -> bool {
         let within = |topic: &String| match topic.strip_suffix('*') {
             Some(start) => entry.topic.starts_with(start),

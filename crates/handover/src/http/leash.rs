@@ -1,5 +1,5 @@
-//! Ends long requests when their token is revoked. The store is watched, so a revocation by another process counts,
-//! too.
+//! Ends long requests when their token is revoked. This module watches the store, so a revocation by another process
+//! ends the requests, too.
 
 use std::collections::HashMap;
 use std::pin::Pin;
@@ -57,7 +57,7 @@ impl Leashes {
         Self { service, held: Mutex::default() }
     }
 
-    /// Watches whether a token is revoked, as long as the returned `Leash` is held.
+    /// Watches whether a token is revoked, until the returned `Leash` is dropped.
     pub(super) fn hold(&self, token: TokenId) -> Arc<Leash> {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = held.get(&token).and_then(Weak::upgrade) {
@@ -85,8 +85,8 @@ async fn watch(service: Service, token: TokenId, revoked: CancellationToken) {
     }
 }
 
-/// The body of a long response. It ends when the token of its request is revoked. Until the response is sent, it keeps
-/// the memory that the request reserved.
+/// The body of a long response. The body ends when the token of its request is revoked. Until the response is sent,
+/// this value keeps the memory that the request reserved.
 pub(super) struct Leashed {
     body: Body,
     leashes: Arc<Leashes>,

@@ -40,8 +40,8 @@ struct Hall {
     stall_max: Duration,
 }
 
-/// Accepts connections until the future `stop` completes. Then answers the requests already received and runs the
-/// future `close`. Both together have the time limit `drain_max`.
+/// Accepts connections until the future `stop` completes. Then answers the requests that it has already received, and
+/// runs the future `close`. The answers and `close` together have the time limit `drain_max`.
 pub(super) async fn serve(
     listener: TcpListener,
     router: Router,

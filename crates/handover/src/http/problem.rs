@@ -83,8 +83,8 @@ pub(super) fn invalid(message: impl Into<String>) -> HttpProblem {
     )
 }
 
-/// Reads an id from the path of a request. A text that is no id names nothing, so it is refused like an id that does
-/// not exist. `missing` returns that refusal.
+/// Reads an id from the path of a request. A text that is not an id is refused in the same way as an id that does not
+/// exist. `missing` returns that refusal.
 pub(super) fn named<T: NamedId + Copy>(text: &str, missing: fn(T) -> Refusal) -> Result<T, HttpProblem> {
     text.parse().map_err(|_| {
         let id = T::stand_in(text);

@@ -29,8 +29,8 @@ fn admin(scope: Scope) -> Result<(), HttpProblem> {
     ))
 }
 
-/// Refuses to make or revoke a token unless its scope is agent. Such a token cannot decide about approvals, so HTTP may
-/// handle it. All other tokens need a person at a terminal.
+/// Refuses to make or revoke a token unless its scope is agent. A token of scope agent cannot decide about approvals,
+/// so it may be made and revoked over HTTP. All other tokens need a person at a terminal.
 fn agents(scope: Scope) -> Result<(), HttpProblem> {
     if scope == Scope::Agent {
         return Ok(());

@@ -1,9 +1,9 @@
-//! Renews the leases (claims on tasks, which expire) of the agents on this process's connection, so that processes on
-//! other machines, too, see that the connection is alive.
+//! Renews the leases (claims on tasks, which expire) of the agents on this process's connection. So processes on other
+//! machines see that the connection is alive, too.
 //!
-//! A lease is renewed when a tenth of its time has passed, so an agent without calls costs one write per tenth of its
-//! lease. After two hours without a call (not counting the time in which the machine sleeps) its leases are no longer
-//! renewed.
+//! A lease is renewed when a tenth of its time has passed, so an agent that makes no calls costs one write per tenth of
+//! its lease. After two hours without a call (not counting the time in which the machine sleeps) its leases are no
+//! longer renewed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +19,8 @@ use base::error::Error;
 use base::service::Service;
 use base::service::recent_claims::HeldTask;
 
-/// The longest pause between two renewals of leases (claims on tasks): one round of [`crate::keeper`].
+/// The longest pause between two renewals of leases (claims on tasks). It is as long as the pause between two rounds of
+/// the background work in [`crate::keeper`].
 const PAUSE_MAX: Duration = Duration::from_secs(5);
 /// The number of renewals within the time of one lease (a claim on a task). When one renewal is late because of a slow
 /// disk, the next one is still in time.

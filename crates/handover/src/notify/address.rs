@@ -1,4 +1,5 @@
-//! The addresses that a webhook may reach: the public internet, unless the settings allow a private network.
+//! The addresses that a webhook may reach: those of the public internet and, if the settings allow it, those of a
+//! private network.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -32,7 +33,8 @@ fn reach(address: IpAddr) -> AddressReach {
 }
 
 fn of_v4(address: Ipv4Addr) -> AddressReach {
-    // The metadata services of Alibaba and Azure use addresses inside ranges that are otherwise normal.
+    // The cloud metadata services of Alibaba and Azure have these two addresses. The ranges around them are private and
+    // public, so the addresses must be refused by name.
     let metadata = [Ipv4Addr::new(100, 100, 100, 200), Ipv4Addr::new(168, 63, 129, 16)];
     if metadata.contains(&address) {
         return AddressReach::Never;
@@ -63,10 +65,11 @@ fn of_v6(address: Ipv6Addr) -> AddressReach {
     };
     match parts {
         [0, 0, 0, 0, 0, 0, 0, 1] => AddressReach::Private,
-        // An IPv4 address inside an IPv6 address (mapped, translated by NAT64, or tunnelled by 6to4) is judged as IPv4.
+        // An IPv4 address inside an IPv6 address (mapped, translated by NAT64, or tunnelled by 6to4) is judged as an
+        // IPv4 address.
         [0, 0, 0, 0, 0, 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] => of_v4(v4(high, low)),
         [0x2002, high, low, ..] => of_v4(v4(high, low)),
-        // The metadata service of Amazon has a unique local address.
+        // The metadata service of Amazon has this unique local address, and no webhook may reach a metadata service.
         [0xfd00, 0x0ec2, 0, 0, 0, 0, 0, 0x0254] => AddressReach::Never,
         // All other unique local addresses (fc00::/7) are private.
         [first, ..] if first & 0xfe00 == 0xfc00 => AddressReach::Private,

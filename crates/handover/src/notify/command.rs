@@ -1,5 +1,5 @@
-//! Runs the command that the settings name for notices to people. It runs without a shell, with the notice on its
-//! standard input, for a limited time.
+//! Runs the command that the settings name for notices to people. The command runs without a shell and for a limited
+//! time, and gets the notice on its standard input.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -9,8 +9,8 @@ use tokio::io::AsyncWriteExt as _;
 
 use crate::side_program;
 
-/// The longest run of the notification command. After this time it is killed. Opening a window or sending a mail needs
-/// less.
+/// The longest run of the notification command. After this time the command is killed. To open a window or to send a
+/// mail, a command needs less time.
 const RUN_MAX: Duration = Duration::from_secs(20);
 
 pub(super) async fn run(root: &Path, words: &[String], told: &str) -> Result<(), String> {

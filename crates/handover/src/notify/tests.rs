@@ -188,7 +188,8 @@ async fn a_command_gets_the_notice_on_its_standard_input() {
     assert!(!root.join("owned").exists());
 }
 
-/// The paused clock jumps ahead as soon as all tasks only wait, so this test does not take the real time limit.
+/// Uses a paused clock, which jumps ahead as soon as all async tasks only wait. So this test does not take the time of
+/// the real limit.
 #[tokio::test(start_paused = true)]
 async fn a_command_that_does_not_end_is_ended() {
     let scene = NotifyScene::new("[notify]\ncommand = [\"sleep\", \"1000\"]\n").await;

@@ -39,8 +39,8 @@ const SECRET_BYTES_MAX: u64 = 4_096;
 /// The content of one POST request that sends a notice.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Letter<'a> {
-    /// The id of the notice. It is the same for every attempt to send it, so that a receiver recognises a notice that
-    /// it already has.
+    /// The id of the notice. All attempts to send the notice have the same id, so that a receiver recognises a notice
+    /// that it already has.
     pub(super) id: &'a str,
     /// The time of sending the notice, in seconds since 1970.
     pub(super) at: i64,
@@ -88,7 +88,8 @@ fn host_header(target: &WebhookTarget) -> String {
     }
 }
 
-/// Returns `v1,` and the HMAC-SHA256 of `id.at.body` in base64. A secret that starts with `whsec_` is base64 itself.
+/// Returns `v1,` and the HMAC-SHA256 of `id.at.body` in base64. If the secret starts with `whsec_`, the text after this
+/// prefix is the key in base64.
 pub fn signature(secret: &str, id: &str, at: i64, body: &str) -> Result<String, String> {
     let key = match secret.strip_prefix("whsec_") {
         Some(coded) => {
@@ -177,7 +178,7 @@ where
 {
     let shaken = timely("the start of the HTTP connection", http1::handshake(TokioIo::new(stream))).await?;
     let (mut sender, connection) = shaken.map_err(|error| error.to_string())?;
-    // A separate task drives the HTTP connection. It is aborted after the answer.
+    // A separate async task drives the HTTP connection. It is aborted after the answer.
     let driver = tokio::spawn(connection);
     let answered = timely("the webhook's answer", sender.send_request(request)).await;
     driver.abort();

@@ -7,19 +7,21 @@ use serde_json::{Map, Value};
 
 /// The environment variable in which Claude Code gives the name of its session to a server that it starts.
 const SESSION: &str = "CLAUDE_CODE_SESSION_ID";
-/// The names of the metadata in which clients send the id of a tool call: first Claude Code's, then Codex's.
+/// The names of the metadata fields in which clients send the id of a tool call. The first name is Claude Code's, the
+/// second is Codex's.
 const CALLS: [&str; 2] = ["claudecode/toolUseId", "callId"];
-/// The name of the metadata in which Codex sends its session with every call.
+/// The name of the metadata field in which Codex sends the name of its session with every call.
 const THREAD: &str = "threadId";
 
-/// Returns the client's name for the session in which it started this process, if the environment has it.
+/// Returns the client's name for the session that started this process; `None` if the environment of this process has
+/// no such name.
 pub(super) fn conversation() -> Option<String> {
     std::env::var(SESSION).ok().filter(|name| fits(name))
 }
 
-/// Returns the client's names for the session and the tool call that a request comes from. A session in the metadata
-/// counts only from the client that started this process. Over a network, any client could name the session of another
-/// client.
+/// Returns the client's names for the session and the tool call that a request comes from. A session name in the
+/// metadata is used only if the client started this process. Over a network, any client could send the session name of
+/// another client.
 pub(super) fn of(meta: &Map<String, Value>, is_pipe: bool, conversation: Option<&str>) -> Origin {
     let text = |name: &str| meta.get(name).and_then(Value::as_str).filter(|text| fits(text)).map(str::to_owned);
     let thread = || text(THREAD).filter(|_| is_pipe);

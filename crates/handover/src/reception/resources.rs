@@ -91,7 +91,8 @@ impl Reception {
         self.feed.watch(subject).await.map_err(|unwatched| BackendProblem::Fault(unwatched.to_string()))
     }
 
-    /// Returns the slug of an agent that is given by id or slug, because the log of an inbox is found by slug.
+    /// Returns the slug (the short name) of an agent that is given by its id or slug. The slug is needed because it
+    /// names the log of the agent's inbox.
     async fn slug(&self, visitor: &Visitor, agent: &str) -> Result<String, BackendProblem> {
         if !agent.starts_with("ag_") {
             return Ok(agent.to_owned());

@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 
 use super::problem::SetupProblem;
 
-/// The largest configuration file that is read, in bytes. A larger one is refused. The longest seen so far have a few
+/// The largest configuration file that is read, in bytes. A larger file is refused. The largest known files have a few
 /// MiB, because some clients keep a history in them.
 const BYTES_MAX: u64 = 16 << 20;
 

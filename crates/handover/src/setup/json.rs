@@ -78,8 +78,8 @@ fn syntax(text: &str, error: &jsonc_parser::errors::ParseError) -> FileError {
     FileError::at(text, error.range().start, format!("not valid JSON: {}", error.kind().to_string().to_lowercase()))
 }
 
-/// Refuses a file that cannot be edited: a value is not a table or a list although `wants` needs one there, or a key
-/// appears twice.
+/// Refuses a file that cannot be edited: `wants` needs a table or a list at a place where the file has another value,
+/// or a key appears twice.
 fn check(text: &str, wants: &[Want]) -> Result<(), FileError> {
     let parsed = jsonc_parser::parse_to_ast(text, &CollectOptions::default(), &OPTIONS);
     let parsed = parsed.map_err(|error| syntax(text, &error))?;
@@ -215,7 +215,7 @@ fn take(root: &CstObject, want: &Want, made: RecordedPlaces<'_>) {
     }
 }
 
-/// Removes an item from a list in a JSON file. Returns whether the item was there.
+/// Removes an item from a list in a JSON file. Returns `true` if the list had the item.
 fn pick(list: &CstArray, item: &Value) -> bool {
     let mut picked = false;
     for element in list.elements().into_iter().filter(|element| element.to_serde_value().as_ref() == Some(item)) {

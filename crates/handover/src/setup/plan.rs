@@ -268,9 +268,8 @@ impl ClientFile {
         records
     }
 
-    /// Returns those of the receipt's entries for Handover's server that are not entries of this setup. Such an entry
-    /// is for another project or for all projects, and an undo keeps it. (The receipt is the record of what setup
-    /// wrote.)
+    /// Returns the entries for Handover's server that the receipt (the record of what setup wrote) lists, but that do
+    /// not belong to this setup. Such an entry is for another project or for all projects, and an undo keeps it.
     fn others(&self, known: Option<&Receipt>) -> Vec<String> {
         let own = self.entries();
         let made = known.map_or(&[][..], |known| known.made.as_slice());
@@ -364,8 +363,8 @@ fn receipt(
 }
 
 /// Returns the text of a file without Handover's entries. If the file was not changed since the setup, this is the
-/// original text. Otherwise it is the present text without the entries. Returns `None` if nothing else was in the file,
-/// so that the file is deleted.
+/// original text. Otherwise it is the present text without the entries. Returns `None` if the file had no other
+/// content, so that the file is deleted.
 fn clear(piece: &ClientFile, text: &str, known: Option<&Receipt>) -> Result<Option<String>, SetupProblem> {
     if let Some(known) = known
         && let Some(before) = known.restore(text)
@@ -384,8 +383,8 @@ fn remove(piece: &ClientFile, text: &str, known: Option<&Receipt>) -> Result<Opt
     Ok((!(rest.empty && ours)).then_some(rest.text))
 }
 
-/// Returns another client that is configured for Handover and reads the same file of instructions. The section for
-/// Handover then stays in that file.
+/// Returns another client that is configured for Handover and reads the same file of instructions. If there is one,
+/// Handover's section stays in that file.
 fn sharer(
     client: ClientProgram,
     reach: SetupReach,

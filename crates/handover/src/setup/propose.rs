@@ -1,15 +1,16 @@
 //! Proposes gate rules (rules about tool calls) that allow the commands with which the project builds and tests itself.
-//! People extend the list.
+//! A person can extend the proposed rules.
 
 use std::fmt::Write as _;
 use std::path::Path;
 
 use serde_json::Value;
 
-/// The largest number of `package.json` scripts for which gate rules are proposed, and the largest number of Makefile
-/// targets. Further ones are left out.
+/// The largest number of `package.json` scripts for which gate rules (rules about tool calls) are proposed, and the
+/// largest number of Makefile targets. Further scripts and targets are left out.
 const NAMES_MAX: usize = 8;
-/// The names of Makefile targets for which gate rules are proposed. These targets usually build or check the project.
+/// The names of Makefile targets for which gate rules (rules about tool calls) are proposed. These targets usually
+/// build or check the project.
 const TARGETS: &[&str] = &["all", "build", "check", "clean", "fmt", "format", "lint", "test", "tests", "typecheck"];
 /// The largest `package.json` or Makefile that is read, in bytes. A larger one is ignored.
 const BYTES_MAX: u64 = 1 << 20;

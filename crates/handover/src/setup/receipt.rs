@@ -107,8 +107,8 @@ pub(super) fn file(folder: &Path, target: &Path) -> PathBuf {
     folder.join(name + ".json")
 }
 
-/// Returns the differences between two texts. It compares words and not lines: some configurations are one long line,
-/// and the receipt (the record of how setup changed a file) must not contain the full text.
+/// Returns the differences between two texts. The function compares words and not lines, because some configurations
+/// are one long line, and the receipt (the record of how setup changed a file) must not contain the full text.
 fn hunks(before: &str, after: &str) -> Vec<Hunk> {
     let (old, new) = (words(before), words(after));
     let mut hunks = Vec::new();

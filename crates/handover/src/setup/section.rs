@@ -10,8 +10,8 @@ const BODY: &str = include_str!("instructions.md");
 pub(super) enum Marks {
     /// Each mark is an HTML comment, which Markdown does not show.
     Comment,
-    /// Each mark is a line that begins with `#`. It is for plain text, which has no comments; people read such a line
-    /// as a comment.
+    /// Each mark is a line that begins with `#`. This form is for plain text, which has no comments; people read such a
+    /// line as a comment.
     Sign,
 }
 

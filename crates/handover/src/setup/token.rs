@@ -1,5 +1,5 @@
-//! The token of a client that reaches Handover over HTTP. Setup makes it once, finds it again in the client's own
-//! configuration, and revokes it when the entry is removed.
+//! The token of a client that reaches Handover over HTTP. Setup makes the token once, finds it again in the client's
+//! own configuration, and revokes it when setup removes Handover's entry from that configuration.
 
 use std::path::Path;
 
@@ -14,15 +14,15 @@ use crate::office::{self, Office};
 use crate::token::{self, TokenHolder};
 use git::program::{Git, GitCall};
 
-/// The tokens of one client: those in its configuration, and the one that this setup makes.
+/// The tokens of one client: the tokens in its configuration, and the token that this setup makes.
 pub(super) struct ClientTokens {
     client: ClientProgram,
     /// The store that the command line names; `None` when it names none.
     store: Option<String>,
     /// The opened store; `None` until a token has to be looked up or made.
     office: Option<Office>,
-    /// The tokens' secrets in the client's configuration. Each has the id of its token, or `None` if this store has no
-    /// valid token of this client with the secret.
+    /// The tokens' secrets in the client's configuration, each with the id of its token. The id is `None` if the store
+    /// has no valid token of this client with this secret.
     found: Vec<(String, Option<TokenId>)>,
     /// The token that this setup made; `None` when it made none.
     made: Option<TokenId>,
@@ -79,7 +79,8 @@ impl ClientTokens {
         Ok(Some(format!("created the token {} for the agent {name}; --undo revokes it", made.id)))
     }
 
-    /// Revokes the token that this setup made. It is called when the configuration could not be written.
+    /// Revokes the token that this setup made. Setup calls this function when it could not write the client's
+    /// configuration.
     pub(super) async fn take_back(&mut self) -> anyhow::Result<()> {
         if let Some(made) = self.made.take() {
             token::revoke(self.office().await?.desk.service(), made).await?;

@@ -120,8 +120,8 @@ fn put(document: &mut DocumentMut, want: &Want, written: &mut WantedText) -> Res
         if fresh {
             written.made.push(place(&at[..=depth]));
             let mut new = Table::new();
-            // Of the new tables, only the innermost one, with Handover's keys, gets a header line such as
-            // `[mcp_servers.handover]`.
+            // Setup may have to create several tables, each inside of another. Only the innermost table, which gets
+            // Handover's keys, has a header line such as `[mcp_servers.handover]`.
             new.set_implicit(depth + 1 < at.len());
             table.insert(key, Item::Table(new));
         }

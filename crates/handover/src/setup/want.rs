@@ -4,8 +4,9 @@ use serde_json::Value;
 
 use super::client::SERVER;
 
-/// The keys with which an entry in a client's file names a server on the network. If an existing entry has one, a
-/// person wrote it on purpose, and the key `command` in the same entry would contradict it.
+/// The keys with which an entry in a client's file gives the address of a server on the network. If an existing entry
+/// has one of these keys, a person wrote the key on purpose, and the key `command` in the same entry would contradict
+/// it.
 const REMOTE: &[&str] = &["url", "httpUrl", "serverUrl", "uri"];
 
 /// The keys with which an entry in a client's file names a program to start.

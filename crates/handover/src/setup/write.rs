@@ -1,7 +1,8 @@
-//! Writes the planned changes of a setup: all of them or, as far as a file system can promise, none.
+//! Writes the planned changes of a setup. If one change fails, none is written, as far as a file system can promise
+//! that.
 //!
 //! Every text is first written to a temporary file next to its target. The temporary files replace the targets only
-//! after all of them are on the disk. If one replacement fails, the earlier ones are reverted.
+//! after all of them are on the disk. If one replacement fails, the replacements before it are reverted.
 
 use std::fs::{OpenOptions, Permissions};
 use std::io::Write as _;

@@ -1,5 +1,6 @@
 //! Edits a YAML file by adding and removing full lines, so that everything else stays as it is. A YAML parser finds the
-//! lines. It also parses the result: if that is not the old content plus Handover's entries, nothing is written.
+//! lines. The parser also reads the edited text: if that is not the old content plus Handover's entries, nothing is
+//! written.
 
 mod lines;
 

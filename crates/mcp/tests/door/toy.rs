@@ -153,8 +153,8 @@ impl Backend for Toy {
             "wait" => self.wait(call).await,
             "touch" => {
                 self.light.send_modify(|version| *version += 1);
-                // Gives the tasks that send notices of the change time to run before this call is answered. The server
-                // must still send the notice only after the answer.
+                // Waits before this call is answered, so that the async tasks that send notices of the change have time
+                // to run. Even then, the server must send the notice only after the answer.
                 call.act_slowly().await;
                 CallOutcome::Reply(r#"{"touched":true}"#.to_owned())
             }

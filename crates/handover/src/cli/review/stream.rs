@@ -33,7 +33,7 @@ pub(crate) struct ReviewRun {
     session: Option<String>,
 }
 
-/// Runs `review run`. If the reviewer fails, the stream still ends with one response, which says so.
+/// Runs `review run`. If the reviewer fails, the stream nevertheless ends with one response, which reports the failure.
 pub(super) async fn run(office: &Office, asked: &ReviewRun) -> anyhow::Result<ExitCode> {
     let known = match &asked.session {
         None => None,
@@ -102,7 +102,7 @@ pub(super) async fn run(office: &Office, asked: &ReviewRun) -> anyhow::Result<Ex
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns the review that a request continues. Says so and returns `None` when there is no such review.
+/// Returns the review that a request continues. When there is no such review, prints an error and returns `None`.
 async fn continued(office: &Office, text: &str) -> anyhow::Result<Option<Review>> {
     let found = match text.parse() {
         Ok(id) => session(office, id).await?,

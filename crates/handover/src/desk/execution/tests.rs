@@ -1,4 +1,5 @@
-//! Tests the replies about workflows in execution: the live runners and the running turns.
+//! Tests the replies about workflows in execution: the live runners (processes that start agents' programs) and the
+//! running turns (runs of these programs).
 
 use std::sync::Arc;
 
@@ -138,7 +139,7 @@ async fn each_task_tells_its_holder_its_turn_and_what_it_cost() {
     assert_eq!(scene.status().await["status"], "suspended");
 }
 
-/// The verified commit is found even when the branch of the task is deleted.
+/// Checks that the verified commit is found even when the branch of the task is deleted.
 #[test]
 fn what_may_name_the_work_is_tried_in_order() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

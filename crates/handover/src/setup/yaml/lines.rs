@@ -39,7 +39,7 @@ enum LineKind {
 impl Outline {
     pub(super) fn read(text: &str) -> Result<Self, FileError> {
         // The YAML parser limits the depth of brackets, but not of indented blocks. A block's depth is at most the
-        // number of characters before the first word of a line, so limit these.
+        // number of characters before the first word of a line, so limit the number of these characters.
         let deep = |line: &str| line.find(|c| !" -?:\t".contains(c)).unwrap_or(line.len()) > COLUMNS_MAX;
         if let Some(line) = text.lines().position(deep) {
             return Err(FileError { line: line + 1, problem: "the file is nested too deeply".to_owned() });
@@ -94,7 +94,7 @@ pub(super) fn of(text: &str) -> Vec<String> {
     text.split_inclusive('\n').map(str::to_owned).collect()
 }
 
-/// Returns the line end that a text uses: `\r\n` if it has any, otherwise `\n`.
+/// Returns the line end that a text uses: `\r\n` if the text has at least one `\r\n`, otherwise `\n`.
 pub(super) fn end(text: &str) -> &'static str {
     if text.contains("\r\n") { "\r\n" } else { "\n" }
 }
